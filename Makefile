@@ -1,0 +1,106 @@
+# The front door: a bare `make` shows what can be done. CMake and Ninja do the work (CMakeLists.txt,
+# CMakePresets.json), the scripts in tools/ and tests/ do the rest.
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+.PHONY: help build quick test examples install sim model mutants coverage lint format clean \
+	conformance bench fuzz
+
+help:
+	@echo 'baton: leader election on the store you already run'
+	@echo
+	@echo 'Work:'
+	@echo '  make build      build into build/debug (PRESET=release, clang, asan, ...)'
+	@echo '  make quick      the edit loop: debug build, unit tests, stories'
+	@echo '  make test       everything: install what is missing, build, test, prove, check'
+	@echo '  make examples   build the programs of examples/ into build/release/examples'
+	@echo '  make install    headers, library, man pages to PREFIX (/usr/local); DESTDIR'
+	@echo
+	@echo 'Prove:'
+	@echo '  make sim        simulate many worlds (WORLDS=n or YEARS=y; SEED=s replays one)'
+	@echo '  make model      search all interleavings (SIZE=large for the long one)'
+	@echo '  make mutants    plant every known bug in the core; each must be caught'
+	@echo '  make coverage   branches and lines of src/core that the tests reach'
+	@echo '  make conformance  every case on a store (STORE=URL TIMES=n)'
+	@echo '  make fuzz       the parsers, on made-up input (MINUTES=n)'
+	@echo '  make bench      measure, beside clock_gettime, flock(1) and fsync'
+	@echo
+	@echo 'Keep tidy:'
+	@echo '  make lint       form, clang-tidy, cppcheck, layers, purity, size, style'
+	@echo '  make format     let clang-format rewrite the C code'
+	@echo '  make clean      remove build/'
+
+PRESET ?= debug
+
+build:
+	@tools/deps
+	@tools/build $(PRESET)
+
+quick:
+	@tools/build debug
+	@ctest --test-dir build/debug -L quick -j$$(nproc) --output-on-failure
+
+test:
+	@tools/run-tests
+
+sim_options = $(if $(WORLDS),--worlds $(WORLDS)) $(if $(YEARS),--years $(YEARS)) \
+	$(if $(SEED),--seed $(SEED))
+
+sim:
+	@tools/build release
+	@build/release/sim $(or $(strip $(sim_options)),--worlds 20000)
+
+model:
+	@tools/build release
+	@build/release/model $(if $(SIZE),--size $(SIZE))
+
+mutants:
+	@tests/mutants/run
+
+STORE ?= memory:conformance
+TIMES ?= 20
+
+conformance:
+	@tools/build release
+	@build/release/conformance --times $(TIMES) $(STORE)
+
+bench:
+	@tools/deps
+	@tools/build release
+	@build/release/bench build
+
+MINUTES ?= 1
+
+fuzz:
+	@tools/deps
+	@tools/fuzz $(MINUTES)
+
+coverage:
+	@tools/check-coverage
+
+lint:
+	@tools/deps
+	@tools/build debug
+	@ctest --test-dir build/debug -L lint -j$$(nproc) --output-on-failure --no-tests=error
+
+format:
+	@tools/check-format --fix
+
+examples:
+	@cmake --preset release >/dev/null
+	@cmake --build build/release --target examples
+
+# The prefix is compiled in (where to look for drivers), so it has a build of its own.
+PREFIX ?= /usr/local
+INSTALL_BUILD ?= build/install
+
+install:
+	@mkdir -p $(INSTALL_BUILD)
+	@{ cmake -S . -B $(INSTALL_BUILD) -DCMAKE_BUILD_TYPE=Release -DBATON_HARDENING=ON \
+		-DBATON_TESTS=OFF -DBATON_EXAMPLES=OFF '-DCMAKE_INSTALL_PREFIX=$(PREFIX)' \
+		-DBATON_INSTALL_STATIC=$(if $(STATIC),ON,OFF) && \
+		cmake --build $(INSTALL_BUILD) --parallel $$(nproc); } \
+		>$(INSTALL_BUILD)/build.log 2>&1 || { cat $(INSTALL_BUILD)/build.log; exit 1; }
+	@DESTDIR='$(DESTDIR)' cmake --install $(INSTALL_BUILD)
+
+clean:
+	@rm -rf build

@@ -1,0 +1,54 @@
+/*
+ * bench.h: rows of measurements. Each row has what was measured, the budget that it is held
+ * against, and what it was measured beside in the same run: machines differ, ratios tell.
+ */
+#ifndef BATON_BENCH_H
+#define BATON_BENCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <baton.h>
+
+#define SAMPLES_MAX 20000
+
+/* Durations in nanoseconds. */
+struct samples {
+	uint64_t *list;
+	size_t n;
+};
+
+void samples_init(struct samples *s);
+void samples_add(struct samples *s, uint64_t ns);
+/* The value below which `percent` of all are. Sorts. */
+uint64_t samples_at(struct samples *s, double percent);
+void samples_done(struct samples *s);
+
+/* One line of the table. Values and budgets are in `unit`; budget 0: for information. */
+void row(const char *what, double value, double budget, const char *unit, const char *beside);
+
+uint64_t bench_now_ns(void);
+/* A fresh directory on a disk, removed at exit. */
+const char *bench_dir(void);
+/* Ends the program with a sentence. */
+void bench_die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+/* A handle and one started election; dies if it can't. */
+struct baton *bench_open(const char *url, const char *id);
+struct baton_election *bench_election(struct baton *b, const char *name);
+/* Waits, for a minute at most, until it leads. */
+void bench_until_leader(struct baton_election *e);
+
+/* Two fsyncs: a small file, and the directory that names it. */
+void bench_raw_write(struct samples *s, int i);
+
+/* The measurements. `quick`: a tenth of the samples. */
+void bench_memory(bool quick);
+void bench_is_leader(bool quick);
+void bench_handoff(const char *url, const char *name, bool quick);
+void bench_crash(bool quick);
+void bench_many(bool quick);
+/* The hidden verbs: what the crash measurement starts and kills. */
+int bench_child(int argc, char **argv);
+
+#endif

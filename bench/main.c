@@ -1,0 +1,245 @@
+/*
+ * main.c: runs the measurements, prints the table, writes bench.json and bench.svg, and counts
+ * what is within budget. Not part of the tests: a test never asserts a time.
+ */
+#include <dirent.h>
+#include <ftw.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+#define ROWS_MAX 64
+
+struct one_row {
+	char what[80];
+	char beside[96];
+	char unit[16];
+	double value;
+	double budget;
+};
+
+static struct one_row rows[ROWS_MAX];
+static int n_rows;
+static char dir[] = "./bench-XXXXXX";
+
+static void write_json(const char *path);
+static void write_svg(const char *path);
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static void remove_dir(void)
+{
+	(void)nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+int main(int argc, char **argv)
+{
+	bool quick = argc > 1 && strcmp(argv[1], "--quick") == 0;
+	const char *out = argc > 1 && !quick ? argv[1] : "build";
+	char path[512];
+	int within = 0;
+	int over = 0;
+
+	if (argc > 1 && strncmp(argv[1], "child-", 6) == 0)
+		return bench_child(argc, argv);
+	if (mkdtemp(dir) == NULL)
+		bench_die("No directory can be made here for the measurements.");
+	(void)atexit(remove_dir);
+	bench_memory(quick);
+	bench_is_leader(quick);
+	bench_handoff("memory:bench", "memory", quick);
+	(void)snprintf(path, sizeof(path), "file:%s/handoff", dir);
+	bench_handoff(path, "file", quick);
+	bench_crash(quick);
+	bench_many(quick);
+	for (int i = 0; i < n_rows; i++) {
+		within += rows[i].budget > 0 && rows[i].value <= rows[i].budget;
+		over += rows[i].budget > 0 && rows[i].value > rows[i].budget;
+	}
+	(void)snprintf(path, sizeof(path), "%s/bench.json", out);
+	write_json(path);
+	(void)snprintf(path, sizeof(path), "%s/bench.svg", out);
+	write_svg(path);
+	(void)printf("bench: %d rows, %d within budget, %d over budget\n", n_rows, within, over);
+	return over == 0 ? 0 : 1;
+}
+
+void row(const char *what, double value, double budget, const char *unit, const char *beside)
+{
+	struct one_row *r = &rows[n_rows];
+
+	if (n_rows == 0)
+		(void)printf("%-44s %12s %12s  %-6s %s\n", "what", "measured", "budget", "",
+			     "beside");
+	if (n_rows == ROWS_MAX)
+		bench_die("There are more rows than ROWS_MAX.");
+	n_rows++;
+	(void)snprintf(r->what, sizeof(r->what), "%s", what);
+	(void)snprintf(r->beside, sizeof(r->beside), "%s", beside);
+	(void)snprintf(r->unit, sizeof(r->unit), "%s", unit);
+	r->value = value;
+	r->budget = budget;
+	if (budget > 0)
+		(void)printf("%-44s %12.3f %12.3f  %-6s %s%s\n", what, value, budget, unit, beside,
+			     value > budget ? "  OVER" : "");
+	else
+		(void)printf("%-44s %12.3f %12s  %-6s %s\n", what, value, "-", unit, beside);
+	(void)fflush(stdout);
+}
+
+static void write_json(const char *path)
+{
+	FILE *f = fopen(path, "we");
+
+	if (f == NULL)
+		bench_die("%s can't be written.", path);
+	(void)fprintf(f, "[\n");
+	for (int i = 0; i < n_rows; i++)
+		(void)fprintf(f,
+			      "  {\"what\": \"%s\", \"value\": %.6f, \"budget\": %.6f, "
+			      "\"unit\": \"%s\", \"beside\": \"%s\"}%s\n",
+			      rows[i].what, rows[i].value, rows[i].budget, rows[i].unit,
+			      rows[i].beside, i + 1 < n_rows ? "," : "");
+	(void)fprintf(f, "]\n");
+	(void)fclose(f);
+}
+
+/* Bars of value / budget; the line is the budget. */
+static void write_svg(const char *path)
+{
+	FILE *f = fopen(path, "we");
+	int y = 40;
+
+	if (f == NULL)
+		bench_die("%s can't be written.", path);
+	(void)fprintf(f,
+		      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"900\" height=\"%d\" "
+		      "font-family=\"sans-serif\" font-size=\"12\">\n"
+		      "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n"
+		      "<text x=\"10\" y=\"20\">measured / budget (the line is the budget)</text>\n",
+		      n_rows * 22 + 60);
+	for (int i = 0; i < n_rows; i++) {
+		double ratio = rows[i].budget > 0 ? rows[i].value / rows[i].budget : 0;
+
+		if (rows[i].budget <= 0)
+			continue;
+		(void)fprintf(f,
+			      "<text x=\"10\" y=\"%d\">%s</text><rect x=\"340\" y=\"%d\" "
+			      "width=\"%.1f\" height=\"14\" fill=\"%s\"/>"
+			      "<text x=\"%.1f\" y=\"%d\">%.2f</text>\n",
+			      y + 12, rows[i].what, y, (ratio > 2 ? 2 : ratio) * 240,
+			      ratio > 1 ? "#c0392b" : "#2980b9",
+			      346 + (ratio > 2 ? 2 : ratio) * 240, y + 12, ratio);
+		y += 22;
+	}
+	(void)fprintf(
+		f, "<line x1=\"580\" y1=\"34\" x2=\"580\" y2=\"%d\" stroke=\"black\"/>\n</svg>\n",
+		y);
+	(void)fclose(f);
+}
+
+/* ---- what all measurements use ---- */
+
+uint64_t bench_now_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_BOOTTIME, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+const char *bench_dir(void)
+{
+	return dir;
+}
+
+void bench_die(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	(void)vfprintf(stderr, format, args);
+	va_end(args);
+	(void)fputc('\n', stderr);
+	exit(2);
+}
+
+struct baton *bench_open(const char *url, const char *id)
+{
+	struct baton_options o;
+	struct baton_error err;
+	struct baton *b;
+
+	baton_options_init(&o);
+	o.id = id;
+	if (baton_open(url, &o, &b, &err) != 0)
+		bench_die("%s: %s", url, err.text);
+	return b;
+}
+
+struct baton_election *bench_election(struct baton *b, const char *name)
+{
+	struct baton_error err;
+	struct baton_election *e;
+
+	if (baton_election_new(b, name, NULL, &e, &err) != 0)
+		bench_die("%s: %s", name, err.text);
+	return e;
+}
+
+void bench_until_leader(struct baton_election *e)
+{
+	uint64_t limit_ns = bench_now_ns() + 60000000000u;
+
+	while (!baton_is_leader(e))
+		if (bench_now_ns() > limit_ns)
+			bench_die("%s has no leader after a minute.", baton_election_name(e));
+}
+
+void samples_init(struct samples *s)
+{
+	s->n = 0;
+	s->list = calloc(SAMPLES_MAX, sizeof(*s->list));
+	if (s->list == NULL)
+		bench_die("Out of memory.");
+}
+
+void samples_add(struct samples *s, uint64_t ns)
+{
+	if (s->n < SAMPLES_MAX)
+		s->list[s->n++] = ns;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a;
+	uint64_t y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+uint64_t samples_at(struct samples *s, double percent)
+{
+	if (s->n == 0)
+		return 0;
+	qsort(s->list, s->n, sizeof(*s->list), compare);
+	size_t i = (size_t)((double)(s->n - 1) * percent / 100.0);
+
+	return s->list[i];
+}
+
+void samples_done(struct samples *s)
+{
+	free(s->list);
+}

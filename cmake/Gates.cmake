@@ -1,0 +1,66 @@
+# The gates: what `make test` asks for beyond the unit tests and stories of this build. Each is one
+# CTest test, so that all are counted, timed and reported alike. Only the debug preset has them.
+#
+# Long ones have a high COST: CTest starts those first, and the short ones fill the gaps.
+
+set(tools ${PROJECT_SOURCE_DIR}/tools)
+
+# baton_gate(NAME COST TIMEOUT LABEL COMMAND...)
+function(baton_gate name cost timeout label)
+	add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+	set_tests_properties(${name} PROPERTIES LABELS ${label} COST ${cost} TIMEOUT ${timeout})
+endfunction()
+
+# The other builds: each must compile without a warning. A compiler uses all cores by itself.
+foreach(preset release asan clang tsan fuzz)
+	baton_gate(build/${preset} 1000 240 build ${tools}/build ${preset})
+	set_tests_properties(build/${preset} PROPERTIES
+		FIXTURES_SETUP build-${preset} PROCESSORS 2)
+endforeach()
+
+if(EXISTS ${PROJECT_SOURCE_DIR}/tests/mutants/run)
+	baton_gate(mutants/sample 900 280 mutants ${PROJECT_SOURCE_DIR}/tests/mutants/run --sample)
+endif()
+if(TARGET model)
+	baton_gate(model/default 800 280 model model)
+endif()
+if(TARGET sim)
+	baton_gate(sim/worlds 700 280 sim sim --worlds 20000)
+	if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/tests/seeds)
+		baton_gate(sim/seeds 100 120 sim sim --seeds tests/seeds)
+	endif()
+	baton_gate(asan/sim 600 280 asan ${asan_dir}/sim --worlds 1000)
+	set_tests_properties(asan/sim PROPERTIES FIXTURES_REQUIRED build-asan)
+	baton_gate(gate/trace-hash 300 120 gate ${tools}/check-trace-hash
+		$<TARGET_FILE:sim> build/release/sim build/asan/sim build/clang/sim)
+	set_tests_properties(gate/trace-hash PROPERTIES
+		FIXTURES_REQUIRED "build-release;build-asan;build-clang")
+endif()
+
+# Installed, and used from outside; with a build of its own.
+if(TARGET baton)
+	baton_gate(install/outside 860 280 install
+		${PROJECT_SOURCE_DIR}/tests/install/run ${PROJECT_BINARY_DIR}/install-test)
+	set_tests_properties(install/outside PROPERTIES PROCESSORS 2)
+endif()
+
+baton_gate(gate/coverage 850 280 coverage ${tools}/check-coverage)
+baton_gate(gate/gates 60 120 gate ${PROJECT_SOURCE_DIR}/tests/gates/run)
+
+# `make lint` is the label lint.
+baton_gate(gate/clang-tidy 500 280 lint ${tools}/check-tidy ${PROJECT_BINARY_DIR})
+baton_gate(gate/cppcheck 400 280 lint ${tools}/check-cppcheck)
+baton_gate(gate/purity 50 30 lint ${tools}/check-purity
+	$<TARGET_FILE:baton_core> build/release/libbaton_core.a)
+set_tests_properties(gate/purity PROPERTIES FIXTURES_REQUIRED build-release)
+baton_gate(gate/abi 10 60 lint ${PROJECT_SOURCE_DIR}/tests/api/abi)
+if(TARGET baton)
+	baton_gate(gate/symbols 10 60 lint ${tools}/check-symbols $<TARGET_FILE:baton>)
+endif()
+foreach(gate docs format layers size style)
+	baton_gate(gate/${gate} 10 60 lint ${tools}/check-${gate})
+endforeach()
+find_program(SHELLCHECK shellcheck)
+if(SHELLCHECK)
+	baton_gate(gate/shellcheck 10 60 lint ${tools}/check-shell)
+endif()

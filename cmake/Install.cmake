@@ -1,0 +1,72 @@
+# What `make install` copies where: headers, the shared library with its links, pkg-config and CMake
+# packages, man pages; with BATON_INSTALL_STATIC also libbaton.a. Included after Library.cmake.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+option(BATON_INSTALL_STATIC "Install libbaton.a, too" OFF)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/baton)
+
+install(TARGETS baton EXPORT batonTargets
+	LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime
+	NAMELINK_COMPONENT development
+	INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT batonTargets NAMESPACE baton:: DESTINATION ${package_dir} COMPONENT development)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+	COMPONENT development FILES_MATCHING PATTERN "*.h")
+
+if(BATON_INSTALL_STATIC)
+	add_library(baton_static STATIC
+		$<TARGET_OBJECTS:baton_objects> $<TARGET_OBJECTS:baton_core>)
+	target_link_libraries(baton_static INTERFACE Threads::Threads ${CMAKE_DL_LIBS})
+	set_target_properties(baton_static PROPERTIES OUTPUT_NAME baton EXPORT_NAME static)
+	install(TARGETS baton_static EXPORT batonStatic COMPONENT development
+		ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+		INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+	install(EXPORT batonStatic NAMESPACE baton:: DESTINATION ${package_dir}
+		COMPONENT development)
+endif()
+
+# A prefix can be moved as a whole: what lies below it is named relative to it.
+foreach(dir LIBDIR INCLUDEDIR)
+	if(IS_ABSOLUTE "${CMAKE_INSTALL_${dir}}")
+		set(BATON_PC_${dir} "${CMAKE_INSTALL_${dir}}")
+	else()
+		set(BATON_PC_${dir} "\${prefix}/${CMAKE_INSTALL_${dir}}")
+	endif()
+endforeach()
+set(BATON_PC_DL)
+if(CMAKE_DL_LIBS)
+	set(BATON_PC_DL "-l${CMAKE_DL_LIBS}")
+endif()
+configure_file(${PROJECT_SOURCE_DIR}/cmake/baton.pc.in ${PROJECT_BINARY_DIR}/baton.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/baton.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+	COMPONENT development)
+
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/batonConfig.cmake.in
+	${PROJECT_BINARY_DIR}/batonConfig.cmake INSTALL_DESTINATION ${package_dir})
+# Before 1.0 a new minor version may change what programs see.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/batonConfigVersion.cmake
+	COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/batonConfig.cmake ${PROJECT_BINARY_DIR}/batonConfigVersion.cmake
+	DESTINATION ${package_dir} COMPONENT development)
+
+# Every function has a page of its own name: a link to the page whose NAME lists it.
+foreach(section 3 7)
+	file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/man/*.${section})
+	set(links)
+	foreach(page ${pages})
+		get_filename_component(title ${page} NAME_WE)
+		file(READ ${page} text)
+		string(REGEX MATCH "\n\\.SH NAME\n([^\n]*) \\\\- " text "${text}")
+		string(REPLACE ", " ";" names "${CMAKE_MATCH_1}")
+		list(REMOVE_ITEM names ${title})
+		foreach(name ${names})
+			set(link ${PROJECT_BINARY_DIR}/man/${name}.${section})
+			file(WRITE ${link} ".so man${section}/${title}.${section}\n")
+			list(APPEND links ${link})
+		endforeach()
+	endforeach()
+	set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${pages})
+	install(FILES ${pages} ${links} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section}
+		COMPONENT development)
+endforeach()

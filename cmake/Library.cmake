@@ -1,0 +1,29 @@
+# libbaton: what programs link. Everything above the core, in the layers' own folders; the symbols
+# that it exports are those of src/lib/libbaton.map and no others.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+find_package(Threads REQUIRED)
+
+file(GLOB library_sources CONFIGURE_DEPENDS
+	src/base/*.c src/store/*.c src/store/*/*.c src/runtime/*.c src/lib/*.c)
+
+add_library(baton_objects OBJECT ${library_sources})
+target_include_directories(baton_objects PUBLIC include src)
+target_link_libraries(baton_objects PRIVATE baton_flags)
+target_compile_definitions(baton_objects PRIVATE BATON_VERSION="${PROJECT_VERSION}"
+	BATON_MODULE_DIR="${CMAKE_INSTALL_FULL_LIBDIR}/baton")
+
+# For the tests of the parts: all symbols are to be had.
+add_library(baton_parts STATIC $<TARGET_OBJECTS:baton_objects>)
+target_include_directories(baton_parts PUBLIC include src)
+target_link_libraries(baton_parts PUBLIC baton_core Threads::Threads ${CMAKE_DL_LIBS})
+
+add_library(baton SHARED $<TARGET_OBJECTS:baton_objects>)
+target_link_libraries(baton PRIVATE baton_flags baton_core Threads::Threads ${CMAKE_DL_LIBS})
+target_include_directories(baton PUBLIC
+	$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+target_link_options(baton PRIVATE
+	-Wl,--version-script=${PROJECT_SOURCE_DIR}/src/lib/libbaton.map)
+set_target_properties(baton PROPERTIES VERSION ${PROJECT_VERSION}
+	SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${PROJECT_SOURCE_DIR}/src/lib/libbaton.map
+	LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})

@@ -1,0 +1,118 @@
+# The test programs and what CTest runs of them. Names are `room/name`; the label `quick` marks
+# what belongs to the edit loop. The gates' build also registers each quick test a second time, as
+# `asan/room/name`, on the programs of the sanitizers' build.
+
+set(asan_dir ${PROJECT_SOURCE_DIR}/build/asan)
+
+# baton_program(NAME SOURCES...): a test program, linked with all that tests share.
+function(baton_program name)
+	add_executable(${name} ${ARGN})
+	target_link_libraries(${name} PRIVATE baton_flags baton_core)
+	target_include_directories(${name} PRIVATE tests/lib)
+	if(TARGET baton_testlib)
+		target_link_libraries(${name} PRIVATE baton_testlib)
+	endif()
+endfunction()
+
+# baton_quick_test(NAME PROGRAM ARGUMENTS...)
+function(baton_quick_test name program)
+	add_test(NAME ${name} COMMAND ${program} ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+	set_tests_properties(${name} PROPERTIES LABELS quick TIMEOUT 60)
+	if(BATON_GATES)
+		add_test(NAME asan/${name} COMMAND ${asan_dir}/${program} ${ARGN}
+			WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+		set_tests_properties(asan/${name} PROPERTIES
+			LABELS asan TIMEOUT 120 FIXTURES_REQUIRED build-asan)
+	endif()
+endfunction()
+
+file(GLOB testlib_sources CONFIGURE_DEPENDS tests/lib/*.c)
+if(testlib_sources)
+	add_library(baton_testlib STATIC ${testlib_sources})
+	target_link_libraries(baton_testlib PUBLIC baton_core PRIVATE baton_flags)
+	target_include_directories(baton_testlib PUBLIC tests/lib)
+	baton_fast(baton_testlib)
+endif()
+
+file(GLOB unit_sources CONFIGURE_DEPENDS tests/unit/test_*.c)
+if(unit_sources)
+	find_package(PkgConfig REQUIRED)
+	pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+endif()
+foreach(source ${unit_sources})
+	get_filename_component(program ${source} NAME_WE)
+	baton_program(${program} ${source})
+	target_link_libraries(${program} PRIVATE PkgConfig::CMOCKA)
+	if(TARGET baton_parts)
+		target_link_libraries(${program} PRIVATE baton_parts)
+	endif()
+	string(REGEX REPLACE "^test_" "unit/" name ${program})
+	baton_quick_test(${name} ${program})
+endforeach()
+
+file(GLOB story_sources CONFIGURE_DEPENDS tests/story/*.c)
+if(story_sources)
+	baton_program(story ${story_sources})
+	file(GLOB_RECURSE stories CONFIGURE_DEPENDS
+		RELATIVE ${PROJECT_SOURCE_DIR}/tests/story tests/story/*.story)
+	foreach(story ${stories})
+		string(REGEX REPLACE "\\.story$" "" name story/${story})
+		baton_quick_test(${name} story tests/story/${story})
+	endforeach()
+endif()
+
+foreach(program sim model)
+	file(GLOB sources CONFIGURE_DEPENDS tests/${program}/*.c)
+	if(sources)
+		baton_program(${program} ${sources})
+		baton_fast(${program})
+	endif()
+endforeach()
+
+# The file store's protocol, searched by itself.
+file(GLOB sources CONFIGURE_DEPENDS tests/model/file/*.c)
+if(sources)
+	baton_program(model-file ${sources})
+	target_include_directories(model-file PRIVATE tests)
+	baton_fast(model-file)
+endif()
+
+# The suite that every store passes, and the measurements.
+foreach(program conformance bench)
+	file(GLOB sources CONFIGURE_DEPENDS tests/${program}/*.c ${program}/*.c)
+	if(sources AND TARGET baton_parts)
+		baton_program(${program} ${sources})
+		target_link_libraries(${program} PRIVATE baton_parts)
+	endif()
+endforeach()
+
+# The fuzzers' corpus, replayed on what the tests build.
+file(GLOB fuzz_sources CONFIGURE_DEPENDS fuzz/fuzz_*.c)
+foreach(source ${fuzz_sources})
+	get_filename_component(name ${source} NAME_WE)
+	file(GLOB inputs CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} fuzz/corpus/${name}/*)
+	if(inputs AND TARGET baton_parts)
+		baton_program(replay_${name} ${source} fuzz/replay.c)
+		target_link_libraries(replay_${name} PRIVATE baton_parts)
+		string(REGEX REPLACE "^fuzz_" "fuzz/" test ${name})
+		baton_quick_test(${test} replay_${name} ${inputs})
+	endif()
+endforeach()
+
+# The examples: each runs to its end; and several instances at once, of which one works.
+if(TARGET examples)
+	file(GLOB example_sources CONFIGURE_DEPENDS examples/*.c)
+	foreach(example ${example_sources} two killed)
+		get_filename_component(name ${example} NAME_WE)
+		set(run ${PROJECT_SOURCE_DIR}/tests/examples/run)
+		add_test(NAME examples/${name}
+			COMMAND ${run} ${PROJECT_BINARY_DIR}/examples ${name})
+		set_tests_properties(examples/${name} PROPERTIES LABELS examples TIMEOUT 90)
+		if(BATON_GATES)
+			add_test(NAME asan/examples/${name}
+				COMMAND ${run} ${asan_dir}/examples ${name})
+			set_tests_properties(asan/examples/${name} PROPERTIES
+				LABELS asan TIMEOUT 120 FIXTURES_REQUIRED build-asan)
+		endif()
+	endforeach()
+endif()

@@ -1,0 +1,226 @@
+/*
+ * claim.c: the life of one claim: won or found, led or given back, lost or stepped down from.
+ * S1, S5, S6, S7 and S8 are decided here.
+ */
+#include "core/step.h"
+
+/* ---- the end of a leadership ---- */
+
+void claim_lose(struct step *s, uint8_t why, bool claimed)
+{
+	struct election *e = s->e;
+
+	CORE_ASSERT(e->state == ELECTION_LEADING && e->work);
+	e->state = ELECTION_RESIGNING;
+	e->claimed = claimed;
+	e->leader = NOBODY;
+	e->overdue_ns = NEVER;
+	e->remind_ns = s->now_ns + s->l->timing.lease_ns;
+	step_note(s, NOTE_LOST, why)->term = e->term;
+}
+
+/* A voluntary end: the claim is kept, and the lease renewed, until the work has ended (S7). */
+void claim_step_down(struct step *s, uint8_t why)
+{
+	claim_lose(s, why, true);
+}
+
+/*
+ * L5: a stalled work won't tell us when it has ended. It gets the time that it would have after
+ * any other loss, then the claim passes on. Only this one: the others on the lease are well.
+ */
+static void stall(struct step *s)
+{
+	claim_lose(s, WHY_STALLED, true);
+	s->e->overdue_ns = s->now_ns + timing_drain_ns(&s->l->timing);
+}
+
+void claim_settle(struct step *s)
+{
+	struct election *e = s->e;
+
+	if (e->state != ELECTION_LEADING || election_leads(e, s->l, s->now_ns))
+		return;
+	if (lease_bears(s->l, e->epoch, s->now_ns))
+		stall(s);
+	else
+		claim_lose(s, s->l->state == LEASE_DEAD ? s->l->why_down : WHY_EXPIRED, false);
+}
+
+void claim_transfer(struct step *s, uint32_t target, bool target_ok)
+{
+	if (target == s->e->self)
+		return;
+	if (!target_ok) {
+		step_note(s, NOTE_ERROR, WHY_TRANSFER_REFUSED)->target = target;
+		return;
+	}
+	s->e->successor = target;
+	claim_step_down(s, WHY_TRANSFER);
+}
+
+/* ---- winning and finding ---- */
+
+/* Where the lease is down, its close gives back all that it carries. */
+static void give_back(struct step *s, uint8_t why)
+{
+	struct election *e = s->e;
+
+	e->successor = NOBODY;
+	step_answer(s, NOTE_NOT_ACQUIRED, why);
+	if (!lease_stands(s->l, e->epoch)) {
+		e->state = ELECTION_STANDBY;
+		step_retry(s, why);
+		return;
+	}
+	if (!e->enlisted) {
+		e->enlisted = true;
+		lease_enlist(s->l);
+	}
+	e->state = ELECTION_RELEASING;
+	step_plan(s, s->now_ns, why);
+}
+
+/* S3, S9: such a grant is no leadership; a store that makes them is not asked again soon. */
+static void refuse(struct step *s, uint8_t why)
+{
+	step_note(s, NOTE_ERROR, why)->term = s->e->term;
+	s->e->quiet_ns = max_ns(s->e->quiet_ns, s->now_ns + s->l->timing.retry_max_ns);
+	give_back(s, why);
+}
+
+static void lead(struct step *s, uint8_t why)
+{
+	struct election *e = s->e;
+
+	e->state = ELECTION_LEADING;
+	e->reported = e->term;
+	e->work = true;
+	e->attempt = 0;
+	e->successor = NOBODY;
+	e->preempt_ns = NEVER;
+	if (e->options.work_timeout_ns != 0)
+		e->work_ns = s->now_ns + e->options.work_timeout_ns;
+	step_note(s, NOTE_BECAME, why)->term = e->term;
+	sight_leader(s, e->self, e->term);
+	sight_calm(s, true);
+	sight_poll(s, &s->ev->view);
+	step_answer(s, NOTE_ACQUIRED, why);
+}
+
+/* A claim is ours. S5: it is led only if it is wanted and in time; else it goes back. */
+static void hold(struct step *s, uint8_t why)
+{
+	struct election *e = s->e;
+
+	e->floor = max_ns(e->floor, e->term);
+	if (e->floor == TERM_MAX)
+		refuse(s, WHY_TERM_END);
+	else if (step_unwilling(s) != WHY_NONE)
+		give_back(s, step_unwilling(s));
+	else if (!lease_bears(s->l, e->epoch, s->now_ns))
+		give_back(s, WHY_LATE);
+	else
+		lead(s, why);
+}
+
+void claim_won(struct step *s)
+{
+	struct election *e = s->e;
+
+	e->term = s->ev->view.term;
+	e->nonce = s->ev->call;
+	if (s->l->own && e->epoch == s->l->epoch)
+		lease_grant(s->l, e->call_ns, s->now_ns);
+	if (e->term > e->floor && sight_is_credible(e, e->term)) {
+		hold(s, WHY_WON);
+		return;
+	}
+	refuse(s, e->term > e->floor ? WHY_FLOOR_JUMP : WHY_BAD_TERM);
+}
+
+/*
+ * Rule 8: adopted is only the claim of a campaign that ended UNKNOWN, in a term that was never
+ * reported; all else goes back (L3).
+ */
+void claim_found(struct step *s, const struct view *v)
+{
+	struct election *e = s->e;
+	bool ours = v->nonce == e->doubt && v->term > e->reported && v->term >= e->floor;
+	bool credible = sight_is_credible(e, v->term);
+
+	e->epoch = s->l->epoch;
+	e->term = v->term;
+	e->nonce = v->nonce;
+	if (credible)
+		e->floor = max_ns(e->floor, v->term);
+	if (s->l->own)
+		lease_grant(s->l, v->nonce == e->doubt ? e->doubt_ns : 0, s->now_ns);
+	e->doubt = 0;
+	if (ours && credible) {
+		hold(s, WHY_ADOPTED);
+		return;
+	}
+	/* Where such claims come from there may be more: not at the speed of the wire (L4). */
+	e->quiet_ns = max_ns(e->quiet_ns, s->now_ns + s->l->timing.retry_ns);
+	give_back(s, WHY_ORPHAN);
+}
+
+/* ---- letting go ---- */
+
+void claim_let_go(struct step *s)
+{
+	struct election *e = s->e;
+
+	e->claimed = false;
+	e->attempt = 0;
+	e->mark = s->l->serial;
+	e->handed = e->successor;
+	e->state = e->work ? ELECTION_RESIGNING : ELECTION_STANDBY;
+	step_plan(s, step_unquiet_ns(s), WHY_DUE);
+}
+
+void claim_listed(struct step *s)
+{
+	struct election *e = s->e;
+	const struct view *v = &s->ev->view;
+	bool known = v->held && v->nonce == e->nonce && v->term == e->term;
+
+	/* Asked before we knew what we know now, or on a lease that is no more. */
+	if (s->ev->call != s->l->claims_answered || s->ev->call <= e->mark ||
+	    !lease_stands(s->l, s->l->epoch))
+		return;
+	switch (e->state) {
+	case ELECTION_LEADING:
+		if (!known)
+			claim_lose(s, WHY_GONE, false);
+		break;
+	case ELECTION_RESIGNING: e->claimed = e->claimed && known; break;
+	case ELECTION_SEEKING:
+		e->state = ELECTION_STANDBY;
+		if (v->held)
+			claim_found(s, v);
+		else
+			step_answer(s, NOTE_NOT_ACQUIRED, WHY_FAILED);
+		break;
+	case ELECTION_STOPPED:
+	case ELECTION_STANDBY:
+		if (v->held)
+			claim_found(s, v);
+		break;
+	default: /* an answer is under way that says more */ break;
+	}
+}
+
+void claim_lease_down(struct step *s)
+{
+	struct election *e = s->e;
+
+	step_answer(s, NOTE_NOT_ACQUIRED, WHY_FAILED);
+	e->doubt = 0; /* nothing can land on a dead lease */
+	e->claimed = false;
+	if (e->state == ELECTION_SEEKING)
+		e->state = ELECTION_STANDBY;
+	if (e->state == ELECTION_RELEASING)
+		claim_let_go(s);
+}

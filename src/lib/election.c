@@ -1,0 +1,338 @@
+/* election.c: candidates: making, starting, stopping, asking. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "lib/lib.h"
+#include "lib/text.h"
+
+static int check_options(struct baton *b, const struct baton_election_options *o,
+			 struct options *core, struct baton_error *err);
+static int attach(struct baton *b, struct baton_election *e, struct baton_error *err);
+
+void baton_election_options_init_sized(struct baton_election_options *options, size_t size)
+{
+	struct baton_election_options o = {
+		.size = size,
+		.release_on_stop = true,
+		.check_health = true,
+		.step_down_unhealthy = true,
+		.min_score_permille = 800,
+	};
+
+	lib_init_sized(options, size, &o, sizeof(o));
+}
+
+int baton_election_new(struct baton *b, const char *name,
+		       const struct baton_election_options *options, struct baton_election **out,
+		       struct baton_error *err)
+{
+	struct baton_election_options o;
+	struct options core;
+	int code = lib_check(b);
+
+	if (code != 0)
+		return lib_fail(err, code, "%s", baton_strerror(code));
+	if (out == NULL || name == NULL || !text_is_name(name, BATON_NAME_MAX))
+		return lib_fail(err, BATON_E_INVALID,
+				"An election's name is 1 to %d bytes of UTF-8 without control "
+				"characters.",
+				BATON_NAME_MAX);
+	*out = NULL;
+	baton_election_options_init(&o);
+	if (options != NULL)
+		code = lib_take_sized(&o, sizeof(o), options, options->size, err);
+	if (code != 0)
+		return code;
+	code = check_options(b, &o, &core, err);
+	if (code != 0)
+		return code;
+	struct baton_election *e = calloc(1, sizeof(*e));
+
+	if (e == NULL || (e->name = strdup(name)) == NULL ||
+	    (o.metadata != NULL && (e->metadata = strdup(o.metadata)) == NULL)) {
+		if (e != NULL)
+			free(e->name);
+		free(e);
+		return lib_fail(err, BATON_E_MEMORY, "Out of memory.");
+	}
+	e->handle = b;
+	e->handler = o.handler;
+	e->handler_arg = o.handler_arg;
+	election_init(&e->core, SELF, &core);
+	code = attach(b, e, err);
+	if (code == 0)
+		*out = e;
+	return code;
+}
+
+static int check_options(struct baton *b, const struct baton_election_options *o,
+			 struct options *core, struct baton_error *err)
+{
+	if (o->metadata != NULL && !text_is_metadata(o->metadata))
+		return lib_fail(err, BATON_E_INVALID,
+				"Metadata is up to %d bytes of UTF-8 without control characters.",
+				BATON_METADATA_MAX);
+	*core = (struct options){
+		.work_timeout_ns = o->work_timeout_ms * NS_PER_MS,
+		.preempt_ns = o->preempt_ms * NS_PER_MS,
+		.priority = o->priority,
+		.min_score = (uint16_t)(o->min_score_permille > UINT16_MAX ? UINT16_MAX
+									   : o->min_score_permille),
+		.check_health = o->check_health,
+		.step_down_unhealthy = o->step_down_unhealthy,
+		.release_on_stop = o->release_on_stop,
+		.observe_only = o->observe_only,
+		.manual = o->manual,
+	};
+	enum timing_fault fault = options_check(core, &b->timing);
+
+	if (o->work_timeout_ms > NEVER / NS_PER_MS)
+		fault = TIMING_WORK_TIMEOUT;
+	if (o->preempt_ms > NEVER / NS_PER_MS)
+		fault = TIMING_PREEMPT;
+	return fault == TIMING_OK ? 0 : lib_fail(err, BATON_E_TIMING, "%s", text_timing(fault));
+}
+
+static int attach(struct baton *b, struct baton_election *e, struct baton_error *err)
+{
+	int code = 0;
+
+	e->refs = 1; /* the application's */
+	e->auto_drain_ns = NEVER;
+	e->poke.kind = MSG_POKE;
+	e->is_stopped = true;
+	e->score = SCORE_MAX;
+	e->job.election = e;
+	e->publish_job.election = e;
+	e->attach_code = 1; /* not yet */
+	code = loop_post(b, MSG_ATTACH, e, NULL);
+	(void)pthread_mutex_lock(&b->app.lock);
+	while (code == 0 && e->attach_code > 0)
+		(void)news_wait(b, NEVER);
+	if (code == 0)
+		code = e->attach_code;
+	(void)pthread_mutex_unlock(&b->app.lock);
+	if (code == 0)
+		return 0;
+	(void)lib_fail(err, code,
+		       code == BATON_E_EXISTS ? "This handle has an election named %.100s."
+					      : "Out of memory, making the election %.100s.",
+		       e->name);
+	election_unref(e);
+	return code;
+}
+
+int lib_post(struct baton_election *e, uint8_t kind)
+{
+	struct event ev = {.kind = kind};
+	int code = e != NULL ? lib_check(e->handle) : BATON_E_INVALID;
+
+	return code != 0 ? code : loop_post(e->handle, MSG_EVENT, e, &ev);
+}
+
+int baton_election_start(struct baton_election *e)
+{
+	int code = lib_post(e, EV_START);
+
+	if (code != 0)
+		return code;
+	(void)pthread_mutex_lock(&e->handle->app.lock);
+	e->is_stopped = false;
+	e->self_stop = false;
+	(void)pthread_mutex_unlock(&e->handle->app.lock);
+	return 0;
+}
+
+int baton_election_stop(struct baton_election *e, int64_t timeout_ms)
+{
+	int code = e != NULL ? lib_check(e->handle) : BATON_E_INVALID;
+
+	if (code != 0)
+		return code;
+	struct baton *b = e->handle;
+	uint64_t until_ns = news_until_ns(news_on_dispatcher(b) ? 0 : timeout_ms);
+
+	(void)pthread_mutex_lock(&b->app.lock);
+	for (const struct baton_context *c = e->contexts; c != NULL; c = c->next)
+		if (pthread_equal(c->thread, pthread_self())) /* it would wait for itself */
+			until_ns = 0;
+	bool stopped = e->is_stopped;
+
+	e->self_stop = true;
+	/* Who asks for the stop, and takes events by hand, has dealt with those before it. */
+	if (e->draining && e->handler == NULL) {
+		e->lost_done = true;
+		news_check_drained(e);
+	}
+	(void)pthread_mutex_unlock(&b->app.lock);
+	if (stopped)
+		return 0;
+	code = loop_tell(e, &(struct event){.kind = EV_STOP});
+	if (code != 0)
+		return code;
+	(void)pthread_mutex_lock(&b->app.lock);
+	/* S8: no handler is called after this has returned. */
+	while ((!e->is_stopped || (e->handler != NULL && (e->news.queued || e->news.delivering))) &&
+	       news_wait(b, until_ns))
+		;
+	code = e->is_stopped ? 0 : BATON_E_TIMEOUT;
+	(void)pthread_mutex_unlock(&b->app.lock);
+	return code;
+}
+
+void baton_election_free(struct baton_election *e)
+{
+	if (e == NULL || cells_forked(e->handle))
+		return;
+	struct baton *b = e->handle;
+	int64_t patience_ms = (int64_t)(timing_gone_ns(&b->timing) / NS_PER_MS);
+	uint64_t until_ns = news_until_ns(news_on_dispatcher(b) ? 0 : patience_ms);
+
+	(void)baton_election_stop(e, patience_ms);
+	(void)pthread_mutex_lock(&b->app.lock);
+	e->freed = true;
+	loop_poke(e, POKE_DETACH);
+	while (!e->left && news_wait(b, until_ns)) /* then its name is free again */
+		;
+	(void)pthread_mutex_unlock(&b->app.lock);
+	election_unref(e);
+}
+
+/* ---- questions ---- */
+
+/*
+ * Wait-free. The deadline is read before the term: a leadership's term is taken away before a
+ * new incarnation of the lease gets a deadline, so the two can't be of different lives.
+ */
+bool lib_leads(const struct baton_election *e, uint64_t *term)
+{
+	uint64_t deadline_ns =
+		atomic_load_explicit(e->carrier->deadline_cell, memory_order_acquire);
+	uint64_t t = atomic_load_explicit(&e->term_cell, memory_order_acquire);
+	uint64_t work_ns = atomic_load_explicit(&e->work_cell, memory_order_relaxed);
+
+	*term = t;
+	return t != 0 && clock_boot_ns() < min_ns(deadline_ns, work_ns);
+}
+
+bool baton_is_leader(const struct baton_election *e)
+{
+	uint64_t term;
+
+	return lib_leads(e, &term);
+}
+
+uint64_t baton_term(const struct baton_election *e)
+{
+	uint64_t term;
+
+	return lib_leads(e, &term) ? term : 0;
+}
+
+int64_t baton_time_left_ms(const struct baton_election *e)
+{
+	uint64_t term;
+
+	if (!lib_leads(e, &term))
+		return 0;
+	uint64_t end_ns =
+		min_ns(atomic_load(e->carrier->deadline_cell), atomic_load(&e->work_cell));
+	uint64_t now_ns = clock_boot_ns();
+
+	return end_ns > now_ns ? (int64_t)((end_ns - now_ns) / NS_PER_MS) : 0;
+}
+
+const char *baton_election_name(const struct baton_election *e)
+{
+	return e->name;
+}
+
+static int public_state(uint8_t state)
+{
+	switch (state) {
+	case ELECTION_STOPPED: return BATON_STATE_STOPPED;
+	case ELECTION_STANDBY: return BATON_STATE_STANDBY;
+	case ELECTION_CAMPAIGNING:
+	case ELECTION_SEEKING: return BATON_STATE_CAMPAIGNING;
+	case ELECTION_LEADING: return BATON_STATE_LEADING;
+	default: return BATON_STATE_RESIGNING;
+	}
+}
+
+int baton_get_status(const struct baton_election *e, struct baton_status *status)
+{
+	int code = e != NULL ? lib_check(e->handle) : BATON_E_INVALID;
+
+	if (code != 0)
+		return code;
+	struct baton *b = e->handle;
+
+	*status = (struct baton_status){0};
+	(void)pthread_mutex_lock(&b->app.lock);
+	status->state = public_state(e->seen_state);
+	status->paused = e->seen_paused;
+	status->term = e->seen_term;
+	status->leader_since_ms = e->seen_leader != NOBODY ? e->leader_since_ms : 0;
+	status->score_permille = e->score;
+	uint32_t leader = e->seen_leader;
+
+	if (leader != NOBODY && e->leader_metadata != NULL)
+		(void)snprintf(status->leader_metadata, sizeof(status->leader_metadata), "%s",
+			       e->leader_metadata);
+	(void)pthread_mutex_unlock(&b->app.lock);
+	peers_name(b, leader, status->leader, status->leader_address);
+	status->is_leader = baton_is_leader(e);
+	status->time_left_ms = baton_time_left_ms(e);
+	status->last_renewal_ms = atomic_load(&e->carrier->renewed_wall_ms);
+	status->last_renewal_boot_ns = (int64_t)atomic_load(&e->carrier->renewed_boot_ns);
+	return 0;
+}
+
+int baton_check_health(const struct baton_election *e, struct baton_error *err)
+{
+	int code = e != NULL ? lib_check(e->handle) : BATON_E_INVALID;
+
+	if (code != 0)
+		return lib_fail(err, code, "%s", baton_strerror(code));
+	if (err != NULL)
+		*err = (struct baton_error){0};
+	if (baton_is_leader(e))
+		return BATON_HEALTHY;
+	struct app *app = &e->handle->app;
+
+	(void)pthread_mutex_lock(&app->lock);
+	int health = e->seen_leader != NOBODY ? BATON_HEALTHY : BATON_DEGRADED;
+
+	if (app->store_error.code != 0) {
+		health = BATON_UNHEALTHY;
+		if (err != NULL)
+			*err = app->store_error;
+	}
+	(void)pthread_mutex_unlock(&app->lock);
+	return health;
+}
+
+int baton_report_health(struct baton_election *e, uint32_t score_permille, const char *metadata)
+{
+	struct event ev = {.kind = EV_HEALTH, .score = (uint16_t)score_permille};
+	int code = e != NULL ? lib_check(e->handle) : BATON_E_INVALID;
+
+	if (code != 0)
+		return code;
+	if (score_permille > SCORE_MAX || (metadata != NULL && !text_is_metadata(metadata)))
+		return BATON_E_INVALID;
+	char *copy = metadata != NULL ? strdup(metadata) : NULL;
+
+	if (metadata != NULL && copy == NULL)
+		return BATON_E_MEMORY;
+	(void)pthread_mutex_lock(&e->handle->app.lock);
+	e->score = score_permille;
+	if (copy != NULL) {
+		free(e->metadata);
+		e->metadata = copy;
+	}
+	(void)pthread_mutex_unlock(&e->handle->app.lock);
+	return loop_tell(e, &ev);
+}

@@ -1,0 +1,390 @@
+/* handle.c: opening and closing a handle, and what can be asked of it. */
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "lib/lib.h"
+#include "lib/text.h"
+
+#define DISPATCHERS_DEFAULT 2
+
+static int take_options(struct baton *b, const struct baton_options *options,
+			struct baton_error *err);
+static int open_store(struct baton *b, const char *url, struct baton_error *err);
+static void free_handle(struct baton *b);
+
+void baton_options_init_sized(struct baton_options *options, size_t size)
+{
+	struct baton_options o = {
+		.size = size,
+		.lease_ms = 15000,
+		.drift_permille = 100,
+		.dispatchers = DISPATCHERS_DEFAULT,
+	};
+
+	lib_init_sized(options, size, &o, sizeof(o));
+}
+
+/* Everything that free_handle() undoes, in a state that it can undo. */
+static struct baton *new_handle(void)
+{
+	struct baton *b = calloc(1, sizeof(*b));
+	pthread_condattr_t attr;
+
+	if (b == NULL)
+		return NULL;
+	b->mail.event_fd = -1;
+	b->timer_fd = -1;
+	b->app.news_fd = -1;
+	(void)pthread_condattr_init(&attr);
+	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	(void)pthread_mutex_init(&b->mail.lock, NULL);
+	(void)pthread_mutex_init(&b->app.lock, NULL);
+	(void)pthread_mutex_init(&b->peers.lock, NULL);
+	(void)pthread_mutex_init(&b->ring.lock, NULL);
+	(void)pthread_cond_init(&b->app.changed, &attr);
+	(void)pthread_cond_init(&b->app.dispatch, NULL);
+	(void)pthread_cond_init(&b->ring.wake, NULL);
+	for (int i = 0; i < 3; i++) {
+		struct lane *lane = &b->lanes[i];
+
+		lane->handle = b;
+		lane->kind = i;
+		lane->last[0] = &lane->first[0];
+		lane->last[1] = &lane->first[1];
+		lane->changes_last = &lane->changes;
+		lane->spare.m.kind = MSG_HINT_SPARE;
+		(void)pthread_mutex_init(&lane->lock, NULL);
+		(void)pthread_cond_init(&lane->wake, &attr);
+	}
+	(void)pthread_condattr_destroy(&attr);
+	return b;
+}
+
+static int start_threads(struct baton *b, struct baton_error *err)
+{
+	if (cells_init(b) != 0 ||
+	    (!b->traits->own_leases && (b->shared = carrier_new(b)) == NULL) || log_start(b) != 0 ||
+	    fork_register(b) != 0)
+		return lib_fail(err, BATON_E_MEMORY, "Out of memory.");
+	int code = loop_start(b, err);
+
+	if (code == 0)
+		code = news_start(b, err);
+	for (int i = 0; code == 0 && i < 3; i++)
+		code = lane_start(b, i, err);
+	return code;
+}
+
+int baton_open(const char *url, const struct baton_options *options, struct baton **out,
+	       struct baton_error *err)
+{
+	struct baton_error mine;
+	int code;
+
+	err = err != NULL ? err : &mine;
+	*err = (struct baton_error){0};
+	if (url == NULL || out == NULL)
+		return lib_fail(err, BATON_E_INVALID,
+				"baton_open() needs a URL and a place for "
+				"the handle.");
+	*out = NULL;
+	struct baton *b = new_handle();
+
+	if (b == NULL)
+		return lib_fail(err, BATON_E_MEMORY, "Out of memory.");
+	code = take_options(b, options, err);
+	if (code == 0)
+		code = open_store(b, url, err);
+	if (code == 0)
+		code = start_threads(b, err);
+	if (code != 0) {
+		free_handle(b);
+		return code;
+	}
+	*out = b;
+	return 0;
+}
+
+/* ---- options ---- */
+
+/* Unique by construction: host, pid, boot and start are in the random bits' company, never cut. */
+static void default_id(struct baton *b)
+{
+	char host[65] = "";
+
+	(void)gethostname(host, sizeof(host) - 1);
+	if (!text_is_name(host, sizeof(host)))
+		(void)strcpy(host, "host");
+	(void)snprintf(b->id, sizeof(b->id), "%s-%ld-%.12s", host, (long)getpid(), b->incarnation);
+}
+
+static int new_incarnation(struct baton *b, struct baton_error *err)
+{
+	unsigned char bits[16];
+
+	if (getrandom(bits, sizeof(bits), 0) != (ssize_t)sizeof(bits))
+		return lib_fail(err, BATON_E_SYSTEM, "The system gives no random bits.");
+	for (size_t i = 0; i < sizeof(bits); i++)
+		(void)snprintf(b->incarnation + 2 * i, 3, "%02x", bits[i]);
+	return 0;
+}
+
+static uint64_t ms_to_ns(uint64_t ms)
+{
+	return ms > NEVER / NS_PER_MS ? NEVER : ms * NS_PER_MS;
+}
+
+static int take_options(struct baton *b, const struct baton_options *options,
+			struct baton_error *err)
+{
+	struct baton_options o;
+
+	baton_options_init(&o);
+	if (options != NULL && lib_take_sized(&o, sizeof(o), options, options->size, err) != 0)
+		return err->code;
+	if ((o.id != NULL && !text_is_name(o.id, BATON_NAME_MAX)) ||
+	    (o.address != NULL && !text_is_name(o.address, BATON_NAME_MAX)))
+		return lib_fail(err, BATON_E_INVALID,
+				"An id or address is 1 to %d bytes of UTF-8 without control "
+				"characters.",
+				BATON_NAME_MAX);
+	if (o.dispatchers > DISPATCHERS_MAX)
+		return lib_fail(err, BATON_E_INVALID, "There can be at most %d dispatchers.",
+				DISPATCHERS_MAX);
+	int code = new_incarnation(b, err);
+
+	if (code != 0)
+		return code;
+	if (o.id != NULL)
+		(void)snprintf(b->id, sizeof(b->id), "%s", o.id);
+	else
+		default_id(b);
+	(void)snprintf(b->address, sizeof(b->address), "%s", o.address != NULL ? o.address : "");
+	b->n_dispatchers = o.dispatchers != 0 ? o.dispatchers : DISPATCHERS_DEFAULT;
+	b->log = o.log;
+	b->log_arg = o.log_arg;
+	b->timing = (struct timing){
+		.lease_ns = ms_to_ns(o.lease_ms),
+		.renew_ns = ms_to_ns(o.renew_ms),
+		.grace_ns = ms_to_ns(o.grace_ms),
+		.retry_ns = ms_to_ns(o.retry_ms),
+		.retry_max_ns = ms_to_ns(o.retry_max_ms),
+		.drift_ppm = (uint64_t)o.drift_permille * 1000,
+	};
+	timing_fill(&b->timing);
+	return 0;
+}
+
+static int open_store(struct baton *b, const char *url, struct baton_error *err)
+{
+	struct baton_store_config config = {.size = sizeof(config), .url = url};
+
+	b->driver = drivers_find(url, &b->driver_library, err);
+	if (b->driver == NULL)
+		return err->code;
+	int code = b->driver->open(&config, &b->store, err);
+
+	if (code != 0)
+		return code;
+	b->traits = b->driver->traits(b->store);
+	b->timing.drift_ppm =
+		max_ns(b->timing.drift_ppm, (uint64_t)b->traits->drift_permille * 1000);
+	enum timing_fault fault = timing_check(&b->timing, b->traits->min_lease_ns);
+
+	if (fault != TIMING_OK && fault != TIMING_WARN_RENEW)
+		return lib_fail(err, BATON_E_TIMING, "%s", text_timing(fault));
+	return 0;
+}
+
+/* ---- closing ---- */
+
+static void wait_for_lease(struct baton *b, uint64_t until_ns)
+{
+	/* All is stopped: the lease closes by itself, which the deadline cell shows as 0. */
+	(void)pthread_mutex_lock(&b->app.lock);
+	while (b->shared != NULL && atomic_load(&b->shared->is_open) && news_wait(b, until_ns))
+		;
+	(void)pthread_mutex_unlock(&b->app.lock);
+}
+
+void baton_close(struct baton *b)
+{
+	if (b == NULL)
+		return;
+	if (cells_forked(b)) /* the parent's: nothing here is ours but the memory */
+		return;
+	uint64_t until_ns = after_ns(clock_boot_ns(), timing_gone_ns(&b->timing));
+
+	(void)pthread_mutex_lock(&b->app.lock);
+	for (struct baton_election *e = b->app.all; e != NULL; e = e->all_next) {
+		bool freed = e->freed;
+
+		e->self_stop = true;
+		e->freed = true;
+		loop_poke(e, POKE_DETACH);
+		if (!freed)
+			election_unref(e); /* the loop's reference keeps it until it has left */
+	}
+	while (b->app.all != NULL && news_wait(b, until_ns))
+		;
+	(void)pthread_mutex_unlock(&b->app.lock);
+	wait_for_lease(b, until_ns);
+	free_handle(b);
+}
+
+static void free_handle(struct baton *b)
+{
+	/* Handlers first: they may call into all the rest. Then what feeds them. */
+	news_stop(b);
+	for (int i = 0; i < 3; i++)
+		lane_stop(&b->lanes[i]);
+	loop_stop(b);
+	news_done(b);
+	fork_unregister(b);
+	log_stop(b);
+	while (b->app.all != NULL) { /* what would not stop in time */
+		struct baton_election *e = b->app.all;
+
+		b->app.all = e->all_next;
+		election_unref(e);
+	}
+	free(b->shared);
+	cells_done(b);
+	peers_done(b);
+	if (b->store != NULL)
+		b->driver->close(b->store);
+	if (b->driver_library != NULL)
+		(void)dlclose(b->driver_library);
+	for (int i = 0; i < 3; i++) {
+		(void)pthread_mutex_destroy(&b->lanes[i].lock);
+		(void)pthread_cond_destroy(&b->lanes[i].wake);
+	}
+	(void)pthread_mutex_destroy(&b->mail.lock);
+	(void)pthread_mutex_destroy(&b->app.lock);
+	(void)pthread_mutex_destroy(&b->peers.lock);
+	(void)pthread_mutex_destroy(&b->ring.lock);
+	(void)pthread_cond_destroy(&b->app.changed);
+	(void)pthread_cond_destroy(&b->app.dispatch);
+	(void)pthread_cond_destroy(&b->ring.wake);
+	free(b);
+}
+
+/* ---- questions ---- */
+
+int lib_fail(struct baton_error *err, int code, const char *format, ...)
+{
+	va_list args;
+
+	if (err == NULL)
+		return code;
+	err->code = code;
+	va_start(args, format);
+	(void)vsnprintf(err->text, sizeof(err->text), format, args);
+	va_end(args);
+	return code;
+}
+
+void lib_init_sized(void *to, size_t size, const void *from, size_t known)
+{
+	(void)memset(to, 0, size);
+	(void)memcpy(to, from, size < known ? size : known);
+}
+
+/* A program that is older than the library leaves out the end, a newer one must leave it zero. */
+int lib_take_sized(void *to, size_t known, const void *from, size_t size, struct baton_error *err)
+{
+	const unsigned char *bytes = from;
+
+	/* So far there is one version of each struct: the first one is the one that we know. */
+	if (size < known || size > 65536)
+		return lib_fail(
+			err, BATON_E_INVALID,
+			"Set the options up with their init function, which also sets their "
+			"size.");
+	for (size_t i = known; i < size; i++)
+		if (bytes[i] != 0)
+			return lib_fail(err, BATON_E_UNSUPPORTED,
+					"The options use something that this library (%s) is too "
+					"old for.",
+					BATON_VERSION);
+	(void)memcpy(to, from, size < known ? size : known);
+	return 0;
+}
+
+int lib_check(const struct baton *b)
+{
+	if (b == NULL)
+		return BATON_E_INVALID;
+	return cells_forked(b) ? BATON_E_FORKED : 0;
+}
+
+const char *baton_id(const struct baton *b)
+{
+	return b->id;
+}
+
+const char *baton_promises(const struct baton *b)
+{
+	return b->traits->promises;
+}
+
+const char *baton_version(void)
+{
+	return BATON_VERSION;
+}
+
+int baton_wait(struct baton *b, int64_t timeout_ms, struct baton_event *event)
+{
+	int code = lib_check(b);
+
+	if (code != 0)
+		return code;
+	return event != NULL ? news_pull(b, timeout_ms, event) : BATON_E_INVALID;
+}
+
+int baton_fd(const struct baton *b)
+{
+	int code = lib_check(b);
+
+	return code != 0 ? code : b->app.news_fd;
+}
+
+static void copy_histogram(uint64_t *to, const _Atomic uint64_t *from)
+{
+	for (int i = 0; i < BATON_HISTOGRAM_BUCKETS; i++)
+		to[i] = atomic_load_explicit(&from[i], memory_order_relaxed);
+}
+
+int baton_get_stats(const struct baton *b, struct baton_stats *stats)
+{
+	int code = lib_check(b);
+	const struct counters *c = &b->counters;
+
+	if (code != 0)
+		return code;
+	*stats = (struct baton_stats){
+		.elections = atomic_load(&c->elections),
+		.leading = atomic_load(&c->leading),
+		.campaigns_won = atomic_load(&c->won),
+		.campaigns_refused = atomic_load(&c->refused),
+		.campaigns_failed = atomic_load(&c->failed),
+		.renewals_ok = atomic_load(&c->renewed),
+		.renewals_failed = atomic_load(&c->renew_failed),
+		.leaderships_lost = atomic_load(&c->lost),
+		.transitions = atomic_load(&c->transitions),
+		.hints = atomic_load(&c->hints),
+		.observes = atomic_load(&c->observes),
+		.releases = atomic_load(&c->releases),
+		.log_dropped = atomic_load(&c->log_dropped),
+	};
+	copy_histogram(stats->renew_latency, c->renew_latency);
+	copy_histogram(stats->campaign_latency, c->campaign_latency);
+	copy_histogram(stats->tenure, c->tenure);
+	return 0;
+}

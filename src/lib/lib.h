@@ -1,0 +1,30 @@
+/* lib.h: what the public functions share: check, copy, delegate to the runtime. */
+#ifndef BATON_LIB_H
+#define BATON_LIB_H
+
+#include "runtime/runtime.h"
+
+/* Fills in err, if there is one, and returns the code. */
+int lib_fail(struct baton_error *err, int code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Structs that the caller may know in another size than we do. */
+void lib_init_sized(void *to, size_t size, const void *from, size_t known);
+int lib_take_sized(void *to, size_t known, const void *from, size_t size, struct baton_error *err);
+
+/* BATON_OK, or why this handle can't be used: NULL, or of the parent process. */
+int lib_check(const struct baton *b);
+
+/* Posts an event of that kind to the election's core, and doesn't wait for it. */
+int lib_post(struct baton_election *e, uint8_t kind);
+
+/* Whether the election leads in that term now. */
+bool lib_leads(const struct baton_election *e, uint64_t *term);
+
+/* drivers.c: the driver for a URL's scheme, compiled in or loaded; NULL: err says why. */
+const struct baton_driver *drivers_find(const char *url, void **library, struct baton_error *err);
+
+/* A lane of the caller's own, for calls that block. */
+int lib_lane(struct baton *b, void **lane, struct baton_call *call, struct baton_error *err);
+
+#endif

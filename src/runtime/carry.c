@@ -1,0 +1,367 @@
+/*
+ * carry.c: steps the cores and carries out what they decide: calls go to the lanes, news to the
+ * application, cells to whoever asks. Runs on the loop's thread only.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "runtime/runtime.h"
+
+static void run(struct carrier *c, struct baton_election *e, const struct actions *out);
+
+struct carrier *carrier_new(struct baton *b)
+{
+	struct carrier *c = calloc(1, sizeof(*c));
+
+	if (c == NULL)
+		return NULL;
+	c->handle = b;
+	c->deadline_cell = cells_new(b);
+	if (c->deadline_cell == NULL) {
+		free(c);
+		return NULL;
+	}
+	lease_init(&c->core, &b->timing, b->traits->own_leases);
+	c->number = b->n_carriers++;
+	c->job.carrier = c;
+	c->claims_job.carrier = c;
+	return c;
+}
+
+void carrier_free(struct carrier *c)
+{
+	if (c == NULL)
+		return;
+	heap_set(&c->handle->heap, &c->timer, NEVER);
+	cells_free(c->handle, c->deadline_cell);
+	free(c);
+}
+
+/* xorshift64*: jitter needs no more, and the core wants its bits with each event. */
+static uint64_t next_random(struct baton *b)
+{
+	b->random |= b->random == 0;
+	b->random ^= b->random >> 12;
+	b->random ^= b->random << 25;
+	b->random ^= b->random >> 27;
+	return b->random * 2685821657736338717u;
+}
+
+static void show_lease(struct carrier *c)
+{
+	bool open = c->core.state != LEASE_CLOSED;
+
+	atomic_store_explicit(c->deadline_cell, c->core.deadline_ns, memory_order_release);
+	if (atomic_exchange_explicit(&c->is_open, open, memory_order_relaxed) == open)
+		return;
+	(void)pthread_mutex_lock(&c->handle->app.lock); /* baton_close() waits for it */
+	(void)pthread_cond_broadcast(&c->handle->app.changed);
+	(void)pthread_mutex_unlock(&c->handle->app.lock);
+}
+
+/* The order matters: a leadership begins with the term cell and ends with it (S5). */
+static void show_election(struct baton_election *e)
+{
+	bool leads = e->core.state == ELECTION_LEADING;
+
+	if (!leads)
+		atomic_store_explicit(&e->term_cell, 0, memory_order_release);
+	show_lease(e->carrier);
+	if (leads) {
+		atomic_store_explicit(&e->work_cell, e->core.work_ns, memory_order_relaxed);
+		atomic_store_explicit(&e->term_cell, e->core.term, memory_order_release);
+	}
+}
+
+static void set_lease_timer(struct carrier *c)
+{
+	heap_set(&c->handle->heap, &c->timer, lease_wake_ns(&c->core));
+}
+
+void carrier_step(struct carrier *c, struct event *ev)
+{
+	struct actions out;
+
+	out.n = 0;
+	ev->now_ns = clock_boot_ns();
+	ev->random = next_random(c->handle);
+	lease_step(&c->core, ev, &out);
+	show_lease(c);
+	run(c, NULL, &out);
+	set_lease_timer(c);
+}
+
+/* Nobody listens for events and nobody runs work by our functions: it had its time. */
+static void auto_drain(struct baton_election *e, uint64_t now_ns)
+{
+	struct app *app = &e->handle->app;
+
+	if (now_ns < e->auto_drain_ns)
+		return;
+	e->auto_drain_ns = NEVER;
+	(void)pthread_mutex_lock(&app->lock);
+	e->lost_done = true;
+	news_check_drained(e);
+	(void)pthread_mutex_unlock(&app->lock);
+}
+
+void carrier_step_election(struct baton_election *e, struct event *ev)
+{
+	struct actions out;
+
+	out.n = 0;
+	ev->now_ns = clock_boot_ns();
+	ev->random = next_random(e->handle);
+	auto_drain(e, ev->now_ns);
+	election_step(&e->core, &e->carrier->core, ev, &out);
+	show_election(e);
+	news_seen(e);
+	run(e->carrier, e, &out);
+	set_lease_timer(e->carrier);
+	heap_set(&e->handle->heap, &e->timer,
+		 min_ns(election_wake_ns(&e->core, &e->carrier->core), e->auto_drain_ns));
+	if (e->detached)
+		loop_try_leave(e);
+}
+
+/* ---- actions ---- */
+
+static void lease_job(struct carrier *c, const struct action *a, struct job *job, uint8_t kind,
+		      int lane)
+{
+	job->call = a->call;
+	job->limit_ns = a->limit_ns;
+	job->epoch = a->epoch;
+	job->kind = kind;
+	lane_put(&c->handle->lanes[lane], job, false);
+}
+
+static void election_job(struct baton_election *e, const struct action *a, uint8_t kind)
+{
+	struct job *job = &e->job;
+
+	job->call = a->call;
+	job->limit_ns = a->limit_ns;
+	job->epoch = kind == JOB_OBSERVE ? e->carrier->core.epoch : a->epoch;
+	job->kind = kind;
+	e->arg_nonce = a->nonce;
+	e->arg_term = a->term;
+	e->arg_floor = a->floor;
+	e->arg_hold_ns = a->hold_ns;
+	e->arg_target = a->target;
+	e->arg_why = a->why;
+	lane_put(&e->handle->lanes[BATON_LANE_CAMPAIGN], job, kind == JOB_RELEASE);
+}
+
+static void tell_all(struct carrier *c, uint8_t kind)
+{
+	for (struct baton_election *e = c->elections, *next; e != NULL; e = next) {
+		struct event ev = {.kind = kind};
+
+		next = e->carrier_next;
+		carrier_step_election(e, &ev);
+		if (kind == EV_LEASE_UP)
+			carrier_publish(e);
+	}
+}
+
+static void lease_error(struct carrier *c, uint8_t why)
+{
+	for (struct baton_election *e = c->elections; e != NULL; e = e->carrier_next)
+		if (e->core.wanted)
+			news_error(e, why, 0);
+}
+
+static void run_one(struct carrier *c, struct baton_election *e, const struct action *a)
+{
+	switch (a->kind) {
+	case ACT_OPEN: lease_job(c, a, &c->job, JOB_OPEN, BATON_LANE_RENEW); break;
+	case ACT_RENEW: lease_job(c, a, &c->job, JOB_RENEW, BATON_LANE_RENEW); break;
+	case ACT_CLOSE: lease_job(c, a, &c->job, JOB_CLOSE, BATON_LANE_RENEW); break;
+	case ACT_CLAIMS: lease_job(c, a, &c->claims_job, JOB_CLAIMS, BATON_LANE_CAMPAIGN); break;
+	case ACT_LEASE_UP: tell_all(c, EV_LEASE_UP); break;
+	case ACT_LEASE_DOWN: tell_all(c, EV_LEASE_DOWN); break;
+	case ACT_CAMPAIGN: election_job(e, a, JOB_CAMPAIGN); break;
+	case ACT_OBSERVE: election_job(e, a, JOB_OBSERVE); break;
+	case ACT_RELEASE: election_job(e, a, JOB_RELEASE); break;
+	case ACT_ORDER: election_job(e, a, JOB_ORDER); break;
+	default:
+		if (e != NULL)
+			news_note(e, a);
+		else
+			lease_error(c, a->why);
+		break;
+	}
+}
+
+static void run(struct carrier *c, struct baton_election *e, const struct actions *out)
+{
+	for (uint64_t i = 0; i < out->n; i++)
+		run_one(c, e, &out->list[i]);
+}
+
+/* Shows us among the candidates; repeated with the next renewal if it fails. */
+void carrier_publish(struct baton_election *e)
+{
+	bool show = e->core.wanted && !e->core.options.observe_only;
+
+	if (!e->publish_due) {
+		e->publish_due = true;
+		e->carrier->n_publish_due++;
+	}
+	if (e->publish_job.busy || e->carrier->core.epoch == 0)
+		return;
+	if (!show && !e->published) {
+		e->publish_due = false;
+		e->carrier->n_publish_due--;
+		return;
+	}
+	e->publish_due = false;
+	e->carrier->n_publish_due--;
+	e->publish_job.kind = show ? JOB_PUBLISH : JOB_WITHDRAW;
+	e->publish_job.epoch = e->carrier->core.epoch;
+	lane_put(&e->handle->lanes[BATON_LANE_CAMPAIGN], &e->publish_job, false);
+}
+
+/* ---- what comes back from the lanes ---- */
+
+static void publish_again(struct carrier *c)
+{
+	if (c->n_publish_due == 0)
+		return;
+	for (struct baton_election *e = c->elections; e != NULL; e = e->carrier_next)
+		if (e->publish_due)
+			carrier_publish(e);
+}
+
+static void lease_done(struct carrier *c, const struct job *job)
+{
+	struct event ev = {.call = job->call, .outcome = job->outcome, .n_held = c->n_held};
+	bool renewed = job->outcome == BATON_OUTCOME_OK && job->kind != JOB_CLOSE;
+	uint64_t sent_ns = job->sent_ns;
+
+	ev.kind = job->kind == JOB_OPEN    ? EV_OPENED
+		  : job->kind == JOB_RENEW ? EV_RENEWED
+					   : EV_CLOSED;
+	carrier_step(c, &ev); /* the job may be with its lane again after this */
+	if (renewed) {
+		atomic_store(&c->renewed_boot_ns, sent_ns);
+		atomic_store(&c->renewed_wall_ms, clock_wall_ms());
+		publish_again(c);
+	}
+	for (struct baton_election *e = c->elections, *next; c->core.own && e != NULL; e = next) {
+		next = e->carrier_next;
+		loop_try_leave(e);
+	}
+}
+
+/* A claim of an election that is no more: give it back (L3). False: no memory, next time. */
+static bool release_stray(struct carrier *c, struct claim_found *claim, uint64_t epoch)
+{
+	struct stray *s = calloc(1, sizeof(*s));
+
+	if (s == NULL)
+		return false;
+	s->claim = claim;
+	s->job.carrier = c;
+	s->job.epoch = epoch;
+	s->job.kind = JOB_STRAY;
+	lane_put(&c->handle->lanes[BATON_LANE_CAMPAIGN], &s->job, true);
+	return true;
+}
+
+/* Tells each election on the lease whether it is among those found. */
+static void tell_claims(struct carrier *c, struct claim_found *list, uint64_t call)
+{
+	for (struct claim_found *f = list; f != NULL; f = f->next) {
+		struct baton_election *e = loop_find(c->handle, f->name);
+
+		if (e != NULL && e->carrier == c)
+			e->claim = f;
+	}
+	for (struct baton_election *e = c->elections, *next; e != NULL; e = next) {
+		struct event told = {.kind = EV_CLAIM, .call = call};
+
+		next = e->carrier_next;
+		if (e->claim != NULL) {
+			told.view.held = true;
+			told.view.mine = true;
+			told.view.nonce = e->claim->nonce;
+			told.view.term = e->claim->term;
+		}
+		e->claim = NULL;
+		carrier_step_election(e, &told);
+	}
+}
+
+static void claims_done(struct carrier *c, const struct job *job)
+{
+	struct event ev = {.kind = EV_CLAIMS, .call = job->call, .outcome = job->outcome};
+	bool ok = job->outcome == BATON_OUTCOME_OK;
+	uint64_t epoch = job->epoch;
+	struct claim_found *list = c->claims;
+
+	c->claims = NULL;
+	carrier_step(c, &ev); /* the job may be with its lane again after this */
+	if (ok)
+		tell_claims(c, list, ev.call);
+	while (list != NULL) {
+		struct claim_found *f = list;
+
+		list = f->next;
+		if (!ok || loop_find(c->handle, f->name) != NULL || !release_stray(c, f, epoch))
+			free(f);
+	}
+}
+
+static void election_done(struct baton_election *e, struct job *job)
+{
+	static const uint8_t kinds[] = {
+		[JOB_RELEASE] = EV_RELEASED,
+		[JOB_CAMPAIGN] = EV_CAMPAIGNED,
+		[JOB_OBSERVE] = EV_OBSERVED,
+		[JOB_ORDER] = EV_ORDERED,
+	};
+	struct event ev = {.kind = kinds[job->kind],
+			   .call = job->call,
+			   .outcome = job->outcome,
+			   .view = e->view};
+
+	if (e->twin) /* written by the lane before it gave the job back */
+		news_error(e, WHY_NONE, BATON_E_DUPLICATE_ID);
+	carrier_step_election(e, &ev);
+}
+
+static void publish_done(struct baton_election *e, struct job *job)
+{
+	e->published = e->published || job->kind == JOB_PUBLISH;
+	if (job->kind == JOB_WITHDRAW && job->outcome == BATON_OUTCOME_OK)
+		e->published = false;
+	if (job->outcome != BATON_OUTCOME_OK && job->kind == JOB_PUBLISH && !e->publish_due) {
+		e->publish_due = true; /* with the next renewal */
+		e->carrier->n_publish_due++;
+	} else if (e->publish_due) {
+		carrier_publish(e);
+	}
+	loop_try_leave(e);
+}
+
+void carrier_done(struct baton *b, struct job *job)
+{
+	(void)b;
+	job->busy = false;
+	switch (job->kind) {
+	case JOB_OPEN:
+	case JOB_RENEW:
+	case JOB_CLOSE: lease_done(job->carrier, job); break;
+	case JOB_CLAIMS: claims_done(job->carrier, job); break;
+	case JOB_PUBLISH:
+	case JOB_WITHDRAW: publish_done(job->election, job); break;
+	case JOB_STRAY:
+		free(((struct stray *)(void *)job)->claim);
+		free(job);
+		break;
+	default: election_done(job->election, job); break;
+	}
+}

@@ -1,0 +1,129 @@
+/*
+ * lane.c: the threads that call the driver. The loop puts jobs in, the lane carries them out, in
+ * batches where it can, and posts them back. A renewal has a lane of its own, so that nothing
+ * queues in front of it; releases go before all else in the campaign lane.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "runtime/runtime.h"
+
+static void *lane_main(void *arg);
+
+int lane_start(struct baton *b, int kind, struct baton_error *err)
+{
+	struct lane *lane = &b->lanes[kind];
+	int code = b->driver->lane_open(b->store, kind, &lane->driver_lane, err);
+
+	if (code != 0)
+		return code;
+	lane->batch = batch_new();
+	if (lane->batch == NULL) {
+		err->code = BATON_E_MEMORY;
+		(void)strcpy(err->text, "Out of memory.");
+		return err->code;
+	}
+	if (pthread_create(&lane->thread, NULL, kind == BATON_LANE_WATCH ? watch_main : lane_main,
+			   lane) != 0) {
+		err->code = BATON_E_SYSTEM;
+		(void)strcpy(err->text, "No thread is left for a baton handle; raise the limit "
+					"(ulimit -u).");
+		return err->code;
+	}
+	lane->running = true;
+	return 0;
+}
+
+void lane_stop(struct lane *lane)
+{
+	if (lane->running) {
+		(void)pthread_mutex_lock(&lane->lock);
+		lane->quit = true;
+		(void)pthread_cond_signal(&lane->wake);
+		(void)pthread_mutex_unlock(&lane->lock);
+		if (lane->kind == BATON_LANE_WATCH)
+			lane->handle->driver->watch_wake(lane->driver_lane);
+		(void)pthread_join(lane->thread, NULL);
+	}
+	lane->running = false;
+	if (lane->driver_lane != NULL)
+		lane->handle->driver->lane_close(lane->driver_lane);
+	lane->driver_lane = NULL;
+	batch_free(lane->batch);
+	lane->batch = NULL;
+}
+
+void lane_put(struct lane *lane, struct job *job, bool first)
+{
+	int q = first ? 0 : 1;
+
+	job->busy = true;
+	job->m.kind = MSG_DONE;
+	job->m.next = NULL;
+	(void)pthread_mutex_lock(&lane->lock);
+	*lane->last[q] = &job->m;
+	lane->last[q] = &job->m.next;
+	(void)pthread_cond_signal(&lane->wake);
+	(void)pthread_mutex_unlock(&lane->lock);
+}
+
+/* Takes the first job, and those right behind it that one call can serve as well. */
+static size_t take(struct lane *lane, struct job **jobs)
+{
+	int q = lane->first[0] != NULL ? 0 : 1;
+	size_t n = 0;
+
+	while (n < LANE_BATCH && lane->first[q] != NULL) {
+		struct job *job = (struct job *)(void *)lane->first[q];
+
+		if (n > 0 && (job->kind != jobs[0]->kind || job->carrier != jobs[0]->carrier ||
+			      job->epoch != jobs[0]->epoch))
+			break;
+		jobs[n++] = job;
+		lane->first[q] = job->m.next;
+	}
+	if (lane->first[q] == NULL)
+		lane->last[q] = &lane->first[q];
+	return n;
+}
+
+static void *lane_main(void *arg)
+{
+	struct lane *lane = arg;
+	struct job *jobs[LANE_BATCH];
+
+	(void)pthread_mutex_lock(&lane->lock);
+	while (true) {
+		size_t n = take(lane, jobs);
+
+		if (n == 0 && lane->quit)
+			break;
+		if (n == 0) {
+			(void)pthread_cond_wait(&lane->wake, &lane->lock);
+			continue;
+		}
+		(void)pthread_mutex_unlock(&lane->lock);
+		batch_run(lane, jobs, n);
+		for (size_t i = 0; i < n; i++)
+			loop_post_message(lane->handle, &jobs[i]->m);
+		(void)pthread_mutex_lock(&lane->lock);
+	}
+	(void)pthread_mutex_unlock(&lane->lock);
+	return NULL;
+}
+
+void lane_watch(struct lane *lane, struct baton_election *e, bool add)
+{
+	struct watch_change *w = &e->watch[add ? 0 : 1];
+
+	w->next = NULL;
+	w->add = add;
+	w->m.kind = MSG_UNWATCHED;
+	(void)pthread_mutex_lock(&lane->lock);
+	*lane->changes_last = w;
+	lane->changes_last = &w->next;
+	(void)pthread_cond_signal(&lane->wake);
+	(void)pthread_mutex_unlock(&lane->lock);
+	lane->handle->driver->watch_wake(lane->driver_lane);
+}

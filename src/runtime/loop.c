@@ -1,0 +1,421 @@
+/*
+ * loop.c: the thread that owns all cores of a handle. It takes messages, runs timers, and never
+ * blocks on anything else: no call of a driver, no handler, no log.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "runtime/runtime.h"
+
+enum { TIMER_ELECTION = 1, TIMER_CARRIER = 2 };
+
+/* The struct of the given type that has the member at this address. */
+#define PART_OF(type, member, at) ((type *)(void *)((char *)(at)-offsetof(type, member)))
+
+static void *loop_main(void *arg);
+static int post(struct baton *b, uint8_t message, struct baton_election *e, const struct event *ev,
+		bool *done);
+static bool handle(struct baton *b, struct message *m);
+static void run_timers(struct baton *b);
+static void wait_for_more(struct baton *b);
+
+int loop_start(struct baton *b, struct baton_error *err)
+{
+	b->mail.last = &b->mail.first;
+	b->mail.event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	b->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (getrandom(&b->random, sizeof(b->random), 0) != (ssize_t)sizeof(b->random))
+		b->random = clock_boot_ns();
+	if (b->mail.event_fd < 0 || b->timer_fd < 0 ||
+	    pthread_create(&b->loop_thread, NULL, loop_main, b) != 0) {
+		err->code = BATON_E_SYSTEM;
+		(void)strcpy(err->text,
+			     "No descriptor or thread is left for a baton handle; raise the "
+			     "limits (ulimit -n, ulimit -u).");
+		return err->code;
+	}
+	b->loop_running = true;
+	return 0;
+}
+
+void loop_stop(struct baton *b)
+{
+	static const uint64_t one = 1;
+	struct message quit = {.kind = MSG_QUIT};
+
+	if (b->loop_running) {
+		loop_post_message(b, &quit);
+		(void)!write(b->mail.event_fd, &one, sizeof(one));
+		(void)pthread_join(b->loop_thread, NULL);
+	}
+	b->loop_running = false;
+	if (b->mail.event_fd >= 0)
+		(void)close(b->mail.event_fd);
+	if (b->timer_fd >= 0)
+		(void)close(b->timer_fd);
+	free(b->table);
+	heap_done(&b->heap);
+}
+
+/* ---- posting, from any thread ---- */
+
+void loop_post_message(struct baton *b, struct message *m)
+{
+	static const uint64_t one = 1;
+
+	m->next = NULL;
+	(void)pthread_mutex_lock(&b->mail.lock);
+	bool was_empty = b->mail.first == NULL;
+
+	*b->mail.last = m;
+	b->mail.last = &m->next;
+	(void)pthread_mutex_unlock(&b->mail.lock);
+	if (was_empty) /* else it is awake already, and will see this one, too */
+		(void)!write(b->mail.event_fd, &one, sizeof(one));
+}
+
+int loop_tell(struct baton_election *e, const struct event *ev)
+{
+	struct app *app = &e->handle->app;
+	bool done = false;
+	int code = post(e->handle, MSG_EVENT, e, ev, &done);
+
+	(void)pthread_mutex_lock(&app->lock);
+	while (code == 0 && !done)
+		(void)pthread_cond_wait(&app->changed, &app->lock);
+	(void)pthread_mutex_unlock(&app->lock);
+	return code;
+}
+
+int loop_post(struct baton *b, uint8_t message, struct baton_election *e, const struct event *ev)
+{
+	return post(b, message, e, ev, NULL);
+}
+
+static int post(struct baton *b, uint8_t message, struct baton_election *e, const struct event *ev,
+		bool *done)
+{
+	struct post *p = calloc(1, sizeof(*p));
+
+	if (p == NULL)
+		return BATON_E_MEMORY;
+	p->m.kind = message;
+	p->done = done;
+	p->election = e != NULL ? election_ref(e) : NULL;
+	if (ev != NULL)
+		p->event = *ev;
+	loop_post_message(b, &p->m);
+	return 0;
+}
+
+void loop_poke(struct baton_election *e, uint32_t poke)
+{
+	uint32_t was = atomic_fetch_or(&e->pokes, poke | POKE_QUEUED);
+
+	if ((was & POKE_QUEUED) == 0)
+		loop_post_message(e->handle, &election_ref(e)->poke);
+}
+
+/* ---- the loop ---- */
+
+static struct message *take_mail(struct baton *b)
+{
+	(void)pthread_mutex_lock(&b->mail.lock);
+	struct message *m = b->mail.first;
+
+	b->mail.first = NULL;
+	b->mail.last = &b->mail.first;
+	(void)pthread_mutex_unlock(&b->mail.lock);
+	return m;
+}
+
+static void *loop_main(void *arg)
+{
+	struct baton *b = arg;
+	bool quit = false;
+
+	while (!quit) {
+		struct message *m = take_mail(b);
+
+		while (m != NULL) {
+			struct message *next = m->next;
+
+			quit = handle(b, m) || quit;
+			m = next;
+		}
+		run_timers(b);
+		if (!quit)
+			wait_for_more(b);
+	}
+	return NULL;
+}
+
+static void wait_for_more(struct baton *b)
+{
+	struct heap_item *first = heap_first(&b->heap);
+	struct itimerspec at = {0};
+	struct pollfd fds[2] = {{.fd = b->mail.event_fd, .events = POLLIN},
+				{.fd = b->timer_fd, .events = POLLIN}};
+	uint64_t count;
+
+	if (first != NULL) { /* a time in the past fires at once; all zero would disarm */
+		uint64_t when_ns = max_ns(first->when_ns, 1);
+
+		at.it_value.tv_sec = (time_t)(when_ns / CLOCK_NS_PER_S);
+		at.it_value.tv_nsec = (long)(when_ns % CLOCK_NS_PER_S);
+	}
+	(void)timerfd_settime(b->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+	if (poll(fds, 2, -1) > 0 && (fds[0].revents & POLLIN) != 0)
+		(void)!read(b->mail.event_fd, &count, sizeof(count));
+}
+
+static void run_timers(struct baton *b)
+{
+	uint64_t now_ns = clock_boot_ns();
+	struct heap_item *item;
+
+	while ((item = heap_first(&b->heap)) != NULL && item->when_ns <= now_ns) {
+		struct event ev = {.kind = EV_TIMER};
+
+		if (item->kind == TIMER_CARRIER) {
+			carrier_step(PART_OF(struct carrier, timer, item), &ev);
+		} else {
+			carrier_step_election(PART_OF(struct baton_election, timer, item), &ev);
+		}
+	}
+}
+
+/* ---- elections come and go ---- */
+
+static uint32_t hash_name(const char *s)
+{
+	uint32_t h = 2166136261u;
+
+	while (*s != '\0')
+		h = (h ^ (unsigned char)*s++) * 16777619u;
+	return h;
+}
+
+static bool grow_table(struct baton *b)
+{
+	uint32_t room = b->table_room != 0 ? b->table_room * 2 : 64;
+	struct baton_election **table = calloc(room, sizeof(*table));
+
+	if (table == NULL)
+		return b->table_room != 0; /* the old one does, slower */
+	for (uint32_t i = 0; i < b->table_room; i++) {
+		for (struct baton_election *e = b->table[i], *next; e != NULL; e = next) {
+			uint32_t h = hash_name(e->name) & (room - 1);
+
+			next = e->hash_next;
+			e->hash_next = table[h];
+			table[h] = e;
+		}
+	}
+	free(b->table);
+	b->table = table;
+	b->table_room = room;
+	return true;
+}
+
+static int attach(struct baton *b, struct baton_election *e)
+{
+	if ((b->n_attached >= b->table_room && !grow_table(b)) ||
+	    !heap_reserve(&b->heap, b->n_attached + b->n_carriers + 4))
+		return BATON_E_MEMORY;
+	e->carrier = b->traits->own_leases ? carrier_new(b) : b->shared;
+	if (e->carrier == NULL)
+		return BATON_E_MEMORY;
+	uint32_t h = hash_name(e->name) & (b->table_room - 1);
+
+	e->hash_next = b->table[h];
+	b->table[h] = e;
+	e->carrier_next = e->carrier->elections;
+	e->carrier->elections = e;
+	e->job.carrier = e->carrier;
+	e->publish_job.carrier = e->carrier;
+	e->timer.kind = TIMER_ELECTION;
+	e->carrier->timer.kind = TIMER_CARRIER;
+	b->n_attached++;
+	(void)election_ref(e);
+	atomic_fetch_add(&b->counters.elections, 1);
+	lane_watch(&b->lanes[BATON_LANE_WATCH], e, true);
+	return 0;
+}
+
+static void unlink_election(struct baton *b, struct baton_election *e)
+{
+	struct baton_election **p = &b->table[hash_name(e->name) & (b->table_room - 1)];
+
+	while (*p != e)
+		p = &(*p)->hash_next;
+	*p = e->hash_next;
+	for (p = &e->carrier->elections; *p != e; p = &(*p)->carrier_next)
+		;
+	*p = e->carrier_next;
+	heap_set(&b->heap, &e->timer, NEVER);
+	b->n_attached--;
+	if (b->traits->own_leases)
+		carrier_free(e->carrier);
+	(void)pthread_mutex_lock(&b->app.lock);
+	for (p = &b->app.all; *p != e; p = &(*p)->all_next)
+		;
+	*p = e->all_next;
+	e->left = true;
+	(void)pthread_cond_broadcast(&b->app.changed);
+	(void)pthread_mutex_unlock(&b->app.lock);
+}
+
+void loop_try_leave(struct baton_election *e)
+{
+	if (!e->detached || e->core.state != ELECTION_STOPPED || e->job.busy || e->publish_job.busy)
+		return;
+	if (!e->unwatching) /* the last thing that can name it is a hint */
+		lane_watch(&e->handle->lanes[BATON_LANE_WATCH], e, false);
+	e->unwatching = true;
+	if (!e->unwatched || (e->carrier->core.own &&
+			      (e->carrier->job.busy || e->carrier->core.state != LEASE_CLOSED)))
+		return;
+	unlink_election(e->handle, e);
+	atomic_fetch_sub(&e->handle->counters.elections, 1);
+	election_unref(e);
+}
+
+struct baton_election *election_ref(struct baton_election *e)
+{
+	atomic_fetch_add_explicit(&e->refs, 1, memory_order_relaxed);
+	return e;
+}
+
+void election_unref(struct baton_election *e)
+{
+	if (atomic_fetch_sub_explicit(&e->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	free(e->metadata);
+	free(e->leader_metadata);
+	free(e->name);
+	free(e);
+}
+
+struct baton_election *loop_find(struct baton *b, const char *name)
+{
+	struct baton_election *e =
+		b->table_room != 0 ? b->table[hash_name(name) & (b->table_room - 1)] : NULL;
+
+	while (e != NULL && strcmp(e->name, name) != 0)
+		e = e->hash_next;
+	return e;
+}
+
+/* ---- messages ---- */
+
+static void handle_attach(struct baton *b, struct baton_election *e)
+{
+	/* Rule 8: a second election of one name on one handle is refused. */
+	int code = loop_find(b, e->name) != NULL ? BATON_E_EXISTS : attach(b, e);
+
+	(void)pthread_mutex_lock(&b->app.lock);
+	e->attach_code = code;
+	if (code == 0) {
+		e->all_next = b->app.all;
+		b->app.all = e;
+	}
+	(void)pthread_cond_broadcast(&b->app.changed);
+	(void)pthread_mutex_unlock(&b->app.lock);
+}
+
+static void handle_event(struct baton_election *e, struct event *ev)
+{
+	carrier_step_election(e, ev);
+	if ((ev->kind == EV_START || ev->kind == EV_HEALTH) && e->carrier->core.deadline_ns != 0)
+		carrier_publish(e);
+}
+
+static void handle_poke(struct baton_election *e)
+{
+	uint32_t pokes = atomic_exchange(&e->pokes, 0);
+	struct event ev = {0};
+
+	if ((pokes & POKE_ALIVE) != 0) {
+		ev.kind = EV_ALIVE;
+		carrier_step_election(e, &ev);
+	}
+	if ((pokes & POKE_DRAINED) != 0) {
+		e->auto_drain_ns = NEVER;
+		ev.kind = EV_DRAINED;
+		carrier_step_election(e, &ev);
+	}
+	if ((pokes & POKE_DETACH) != 0) {
+		e->detached = true;
+		ev.kind = EV_STOP;
+		carrier_step_election(e, &ev);
+	}
+	election_unref(e);
+}
+
+static void handle_hint(struct baton *b, uint64_t cookie)
+{
+	struct event ev = {.kind = EV_HINT};
+
+	atomic_fetch_add(&b->counters.hints, 1);
+	if (cookie != BATON_HINT_ALL) {
+		carrier_step_election((struct baton_election *)(uintptr_t)cookie, &ev);
+		return;
+	}
+	for (uint32_t i = 0; i < b->table_room; i++) {
+		for (struct baton_election *e = b->table[i]; e != NULL; e = e->hash_next) {
+			if (e->carrier->core.own)
+				carrier_step(e->carrier, &ev);
+			ev.kind = EV_HINT;
+			carrier_step_election(e, &ev);
+		}
+	}
+	if (b->shared != NULL)
+		carrier_step(b->shared, &ev);
+}
+
+static void handle_unwatched(struct message *m)
+{
+	struct watch_change *w = PART_OF(struct watch_change, m, m);
+	struct baton_election *e = PART_OF(struct baton_election, watch[1], w);
+
+	e->unwatched = true;
+	loop_try_leave(e);
+}
+
+/* True: it is time to go. */
+static bool handle(struct baton *b, struct message *m)
+{
+	struct post *p = (struct post *)m;
+
+	switch (m->kind) {
+	case MSG_POKE: handle_poke(PART_OF(struct baton_election, poke, m)); return false;
+	case MSG_DONE: carrier_done(b, (struct job *)m); return false;
+	case MSG_UNWATCHED: handle_unwatched(m); return false;
+	case MSG_QUIT: return true;
+	case MSG_ATTACH: handle_attach(b, p->election); break;
+	case MSG_HINT_SPARE:
+		atomic_store(&b->lanes[BATON_LANE_WATCH].spare_busy, false);
+		handle_hint(b, BATON_HINT_ALL);
+		return false;
+	case MSG_HINT: handle_hint(b, p->cookie); break;
+	default: handle_event(p->election, &p->event); break;
+	}
+	if (p->done != NULL) {
+		(void)pthread_mutex_lock(&b->app.lock);
+		*p->done = true;
+		(void)pthread_cond_broadcast(&b->app.changed);
+		(void)pthread_mutex_unlock(&b->app.lock);
+	}
+	if (p->election != NULL)
+		election_unref(p->election);
+	free(p);
+	return false;
+}

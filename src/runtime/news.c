@@ -1,0 +1,452 @@
+/*
+ * news.c: between the loop and the application. The loop leaves news with an election; a
+ * dispatcher thread calls its handler, or the application pulls it. LOST comes before all else
+ * that waits, except the BECAME that it belongs to (S8). When the application has dealt with LOST
+ * and no work of ours runs any more, the loop is told that the work has drained (S7).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "runtime/runtime.h"
+#include "runtime/text.h"
+
+static void *dispatch_main(void *arg);
+static void queue(struct baton_election *e);
+
+int news_start(struct baton *b, struct baton_error *err)
+{
+	b->app.news_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (b->app.news_fd < 0)
+		goto failed;
+	while (b->n_dispatchers_started < b->n_dispatchers) {
+		if (pthread_create(&b->dispatchers[b->n_dispatchers_started], NULL, dispatch_main,
+				   b) != 0)
+			goto failed;
+		b->n_dispatchers_started++;
+	}
+	return 0;
+failed:
+	err->code = BATON_E_SYSTEM;
+	(void)snprintf(err->text, sizeof(err->text),
+		       "No descriptor or thread is left for a baton handle; raise the limits "
+		       "(ulimit -n, ulimit -u).");
+	return err->code;
+}
+
+void news_stop(struct baton *b)
+{
+	(void)pthread_mutex_lock(&b->app.lock);
+	b->app.quit = true;
+	(void)pthread_cond_broadcast(&b->app.dispatch);
+	(void)pthread_mutex_unlock(&b->app.lock);
+	for (uint32_t i = 0; i < b->n_dispatchers_started; i++)
+		(void)pthread_join(b->dispatchers[i], NULL);
+	b->n_dispatchers_started = 0;
+}
+
+static void drop_queue(struct baton_election **first)
+{
+	while (*first != NULL) {
+		struct baton_election *e = *first;
+
+		*first = e->news.next;
+		election_unref(e);
+	}
+}
+
+void news_done(struct baton *b)
+{
+	drop_queue(&b->app.pulling);
+	drop_queue(&b->app.pulled_first);
+	drop_queue(&b->app.handled_first);
+	if (b->app.news_fd >= 0)
+		(void)close(b->app.news_fd);
+}
+
+bool news_on_dispatcher(const struct baton *b)
+{
+	for (uint32_t i = 0; i < b->n_dispatchers_started; i++)
+		if (pthread_equal(b->dispatchers[i], pthread_self()))
+			return true;
+	return false;
+}
+
+/* ---- from the loop ---- */
+
+static void cancel_contexts(struct baton_election *e)
+{
+	static const uint64_t one = 1;
+
+	for (struct baton_context *c = e->contexts; c != NULL; c = c->next) {
+		c->cancelled = true;
+		(void)!write(c->fd, &one, sizeof(one));
+	}
+}
+
+static void note_lost(struct baton_election *e, const struct action *a)
+{
+	struct baton *b = e->handle;
+
+	e->news.lost_term = a->term;
+	e->news.lost_why = a->why;
+	e->news.pending |= NEWS_LOST;
+	e->lost_why = a->why;
+	e->draining = true;
+	e->lost_done =
+		e->handler == NULL && (e->n_runners > 0 || e->contexts != NULL || e->self_stop);
+	/* Nobody listens: the work gets the time that it has after any loss. */
+	if (e->handler == NULL && !e->lost_done && !b->app.has_puller)
+		e->auto_drain_ns = clock_boot_ns() + timing_drain_ns(&b->timing);
+	cancel_contexts(e);
+	news_check_drained(e);
+	atomic_fetch_sub(&b->counters.leading, 1);
+	atomic_fetch_add(&b->counters.lost, 1);
+	count_into(b->counters.tenure, (clock_boot_ns() - e->became_ns) / CLOCK_NS_PER_MS);
+}
+
+static void note_changed(struct baton_election *e, const struct action *a)
+{
+	if ((e->news.pending & NEWS_CHANGED) == 0) {
+		e->news.old_leader = e->news.leader;
+		e->news.changed_old_term = e->news.changed_term;
+	}
+	e->news.leader = a->target;
+	e->news.changed_term = a->term;
+	e->news.pending |= NEWS_CHANGED;
+	atomic_fetch_add(&e->handle->counters.transitions, a->target != NOBODY);
+}
+
+static void note_acquired(struct baton_election *e, const struct action *a)
+{
+	e->acquire_answered = e->acquire_id;
+	if (a->note == NOTE_ACQUIRED)
+		e->acquire_answer = 1;
+	else if (a->why == WHY_NOT_STARTED)
+		e->acquire_answer = BATON_E_NOT_STARTED;
+	else if (a->why == WHY_FAILED || a->why == WHY_LATE)
+		e->acquire_answer = BATON_E_UNAVAILABLE;
+	else
+		e->acquire_answer = 0;
+}
+
+void news_note(struct baton_election *e, const struct action *a)
+{
+	struct baton *b = e->handle;
+
+	if (a->note == NOTE_ERROR) {
+		news_error(e, a->why, 0);
+		return;
+	}
+	(void)pthread_mutex_lock(&b->app.lock);
+	switch (a->note) {
+	case NOTE_BECAME:
+		e->news.became_term = a->term;
+		e->news.pending |= NEWS_BECAME;
+		e->became_ns = clock_boot_ns();
+		atomic_fetch_add(&b->counters.leading, 1);
+		break;
+	case NOTE_LOST: note_lost(e, a); break;
+	case NOTE_CHANGED: note_changed(e, a); break;
+	case NOTE_STOPPED:
+		e->is_stopped = true;
+		e->news.pending |= NEWS_STOPPED;
+		break;
+	default: note_acquired(e, a); break;
+	}
+	queue(e);
+	(void)pthread_cond_broadcast(&b->app.changed);
+	(void)pthread_mutex_unlock(&b->app.lock);
+	if (a->note == NOTE_BECAME || a->note == NOTE_LOST)
+		log_put(b, BATON_LOG_INFO, 0, e->name, a->term, text_of_why(a->why),
+			a->note == NOTE_BECAME ? "became leader" : "lost leadership");
+	if (a->note == NOTE_STOPPED)
+		carrier_publish(e);
+}
+
+/* C26: at most one a second for one cause. */
+void news_error(struct baton_election *e, uint8_t why, int code)
+{
+	struct baton *b = e->handle;
+	uint64_t now_ns = clock_boot_ns();
+
+	(void)pthread_mutex_lock(&b->app.lock);
+	if (code == 0)
+		code = code_of_why(why);
+	if (code == BATON_E_UNAVAILABLE && b->app.store_error.code != 0)
+		code = b->app.store_error.code;
+	bool repeated = code == e->news.error_code && e->news.error_ns != 0 &&
+			now_ns - e->news.error_ns < CLOCK_NS_PER_S;
+
+	if (!repeated) {
+		e->news.error_ns = now_ns;
+		e->news.error_code = code;
+		e->news.error_why = why;
+		e->news.pending |= NEWS_ERROR;
+		queue(e);
+	}
+	struct baton_error said = b->app.store_error;
+
+	(void)pthread_mutex_unlock(&b->app.lock);
+	if (!repeated)
+		log_put(b, BATON_LOG_WARN, code, e->name, e->core.term, said.text, "%s",
+			text_of_error(code, why));
+}
+
+void news_seen(struct baton_election *e)
+{
+	struct app *app = &e->handle->app;
+	bool leading = e->core.state == ELECTION_LEADING;
+	uint32_t leader = leading ? SELF : e->core.leader;
+	uint64_t term = leading ? e->core.term : e->core.leader_term;
+
+	/* The loop alone writes these: it may compare without the lock. */
+	if (e->seen_state == e->core.state && e->seen_leader == leader && e->seen_term == term &&
+	    e->seen_paused == e->core.paused)
+		return;
+	(void)pthread_mutex_lock(&app->lock);
+	e->seen_state = e->core.state;
+	e->seen_leader = leader;
+	e->seen_term = term;
+	e->seen_paused = e->core.paused;
+	(void)pthread_mutex_unlock(&app->lock);
+}
+
+void news_store(struct baton *b, const struct baton_error *err)
+{
+	if (err->code == 0 && atomic_load_explicit(&b->app.store_fails, memory_order_relaxed) == 0)
+		return;
+	(void)pthread_mutex_lock(&b->app.lock);
+	b->app.store_error = *err;
+	atomic_store(&b->app.store_fails, err->code != 0);
+	(void)pthread_mutex_unlock(&b->app.lock);
+}
+
+/* ---- queues; app.lock is held ---- */
+
+static void append(struct baton_election **first, struct baton_election **last,
+		   struct baton_election *e)
+{
+	e->news.next = NULL;
+	if (*first == NULL)
+		*first = e;
+	else
+		(*last)->news.next = e;
+	*last = e;
+}
+
+static void queue(struct baton_election *e)
+{
+	static const uint64_t one = 1;
+	struct app *app = &e->handle->app;
+
+	if (e->news.queued || e->news.delivering != 0 || e->news.pending == 0)
+		return;
+	e->news.queued = true;
+	(void)election_ref(e);
+	if (e->handler != NULL) {
+		append(&app->handled_first, &app->handled_last, e);
+		(void)pthread_cond_signal(&app->dispatch);
+	} else {
+		append(&app->pulled_first, &app->pulled_last, e);
+		(void)!write(app->news_fd, &one, sizeof(one));
+		(void)pthread_cond_broadcast(&app->changed);
+	}
+}
+
+static uint8_t next_kind(const struct news *n)
+{
+	static const uint8_t order[] = {NEWS_BECAME, NEWS_LOST, NEWS_CHANGED, NEWS_ERROR,
+					NEWS_STOPPED};
+
+	/* A BECAME that waits behind the LOST of the leadership before it can't be: the core
+	 * doesn't campaign before the application has dealt with LOST. */
+	for (size_t i = 0; i < sizeof(order); i++)
+		if ((n->pending & order[i]) != 0)
+			return order[i];
+	return 0;
+}
+
+static void fill_changed(struct baton_election *e, struct baton_event *out)
+{
+	out->kind = BATON_EVENT_CHANGED;
+	out->term = e->news.changed_term;
+	out->old_term = e->news.changed_old_term;
+	peers_name(e->handle, e->news.leader, out->leader, NULL);
+	peers_name(e->handle, e->news.old_leader, out->old_leader, NULL);
+}
+
+/* Takes the next piece of news off and puts it into words; the election is then delivering. */
+static void take(struct baton_election *e, struct baton_event *out)
+{
+	struct news *n = &e->news;
+	uint8_t kind = next_kind(n);
+
+	*out = (struct baton_event){.election = e};
+	n->queued = false;
+	n->delivering = kind;
+	n->puller = pthread_self();
+	n->pending &= (uint8_t)~kind;
+	switch (kind) {
+	case NEWS_BECAME:
+		out->kind = BATON_EVENT_BECAME;
+		out->term = n->became_term;
+		(void)snprintf(out->leader, sizeof(out->leader), "%s", e->handle->id);
+		break;
+	case NEWS_LOST:
+		out->kind = BATON_EVENT_LOST;
+		out->term = n->lost_term;
+		out->reason = reason_of_why(n->lost_why);
+		(void)snprintf(out->text, sizeof(out->text), "%s", text_of_why(n->lost_why));
+		break;
+	case NEWS_CHANGED: fill_changed(e, out); break;
+	case NEWS_ERROR:
+		out->kind = BATON_EVENT_ERROR;
+		out->code = n->error_code;
+		(void)snprintf(out->text, sizeof(out->text), "%s",
+			       text_of_error(n->error_code, n->error_why));
+		if (e->handle->app.store_error.code == n->error_code)
+			(void)snprintf(out->detail, sizeof(out->detail), "%s",
+				       e->handle->app.store_error.text);
+		break;
+	default: out->kind = BATON_EVENT_STOPPED; break;
+	}
+}
+
+/* The application has dealt with what take() gave it. */
+static void handled(struct baton_election *e)
+{
+	bool lost = e->news.delivering == NEWS_LOST;
+
+	e->news.delivering = 0;
+	if (lost) {
+		e->lost_done = true;
+		news_check_drained(e);
+	}
+	queue(e);
+	(void)pthread_cond_broadcast(&e->handle->app.changed);
+}
+
+void news_check_drained(struct baton_election *e)
+{
+	if (!e->draining || !e->lost_done || e->contexts != NULL)
+		return;
+	e->draining = false;
+	loop_poke(e, POKE_DRAINED);
+}
+
+/* ---- dispatchers and pullers ---- */
+
+static void *dispatch_main(void *arg)
+{
+	struct baton *b = arg;
+	struct baton_event ev;
+
+	(void)pthread_mutex_lock(&b->app.lock);
+	while (true) {
+		struct baton_election *e = b->app.handled_first;
+
+		if (e == NULL && b->app.quit)
+			break;
+		if (e == NULL) {
+			(void)pthread_cond_wait(&b->app.dispatch, &b->app.lock);
+			continue;
+		}
+		b->app.handled_first = e->news.next;
+		take(e, &ev);
+		(void)pthread_mutex_unlock(&b->app.lock);
+		e->handler(e->handler_arg, &ev);
+		(void)pthread_mutex_lock(&b->app.lock);
+		handled(e);
+		election_unref(e);
+	}
+	(void)pthread_mutex_unlock(&b->app.lock);
+	return NULL;
+}
+
+/* Asking for the next event says that the last one is dealt with. */
+static void finish_pulled(struct baton *b)
+{
+	struct baton_election **p = &b->app.pulling;
+
+	while (*p != NULL) {
+		struct baton_election *e = *p;
+
+		if (pthread_equal(e->news.puller, pthread_self())) {
+			*p = e->news.next;
+			handled(e);
+			election_unref(e);
+		} else {
+			p = &e->news.next;
+		}
+	}
+}
+
+int news_pull(struct baton *b, int64_t timeout_ms, struct baton_event *out)
+{
+	uint64_t until_ns = news_until_ns(timeout_ms);
+	uint64_t count;
+
+	(void)pthread_mutex_lock(&b->app.lock);
+	b->app.has_puller = true;
+	finish_pulled(b);
+	while (b->app.pulled_first == NULL && news_wait(b, until_ns))
+		;
+	struct baton_election *e = b->app.pulled_first;
+
+	if (e != NULL) {
+		b->app.pulled_first = e->news.next;
+		take(e, out);
+		e->news.next = b->app.pulling;
+		b->app.pulling = e;
+	}
+	if (b->app.pulled_first == NULL) /* nothing more to read */
+		(void)!read(b->app.news_fd, &count, sizeof(count));
+	(void)pthread_mutex_unlock(&b->app.lock);
+	return e != NULL;
+}
+
+uint64_t news_until_ns(int64_t timeout_ms)
+{
+	if (timeout_ms < 0)
+		return NEVER;
+	return (uint64_t)timeout_ms > NEVER / NS_PER_MS
+		       ? NEVER
+		       : after_ns(clock_boot_ns(), (uint64_t)timeout_ms * NS_PER_MS);
+}
+
+bool news_wait(struct baton *b, uint64_t until_ns)
+{
+	struct timespec at;
+
+	if (until_ns == NEVER) {
+		(void)pthread_cond_wait(&b->app.changed, &b->app.lock);
+		return true;
+	}
+	uint64_t now_ns = clock_boot_ns();
+
+	if (now_ns >= until_ns)
+		return false;
+	/* The condition waits on another clock, which may stand still in suspend: a second at most. */
+	uint64_t wait_ns = min_ns(until_ns - now_ns, CLOCK_NS_PER_S);
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &at);
+	wait_ns += (uint64_t)at.tv_nsec;
+	at.tv_sec += (time_t)(wait_ns / CLOCK_NS_PER_S);
+	at.tv_nsec = (long)(wait_ns % CLOCK_NS_PER_S);
+	(void)pthread_cond_timedwait(&b->app.changed, &b->app.lock, &at);
+	return true;
+}
+
+void count_into(_Atomic uint64_t *histogram, uint64_t value)
+{
+	unsigned bucket = value == 0 ? 0 : 64u - (unsigned)__builtin_clzll(value);
+
+	if (bucket >= BATON_HISTOGRAM_BUCKETS)
+		bucket = BATON_HISTOGRAM_BUCKETS - 1;
+	atomic_fetch_add_explicit(&histogram[bucket], 1, memory_order_relaxed);
+}

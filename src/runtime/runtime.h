@@ -1,0 +1,452 @@
+/*
+ * runtime.h: the only place with threads, clocks and timers. It turns what happens into events
+ * for the core, the core's actions into calls of the driver and news for the application.
+ *
+ * Threads of one handle, and what each owns
+ *   loop        all cores (struct lease, struct election), the timer heap, the list of elections
+ *               and everything below that names no lock. Nobody else steps a core.
+ *   renew lane  the driver's renew lane: open, renew, close. Nothing queues in front of it.
+ *   campaign lane  the driver's campaign lane: releases first, then campaigns, observations,
+ *               claims, orders, publications, in batches of at most LANE_BATCH.
+ *   watch lane  the driver's watch lane.
+ *   dispatchers call the application's handlers; one at a time for one election.
+ *   logger      calls the application's log function; only if there is one.
+ *   the application's own threads: they post messages, read cells, and wait.
+ *
+ * Locks, each held for a few instructions only; under app.lock, mail.lock or peers.lock may be
+ * taken, and no other lock is taken while one is held
+ *   mail.lock   the mailbox of the loop (any thread posts, the loop takes)
+ *   lane.lock   a lane's queue (the loop puts, the lane takes)
+ *   app.lock    what the application sees and waits for: struct news, queues of elections with
+ *               news, contexts of running work, answers to waiting calls
+ *   peers.lock  names of others
+ *   log.lock    the ring of log records
+ *
+ * Atomic cells, written by the loop only, read by anybody: the deadline of a lease (in pages that
+ * are wiped on fork, so that a child reads 0), and the term and work limit of an election.
+ *
+ * A leadership ends in this order: the cells say no, then the news is queued (S7).
+ */
+#ifndef BATON_RUNTIME_H
+#define BATON_RUNTIME_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "baton-store.h"
+#include "core/election.h"
+#include "runtime/heap.h"
+
+#define LANE_BATCH 1000
+#define DISPATCHERS_MAX 64
+#define SELF 1u /* our own number among the candidates */
+
+/* ---- messages for the loop, jobs for the lanes: linked, never copied ---- */
+
+enum message_kind {
+	MSG_ATTACH = 1, /* election: a new one */
+	MSG_EVENT,      /* election, event: for the core */
+	MSG_POKE,       /* election: see its pokes */
+	MSG_DONE,       /* job: a lane has carried it out */
+	MSG_HINT,       /* cookie: an election, or BATON_HINT_ALL */
+	MSG_HINT_SPARE, /* at everything, in memory that was set aside */
+	MSG_UNWATCHED,  /* election: no hint for it is on its way any more */
+	MSG_QUIT,
+};
+
+struct message {
+	struct message *next;
+	uint8_t kind;
+};
+
+/* What the application (or the watch lane) posts; freed by the loop. */
+struct post {
+	struct message m;
+	struct baton_election *election;
+	struct event event;
+	uint64_t cookie;
+	bool *done; /* app.lock: set once it was taken; or NULL */
+};
+
+enum job_kind {
+	JOB_OPEN = 1,
+	JOB_RENEW,
+	JOB_CLOSE,
+	JOB_CLAIMS,
+	JOB_RELEASE,
+	JOB_CAMPAIGN,
+	JOB_OBSERVE,
+	JOB_ORDER,
+	JOB_PUBLISH,
+	JOB_WITHDRAW,
+	JOB_STRAY,
+};
+
+/* One call of the driver. Part of its lease or election, which has at most one of each. */
+struct job {
+	struct message m; /* m.next links it in a lane's queue, too */
+	struct baton_election *election;
+	struct carrier *carrier;
+	uint64_t call;
+	uint64_t limit_ns;
+	uint64_t sent_ns;
+	uint64_t epoch;
+	int code;
+	uint8_t kind;
+	uint8_t outcome;
+	bool busy; /* with a lane, or on its way back */
+};
+
+/* A claim that the store lists on a lease of ours. */
+struct claim_found {
+	struct claim_found *next;
+	uint64_t nonce;
+	uint64_t term;
+	char name[BATON_NAME_MAX + 1];
+};
+
+/* The release of a claim whose election is no more. */
+struct stray {
+	struct job job;
+	struct claim_found *claim;
+};
+
+/* A lease and what is on it. */
+struct carrier {
+	struct lease core;
+	struct baton *handle;
+	struct baton_election *elections; /* linked by carrier_next */
+	_Atomic uint64_t *deadline_cell;
+	struct heap_item timer;
+	struct job job;
+	struct job claims_job;
+	struct claim_found *claims; /* what the claims job found; the lane's until it is done */
+	uint32_t number;            /* tells this process' leases apart */
+	uint32_t n_held;            /* answer of a renewal */
+	uint32_t n_publish_due;
+	bool claims_short;    /* the list of claims is not complete */
+	_Atomic bool is_open; /* something of it may be in the store */
+	_Atomic int64_t renewed_wall_ms;
+	_Atomic uint64_t renewed_boot_ns;
+};
+
+enum { POKE_DRAINED = 1, POKE_ALIVE = 2, POKE_DETACH = 4, POKE_QUEUED = 8 };
+
+/* A name for the watch lane to add or remove. */
+struct watch_change {
+	struct watch_change *next;
+	struct message m; /* MSG_UNWATCHED, when it is removed */
+	bool add;
+};
+
+/* ---- what the application is to be told: one slot per kind is enough, because the core neither
+ * becomes leader before "lost" was handled, nor needs an older "changed" ---- */
+
+enum {
+	NEWS_BECAME = 1,
+	NEWS_LOST = 2,
+	NEWS_CHANGED = 4,
+	NEWS_ERROR = 8,
+	NEWS_STOPPED = 16,
+};
+
+struct news {
+	struct baton_election *next; /* the queue of elections with news */
+	uint64_t became_term;
+	uint64_t lost_term;
+	uint64_t changed_term;
+	uint64_t changed_old_term;
+	uint64_t error_ns; /* when the last one was queued */
+	uint32_t leader;
+	uint32_t old_leader;
+	int error_code;
+	uint8_t pending;
+	uint8_t lost_why;
+	uint8_t error_why;
+	uint8_t delivering; /* the kind of news that a handler or puller works on; 0: none */
+	bool queued;
+	pthread_t puller; /* delivering to whom */
+};
+
+/*
+ * Counted references keep it: one of the application's, one of the loop's, one for each queue
+ * that it stands in, one for each thread inside a call on it.
+ */
+struct baton_election {
+	struct election core;
+	_Atomic uint32_t refs;
+	struct baton *handle;
+	struct carrier *carrier;
+	struct baton_election *carrier_next;
+	struct baton_election *hash_next; /* the loop's table by name */
+	struct baton_election *all_next;  /* app.lock: the handle's list */
+	_Atomic uint64_t term_cell;       /* the term that we lead in, else 0 */
+	_Atomic uint64_t work_cell;       /* L5: leads only before this */
+	_Atomic uint64_t alive_ns;        /* the last sign of life that was passed on */
+	_Atomic uint32_t pokes;           /* POKE_..., taken by the loop */
+	struct message poke;
+	uint64_t auto_drain_ns;          /* nobody listens: when the work counts as ended */
+	const struct claim_found *claim; /* while the loop tells of claims */
+	struct heap_item timer;
+	struct job job;
+	struct job publish_job;
+	struct view view; /* the answer to the job; the lane's until it is done */
+	uint64_t answer_term;
+	uint64_t arg_nonce;
+	uint64_t arg_term;
+	uint64_t arg_floor;
+	uint64_t arg_hold_ns;
+	uint32_t arg_target;
+	uint8_t arg_why;
+	uint8_t lost_why; /* of the last leadership */
+	bool publish_due;
+	bool published;
+	bool detached; /* the application has let go of it */
+	bool unwatching;
+	bool unwatched;               /* no hint names it any more */
+	struct watch_change watch[2]; /* added, removed */
+	/* app.lock from here on */
+	struct news news;
+	struct baton_context *contexts;
+	uint32_t acquire_id;
+	uint32_t acquire_answered;
+	int acquire_answer;
+	uint8_t seen_state;
+	bool seen_paused;
+	bool is_stopped;
+	int attach_code;    /* 1: not yet */
+	uint32_t n_runners; /* threads in baton_run_when_elected(): they take part in LOST */
+	bool draining;      /* LOST was noted, DRAINED not yet posted */
+	bool lost_done;     /* the application has dealt with LOST */
+	bool self_stop;     /* the application itself asked for the stop */
+	bool freed;         /* the application's reference is gone */
+	bool left;          /* the loop has let go of it, too */
+	bool twin;          /* another living candidate has our id */
+	uint32_t seen_leader;
+	uint32_t score;
+	uint64_t seen_term;
+	uint64_t became_ns;
+	int64_t leader_since_ms;
+	char *metadata;        /* ours; NULL: none */
+	char *leader_metadata; /* NULL: none */
+	void (*handler)(void *arg, const struct baton_event *event);
+	void *handler_arg;
+	char *name;
+};
+
+/* Work that runs as leader: on the stack of the thread that runs it. */
+struct baton_context {
+	struct baton_election *election;
+	struct baton_context *next;
+	uint64_t term;
+	pthread_t thread;
+	int fd;
+	bool cancelled; /* app.lock */
+};
+
+/* ---- the handle ---- */
+
+struct mailbox {
+	pthread_mutex_t lock;
+	struct message *first;
+	struct message **last;
+	int event_fd;
+};
+
+struct lane {
+	struct baton *handle;
+	void *driver_lane;
+	struct batch *batch; /* the lane thread's memory for one call */
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	struct message *first[2]; /* [0] goes first */
+	struct message **last[2];
+	struct watch_change *changes; /* watch lane: names to add or remove */
+	struct watch_change **changes_last;
+	struct post spare; /* watch lane: a hint at everything, when there is no memory */
+	_Atomic bool spare_busy;
+	int kind;
+	bool quit;
+	bool running;
+};
+
+struct app {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;  /* answers, stops, contexts; CLOCK_MONOTONIC */
+	pthread_cond_t dispatch; /* elections with a handler have news */
+	struct baton_election *handled_first;
+	struct baton_election *handled_last;
+	struct baton_election *pulled_first;
+	struct baton_election *pulled_last;
+	struct baton_election *pulling; /* whose events baton_wait() returned last; by news.next */
+	struct baton_election *all;
+	int news_fd; /* readable while pulled_first is not NULL */
+	bool has_puller;
+	bool quit;
+	struct baton_error store_error; /* the last failure of a call; code 0: none since */
+	_Atomic int store_fails;        /* whether there is one, without the lock */
+};
+
+struct peers {
+	pthread_mutex_t lock;
+	struct peer **list; /* by number - SELF - 1 */
+	uint32_t n;
+	uint32_t room;
+	uint32_t *table; /* hash of id and lease -> number */
+	uint32_t table_room;
+};
+
+struct log_ring {
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	pthread_t thread;
+	struct log_entry *entries;
+	uint32_t first;
+	uint32_t n;
+	bool running;
+	bool quit;
+};
+
+/* Counters: any thread adds, anybody reads. */
+struct counters {
+	_Atomic uint64_t elections, leading, won, refused, failed, renewed, renew_failed, lost;
+	_Atomic uint64_t transitions, hints, observes, releases, log_dropped;
+	_Atomic uint64_t renew_latency[BATON_HISTOGRAM_BUCKETS];
+	_Atomic uint64_t campaign_latency[BATON_HISTOGRAM_BUCKETS];
+	_Atomic uint64_t tenure[BATON_HISTOGRAM_BUCKETS];
+};
+
+struct cells {
+	_Atomic uint64_t *page; /* wiped on fork; word 0 is 1 in the process that owns the handle */
+	struct cells *next;
+	uint32_t used;
+};
+
+struct baton {
+	const struct baton_driver *driver;
+	const struct baton_traits *traits;
+	void *store;
+	void *driver_library; /* dlopen()ed, or NULL */
+	char id[BATON_NAME_MAX + 1];
+	char address[BATON_NAME_MAX + 1];
+	char incarnation[33]; /* 128 random bits */
+	struct timing timing;
+	void (*log)(void *arg, const struct baton_log_record *record);
+	void *log_arg;
+	struct carrier *shared; /* where leases are shared: the one carrier */
+	uint32_t n_carriers;
+	struct mailbox mail;
+	struct lane lanes[3];
+	struct app app;
+	struct peers peers;
+	struct log_ring ring;
+	struct counters counters;
+	struct cells *cells;
+	_Atomic uint64_t *owner_cell; /* 1; 0 in a forked child */
+	_Atomic uint64_t *free_cell;
+	struct heap heap;
+	struct baton_election **table; /* by name; the loop's */
+	uint32_t table_room;
+	uint32_t n_attached;
+	uint64_t random; /* state of the loop's generator */
+	int timer_fd;
+	pthread_t loop_thread;
+	pthread_t dispatchers[DISPATCHERS_MAX];
+	uint32_t n_dispatchers;
+	uint32_t n_dispatchers_started;
+	bool loop_running;
+	struct baton *registry_next; /* fork.c's lock */
+};
+
+/* loop.c */
+int loop_start(struct baton *b, struct baton_error *err);
+void loop_stop(struct baton *b);
+/* Frees it, once the application let go of it and nothing in the loop refers to it. */
+void loop_try_leave(struct baton_election *e);
+struct baton_election *loop_find(struct baton *b, const char *name);
+/* 0, or BATON_E_MEMORY. ev may be NULL for messages that carry none. */
+int loop_post(struct baton *b, uint8_t message, struct baton_election *e, const struct event *ev);
+/* The same for an event, and the loop has dealt with it when this returns: cells included. */
+int loop_tell(struct baton_election *e, const struct event *ev);
+void loop_post_message(struct baton *b, struct message *m);
+/* Needs no memory: for what must not get lost. */
+void loop_poke(struct baton_election *e, uint32_t poke);
+
+struct baton_election *election_ref(struct baton_election *e);
+void election_unref(struct baton_election *e);
+
+/* carry.c: cores in, actions out */
+struct carrier *carrier_new(struct baton *b);
+void carrier_free(struct carrier *c);
+void carrier_step(struct carrier *c, struct event *ev);
+void carrier_step_election(struct baton_election *e, struct event *ev);
+void carrier_publish(struct baton_election *e);
+/* A job came back from its lane. */
+void carrier_done(struct baton *b, struct job *job);
+
+/* lane.c */
+int lane_start(struct baton *b, int kind, struct baton_error *err);
+void lane_stop(struct lane *lane);
+void lane_put(struct lane *lane, struct job *job, bool first);
+void lane_watch(struct lane *lane, struct baton_election *e, bool add);
+
+/* batch.c: what a lane does with jobs of one kind for one lease */
+struct batch *batch_new(void);
+void batch_free(struct batch *t);
+void batch_run(struct lane *lane, struct job **jobs, size_t n);
+
+/* watch.c */
+void *watch_main(void *arg);
+
+/* news.c: between the loop and the application */
+void news_note(struct baton_election *e, const struct action *a);
+/* code 0: the one that belongs to the reason. */
+void news_error(struct baton_election *e, uint8_t why, int code);
+/* What others may ask of the election, after a step. */
+void news_seen(struct baton_election *e);
+/* How the last call of the driver went; code 0: well. */
+void news_store(struct baton *b, const struct baton_error *err);
+int news_start(struct baton *b, struct baton_error *err);
+void news_stop(struct baton *b);
+/* After the loop has stopped: what nobody took. */
+void news_done(struct baton *b);
+int news_pull(struct baton *b, int64_t timeout_ms, struct baton_event *out);
+/* app.lock held: DRAINED is posted once nothing of the work is left. */
+void news_check_drained(struct baton_election *e);
+/* app.lock held: waits for app.changed until then (NEVER: for ever); false: too late. */
+bool news_wait(struct baton *b, uint64_t until_ns);
+uint64_t news_until_ns(int64_t timeout_ms);
+bool news_on_dispatcher(const struct baton *b);
+
+/* peers.c */
+uint32_t peers_find(struct baton *b, const char *id, const char *address);
+/* Copies id and address ("" for NOBODY); either may be NULL. */
+void peers_name(struct baton *b, uint32_t number, char *id, char *address);
+void peers_done(struct baton *b);
+
+/* cells.c: deadlines that a forked child reads as 0 */
+int cells_init(struct baton *b);
+_Atomic uint64_t *cells_new(struct baton *b);
+void cells_free(struct baton *b, _Atomic uint64_t *cell);
+void cells_done(struct baton *b);
+bool cells_forked(const struct baton *b);
+
+/* fork.c */
+int fork_register(struct baton *b);
+void fork_unregister(struct baton *b);
+
+/* log.c */
+int log_start(struct baton *b);
+void log_stop(struct baton *b);
+void log_put(struct baton *b, int level, int code, const char *election, uint64_t term,
+	     const char *detail, const char *format, ...) __attribute__((format(printf, 7, 8)));
+
+/* What a driver says about an election, in the core's words. */
+void peers_view(struct baton_election *e, const struct job *job, const struct baton_record *r,
+		struct view *v);
+
+/* Counts a value into the bucket of its power of two. */
+void count_into(_Atomic uint64_t *histogram, uint64_t value);
+
+#endif

@@ -1,0 +1,107 @@
+/*
+ * watch.c: the watch lane. Turns the driver's hints into messages. A watch that breaks is tried
+ * again after a while, and everything is looked at when it works again: hints may come late or
+ * too often, but none is missed for ever.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "runtime/runtime.h"
+
+#define HINTS_MAX 256
+#define WAIT_NS (30 * CLOCK_NS_PER_S)
+#define RETRY_NS CLOCK_NS_PER_S
+
+static void change(struct lane *lane, struct watch_change *list)
+{
+	const struct baton_driver *d = lane->handle->driver;
+
+	while (list != NULL) {
+		struct watch_change *w = list;
+		struct baton_election *e =
+			(struct baton_election *)(void *)((char *)w -
+							  (w->add ? offsetof(struct baton_election,
+									     watch[0])
+								  : offsetof(struct baton_election,
+									     watch[1])));
+		uint64_t cookie = (uint64_t)(uintptr_t)e;
+
+		list = w->next;
+		if (w->add) {
+			/* A driver that can't add it hints at it all the same, now and then. */
+			(void)d->watch_add(lane->driver_lane, e->name, cookie);
+		} else {
+			d->watch_remove(lane->driver_lane, e->name, cookie);
+			loop_post_message(lane->handle, &w->m);
+		}
+	}
+}
+
+/* Nothing to watch, or the watch is broken: until there are changes, or a while has passed. */
+static void rest(struct lane *lane, uint64_t ns)
+{
+	struct timespec until;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += (time_t)(ns / CLOCK_NS_PER_S);
+	until.tv_nsec += (long)(ns % CLOCK_NS_PER_S);
+	if (until.tv_nsec >= (long)CLOCK_NS_PER_S) {
+		until.tv_nsec -= (long)CLOCK_NS_PER_S;
+		until.tv_sec++;
+	}
+	(void)pthread_mutex_lock(&lane->lock);
+	while (!lane->quit && lane->changes == NULL)
+		if (pthread_cond_timedwait(&lane->wake, &lane->lock, &until) == ETIMEDOUT)
+			break;
+	(void)pthread_mutex_unlock(&lane->lock);
+}
+
+static void post_hints(struct lane *lane, const uint64_t *cookies, int n)
+{
+	for (int i = 0; i < n; i++) {
+		struct post *p = calloc(1, sizeof(*p));
+
+		if (p == NULL) { /* then everything is looked at: no hint gets lost */
+			if (!atomic_exchange(&lane->spare_busy, true))
+				loop_post_message(lane->handle, &lane->spare.m);
+			return;
+		}
+		p->m.kind = MSG_HINT;
+		p->cookie = cookies[i];
+		loop_post_message(lane->handle, &p->m);
+	}
+}
+
+void *watch_main(void *arg)
+{
+	struct lane *lane = arg;
+	uint64_t cookies[HINTS_MAX];
+	bool quit = false;
+
+	while (!quit) {
+		struct baton_call call = {.deadline_ns = clock_boot_ns() + WAIT_NS};
+
+		(void)pthread_mutex_lock(&lane->lock);
+		struct watch_change *list = lane->changes;
+
+		lane->changes = NULL;
+		lane->changes_last = &lane->changes;
+		quit = lane->quit;
+		(void)pthread_mutex_unlock(&lane->lock);
+		change(lane, list);
+		if (quit)
+			break;
+		int n = lane->handle->driver->watch_wait(lane->driver_lane, &call, cookies,
+							 HINTS_MAX);
+
+		if (n < 0) {
+			news_store(lane->handle, &call.error);
+			rest(lane, RETRY_NS);
+		} else {
+			post_hints(lane, cookies, n);
+		}
+	}
+	return NULL;
+}

@@ -1,0 +1,297 @@
+/*
+ * file.h: the file store from the inside: what its parts share. The protocol is told in claim.c
+ * and lease.c; tests/model/file proves it, step by step under the same names.
+ *
+ *     DIR/leases/<id>              what a process keeps alive: when it expires
+ *     DIR/leases/<id>.alive        locked by the kernel for as long as that process lives
+ *     DIR/leases/<id>.candidate/   how it shows itself, one file for each election
+ *     DIR/elections/<name>/<seq>   a claim; the highest number is the present one
+ *     DIR/elections/<name>/<seq>.end             that claim was given back
+ *     DIR/elections/<name>/order-<term>-<id>     an order for the leader of that term
+ *     DIR/elections/<name>/paused  nobody may lead
+ *     DIR/tmp/                     files that are not complete; locked while somebody writes them
+ *
+ * Nothing is ever changed in place by two parties, and no process waits for another: every
+ * decision is one link(2), which exactly one caller wins.
+ */
+#ifndef BATON_FILE_H
+#define BATON_FILE_H
+
+#include <pthread.h>
+#include <sys/stat.h>
+
+#include "store/file/table.h"
+#include "store/file/text.h"
+
+#pragma GCC visibility push(hidden)
+
+#define FILE_SEQ_DIGITS 20
+#define FILE_ORDERS_MAX 16
+#define FILE_SIGHTS 64
+
+/* The opened directories. Counted: a lane holds them while it works. */
+struct file_root {
+	int dir;
+	int leases;
+	int elections;
+	int tmp;
+	unsigned refs; /* store->lock */
+	dev_t dev;
+	ino_t ino;
+	uint64_t timens;
+	char boot[FILE_BOOT_ID + 1];
+};
+
+/* A lease of this process. */
+struct file_own {
+	struct file_own *next;
+	struct file_root *root;
+	uint64_t expires_ns;
+	uint64_t serial;
+	ino_t ino; /* of the lease file that we wrote last */
+	int alive; /* the locked descriptor: it must not be closed while anybody could believe */
+	bool lost; /* never again */
+	bool busy; /* a renewal is under way, on what it has copied */
+	char id[BATON_LEASE_ID_MAX + 1];
+};
+
+enum file_held_state {
+	FILE_LINKING = 1, /* a campaign is at it, and will say what became of it */
+	FILE_LINKED,
+	FILE_DOUBT, /* nobody knows; the next look will tell */
+};
+
+/* A claim that this process has linked, or may have. */
+struct file_held {
+	struct file_node node; /* by name */
+	uint64_t seq;
+	uint64_t term;
+	uint64_t nonce;
+	int state;
+	char lease[BATON_LEASE_ID_MAX + 1];
+	char name[];
+};
+
+/* A lease whose clock isn't ours, or which is missing: since when we have seen it like that. */
+struct file_stare {
+	uint64_t serial;
+	uint64_t since_ns;
+	char id[BATON_LEASE_ID_MAX + 1];
+};
+
+struct file_watch;
+struct file_lane;
+
+struct file_store {
+	char *path;
+	mode_t mode;
+	uint64_t history;
+	bool force;
+	uint64_t random;      /* makes the names of temporary files our own */
+	uint64_t counter;     /* atomic: numbers them */
+	pthread_mutex_t lock; /* all below; never held over I/O that can take long */
+	struct file_root *root;
+	struct file_own *owns;
+	struct file_table held;
+	size_t cursor; /* which claims are looked at by the next renewal */
+	uint64_t swept_ns;
+	struct file_stare stares[FILE_SIGHTS];
+	struct file_watch *watch;
+	struct file_lane *lanes;
+	bool forgotten; /* we are the child of a fork: no locks, no files */
+};
+
+struct file_lane {
+	struct file_store *store;
+	struct file_lane *next;
+	struct file_root *root; /* during a call */
+	struct baton_call *call;
+	struct file_watch *watch; /* the watch lane's; else NULL */
+	char *scan;
+	size_t scan_size;
+	size_t scan_used;
+	char text[FILE_TEXT_MAX + 1];
+};
+
+/* What one look into an election's folder shows: all of it at one instant. */
+struct file_look {
+	uint64_t highest; /* 0: no claim yet */
+	uint64_t lowest;
+	uint32_t n_orders;
+	bool ended; /* the highest has its end */
+	bool paused;
+	struct {
+		uint64_t term;
+		uint64_t id;
+	} orders[FILE_ORDERS_MAX];
+};
+
+enum file_verdict {
+	FILE_ALIVE = 1,
+	FILE_DIED,    /* the kernel says that nobody is left who could renew it */
+	FILE_EXPIRED, /* and whoever comes late sees that, too */
+	FILE_GONE,    /* closed or swept: both happen only to the dead, or by their own hand */
+};
+
+/* A look, and what the present claim means. */
+struct file_sight {
+	struct file_look look;
+	struct file_claim claim; /* if look.highest != 0 */
+	struct file_end end;     /* if look.ended */
+	int verdict;             /* if not ended */
+	uint64_t free_in_ns;
+	bool held;
+	bool watched;
+};
+
+/* ---- errors (error.c): all return -1 ---- */
+
+int file_error(struct baton_error *err, int code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* A sentence on errno: which file, what happened, what to do. */
+int file_errno(struct file_lane *lane, const char *what, const char *where, const char *name);
+int file_corrupt(struct file_lane *lane, const char *where, const char *name);
+/* -1 if the call's time is up. */
+int file_in_time(struct file_lane *lane);
+
+/* ---- directories (root.c) ---- */
+
+/* Begins a call: opens the store if need be. Ends it: gives the directories back. */
+int file_enter(struct file_lane *lane, struct baton_call *call, bool create);
+void file_leave(struct file_lane *lane);
+void file_root_keep(struct file_store *store, struct file_root *root);
+void file_root_drop(struct file_store *store, struct file_root *root);
+/* Whether DIR is still the directory that we opened. */
+bool file_root_stands(const struct file_store *store, const struct file_root *root);
+/* Opens an election's folder. -1 with *missing: there is none, and create is false. */
+int file_open_election(struct file_lane *lane, const char *path, bool create, bool *missing);
+/* Syncs the folders above an election's, up to elections/: for its first claim. */
+int file_sync_above(struct file_lane *lane, int dir);
+/* Makes all folders of the path but its last piece. */
+int file_make_parents(struct file_lane *lane, int dir, const char *path);
+mode_t file_mode(const struct file_store *store);
+mode_t file_dir_mode(const struct file_store *store);
+
+/* ---- files (io.c) ---- */
+
+/* A temporary file that is locked while we live, so that only dead ones are swept. */
+struct file_tmp {
+	int fd;
+	char name[48];
+};
+
+int file_tmp_make(struct file_lane *lane, struct file_tmp *tmp, const char *text, size_t n);
+int file_tmp_sync(struct file_lane *lane, struct file_tmp *tmp);
+/* 0, or -1 with errno. */
+int file_tmp_link(struct file_lane *lane, const struct file_tmp *tmp, int dir, const char *name);
+/* Makes a file and renames it into place: complete, or not at all. -1 with *doubt: who knows. */
+int file_replace(struct file_lane *lane, int dir, const char *name, const char *text, size_t n,
+		 bool sync, bool *doubt);
+void file_tmp_done(struct file_lane *lane, struct file_tmp *tmp);
+
+enum file_got { FILE_GOT_ERROR = -1, FILE_GOT_NONE, FILE_GOT };
+/* Reads a whole small file into lane->text. */
+int file_read(struct file_lane *lane, int dir, const char *name, const char *where, size_t *n);
+int file_sync_dir(struct file_lane *lane, int dir, const char *name);
+/* Whether somebody holds the lock. -1 with errno. */
+int file_is_locked(int fd);
+
+/* All names of a folder in one system call. */
+int file_scan(struct file_lane *lane, int dir, const char *where);
+/* The next name of the last scan, or NULL. */
+const char *file_scan_next(const struct file_lane *lane, size_t *at);
+int file_look(struct file_lane *lane, int dir, const char *name, struct file_look *out);
+/* "<20 digits>" or "<20 digits>.end" as a number, or 0. */
+uint64_t file_seq_of(const char *name, bool *end);
+void file_seq_name(uint64_t seq, bool end, char out[32]);
+bool file_order_of(const char *name, uint64_t *term, uint64_t *id);
+
+/* ---- leases (lease.c, judge.c) ---- */
+
+int file_lease_open(void *lane, struct baton_call *call, const struct baton_lease *lease);
+int file_lease_renew(void *lane, struct baton_call *call, const struct baton_lease *lease,
+		     uint32_t *n_held);
+int file_lease_close(void *lane, struct baton_call *call, const struct baton_lease *lease);
+/* When our lease expires; 0 if it is lost, or none of ours. */
+uint64_t file_own_expires_ns(struct file_lane *lane, const char *id);
+/* Whether a lease's owner can still believe in it. -1: error. */
+int file_judge(struct file_lane *lane, const char *id, uint64_t ttl_ns, uint64_t *free_in_ns);
+/* Removes what the dead have left behind, as far as time and permissions allow. */
+void file_sweep(struct file_lane *lane);
+/* Removes leases/<id>.candidate. */
+void file_remove_candidates(struct file_lane *lane, const char *id);
+
+/* ---- claims (claim.c, held.c) ---- */
+
+void file_campaign(void *lane, struct baton_call *call, const struct baton_lease *lease,
+		   struct baton_campaign *list, size_t n);
+void file_release(void *lane, struct baton_call *call, struct baton_release *list, size_t n);
+int file_claims(void *lane, struct baton_call *call, const struct baton_lease *lease,
+		void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term),
+		void *arg);
+/* Gives back what stands on this lease, as well as it goes: it dies right afterwards. */
+void file_end_all(struct file_lane *lane, const char *id, const char *reason);
+int file_held_add(struct file_lane *lane, const char *name, const char *lease, uint64_t seq,
+		  uint64_t term, uint64_t nonce);
+void file_held_state(struct file_lane *lane, const char *name, uint64_t nonce, int state);
+void file_held_drop(struct file_lane *lane, const char *name, uint64_t nonce);
+/* Copies up to max claims on this lease, from the cursor on; all: from the start. */
+size_t file_held_copy(struct file_store *store, const char *lease, bool rotate,
+		      struct file_held **out, size_t max);
+uint32_t file_held_count(struct file_store *store, const char *lease);
+/* Looks at claims, and forgets those that don't stand any more. */
+int file_held_verify(struct file_lane *lane, const char *lease, size_t max);
+
+/* ---- sights (observe.c) ---- */
+
+void file_observe(void *lane, struct baton_call *call, struct baton_observation *list, size_t n);
+/* The folder, and the present claim and its end, if there are any. */
+int file_see_claim(struct file_lane *lane, int dir, const char *name, struct file_sight *out);
+/* The same, and what it means. */
+int file_see(struct file_lane *lane, int dir, const char *name, struct file_sight *out);
+/* id: the asker's, or "". */
+int file_fill(struct file_lane *lane, int dir, const char *name, const char *id,
+	      const struct file_sight *sight, struct baton_record *record);
+/* How long it is kept for another than this one; 0: it isn't. */
+uint64_t file_reserved_ns(struct file_lane *lane, const struct file_sight *sight, const char *id);
+int file_order(void *lane, struct baton_call *call, const char *name,
+	       const struct baton_order *order);
+int file_pause(void *lane, struct baton_call *call, const char *name, bool paused);
+int file_history(void *lane, struct baton_call *call, const char *name, size_t max,
+		 void (*found)(void *arg, const struct baton_leadership *leadership), void *arg);
+
+/* ---- candidates (candidate.c) ---- */
+
+void file_publish(void *lane, struct baton_call *call, const struct baton_lease *lease,
+		  struct baton_publication *list, size_t n);
+int file_withdraw(void *lane, struct baton_call *call, const struct baton_lease *lease,
+		  const char *name);
+int file_candidates(void *lane, struct baton_call *call, const char *name,
+		    void (*found)(void *arg, const struct baton_candidate *candidate), void *arg);
+/* 1: that lease's owner shows itself in this election; 0: it doesn't. */
+int file_read_candidate(struct file_lane *lane, const char *lease, const char *name,
+			struct file_candidate *out);
+/* 1: a living, healthy candidate has this id. */
+int file_has_candidate(struct file_lane *lane, const char *name, const char *id);
+
+/* ---- the watch (watch.c) ---- */
+
+int file_watch_new(struct file_lane *lane, struct baton_error *err);
+void file_watch_free(struct file_lane *lane);
+void file_watch_forget(struct file_lane *lane);
+int file_watch_add(void *lane, const char *name, uint64_t cookie);
+void file_watch_remove(void *lane, const char *name, uint64_t cookie);
+int file_watch_wait(void *lane, struct baton_call *call, uint64_t *cookies, size_t max);
+void file_watch_wake(void *lane);
+/* Makes the watch look at the directory anew. */
+void file_watch_stir(const struct file_watch *watch);
+/* Whoever looks at an election says which lease holds it ("": none), before judging that lease.
+ * True: the end of that claim will be hinted at. */
+bool file_watch_holder(struct file_store *store, const char *name, const char *lease,
+		       uint64_t ttl_ns);
+/* And afterwards when that lease expires unless it is renewed. */
+void file_watch_expiry(struct file_store *store, const char *lease, uint64_t free_in_ns);
+
+#pragma GCC visibility pop
+
+#endif

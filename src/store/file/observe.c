@@ -1,0 +1,241 @@
+/*
+ * observe.c: what an election's folder says: who holds it, since when, for how long, under which
+ * orders. Everything follows from one look (io.c), then the present claim, then its end or the
+ * verdict on its lease (judge.c).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "store/file/file.h"
+
+#define LOOKS_MAX 16 /* a claim can vanish after the look only because a newer one is there */
+
+static int observe_one(struct file_lane *lane, struct baton_observation *o);
+static void fill_leader(const struct file_sight *sight, struct baton_record *record);
+static int fill_profile(struct file_lane *lane, const char *name, struct baton_record *record);
+static int fill_order(struct file_lane *lane, int dir, const char *name,
+		      const struct file_sight *sight, struct baton_record *record);
+
+void file_observe(void *l, struct baton_call *call, struct baton_observation *list, size_t n)
+{
+	struct file_lane *lane = l;
+	bool entered = file_enter(lane, call, false) == 0;
+
+	for (size_t i = 0; i < n; i++) {
+		bool done = entered && file_in_time(lane) == 0 && observe_one(lane, &list[i]) == 0;
+
+		list[i].outcome = done ? BATON_OUTCOME_OK : BATON_OUTCOME_FAILED;
+		list[i].code = done ? BATON_OK : call->error.code;
+	}
+	file_leave(lane);
+}
+
+static int observe_one(struct file_lane *lane, struct baton_observation *o)
+{
+	struct file_sight sight;
+	char path[FILE_PATH_SIZE];
+	bool missing;
+
+	file_path_of(o->name, path);
+	int dir = file_open_election(lane, path, false, &missing);
+
+	if (dir < 0 && !missing)
+		return -1;
+	if (dir < 0) {
+		memset(o->record, 0, sizeof(*o->record));
+		return 0;
+	}
+	int result = file_see(lane, dir, o->name, &sight);
+
+	if (result == 0)
+		result = file_fill(lane, dir, o->name, o->id, &sight, o->record);
+	(void)close(dir);
+	return result;
+}
+
+/* ---- seeing ---- */
+
+/* An end that can't be read is still an end: its name alone says so, and only its owner makes it. */
+static int see_end(struct file_lane *lane, int dir, struct file_sight *out)
+{
+	char name[32];
+	size_t n;
+
+	memset(&out->end, 0, sizeof(out->end));
+	file_seq_name(out->look.highest, true, name);
+	int got = file_read(lane, dir, name, "elections", &n);
+
+	if (got == FILE_GOT_ERROR)
+		return -1;
+	if (got == FILE_GOT_NONE || file_parse_end(lane->text, n, &out->end) != 0)
+		memset(&out->end, 0, sizeof(out->end));
+	return 0;
+}
+
+int file_see_claim(struct file_lane *lane, int dir, const char *name, struct file_sight *out)
+{
+	char entry[32];
+	size_t n;
+
+	for (int i = 0; i < LOOKS_MAX; i++) {
+		if (file_look(lane, dir, name, &out->look) != 0) /* model: LOOK */
+			return -1;
+		if (out->look.highest == 0)
+			return 0;
+		file_seq_name(out->look.highest, false, entry);
+		int got = file_read(lane, dir, entry, name, &n); /* model: LOOK_CLAIM */
+
+		if (got == FILE_GOT_ERROR)
+			return -1;
+		if (got == FILE_GOT_NONE)
+			continue;
+		/* Rule 5: a folder that was moved, or a name that isn't ours, makes no leader. */
+		if (file_parse_claim(lane->text, n, &out->claim) != 0 ||
+		    out->claim.seq != out->look.highest || strcmp(out->claim.election, name) != 0)
+			return file_corrupt(lane, name, entry);
+		return out->look.ended ? see_end(lane, dir, out) : 0;
+	}
+	return file_error(&lane->call->error, BATON_E_BUSY,
+			  "the election %.100s changes faster than it can be read", name);
+}
+
+int file_see(struct file_lane *lane, int dir, const char *name, struct file_sight *out)
+{
+	out->held = false;
+	out->free_in_ns = 0;
+	out->verdict = 0;
+	if (file_see_claim(lane, dir, name, out) != 0)
+		return -1;
+	bool claimed = out->look.highest != 0 && !out->look.ended;
+
+	/* First said, then judged: a death after the verdict is then hinted at for certain. */
+	out->watched = file_watch_holder(lane->store, name, claimed ? out->claim.lease : "",
+					 claimed ? out->claim.ttl_ns : 0);
+	if (!claimed)
+		return 0;
+	out->verdict = file_judge(lane, out->claim.lease, out->claim.ttl_ns, &out->free_in_ns);
+	out->held = out->verdict == FILE_ALIVE;
+	if (out->held)
+		file_watch_expiry(lane->store, out->claim.lease, out->free_in_ns);
+	return out->verdict < 0 ? -1 : 0;
+}
+
+/* A reservation of another boot or time namespace has ended: it is a courtesy, no rule. */
+uint64_t file_reserved_ns(struct file_lane *lane, const struct file_sight *sight, const char *id)
+{
+	const struct file_end *end = &sight->end;
+	uint64_t now_ns = clock_boot_ns();
+
+	if (sight->look.highest == 0 || !sight->look.ended || end->reserved_for[0] == '\0' ||
+	    strcmp(end->reserved_for, id) == 0 || strcmp(end->boot, lane->root->boot) != 0 ||
+	    end->timens != lane->root->timens || now_ns >= end->reserved_until_ns)
+		return 0;
+	return end->reserved_until_ns - now_ns;
+}
+
+/* ---- telling ---- */
+
+int file_fill(struct file_lane *lane, int dir, const char *name, const char *id,
+	      const struct file_sight *sight, struct baton_record *record)
+{
+	memset(record, 0, sizeof(*record));
+	record->paused = sight->look.paused;
+	record->watched = sight->watched;
+	if (sight->look.highest == 0)
+		return 0;
+	record->term = sight->claim.term;
+	record->held = sight->held;
+	record->free_in_ns = sight->free_in_ns;
+	if (!sight->held) {
+		record->free_in_ns = file_reserved_ns(lane, sight, id);
+		record->reserved = record->free_in_ns > 0;
+		if (record->paused)
+			record->free_in_ns = BATON_STORE_NEVER;
+		return 0;
+	}
+	fill_leader(sight, record);
+	if (fill_profile(lane, name, record) != 0)
+		return -1;
+	return fill_order(lane, dir, name, sight, record);
+}
+
+static void fill_leader(const struct file_sight *sight, struct baton_record *record)
+{
+	const struct file_claim *claim = &sight->claim;
+
+	record->nonce = claim->nonce;
+	record->since_ms = claim->since_ms;
+	record->priority = (int32_t)claim->priority;
+	record->score_permille = (uint32_t)claim->score_permille;
+	(void)snprintf(record->lease_id, sizeof(record->lease_id), "%s", claim->lease);
+	(void)snprintf(record->leader, sizeof(record->leader), "%s", claim->owner);
+	(void)snprintf(record->address, sizeof(record->address), "%s", claim->address);
+	(void)snprintf(record->metadata, sizeof(record->metadata), "%s", claim->metadata);
+}
+
+/* What the leader has said of itself since it won. */
+static int fill_profile(struct file_lane *lane, const char *name, struct baton_record *record)
+{
+	struct file_candidate candidate;
+	int got = file_read_candidate(lane, record->lease_id, name, &candidate);
+
+	if (got <= 0)
+		return got;
+	record->priority = (int32_t)candidate.priority;
+	record->score_permille = (uint32_t)candidate.score_permille;
+	(void)snprintf(record->metadata, sizeof(record->metadata), "%s", candidate.metadata);
+	return 0;
+}
+
+static int read_order(struct file_lane *lane, int dir, const char *name, uint64_t term, uint64_t id,
+		      struct file_order *out)
+{
+	char entry[64];
+	size_t n;
+
+	(void)snprintf(entry, sizeof(entry), "order-%020llu-%020llu", (unsigned long long)term,
+		       (unsigned long long)id);
+	int got = file_read(lane, dir, entry, name, &n);
+
+	if (got != FILE_GOT)
+		return got;
+	if (file_parse_order(lane->text, n, out) != 0 || out->term != term || out->id != id)
+		return file_corrupt(lane, name, entry);
+	return FILE_GOT;
+}
+
+/* Rule 10: only an order for this very leadership; of several the latest. */
+static int fill_order(struct file_lane *lane, int dir, const char *name,
+		      const struct file_sight *sight, struct baton_record *record)
+{
+	struct file_order best = {0};
+	struct file_order order;
+
+	for (uint32_t i = 0; i < sight->look.n_orders; i++) {
+		if (sight->look.orders[i].term != record->term)
+			continue;
+		int got =
+			read_order(lane, dir, name, record->term, sight->look.orders[i].id, &order);
+
+		if (got == FILE_GOT_ERROR)
+			return -1;
+		if (got == FILE_GOT && (best.id == 0 || order.issued_ms > best.issued_ms))
+			best = order;
+	}
+	if (best.id == 0)
+		return 0;
+	record->order.id = best.id;
+	record->order.term = best.term;
+	record->order.quiet_ms = best.quiet_ms;
+	record->order.kind = (int)best.kind;
+	(void)snprintf(record->order.target, sizeof(record->order.target), "%s", best.target);
+	if (best.kind != BATON_ORDER_TRANSFER)
+		return 0;
+	int there = file_has_candidate(lane, name, best.target);
+
+	record->order.target_ok = there > 0;
+	return there < 0 ? -1 : 0;
+}

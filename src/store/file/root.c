@@ -1,0 +1,326 @@
+/*
+ * root.c: the directory of a store: made where it is missing, refused where the protocol doesn't
+ * hold, and recognised again. Whoever moves it away and puts another in its place has made
+ * another store: leases of the old one are lost, they can't be seen by those who come new.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "store/file/file.h"
+
+static struct file_root *root_open(struct file_lane *lane, bool create);
+static int open_top(struct file_lane *lane, bool create);
+static int open_part(struct file_lane *lane, int dir, const char *name, bool create);
+static int check_file_system(struct file_lane *lane, int dir);
+static int read_kernel(struct file_lane *lane, struct file_root *root);
+static void root_close(struct file_root *root);
+
+int file_enter(struct file_lane *lane, struct baton_call *call, bool create)
+{
+	struct file_store *store = lane->store;
+
+	lane->call = call;
+	lane->root = NULL;
+	call->error = (struct baton_error){0};
+	if (file_in_time(lane) != 0)
+		return -1;
+	(void)pthread_mutex_lock(&store->lock);
+	struct file_root *root = store->root;
+	if (root != NULL)
+		root->refs++;
+	(void)pthread_mutex_unlock(&store->lock);
+	if (root != NULL && file_root_stands(store, root)) {
+		lane->root = root;
+		return 0;
+	}
+	struct file_root *fresh = root_open(lane, create);
+	struct file_root *stale = NULL;
+
+	(void)pthread_mutex_lock(&store->lock);
+	if (fresh != NULL) {
+		stale = store->root;
+		store->root = fresh;
+		fresh->refs = 2; /* the store's and this lane's */
+	}
+	if (stale != NULL && store->watch != NULL && lane->watch == NULL)
+		file_watch_stir(store->watch);
+	(void)pthread_mutex_unlock(&store->lock);
+	file_root_drop(store, stale);
+	file_root_drop(store, root);
+	lane->root = fresh;
+	return fresh != NULL ? 0 : -1;
+}
+
+void file_leave(struct file_lane *lane)
+{
+	file_root_drop(lane->store, lane->root);
+	lane->root = NULL;
+}
+
+void file_root_keep(struct file_store *store, struct file_root *root)
+{
+	(void)pthread_mutex_lock(&store->lock);
+	root->refs++;
+	(void)pthread_mutex_unlock(&store->lock);
+}
+
+void file_root_drop(struct file_store *store, struct file_root *root)
+{
+	if (root == NULL)
+		return;
+	if (!store->forgotten)
+		(void)pthread_mutex_lock(&store->lock);
+	bool last = --root->refs == 0;
+	if (!store->forgotten)
+		(void)pthread_mutex_unlock(&store->lock);
+	if (last)
+		root_close(root);
+}
+
+bool file_root_stands(const struct file_store *store, const struct file_root *root)
+{
+	struct stat st;
+
+	return stat(store->path, &st) == 0 && st.st_dev == root->dev && st.st_ino == root->ino;
+}
+
+/* ---- opening ---- */
+
+static struct file_root *root_open(struct file_lane *lane, bool create)
+{
+	struct file_root *root = calloc(1, sizeof(*root));
+	struct stat st;
+
+	if (root == NULL) {
+		errno = ENOMEM;
+		file_errno(lane, "open", "the store", "");
+		return NULL;
+	}
+	root->leases = root->elections = root->tmp = -1;
+	root->dir = open_top(lane, create);
+	if (root->dir < 0)
+		goto failed;
+	if (fstat(root->dir, &st) != 0) {
+		file_errno(lane, "open", "the directory", "");
+		goto failed;
+	}
+	root->dev = st.st_dev;
+	root->ino = st.st_ino;
+	if (read_kernel(lane, root) != 0)
+		goto failed;
+	root->leases = open_part(lane, root->dir, "leases", create);
+	root->elections = root->leases < 0 ? -1 : open_part(lane, root->dir, "elections", create);
+	root->tmp = root->elections < 0 ? -1 : open_part(lane, root->dir, "tmp", create);
+	if (root->tmp >= 0)
+		return root;
+failed:
+	root_close(root);
+	return NULL;
+}
+
+/* Opens DIR, or makes it: only itself, not a path of folders that a wrong mount may hide. */
+static int open_top(struct file_lane *lane, bool create)
+{
+	struct file_store *store = lane->store;
+	const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+	bool made = false;
+	int dir = open(store->path, flags);
+
+	if (dir < 0 && errno == ENOENT && create) {
+		made = mkdir(store->path, file_dir_mode(store)) == 0;
+		if (!made && errno != EEXIST)
+			return file_errno(lane, "make", "the directory", "");
+		dir = open(store->path, flags);
+	}
+	if (dir < 0)
+		return file_errno(lane, "open", "the directory", "");
+	if (check_file_system(lane, dir) == 0 &&
+	    (!made || fchmod(dir, file_dir_mode(store)) == 0 ||
+	     file_errno(lane, "set the mode of", "the directory", "") == 0)) {
+		/* Where the folder above can't be read, it is for its owner to keep. */
+		int above = made ? openat(dir, "..", flags) : -1;
+
+		if (above < 0 || fsync(above) == 0) {
+			if (above >= 0)
+				(void)close(above);
+			return dir;
+		}
+		file_errno(lane, "sync", "the folder above", "");
+		(void)close(above);
+	}
+	(void)close(dir);
+	return -1;
+}
+
+static int open_part(struct file_lane *lane, int dir, const char *name, bool create)
+{
+	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	mode_t mode = file_dir_mode(lane->store);
+	int fd = openat(dir, name, flags);
+
+	if (fd >= 0 || errno != ENOENT || !create)
+		return fd >= 0 ? fd : file_errno(lane, "open", name, "");
+	if (mkdirat(dir, name, mode) != 0 && errno != EEXIST)
+		return file_errno(lane, "make", name, "");
+	if (fsync(dir) != 0)
+		return file_errno(lane, "sync", "the directory", "");
+	fd = openat(dir, name, flags);
+	if (fd < 0)
+		return file_errno(lane, "open", name, "");
+	struct stat st;
+
+	/* The umask may have taken bits away; whoever made it puts them back. */
+	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 07777) != mode &&
+	    fchmod(fd, mode) != 0) {
+		file_errno(lane, "set the mode of", name, "");
+		(void)close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/*
+ * The protocol needs one kernel for all who take part: its locks, its clock, its boot. A list of
+ * what is known to be wrong would let the next network file system through.
+ */
+static int check_file_system(struct file_lane *lane, int dir)
+{
+	static const unsigned long good[] = {
+		0xef53,     /* ext4 */
+		0x58465342, /* xfs */
+		0x9123683e, /* btrfs */
+		0xf2f52010, /* f2fs */
+		0x2fc12fc1, /* zfs */
+		0x01021994, /* tmpfs */
+	};
+	struct statfs fs;
+
+	if (fstatfs(dir, &fs) != 0)
+		return file_errno(lane, "ask for the file system of", "the directory", "");
+	unsigned long type = (unsigned long)fs.f_type & 0xffffffffu;
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		if (type == good[i])
+			return 0;
+	if (lane->store->force)
+		return 0;
+	return file_error(
+		&lane->call->error, BATON_E_UNSUPPORTED,
+		"%.80s is on a file system (type %lx) that may be shared between machines "
+		"or keeps no locks; use a directory on ext4, xfs, btrfs, f2fs, zfs or "
+		"tmpfs%s",
+		lane->store->path, type, type == 0x794c7630 ? ", for a container: a volume" : "");
+}
+
+static int read_kernel(struct file_lane *lane, struct file_root *root)
+{
+	static const char path[] = "/proc/sys/kernel/random/boot_id";
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, root->boot, FILE_BOOT_ID);
+
+	if (fd >= 0)
+		(void)close(fd);
+	if (n != FILE_BOOT_ID || strspn(root->boot, "0123456789abcdef-") != FILE_BOOT_ID)
+		return file_error(&lane->call->error, BATON_E_SYSTEM,
+				  "can't read %s, which tells one boot from another; mount /proc",
+				  path);
+	/* Kernels before 5.6 have no time namespaces: all clocks are one. */
+	root->timens = stat("/proc/self/ns/time", &st) == 0 ? (uint64_t)st.st_ino : 0;
+	return 0;
+}
+
+static void root_close(struct file_root *root)
+{
+	const int fds[] = {root->dir, root->leases, root->elections, root->tmp};
+
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+		if (fds[i] >= 0)
+			(void)close(fds[i]);
+	free(root);
+}
+
+/* ---- elections ---- */
+
+int file_open_election(struct file_lane *lane, const char *path, bool create, bool *missing)
+{
+	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	int root = lane->root->elections;
+	int dir = openat(root, path, flags);
+
+	*missing = dir < 0 && errno == ENOENT && !create;
+	if (dir >= 0 || errno != ENOENT || !create)
+		return dir >= 0 || *missing ? dir : file_errno(lane, "open", "elections", path);
+	if (file_make_parents(lane, root, path) != 0)
+		return -1;
+	bool made = mkdirat(root, path, file_dir_mode(lane->store)) == 0;
+
+	if (!made && errno != EEXIST)
+		return file_errno(lane, "make", "elections", path);
+	dir = openat(root, path, flags);
+	if (dir < 0)
+		return file_errno(lane, "open", "elections", path);
+	if (!made || fchmod(dir, file_dir_mode(lane->store)) == 0)
+		return dir;
+	file_errno(lane, "set the mode of", "elections", path);
+	(void)close(dir);
+	return -1;
+}
+
+int file_sync_above(struct file_lane *lane, int dir)
+{
+	struct stat top;
+	struct stat st;
+	int above = dir;
+	int result = 0;
+
+	if (fstat(lane->root->elections, &top) != 0)
+		return file_errno(lane, "find", "elections", "");
+	do {
+		int next = openat(above, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		if (above != dir)
+			(void)close(above);
+		if (next < 0)
+			return file_errno(lane, "open", "elections", "");
+		above = next;
+		result = file_sync_dir(lane, above, "elections");
+		if (result == 0 && fstat(above, &st) != 0)
+			result = file_errno(lane, "find", "elections", "");
+	} while (result == 0 && (st.st_ino != top.st_ino || st.st_dev != top.st_dev));
+	(void)close(above);
+	return result;
+}
+
+int file_make_parents(struct file_lane *lane, int dir, const char *path)
+{
+	char part[FILE_PATH_SIZE];
+
+	for (const char *slash = strchr(path, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+		(void)snprintf(part, sizeof(part), "%.*s", (int)(slash - path), path);
+		if (mkdirat(dir, part, file_dir_mode(lane->store)) != 0) {
+			if (errno == EEXIST)
+				continue;
+			return file_errno(lane, "make", "the folder", part);
+		}
+		if (fchmodat(dir, part, file_dir_mode(lane->store), 0) != 0)
+			return file_errno(lane, "set the mode of", "the folder", part);
+	}
+	return 0;
+}
+
+mode_t file_mode(const struct file_store *store)
+{
+	return store->mode & 0666;
+}
+
+/* Who shares it with others keeps them from removing each other's files. */
+mode_t file_dir_mode(const struct file_store *store)
+{
+	return (store->mode & 0777) | ((store->mode & 0022) != 0 ? (mode_t)S_ISVTX : 0);
+}

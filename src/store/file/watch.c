@@ -1,0 +1,425 @@
+/*
+ * watch.c: push. The kernel tells of every file that is made in an election's folder (a claim, an
+ * end, an order), and of the close of an .alive file, which is the death of a process. All of it
+ * is only a hint to look; a missed one costs time, never safety.
+ *
+ * A frozen leader makes no sound. So for every lease that holds a watched election there is a
+ * timer here: when the lease should have expired it is looked at, and either it was renewed, or
+ * its elections are hinted at. One look per lease and its length, however many elections it holds.
+ *
+ * One inotify instance, one watch for each election's folder, one for leases/, one for DIR itself.
+ * Where the system's limit is reached, those that don't fit are not watched (their records say so,
+ * and are polled then), everything is hinted at from time to time, and it is tried again.
+ *
+ * Everything here belongs to store->lock, but for the descriptors: they are the watch lane's.
+ */
+#include "store/file/watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define ELECTION_MASK                                                                          \
+	(IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_MOVED_FROM | IN_DELETE_SELF | IN_MOVE_SELF | \
+	 IN_ONLYDIR)
+#define LEASES_MASK (IN_CLOSE_WRITE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
+#define TOP_MASK (IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
+#define RETRY_NS (10 * CLOCK_NS_PER_S)    /* until the limit is tried again */
+#define COMPLAIN_NS (60 * CLOCK_NS_PER_S) /* between two errors about it */
+#define UNLOCK_NS (10 * CLOCK_NS_PER_MS)  /* the close is told before the lock is gone */
+#define UNLOCK_TRY_NS (CLOCK_NS_PER_MS / 5)
+
+static int wait_inside(struct file_lane *lane, uint64_t *cookies, size_t max);
+static int take_hints(struct file_watch *w, uint64_t *cookies, size_t max);
+static int set_up(struct file_lane *lane);
+static int add_pending(struct file_lane *lane);
+static int complain(struct file_lane *lane, const char *what);
+static void check_holders(struct file_lane *lane);
+static int sleep_until(struct file_lane *lane, bool *woken);
+static void read_events(struct file_lane *lane);
+
+/* ---- the lane's side ---- */
+
+int file_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t max)
+{
+	struct file_lane *lane = l;
+	struct file_watch *w = lane->watch;
+	int n = -1;
+
+	if (max == 0)
+		return 0;
+	if (clock_boot_ns() >= call->deadline_ns)
+		return take_hints(w, cookies, max);
+	if (file_enter(lane, call, true) == 0)
+		n = wait_inside(lane, cookies, max);
+	file_leave(lane);
+	if (n < 0) {
+		(void)pthread_mutex_lock(&w->store->lock);
+		w->all = true; /* when it works again */
+		(void)pthread_mutex_unlock(&w->store->lock);
+	}
+	return n;
+}
+
+static int wait_inside(struct file_lane *lane, uint64_t *cookies, size_t max)
+{
+	struct file_watch *w = lane->watch;
+	bool woken = false;
+
+	for (;;) {
+		if (set_up(lane) != 0 || add_pending(lane) != 0)
+			return -1;
+		check_holders(lane);
+		int n = take_hints(w, cookies, max);
+
+		if (n > 0 || woken || clock_boot_ns() >= lane->call->deadline_ns)
+			return n;
+		if (sleep_until(lane, &woken) != 0)
+			return -1;
+		read_events(lane);
+		if (!file_root_stands(w->store, lane->root)) {
+			watch_reset(w);
+			return 0; /* and the next call opens what is there now */
+		}
+	}
+}
+
+static int take_hints(struct file_watch *w, uint64_t *cookies, size_t max)
+{
+	size_t n = 0;
+
+	(void)pthread_mutex_lock(&w->store->lock);
+	if (w->all) {
+		w->all = false;
+		cookies[n++] = BATON_HINT_ALL;
+		while (watch_pop_hint(w) != NULL)
+			;
+	}
+	for (struct watch_entry *e; n < max && n < INT_MAX && (e = watch_pop_hint(w)) != NULL;)
+		cookies[n++] = e->cookie;
+	(void)pthread_mutex_unlock(&w->store->lock);
+	return (int)n;
+}
+
+static int sleep_until(struct file_lane *lane, bool *woken)
+{
+	struct file_watch *w = lane->watch;
+	uint64_t until_ns = lane->call->deadline_ns;
+	uint64_t now_ns = clock_boot_ns();
+	uint64_t count;
+
+	(void)pthread_mutex_lock(&w->store->lock);
+	uint64_t next_ns = watch_next_ns(w);
+	(void)pthread_mutex_unlock(&w->store->lock);
+	if (next_ns < until_ns)
+		until_ns = next_ns;
+	uint64_t left_ns = until_ns > now_ns ? until_ns - now_ns : 0;
+	struct timespec left = {
+		.tv_sec =
+			(time_t)(left_ns / CLOCK_NS_PER_S > 3600 ? 3600 : left_ns / CLOCK_NS_PER_S),
+		.tv_nsec = (long)(left_ns % CLOCK_NS_PER_S),
+	};
+	struct pollfd fds[2] = {{.fd = w->wake, .events = POLLIN},
+				{.fd = w->inotify, .events = POLLIN}};
+
+	if (ppoll(fds, w->inotify >= 0 ? 2 : 1, &left, NULL) < 0 && errno != EINTR)
+		return file_errno(lane, "wait for", "changes", "");
+	if (read(w->wake, &count, sizeof(count)) == (ssize_t)sizeof(count))
+		*woken = true;
+	return 0;
+}
+
+/* ---- setting up ---- */
+
+static int add_watch(int inotify, int dir, uint32_t mask)
+{
+	char path[64];
+
+	/* By the descriptor: whatever is done to the path, it is this folder. */
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", dir);
+	return inotify_add_watch(inotify, path, mask);
+}
+
+static int set_up(struct file_lane *lane)
+{
+	struct file_watch *w = lane->watch;
+	const struct file_root *root = lane->root;
+
+	if (w->inotify >= 0 && w->dev == root->dev && w->ino == root->ino)
+		return 0;
+	if (w->limited && clock_boot_ns() < w->retry_ns)
+		return 0;
+	watch_reset(w);
+	int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+
+	if (fd < 0)
+		return complain(lane, "inotify instances (fs.inotify.max_user_instances)");
+	int top_wd = add_watch(fd, root->dir, TOP_MASK);
+	int leases_wd = top_wd < 0 ? -1 : add_watch(fd, root->leases, LEASES_MASK);
+
+	if (leases_wd < 0) {
+		int error = errno;
+
+		(void)close(fd);
+		errno = error;
+		return complain(lane, "inotify watches (fs.inotify.max_user_watches)");
+	}
+	(void)pthread_mutex_lock(&w->store->lock);
+	w->inotify = fd;
+	w->top_wd = top_wd;
+	w->leases_wd = leases_wd;
+	w->dev = root->dev;
+	w->ino = root->ino;
+	w->limited = false;
+	(void)pthread_mutex_unlock(&w->store->lock);
+	return 0;
+}
+
+/* The limits: said once a minute, else lived with. Other errors break the watch. */
+static int complain(struct file_lane *lane, const char *what)
+{
+	struct file_watch *w = lane->watch;
+	uint64_t now_ns = clock_boot_ns();
+
+	if (errno != EMFILE && errno != ENFILE && errno != ENOSPC && errno != ENOMEM)
+		return file_errno(lane, "watch", "the directory", "");
+	w->limited = true;
+	w->retry_ns = now_ns + RETRY_NS;
+	if (w->complained_ns != 0 && now_ns < w->complained_ns + COMPLAIN_NS)
+		return 0;
+	w->complained_ns = now_ns;
+	return file_error(&lane->call->error, BATON_E_SYSTEM,
+			  "the system has no more %s, or this process no descriptors; raise that "
+			  "limit. Until then changes are found by polling",
+			  what);
+}
+
+/* Names that aren't watched yet, or no longer. Their folders are made: only what exists can be
+ * watched. */
+static int add_pending(struct file_lane *lane)
+{
+	struct file_watch *w = lane->watch;
+	char name[BATON_NAME_MAX + 1];
+	char path[FILE_PATH_SIZE];
+	bool missing;
+
+	if (w->inotify < 0 || (w->limited && clock_boot_ns() < w->retry_ns))
+		return 0;
+	w->limited = false;
+	while (watch_next_pending(w, name)) {
+		file_path_of(name, path);
+		int dir = file_open_election(lane, path, true, &missing);
+
+		if (dir < 0)
+			return -1;
+		(void)pthread_mutex_lock(&w->store->lock);
+		int wd = add_watch(w->inotify, dir, ELECTION_MASK);
+		int error = errno;
+		if (wd >= 0)
+			watch_is_on(w, name, wd);
+		(void)pthread_mutex_unlock(&w->store->lock);
+		(void)close(dir);
+		errno = error;
+		if (wd < 0)
+			return complain(lane, "inotify watches (fs.inotify.max_user_watches)");
+	}
+	return 0;
+}
+
+/* ---- events ---- */
+
+/* Whether what happened to this entry of the folder can mean something to candidates. */
+static bool concerns(struct watch_entry *e, const struct inotify_event *event)
+{
+	const char *name = event->len > 0 ? event->name : "";
+	bool gone = (event->mask & (IN_DELETE | IN_MOVED_FROM)) != 0;
+	bool end;
+	uint64_t seq = file_seq_of(name, &end);
+	uint64_t term;
+	uint64_t id;
+
+	if ((event->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED)) != 0)
+		return true;
+	if (seq != 0 && !gone && seq > e->highest)
+		e->highest = seq;
+	if (seq != 0)
+		return !gone || seq >= e->highest; /* else it was pruned */
+	if (strcmp(name, "paused") == 0)
+		return true;
+	return !gone && file_order_of(name, &term, &id);
+}
+
+static void take_event(struct file_watch *w, const struct inotify_event *event)
+{
+	char id[BATON_LEASE_ID_MAX + 1];
+	const char *dot = event->len > 0 ? strchr(event->name, '.') : NULL;
+
+	if ((event->mask & IN_Q_OVERFLOW) != 0) {
+		w->all = true;
+		return;
+	}
+	if (event->wd == w->leases_wd) {
+		if (dot == NULL || strcmp(dot, ".alive") != 0 ||
+		    (size_t)(dot - event->name) > BATON_LEASE_ID_MAX)
+			return;
+		(void)snprintf(id, sizeof(id), "%.*s", (int)(dot - event->name), event->name);
+		uint64_t now_ns = clock_boot_ns();
+
+		watch_recheck(w, id, now_ns, now_ns + UNLOCK_NS);
+		return;
+	}
+	struct watch_entry *e = watch_by_wd(w, event->wd, NULL);
+	for (struct watch_entry *next; e != NULL; e = next) {
+		next = watch_by_wd(w, event->wd, e);
+		if (!concerns(e, event))
+			continue;
+		watch_hint(w, e);
+		if ((event->mask & (IN_IGNORED | IN_MOVE_SELF | IN_DELETE_SELF)) != 0)
+			watch_is_off(w, e);
+	}
+}
+
+static void read_events(struct file_lane *lane)
+{
+	struct file_watch *w = lane->watch;
+	char *buffer = w->events;
+
+	for (;;) {
+		ssize_t n = w->inotify < 0 ? -1 : read(w->inotify, buffer, WATCH_EVENTS_SIZE);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) /* EAGAIN: that was all */
+			return;
+		(void)pthread_mutex_lock(&w->store->lock);
+		for (size_t at = 0; at + sizeof(struct inotify_event) <= (size_t)n;) {
+			const struct inotify_event *event = (const void *)(buffer + at);
+
+			take_event(w, event);
+			at += sizeof(*event) + event->len;
+		}
+		(void)pthread_mutex_unlock(&w->store->lock);
+	}
+}
+
+/* ---- leases that should have expired, or whose owner may have died ---- */
+
+static void check_holders(struct file_lane *lane)
+{
+	struct file_watch *w = lane->watch;
+	char id[BATON_LEASE_ID_MAX + 1];
+	uint64_t ttl_ns;
+	uint64_t closing_ns;
+
+	for (uint64_t now_ns = clock_boot_ns();
+	     watch_next_due(w, now_ns, id, &ttl_ns, &closing_ns);) {
+		uint64_t free_in_ns;
+		struct baton_error kept = lane->call->error;
+		int verdict = file_judge(lane, id, ttl_ns, &free_in_ns);
+
+		lane->call->error = kept; /* who looks after the hint meets it, and says so */
+		if (verdict == FILE_ALIVE && clock_boot_ns() < closing_ns &&
+		    free_in_ns > UNLOCK_TRY_NS)
+			free_in_ns = UNLOCK_TRY_NS;
+		(void)pthread_mutex_lock(&w->store->lock);
+		if (verdict == FILE_ALIVE)
+			watch_recheck(w, id, clock_boot_ns() + free_in_ns, closing_ns);
+		else
+			watch_hint_holder(w, id);
+		(void)pthread_mutex_unlock(&w->store->lock);
+	}
+}
+
+/* ---- the lane ---- */
+
+int file_watch_new(struct file_lane *lane, struct baton_error *err)
+{
+	struct file_watch *w = calloc(1, sizeof(*w));
+
+	if (w == NULL) {
+		file_error(err, BATON_E_MEMORY, "no memory for a watch");
+		return BATON_E_MEMORY;
+	}
+	w->store = lane->store;
+	w->inotify = w->top_wd = w->leases_wd = -1;
+	w->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (w->wake < 0) {
+		free(w);
+		file_error(err, BATON_E_SYSTEM,
+			   "no descriptor for a watch; raise the limit of open files (ulimit -n)");
+		return BATON_E_SYSTEM;
+	}
+	lane->watch = w;
+	return BATON_OK;
+}
+
+void file_watch_forget(struct file_lane *lane)
+{
+	struct file_watch *w = lane->watch;
+
+	if (w == NULL)
+		return;
+	if (w->wake >= 0)
+		(void)close(w->wake);
+	if (w->inotify >= 0)
+		(void)close(w->inotify);
+	w->wake = w->inotify = -1;
+}
+
+void file_watch_free(struct file_lane *lane)
+{
+	if (lane->watch == NULL)
+		return;
+	file_watch_forget(lane);
+	watch_clear(lane->watch);
+	free(lane->watch);
+	lane->watch = NULL;
+}
+
+void file_watch_wake(void *l)
+{
+	const struct file_lane *lane = l;
+
+	file_watch_stir(lane->watch);
+}
+
+void file_watch_stir(const struct file_watch *w)
+{
+	uint64_t one = 1;
+
+	/* Full means that it is awake already. */
+	(void)!write(w->wake, &one, sizeof(one));
+}
+
+int file_watch_add(void *l, const char *name, uint64_t cookie)
+{
+	const struct file_lane *lane = l;
+	struct file_watch *w = lane->watch;
+
+	(void)pthread_mutex_lock(&w->store->lock);
+	int result = watch_add(w, name, cookie);
+	(void)pthread_mutex_unlock(&w->store->lock);
+	file_watch_stir(w);
+	return result == 0 ? BATON_OK : BATON_E_MEMORY;
+}
+
+void file_watch_remove(void *l, const char *name, uint64_t cookie)
+{
+	const struct file_lane *lane = l;
+	struct file_watch *w = lane->watch;
+
+	(void)pthread_mutex_lock(&w->store->lock);
+	int wd = watch_drop(w, name, cookie);
+	if (wd >= 0 && w->inotify >= 0)
+		(void)inotify_rm_watch(w->inotify, wd);
+	(void)pthread_mutex_unlock(&w->store->lock);
+}

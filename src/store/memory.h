@@ -1,0 +1,295 @@
+/*
+ * memory.h: what the files of the memory driver share. The store NAME is one struct memory:
+ * tables of leases and elections under one lock, held for the few instructions of each verb.
+ *
+ *   memory.c         the driver: lanes, verbs, and what they hand to the caller
+ *   memory_state.c   leases, claims, candidates and history: what a server would keep
+ *   memory_hint.c    who watches what
+ *   memory_gate.c    the clock, the waiting, and what the switches do to a call on its way
+ *   memory_switch.c  the switches of baton-memory.h
+ *   memory_table.c   hash tables and shared strings
+ *   memory_name.c    the registry of stores by name
+ *
+ * Everything in struct memory belongs to memory.lock, except `refs` and `next`, which belong to
+ * the registry's, and what never changes. A lease whose time has passed is swept away before
+ * a verb looks at anything, so whoever finds a lease finds a live one.
+ *
+ *   lease 1 --- n election   the claims on it: renewing is O(1), closing is O(claims)
+ *   lease 1 --- n candidate n --- 1 election
+ *   lane  1 --- n watch     n --- 1 election: a hint is O(watchers of that name)
+ */
+#ifndef BATON_MEMORY_STORE_H
+#define BATON_MEMORY_STORE_H
+
+#include <pthread.h>
+#include <sys/queue.h>
+
+#include "baton-memory.h"
+#include "baton-store.h"
+
+#define MEMORY_HISTORY_MAX 100
+/* Terms fit a signed 64-bit column; a floor that jumps further than this is corrupt (S4). */
+#define MEMORY_TERM_MAX ((uint64_t)INT64_MAX)
+#define MEMORY_FLOOR_JUMP_MAX ((uint64_t)1 << 48)
+
+/* ---- memory_table.c ---- */
+
+/* First member of what is kept in a table; the key lies in the same object. */
+struct memory_node {
+	struct memory_node *next;
+	const char *key;
+	uint64_t hash;
+};
+
+struct memory_table {
+	struct memory_node **slots;
+	size_t room; /* a power of two */
+	size_t n;
+};
+
+int memory_table_init(struct memory_table *t);
+void memory_table_done(struct memory_table *t);
+struct memory_node *memory_table_find(const struct memory_table *t, const char *key);
+void memory_table_add(struct memory_table *t, struct memory_node *node, const char *key);
+void memory_table_remove(struct memory_table *t, struct memory_node *node);
+
+/* A string with many owners. */
+struct memory_word {
+	uint32_t refs;
+	char text[];
+};
+
+struct memory_word *memory_word_new(const char *text);
+struct memory_word *memory_word_ref(struct memory_word *w);
+void memory_word_unref(struct memory_word *w);
+
+/* ---- what the store keeps ---- */
+
+LIST_HEAD(memory_leases, memory_lease);
+LIST_HEAD(memory_claims, memory_election);
+LIST_HEAD(memory_candidates, memory_candidate);
+LIST_HEAD(memory_watches, memory_watch);
+LIST_HEAD(memory_lanes, memory_lane);
+TAILQ_HEAD(memory_queue, memory_watch);
+
+struct memory_lease {
+	struct memory_node node;
+	LIST_ENTRY(memory_lease) all;
+	struct memory_claims claims;
+	struct memory_candidates candidates;
+	uint64_t expires_ns; /* on the store's clock */
+	struct memory_word *owner;
+	struct memory_word *address;
+	uint32_t n_claims;
+	char id[];
+};
+
+/* How somebody shows itself. NULL metadata: none. */
+struct memory_profile {
+	char *metadata;
+	int32_t priority;
+	uint32_t score_permille;
+};
+
+struct memory_candidate {
+	LIST_ENTRY(memory_candidate) of_lease;
+	LIST_ENTRY(memory_candidate) of_election;
+	struct memory_lease *lease;
+	struct memory_election *election;
+	struct memory_profile profile;
+	int64_t updated_ms;
+};
+
+/* One leadership, for the history. ended is NULL while it lasts. */
+struct memory_past {
+	uint64_t term;
+	int64_t since_ms;
+	int64_t until_ms;
+	struct memory_word *leader;
+	struct memory_word *ended;
+};
+
+/* The outcome of campaigns as a test wants it. */
+struct memory_rig {
+	uint32_t times;
+	bool wins;
+};
+
+struct memory_election {
+	struct memory_node node;
+	struct memory_lease *holder;       /* NULL: free */
+	LIST_ENTRY(memory_election) claim; /* on the holder's list */
+	struct memory_candidates candidates;
+	struct memory_watches watches;
+	uint64_t term; /* the highest ever (S3) */
+	uint64_t nonce;
+	int64_t since_ms;
+	struct memory_profile profile;    /* the holder's */
+	struct baton_order *order;        /* NULL: none */
+	struct memory_word *reserved_for; /* NULL: for nobody */
+	uint64_t reserved_until_ns;
+	struct memory_past *past; /* a ring */
+	uint8_t past_room;
+	uint8_t past_n;
+	uint8_t past_first;
+	bool paused;
+	struct memory_rig rig;
+	char name[];
+};
+
+/* ---- handles, lanes and the store itself ---- */
+
+enum memory_fault_kind {
+	MEMORY_FAULT_NONE,
+	MEMORY_FAULT_FAIL,
+	MEMORY_FAULT_DOUBT,
+	MEMORY_FAULT_DELAY,
+	MEMORY_FAULT_DELAY_REPLY,
+	MEMORY_FAULT_DROP_REPLY,
+	MEMORY_FAULT_BLACK_HOLE,
+};
+
+struct memory_fault {
+	uint64_t serial; /* tells a fault from the one that replaced it */
+	uint64_t delay_ns;
+	uint32_t times; /* how many calls it is still good for */
+	uint8_t kind;
+	uint8_t slot;
+	bool at_once;
+	struct baton_error error;
+};
+
+/* Both the driver's store and a hand on the switches. */
+struct baton_memory {
+	struct memory *memory;
+	uint64_t generation; /* which side of a fork it was opened on */
+};
+
+struct memory_watch {
+	LIST_ENTRY(memory_watch) of_election;
+	LIST_ENTRY(memory_watch) of_lane;
+	TAILQ_ENTRY(memory_watch) pending_next;
+	struct memory_election *election;
+	struct memory_lane *lane;
+	uint64_t cookie;
+	bool pending;
+};
+
+struct memory_lane {
+	struct baton_memory *handle;
+	LIST_ENTRY(memory_lane) all;
+	pthread_cond_t wake;
+	struct memory_watches watches;
+	struct memory_queue pending;
+	bool woken;  /* watch_wake() was called */
+	bool broken; /* the last wait failed: all is to be looked at */
+};
+
+/* Why a leadership ended, where the store itself knows. */
+enum memory_end {
+	MEMORY_END_EXPIRED,
+	MEMORY_END_CLOSED,
+	MEMORY_END_DESTROYED,
+	MEMORY_END_OVERWRITTEN,
+	MEMORY_END_TAKEN,
+	MEMORY_ENDS,
+};
+
+struct memory {
+	struct memory *next;
+	size_t refs;
+	char *name;
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* a switch was turned, or a lane woken */
+	struct memory_table leases;
+	struct memory_table elections;
+	struct memory_leases all;
+	struct memory_lanes lanes;
+	uint64_t earliest_ns; /* no lease ends before this */
+	uint64_t offset_ns;   /* from the boot clock to the store's, modulo 2^64 */
+	uint64_t held_ns;
+	int64_t held_wall_ms;
+	bool is_held;
+	struct memory_word *ends[MEMORY_ENDS];
+	struct memory_word
+		*reason; /* the last one that a release gave: the next is mostly the same */
+	struct memory_fault faults[BATON_MEMORY_VERBS];
+	uint64_t fault_serial;
+	uint64_t calls[BATON_MEMORY_VERBS];
+	uint64_t phantoms; /* leases that a test made up */
+	struct memory_rig rig;
+};
+
+/* ---- memory_name.c ---- */
+
+struct baton_memory *memory_handle_new(const char *url, struct baton_error *err);
+/* Takes NULL. */
+void memory_handle_free(struct baton_memory *handle);
+/* It came here through a fork(): its locks may never be free again. */
+bool memory_handle_is_forked(const struct baton_memory *handle);
+void memory_error(struct baton_error *err, int code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* ---- memory_gate.c: with the lock held, unless it says otherwise ---- */
+
+int memory_cond_init(pthread_cond_t *cond);
+uint64_t memory_now_ns(const struct memory *m);
+int64_t memory_wall_ms(const struct memory *m);
+/* Until the condition, or boot_ns, or some time earlier. */
+void memory_wait(struct memory *m, pthread_cond_t *cond, uint64_t boot_ns);
+/*
+ * A call comes in. Takes the lock, waits and fails as the switches say, and sweeps. Returns 0, or
+ * with what outcome it ends here. memory_leave() must follow either way: it does to the reply what
+ * the switches say, lets the lock go, and returns the outcome that the caller gets to see.
+ */
+int memory_enter(struct memory_lane *lane, struct baton_call *call, int verb,
+		 struct memory_fault *fault);
+int memory_leave(struct memory_lane *lane, struct baton_call *call, struct memory_fault *fault,
+		 int outcome);
+
+/* ---- memory_hint.c: with the lock held ---- */
+
+void memory_hint(struct memory_election *e);
+/* A lease may end sooner than those who wait for hints think: they look again. */
+void memory_hint_sooner(struct memory *m);
+int memory_watch_add(struct memory_lane *lane, const char *name, uint64_t cookie);
+void memory_watch_remove(struct memory_lane *lane, const char *name, uint64_t cookie);
+void memory_watch_clear(struct memory_lane *lane);
+int memory_watch_take(struct memory_lane *lane, const struct baton_call *call, uint64_t *cookies,
+		      size_t max);
+
+/* ---- memory_state.c: with the lock held ---- */
+
+/* Ends the leases whose time has passed. */
+void memory_sweep(struct memory *m);
+struct memory_lease *memory_lease_find(const struct memory *m, const char *id);
+struct memory_lease *memory_lease_new(struct memory *m, const struct baton_lease *lease);
+void memory_lease_renew(struct memory *m, struct memory_lease *l, uint64_t ttl_ns);
+void memory_lease_end(struct memory *m, struct memory_lease *l, int end);
+
+struct memory_election *memory_election_find(const struct memory *m, const char *name);
+/* Makes it if it isn't there; NULL: no memory. */
+struct memory_election *memory_election_get(struct memory *m, const char *name);
+/* Frees it if there is nothing to remember about it. */
+void memory_election_tidy(struct memory *m, struct memory_election *e);
+
+int memory_profile_copy(struct memory_profile *to, const struct baton_profile *from);
+/* Takes the profile over. */
+void memory_claim(struct memory *m, struct memory_election *e, struct memory_lease *l,
+		  const struct memory_profile *profile);
+void memory_unclaim(struct memory *m, struct memory_election *e, struct memory_word *ended);
+
+struct memory_candidate *memory_candidate_find(const struct memory_election *e,
+					       const struct memory_lease *l);
+struct memory_candidate *memory_candidate_new(struct memory_election *e, struct memory_lease *l);
+void memory_candidate_free(struct memory *m, struct memory_candidate *c);
+bool memory_is_healthy(const struct memory_profile *p);
+/* e may be NULL: an election that nobody ever heard of. id: the asker's, or "". */
+void memory_record(const struct memory *m, const struct memory_election *e, const char *id,
+		   struct baton_record *out);
+/* The i-th leadership that is remembered, the oldest first. */
+struct memory_past *memory_past_at(const struct memory_election *e, uint8_t i);
+void memory_forget_all(struct memory *m);
+void memory_free_all(struct memory *m);
+
+#endif

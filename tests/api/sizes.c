@@ -1,0 +1,76 @@
+/*
+ * sizes.c: option structs of programs that are older or newer than the library: it never writes
+ * beyond what it was told, takes what is longer if the rest is zero, and says so if it isn't.
+ */
+#include <baton.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CHECK(what)                                                                        \
+	do {                                                                               \
+		if (!(what)) {                                                             \
+			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #what); \
+			return 1;                                                          \
+		}                                                                          \
+	} while (0)
+
+union longer {
+	struct baton_options options;
+	struct baton_election_options election;
+	unsigned char bytes[1024];
+};
+
+static bool untouched(const unsigned char *bytes, size_t from, size_t to)
+{
+	for (size_t i = from; i < to; i++)
+		if (bytes[i] != 0xa5)
+			return false;
+	return true;
+}
+
+static int older(void)
+{
+	const size_t size = offsetof(struct baton_options, log);
+	union longer u;
+
+	memset(&u, 0xa5, sizeof(u));
+	baton_options_init_sized(&u.options, size);
+	CHECK(u.options.size == size && u.options.lease_ms == 15000);
+	CHECK(untouched(u.bytes, size, sizeof(u)));
+	memset(&u, 0xa5, sizeof(u));
+	baton_election_options_init_sized(&u.election, 24);
+	CHECK(u.election.size == 24 && u.election.release_on_stop);
+	CHECK(untouched(u.bytes, 24, sizeof(u)));
+	return 0;
+}
+
+static int newer(const char *url)
+{
+	struct baton_election *e;
+	struct baton_error err;
+	struct baton *b;
+	union longer u;
+
+	memset(&u, 0xa5, sizeof(u));
+	baton_options_init_sized(&u.options, 512);
+	CHECK(untouched(u.bytes, 512, sizeof(u)));
+	CHECK(baton_open(url, &u.options, &b, &err) == 0);
+	baton_election_options_init_sized(&u.election, 512);
+	CHECK(baton_election_new(b, "sizes", &u.election, &e, &err) == 0);
+	u.bytes[511] = 1; /* a field of the future is used */
+	CHECK(baton_election_new(b, "more", &u.election, &e, &err) == BATON_E_UNSUPPORTED);
+	baton_close(b);
+	baton_options_init_sized(&u.options, 512);
+	u.bytes[511] = 1;
+	CHECK(baton_open(url, &u.options, &b, &err) == BATON_E_UNSUPPORTED);
+	memset(&u, 0, sizeof(u)); /* never set up */
+	CHECK(baton_open(url, &u.options, &b, &err) == BATON_E_INVALID);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	CHECK(argc == 2);
+	return older() != 0 || newer(argv[1]) != 0;
+}

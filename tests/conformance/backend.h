@@ -1,0 +1,92 @@
+/*
+ * backend.h: what the suite can do to a kind of store, beside what the library does with it: as
+ * its administrator, its network, its disk or its worst enemy would.
+ *
+ * One file is one backend: a table of hooks. A hook that is NULL is something that can't happen to
+ * this store; each case that needs it then stands in not-applicable.txt, with the reason.
+ * Hooks work on the place of the stage and return false if they did not manage. To add a store:
+ * write backend_<scheme>.c, and put it into the list in backend.c.
+ */
+#ifndef BATON_CONFORMANCE_BACKEND_H
+#define BATON_CONFORMANCE_BACKEND_H
+
+#include "suite.h"
+
+enum verb {
+	VERB_ANY,
+	VERB_OPEN, /* of a lease */
+	VERB_RENEW,
+	VERB_CAMPAIGN,
+	VERB_RELEASE,
+	VERB_OBSERVE,
+	N_VERBS,
+};
+
+/* The ways in which a claim can end from outside (C16). */
+enum way {
+	WAY_DELETED,     /* the record of the election is deleted */
+	WAY_OVERWRITTEN, /* somebody else's claim stands there, in a later term */
+	WAY_SESSION,     /* the lease, session or connection is destroyed */
+	WAY_EXPIRED,     /* the lease is over, by the store's word */
+	WAY_DAMAGED,     /* the record is rubbish */
+	N_WAYS,
+};
+
+struct backend {
+	const char *scheme;
+	bool has_processes; /* several processes can use one store */
+	bool pushes;
+	bool proves_death;  /* a dead leader's successor need not wait for the lease */
+	bool shares_leases; /* one renewal for all elections of a process */
+	bool keeps_history;
+	bool is_durable; /* A3: terms survive that all candidates go away */
+
+	/* A place of its own for a case: makes it, and writes its URL into t->url. */
+	bool (*place)(struct stage *t, const char *base_url, const char *label);
+	/* At the end of a case that went well. May be NULL. */
+	void (*leave)(struct stage *t);
+	/* Takes the place away again; from another process than the case's. */
+	void (*clean)(const char *base_url, const char *label);
+
+	/* Does what a renewal does at the least, so that its time tells how busy the store is.
+	 * May be NULL; called from a thread of its own, also while the store is down. */
+	void (*pulse)(struct stage *t);
+
+	/* The claim ends in that way. */
+	bool (*destroy)(struct stage *t, const char *name, enum way way);
+	bool ways[N_WAYS];
+	/* C17: what makes the claim exclusive is gone, the session or the lease lives. */
+	bool (*unlock)(struct stage *t, const char *name);
+	/* Every call fails at once, or works again. */
+	bool (*down)(struct stage *t, bool is_down);
+	/* Every call is swallowed: no answer until its deadline. */
+	bool (*hole)(struct stage *t, bool is_hole);
+	/* The next n calls of that kind fail, without an effect; 0: from now on they work. */
+	bool (*fail)(struct stage *t, enum verb verb, unsigned n);
+	/* The next n calls of that kind are carried out, but their replies are lost. */
+	bool (*mute)(struct stage *t, enum verb verb, unsigned n);
+	/* ... or come only after so long; 0 ms: at once, as ever. */
+	bool (*late)(struct stage *t, enum verb verb, unsigned n, uint64_t ms);
+	/* All data is lost, as by a restart without persistence. */
+	bool (*forget)(struct stage *t);
+	/* Permission is taken away, or given back. Called with false before anything is opened. */
+	bool (*deny)(struct stage *t, bool is_denied);
+	/* The highest term that the record knows; the election is free then. */
+	bool (*set_term)(struct stage *t, const char *name, uint64_t term);
+	/* How many elections the store holds under exactly this name, seen by another client;
+	 * negative if it can't tell. */
+	int (*count_name)(struct stage *t, const char *name, size_t length);
+	/* Calls of that kind that reached the store so far. */
+	uint64_t (*calls)(struct stage *t, enum verb verb);
+};
+
+extern const struct backend backend_memory, backend_file;
+
+/* By the scheme of a URL; NULL: none. */
+const struct backend *backend_find(const char *url);
+/* What of `needs` this backend doesn't have. */
+unsigned backend_lacks(const struct backend *b, unsigned needs);
+/* Words for one of them. */
+const char *need_text(unsigned need);
+
+#endif

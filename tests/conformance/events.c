@@ -1,0 +1,371 @@
+/*
+ * events.c: what the application is told, in which order, and that nothing it does with it harms
+ * the election (S7, S8).
+ */
+#include "backend.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- C3 ---- */
+
+/* Each "changed" goes on where the one before it ended. */
+static void check_chain(struct player *p, const char *leader, uint64_t term)
+{
+	const struct seen *last = NULL;
+
+	pthread_mutex_lock(&p->lock);
+	for (size_t i = 0; i < p->n_seen; i++) {
+		const struct seen *s = &p->seen[i];
+
+		if (s->event.kind != BATON_EVENT_CHANGED)
+			continue;
+		if (last != NULL)
+			CHECK(p->t, strcmp(s->event.old_leader, last->event.leader) == 0,
+			      "changed from %.60s after changed to %.60s", s->event.old_leader,
+			      last->event.leader);
+		last = s;
+	}
+	CHECK(p->t, last != NULL && strcmp(last->event.leader, leader) == 0,
+	      "the last change is not to %.60s", leader);
+	CHECK(p->t, last->event.term == term, "changed in term %" PRIu64, last->event.term);
+	pthread_mutex_unlock(&p->lock);
+}
+
+/* The same by baton_wait() and the descriptor, for those who have no handler. */
+static void pull(struct stage *t, struct player *p, int kind, struct baton_event *event)
+{
+	uint64_t end_ns = now_ns() + soon_ms(t) * MS;
+
+	do {
+		struct pollfd wait = {.fd = baton_fd(p->b), .events = POLLIN};
+
+		CHECK(t, now_ns() < end_ns, "no event %d to pull", kind);
+		poll(&wait, 1, (int)t->lease_ms);
+		memset(event, 0, sizeof(*event));
+	} while (baton_wait(p->b, 0, event) != 1 || event->kind != kind);
+}
+
+static void tells_events(struct stage *t)
+{
+	struct player *a = player_new(t, NULL);
+	uint64_t first = player_leads(a, soon_ms(t));
+	struct player *b = player_new(t, NULL);
+	struct player *pulls = player_new(t, &(struct cast){.pulls = true, .idle = true});
+	struct baton_event event;
+
+	while (strcmp(player_next(b, BATON_EVENT_CHANGED, soon_ms(t))->event.leader, a->id) != 0)
+		;
+	CHECK(t, player_next(a, BATON_EVENT_BECAME, 1000)->event.term == first, "became");
+	check_chain(b, a->id, first);
+	player_stop(a);
+	const struct seen *lost = player_next(a, BATON_EVENT_LOST, 1000);
+
+	CHECK(t, lost->event.term == first, "lost term %" PRIu64, lost->event.term);
+	CHECK(t, lost->event.reason == BATON_REASON_STOPPED, "reason %d", lost->event.reason);
+	CHECK(t, lost->event.text[0] != '\0', "lost without a sentence");
+	CHECK(t, lost->event.election == a->e, "another election's event");
+	uint64_t second = player_next(b, BATON_EVENT_BECAME, failover_ms(t))->event.term;
+
+	CHECK(t, second > first, "S3");
+	/* Those who pull: a leader that changes, becoming it, losing it. */
+	CHECK(t, baton_election_start(pulls->e) == 0, "start");
+	pull(t, pulls, BATON_EVENT_CHANGED, &event);
+	CHECK(t, strcmp(event.leader, b->id) == 0 && event.term == second, "changed to %s",
+	      event.leader);
+	player_stop(b);
+	pull(t, pulls, BATON_EVENT_BECAME, &event);
+	CHECK(t, event.term > second && baton_term(pulls->e) == event.term, "became");
+	CHECK(t, baton_resign(pulls->e, 60000) == 0, "resign");
+	uint64_t third = event.term;
+
+	pull(t, pulls, BATON_EVENT_LOST, &event);
+	CHECK(t, event.term == third && event.reason == BATON_REASON_RESIGNED, "lost");
+	baton_drained(pulls->e);
+	player_stop(pulls);
+}
+
+/* ---- C13, N14 ---- */
+
+struct gate {
+	_Atomic bool is_open;
+	_Atomic unsigned n_inside;
+};
+
+static void block(struct player *p, const struct baton_event *event)
+{
+	static const struct timespec pause = {.tv_nsec = 1000000};
+	struct gate *g = p->arg;
+
+	(void)event;
+	atomic_fetch_add(&g->n_inside, 1);
+	while (!atomic_load(&g->is_open))
+		ppoll(NULL, 0, &pause, NULL);
+}
+
+static bool is_inside(void *arg)
+{
+	return atomic_load(&((struct gate *)arg)->n_inside) > 0;
+}
+
+static void blocked_handler(struct stage *t)
+{
+	static struct gate gate;
+	char name[80];
+
+	snprintf(name, sizeof(name), "%s-b", t->name);
+	struct player *blocked = player_new(t, &(struct cast){.hook = block, .arg = &gate});
+
+	await(t, is_inside, &gate, soon_ms(t), "the handler to block");
+	/* The other election of the same handle is told everything. */
+	struct player *other = player_more(blocked, &(struct cast){.name = name});
+
+	player_next(other, BATON_EVENT_BECAME, soon_ms(t));
+	stays(t, player_is_leader, blocked, 2 * t->lease_ms, "leader, though its handler blocks");
+	CHECK(t, baton_resign(other->e, 60000) == 0, "resign");
+	player_next(other, BATON_EVENT_LOST, soon_ms(t));
+	/* A stop that can't wait any longer demotes all the same, and goes on later. */
+	int rc = baton_election_stop(blocked->e, 20);
+
+	CHECK(t, rc == BATON_E_TIMEOUT, "stop says %d while the handler blocks", rc);
+	CHECK(t, !baton_is_leader(blocked->e), "still leader");
+	atomic_store(&gate.is_open, true);
+	player_next(blocked, BATON_EVENT_LOST, soon_ms(t));
+	player_stop(blocked);
+}
+
+static void one_dispatcher(struct baton_options *o)
+{
+	o->dispatchers = 1;
+}
+
+static void slow_handler(struct stage *t)
+{
+	static struct gate gate;
+	struct player *slow =
+		player_new(t, &(struct cast){.hook = block, .arg = &gate, .tune = one_dispatcher});
+
+	await(t, is_inside, &gate, soon_ms(t), "the handler to be slow");
+	uint64_t term = player_leads(slow, soon_ms(t));
+	struct player *rival = player_new(t, NULL);
+	struct baton_stats before = {0};
+	struct baton_stats after = {0};
+
+	CHECK(t, baton_get_stats(slow->b, &before) == 0, "stats");
+	stays(t, player_is_leader, slow, 3 * t->lease_ms, "leader, with a handler of three leases");
+	CHECK(t, baton_get_stats(slow->b, &after) == 0, "stats");
+	CHECK(t, after.renewals_ok >= before.renewals_ok + 6, "%" PRIu64 " renewals in 3 leases",
+	      after.renewals_ok - before.renewals_ok);
+	CHECK(t, baton_term(slow->e) == term, "another term");
+	CHECK(t, player_count(rival, BATON_EVENT_BECAME) == 0, "the rival led");
+	atomic_store(&gate.is_open, true);
+}
+
+/* ---- C14, C20 ---- */
+
+struct calls {
+	_Atomic unsigned n_failed;
+	_Atomic bool has_led;
+	_Atomic bool has_stopped;
+	_Atomic int line;
+};
+
+#define CALL(c, condition)     \
+	((condition) ? (void)0 \
+		     : (atomic_fetch_add(&(c)->n_failed, 1), atomic_store(&(c)->line, __LINE__)))
+
+static void call_back(struct player *p, const struct baton_event *event)
+{
+	struct calls *c = p->arg;
+	struct baton_status status = {0};
+	struct baton_candidate list[4];
+	struct baton_stats stats = {0};
+
+	CALL(c, baton_get_status(p->e, &status) == 0);
+	CALL(c, baton_get_stats(p->b, &stats) == 0);
+	if (event->kind == BATON_EVENT_BECAME) {
+		CALL(c, baton_is_leader(p->e) || baton_term(p->e) == 0);
+		CALL(c, baton_report_health(p->e, 900, "well") == 0);
+		CALL(c, baton_list_candidates(p->b, p->t->name, list, 4, NULL) >= 0);
+		CALL(c, baton_try_acquire(p->e, 1000) == 1);
+		CALL(c, baton_resign(p->e, 10) == 0);
+		CALL(c, !baton_is_leader(p->e));
+		atomic_store(&c->has_led, true);
+	} else if (event->kind == BATON_EVENT_LOST) {
+		int rc = baton_election_stop(p->e, -1); /* never waits here */
+
+		CALL(c, rc == 0 || rc == BATON_E_TIMEOUT);
+	} else if (event->kind == BATON_EVENT_STOPPED) {
+		atomic_store(&c->has_stopped, true);
+	}
+}
+
+static bool has_stopped(void *arg)
+{
+	return atomic_load(&((struct calls *)arg)->has_stopped);
+}
+
+static void handler_calls_back(struct stage *t)
+{
+	static struct calls c;
+	struct player *p = player_new(t, &(struct cast){.hook = call_back, .arg = &c});
+
+	await(t, has_stopped, &c, soon_ms(t), "the handler to lead, resign and stop");
+	CHECK(t, atomic_load(&c.n_failed) == 0, "%u calls failed in a handler, the last in line %d",
+	      atomic_load(&c.n_failed), atomic_load(&c.line));
+	CHECK(t, atomic_load(&c.has_led), "it never led");
+	CHECK(t, baton_election_start(p->e) == 0, "start after a stop in the handler");
+	atomic_store(&c.has_stopped, false);
+	await(t, has_stopped, &c, soon_ms(t), "all of that once more");
+	CHECK(t, atomic_load(&c.n_failed) == 0, "a call failed in line %d", atomic_load(&c.line));
+}
+
+static void look_at_term(struct player *p, const struct baton_event *event)
+{
+	_Atomic unsigned *n_wrong = p->arg;
+	uint64_t term = baton_term(p->e);
+
+	/* Zero if it is lost again already; never the one before. */
+	if (event->kind == BATON_EVENT_BECAME && term != event->term && term != 0)
+		atomic_fetch_add(n_wrong, 1);
+	if (event->kind == BATON_EVENT_BECAME && event->term == 0)
+		atomic_fetch_add(n_wrong, 1);
+}
+
+static void term_before_event(struct stage *t)
+{
+	static _Atomic unsigned n_wrong;
+	struct player *p = player_new(t, &(struct cast){.hook = look_at_term, .arg = &n_wrong});
+
+	for (unsigned i = 0; i < 5; i++) {
+		const struct seen *became = player_next(p, BATON_EVENT_BECAME, soon_ms(t));
+
+		CHECK(t, became->event.term != 0, "became leader in no term");
+		CHECK(t, baton_resign(p->e, 1) == 0, "resign");
+		player_next(p, BATON_EVENT_LOST, soon_ms(t));
+	}
+	CHECK(t, atomic_load(&n_wrong) == 0, "%u times another term in the handler",
+	      atomic_load(&n_wrong));
+}
+
+/* ---- N13 ---- */
+
+struct farewell {
+	struct baton *eye; /* looks at the store from the handler */
+	_Atomic uint64_t end_ns;
+	_Atomic bool was_free;
+};
+
+static void dawdle(struct player *p, const struct baton_event *event)
+{
+	struct farewell *f = p->arg;
+	struct baton_status status = {0};
+
+	if (event->kind != BATON_EVENT_LOST)
+		return;
+	pass_time(p->t->lease_ms / 4);
+	if (baton_observe(f->eye, p->t->name, &status, NULL) != 0 ||
+	    strcmp(status.leader, p->id) != 0)
+		atomic_store(&f->was_free, true);
+	atomic_store(&f->end_ns, now_ns());
+}
+
+static void lost_before_free(struct stage *t)
+{
+	static struct farewell f;
+	struct player *a = player_new(t, &(struct cast){.hook = dawdle, .arg = &f});
+
+	player_leads(a, soon_ms(t));
+	struct player *b = player_new(t, NULL);
+
+	f.eye = b->b;
+	player_sees(b, a->id, soon_ms(t));
+	player_stop(a);
+	const struct seen *became = player_next(b, BATON_EVENT_BECAME, failover_ms(t));
+
+	CHECK(t, atomic_load(&f.end_ns) != 0, "the handler of lost was not called");
+	CHECK(t, !atomic_load(&f.was_free), "S7: free before the handler of lost has returned");
+	CHECK(t, became->at_ns > atomic_load(&f.end_ns), "S7: a successor before lost was handled");
+}
+
+/* ---- N21 ---- */
+
+static void with_address(struct baton_options *o)
+{
+	o->address = "10.1.2.3:4567";
+}
+
+static void with_metadata(struct baton_election_options *o)
+{
+	o->metadata = "zone=a";
+}
+
+static void only_observe(struct baton_election_options *o)
+{
+	o->observe_only = true;
+}
+
+static bool is_green(void *arg)
+{
+	struct player *p = arg;
+
+	return baton_check_health(p->e, NULL) == BATON_HEALTHY;
+}
+
+static bool is_standby(void *arg)
+{
+	struct baton_status status;
+
+	player_status(arg, &status);
+	return status.state == BATON_STATE_STANDBY;
+}
+
+static void standby_knows(struct stage *t)
+{
+	struct player *a =
+		player_new(t, &(struct cast){.tune = with_address, .tune_election = with_metadata});
+	uint64_t term = player_leads(a, soon_ms(t));
+	struct player *standbys[2] = {
+		player_new(t, NULL),
+		player_new(t, &(struct cast){.tune_election = only_observe}),
+	};
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct baton_status status;
+
+		player_sees(standbys[i], a->id, soon_ms(t));
+		player_status(standbys[i], &status);
+		CHECK(t, status.term == term, "term %" PRIu64, status.term);
+		CHECK(t, strcmp(status.leader_address, "10.1.2.3:4567") == 0, "address \"%s\"",
+		      status.leader_address);
+		CHECK(t, strcmp(status.leader_metadata, "zone=a") == 0, "metadata \"%s\"",
+		      status.leader_metadata);
+		CHECK(t, status.leader_since_ms > 0, "since when?");
+		await(t, is_standby, standbys[i], soon_ms(t), "a standby's state");
+		await(t, is_green, standbys[i], soon_ms(t), "a green standby");
+		stays(t, is_green, standbys[i], t->lease_ms, "a green standby");
+	}
+	CHECK(t, baton_try_acquire(standbys[1]->e, 100) < 0, "who observes can't acquire");
+	player_stop(a);
+	player_leads(standbys[0], failover_ms(t));
+	player_sees(standbys[1], standbys[0]->id, soon_ms(t));
+	player_stop(standbys[0]);
+	/* Nobody leads: degraded, not sick. */
+	player_sees(standbys[1], "", soon_ms(t));
+	CHECK(t, baton_check_health(standbys[1]->e, NULL) == BATON_DEGRADED, "not degraded");
+	CHECK(t, player_count(standbys[1], BATON_EVENT_BECAME) == 0, "an observer led");
+}
+
+const struct entry cases_events[] = {
+	{"C3", "became, lost and changed with the right ids and terms", tells_events, TIMING, 0},
+	{"C13", "a handler that blocks harms nothing", blocked_handler, TIMING, 0},
+	{"C14", "a handler may call back into the API", handler_calls_back, TIMING, 0},
+	{"C20", "the term is known before the became event", term_before_event, TIMING, 0},
+	{"N13", "lost is delivered before the election is free", lost_before_free, TIMING, 0},
+	{"N14", "a slow handler doesn't stop renewals", slow_handler, TIMING, 0},
+	{"N21", "a standby names the leader and is green", standby_knows, TIMING, 0},
+	{NULL, NULL, NULL, 0, 0},
+};

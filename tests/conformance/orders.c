@@ -1,0 +1,208 @@
+/*
+ * orders.c: leadership that moves because somebody wants it to: health, transfer, orders, pause.
+ */
+#include "backend.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- C25 ---- */
+
+static void health_gates(struct stage *t)
+{
+	struct player *a = player_new(t, NULL);
+	uint64_t term = player_leads(a, soon_ms(t));
+
+	/* Alone: steps down, stays away while unwell, comes back. */
+	CHECK(t, baton_report_health(a->e, 790, "disk full") == 0, "report");
+	const struct seen *lost = player_next(a, BATON_EVENT_LOST, soon_ms(t));
+
+	CHECK(t, lost->event.reason == BATON_REASON_UNHEALTHY, "reason %d", lost->event.reason);
+	stays(t, player_is_no_leader, a, 2 * t->lease_ms, "not elected while unhealthy");
+	CHECK(t, baton_report_health(a->e, 800, NULL) == 0, "report");
+	CHECK(t, player_leads(a, soon_ms(t)) > term, "S3");
+	/* In company: the healthy one takes over, and the recovered one does not push it out. */
+	struct player *b = player_new(t, NULL);
+
+	player_sees(b, a->id, soon_ms(t));
+	CHECK(t, baton_report_health(a->e, 0, NULL) == 0, "report");
+	player_leads(b, failover_ms(t));
+	CHECK(t, baton_report_health(a->e, 1000, NULL) == 0, "report");
+	stays(t, player_is_leader, b, t->lease_ms, "the healthy leader stays");
+	/* Both unwell: nobody. One recovers: that one. */
+	CHECK(t, baton_report_health(a->e, 100, NULL) == 0, "report");
+	CHECK(t, baton_report_health(b->e, 100, NULL) == 0, "report");
+	await(t, player_is_no_leader, b, soon_ms(t), "b to step down");
+	stays(t, player_is_no_leader, a, t->lease_ms, "nobody healthy, nobody leads");
+	CHECK(t, !baton_is_leader(b->e), "an unhealthy one was elected");
+	CHECK(t, baton_report_health(a->e, 1000, NULL) == 0, "report");
+	player_leads(a, soon_ms(t));
+	CHECK(t, baton_report_health(a->e, 1001, NULL) < 0, "a score above 1000");
+}
+
+/* ---- N28 ---- */
+
+static bool is_listed(struct stage *t, struct player *p, const char *id, bool *is_healthy)
+{
+	struct baton_candidate list[8];
+	struct baton_error err = {0};
+
+	int n = baton_list_candidates(p->b, t->name, list, 8, &err);
+
+	CHECK(t, n >= 0 && n <= 8, "baton_list_candidates: %d %s", n, err.text);
+	for (int i = 0; i < n; i++) {
+		*is_healthy = list[i].is_healthy;
+		if (strcmp(list[i].id, id) == 0)
+			return true;
+	}
+	return false;
+}
+
+struct listing {
+	struct player *eye;
+	const char *id;
+	bool is_healthy;
+};
+
+static bool is_shown(void *arg)
+{
+	struct listing *l = arg;
+	bool is_healthy = false;
+
+	return is_listed(l->eye->t, l->eye, l->id, &is_healthy) && is_healthy == l->is_healthy;
+}
+
+static void refuses_bad_targets(struct stage *t, struct player *leader, struct player *sick)
+{
+	uint64_t term = baton_term(leader->e);
+	struct baton_error err = {0};
+	int rc = baton_transfer(leader->e, "nobody-of-that-name", &err);
+
+	CHECK(t, rc == BATON_E_NO_CANDIDATE, "transfer to nobody says %d", rc);
+	CHECK(t, err.text[0] != '\0', "refused without a sentence");
+	CHECK(t, baton_is_leader(leader->e), "the refused transfer cost the leadership");
+	CHECK(t, baton_report_health(sick->e, 0, NULL) == 0, "report");
+	struct listing l = {leader, sick->id, false};
+
+	await(t, is_shown, &l, soon_ms(t), "the sick one to be listed as sick");
+	rc = baton_transfer(leader->e, sick->id, &err);
+	CHECK(t, rc == BATON_E_NO_CANDIDATE, "transfer to the sick says %d", rc);
+	rc = baton_order_transfer(sick->b, t->name, "nobody-of-that-name", &err);
+	CHECK(t, rc < 0, "an order to transfer to nobody says %d", rc);
+	stays(t, player_is_leader, leader, t->lease_ms / 2, "leader after refused transfers");
+	CHECK(t, baton_term(leader->e) == term, "another term");
+	CHECK(t, baton_report_health(sick->e, 1000, NULL) == 0, "report");
+	l.is_healthy = true;
+	await(t, is_shown, &l, soon_ms(t), "the recovered one to be listed");
+	rc = baton_transfer(sick->e, leader->id, &err);
+	CHECK(t, rc == BATON_E_NOT_LEADER, "a standby's transfer says %d", rc);
+}
+
+static void transfers(struct stage *t)
+{
+	struct player *list[3];
+
+	stage_oracle(t);
+	for (unsigned i = 0; i < 3; i++)
+		list[i] = player_new(t, NULL);
+	struct sampler *sampler = sampler_new(t, list, 3, 0);
+	struct player *from = await_leader(t, list, 3, soon_ms(t));
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct listing l = {from, list[i]->id, true};
+
+		await(t, is_shown, &l, soon_ms(t), "all candidates to be listed");
+		player_sees(list[i], from->id, soon_ms(t));
+	}
+	refuses_bad_targets(t, from, from == list[0] ? list[1] : list[0]);
+	for (unsigned i = 0; i < 6; i++) {
+		unsigned at = from == list[0] ? 0 : from == list[1] ? 1 : 2;
+		struct player *to = list[(at + 1 + i % 2) % 3];
+		struct baton_error err = {0};
+
+		player_sees(to, from->id, soon_ms(t));
+		int rc = i < 3 ? baton_transfer(from->e, to->id, &err)
+			       : baton_order_transfer(to->b, t->name, to->id, &err);
+
+		CHECK(t, rc == 0, "transfer %u: %s", i, err.text);
+		const struct seen *lost = player_next(from, BATON_EVENT_LOST, soon_ms(t));
+
+		CHECK(t, lost->event.reason == BATON_REASON_TRANSFERRED, "reason %d",
+		      lost->event.reason);
+		struct player *taker = await_leader(t, list, 3, failover_ms(t));
+
+		CHECK(t, taker == to, "transfer %u: %s took it", i,
+		      taker == from ? "the old leader" : "another");
+		from = to;
+	}
+	sampler_end(sampler);
+	stage_judge(t);
+}
+
+/* ---- N29 ---- */
+
+static bool is_paused(void *arg)
+{
+	struct baton_status status;
+
+	player_status(arg, &status);
+	return status.paused;
+}
+
+static void orders_to_resign(struct stage *t, struct player **list, struct baton *third)
+{
+	struct player *from = await_leader(t, list, 2, soon_ms(t));
+	struct player *to = list[from == list[0]];
+	uint64_t term = baton_term(from->e);
+	struct baton_error err = {0};
+
+	player_sees(to, from->id, soon_ms(t));
+	int rc = baton_order_resign(third, t->name, (int64_t)(4 * t->lease_ms), &err);
+
+	CHECK(t, rc == 0, "baton_order_resign: %s", err.text);
+	const struct seen *lost = player_next(from, BATON_EVENT_LOST, soon_ms(t));
+
+	CHECK(t, lost->event.reason == BATON_REASON_ORDERED, "reason %d", lost->event.reason);
+	CHECK(t, player_leads(to, failover_ms(t)) > term, "S3");
+	/* Rule 10: the successor doesn't obey its predecessor's order. */
+	stays(t, player_is_leader, to, t->lease_ms, "the successor keeps it");
+}
+
+static void takes_orders(struct stage *t)
+{
+	struct player *list[2] = {player_new(t, NULL), player_new(t, NULL)};
+	struct baton *third;
+	struct baton_error err = {0};
+
+	CHECK(t, baton_open(t->url, NULL, &third, &err) == 0, "open: %s", err.text);
+	orders_to_resign(t, list, third);
+	CHECK(t, baton_pause(third, t->name, &err) == 0, "pause: %s", err.text);
+	await(t, player_is_no_leader, list[0], soon_ms(t), "nobody to lead");
+	await(t, player_is_no_leader, list[1], soon_ms(t), "nobody to lead");
+	await(t, is_paused, list[0], soon_ms(t), "a to know that it is paused");
+	await(t, is_paused, list[1], soon_ms(t), "b to know that it is paused");
+	CHECK(t, baton_pause(third, t->name, &err) == 0, "pause again: %s", err.text);
+	for (unsigned i = 0; i < 2; i++)
+		stays(t, player_is_no_leader, list[i], t->lease_ms, "nobody leads while paused");
+	/* It is a flag of the election: a new candidate heeds it, too. */
+	struct player *late = player_new(t, NULL);
+
+	stays(t, player_is_no_leader, late, t->lease_ms, "a newcomer leads while paused");
+	player_close(late);
+	CHECK(t, baton_resume(third, t->name, &err) == 0, "resume: %s", err.text);
+	await_leader(t, list, 2, soon_ms(t));
+	CHECK(t, baton_resume(third, t->name, &err) == 0, "resume again: %s", err.text);
+	char nothing[80];
+
+	snprintf(nothing, sizeof(nothing), "%s-nothing", t->name);
+	CHECK(t, baton_order_resign(third, nothing, 0, &err) < 0, "an order to nobody");
+	baton_close(third);
+}
+
+const struct entry cases_orders[] = {
+	{"C25", "health: steps down, stays away, comes back", health_gates, TIMING, 0},
+	{"N28", "transfer to a named candidate; refused if it can't take it", transfers, TIMING, 0},
+	{"N29", "order to resign, pause, resume", takes_orders, TIMING, 0},
+	{NULL, NULL, NULL, 0, 0},
+};

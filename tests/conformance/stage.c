@@ -1,0 +1,187 @@
+/*
+ * stage.c: the frame of one case: failing, waiting with a limit, the bounds that follow from the
+ * lease, and a meter that knows when the machine did not let us run.
+ */
+#include "backend.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* What a busy machine with two processors may take for anything that should take no time. */
+#define SLACK_MS 1500
+#define POLL_NS 1000000
+#define METER_NS 5000000
+
+/* The meter's thread writes, everybody reads; one per process, as a machine is one. */
+static _Atomic uint64_t worst_stall_ns;
+
+uint64_t now_ns(void)
+{
+	return oracle_now_ns();
+}
+
+static void nap(long ns)
+{
+	struct timespec pause = {.tv_nsec = ns};
+
+	ppoll(NULL, 0, &pause, NULL);
+}
+
+void pass_time(uint64_t for_ms)
+{
+	uint64_t end_ns = now_ns() + for_ms * MS;
+
+	while (now_ns() < end_ns)
+		nap(POLL_NS);
+}
+
+/* ---- failing ---- */
+
+_Noreturn void stage_fail(struct stage *t, const char *file, int line, const char *condition,
+			  const char *format, ...)
+{
+	const char *base = strrchr(file, '/');
+	char words[300];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(words, sizeof(words), format, args);
+	va_end(args);
+	snprintf(t->result->text, sizeof(t->result->text), "%s:%d: %s (%s)",
+		 base != NULL ? base + 1 : file, line, words[0] != '\0' ? words : "not so",
+		 condition);
+	t->result->disturbed = stall_worst_ms() > t->lease_ms / 9;
+	_exit(1);
+}
+
+void stage_note(struct stage *t, const char *format, ...)
+{
+	size_t used = strlen(t->result->note);
+	va_list args;
+
+	if (used > 0 && used + 2 < sizeof(t->result->note))
+		used += (size_t)snprintf(t->result->note + used, sizeof(t->result->note) - used,
+					 "; ");
+	va_start(args, format);
+	vsnprintf(t->result->note + used, sizeof(t->result->note) - used, format, args);
+	va_end(args);
+}
+
+void stage_adapted(struct stage *t, const char *format, ...)
+{
+	char words[200];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(words, sizeof(words), format, args);
+	va_end(args);
+	t->result->adapted = true;
+	stage_note(t, "adapted: %s", words);
+}
+
+/* ---- waiting ---- */
+
+void await(struct stage *t, bool (*is_so)(void *arg), void *arg, uint64_t limit_ms,
+	   const char *what)
+{
+	uint64_t end_ns = now_ns() + limit_ms * MS;
+
+	snprintf(t->result->step, sizeof(t->result->step), "%s", what);
+	while (!is_so(arg)) {
+		CHECK(t, now_ns() < end_ns, "waited %" PRIu64 " ms in vain: %s", limit_ms, what);
+		nap(POLL_NS);
+	}
+	t->result->step[0] = '\0';
+}
+
+void stays(struct stage *t, bool (*is_so)(void *arg), void *arg, uint64_t for_ms, const char *what)
+{
+	uint64_t begin_ns = now_ns();
+
+	while (now_ns() < begin_ns + for_ms * MS) {
+		CHECK(t, is_so(arg), "no longer so after %" PRIu64 " ms: %s",
+		      (now_ns() - begin_ns) / MS, what);
+		nap(POLL_NS);
+	}
+}
+
+uint64_t deadline_ms(const struct stage *t)
+{
+	return t->lease_ms / 3 * 2;
+}
+
+uint64_t failover_ms(const struct stage *t)
+{
+	return t->lease_ms + t->lease_ms / 10 + t->lease_ms / 6 * 5 + SLACK_MS;
+}
+
+uint64_t soon_ms(const struct stage *t)
+{
+	return 3 * t->lease_ms + 4 * SLACK_MS;
+}
+
+/* ---- the meter ---- */
+
+static void note_stall(uint64_t since_ns)
+{
+	uint64_t late_ns = now_ns() - since_ns;
+
+	if (late_ns > atomic_load(&worst_stall_ns))
+		atomic_store(&worst_stall_ns, late_ns);
+}
+
+static void *meter(void *arg)
+{
+	struct stage *t = arg;
+
+	for (unsigned i = 0;; i++) {
+		uint64_t before_ns = now_ns();
+
+		nap(METER_NS);
+		note_stall(before_ns + METER_NS);
+		if (t->backend->pulse == NULL || i % 4 != 0)
+			continue;
+		before_ns = now_ns();
+		t->backend->pulse(t);
+		note_stall(before_ns);
+	}
+	return NULL;
+}
+
+void stall_watch(struct stage *t)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, meter, t) == 0)
+		pthread_detach(thread);
+}
+
+uint64_t stall_worst_ms(void)
+{
+	return atomic_load(&worst_stall_ns) / MS;
+}
+
+/* ---- the oracle of a stage ---- */
+
+void stage_oracle(struct stage *t)
+{
+	t->oracle = oracle_new(t->lease_ms * MS, &t->oracle_fd);
+	CHECK(t, t->oracle != NULL, "no shared memory");
+}
+
+void stage_judge(struct stage *t)
+{
+	struct oracle_verdict v;
+	bool clean = oracle_judge(t->oracle, &v);
+
+	CHECK(t, clean, "S1: %s", v.text);
+	CHECK(t, v.n_yes > 0, "the oracle saw no leader at all in %" PRIu64 " samples",
+	      v.n_samples);
+	stage_note(t, "%" PRIu64 " terms, %" PRIu64 " samples", v.n_terms, v.n_samples);
+}

@@ -1,0 +1,244 @@
+/*
+ * suite.h: what every case of the conformance suite is written with.
+ *
+ * A case is a function that plays one sentence of the list through the public API, in a process of
+ * its own and at a place of its own in the store. It fails by CHECK(), which ends that process,
+ * so a case never cleans up after a failure, and never waits without a limit.
+ *
+ *   player   a candidate in this process: a handle, an election, and all events in order
+ *   kin      a candidate in another process: it can be killed, stopped, and told to do things
+ *   backend  what can be done to this kind of store from outside (backend.h)
+ *
+ * Competitors share the election's name and never an id, unless the case is about just that.
+ */
+#ifndef BATON_CONFORMANCE_SUITE_H
+#define BATON_CONFORMANCE_SUITE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "baton.h"
+#include "oracle.h"
+
+#define PLACE_MAX 512
+#define PLAYERS_MAX 128
+#define KINS_MAX 32
+#define MS ((uint64_t)1000000)
+
+/* What the process of a case tells the one that counts; in shared memory. */
+struct result {
+	bool passed;
+	bool adapted;
+	bool disturbed; /* the machine stood still for longer than the case's timings allow */
+	uint32_t ms;
+	char text[512]; /* why it failed */
+	char note[256]; /* what was measured, or how it was adapted */
+	char step[128]; /* what it waits for at the moment */
+};
+
+struct stage {
+	const struct backend *backend;
+	const struct entry *entry;
+	struct result *result;
+	char url[PLACE_MAX]; /* of this case alone */
+	char name[64];       /* the election of this case */
+	uint64_t lease_ms;
+	bool full; /* as often as the list says, not as often as a quick run can */
+	struct player *players[PLAYERS_MAX];
+	unsigned n_players;
+	struct kin *kins[KINS_MAX];
+	unsigned n_kins;
+	struct oracle *oracle;
+	int oracle_fd;
+	void *hand; /* the backend's */
+};
+
+/* What a case can't do without; a store that lacks it must say why in not-applicable.txt. */
+enum need {
+	NEEDS_NOTHING = 0,
+	NEEDS_PROCESSES = 1 << 0, /* candidates in several processes */
+	NEEDS_DESTROY = 1 << 1,   /* the claim can be taken away from outside */
+	NEEDS_UNLOCK = 1 << 2,    /* ... while the session or lease lives on */
+	NEEDS_DOWN = 1 << 3,      /* the store can be made to fail, and to come back */
+	NEEDS_HOLE = 1 << 4,      /* the store can be made to swallow all that is asked */
+	NEEDS_REPLIES = 1 << 5,   /* replies can be lost and late */
+	NEEDS_FORGET = 1 << 6,    /* the store can lose its data */
+	NEEDS_DENY = 1 << 7,      /* the store can refuse us */
+	NEEDS_TERM = 1 << 8,      /* the term in the record can be set */
+	NEEDS_FAIL = 1 << 9,      /* one kind of call can be made to fail */
+	NEEDS_NAMES = 1 << 10,    /* the names in the store can be read by another client */
+	NEEDS_PUSH = 1 << 11,     /* the store pushes */
+	NEEDS_POOLER = 1 << 12,   /* something can stand between the store and us */
+	NEEDS_CALLS = 1 << 13,    /* the store counts what it is asked */
+	/* Not a need: its statement assumes a machine that runs us (L6), so it is tried again, with
+	 * a longer lease, when the machine did not. */
+	TIMING = 1 << 16,
+	/* Not a need: it keeps the store so busy that nothing else should run beside it. */
+	ALONE = 1 << 17,
+};
+
+struct entry {
+	const char *id;
+	const char *title;
+	void (*play)(struct stage *t);
+	unsigned needs;
+	unsigned limit_s; /* 0: the usual */
+};
+
+extern const struct entry cases_basic[], cases_events[], cases_work[], cases_crash[], cases_terms[],
+	cases_orders[], cases_names[], cases_faults[], cases_losses[], cases_options[],
+	cases_scale[], cases_oracle[];
+
+/* ---- failing and waiting ---- */
+
+#define CHECK(t, condition, ...) \
+	((condition) ? (void)0 : stage_fail((t), __FILE__, __LINE__, #condition, "" __VA_ARGS__))
+
+_Noreturn void stage_fail(struct stage *t, const char *file, int line, const char *condition,
+			  const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* What was measured, or how the case was adapted: stands behind its line in the summary. */
+void stage_note(struct stage *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void stage_adapted(struct stage *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+uint64_t now_ns(void);
+/* Until the answer is yes; fails after limit_ms with `what` as the reason. */
+void await(struct stage *t, bool (*is_so)(void *arg), void *arg, uint64_t limit_ms,
+	   const char *what);
+/* The time passes, and the answer stays yes. */
+void stays(struct stage *t, bool (*is_so)(void *arg), void *arg, uint64_t for_ms, const char *what);
+/* Only the time passes: where the case is about its passing. */
+void pass_time(uint64_t for_ms);
+
+/* L1, with what a busy machine takes: nobody may take longer to lead. */
+uint64_t failover_ms(const struct stage *t);
+/* For what has no bound of its own. */
+uint64_t soon_ms(const struct stage *t);
+/* When a leader whose renewals fail says no at the latest: renew + grace. */
+uint64_t deadline_ms(const struct stage *t);
+
+/* ---- players ---- */
+
+struct seen {
+	struct baton_event event;
+	uint64_t at_ns;
+};
+
+struct player {
+	struct stage *t;
+	struct baton *b;
+	struct baton_election *e;
+	char id[BATON_NAME_MAX + 1];
+	pthread_mutex_t lock; /* seen, n_seen, room */
+	pthread_cond_t changed;
+	struct seen *seen;
+	size_t n_seen;
+	size_t room;
+	size_t cursor; /* player_next() goes on from here */
+	/* Called in the handler, after the event was recorded. */
+	void (*hook)(struct player *p, const struct baton_event *event);
+	void *arg; /* the case's */
+};
+
+/* What a case may want to be different; a zeroed one means: as usual. */
+struct cast {
+	const char *url;
+	const char *name;
+	const char *id;
+	uint64_t lease_ms;
+	void (*hook)(struct player *p, const struct baton_event *event);
+	void *arg;
+	void (*tune)(struct baton_options *o);
+	void (*tune_election)(struct baton_election_options *o);
+	bool pulls; /* no handler */
+	bool idle;  /* don't start it */
+};
+
+/* A handle and an election, started; closed when the case ends. cast may be NULL. */
+struct player *player_new(struct stage *t, const struct cast *cast);
+/* A second election on the same handle. */
+struct player *player_more(struct player *with, const struct cast *cast);
+/* Stops, frees, closes; and checks that its events were in order (S8). */
+void player_close(struct player *p);
+void player_stop(struct player *p);
+
+/* The next event of that kind, from the last one found; fails after limit_ms. */
+const struct seen *player_next(struct player *p, int kind, uint64_t limit_ms);
+/* The same, but NULL if there is none by then. */
+const struct seen *player_try_next(struct player *p, int kind, uint64_t limit_ms);
+/* From now on only what comes from now on. */
+void player_catch_up(struct player *p);
+size_t player_count(struct player *p, int kind); /* kind 0: all */
+/* Waits until it leads; its term. */
+uint64_t player_leads(struct player *p, uint64_t limit_ms);
+/* Waits until it names that leader in a status. */
+void player_sees(struct player *p, const char *leader, uint64_t limit_ms);
+/* Waits until it knows of a leader in at least that term. */
+void player_knows(struct player *p, uint64_t term, uint64_t limit_ms);
+void player_status(struct player *p, struct baton_status *status);
+/* The one of n that leads, or NULL. */
+struct player *leader_of(struct player **list, unsigned n);
+/* Waits for it. */
+struct player *await_leader(struct stage *t, struct player **list, unsigned n, uint64_t limit_ms);
+bool player_is_leader(void *player);
+bool player_is_no_leader(void *player);
+
+/* A thread that puts the oracle's question to players, a track each. */
+struct sampler;
+struct sampler *sampler_new(struct stage *t, struct player **list, unsigned n, unsigned track);
+void sampler_end(struct sampler *s);
+/* Makes the stage's oracle. */
+void stage_oracle(struct stage *t);
+/* Fails unless the oracle is content, and has seen something. */
+void stage_judge(struct stage *t);
+
+/* ---- kin ---- */
+
+struct kin {
+	struct stage *t;
+	pid_t pid;
+	int in;  /* commands */
+	int out; /* lines that it says */
+	size_t n_text;
+	char id[BATON_NAME_MAX + 1];
+	char text[8192];
+};
+
+struct kin_options {
+	const char *url;
+	const char *name;
+	const char *id;
+	uint64_t lease_ms;
+	int64_t clock_s; /* its wall clock is off by so much */
+	unsigned track;  /* in the stage's oracle, if there is one */
+	unsigned n;      /* candidates; 0: one */
+	bool cycle;      /* resigns as soon as it leads, again and again */
+};
+
+struct kin *kin_new(struct stage *t, const struct kin_options *o);
+void kin_signal(struct kin *k, int signal);
+void kin_stopped(struct kin *k); /* SIGSTOP, and waits until it stands still */
+void kin_kill(struct kin *k);    /* SIGKILL, and reaps it */
+void kin_say(struct kin *k, const char *command);
+/* The next line that begins with the word; false after limit_ms, or if it died. */
+bool kin_hears(struct kin *k, const char *word, char *line, size_t size, uint64_t limit_ms);
+/* Waits until it leads; its term. */
+uint64_t kin_leads(struct kin *k, uint64_t limit_ms);
+/* Tells it to stop, and waits for its end. */
+void kin_end(struct kin *k);
+/* The program of that other process. */
+int kin_main(int argc, char **argv);
+/* Adds to the wall clock of this process, for everybody who asks libc. */
+void clock_shift(int64_t by_s);
+
+/* ---- the frame ---- */
+
+void stage_open(struct stage *t);
+void stage_close(struct stage *t);
+/* Starts to measure how long this machine, and its store, let us wait. */
+void stall_watch(struct stage *t);
+uint64_t stall_worst_ms(void);
+
+#endif

@@ -1,0 +1,190 @@
+/*
+ * terms.c: the fencing token only ever grows (S3, S4), whatever happens to leaders and records.
+ */
+#include "backend.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- C18 ---- */
+
+#define MINTS 40
+
+static void resign_for_good(struct player *p, const struct baton_event *event)
+{
+	if (event->kind == BATON_EVENT_BECAME)
+		baton_resign(p->e, 600000);
+}
+
+struct mint {
+	uint64_t term;
+	uint64_t at_ns;
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct mint *x = a;
+	const struct mint *y = b;
+
+	return x->at_ns < y->at_ns ? -1 : x->at_ns > y->at_ns;
+}
+
+/* Forty contend at once; each leads once and makes room for the others. */
+static void terms_grow(struct stage *t)
+{
+	struct mint mints[MINTS];
+	struct player *list[MINTS];
+
+	for (unsigned i = 0; i < MINTS; i++)
+		list[i] = player_new(t, &(struct cast){.hook = resign_for_good, .idle = true});
+	for (unsigned i = 0; i < MINTS; i++)
+		CHECK(t, baton_election_start(list[i]->e) == 0, "start");
+	for (unsigned i = 0; i < MINTS; i++) {
+		const struct seen *became =
+			player_next(list[i], BATON_EVENT_BECAME, 3 * soon_ms(t));
+
+		mints[i] = (struct mint){became->event.term, became->at_ns};
+		player_next(list[i], BATON_EVENT_LOST, soon_ms(t));
+	}
+	qsort(mints, MINTS, sizeof(mints[0]), by_time);
+	for (unsigned i = 1; i < MINTS; i++)
+		CHECK(t, mints[i].term > mints[i - 1].term,
+		      "S3: %" PRIu64 " after %" PRIu64 " (handoff %u)", mints[i].term,
+		      mints[i - 1].term, i);
+	stage_note(t, "%d mints", MINTS);
+}
+
+/* ---- C19, C21 ---- */
+
+static bool is_free(struct stage *t, struct baton *b)
+{
+	struct baton_status status = {0};
+
+	(void)t;
+	return baton_observe(b, t->name, &status, NULL) != 0 || status.leader[0] == '\0';
+}
+
+static void no_term_no_leader(struct stage *t)
+{
+	CHECK(t, t->backend->fail(t, VERB_CAMPAIGN, UINT32_MAX), "fail");
+	struct player *p = player_new(t, NULL);
+	const struct seen *error = player_next(p, BATON_EVENT_ERROR, soon_ms(t));
+
+	CHECK(t, error->event.code < 0, "an error event with code %d", error->event.code);
+	stays(t, player_is_no_leader, p, 2 * t->lease_ms, "no leader without a term");
+	CHECK(t, player_count(p, BATON_EVENT_BECAME) == 0, "became");
+	CHECK(t, is_free(t, p->b), "the election is held");
+	CHECK(t, t->backend->fail(t, VERB_CAMPAIGN, 0), "heal");
+	CHECK(t, player_leads(p, soon_ms(t)) > 0, "L8: leads in no term");
+}
+
+static void range_ends(struct stage *t)
+{
+	uint64_t highest = INT64_MAX;
+
+	for (unsigned i = 0; i < 2; i++) {
+		/* Somebody has led here, so the record is a real one. */
+		struct player *p = player_new(t, NULL);
+
+		player_leads(p, soon_ms(t));
+		player_close(p);
+		CHECK(t, t->backend->set_term(t, t->name, highest - i), "set the term");
+		struct player *q = player_new(t, NULL);
+		const struct seen *error = player_next(q, BATON_EVENT_ERROR, soon_ms(t));
+
+		CHECK(t, error->event.text[0] != '\0', "an error without a sentence");
+		stays(t, player_is_no_leader, q, t->lease_ms, "no leader at the end of the range");
+		CHECK(t, player_count(q, BATON_EVENT_BECAME) == 0, "became leader");
+		player_close(q);
+		CHECK(t, t->backend->set_term(t, t->name, 100 + i), "set the term back");
+	}
+}
+
+/* ---- N16 ---- */
+
+static void keep_claim(struct baton_election_options *o)
+{
+	o->release_on_stop = false;
+}
+
+static void term_survives(struct stage *t)
+{
+	struct player *p = player_new(t, NULL);
+	uint64_t term = player_leads(p, soon_ms(t));
+	uint64_t next;
+
+	/* Release. */
+	player_stop(p);
+	CHECK(t, baton_election_start(p->e) == 0, "start");
+	next = player_leads(p, soon_ms(t));
+	CHECK(t, next > term, "S3: %" PRIu64 " after %" PRIu64 " and a release", next, term);
+	term = next;
+	/* Restart: nobody is there for a while. */
+	player_close(p);
+	p = player_new(t, &(struct cast){.tune_election = keep_claim});
+	next = player_leads(p, soon_ms(t));
+	CHECK(t, next > term, "S3: %" PRIu64 " after %" PRIu64 " and a restart", next, term);
+	term = next;
+	/* Expiry: the claim is left behind, and its lease runs out. */
+	player_close(p);
+	p = player_new(t, NULL);
+	next = player_leads(p, failover_ms(t));
+	CHECK(t, next > term, "S3: %" PRIu64 " after %" PRIu64 " and an expiry", next, term);
+	term = next;
+	player_close(p);
+	if (!t->backend->has_processes)
+		return;
+	/* Death. */
+	struct kin *k = kin_new(t, &(struct kin_options){.id = "dies"});
+
+	next = kin_leads(k, soon_ms(t));
+	CHECK(t, next > term, "S3: %" PRIu64 " after %" PRIu64, next, term);
+	term = next;
+	kin_kill(k);
+	p = player_new(t, NULL);
+	next = player_leads(p, failover_ms(t));
+	CHECK(t, next > term, "S3: %" PRIu64 " after %" PRIu64 " and a death", next, term);
+}
+
+/* ---- N34 ---- */
+
+static void floor_holds(struct stage *t)
+{
+	struct player *list[2] = {player_new(t, NULL), player_new(t, NULL)};
+	struct player *p = await_leader(t, list, 2, soon_ms(t));
+	uint64_t term = baton_term(p->e);
+
+	/* Some history, so that "begins at 1 again" would show. */
+	for (unsigned i = 0; i < 3; i++) {
+		p = await_leader(t, list, 2, soon_ms(t));
+		player_sees(list[p == list[0]], p->id, soon_ms(t));
+		CHECK(t, baton_resign(p->e, (int64_t)t->lease_ms) == 0, "resign");
+		struct player *q = list[p == list[0]];
+		uint64_t next = player_leads(q, failover_ms(t));
+
+		CHECK(t, next > term, "S3");
+		term = next;
+	}
+	p = await_leader(t, list, 2, soon_ms(t));
+	term = baton_term(p->e);
+	player_knows(list[p == list[0]], term, soon_ms(t));
+	player_catch_up(p);
+	CHECK(t, t->backend->forget(t), "forget");
+	/* The leader finds out; afterwards somebody leads, above all that was. */
+	player_next(p, BATON_EVENT_LOST, failover_ms(t));
+	p = await_leader(t, list, 2, failover_ms(t) + soon_ms(t));
+	CHECK(t, baton_term(p->e) > term, "S4: term %" PRIu64 " after %" PRIu64, baton_term(p->e),
+	      term);
+}
+
+const struct entry cases_terms[] = {
+	{"C18", "terms strictly grow; 40 concurrent mints are distinct", terms_grow, ALONE, 0},
+	{"C19", "no term can be minted: not leader, election free", no_term_no_leader, NEEDS_FAIL,
+	 0},
+	{"C21", "at the end of the number range: fails closed", range_ends, NEEDS_TERM, 0},
+	{"N16", "the term survives release, restart, expiry", term_survives, NEEDS_NOTHING, 0},
+	{"N34", "term floor: the store lost its data, terms still grow", floor_holds,
+	 NEEDS_FORGET | TIMING, 0},
+	{NULL, NULL, NULL, 0, 0},
+};

@@ -1,0 +1,369 @@
+/*
+ * work.c: what is done as leader: by hand, as a function that is cancelled, with a sign of life;
+ * and the resource's side of it.
+ */
+#include "backend.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- C9 ---- */
+
+static void by_hand(struct baton_election_options *o)
+{
+	o->manual = true;
+}
+
+static void acquires_by_hand(struct stage *t)
+{
+	struct cast cast = {.tune_election = by_hand, .idle = true};
+	struct player *a = player_new(t, &cast);
+	struct player *b = player_new(t, &cast);
+	int64_t limit_ms = (int64_t)soon_ms(t);
+
+	CHECK(t, baton_try_acquire(a->e, limit_ms) == BATON_E_NOT_STARTED, "not started");
+	CHECK(t, baton_election_start(a->e) == 0 && baton_election_start(b->e) == 0, "start");
+	stays(t, player_is_no_leader, a, t->lease_ms / 2, "nobody campaigns unasked");
+	CHECK(t, baton_try_acquire(a->e, limit_ms) == 1, "not won though free");
+	CHECK(t, baton_is_leader(a->e), "won, and not leader");
+	uint64_t term = baton_term(a->e);
+
+	CHECK(t, baton_try_acquire(a->e, limit_ms) == 1, "not true as leader");
+	CHECK(t, baton_term(a->e) == term, "a new term for who leads already");
+	CHECK(t, baton_try_acquire(b->e, limit_ms) == 0, "not false though held");
+	CHECK(t, !baton_is_leader(b->e), "two leaders");
+	player_stop(a);
+	stays(t, player_is_no_leader, b, t->lease_ms / 2, "b campaigns unasked");
+	CHECK(t, baton_try_acquire(b->e, limit_ms) == 1, "not won though free again");
+	CHECK(t, baton_term(b->e) > term, "S3");
+	CHECK(t, baton_try_acquire(a->e, limit_ms) == BATON_E_NOT_STARTED, "stopped");
+}
+
+/* ---- C10 ---- */
+
+struct work {
+	struct player *p;
+	_Atomic bool is_running;
+	_Atomic bool was_cancelled;
+	_Atomic uint64_t end_ns;
+	uint64_t term;
+	int returns;
+	bool waits; /* until it is cancelled */
+	pthread_t thread;
+	int answer;
+};
+
+static int do_work(struct baton_context *ctx, void *arg)
+{
+	struct work *w = arg;
+
+	w->term = baton_context_term(ctx);
+	atomic_store(&w->is_running, true);
+	if (w->waits) {
+		struct pollfd fd = {.fd = baton_context_fd(ctx), .events = POLLIN};
+
+		atomic_store(&w->was_cancelled, baton_context_wait(ctx, 20000));
+		/* The descriptor says the same. */
+		if (poll(&fd, 1, 1000) != 1 || baton_context_is_leader(ctx) ||
+		    baton_context_time_left_ms(ctx) != 0)
+			atomic_store(&w->was_cancelled, false);
+		pass_time(w->p->t->lease_ms / 10); /* the last bit of work */
+	}
+	atomic_store(&w->end_ns, now_ns());
+	return w->returns;
+}
+
+static void *run_work(void *arg)
+{
+	struct work *w = arg;
+
+	w->answer = baton_run_if_leader(w->p->e, do_work, w);
+	return NULL;
+}
+
+static bool is_running(void *arg)
+{
+	return atomic_load(&((struct work *)arg)->is_running);
+}
+
+/* Work that runs until `end` ends it; it must be cancelled, and over before anybody else leads. */
+static void cancelled_by(struct stage *t, struct player *p, void (*end)(struct player *p))
+{
+	struct work w = {.p = p, .waits = true, .returns = 7};
+	uint64_t term = player_leads(p, soon_ms(t));
+	struct player *next = player_new(t, NULL);
+
+	CHECK(t, pthread_create(&w.thread, NULL, run_work, &w) == 0, "no thread");
+	await(t, is_running, &w, soon_ms(t), "the work to begin");
+	player_sees(next, p->id, soon_ms(t));
+	end(p);
+	pthread_join(w.thread, NULL);
+	CHECK(t, atomic_load(&w.was_cancelled), "not cancelled");
+	CHECK(t, w.term == term, "worked in term %" PRIu64, w.term);
+	CHECK(t, w.answer == 7, "returned %d", w.answer);
+	const struct seen *became = player_next(next, BATON_EVENT_BECAME, failover_ms(t));
+
+	CHECK(t, became->at_ns > atomic_load(&w.end_ns), "S7: the next leads while work runs");
+	player_close(next);
+}
+
+static void by_stop(struct player *p)
+{
+	int rc = baton_election_stop(p->e, 0);
+
+	CHECK(p->t, rc == 0 || rc == BATON_E_TIMEOUT, "stop says %d", rc);
+}
+
+static void by_resigning(struct player *p)
+{
+	CHECK(p->t, baton_resign(p->e, (int64_t)(4 * p->t->lease_ms)) == 0, "resign");
+}
+
+static void runs_if_leader(struct stage *t)
+{
+	struct player *p = player_new(t, &(struct cast){.idle = true});
+	struct work w = {.p = p, .returns = 42};
+
+	CHECK(t, baton_run_if_leader(p->e, do_work, &w) == BATON_E_NOT_LEADER, "ran when stopped");
+	CHECK(t, baton_election_start(p->e) == 0, "start");
+	player_leads(p, soon_ms(t));
+	struct player *standby = player_new(t, NULL);
+
+	player_sees(standby, p->id, soon_ms(t));
+	CHECK(t, baton_run_if_leader(standby->e, do_work, &w) == BATON_E_NOT_LEADER, "as standby");
+	CHECK(t, !atomic_load(&w.is_running), "it ran");
+	player_close(standby);
+	CHECK(t, baton_run_if_leader(p->e, do_work, &w) == 42, "the work's own answer");
+	w.returns = -77;
+	CHECK(t, baton_run_if_leader(p->e, do_work, &w) == -77, "the work's own failure");
+	CHECK(t, baton_is_leader(p->e), "a failing work costs the leadership");
+	cancelled_by(t, p, by_resigning);
+	cancelled_by(t, p, by_stop);
+}
+
+/* ---- C15 ---- */
+
+static unsigned count_entries(const char *path)
+{
+	DIR *dir = opendir(path);
+	unsigned n = 0;
+
+	while (dir != NULL && readdir(dir) != NULL)
+		n++;
+	if (dir != NULL)
+		closedir(dir);
+	return n;
+}
+
+static bool is_back_to(void *arg)
+{
+	return count_entries("/proc/self/task") <= *(unsigned *)arg;
+}
+
+static void frees_without_stop(struct stage *t)
+{
+	unsigned fds = 0;
+	unsigned tasks = 0;
+	uint64_t term = 0;
+	char another[80];
+
+	snprintf(another, sizeof(another), "%s-b", t->name);
+
+	for (unsigned i = 0; i < 4; i++) {
+		uint64_t begin_ns = now_ns();
+		struct player *p = player_new(t, NULL);
+		uint64_t now_term = player_leads(p, soon_ms(t));
+
+		CHECK(t, now_term > term, "S3");
+		/* Released, or it would take as long as the lease. */
+		if (i > 0)
+			CHECK(t, (now_ns() - begin_ns) / MS < t->lease_ms, "L3: not released");
+		term = now_term;
+		player_close(p);
+		if (i == 0) { /* the first one may have made what is made once */
+			fds = count_entries("/proc/self/fd");
+			tasks = count_entries("/proc/self/task");
+		}
+	}
+	CHECK(t, count_entries("/proc/self/fd") <= fds, "%u descriptors, then %u", fds,
+	      count_entries("/proc/self/fd"));
+	await(t, is_back_to, &tasks, 2000, "all threads to end");
+	/* An election alone, its handle lives on. */
+	struct player *p = player_new(t, NULL);
+	struct player *q = player_more(p, &(struct cast){.name = another});
+
+	player_leads(p, soon_ms(t));
+	player_leads(q, soon_ms(t));
+	player_close(q);
+	CHECK(t, baton_is_leader(p->e), "the other election lost its leader");
+	struct player *r = player_new(t, &(struct cast){.name = another});
+	uint64_t begin_ns = now_ns();
+
+	player_leads(r, failover_ms(t));
+	CHECK(t, (now_ns() - begin_ns) / MS < t->lease_ms, "L3: not released by free");
+	baton_close(NULL);
+	baton_election_free(NULL);
+}
+
+/* ---- C22 ---- */
+
+static void *check_terms(void *arg)
+{
+	struct baton_fence *fence = arg;
+
+	for (uint64_t term = 1; term < 20000; term++)
+		baton_fence_check(fence, term);
+	return NULL;
+}
+
+static void fence_refuses_lower(struct stage *t)
+{
+	struct baton_fence fence = {0};
+	struct baton_error err = {0};
+	char path[64];
+	pthread_t threads[4];
+
+	CHECK(t, baton_fence_check(&fence, 5) == 0, "first");
+	CHECK(t, baton_fence_check(&fence, 5) == 0, "equal");
+	CHECK(t, baton_fence_check(&fence, 4) == BATON_E_STALE, "lower");
+	CHECK(t, baton_fence_check(&fence, UINT64_MAX) == 0, "the highest");
+	CHECK(t, baton_fence_check(&fence, 6) == BATON_E_STALE, "lower than the highest");
+	fence.highest = 0;
+	for (unsigned i = 0; i < 4; i++)
+		CHECK(t, pthread_create(&threads[i], NULL, check_terms, &fence) == 0, "thread");
+	for (unsigned i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	CHECK(t, fence.highest == 19999, "highest is %" PRIu64, fence.highest);
+	snprintf(path, sizeof(path), "/tmp/fence-%ld", (long)getpid());
+	CHECK(t, baton_fence_file(path, 7, &err) == 0, "file: %s", err.text);
+	CHECK(t, baton_fence_file(path, 7, &err) == 0, "file, equal: %s", err.text);
+	CHECK(t, baton_fence_file(path, 6, &err) == BATON_E_STALE, "file, lower");
+	CHECK(t, baton_fence_file(path, 1000, &err) == 0, "file, higher: %s", err.text);
+	CHECK(t, baton_fence_file(path, 999, &err) == BATON_E_STALE, "file, lower again");
+	/* A real leadership: equal and higher terms pass, the predecessor's don't. */
+	struct player *p = player_new(t, NULL);
+	uint64_t old = player_leads(p, soon_ms(t));
+	struct baton_fence resource = {0};
+
+	CHECK(t, baton_fence_check(&resource, old) == 0, "first use");
+	player_stop(p);
+	CHECK(t, baton_election_start(p->e) == 0, "start");
+	CHECK(t, baton_fence_check(&resource, player_leads(p, soon_ms(t))) == 0, "S4: refused");
+	CHECK(t, baton_fence_check(&resource, old) == BATON_E_STALE, "S4: stale one accepted");
+	unlink(path);
+	CHECK(t, baton_fence_file("/nowhere/at/all", 1, &err) != 0, "no file, no fence");
+}
+
+/* ---- N10, N11 ---- */
+
+/* A stop at any moment between two renewals, the middle of one included. */
+static void stops_while_renewing(struct stage *t)
+{
+	struct player *list[2] = {player_new(t, NULL), player_new(t, NULL)};
+	uint64_t worst_ms = 0;
+
+	if (t->backend->late != NULL)
+		CHECK(t, t->backend->late(t, VERB_RENEW, UINT32_MAX, t->lease_ms / 20), "late");
+	for (unsigned i = 0; i < 6; i++) {
+		struct player *p = await_leader(t, list, 2, soon_ms(t));
+		struct player *q = list[p == list[0]];
+		uint64_t calls = t->backend->calls != NULL ? t->backend->calls(t, VERB_RENEW) : 0;
+
+		player_sees(q, p->id, soon_ms(t));
+		if (t->backend->calls != NULL) { /* one is on its way just now */
+			while (t->backend->calls(t, VERB_RENEW) == calls)
+				pass_time(1);
+		} else {
+			pass_time(i * t->lease_ms / 18);
+		}
+		uint64_t begin_ns = now_ns();
+
+		player_stop(p);
+		player_leads(q, failover_ms(t));
+		uint64_t took_ms = (now_ns() - begin_ns) / MS;
+
+		worst_ms = took_ms > worst_ms ? took_ms : worst_ms;
+		CHECK(t, baton_election_start(p->e) == 0, "start");
+	}
+	if (t->backend->pushes)
+		CHECK(t, worst_ms < t->lease_ms, "L3: not released, %" PRIu64 " ms", worst_ms);
+	stage_note(t, "at most %" PRIu64 " ms", worst_ms);
+}
+
+static void stops_in_no_time(struct stage *t)
+{
+	struct player *p = player_new(t, NULL);
+
+	for (int64_t timeout_ms = 0; timeout_ms < 2; timeout_ms++) {
+		player_leads(p, soon_ms(t));
+		if (t->backend->hole != NULL)
+			CHECK(t, t->backend->hole(t, true), "hole");
+		uint64_t begin_ns = now_ns();
+		int rc = baton_election_stop(p->e, timeout_ms);
+
+		CHECK(t, !baton_is_leader(p->e), "still leader after stop(%" PRId64 ")",
+		      timeout_ms);
+		CHECK(t, baton_term(p->e) == 0, "still a term");
+		CHECK(t, rc == 0 || rc == BATON_E_TIMEOUT, "stop says %d", rc);
+		CHECK(t, (now_ns() - begin_ns) / MS < 200 + stall_worst_ms(),
+		      "L7: it took too long");
+		player_next(p, BATON_EVENT_LOST, soon_ms(t));
+		if (t->backend->hole != NULL)
+			CHECK(t, t->backend->hole(t, false), "heal");
+		player_stop(p);
+		CHECK(t, baton_election_start(p->e) == 0, "start");
+	}
+}
+
+/* ---- N35 ---- */
+
+static void work_timeout(struct baton_election_options *o)
+{
+	o->work_timeout_ms = 300;
+}
+
+static bool is_lively(void *arg)
+{
+	struct player *p = arg;
+
+	baton_alive(p->e);
+	return baton_is_leader(p->e);
+}
+
+static void stalled_work(struct stage *t)
+{
+	struct player *p = player_new(t, &(struct cast){.tune_election = work_timeout});
+	uint64_t term = player_leads(p, soon_ms(t));
+	struct player *q = player_new(t, NULL);
+
+	player_sees(q, p->id, soon_ms(t));
+	stays(t, is_lively, p, 1000, "leader, with signs of life");
+	uint64_t last_ns = now_ns();
+	const struct seen *lost = player_next(p, BATON_EVENT_LOST, 300 + soon_ms(t));
+
+	CHECK(t, lost->event.reason == BATON_REASON_STALLED, "reason %d", lost->event.reason);
+	CHECK(t, lost->event.term == term, "lost term %" PRIu64, lost->event.term);
+	CHECK(t, lost->at_ns - last_ns > 250 * MS, "L5: lost too early");
+	const struct seen *became = player_next(q, BATON_EVENT_BECAME, failover_ms(t));
+
+	CHECK(t, became->event.term > term, "S3");
+	stage_note(t, "a successor after %" PRIu64 " ms", (became->at_ns - last_ns) / MS);
+}
+
+const struct entry cases_work[] = {
+	{"C9", "manual acquire: won, leads already, held, not started", acquires_by_hand, TIMING,
+	 0},
+	{"C10", "run if leader: when it runs, what it returns, when it is cancelled",
+	 runs_if_leader, TIMING, 0},
+	{"C15", "free without stop leaks nothing and releases", frees_without_stop, TIMING, 0},
+	{"C22", "the fence accepts equal, refuses lower", fence_refuses_lower, NEEDS_NOTHING, 0},
+	{"N10", "stop during a renewal releases", stops_while_renewing, TIMING, 0},
+	{"N11", "stop with no time left still demotes", stops_in_no_time, TIMING, 0},
+	{"N35", "work without a sign of life: a successor leads", stalled_work, TIMING, 0},
+	{NULL, NULL, NULL, 0, 0},
+};
