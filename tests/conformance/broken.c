@@ -98,7 +98,6 @@ static void made_up_clients(struct stage *t)
 
 /* The real library with a broken client around it: it remembers "became" and asks no clock. */
 struct memory_of {
-	struct player *p;
 	_Atomic uint64_t term;
 };
 
@@ -116,13 +115,13 @@ static void forgetful_client(struct stage *t)
 {
 	struct oracle *o = fresh(t);
 	struct player *p = player_new(t, NULL);
-	struct memory_of client = {.p = p};
+	struct memory_of client = {.term = 0};
 	struct oracle_subject broken = {remembers, remembered, &client};
 
 	atomic_store(&client.term, player_leads(p, soon_ms(t)));
 	oracle_sample(o, 0, &broken);
 	struct player *q = player_new(t, NULL);
-	struct memory_of next = {.p = q};
+	struct memory_of next = {.term = 0};
 	struct oracle_subject successor = {remembers, remembered, &next};
 
 	player_sees(q, p->id, soon_ms(t));

@@ -29,9 +29,9 @@ static void check_chain(struct player *p, const char *leader, uint64_t term)
 			      last->event.leader);
 		last = s;
 	}
-	CHECK(p->t, last != NULL && strcmp(last->event.leader, leader) == 0,
-	      "the last change is not to %.60s", leader);
-	CHECK(p->t, last->event.term == term, "changed in term %" PRIu64, last->event.term);
+	CHECK(p->t,
+	      last != NULL && strcmp(last->event.leader, leader) == 0 && last->event.term == term,
+	      "the last change is not to %.60s in term %" PRIu64, leader, term);
 	pthread_mutex_unlock(&p->lock);
 }
 
@@ -54,7 +54,8 @@ static void tells_events(struct stage *t)
 	struct player *a = player_new(t, NULL);
 	uint64_t first = player_leads(a, soon_ms(t));
 	struct player *b = player_new(t, NULL);
-	struct player *pulls = player_new(t, &(struct cast){.pulls = true, .idle = true});
+	const struct cast no_handler = {.pulls = true, .idle = true};
+	struct player *pulls = player_new(t, &no_handler);
 	struct baton_event event;
 
 	while (strcmp(player_next(b, BATON_EVENT_CHANGED, soon_ms(t))->event.leader, a->id) != 0)
@@ -181,12 +182,13 @@ static void call_back(struct player *p, const struct baton_event *event)
 {
 	struct calls *c = p->arg;
 	struct baton_status status = {0};
-	struct baton_candidate list[4];
 	struct baton_stats stats = {0};
 
 	CALL(c, baton_get_status(p->e, &status) == 0);
 	CALL(c, baton_get_stats(p->b, &stats) == 0);
 	if (event->kind == BATON_EVENT_BECAME) {
+		struct baton_candidate list[4];
+
 		CALL(c, baton_is_leader(p->e) || baton_term(p->e) == 0);
 		CALL(c, baton_report_health(p->e, 900, "well") == 0);
 		CALL(c, baton_list_candidates(p->b, p->t->name, list, 4, NULL) >= 0);

@@ -317,7 +317,7 @@ static size_t select_cases(const struct plan *plan, const struct exemptions *x,
 /* Keeps the order otherwise. */
 static void sort_alone_last(const struct entry **list, size_t n)
 {
-	const struct entry *sorted[CASES_MAX];
+	const struct entry *sorted[CASES_MAX] = {NULL};
 	size_t k = 0;
 
 	for (unsigned alone = 0; alone < 2; alone++) {
@@ -332,7 +332,7 @@ static void sort_alone_last(const struct entry **list, size_t n)
 static int run(struct plan *plan)
 {
 	static struct exemptions exemptions;
-	const struct entry *list[CASES_MAX];
+	const struct entry *list[CASES_MAX] = {NULL};
 	struct counts c = {0};
 	size_t all = table_cases(list);
 	char err[400];
@@ -364,7 +364,7 @@ static int run(struct plan *plan)
 
 static int list_cases(void)
 {
-	const struct entry *list[CASES_MAX];
+	const struct entry *list[CASES_MAX] = {NULL};
 	size_t n = table_cases(list);
 
 	for (size_t i = 0; i < n; i++)

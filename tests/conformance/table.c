@@ -43,7 +43,7 @@ size_t table_cases(const struct entry **list)
 
 static bool is_case(const char *id)
 {
-	const struct entry *list[CASES_MAX];
+	const struct entry *list[CASES_MAX] = {NULL};
 	size_t n = table_cases(list);
 
 	for (size_t i = 0; i < n; i++) {

@@ -85,6 +85,6 @@ struct oracle_verdict {
 };
 
 /* True: nothing was violated. */
-bool oracle_judge(const struct oracle *o, struct oracle_verdict *verdict);
+bool oracle_judge(const struct oracle *o, struct oracle_verdict *v);
 
 #endif

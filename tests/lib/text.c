@@ -201,8 +201,6 @@ static void put_note(struct text *t, const struct action *a)
 
 static void put_call(struct text *t, const struct action *a)
 {
-	char hold[32];
-
 	put(t, "%s", text_action_kind(a->kind));
 	if (a->kind < ACT_CAMPAIGN)
 		put_number(t, "lease ", a->epoch);
@@ -211,6 +209,8 @@ static void put_call(struct text *t, const struct action *a)
 	put_number(t, "floor ", a->floor);
 	put_candidate(t, "for", a->target);
 	if (a->hold_ns != 0) {
+		char hold[32];
+
 		text_span(a->hold_ns, hold, sizeof(hold));
 		put(t, " held back %s", hold);
 	}

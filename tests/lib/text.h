@@ -9,17 +9,17 @@
 
 #include "core/core.h"
 
-const char *text_why(uint8_t why);           /* WHY_LATE: "too late" */
-const char *text_why_name(uint8_t why);      /* WHY_LATE: "LATE" */
-const char *text_outcome(uint8_t outcome);   /* "ok", "refused", "failed", "unknown" */
-const char *text_event_kind(uint8_t kind);   /* "renewed" */
-const char *text_action_kind(uint8_t kind);  /* "renew" */
-const char *text_note(uint8_t note);         /* "became" */
-const char *text_election_state(uint8_t st); /* "standby" */
-const char *text_lease_state(uint8_t state); /* "live" */
+const char *text_why(uint8_t why);              /* WHY_LATE: "too late" */
+const char *text_why_name(uint8_t why);         /* WHY_LATE: "LATE" */
+const char *text_outcome(uint8_t outcome);      /* "ok", "refused", "failed", "unknown" */
+const char *text_event_kind(uint8_t kind);      /* "renewed" */
+const char *text_action_kind(uint8_t kind);     /* "renew" */
+const char *text_note(uint8_t note);            /* "became" */
+const char *text_election_state(uint8_t state); /* "standby" */
+const char *text_lease_state(uint8_t state);    /* "live" */
 
 /* The reverse of the above: 0 and above, or -1 for a word that there isn't. */
-int text_find(const char *(*text)(uint8_t), const char *word);
+int text_find(const char *(*text)(uint8_t), const char *w);
 
 /*
  * One line, no newline; notes are said as sentences, the reason stands in brackets:

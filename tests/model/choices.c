@@ -151,8 +151,9 @@ static bool cand_enabled(const struct world *w, struct parts p)
 		       w->n_strays < trial.setup->strays_max;
 	case OP_RESTART:
 		return !x->up;
-	case OP_START:
-		return runs(x) && !x->election.wanted;
+	case OP_START: /* where they are equal, A is the one that starts first */
+		return runs(x) && !x->election.wanted &&
+		       (p.c == 0 || !trial.setup->equal || w->begun);
 	case OP_STOP:
 		return runs(x) && x->election.wanted && b[BOUND_STOP] > 0;
 	case OP_DRAINED:
@@ -393,6 +394,7 @@ static void apply_cand(struct world *w, struct parts p)
 		restart(w, c);
 		break;
 	case OP_START:
+		w->begun = true;
 		say(w, c, (struct event){.kind = EV_START});
 		break;
 	case OP_STOP:
@@ -456,6 +458,17 @@ static void apply_world(struct world *w, unsigned op)
 	store_push(w);
 }
 
+/* Hints come at once to whoever can hear them, unless they may be overtaken. */
+static void push(struct world *w)
+{
+	for (unsigned c = 0; c < N_CANDS; c++) {
+		struct cand *x = &w->cands[c];
+
+		if (x->pushed && runs(x) && !x->lagging && !trial.setup->lazy_push)
+			apply_cand(w, (struct parts){.c = c, .op = OP_PUSHED});
+	}
+}
+
 void choice_apply(struct world *w, unsigned choice)
 {
 	if (choice == CHOICE_TICK) {
@@ -473,6 +486,7 @@ void choice_apply(struct world *w, unsigned choice)
 	} else {
 		apply_world(w, choice - CHOICE_WORLD);
 	}
+	push(w);
 }
 
 /* ---- in words ---- */

@@ -48,6 +48,9 @@ int main(int argc, char **argv)
 		list[i].own = own; list[i].watched = watched;
 		if (getenv("B")) for (unsigned k = 0; k < N_BOUNDS; k++) list[i].bounds[k] = (uint8_t)(getenv("B")[k]-'0');
 		if (getenv("S")) list[i].strays_max=(uint8_t)atoi(getenv("S"));
+		if (getenv("E")) list[i].tells_end=true;
+		if (getenv("Q")) list[i].equal=true;
+		if (getenv("L")) list[i].lazy_push=true;
 		if (getenv("J")) list[i].jitter=true;
 		if (getenv("T")) list[i].term_max=(uint8_t)atoi(getenv("T"));
 		search_run(&list[i], &o, &r);

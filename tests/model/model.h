@@ -63,6 +63,9 @@ struct setup {
 	uint8_t term_max;
 	bool own;
 	bool watched;
+	bool tells_end; /* the store says when a claim can end */
+	bool lazy_push; /* what is pushed may be overtaken */
+	bool equal;    /* the candidates are alike */
 	bool provable; /* the store can prove that a holder's process is gone */
 	bool jitter;   /* both ends of every random span; else the longest */
 	bool refusals; /* a loss may also be a connection refused: FAILED, at once */
@@ -172,6 +175,7 @@ struct world {
 	/* Requests that nobody waits for any more, and that may still land. */
 	struct message strays[N_STRAYS];
 	uint8_t n_strays;
+	bool begun; /* somebody was started */
 	uint8_t bounds[N_BOUNDS];
 };
 

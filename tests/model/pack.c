@@ -297,6 +297,7 @@ INLINE void io_world(struct io *io, struct world *w)
 	for (unsigned c = 0; c < N_CANDS; c++)
 		io_cand(io, &w->cands[c], c);
 	io_store(io, &w->store);
+	io_bits(io, (bool *const[]){&w->begun}, 1);
 	io_u8(io, &w->n_strays);
 	for (unsigned i = 0; i < w->n_strays; i++)
 		io_message(io, &w->strays[i]);

@@ -78,7 +78,8 @@ static bool has_margin(const struct world *w, unsigned c)
 	const struct stored_lease *stored = store_find(&w->store, id_of(w, c));
 	unsigned slack = 2 * setup_drift_ticks(trial.setup, c);
 
-	if (l->state != LEASE_LIVE || w->now_ns >= l->deadline_ns)
+	/* An own lease goes with its claim, which is known only when the answer comes. */
+	if (l->state != LEASE_LIVE || w->now_ns >= l->deadline_ns || (l->own && !w->cands[c].works))
 		return true;
 	if (stored == NULL || stored->left < slack)
 		return false;

@@ -137,7 +137,8 @@ static void view(struct world *w, struct lease_id asker, bool sure, struct reply
 
 		r->flags |= REPLY_HELD;
 		r->leader = s->holder.cand;
-		r->free_in = (uint8_t)(left > drift ? left - drift : 0);
+		if (trial.setup->tells_end)
+			r->free_in = (uint8_t)(left > drift ? left - drift : 0);
 		if (same_lease(s->holder, asker)) {
 			r->flags |= REPLY_MINE;
 			r->nonce = s->nonce;

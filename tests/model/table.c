@@ -51,7 +51,7 @@ uint32_t bounds_pack(const uint8_t *bounds)
 void bounds_unpack(uint32_t packed, uint8_t *bounds)
 {
 	for (unsigned i = 0; i < N_WIDE; i++)
-		bounds[i] = (packed >> wide_shift[i]) & wide_mask[i];
+		bounds[i] = (uint8_t)(packed >> wide_shift[i] & wide_mask[i]);
 	for (unsigned i = N_WIDE; i < N_BOUNDS; i++)
 		bounds[i] = (packed >> (NARROW_SHIFT + i - N_WIDE)) & 1;
 }

@@ -1,6 +1,6 @@
 /*
- * app.c: the application beside the core. Its work runs from "became" on; after "lost" it drains, at
- * once, slowly, or until it is killed. The kill time is what a guard process would enforce:
+ * app.c: the application beside the core. Its work runs from "became" on; after "lost" it drains,
+ * at once, slowly, or until it is killed. The kill time is what a guard process would enforce:
  * the end of the lease by the last good renewal, even while the process itself sleeps.
  * A bad application overruns that; then only S1 is checked, not the work.
  */
@@ -100,7 +100,8 @@ static void became(struct world *w, struct proc *p, unsigned x, const struct act
 	w->last_led_ns[x] = w->now_ns;
 	phase_became(w, x);
 	if (e->core.options.work_timeout_ns != 0)
-		queue_push(w, clock_true(&p->clock, p->now_ns + e->core.options.work_timeout_ns / 3),
+		queue_push(w,
+			   clock_true(&p->clock, p->now_ns + e->core.options.work_timeout_ns / 3),
 			   Q_ALIVE, p->slot, (uint8_t)x, a->serial);
 }
 
@@ -240,8 +241,8 @@ void app_alive(struct world *w, struct proc *p, unsigned x, uint32_t serial)
 	if (!a->led || a->serial != serial || !a->lively)
 		return;
 	proc_tell(w, p, x, &ev);
-	queue_push(w,
-		   clock_true(&p->clock,
-			      p->now_ns + p->election[x].core.options.work_timeout_ns / 3),
-		   Q_ALIVE, p->slot, (uint8_t)x, serial);
+	queue_push(
+		w,
+		clock_true(&p->clock, p->now_ns + p->election[x].core.options.work_timeout_ns / 3),
+		Q_ALIVE, p->slot, (uint8_t)x, serial);
 }

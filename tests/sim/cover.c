@@ -1,6 +1,6 @@
 /*
- * cover.c: counts what happened. A batch in which some kind of fault, event, action, note, reason or
- * transition never happened proves nothing about it, and is declared void.
+ * cover.c: counts what happened. A batch in which some kind of fault, event, action, note, reason
+ * or transition never happened proves nothing about it, and is declared void.
  */
 #include "sim.h"
 
@@ -77,7 +77,8 @@ void cover_print(void)
 	for (uint8_t i = 1; i <= EV_ORDERED; i++) {
 		line("event", text_event_kind(i), events[i]);
 		for (uint8_t k = 1; k <= OUTCOME_UNKNOWN; k++) {
-			(void)snprintf(buf, sizeof(buf), "%s %s", text_event_kind(i), text_outcome(k));
+			(void)snprintf(buf, sizeof(buf), "%s %s", text_event_kind(i),
+				       text_outcome(k));
 			if (outcomes[i][k] != 0)
 				line("outcome", buf, outcomes[i][k]);
 		}
@@ -140,16 +141,16 @@ struct move {
 
 /* All that a step of the machine can do to its state, but for what takes more than luck. */
 static const struct move lease_must[] = {
-	{LEASE_CLOSED, LEASE_OPENING, false},   {LEASE_CLOSED, LEASE_READY, false},
-	{LEASE_OPENING, LEASE_CLOSED, false},   {LEASE_OPENING, LEASE_OPENING, false},
-	{LEASE_OPENING, LEASE_LIVE, false},     {LEASE_OPENING, LEASE_CLOSING, true},
-	{LEASE_READY, LEASE_CLOSED, false},     {LEASE_READY, LEASE_CLOSING, false},
-	{LEASE_LIVE, LEASE_DEAD, false},        {LEASE_LIVE, LEASE_CLOSING, false},
-	{LEASE_LIVE, LEASE_CLOSED, false},      {LEASE_LIVE, LEASE_OPENING, false},
-	{LEASE_LIVE, LEASE_READY, false},       {LEASE_DEAD, LEASE_CLOSING, false},
-	{LEASE_DEAD, LEASE_OPENING, false},     {LEASE_DEAD, LEASE_READY, false},
-	{LEASE_CLOSING, LEASE_CLOSED, false},   {LEASE_CLOSING, LEASE_OPENING, false},
-	{LEASE_CLOSING, LEASE_READY, false},    {LEASE_CLOSING, LEASE_CLOSING, false},
+	{LEASE_CLOSED, LEASE_OPENING, false}, {LEASE_CLOSED, LEASE_READY, false},
+	{LEASE_OPENING, LEASE_CLOSED, false}, {LEASE_OPENING, LEASE_OPENING, false},
+	{LEASE_OPENING, LEASE_LIVE, false},   {LEASE_OPENING, LEASE_CLOSING, true},
+	{LEASE_READY, LEASE_CLOSED, false},   {LEASE_READY, LEASE_CLOSING, false},
+	{LEASE_LIVE, LEASE_DEAD, false},      {LEASE_LIVE, LEASE_CLOSING, false},
+	{LEASE_LIVE, LEASE_CLOSED, false},    {LEASE_LIVE, LEASE_OPENING, false},
+	{LEASE_LIVE, LEASE_READY, false},     {LEASE_DEAD, LEASE_CLOSING, false},
+	{LEASE_DEAD, LEASE_OPENING, false},   {LEASE_DEAD, LEASE_READY, false},
+	{LEASE_CLOSING, LEASE_CLOSED, false}, {LEASE_CLOSING, LEASE_OPENING, false},
+	{LEASE_CLOSING, LEASE_READY, false},  {LEASE_CLOSING, LEASE_CLOSING, false},
 };
 
 static const struct move election_must[] = {

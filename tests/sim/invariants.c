@@ -102,8 +102,8 @@ static struct sent *find_sent(struct election_box *e, uint64_t nonce, uint64_t e
 	return NULL;
 }
 
-static void hear_claim(struct world *w, struct proc *p, unsigned x, uint64_t epoch,
-		       uint64_t nonce, uint64_t term)
+static void hear_claim(struct world *w, struct proc *p, unsigned x, uint64_t epoch, uint64_t nonce,
+		       uint64_t term)
 {
 	struct election_box *e = &p->election[x];
 	const struct sent *s = find_sent(e, nonce, epoch);
@@ -215,7 +215,7 @@ static void check_seen(struct world *w, struct proc *p, unsigned x, const struct
 /* The highest credible term that this candidate was told of. */
 static void see(struct election_box *e, uint64_t term)
 {
-	/* A list of claims may have set the floor, too: that one is asked only what it rules out. */
+	/* A list of claims may have set the floor, too; it only rules out. */
 	uint64_t base = e->seen_term != 0 ? e->seen_term : e->core.floor;
 
 	if (term > TERM_MAX || (base != 0 && term > base + TERM_JUMP_MAX))
@@ -275,8 +275,8 @@ void check_became(struct world *w, struct proc *p, unsigned x, const struct acti
 		violate(w, INV_S7_ORDER, "%s leads election %u again before its work has ended",
 			trace_name(p), x);
 	if (!is_granted(e, a, ev))
-		violate(w, INV_S9, "%s became leader of election %u without a grant",
-			trace_name(p), x);
+		violate(w, INV_S9, "%s became leader of election %u without a grant", trace_name(p),
+			x);
 	if (p->now_ns >= good_until_ns(p, proc_lease(w, p, x), e->core.epoch))
 		violate(w, INV_S5_LATE, "%s reports a grant of election %u that came too late",
 			trace_name(p), x);
@@ -307,7 +307,8 @@ void check_lost(struct world *w, struct proc *p, unsigned x, const struct action
 	bool observed = ev->kind == EV_OBSERVED && ev->outcome == OUTCOME_OK;
 
 	if (!e->app.led || a->term != e->app.term)
-		violate(w, INV_S8, "%s lost term %llu of election %u and had not become leader in it",
+		violate(w, INV_S8,
+			"%s lost term %llu of election %u and had not become leader in it",
 			trace_name(p), (unsigned long long)a->term, x);
 	if (a->why == WHY_ORDERED &&
 	    !(observed && v->order == ORDER_RESIGN && v->order_term == a->term))
@@ -356,16 +357,16 @@ static void check_campaign(struct world *w, struct proc *p, unsigned x, const st
 	struct election_box *e = &p->election[x];
 	const struct options *o = &e->core.options;
 
-	e->sent[e->n_sent++ % SENT_MAX] = (struct sent){.nonce = a->nonce, .epoch = a->epoch,
-							.sent_ns = p->now_ns};
+	e->sent[e->n_sent++ % SENT_MAX] =
+		(struct sent){.nonce = a->nonce, .epoch = a->epoch, .sent_ns = p->now_ns};
 	if (a->floor < e->seen_term)
 		violate(w, INV_S4_FLOOR, "%s campaigns with floor %llu, and has seen %llu",
 			trace_name(p), (unsigned long long)a->floor,
 			(unsigned long long)e->seen_term);
 	if (!e->app.wanted || o->observe_only || !app_is_healthy(w, p, x) ||
 	    (o->manual && !e->app.asked) || (!e->app.asked && p->now_ns < e->app.quiet_ns))
-		violate(w, INV_ELIGIBLE, "%s campaigns for election %u and must not",
-			trace_name(p), x);
+		violate(w, INV_ELIGIBLE, "%s campaigns for election %u and must not", trace_name(p),
+			x);
 }
 
 static void check_release(struct world *w, struct proc *p, unsigned x, const struct action *a)

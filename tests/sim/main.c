@@ -1,6 +1,6 @@
 /*
- * main.c: the command. Runs a batch of worlds, or one with its timeline, or the kept seeds, and says
- * what it found. Exit: 0 fine, 1 something was violated, 2 usage, 4 the batch is void.
+ * main.c: the command. Runs a batch of worlds, or one with its timeline, or the kept seeds, and
+ * says what it found. Exit: 0 fine, 1 something was violated, 2 usage, 4 the batch is void.
  */
 #include "sim.h"
 
@@ -125,10 +125,11 @@ static int finish(const struct settings *s, const struct totals *t)
 
 static int usage(void)
 {
-	(void)fputs("usage: sim [--worlds N] [--years Y] [--seed S] [--from S] [--hash] [--seeds DIR]\n"
-		    "           [--all-violations] [--shrink] [--stats] [--cpu-seconds N]\n"
-		    "           [--list-invariants]\n",
-		    stderr);
+	(void)fputs(
+		"usage: sim [--worlds N] [--years Y] [--seed S] [--from S] [--hash] [--seeds DIR]\n"
+		"           [--all-violations] [--shrink] [--stats] [--cpu-seconds N]\n"
+		"           [--list-invariants]\n",
+		stderr);
 	return 2;
 }
 

@@ -52,8 +52,13 @@ void net_send(struct world *w, struct proc *p, unsigned idx, unsigned x, const s
 	struct msg *m = &w->msgs[i];
 	uint64_t delay_ns;
 
-	*m = (struct msg){.act = *a, .fault_id = message_id(p), .inc = p->inc, .proc = p->slot,
-			  .idx = (uint8_t)idx, .elec = (uint8_t)x, .from_glue = from_glue};
+	*m = (struct msg){.act = *a,
+			  .fault_id = message_id(p),
+			  .inc = p->inc,
+			  .proc = p->slot,
+			  .idx = (uint8_t)idx,
+			  .elec = (uint8_t)x,
+			  .from_glue = from_glue};
 	if (x != NO_ELECTION)
 		m->gen = p->election[x].gen;
 	/* The asker's lease is the driver's to know; the core names it only where it matters. */

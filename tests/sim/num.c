@@ -1,8 +1,8 @@
 /*
  * num.c: random numbers and clocks, in integers only: no compiler may round them differently.
  *
- * The generator is splitmix64. Every use has a stream of its own (one per process, one per message),
- * so that leaving out one fault leaves the draws of all others as they were. That is what
+ * The generator is splitmix64. Every use has a stream of its own (one per process, one per
+ * message), so that leaving out one fault leaves the draws of all others as they were. That is what
  * makes shrinking work.
  */
 #include "sim.h"
@@ -42,8 +42,8 @@ bool rng_chance(struct rng *r, unsigned permille)
 
 struct rng rng_stream(uint64_t seed, uint64_t a, uint64_t b)
 {
-	return (struct rng){.state = mix(mix(seed + 0x632be59bd9b4e019u) ^
-					 mix(a * 0xd1342543de82ef95u + b))};
+	return (struct rng){
+		.state = mix(mix(seed + 0x632be59bd9b4e019u) ^ mix(a * 0xd1342543de82ef95u + b))};
 }
 
 uint64_t clock_local(const struct clock *c, uint64_t true_ns)

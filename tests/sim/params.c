@@ -1,6 +1,6 @@
 /*
- * params.c: what a world is like, drawn from its seed. Not every fault in every world: each is on or
- * off and weak or strong by itself ("swarm"), because faults hide each other. In some worlds all
+ * params.c: what a world is like, drawn from its seed. Not every fault in every world: each is on
+ * or off and weak or strong by itself ("swarm"), because faults hide each other. In some worlds all
  * times are multiples of one unit and no clock drifts, so that ties happen.
  */
 #include "sim.h"
@@ -141,8 +141,8 @@ static void draw_faults(struct world *w, struct rng *r)
 		q->strength[FAULT_LOST_HINT] = 0;
 	if (q->lattice_ns != 0)
 		q->strength[FAULT_RATE] = 0;
-	q->strength[FAULT_LATE_TIMER] = q->strength[FAULT_LATE_TIMER] > 60 ? 60
-								: q->strength[FAULT_LATE_TIMER];
+	q->strength[FAULT_LATE_TIMER] =
+		q->strength[FAULT_LATE_TIMER] > 60 ? 60 : q->strength[FAULT_LATE_TIMER];
 }
 
 /* ---- one process ---- */
@@ -166,8 +166,7 @@ static void draw_timing(struct world *w, struct rng *r, struct timing *t)
 
 	*t = (struct timing){.lease_ns = w->params.lease_ns, .drift_ppm = NEVER};
 	if (!same)
-		t->lease_ns = w->params.lease_ns / 4 +
-			      rng_below(r, 4 * w->params.lease_ns);
+		t->lease_ns = w->params.lease_ns / 4 + rng_below(r, 4 * w->params.lease_ns);
 	t->lease_ns = min_ns(max_ns(t->lease_ns, 10 * NS_PER_MS), DAY_NS);
 	if (rng_chance(r, 400))
 		t->drift_ppm = drifts[rng_below(r, 6)];
@@ -207,19 +206,18 @@ static void draw_clock(struct world *w, struct rng *r, struct proc *p)
 void params_timing(struct world *w, struct proc *p)
 {
 	struct rng r = rng_stream(w->seed, 3, p->slot);
-	unsigned tries = 0;
+	unsigned tries = 20;
 
 	do {
-		if (tries == 20)
-			p->timing = (struct timing){.lease_ns = w->params.lease_ns,
-						    .drift_ppm = NEVER};
-		if (tries == 20)
-			timing_fill(&p->timing);
-		else if (w->params.lattice_ns != 0)
+		if (w->params.lattice_ns != 0)
 			draw_lattice_timing(w, &r, &p->timing);
 		else
 			draw_timing(w, &r, &p->timing);
-	} while (tries++ < 20 && timing_check(&p->timing, 0) > TIMING_WARN_RENEW);
+	} while (timing_check(&p->timing, 0) > TIMING_WARN_RENEW && --tries > 0);
+	if (tries == 0) {
+		p->timing = (struct timing){.lease_ns = w->params.lease_ns, .drift_ppm = NEVER};
+		timing_fill(&p->timing);
+	}
 	p->rng = rng_stream(w->seed, 4, p->slot);
 	draw_clock(w, &r, p);
 }
@@ -234,8 +232,8 @@ static void draw_options(struct world *w, struct rng *r, struct proc *p, struct 
 	if (rng_chance(r, 300))
 		o->preempt_ns = min_ns(p->timing.lease_ns * rng_range(r, 1, 4), DAY_NS);
 	if (rng_chance(r, 300))
-		o->work_timeout_ns = max_ns(p->timing.lease_ns / 4, 4 * NS_PER_MS) *
-				     rng_range(r, 1, 8);
+		o->work_timeout_ns =
+			max_ns(p->timing.lease_ns / 4, 4 * NS_PER_MS) * rng_range(r, 1, 8);
 	if (o->work_timeout_ns > DAY_NS)
 		o->work_timeout_ns = DAY_NS;
 	if (rng_chance(r, 200))

@@ -4,6 +4,7 @@
  *   0  faults        until safety_ns
  *   1  quiet         somebody leads every election within the bound (L1); every question has its
  *                    answer; claims that nobody knows of are found and given back (L3)
+ *      preemption    in some worlds: who ranks higher gets its place in the end (L9)
  *   2  handover      each leader resigns: the next one is there within a push (L2)
  *   3  last survivor all but one crash: it takes over all that it is a candidate for (L8)
  *
@@ -12,6 +13,7 @@
 #include "sim.h"
 
 static void begin_quiet(struct world *w);
+static void begin_preemption(struct world *w);
 static void begin_handover(struct world *w);
 static void begin_last(struct world *w);
 static void end(struct world *w);
@@ -22,6 +24,8 @@ void phase_next(struct world *w)
 	case 0:
 		if (w->quiet_ns == NEVER)
 			begin_quiet(w);
+		else if (w->seed % 8 == 0 && !w->preempted)
+			begin_preemption(w);
 		else
 			begin_handover(w);
 		break;
@@ -77,8 +81,9 @@ static uint64_t bound_leader(struct world *w)
 
 		p->now_ns = clock_local(&p->clock, w->now_ns);
 		lease_ns = max_ns(lease_ns, t->lease_ns);
-		most_ns = max_ns(most_ns, slowly(p, 2 * t->lease_ns + 3 * t->retry_max_ns + t->retry_ns +
-							      8 * timing_call_ns(t) + timing_hold_ns(t)));
+		most_ns = max_ns(most_ns,
+				 slowly(p, 2 * t->lease_ns + 3 * t->retry_max_ns + t->retry_ns +
+						   8 * timing_call_ns(t) + timing_hold_ns(t)));
 		for (unsigned x = 0; x < w->params.n_elections; x++)
 			quiet_ns = max_ns(quiet_ns, left_ns(p, p->election[x].core.quiet_ns));
 	}
@@ -151,6 +156,48 @@ static void check_leaders(struct world *w)
 	}
 }
 
+/* ---- preemption ---- */
+
+static void begin_preemption(struct world *w)
+{
+	uint64_t preempt_ns = 0;
+
+	check_leaders(w);
+	w->preempted = true;
+	for (unsigned i = 0; i < w->params.n_procs; i++)
+		for (unsigned x = 0; x < w->params.n_elections; x++)
+			preempt_ns = max_ns(preempt_ns,
+					    slowly(&w->proc[i], w->options[i].o[x].preempt_ns));
+	queue_push(w, w->now_ns + 4 * preempt_ns + 2 * bound_leader(w), Q_PHASE, 0, NO_ELECTION, 0);
+}
+
+/* Whether a reservation of the leader's length is enough for this candidate to notice it. */
+static bool can_take(const struct world *w, const struct proc *p, const struct proc *leader)
+{
+	return timing_hold_ns(&leader->timing) >
+	       slowly(p, p->timing.retry_ns) + w->params.push_max_ns + 4 * rtt_ns(w);
+}
+
+static void check_preempted(struct world *w)
+{
+	for (unsigned x = 0; x < w->params.n_elections; x++) {
+		const struct proc *leader = leader_of(w, x);
+
+		if (leader == NULL || w->faulty_terms)
+			continue;
+		for (unsigned i = 0; i < w->params.n_procs; i++) {
+			struct proc *p = &w->proc[i];
+			const struct options *o = &w->options[i].o[x];
+
+			p->now_ns = clock_local(&p->clock, w->now_ns);
+			if (o->preempt_ns != 0 && is_ready(w, p, x) && can_take(w, p, leader) &&
+			    o->priority > w->options[leader->slot].o[x].priority)
+				violate(w, INV_L9, "%s never gets its place in election %u",
+					trace_name(p), x);
+		}
+	}
+}
+
 /* ---- 2: handover ---- */
 
 static bool has_ready_standby(struct world *w, unsigned x, const struct proc *leader)
@@ -179,7 +226,10 @@ static void begin_handover(struct world *w)
 {
 	uint64_t bound_ns = bound_handover(w);
 
-	check_leaders(w);
+	if (w->preempted)
+		check_preempted(w);
+	else
+		check_leaders(w);
 	w->phase = 1;
 	for (unsigned x = 0; x < w->params.n_elections; x++) {
 		struct proc *p = leader_of(w, x);
@@ -293,13 +343,13 @@ static bool is_known(struct world *w, unsigned x)
 	}
 }
 
-/* The next renewal shows that the count is wrong, then the claims are asked for, then it goes back. */
+/* The next renewal shows that the count is wrong, the claims are asked for, it goes back. */
 static uint64_t bound_orphan(const struct world *w, const struct proc *p)
 {
 	const struct timing *t = &p->timing;
 
-	return slowly(p, 4 * t->renew_ns + 8 * timing_call_ns(t) + 2 * t->retry_max_ns +
-				 t->retry_ns) +
+	return slowly(p,
+		      4 * t->renew_ns + 8 * timing_call_ns(t) + 2 * t->retry_max_ns + t->retry_ns) +
 	       8 * rtt_ns(w);
 }
 

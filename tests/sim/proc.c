@@ -119,8 +119,8 @@ void proc_wake(struct world *w, struct proc *p)
 
 	p->now_ns = clock_local(&p->clock, w->now_ns);
 	p->asleep_until_ns = 0;
-	if (!slept && (p->timer_ns == NEVER ||
-		       p->now_ns <= p->wake_ns + timing_call_ns(&p->timing) / 16))
+	if (!slept &&
+	    (p->timer_ns == NEVER || p->now_ns <= p->wake_ns + timing_call_ns(&p->timing) / 16))
 		return;
 	for (unsigned i = 0; i < ELECTIONS_MAX; i++) {
 		p->lease[i].excused = true;
@@ -202,8 +202,11 @@ static void call(struct world *w, struct proc *p, unsigned idx, unsigned x, cons
 	    a->limit_ns > p->now_ns + p->timing.lease_ns)
 		violate(w, INV_ONE_CALL, "%s: a second call, or one without a sane limit",
 			trace_name(p));
-	*c = (struct pending){.call = a->call, .limit_ns = a->limit_ns, .sent_ns = p->now_ns,
-			      .epoch = a->epoch, .kind = a->kind};
+	*c = (struct pending){.call = a->call,
+			      .limit_ns = a->limit_ns,
+			      .sent_ns = p->now_ns,
+			      .epoch = a->epoch,
+			      .kind = a->kind};
 	net_send(w, p, idx, x, a, false);
 }
 
@@ -242,8 +245,11 @@ static uint8_t answer_to(uint8_t action)
 static void give_back_stray(struct world *w, struct proc *p, unsigned idx, unsigned x,
 			    const struct pending *c, const struct view *v)
 {
-	struct action a = {.kind = ACT_RELEASE, .epoch = c->epoch, .nonce = v->nonce,
-			   .term = v->term, .why = WHY_ORPHAN};
+	struct action a = {.kind = ACT_RELEASE,
+			   .epoch = c->epoch,
+			   .nonce = v->nonce,
+			   .term = v->term,
+			   .why = WHY_ORPHAN};
 
 	trace(w, p, "gives back a claim of election %u, which no longer exists", x);
 	net_send(w, p, idx, x, &a, true);
@@ -253,7 +259,9 @@ static void answer_lease(struct world *w, struct proc *p, unsigned idx, struct p
 			 uint8_t outcome, const struct msg *m)
 {
 	struct pending was = *c;
-	struct event ev = {.kind = answer_to(c->kind), .call = c->call, .outcome = outcome,
+	struct event ev = {.kind = answer_to(c->kind),
+			   .call = c->call,
+			   .outcome = outcome,
 			   .n_held = m != NULL ? m->n_held : 0};
 
 	c->call = 0;

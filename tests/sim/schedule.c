@@ -88,8 +88,8 @@ static bool crash(struct world *w, struct proc *p, const struct scheduled *s)
 	}
 	proc_crash(w, p);
 	if (s->kind == FAULT_RESTART || s->b % 4 != 0)
-		queue_push(w, w->now_ns + s->b % (w->params.lease_ns), Q_BOOT, p->slot,
-			   NO_ELECTION, 0);
+		queue_push(w, w->now_ns + s->b % (w->params.lease_ns), Q_BOOT, p->slot, NO_ELECTION,
+			   0);
 	return true;
 }
 
@@ -141,8 +141,8 @@ static bool storm(struct world *w, struct proc *p, const struct scheduled *s)
 	if (p->inc == 0 || span_ns > w->params.safety_ns - w->now_ns)
 		return false;
 	for (unsigned i = 0; i < n; i++)
-		queue_push(w, w->now_ns + span_ns / n * i, i % 16 == 0 ? Q_RECONNECT : Q_HINT, p->slot,
-			   i % 16 == 0 && !w->params.own ? 0 : s->elec, 0);
+		queue_push(w, w->now_ns + span_ns / n * i, i % 16 == 0 ? Q_RECONNECT : Q_HINT,
+			   p->slot, i % 16 == 0 && !w->params.own ? 0 : s->elec, 0);
 	return true;
 }
 

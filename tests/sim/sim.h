@@ -63,55 +63,55 @@ void clock_set_rate(struct clock *c, uint64_t true_ns, uint64_t num);
 
 /* ---- faults, and all else that the seed makes happen ---- */
 
-#define FAULTS(X)                                        \
-	X(LOST_REQUEST, "lost-request")                  \
-	X(LOST_REPLY, "lost-reply")                      \
-	X(LATE_REQUEST, "late-request")                  \
-	X(DOUBLE_REQUEST, "double-request")              \
-	X(SWAP, "swap")                                  \
-	X(STALE, "stale-view")                           \
-	X(FAILED, "failed-call")                         \
-	X(RESET, "reset-connection")                     \
-	X(LOST_HINT, "lost-hint")                        \
-	X(SPURIOUS_HINT, "spurious-hint")                \
-	X(LATE_TIMER, "late-timer")                      \
-	X(LATE_EXPIRY, "late-expiry")                    \
-	X(SLOW_DRAIN, "slow-drain")                      \
-	X(OVERRUN, "overrun")                            \
-	X(CORRUPT, "corrupt-term")                       \
-	X(NO_FLOOR, "floor-ignored")                     \
-	X(PAUSE, "pause")                                \
-	X(SUSPEND, "suspend")                            \
-	X(CRASH, "crash")                                \
-	X(RESTART, "restart")                            \
-	X(PROVEN_DEATH, "proven-death")                  \
-	X(RATE, "clock-rate")                            \
-	X(OUTAGE, "outage")                              \
-	X(SLOW, "slow-store")                            \
-	X(FAILOVER, "failover")                          \
-	X(LOSS, "loss-of-data")                          \
-	X(CLOCK_STEP, "clock-step")                      \
-	X(HINT_STORM, "hint-storm")                      \
-	X(STOP, "stop")                                  \
-	X(START, "start")                                \
-	X(DESTROY, "destroy")                            \
-	X(ACQUIRE, "acquire")                            \
-	X(RESIGN, "resign")                              \
-	X(TRANSFER, "transfer")                          \
-	X(HEALTH, "health")                              \
-	X(STALL, "stall")                                \
-	X(ORDER_RESIGN, "order-resign")                  \
-	X(ORDER_TRANSFER, "order-transfer")              \
-	X(OLD_ORDER, "old-order")                        \
-	X(PAUSE_ELECTION, "pause-election")              \
-	X(RESUME_ELECTION, "resume-election")            \
+#define FAULTS(X)                             \
+	X(LOST_REQUEST, "lost-request")       \
+	X(LOST_REPLY, "lost-reply")           \
+	X(LATE_REQUEST, "late-request")       \
+	X(DOUBLE_REQUEST, "double-request")   \
+	X(SWAP, "swap")                       \
+	X(STALE, "stale-view")                \
+	X(FAILED, "failed-call")              \
+	X(RESET, "reset-connection")          \
+	X(LOST_HINT, "lost-hint")             \
+	X(SPURIOUS_HINT, "spurious-hint")     \
+	X(LATE_TIMER, "late-timer")           \
+	X(LATE_EXPIRY, "late-expiry")         \
+	X(SLOW_DRAIN, "slow-drain")           \
+	X(OVERRUN, "overrun")                 \
+	X(CORRUPT, "corrupt-term")            \
+	X(NO_FLOOR, "floor-ignored")          \
+	X(PAUSE, "pause")                     \
+	X(SUSPEND, "suspend")                 \
+	X(CRASH, "crash")                     \
+	X(RESTART, "restart")                 \
+	X(PROVEN_DEATH, "proven-death")       \
+	X(RATE, "clock-rate")                 \
+	X(OUTAGE, "outage")                   \
+	X(SLOW, "slow-store")                 \
+	X(FAILOVER, "failover")               \
+	X(LOSS, "loss-of-data")               \
+	X(CLOCK_STEP, "clock-step")           \
+	X(HINT_STORM, "hint-storm")           \
+	X(STOP, "stop")                       \
+	X(START, "start")                     \
+	X(DESTROY, "destroy")                 \
+	X(ACQUIRE, "acquire")                 \
+	X(RESIGN, "resign")                   \
+	X(TRANSFER, "transfer")               \
+	X(HEALTH, "health")                   \
+	X(STALL, "stall")                     \
+	X(ORDER_RESIGN, "order-resign")       \
+	X(ORDER_TRANSFER, "order-transfer")   \
+	X(OLD_ORDER, "old-order")             \
+	X(PAUSE_ELECTION, "pause-election")   \
+	X(RESUME_ELECTION, "resume-election") \
 	X(TERM_END, "end-of-terms")
 
 enum fault {
 #define X(name, text) FAULT_##name,
 	FAULTS(X)
 #undef X
-	N_FAULTS
+		N_FAULTS
 };
 
 /* What a skip list names: a decision of the schedule, a fault of a message, a whole process. */
@@ -128,48 +128,48 @@ bool skips_has(const struct skips *s, uint64_t id);
 
 /* ---- invariants ---- */
 
-#define INVARIANTS(X)                                                                      \
-	X(S1, "S1-exclusion")   /* two candidates say yes at one true instant */           \
-	X(S2_MARGIN, "S2-margin") /* the work's end, at the worst rate, is after the expiry */ \
-	X(S2_EARLY, "S2-early") /* says yes later than t_send + renew + grace */           \
-	X(S3, "S3-terms")       /* a leadership without a higher term */                   \
-	X(S4, "S4-fencing")     /* the resource refuses a leader, or one term has two owners */ \
-	X(S4_FLOOR, "S4-floor") /* a campaign or leadership below a term that was seen */  \
-	X(S5_LOSS, "S5-loss")   /* told "not yours", and leads on */                       \
-	X(S5_LATE, "S5-late")   /* a grant that came too late is reported */               \
-	X(S6, "S6-foreign")     /* gives back or renews what it was never given */         \
-	X(S7_ORDER, "S7-order") /* gives back or closes before the work had ended */       \
-	X(S7_WORK, "S7-work")   /* two works run at once */                                \
-	X(S7_REMIND, "S7-remind") /* the reminder of a work that doesn't end */            \
-	X(S8, "S8-events")      /* became and lost don't alternate, or come after stopped */ \
-	X(S8_TOLD, "S8-told")   /* what was told and what is true differ after a step */   \
-	X(S9, "S9-closed")      /* leads without a grant */                                \
-	X(L1, "L1-leader")      /* nobody leads in time */                                 \
-	X(L1_PAUSE, "L1-pause") /* a paused election still has a leader */                 \
-	X(L2, "L2-handover")    /* nobody takes a released election soon */                \
-	X(L3, "L3-orphan")      /* a claim on a living lease that its owner doesn't know */ \
-	X(L4_RATE, "L4-rate")   /* too many calls of an election */                        \
-	X(L4_LEASE, "L4-lease") /* too many calls of a lease */                            \
-	X(L5, "L5-stalled")     /* leads without a sign of life */                         \
-	X(L6, "L6-spurious")    /* lost although the store answered in time */             \
-	X(L6_RETRY, "L6-retry") /* lost without having tried three times */                \
-	X(L8, "L8-again")       /* a survivor that doesn't take over */                    \
-	X(L9, "L9-preempt")     /* the better candidate never gets its place */            \
-	X(ORDER, "R10-order")   /* obeys an order that is meant for another term */        \
-	X(ELIGIBLE, "E-eligible") /* campaigns or leads although it must not */            \
-	X(TRANSFER, "E-transfer") /* a release that forgets its successor */               \
-	X(PREEMPT, "E-preempt") /* asks for the place too often, or without the right */   \
-	X(ANSWER, "E-answer")   /* an acquire without an answer, or two */                 \
-	X(ONE_CALL, "one-call") /* two calls of one kind under way, or one without a limit */ \
-	X(WAKE, "wake-late")    /* would sleep beyond the end of its leadership */         \
-	X(ADVANCE, "time-advances") /* too many steps at one instant */                    \
-	X(ASSERT, "assert")     /* a contract inside the core broke */
+#define INVARIANTS(X)                                                                             \
+	X(S1, "S1-exclusion")     /* two candidates say yes at one true instant */                \
+	X(S2_MARGIN, "S2-margin") /* the work's end, at the worst rate, is after the expiry */    \
+	X(S2_EARLY, "S2-early")   /* says yes later than t_send + renew + grace */                \
+	X(S3, "S3-terms")         /* a leadership without a higher term */                        \
+	X(S4, "S4-fencing")       /* the resource refuses a leader, or one term has two owners */ \
+	X(S4_FLOOR, "S4-floor")   /* a campaign or leadership below a term that was seen */       \
+	X(S5_LOSS, "S5-loss")     /* told "not yours", and leads on */                            \
+	X(S5_LATE, "S5-late")     /* a grant that came too late is reported */                    \
+	X(S6, "S6-foreign")       /* gives back or renews what it was never given */              \
+	X(S7_ORDER, "S7-order")   /* gives back or closes before the work had ended */            \
+	X(S7_WORK, "S7-work")     /* two works run at once */                                     \
+	X(S7_REMIND, "S7-remind") /* the reminder of a work that doesn't end */                   \
+	X(S8, "S8-events")        /* became and lost don't alternate, or come after stopped */    \
+	X(S8_TOLD, "S8-told")     /* what was told and what is true differ after a step */        \
+	X(S9, "S9-closed")        /* leads without a grant */                                     \
+	X(L1, "L1-leader")        /* nobody leads in time */                                      \
+	X(L1_PAUSE, "L1-pause")   /* a paused election still has a leader */                      \
+	X(L2, "L2-handover")      /* nobody takes a released election soon */                     \
+	X(L3, "L3-orphan")        /* a claim on a living lease that its owner doesn't know */     \
+	X(L4_RATE, "L4-rate")     /* too many calls of an election */                             \
+	X(L4_LEASE, "L4-lease")   /* too many calls of a lease */                                 \
+	X(L5, "L5-stalled")       /* leads without a sign of life */                              \
+	X(L6, "L6-spurious")      /* lost although the store answered in time */                  \
+	X(L6_RETRY, "L6-retry")   /* lost without having tried three times */                     \
+	X(L8, "L8-again")         /* a survivor that doesn't take over */                         \
+	X(L9, "L9-preempt")       /* the better candidate never gets its place */                 \
+	X(ORDER, "R10-order")     /* obeys an order that is meant for another term */             \
+	X(ELIGIBLE, "E-eligible") /* campaigns or leads although it must not */                   \
+	X(TRANSFER, "E-transfer") /* a release that forgets its successor */                      \
+	X(PREEMPT, "E-preempt")   /* asks for the place too often, or without the right */        \
+	X(ANSWER, "E-answer")     /* an acquire without an answer, or two */                      \
+	X(ONE_CALL, "one-call")   /* two calls of one kind under way, or one without a limit */   \
+	X(WAKE, "wake-late")      /* would sleep beyond the end of its leadership */              \
+	X(ADVANCE, "time-advances") /* too many steps at one instant */                           \
+	X(ASSERT, "assert")         /* a contract inside the core broke */
 
 enum invariant {
 #define X(name, text) INV_##name,
 	INVARIANTS(X)
 #undef X
-	N_INVARIANTS
+		N_INVARIANTS
 };
 
 const char *invariant_name(enum invariant inv);
@@ -294,9 +294,9 @@ struct lease_box {
 	uint64_t checked_end_ns;
 	uint64_t checked_deadline_ns;
 	uint64_t refused_epoch; /* by the renewal that was just answered */
-	uint32_t n_bad;  /* renewals since the good one that failed */
-	uint32_t n_sent; /* renewals since the good one that were sent */
-	bool excused;    /* since the good one the process was late itself */
+	uint32_t n_bad;         /* renewals since the good one that failed */
+	uint32_t n_sent;        /* renewals since the good one that were sent */
+	bool excused;           /* since the good one the process was late itself */
 	uint8_t pad[7];
 };
 
@@ -395,7 +395,7 @@ struct scheduled {
 };
 
 struct params {
-	uint64_t lease_ns; /* of this order of magnitude */
+	uint64_t lease_ns;   /* of this order of magnitude */
 	uint64_t lattice_ns; /* 0: none */
 	uint64_t safety_ns;  /* how long the faults last */
 	uint64_t lat_min_ns;
@@ -464,6 +464,7 @@ struct world {
 	uint64_t n_events;
 	uint64_t n_faults;
 	uint64_t n_leaderships;
+	bool preempted;    /* there was time for it, after the faults */
 	bool faulty_terms; /* the numbers themselves went wrong: nobody needs to lead */
 	bool verbose;
 	bool stop;
@@ -513,7 +514,7 @@ void phase_became(struct world *w, unsigned x);
 /* net.c */
 void net_send(struct world *w, struct proc *p, unsigned idx, unsigned x, const struct action *a,
 	      bool from_glue);
-void net_request(struct world *w, uint32_t m);
+void net_request(struct world *w, uint32_t i);
 void net_free(struct world *w, uint32_t m);
 void net_push(struct world *w, unsigned x);
 void net_hint(struct world *w, struct proc *p, unsigned x);
@@ -551,7 +552,7 @@ struct proc *proc_by_inc(struct world *w, uint32_t inc);
 bool proc_is_target(struct world *w, uint32_t inc, unsigned x);
 
 /* app.c */
-void app_note(struct world *w, struct proc *p, unsigned x, const struct action *a,
+void app_note(struct world *w, struct proc *p, unsigned x, const struct action *n,
 	      const struct event *ev);
 void app_event(struct world *w, struct proc *p, unsigned x, const struct event *ev);
 void app_refresh(struct world *w, struct proc *p);
@@ -562,7 +563,7 @@ bool app_is_healthy(const struct world *w, const struct proc *p, unsigned x);
 
 /* invariants.c */
 __attribute__((format(printf, 3, 4))) void violate(struct world *w, enum invariant inv,
-						    const char *fmt, ...);
+						   const char *fmt, ...);
 void check_heard(struct world *w, struct proc *p, unsigned x, const struct event *ev,
 		 const struct pending *call);
 /* Before the step: what the store told, by the pending call that it answers. */
@@ -599,7 +600,7 @@ bool cover_is_void(void);
 
 /* trace.c */
 __attribute__((format(printf, 3, 4))) void trace(struct world *w, const struct proc *p,
-						  const char *fmt, ...);
+						 const char *fmt, ...);
 void trace_event(struct world *w, const struct proc *p, int idx, int x, const struct event *ev);
 void trace_action(struct world *w, const struct proc *p, int idx, int x, const struct action *a);
 void trace_world(struct world *w);

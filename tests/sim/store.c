@@ -1,7 +1,7 @@
 /*
  * store.c: the model store. Exact unless told otherwise: every request is one atomic step at one
- * instant of the store's clock, a lease is never shorter than asked for, and the term is minted in the
- * same step that takes the claim. Its weaknesses are functions of their own at the end.
+ * instant of the store's clock, a lease is never shorter than asked for, and the term is minted in
+ * the same step that takes the claim. Its weaknesses are functions of their own at the end.
  *
  * An own lease comes into being with the campaign that wins, and goes with the release.
  */
@@ -67,7 +67,7 @@ static void prolong(struct world *w, struct store_lease *l, unsigned proc, struc
 	uint64_t late_ns = 0;
 
 	l->expires_ns = w->now_ns + l->ttl_ns;
-	/* Some stores look for expired leases only now and then: that is theirs in quiet times, too. */
+	/* Some stores look for expired leases only now and then, in quiet times, too. */
 	if (w->params.expiry_late_ns != 0) {
 		late_ns = rng_below(r, w->params.expiry_late_ns);
 		fault_happened(w, FAULT_LATE_EXPIRY, 0);
@@ -148,9 +148,14 @@ static void fill_view(const struct world *w, const struct store *s, uint64_t now
 	const struct store_record *r = &s->record[x];
 	const struct store_lease *l = store_find(s, r->proc, r->inc, r->idx, r->epoch);
 
-	*v = (struct view){.term = r->term, .free_in_ns = NEVER, .paused = r->paused,
-			   .order = r->order, .order_id = r->order_id, .order_term = r->order_term,
-			   .order_quiet_ns = r->order_quiet_ns, .order_target = r->order_target,
+	*v = (struct view){.term = r->term,
+			   .free_in_ns = NEVER,
+			   .paused = r->paused,
+			   .order = r->order,
+			   .order_id = r->order_id,
+			   .order_term = r->order_term,
+			   .order_quiet_ns = r->order_quiet_ns,
+			   .order_target = r->order_target,
 			   .watched = w->params.watched};
 	if (r->held && l != NULL && now_ns < l->dies_ns) {
 		const struct proc *p = &w->proc[r->proc];
@@ -245,8 +250,7 @@ static void do_campaign(struct world *w, struct msg *m, struct rng *rng)
 	struct store_record *r = &w->store.record[x];
 	uint64_t floor = m->no_floor ? 0 : m->act.floor;
 
-	if (!may_grant(w, x, m, floor) ||
-	    (w->params.own && new_lease(w, m, rng) == NULL)) {
+	if (!may_grant(w, x, m, floor) || (w->params.own && new_lease(w, m, rng) == NULL)) {
 		answer(m, OUTCOME_REFUSED);
 		view_now(w, x, m, &m->view[0]);
 		return;
@@ -321,9 +325,7 @@ void store_carry_out(struct world *w, struct msg *m)
 	struct rng r = rng_stream(w->seed, m->fault_id, 7);
 
 	switch (m->act.kind) {
-	case ACT_OPEN:
-		answer(m, new_lease(w, m, &r) != NULL ? OUTCOME_OK : OUTCOME_FAILED);
-		break;
+	case ACT_OPEN: answer(m, new_lease(w, m, &r) != NULL ? OUTCOME_OK : OUTCOME_FAILED); break;
 	case ACT_RENEW: do_renew(w, m, &r); break;
 	case ACT_CLOSE: do_close(w, m); break;
 	case ACT_CLAIMS: do_claims(w, m); break;

@@ -54,7 +54,8 @@ void trace_event(struct world *w, const struct proc *p, int idx, int x, const st
 {
 	hash_mix(w, w->now_ns);
 	hash_mix(w, (uint64_t)p->slot << 32 | (uint64_t)(uint8_t)(idx + 1) << 24 |
-			    (uint64_t)(uint8_t)(x + 1) << 16 | (uint64_t)ev->kind << 8 | ev->outcome);
+			    (uint64_t)(uint8_t)(x + 1) << 16 | (uint64_t)ev->kind << 8 |
+			    ev->outcome);
 	if (!w->verbose)
 		return;
 	printf("%6llu.%06llu %-4s ", (unsigned long long)(w->now_ns / NS_PER_S),
@@ -96,7 +97,8 @@ static void trace_proc(struct world *w, const struct proc *p)
 {
 	const struct timing *t = &p->timing;
 
-	trace(w, p, "lease %llums renew %llums grace %llums retry %llu..%llums drift %lluppm rate %+lldppm",
+	trace(w, p,
+	      "lease %llums renew %llums grace %llums retry %llu..%llums drift %llu rate %+lldppm",
 	      (unsigned long long)(t->lease_ns / NS_PER_MS),
 	      (unsigned long long)(t->renew_ns / NS_PER_MS),
 	      (unsigned long long)(t->grace_ns / NS_PER_MS),
@@ -106,7 +108,8 @@ static void trace_proc(struct world *w, const struct proc *p)
 	for (unsigned x = 0; x < w->params.n_elections; x++) {
 		const struct options *o = &w->options[p->slot].o[x];
 
-		trace(w, p, "election %u: priority %d preempt %llums work %llums score %u%s%s%s%s%s", x,
+		trace(w, p,
+		      "election %u: priority %d preempt %llums work %llums score %u%s%s%s%s%s", x,
 		      o->priority, (unsigned long long)(o->preempt_ns / NS_PER_MS),
 		      (unsigned long long)(o->work_timeout_ns / NS_PER_MS), o->min_score,
 		      o->check_health ? "" : " no-health", o->step_down_unhealthy ? "" : " stays",
@@ -127,7 +130,8 @@ void trace_world(struct world *w)
 	      q->weak ? " weak" : " exact", q->corrupt ? " corrupt" : "",
 	      q->bad_app ? " bad-app" : "", q->lattice_ns != 0 ? " lattice" : "");
 	trace(w, NULL, "latency %lluus..%lluus, push %lluus, faults for %llus",
-	      (unsigned long long)(q->lat_min_ns / 1000), (unsigned long long)(q->lat_max_ns / 1000),
+	      (unsigned long long)(q->lat_min_ns / 1000),
+	      (unsigned long long)(q->lat_max_ns / 1000),
 	      (unsigned long long)(q->push_max_ns / 1000),
 	      (unsigned long long)(q->safety_ns / NS_PER_S));
 	for (unsigned f = 0; f < N_FAULTS; f++)

@@ -91,6 +91,7 @@ static void reset(struct world *w, uint64_t seed)
 	w->n_events = 0;
 	w->n_faults = 0;
 	w->n_leaderships = 0;
+	w->preempted = false;
 	w->faulty_terms = false;
 	w->stop = false;
 	w->n_heap = 0;
@@ -267,8 +268,12 @@ void queue_push(struct world *w, uint64_t at_ns, uint8_t kind, uint16_t proc, ui
 		if (w->heap == NULL)
 			abort();
 	}
-	struct item it = {.at_ns = at_ns < w->now_ns ? w->now_ns : at_ns, .seq = ++w->seq,
-			  .arg = arg, .proc = proc, .kind = kind, .elec = elec};
+	struct item it = {.at_ns = at_ns < w->now_ns ? w->now_ns : at_ns,
+			  .seq = ++w->seq,
+			  .arg = arg,
+			  .proc = proc,
+			  .kind = kind,
+			  .elec = elec};
 	size_t i = w->n_heap++;
 
 	while (i > 0 && is_before(&it, &w->heap[(i - 1) / 2])) {

@@ -675,9 +675,10 @@ static void answer_one(struct play *p, const char *key, char *buf, size_t size)
 {
 	struct lease *l = world_lease(p->w, p->whom.c, p->whom.i);
 	const struct election *e = &p->w->candidates[p->whom.c].seats[p->whom.i].election;
-	char moment[40];
 
 	if (strcmp(key, "leads") == 0) {
+		char moment[40];
+
 		(void)words_next(&p->words);
 		bool leads = election_leads(e, l, take_moment(p, moment, sizeof(moment)));
 
@@ -704,7 +705,7 @@ static void answer_one(struct play *p, const char *key, char *buf, size_t size)
 bool play_question(struct world *w, const char *line, char *answer_line, size_t size,
 		   const char **error)
 {
-	struct play p;
+	struct play p = {.w = w};
 	size_t n = (size_t)snprintf(answer_line, size, "now");
 	const char *first = words_cut(&p.words, line) ? words_peek(&p.words) : NULL;
 

@@ -125,7 +125,7 @@ bool play_setting(struct world *w, const char *line, const char **error);
 bool play_given(struct world *w, const char *line, const char **error);
 bool play_event(struct world *w, const char *line, const char **error);
 /* Answers "now leads yes, ..." with how it really is, in the same words. */
-bool play_question(struct world *w, const char *line, char *answer, size_t size,
+bool play_question(struct world *w, const char *line, char *answer_line, size_t size,
 		   const char **error);
 
 /* ---- tale.c ---- */

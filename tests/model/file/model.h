@@ -135,8 +135,8 @@ struct bounds {
 	uint8_t kills;       /* processes that are killed */
 	uint8_t two_threads; /* else a renewal is a call among others */
 	uint8_t processes;   /* that take part; 0: all */
-	uint8_t idle;        /* 1: nobody sweeps */
-	uint8_t plain;       /* 1: without the short cuts of symmetry and of private steps */
+	uint8_t idle;        /* 1: leases are open from the start; nobody closes or sweeps */
+	uint8_t plain;       /* 1: without the short cuts of fold.c */
 	uint8_t blind;       /* 1: progress is not looked at, which takes most of the time */
 };
 
@@ -165,8 +165,11 @@ void world_init(struct world *w, const struct bounds *b);
 int world_actions(const struct world *w, const struct bounds *b, struct action *out);
 void world_apply(struct world *w, const struct bounds *b, enum variant v, struct action a);
 bool world_believes(const struct world *w, int i);
-/* Processes 0 and 2 are alike: of two worlds that are each other's mirror image, the same one. */
+
+/* fold.c: of worlds that differ in nothing that matters, the same one. */
 void world_fold(struct world *w);
+/* Whose step is to come first, as it makes no difference to anybody else; -1: nobody's. */
+int world_private(const struct world *w, const struct bounds *b);
 
 /* rules.c: what is wrong with this state, or NULL. */
 const char *world_objection(const struct world *w, const struct bounds *b, enum variant v);

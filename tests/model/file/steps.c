@@ -75,6 +75,13 @@ void world_init(struct world *w, const struct bounds *b)
 		if (b->processes != 0 && i >= b->processes)
 			continue;
 		w->p[i].pc = OPEN_LOCK;
+		if (!b->idle)
+			continue;
+		w->p[i].pc = READY;
+		w->p[i].open = true;
+		w->p[i].expires = (uint8_t)(w->now + b->ttl);
+		set_expires(&w->leases[i * LIVES_MAX], w->p[i].expires);
+		w->leases[i * LIVES_MAX].alive = w->leases[i * LIVES_MAX].locked = true;
 	}
 }
 
@@ -95,7 +102,7 @@ static void choices(const struct world *w, const struct bounds *b, int i, struct
 		put(out, n, i, DO_CAMPAIGN, 0);
 	if (p->leads)
 		put(out, n, i, DO_RELEASE, 0);
-	if (p->renew == RENEW_CHECK)
+	if (p->renew == RENEW_CHECK && !b->idle)
 		put(out, n, i, DO_CLOSE, 0);
 	for (int l = 0; l < LEASES && !b->idle; l++)
 		if (l != lease_of(w, i) && (w->leases[l].expires != 0 || w->leases[l].alive))
@@ -106,12 +113,11 @@ int world_actions(const struct world *w, const struct bounds *b, struct action *
 {
 	int n = 0;
 
-	/* What only its maker can see comes first: it makes no difference to anybody else. */
-	for (int i = 0; i < PROCESSES && !b->plain; i++) {
-		if (w->p[i].pc == OPEN_LOCK) {
-			put(out, &n, i, DO_STEP, 0);
-			return n;
-		}
+	int first = b->plain ? -1 : world_private(w, b);
+
+	if (first >= 0) {
+		put(out, &n, first, DO_STEP, 0);
+		return n;
 	}
 	for (int i = 0; i < PROCESSES; i++) {
 		const struct process *p = &w->p[i];
@@ -583,32 +589,4 @@ static void step(struct world *w, const struct bounds *b, enum variant v, int i)
 	case SWEEP_ALIVE: step_sweep(w, v, i); return;
 	default: step_claim(w, v, i); return;
 	}
-}
-
-/* ---- symmetry ---- */
-
-static uint8_t mirrored(uint8_t lease)
-{
-	const uint8_t last = 2 * LIVES_MAX;
-
-	if (lease == NOBODY || (lease >= LIVES_MAX && lease < last))
-		return lease;
-	return (uint8_t)(lease < LIVES_MAX ? lease + last : lease - last);
-}
-
-void world_fold(struct world *w)
-{
-	struct world m = *w;
-
-	m.p[0] = w->p[2];
-	m.p[2] = w->p[0];
-	memcpy(&m.leases[0], &w->leases[2 * LIVES_MAX], LIVES_MAX * sizeof(w->leases[0]));
-	memcpy(&m.leases[2 * LIVES_MAX], &w->leases[0], LIVES_MAX * sizeof(w->leases[0]));
-	for (int i = 0; i < PROCESSES; i++)
-		m.p[i].who = mirrored(m.p[i].who);
-	for (int seq = 1; seq <= SEQ_MAX; seq++)
-		if (m.claims[seq].there)
-			set_lease(&m.claims[seq], mirrored(m.claims[seq].lease));
-	if (memcmp(&m, w, sizeof(m)) < 0)
-		*w = m;
 }

@@ -1,5 +1,5 @@
 /*
- * basics.cpp: a program from outside, in C++11: includes all public headers, and uses the basics by
+ * basics.cp: a program from outside, in C++11: includes all public headers, and uses the basics by
  * what C++ has for it. Built like basics.c.
  */
 #include <baton-memory.h>
