@@ -44,6 +44,23 @@ if(TARGET baton)
 	set_tests_properties(install/outside PROPERTIES PROCESSORS 2)
 endif()
 
+if(TARGET model-file)
+	baton_gate(model/file 750 280 model model-file)
+	baton_gate(model/file-variants 450 280 model model-file --variants)
+endif()
+if(TARGET conformance)
+	foreach(build debug asan tsan)
+		foreach(store memory file)
+			baton_gate(conformance/${build}-${store} 650 280 conformance
+				${tools}/check-conformance build/${build}/conformance ${store})
+			if(NOT build STREQUAL debug)
+				set_tests_properties(conformance/${build}-${store} PROPERTIES
+					FIXTURES_REQUIRED build-${build})
+			endif()
+		endforeach()
+	endforeach()
+endif()
+
 baton_gate(gate/coverage 850 280 coverage ${tools}/check-coverage)
 baton_gate(gate/gates 60 120 gate ${PROJECT_SOURCE_DIR}/tests/gates/run)
 

@@ -77,6 +77,19 @@ if(sources)
 	baton_fast(model-file)
 endif()
 
+# The file store's driver, verb by verb, and killed or stopped at every system call.
+file(GLOB programs CONFIGURE_DEPENDS tests/store/file_*.c)
+file(GLOB shared_sources CONFIGURE_DEPENDS tests/store/*.c)
+list(REMOVE_ITEM shared_sources ${programs})
+foreach(source ${programs})
+	get_filename_component(name ${source} NAME_WE)
+	baton_program(store_${name} ${source} ${shared_sources})
+	target_link_libraries(store_${name} PRIVATE baton_parts PkgConfig::CMOCKA)
+	target_include_directories(store_${name} PRIVATE tests)
+	baton_quick_test(store/${name} store_${name})
+	set_tests_properties(store/${name} PROPERTIES LABELS store TIMEOUT 240 COST 400)
+endforeach()
+
 # The suite that every store passes, and the measurements.
 foreach(program conformance bench)
 	file(GLOB sources CONFIGURE_DEPENDS tests/${program}/*.c ${program}/*.c)

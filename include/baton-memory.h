@@ -93,7 +93,7 @@ BATON_API int baton_memory_lose(struct baton_memory *m, const char *name, uint32
 
 /* ---- faults: one at a time for each verb; one for BATON_MEMORY_ANY, which comes second ---- */
 
-/* Calls fail with this code and sentence (NULL: the code's own). Nothing is carried out. */
+/* Calls fail with this code and sentence (NULL: a general one). Nothing is carried out. */
 BATON_API void baton_memory_fail(struct baton_memory *m, int verb, uint32_t times, int code,
 				 const char *text);
 /* The same, but the caller can't know that nothing was carried out. */

@@ -404,7 +404,7 @@ struct baton_fence {
 	uint64_t highest;
 };
 
-/* BATON_OK if the term is at least as high as all before it, else BATON_E_STALE. Atomic. */
+/* BATON_OK if the term is at least as high as all before it, else BATON_E_STALE (0 always). Atomic. */
 BATON_API int baton_fence_check(struct baton_fence *fence, uint64_t term);
 
 /*

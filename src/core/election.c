@@ -150,6 +150,9 @@ static void campaign_refused(struct step *s)
 		return;
 	}
 	sight_hear(s, v);
+	/* Refused though nobody has it (the lease was gone): no push will come, so try again. */
+	if (!v->held && v->free_in_ns == NEVER && !v->paused)
+		step_retry(s, WHY_RETRY);
 	step_answer(s, NOTE_NOT_ACQUIRED, WHY_HELD);
 }
 

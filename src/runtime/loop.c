@@ -298,6 +298,7 @@ void election_unref(struct baton_election *e)
 {
 	if (atomic_fetch_sub_explicit(&e->refs, 1, memory_order_acq_rel) != 1)
 		return;
+	free(e->news.error);
 	free(e->metadata);
 	free(e->leader_metadata);
 	free(e->name);

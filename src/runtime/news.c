@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
@@ -168,29 +169,46 @@ void news_note(struct baton_election *e, const struct action *a)
 		carrier_publish(e);
 }
 
-/* C26: at most one a second for one cause. */
+/* C26: at most one a second for one cause. app.lock is held. */
+static bool is_repeated(struct baton_election *e, int code)
+{
+	uint64_t now_ns = clock_boot_ns();
+	struct error_news *error = e->news.error;
+
+	if (error == NULL)
+		error = e->news.error = calloc(1, sizeof(*error));
+	if (error == NULL)
+		return false; /* rather twice than never */
+	uint64_t *told_ns = &error->told_ns[(unsigned)-code % 32];
+
+	if (*told_ns != 0 && now_ns - *told_ns < CLOCK_NS_PER_S)
+		return true;
+	*told_ns = now_ns;
+	return false;
+}
+
 void news_error(struct baton_election *e, uint8_t why, int code)
 {
 	struct baton *b = e->handle;
-	uint64_t now_ns = clock_boot_ns();
 
 	(void)pthread_mutex_lock(&b->app.lock);
+	struct baton_error said = b->app.store_error;
+
 	if (code == 0)
 		code = code_of_why(why);
-	if (code == BATON_E_UNAVAILABLE && b->app.store_error.code != 0)
-		code = b->app.store_error.code;
-	bool repeated = code == e->news.error_code && e->news.error_ns != 0 &&
-			now_ns - e->news.error_ns < CLOCK_NS_PER_S;
+	if (code == BATON_E_UNAVAILABLE && said.code != 0)
+		code = said.code;
+	bool repeated = is_repeated(e, code);
 
 	if (!repeated) {
-		e->news.error_ns = now_ns;
 		e->news.error_code = code;
 		e->news.error_why = why;
+		if (e->news.error != NULL)
+			(void)snprintf(e->news.error->detail, sizeof(e->news.error->detail), "%s",
+				       said.code == code ? said.text : "");
 		e->news.pending |= NEWS_ERROR;
 		queue(e);
 	}
-	struct baton_error said = b->app.store_error;
-
 	(void)pthread_mutex_unlock(&b->app.lock);
 	if (!repeated)
 		log_put(b, BATON_LOG_WARN, code, e->name, e->core.term, said.text, "%s",
@@ -309,9 +327,8 @@ static void take(struct baton_election *e, struct baton_event *out)
 		out->code = n->error_code;
 		(void)snprintf(out->text, sizeof(out->text), "%s",
 			       text_of_error(n->error_code, n->error_why));
-		if (e->handle->app.store_error.code == n->error_code)
-			(void)snprintf(out->detail, sizeof(out->detail), "%s",
-				       e->handle->app.store_error.text);
+		if (n->error != NULL)
+			(void)snprintf(out->detail, sizeof(out->detail), "%s", n->error->detail);
 		break;
 	default: out->kind = BATON_EVENT_STOPPED; break;
 	}

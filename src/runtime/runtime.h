@@ -150,16 +150,22 @@ enum {
 	NEWS_STOPPED = 16,
 };
 
+/* When each code was last told, and the store's words for the last one. */
+struct error_news {
+	uint64_t told_ns[32];
+	char detail[sizeof(((struct baton_error *)0)->text)];
+};
+
 struct news {
 	struct baton_election *next; /* the queue of elections with news */
 	uint64_t became_term;
 	uint64_t lost_term;
 	uint64_t changed_term;
 	uint64_t changed_old_term;
-	uint64_t error_ns; /* when the last one was queued */
 	uint32_t leader;
 	uint32_t old_leader;
 	int error_code;
+	struct error_news *error; /* made with the first one */
 	uint8_t pending;
 	uint8_t lost_why;
 	uint8_t error_why;

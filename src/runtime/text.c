@@ -1,7 +1,7 @@
 /* text.c: see text.h. */
 #include "runtime/text.h"
 
-#include "baton.h"
+#include "baton-store.h"
 #include "core/core.h"
 
 static const char *const texts[] = {

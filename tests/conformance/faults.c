@@ -266,7 +266,9 @@ static void error_events(struct stage *t)
 				continue;
 			/* When they were queued counts; delivery adds some. */
 			CHECK(t, p->seen[k].at_ns - p->seen[i].at_ns > 900 * MS,
-			      "twice within a second: %s", ev->text);
+			      "twice within %" PRIu64 " ms: %s (%.60s; %.60s)",
+			      (p->seen[k].at_ns - p->seen[i].at_ns) / MS, ev->text, ev->detail,
+			      next->detail);
 		}
 	}
 	pthread_mutex_unlock(&p->lock);

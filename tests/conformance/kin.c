@@ -46,7 +46,7 @@ static void spawn(struct kin *k, char *const argv[], int oracle_fd)
 struct kin *kin_new(struct stage *t, const struct kin_options *o)
 {
 	struct kin *k = calloc(1, sizeof(*k));
-	char *argv[12] = {"conformance", "--kin"};
+	char *argv[13] = {"conformance", "--kin"};
 	char texts[10][PLACE_MAX + 300];
 	int n = 2;
 
@@ -62,6 +62,7 @@ struct kin *kin_new(struct stage *t, const struct kin_options *o)
 	ARGUMENT("clock=%" PRId64, o->clock_s);
 	ARGUMENT("n=%u", o->n == 0 ? 1 : o->n);
 	ARGUMENT("cycle=%d", o->cycle);
+	ARGUMENT("spins=%d", o->spins);
 	ARGUMENT("track=%d", t->oracle != NULL ? (int)o->track : -1);
 #undef ARGUMENT
 	spawn(k, argv, t->oracle != NULL ? t->oracle_fd : 0);
@@ -84,17 +85,21 @@ void kin_stopped(struct kin *k)
 	      "kin %.60s does not stop", k->id);
 }
 
-static void reap(struct kin *k)
+/* How it ended, as waitpid() says it. */
+static int reap(struct kin *k)
 {
+	int status = 0;
+
 	if (k->pid > 0)
-		waitpid(k->pid, NULL, 0);
+		waitpid(k->pid, &status, 0);
 	k->pid = 0;
+	return status;
 }
 
 void kin_kill(struct kin *k)
 {
 	kin_signal(k, SIGKILL);
-	reap(k);
+	(void)reap(k);
 }
 
 void kin_say(struct kin *k, const char *command)
@@ -168,7 +173,8 @@ void kin_end(struct kin *k)
 		kin_say(k, "end");
 		CHECK(t, kin_hears(k, "ended", NULL, 0, soon_ms(t)), "kin %.60s does not end",
 		      k->id);
-		reap(k);
+		/* Its own checks, S8 among them, and those of a sanitizer. */
+		CHECK(t, reap(k) == 0, "kin %.60s ended badly", k->id);
 	}
 	close(k->in);
 	close(k->out);
@@ -191,6 +197,7 @@ struct role {
 	unsigned n;
 	int track;
 	bool cycle;
+	bool spins;
 };
 
 static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -250,6 +257,8 @@ static void read_role(struct role *r, int argc, char **argv)
 			r->n = (unsigned)strtoul(value, NULL, 10);
 		else if (strcmp(argv[i], "cycle") == 0)
 			r->cycle = value[0] == '1';
+		else if (strcmp(argv[i], "spins") == 0)
+			r->spins = value[0] == '1';
 		else if (strcmp(argv[i], "track") == 0)
 			r->track = (int)strtol(value, NULL, 10);
 	}
@@ -267,21 +276,25 @@ static void obey(struct role *r, const char *command)
 		baton_election_stop(p->e, 0);
 }
 
+/* Nothing that it is told comes before "ready". */
 static void play(struct role *r)
 {
 	for (unsigned i = 0; i < r->n; i++) {
-		char id[BATON_NAME_MAX + 1];
+		char id[BATON_NAME_MAX + 16];
 
 		snprintf(id, sizeof(id), r->n == 1 ? "%s" : "%s-%u", r->id, i);
 		r->list[i] = player_new(
 			&r->stage,
-			&(struct cast){.name = r->name, .id = id, .hook = tell, .arg = r});
+			&(struct cast){
+				.name = r->name, .id = id, .hook = tell, .arg = r, .idle = true});
 	}
 	if (r->track >= 0) {
 		r->stage.oracle = oracle_attach(3);
-		r->sampler = sampler_new(&r->stage, r->list, r->n, (unsigned)r->track);
+		r->sampler = sampler_new(&r->stage, r->list, r->n, (unsigned)r->track, r->spins);
 	}
 	say("ready");
+	for (unsigned i = 0; i < r->n; i++)
+		baton_election_start(r->list[i]->e);
 }
 
 int kin_main(int argc, char **argv)

@@ -50,7 +50,7 @@ struct job {
 	uint64_t lease_ms;
 	pid_t pid; /* 0: none */
 	unsigned try;
-	char label[64];
+	char label[48];
 };
 
 struct counts {

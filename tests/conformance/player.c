@@ -344,6 +344,7 @@ struct sampler {
 	struct player *list[PLAYERS_MAX];
 	unsigned n;
 	unsigned track;
+	bool spins;
 	_Atomic bool is_over;
 	pthread_t thread;
 };
@@ -369,12 +370,14 @@ static void *sample(void *arg)
 
 			oracle_sample(s->t->oracle, s->track + i, &subject);
 		}
-		ppoll(NULL, 0, &pause, NULL);
+		if (!s->spins)
+			ppoll(NULL, 0, &pause, NULL);
 	}
 	return NULL;
 }
 
-struct sampler *sampler_new(struct stage *t, struct player **list, unsigned n, unsigned track)
+struct sampler *sampler_new(struct stage *t, struct player **list, unsigned n, unsigned track,
+			    bool spins)
 {
 	struct sampler *s = calloc(1, sizeof(*s));
 
@@ -382,6 +385,7 @@ struct sampler *sampler_new(struct stage *t, struct player **list, unsigned n, u
 	s->t = t;
 	s->n = n;
 	s->track = track;
+	s->spins = spins;
 	memcpy(s->list, list, n * sizeof(struct player *));
 	CHECK(t, pthread_create(&s->thread, NULL, sample, s) == 0, "no thread");
 	return s;

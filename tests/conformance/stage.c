@@ -43,6 +43,28 @@ void pass_time(uint64_t for_ms)
 
 /* ---- failing ---- */
 
+/* Where the first few players stand: half of every diagnosis. */
+static void tell_states(struct stage *t)
+{
+	static const char *const states[] = {"stopped", "standby", "campaigning", "leading",
+					     "resigning"};
+
+	for (unsigned i = 0; i < t->n_players && i < 3; i++) {
+		struct player *p = t->players[i];
+		struct baton_status status;
+		size_t used = strlen(t->result->text);
+
+		if (p->e == NULL || baton_get_status(p->e, &status) != 0)
+			continue;
+		snprintf(t->result->text + used, sizeof(t->result->text) - used,
+			 " [%s: %s, sees %s in %" PRIu64 "%s]", p->id + strlen(p->id) / 2,
+			 states[status.state % 5],
+			 status.leader[0] != '\0' ? status.leader + strlen(status.leader) / 2
+						  : "nobody",
+			 status.term, status.paused ? ", paused" : "");
+	}
+}
+
 _Noreturn void stage_fail(struct stage *t, const char *file, int line, const char *condition,
 			  const char *format, ...)
 {
@@ -56,6 +78,9 @@ _Noreturn void stage_fail(struct stage *t, const char *file, int line, const cha
 	snprintf(t->result->text, sizeof(t->result->text), "%s:%d: %s (%s)",
 		 base != NULL ? base + 1 : file, line, words[0] != '\0' ? words : "not so",
 		 condition);
+	tell_states(t);
+	if (t->entry == NULL) /* a kin's result is read by nobody */
+		fprintf(stderr, "conformance: kin: %s\n", t->result->text);
 	t->result->disturbed = stall_worst_ms() > t->lease_ms / 9;
 	_exit(1);
 }

@@ -34,9 +34,9 @@ struct result {
 	bool adapted;
 	bool disturbed; /* the machine stood still for longer than the case's timings allow */
 	uint32_t ms;
-	char text[512]; /* why it failed */
-	char note[256]; /* what was measured, or how it was adapted */
-	char step[128]; /* what it waits for at the moment */
+	char text[1024]; /* why it failed */
+	char note[256];  /* what was measured, or how it was adapted */
+	char step[128];  /* what it waits for at the moment */
 };
 
 struct stage {
@@ -187,7 +187,8 @@ bool player_is_no_leader(void *player);
 
 /* A thread that puts the oracle's question to players, a track each. */
 struct sampler;
-struct sampler *sampler_new(struct stage *t, struct player **list, unsigned n, unsigned track);
+struct sampler *sampler_new(struct stage *t, struct player **list, unsigned n, unsigned track,
+			    bool spins);
 void sampler_end(struct sampler *s);
 /* Makes the stage's oracle. */
 void stage_oracle(struct stage *t);
@@ -215,6 +216,7 @@ struct kin_options {
 	unsigned track;  /* in the stage's oracle, if there is one */
 	unsigned n;      /* candidates; 0: one */
 	bool cycle;      /* resigns as soon as it leads, again and again */
+	bool spins;      /* its sampler never pauses, so it asks first of all after a stop */
 };
 
 struct kin *kin_new(struct stage *t, const struct kin_options *o);

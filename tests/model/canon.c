@@ -4,7 +4,7 @@
  * Numbers that are only compared for being equal (incarnations, epochs, nonces, calls) are renamed
  * by rank. Requests that can't have an effect any more are forgotten, and so are leases that
  * nobody will ask for, and fields that the core won't read before it writes them. That this is
- * right is not taken on trust: see canon_test() in search.c.
+ * right is not taken on trust: see selfcheck.c.
  */
 #include <string.h>
 
@@ -359,15 +359,9 @@ static void trim_store(struct world *w)
 {
 	struct store *s = &w->store;
 
-	if (s->holder.cand == 0)
-		s->nonce = 0;
-	if (s->order_term != s->term || s->holder.cand == 0) {
-		s->order = ORDER_NONE;
-		s->order_term = 0;
-		s->order_target = NOBODY;
-		if (!names_order(w))
-			s->order_id = 0;
-	}
+	/* The next order's number must differ from those that are still told. */
+	if (s->order == ORDER_NONE && !names_order(w))
+		s->order_id = 0;
 }
 
 static int compare_strays(const void *a, const void *b)
@@ -406,6 +400,13 @@ static void sort_leases(struct store *s)
 			a[0] = a[1];
 			a[1] = l;
 		}
+}
+
+void world_tidy(struct world *w)
+{
+	forget(w);
+	sort_strays(w);
+	sort_leases(&w->store);
 }
 
 void world_canon(struct world *w)

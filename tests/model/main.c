@@ -53,6 +53,7 @@ int main(int argc, char **argv)
 		if (getenv("L")) list[i].lazy_push=true;
 		if (getenv("J")) list[i].jitter=true;
 		if (getenv("T")) list[i].term_max=(uint8_t)atoi(getenv("T"));
+		if (getenv("SC")) { printf("selfcheck %d\n", selfcheck(&list[i], (unsigned)atoi(getenv("SC")))); return 0; }
 		search_run(&list[i], &o, &r);
 		printf("%s: %llu states, %s, %llu violations, %g missed\n", list[i].name, (unsigned long long)r.n_states, r.complete?"complete":"incomplete", (unsigned long long)r.n_violations, r.misses);
 		for (int k = 1; k < N_RULES; k++) if (r.first[k]) printf(" %s@%llu", rule_name((enum rule)k), (unsigned long long)r.first[k]);

@@ -340,6 +340,8 @@ struct packed {
 
 /* All but the bounds. The world itself is brought into its canonical form (canon.c). */
 void world_canon(struct world *w);
+/* Only what lies around the core: its requests and leases. */
+void world_tidy(struct world *w);
 void world_pack(struct world *w, struct packed *p);
 void world_unpack(struct world *w, const struct packed *p);
 void packed_hash(const struct packed *p, uint64_t hash[2]);
@@ -383,6 +385,10 @@ bool queue_put(struct queue *q, const struct packed *p, uint32_t bounds, uint64_
 /* False: empty. */
 bool queue_get(struct queue *q, struct packed *p, uint32_t *bounds, uint64_t *number);
 void queue_done(struct queue *q);
+
+/* ---- selfcheck.c ---- */
+
+bool selfcheck(const struct setup *s, unsigned n_walks);
 
 /* ---- live.c ---- */
 

@@ -105,11 +105,6 @@ INLINE void io_attempt(struct io *io, uint8_t *attempt, unsigned max)
 	*attempt = n;
 }
 
-static bool has_hints(void)
-{
-	return trial.setup->watched || trial.setup->bounds[BOUND_HINT] > 0;
-}
-
 INLINE void io_lease_times(struct io *io, struct lease *l)
 {
 	const struct timing *t = &l->timing;
@@ -126,7 +121,7 @@ INLINE void io_lease_times(struct io *io, struct lease *l)
 	io_past(io, l->state != LEASE_CLOSED && l->state != LEASE_READY ? &l->tried_ns : &none,
 		timing_gone_ns(t));
 	io_future(io, &l->next_ns);
-	if (l->call == 0 && (l->attempt == 0 || !has_hints()))
+	if (l->call == 0 && l->attempt == 0)
 		l->call_ns = io->now_ns;
 	io_past(io, &l->call_ns, max_ns(t->renew_ns + t->grace_ns, t->retry_ns));
 	io_future(io, &l->claims_next_ns);
@@ -156,16 +151,13 @@ INLINE void io_lease(struct io *io, struct lease *l)
 
 INLINE void io_election_times(struct io *io, struct election *e, const struct lease *l)
 {
-	uint64_t none = io->now_ns;
-
-	/* It matters for a calm, and for a lease that is counted from its campaign. */
-	if (e->call == 0 || !(has_hints() || (l->own && e->call_kind == ACT_CAMPAIGN)))
+	if (e->call == 0)
 		e->call_ns = io->now_ns;
 	io_past(io, &e->call_ns, max_ns(l->timing.renew_ns + l->timing.grace_ns, TICK_NS));
 	if (e->doubt != 0 && l->own)
 		io_past(io, &e->doubt_ns, l->timing.renew_ns + l->timing.grace_ns);
 	io_future(io, &e->next_ns);
-	io_future(io, has_hints() ? &e->calm_ns : &none);
+	io_future(io, &e->calm_ns);
 	io_future(io, &e->quiet_ns);
 	io_future(io, &e->work_ns);
 	io_future(io, &e->overdue_ns);
@@ -176,7 +168,6 @@ INLINE void io_election_times(struct io *io, struct election *e, const struct le
 
 INLINE void io_election(struct io *io, struct election *e, const struct lease *l)
 {
-	uint32_t leader = has_hints() ? e->leader : NOBODY;
 	uint8_t sick = e->score < SCORE_MAX;
 
 	io_u8(io, &e->state);
@@ -192,7 +183,7 @@ INLINE void io_election(struct io *io, struct election *e, const struct lease *l
 	io_u64(io, &e->serial);
 	io_u64(io, &e->mark);
 	io_u64(io, &e->order_done);
-	io_u32(io, &leader);
+	io_u32(io, &e->leader);
 	io_u32(io, &e->successor);
 	io_u8(io, &sick);
 	io_attempt(io, &e->attempt, attempts_max(&l->timing));
@@ -200,7 +191,6 @@ INLINE void io_election(struct io *io, struct election *e, const struct lease *l
 	io_bits(io, (bool *const[]){&e->hinted, &e->asked, &e->stopping, &e->paused}, 4);
 	io_bits(io, (bool *const[]){&e->tally.sure, &e->tally.maybe, &e->tally.work, &e->restart}, 4);
 	e->tally.epoch = l->epoch;
-	e->leader = leader;
 	e->score = sick ? 0 : SCORE_MAX;
 	e->leader_score = SCORE_MAX;
 	e->idle = 0; /* a calm of any length ends with the tick */

@@ -51,10 +51,16 @@ void store_push(struct world *w)
 		w->cands[c].pushed = w->cands[c].up;
 }
 
+/* An order is meant for one leadership, and goes with it (rule 10). */
 static void set_free(struct world *w)
 {
-	w->store.holder = (struct lease_id){0};
-	w->store.nonce = 0;
+	struct store *s = &w->store;
+
+	s->holder = (struct lease_id){0};
+	s->nonce = 0;
+	s->order = ORDER_NONE;
+	s->order_term = 0;
+	s->order_target = NOBODY;
 	store_push(w);
 }
 
@@ -125,7 +131,7 @@ static void view(struct world *w, struct lease_id asker, bool sure, struct reply
 	r->term = s->term;
 	r->free_in = NO_TICK;
 	r->order = s->order;
-	r->order_id = s->order_id;
+	r->order_id = s->order != ORDER_NONE ? s->order_id : 0;
 	r->order_term = s->order_term;
 	r->order_target = s->order_target;
 	r->flags = s->paused ? REPLY_PAUSED : 0;

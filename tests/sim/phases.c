@@ -267,20 +267,24 @@ static struct proc *choose_survivor(struct world *w)
 	return NULL;
 }
 
-/* L1 as it is written: what is left of the dead one's lease, a retry period, two round trips. */
+/* L1 as it is written: what is left of the dead one's lease, a retry period, two round trips. The
+ * survivor waits for that end on its own clock, and may have looked before the last renewal. */
 static uint64_t bound_last(struct world *w, struct proc *p)
 {
-	uint64_t dies_ns = w->now_ns, quiet_ns = 0, hold_ns = 0;
+	uint64_t dies_ns = w->now_ns, quiet_ns = 0, hold_ns = 0, ttl_ns = 0;
 
-	for (unsigned i = 0; i < w->params.n_procs; i++)
+	for (unsigned i = 0; i < w->params.n_procs; i++) {
+		ttl_ns = max_ns(ttl_ns, w->proc[i].timing.lease_ns);
 		for (uint64_t k = 0; k < w->store.of[i].n; k++)
 			dies_ns = max_ns(dies_ns, w->store.of[i].list[k].dies_ns);
+	}
 	for (unsigned x = 0; x < w->params.n_elections; x++) {
 		quiet_ns = max_ns(quiet_ns, left_ns(p, p->election[x].core.quiet_ns));
 		if (w->store.record[x].reserved_until_ns > w->now_ns)
 			hold_ns = max_ns(hold_ns, w->store.record[x].reserved_until_ns - w->now_ns);
 	}
-	return dies_ns - w->now_ns + quiet_ns + hold_ns + w->params.push_max_ns + 6 * rtt_ns(w) +
+	return dies_ns - w->now_ns + slowly(p, ttl_ns) - ttl_ns + quiet_ns + hold_ns +
+	       w->params.push_max_ns + 6 * rtt_ns(w) +
 	       slowly(p, p->timing.retry_max_ns + 2 * p->timing.retry_ns + NS_PER_MS);
 }
 

@@ -84,15 +84,16 @@ static bool holds_record(const struct world *w, unsigned x, const struct msg *m)
 	       r->epoch == m->act.epoch;
 }
 
-static void free_record(struct world *w, unsigned x)
+static void free_record(struct world *w, unsigned x, bool push)
 {
 	w->store.record[x].held = false;
 	w->n_changes[x]++;
-	net_push(w, x);
+	if (push)
+		net_push(w, x);
 }
 
-/* A lease ends: all that it carries is free. */
-static void end_lease(struct world *w, unsigned proc, uint64_t i)
+/* A lease ends: all that it carries is free. Not every store pushes when one just runs out. */
+static void end_lease(struct world *w, unsigned proc, uint64_t i, bool push)
 {
 	struct store_leases *of = &w->store.of[proc];
 	struct store_lease l = of->list[i];
@@ -103,7 +104,7 @@ static void end_lease(struct world *w, unsigned proc, uint64_t i)
 
 		if (r->held && r->proc == proc && r->inc == l.inc && r->idx == l.idx &&
 		    r->epoch == l.epoch)
-			free_record(w, x);
+			free_record(w, x, push);
 	}
 }
 
@@ -134,7 +135,7 @@ void store_expire(struct world *w, struct proc *p)
 			continue;
 		}
 		trace(w, NULL, "store: a lease of %s expires", trace_name(p));
-		end_lease(w, p->slot, i);
+		end_lease(w, p->slot, i, w->params.watched);
 	}
 	if (w->now_ns >= of->armed_ns && next_ns != NEVER)
 		arm(w, p->slot, next_ns);
@@ -214,7 +215,7 @@ static void do_close(struct world *w, struct msg *m)
 
 	answer(m, l != NULL ? OUTCOME_OK : OUTCOME_REFUSED);
 	if (l != NULL)
-		end_lease(w, m->proc, (uint64_t)(l - w->store.of[m->proc].list));
+		end_lease(w, m->proc, (uint64_t)(l - w->store.of[m->proc].list), true);
 }
 
 static void do_claims(struct world *w, struct msg *m)
@@ -304,9 +305,9 @@ static void do_release(struct world *w, struct msg *m)
 	r->reserved_until_ns = m->act.target != NOBODY ? w->now_ns + m->act.hold_ns : 0;
 	answer(m, OUTCOME_OK);
 	if (w->params.own)
-		end_lease(w, m->proc, (uint64_t)(l - w->store.of[m->proc].list));
+		end_lease(w, m->proc, (uint64_t)(l - w->store.of[m->proc].list), true);
 	else
-		free_record(w, x);
+		free_record(w, x, true);
 }
 
 static void do_order(struct world *w, struct msg *m)
@@ -380,7 +381,7 @@ void store_prove_death(struct world *w, struct proc *p)
 
 	for (uint64_t i = of->n; i-- > 0;)
 		if (of->list[i].inc == p->inc)
-			end_lease(w, p->slot, i);
+			end_lease(w, p->slot, i, true);
 }
 
 static void copy(struct world *w, struct store *to, const struct store *from)

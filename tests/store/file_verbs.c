@@ -297,6 +297,24 @@ static void a_replaced_directory_is_a_loss(void **state)
 	rig_remove_dir(old);
 }
 
+static void lost_data_is_begun_anew(void **state)
+{
+	static const char *const parts[] = {"leases", "elections", "tmp"};
+	uint32_t n;
+
+	(void)state;
+	both_open(5000);
+	assert_int_equal(rig_campaign(&a, "job", 0), OK);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		rig_remove_dir(in_dir(parts[i]));
+	assert_int_equal(rig_renew(&a, &n), REFUSED);
+	assert_int_equal(rig_lease_close(&a), OK);
+	a.lease.id[0] = a.lease.id[0] == 'a' ? 'b' : 'a';
+	assert_int_equal(rig_lease(&a, 5000), OK);
+	assert_int_equal(rig_campaign(&a, "job", 1), OK);
+	assert_int_equal(a.term, 2); /* N34: above the floor */
+}
+
 static void a_missing_lease_is_waited_out(void **state)
 {
 	char path[256];
@@ -685,6 +703,7 @@ int main(void)
 		T(a_dead_process_is_replaced_at_once),
 		T(removed_files_are_a_loss),
 		T(a_replaced_directory_is_a_loss),
+		T(lost_data_is_begun_anew),
 		T(a_missing_lease_is_waited_out),
 		T(damaged_files_stop_us),
 		T(a_pipe_in_a_file_s_place_hangs_nobody),

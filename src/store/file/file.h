@@ -38,6 +38,7 @@ struct file_root {
 	unsigned refs; /* store->lock */
 	dev_t dev;
 	ino_t ino;
+	ino_t parts[3]; /* of leases, elections and tmp */
 	uint64_t timens;
 	char boot[FILE_BOOT_ID + 1];
 };
@@ -161,7 +162,7 @@ int file_enter(struct file_lane *lane, struct baton_call *call, bool create);
 void file_leave(struct file_lane *lane);
 void file_root_keep(struct file_store *store, struct file_root *root);
 void file_root_drop(struct file_store *store, struct file_root *root);
-/* Whether DIR is still the directory that we opened. */
+/* Whether DIR and its parts are still the directories that we opened. */
 bool file_root_stands(const struct file_store *store, const struct file_root *root);
 /* Opens an election's folder. -1 with *missing: there is none, and create is false. */
 int file_open_election(struct file_lane *lane, const char *path, bool create, bool *missing);

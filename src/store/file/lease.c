@@ -22,7 +22,6 @@
 #include "store/file/file.h"
 
 #define VERIFY_MAX 64 /* claims that a renewal looks at */
-#define SWEEP_PERIOD_NS (30 * CLOCK_NS_PER_S)
 
 static int open_lease(struct file_lane *lane, const struct baton_lease *lease);
 static int place_alive(struct file_lane *lane, struct file_own *own);
@@ -275,9 +274,11 @@ static int check_places(struct file_lane *lane, const struct file_own *own)
 		return BATON_OUTCOME_FAILED;
 	}
 	if (!file_root_stands(lane->store, own->root)) {
-		file_error(&lane->call->error, BATON_E_CORRUPT,
-			   "the directory %.120s was removed or replaced while in use",
-			   lane->store->path);
+		file_error(
+			&lane->call->error, BATON_E_CORRUPT,
+			"the directory %.120s, or a part of it, was removed or replaced while in "
+			"use",
+			lane->store->path);
 		return BATON_OUTCOME_REFUSED;
 	}
 	if (fstat(own->alive, &st) != 0) {

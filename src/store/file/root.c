@@ -13,6 +13,8 @@
 
 #include "store/file/file.h"
 
+static const char *const parts[] = {"leases", "elections", "tmp"};
+
 static struct file_root *root_open(struct file_lane *lane, bool create);
 static int open_top(struct file_lane *lane, bool create);
 static int open_part(struct file_lane *lane, int dir, const char *name, bool create);
@@ -86,7 +88,13 @@ bool file_root_stands(const struct file_store *store, const struct file_root *ro
 {
 	struct stat st;
 
-	return stat(store->path, &st) == 0 && st.st_dev == root->dev && st.st_ino == root->ino;
+	if (stat(store->path, &st) != 0 || st.st_dev != root->dev || st.st_ino != root->ino)
+		return false;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (fstatat(root->dir, parts[i], &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+		    st.st_ino != root->parts[i])
+			return false;
+	return true;
 }
 
 /* ---- opening ---- */
@@ -113,11 +121,19 @@ static struct file_root *root_open(struct file_lane *lane, bool create)
 	root->ino = st.st_ino;
 	if (read_kernel(lane, root) != 0)
 		goto failed;
-	root->leases = open_part(lane, root->dir, "leases", create);
-	root->elections = root->leases < 0 ? -1 : open_part(lane, root->dir, "elections", create);
-	root->tmp = root->elections < 0 ? -1 : open_part(lane, root->dir, "tmp", create);
-	if (root->tmp >= 0)
-		return root;
+	int *fds[] = {&root->leases, &root->elections, &root->tmp};
+
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
+		*fds[i] = open_part(lane, root->dir, parts[i], create);
+		if (*fds[i] < 0)
+			goto failed;
+		if (fstat(*fds[i], &st) != 0) {
+			file_errno(lane, "open", parts[i], "");
+			goto failed;
+		}
+		root->parts[i] = st.st_ino;
+	}
+	return root;
 failed:
 	root_close(root);
 	return NULL;

@@ -13,7 +13,7 @@
  *
  * Everything here belongs to store->lock, but for the descriptors: they are the watch lane's.
  */
-#include "store/file/watch.h"
+#include "store/file/books.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -87,7 +87,7 @@ static int wait_inside(struct file_lane *lane, uint64_t *cookies, size_t max)
 			return -1;
 		read_events(lane);
 		if (!file_root_stands(w->store, lane->root)) {
-			watch_reset(w);
+			file_books_reset(w);
 			return 0; /* and the next call opens what is there now */
 		}
 	}
@@ -101,10 +101,10 @@ static int take_hints(struct file_watch *w, uint64_t *cookies, size_t max)
 	if (w->all) {
 		w->all = false;
 		cookies[n++] = BATON_HINT_ALL;
-		while (watch_pop_hint(w) != NULL)
+		while (file_books_pop_hint(w) != NULL)
 			;
 	}
-	for (struct watch_entry *e; n < max && n < INT_MAX && (e = watch_pop_hint(w)) != NULL;)
+	for (struct watch_entry *e; n < max && n < INT_MAX && (e = file_books_pop_hint(w)) != NULL;)
 		cookies[n++] = e->cookie;
 	(void)pthread_mutex_unlock(&w->store->lock);
 	return (int)n;
@@ -118,7 +118,7 @@ static int sleep_until(struct file_lane *lane, bool *woken)
 	uint64_t count;
 
 	(void)pthread_mutex_lock(&w->store->lock);
-	uint64_t next_ns = watch_next_ns(w);
+	uint64_t next_ns = file_books_next_ns(w);
 	(void)pthread_mutex_unlock(&w->store->lock);
 	if (next_ns < until_ns)
 		until_ns = next_ns;
@@ -158,7 +158,7 @@ static int set_up(struct file_lane *lane)
 		return 0;
 	if (w->limited && clock_boot_ns() < w->retry_ns)
 		return 0;
-	watch_reset(w);
+	file_books_reset(w);
 	int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 
 	if (fd < 0)
@@ -215,7 +215,7 @@ static int add_pending(struct file_lane *lane)
 	if (w->inotify < 0 || (w->limited && clock_boot_ns() < w->retry_ns))
 		return 0;
 	w->limited = false;
-	while (watch_next_pending(w, name)) {
+	while (file_books_next_pending(w, name)) {
 		file_path_of(name, path);
 		int dir = file_open_election(lane, path, true, &missing);
 
@@ -225,7 +225,7 @@ static int add_pending(struct file_lane *lane)
 		int wd = add_watch(w->inotify, dir, ELECTION_MASK);
 		int error = errno;
 		if (wd >= 0)
-			watch_is_on(w, name, wd);
+			file_books_is_on(w, name, wd);
 		(void)pthread_mutex_unlock(&w->store->lock);
 		(void)close(dir);
 		errno = error;
@@ -274,17 +274,17 @@ static void take_event(struct file_watch *w, const struct inotify_event *event)
 		(void)snprintf(id, sizeof(id), "%.*s", (int)(dot - event->name), event->name);
 		uint64_t now_ns = clock_boot_ns();
 
-		watch_recheck(w, id, now_ns, now_ns + UNLOCK_NS);
+		file_books_recheck(w, id, now_ns, now_ns + UNLOCK_NS);
 		return;
 	}
-	struct watch_entry *e = watch_by_wd(w, event->wd, NULL);
+	struct watch_entry *e = file_books_by_wd(w, event->wd, NULL);
 	for (struct watch_entry *next; e != NULL; e = next) {
-		next = watch_by_wd(w, event->wd, e);
+		next = file_books_by_wd(w, event->wd, e);
 		if (!concerns(e, event))
 			continue;
-		watch_hint(w, e);
+		file_books_hint(w, e);
 		if ((event->mask & (IN_IGNORED | IN_MOVE_SELF | IN_DELETE_SELF)) != 0)
-			watch_is_off(w, e);
+			file_books_is_off(w, e);
 	}
 }
 
@@ -321,7 +321,7 @@ static void check_holders(struct file_lane *lane)
 	uint64_t closing_ns;
 
 	for (uint64_t now_ns = clock_boot_ns();
-	     watch_next_due(w, now_ns, id, &ttl_ns, &closing_ns);) {
+	     file_books_next_due(w, now_ns, id, &ttl_ns, &closing_ns);) {
 		uint64_t free_in_ns;
 		struct baton_error kept = lane->call->error;
 		int verdict = file_judge(lane, id, ttl_ns, &free_in_ns);
@@ -332,9 +332,9 @@ static void check_holders(struct file_lane *lane)
 			free_in_ns = UNLOCK_TRY_NS;
 		(void)pthread_mutex_lock(&w->store->lock);
 		if (verdict == FILE_ALIVE)
-			watch_recheck(w, id, clock_boot_ns() + free_in_ns, closing_ns);
+			file_books_recheck(w, id, clock_boot_ns() + free_in_ns, closing_ns);
 		else
-			watch_hint_holder(w, id);
+			file_books_hint_holder(w, id);
 		(void)pthread_mutex_unlock(&w->store->lock);
 	}
 }
@@ -380,7 +380,7 @@ void file_watch_free(struct file_lane *lane)
 	if (lane->watch == NULL)
 		return;
 	file_watch_forget(lane);
-	watch_clear(lane->watch);
+	file_books_clear(lane->watch);
 	free(lane->watch);
 	lane->watch = NULL;
 }
@@ -406,7 +406,7 @@ int file_watch_add(void *l, const char *name, uint64_t cookie)
 	struct file_watch *w = lane->watch;
 
 	(void)pthread_mutex_lock(&w->store->lock);
-	int result = watch_add(w, name, cookie);
+	int result = file_books_add(w, name, cookie);
 	(void)pthread_mutex_unlock(&w->store->lock);
 	file_watch_stir(w);
 	return result == 0 ? BATON_OK : BATON_E_MEMORY;
@@ -418,7 +418,7 @@ void file_watch_remove(void *l, const char *name, uint64_t cookie)
 	struct file_watch *w = lane->watch;
 
 	(void)pthread_mutex_lock(&w->store->lock);
-	int wd = watch_drop(w, name, cookie);
+	int wd = file_books_drop(w, name, cookie);
 	if (wd >= 0 && w->inotify >= 0)
 		(void)inotify_rm_watch(w->inotify, wd);
 	(void)pthread_mutex_unlock(&w->store->lock);

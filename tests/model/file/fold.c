@@ -68,6 +68,10 @@ static void fold_mirror(struct world *w)
 
 	m.p[0] = w->p[2];
 	m.p[2] = w->p[0];
+	m.campaigns[0] = w->campaigns[2];
+	m.campaigns[2] = w->campaigns[0];
+	m.renewals =
+		(uint8_t)((w->renewals & 0xc) | (w->renewals >> 4 & 3) | (w->renewals & 3) << 4);
 	memcpy(&m.leases[0], &w->leases[2 * LIVES_MAX], LIVES_MAX * sizeof(w->leases[0]));
 	memcpy(&m.leases[2 * LIVES_MAX], &w->leases[0], LIVES_MAX * sizeof(w->leases[0]));
 	for (int i = 0; i < PROCESSES; i++)

@@ -17,52 +17,85 @@ static const struct {
 	struct bounds bounds;
 	const char *what;
 } variants[] = {
-	{ALIVE_MADE_THEN_LOCKED, {2, 1, 2, 1, 0, 0, 3, 0, 0, 1}, ".alive made, then locked"},
+#define TWO .ttl = 2, .lives = 1, .processes = 2, .idle = 1, .plain = 1
+	{ALIVE_MADE_THEN_LOCKED,
+	 {.ttl = 2, .ticks = 1, .seqs = 2, .lives = 1, .blind = 1},
+	 ".alive made, then locked"},
 	{LEASE_BEFORE_ALIVE,
-	 {2, 2, 2, 1, 1, 0, 2, 1, 1, 1},
+	 {.ttl = 2, .ticks = 1, .seqs = 2, .lives = 1, .kills = 1, .blind = 1},
 	 "the lease put into place before .alive"},
-	{TERM_AS_NAME, {2, 2, 2, 1, 0, 0, 2, 1, 1, 1}, "the term as the claim's file name"},
-	{CLAIM_BY_RENAME, {2, 2, 2, 1, 0, 0, 2, 1, 1, 1}, "claims by rename instead of link"},
-	{RELEASE_UNLINKS,
-	 {2, 2, 2, 1, 0, 0, 2, 1, 1, 1},
-	 "release unlinks the claim instead of ending it"},
-	{RELEASE_OF_ANYBODY, {2, 4, 3, 2, 0, 0, 2, 1, 1, 1}, "release without looking whose it is"},
-	{CLOCK_AFTER_RECORD,
-	 {2, 6, 3, 1, 0, 0, 2, 1, 1, 1},
-	 "takeover reads the clock after the record"},
-	{RENEWAL_WITHOUT_SECOND_CLOCK,
-	 {2, 6, 3, 1, 0, 0, 2, 1, 1, 1},
-	 "renewal doesn't read the clock again"},
-	{RENEWAL_RESURRECTS, {2, 6, 3, 1, 0, 0, 2, 1, 1, 1}, "a late renewal resurrects"},
-	{NO_LOOK_AFTER_CLAIM, {2, 2, 5, 1, 0, 0, 2, 1, 1, 1}, "no look after the claim"},
-	{SCAN_IN_TWO_CALLS, {2, 2, 5, 1, 0, 0, 2, 1, 1, 1}, "the folder read in two calls"},
+	{TERM_AS_NAME, {TWO, .ticks = 2, .seqs = 2}, "the term as the claim's file name"},
+	{CLAIM_BY_RENAME, {TWO, .ticks = 2, .seqs = 2}, "claims by rename instead of link"},
+	{RELEASE_UNLINKS, {TWO, .ticks = 2, .seqs = 2}, "release unlinks the claim"},
+	{RELEASE_OF_ANYBODY,
+	 {.ttl = 2, .ticks = 3, .seqs = 3, .lives = 1, .idle = 1, .campaigns = 1, .blind = 1},
+	 "release without looking whose it is"},
+	{CLOCK_AFTER_RECORD, {TWO, .ticks = 6, .seqs = 3}, "takeover reads the clock late"},
+	{RENEWAL_WITHOUT_SECOND_CLOCK, {TWO, .ticks = 6, .seqs = 3}, "renewal reads it once only"},
+	{RENEWAL_RESURRECTS, {TWO, .ticks = 6, .seqs = 3}, "a late renewal resurrects"},
+	{NO_LOOK_AFTER_CLAIM, {TWO, .ticks = 2, .seqs = 5}, "no look after the claim"},
+	{SCAN_IN_TWO_CALLS, {TWO, .ticks = 2, .seqs = 5}, "the folder read in two calls"},
 	{SWEEP_BY_MISSING_LEASE,
-	 {2, 1, 2, 1, 0, 0, 3, 0, 0, 1},
+	 {.ttl = 2, .ticks = 1, .seqs = 2, .lives = 1, .blind = 1},
 	 "sweep by a missing lease, not by the lock"},
-	{SWEEP_ALIVE_FIRST, {2, 2, 2, 1, 2, 0, 2, 0, 1, 1}, "sweep removes .alive first"},
+	{SWEEP_ALIVE_FIRST,
+	 {.ttl = 2, .ticks = 2, .seqs = 2, .lives = 1, .kills = 2, .processes = 2},
+	 "sweep removes .alive first"},
 	{CLOSE_UNLINKS_FIRST,
-	 {2, 2, 2, 1, 0, 0, 2, 1, 1, 0},
+	 {.ttl = 2, .ticks = 2, .seqs = 2, .lives = 1, .processes = 2},
 	 "close removes the lease before the lock"},
+#undef TWO
 };
 
 _Static_assert(sizeof(variants) / sizeof(variants[0]) == N_VARIANTS - 1, "all of them");
 
 static const struct bounds test_sizes[] = {
-	{.ttl = 2, .ticks = 4, .seqs = 3, .lives = 1, .kills = 1, .two_threads = 1},
-	{.ttl = 3, .ticks = 5, .seqs = 3, .lives = 1, .kills = 1, .two_threads = 0},
+	/* three candidates on open leases: who leads, and until when */
+	{.ttl = 2, .ticks = 3, .seqs = 3, .kills = 1, .campaigns = 1, .renewals = 1, .idle = 1},
+	{.ttl = 3, .ticks = 4, .seqs = 3, .campaigns = 1, .renewals = 1, .idle = 1},
+	/* leases opened, closed and swept by three */
+	{.ttl = 2, .ticks = 1, .seqs = 2, .lives = 1, .kills = 2, .campaigns = 1, .lazy = 1},
+	/* renewals beside all else, each in a thread of its own */
+	{.ttl = 2,
+	 .ticks = 4,
+	 .seqs = 3,
+	 .kills = 1,
+	 .campaigns = 1,
+	 .renewals = 2,
+	 .two_threads = 1,
+	 .processes = 2,
+	 .idle = 1},
+	{.ttl = 3,
+	 .ticks = 5,
+	 .seqs = 3,
+	 .kills = 1,
+	 .campaigns = 1,
+	 .renewals = 2,
+	 .two_threads = 1,
+	 .processes = 2,
+	 .idle = 1},
 };
 
 static const struct bounds large_sizes[] = {
-	{.ttl = 2, .ticks = 5, .seqs = 4, .lives = 1, .kills = 2, .two_threads = 0},
-	{.ttl = 3, .ticks = 6, .seqs = 3, .lives = 1, .kills = 2, .two_threads = 1},
-	{.ttl = 2, .ticks = 5, .seqs = 3, .lives = 2, .kills = 1, .two_threads = 0},
+	{.ttl = 2, .ticks = 4, .seqs = 3, .kills = 2, .campaigns = 1, .renewals = 1, .idle = 1},
+	{.ttl = 3, .ticks = 5, .seqs = 3, .kills = 1, .campaigns = 1, .renewals = 1, .idle = 1},
+	{.ttl = 2,
+	 .ticks = 3,
+	 .seqs = 3,
+	 .campaigns = 1,
+	 .renewals = 1,
+	 .two_threads = 1,
+	 .idle = 1},
+	{.ttl = 2, .ticks = 3, .seqs = 2, .lives = 1, .kills = 1, .campaigns = 1, .renewals = 1},
+	{.ttl = 2, .ticks = 5, .seqs = 5, .lives = 2, .kills = 1, .two_threads = 1, .processes = 2},
 };
 
 static void tell_bounds(const struct bounds *b)
 {
-	(void)printf("lease of %d ticks, clock to %d, %d claims, %d lease%s each, %d killed, %s: ",
-		     b->ttl, b->ticks, b->seqs, b->lives, b->lives > 1 ? "s" : "", b->kills,
-		     b->two_threads ? "two threads" : "one thread");
+	(void)printf("%d candidates, leases of %d ticks, clock to %d, %d claims, %d killed%s%s: ",
+		     b->processes != 0 ? b->processes : PROCESSES, b->ttl, b->ticks, b->seqs,
+		     b->kills, b->idle ? "" : ", opening and sweeping",
+		     b->two_threads ? ", two threads" : "");
 	(void)fflush(stdout);
 }
 

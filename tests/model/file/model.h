@@ -102,7 +102,9 @@ struct world {
 	struct lease_file leases[LEASES];
 	struct claim_file claims[SEQ_MAX + 1]; /* [0] is unused */
 	struct process p[PROCESSES];
-	uint8_t pad[5];
+	uint8_t campaigns[PROCESSES]; /* how many each has begun */
+	uint8_t renewals;             /* how many all have begun: a bit pair for each process */
+	uint8_t pad;
 };
 
 _Static_assert(sizeof(struct world) == 72, "a world is nine words, without hidden padding");
@@ -133,6 +135,9 @@ struct bounds {
 	uint8_t seqs;        /* claims are made up to this number */
 	uint8_t lives;       /* leases of each process */
 	uint8_t kills;       /* processes that are killed */
+	uint8_t campaigns;   /* that each process begins; 0: as many as the others allow */
+	uint8_t renewals;    /* that each process begins, at most 3; 0: likewise */
+	uint8_t lazy;        /* 1: nobody renews */
 	uint8_t two_threads; /* else a renewal is a call among others */
 	uint8_t processes;   /* that take part; 0: all */
 	uint8_t idle;        /* 1: leases are open from the start; nobody closes or sweeps */

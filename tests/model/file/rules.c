@@ -69,6 +69,7 @@ static bool goes_on(const struct world *from, const struct bounds *b, enum varia
 	bool refused = false;
 
 	wide.lives = LIVES_MAX;
+	wide.campaigns = wide.renewals = 0;
 	for (int n = 0; n < WALK_MAX && w.p[i].pc != PC_DEAD; n++) {
 		if (world_believes(&w, i))
 			return true;

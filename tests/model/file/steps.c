@@ -34,6 +34,11 @@ static void ready(struct process *p)
 		p->seq = p->term = 0;
 }
 
+static int renewals_of(const struct world *w, int i)
+{
+	return w->renewals >> 2 * i & 3;
+}
+
 static int highest_of(const struct world *w)
 {
 	int seq = SEQ_MAX;
@@ -98,7 +103,8 @@ static void choices(const struct world *w, const struct bounds *b, int i, struct
 {
 	const struct process *p = &w->p[i];
 
-	if (!p->leads && !p->lost && highest_of(w) < b->seqs)
+	if (!p->leads && !p->lost && highest_of(w) < b->seqs &&
+	    (b->campaigns == 0 || w->campaigns[i] < b->campaigns))
 		put(out, n, i, DO_CAMPAIGN, 0);
 	if (p->leads)
 		put(out, n, i, DO_RELEASE, 0);
@@ -129,7 +135,8 @@ int world_actions(const struct world *w, const struct bounds *b, struct action *
 		else
 			put(out, &n, i, DO_STEP, 0);
 		if (p->renew != RENEW_CHECK ||
-		    (p->open && !p->lost && (b->two_threads || p->pc == READY)))
+		    (!b->lazy && p->open && !p->lost && (b->two_threads || p->pc == READY) &&
+		     (b->renewals == 0 || renewals_of(w, i) < b->renewals)))
 			put(out, &n, i, DO_RENEW, 0);
 		if (w->kills < b->kills)
 			put(out, &n, i, DO_KILL, 0);
@@ -147,6 +154,8 @@ void world_apply(struct world *w, const struct bounds *b, enum variant v, struct
 	case DO_STEP: step(w, b, v, a.who); break;
 	case DO_RENEW: renew(w, b, v, a.who); break;
 	case DO_CAMPAIGN: /* CLAIM_CHECK */
+		if (b->campaigns != 0)
+			w->campaigns[a.who]++;
 		if (w->now < p->expires)
 			p->pc = LOOK;
 		else
@@ -182,6 +191,8 @@ static void kill_process(struct world *w, int i)
 		w->leases[l].locked = false;
 	memset(&w->p[i], 0, sizeof(w->p[i]));
 	w->p[i].who = NOBODY;
+	w->campaigns[i] = 0;
+	w->renewals = (uint8_t)(w->renewals & ~(3 << 2 * i));
 }
 
 /* ---- leases ---- */
@@ -197,6 +208,8 @@ static void renew(struct world *w, const struct bounds *b, enum variant v, int i
 			p->leads = false;
 			return;
 		}
+		if (b->renewals != 0)
+			w->renewals = (uint8_t)(w->renewals + (1 << 2 * i));
 		p->fresh = (uint8_t)(w->now + b->ttl);
 		p->renew = RENEW_WRITE;
 		return;

@@ -1,11 +1,11 @@
-/* watch_books.c: see watch.h. */
+/* books.c: see books.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "store/file/watch.h"
+#include "store/file/books.h"
 
 #define HINT_ALL_NS (2 * CLOCK_NS_PER_S) /* while something can't be watched */
 #define PENDING UINT64_MAX               /* in the place of a number */
@@ -17,7 +17,7 @@ static void leave_holder(struct file_watch *w, struct watch_entry *e);
 
 /* ---- names ---- */
 
-int watch_add(struct file_watch *w, const char *name, uint64_t cookie)
+int file_books_add(struct file_watch *w, const char *name, uint64_t cookie)
 {
 	size_t n = strlen(name) + 1;
 	struct watch_entry *e = calloc(1, sizeof(*e) + n);
@@ -53,7 +53,7 @@ static void drop_hint(struct file_watch *w, const struct watch_entry *e)
 		w->last_hint = before;
 }
 
-int watch_drop(struct file_watch *w, const char *name, uint64_t cookie)
+int file_books_drop(struct file_watch *w, const char *name, uint64_t cookie)
 {
 	struct watch_entry *e = by_name(w, name, NULL);
 
@@ -69,10 +69,10 @@ int watch_drop(struct file_watch *w, const char *name, uint64_t cookie)
 	leave_holder(w, e);
 	file_table_remove(&w->names, &e->by_name);
 	free(e);
-	return wd >= 0 && watch_by_wd(w, wd, NULL) == NULL ? wd : -1;
+	return wd >= 0 && file_books_by_wd(w, wd, NULL) == NULL ? wd : -1;
 }
 
-void watch_clear(struct file_watch *w)
+void file_books_clear(struct file_watch *w)
 {
 	for (struct file_node *node; (node = file_table_pop(&w->holders)) != NULL;)
 		free(file_container(node, struct watch_holder, node));
@@ -83,7 +83,7 @@ void watch_clear(struct file_watch *w)
 	file_table_done(&w->holders);
 }
 
-void watch_reset(struct file_watch *w)
+void file_books_reset(struct file_watch *w)
 {
 	(void)pthread_mutex_lock(&w->store->lock);
 	if (w->inotify >= 0)
@@ -92,7 +92,7 @@ void watch_reset(struct file_watch *w)
 	w->all = true;
 	for (struct file_node *node = file_table_each(&w->names, NULL); node != NULL;
 	     node = file_table_each(&w->names, node))
-		watch_is_off(w, file_container(node, struct watch_entry, by_name));
+		file_books_is_off(w, file_container(node, struct watch_entry, by_name));
 	(void)pthread_mutex_unlock(&w->store->lock);
 }
 
@@ -113,7 +113,7 @@ static struct watch_entry *by_name(const struct file_watch *w, const char *name,
 
 /* ---- what is watched ---- */
 
-bool watch_next_pending(struct file_watch *w, char name[BATON_NAME_MAX + 1])
+bool file_books_next_pending(struct file_watch *w, char name[BATON_NAME_MAX + 1])
 {
 	(void)pthread_mutex_lock(&w->store->lock);
 	struct file_node *node = file_table_find(&w->wds, PENDING);
@@ -131,23 +131,24 @@ static void set_wd(struct file_watch *w, struct watch_entry *e, int wd)
 	file_table_add(&w->wds, &e->by_wd, wd < 0 ? PENDING : (uint64_t)wd);
 }
 
-void watch_is_on(struct file_watch *w, const char *name, int wd)
+void file_books_is_on(struct file_watch *w, const char *name, int wd)
 {
 	for (struct watch_entry *e = by_name(w, name, NULL); e != NULL; e = by_name(w, name, e)) {
 		if (e->wd >= 0)
 			continue;
 		set_wd(w, e, wd);
-		watch_hint(w, e);
+		file_books_hint(w, e);
 	}
 }
 
-void watch_is_off(struct file_watch *w, struct watch_entry *e)
+void file_books_is_off(struct file_watch *w, struct watch_entry *e)
 {
 	if (e->wd >= 0)
 		set_wd(w, e, -1);
 }
 
-struct watch_entry *watch_by_wd(const struct file_watch *w, int wd, const struct watch_entry *e)
+struct watch_entry *file_books_by_wd(const struct file_watch *w, int wd,
+				     const struct watch_entry *e)
 {
 	struct file_node *node =
 		e != NULL ? file_table_more(&e->by_wd) : file_table_find(&w->wds, (uint64_t)wd);
@@ -157,7 +158,7 @@ struct watch_entry *watch_by_wd(const struct file_watch *w, int wd, const struct
 
 /* ---- hints ---- */
 
-void watch_hint(struct file_watch *w, struct watch_entry *e)
+void file_books_hint(struct file_watch *w, struct watch_entry *e)
 {
 	if (e->hinted)
 		return;
@@ -170,7 +171,7 @@ void watch_hint(struct file_watch *w, struct watch_entry *e)
 	w->last_hint = e;
 }
 
-struct watch_entry *watch_pop_hint(struct file_watch *w)
+struct watch_entry *file_books_pop_hint(struct file_watch *w)
 {
 	struct watch_entry *e = w->first_hint;
 
@@ -281,7 +282,7 @@ void file_watch_expiry(struct file_store *store, const char *lease, uint64_t fre
 	(void)pthread_mutex_unlock(&store->lock);
 }
 
-void watch_hint_holder(struct file_watch *w, const char *id)
+void file_books_hint_holder(struct file_watch *w, const char *id)
 {
 	struct watch_holder *h = find_holder(w, id);
 
@@ -289,10 +290,11 @@ void watch_hint_holder(struct file_watch *w, const char *id)
 		return;
 	h->check_ns = BATON_STORE_NEVER;
 	for (struct watch_entry *e = h->entries; e != NULL; e = e->next)
-		watch_hint(w, e);
+		file_books_hint(w, e);
 }
 
-void watch_recheck(struct file_watch *w, const char *id, uint64_t check_ns, uint64_t closing_ns)
+void file_books_recheck(struct file_watch *w, const char *id, uint64_t check_ns,
+			uint64_t closing_ns)
 {
 	struct watch_holder *h = find_holder(w, id);
 
@@ -302,8 +304,8 @@ void watch_recheck(struct file_watch *w, const char *id, uint64_t check_ns, uint
 	h->closing_ns = closing_ns;
 }
 
-bool watch_next_due(struct file_watch *w, uint64_t now_ns, char id[BATON_LEASE_ID_MAX + 1],
-		    uint64_t *ttl_ns, uint64_t *closing_ns)
+bool file_books_next_due(struct file_watch *w, uint64_t now_ns, char id[BATON_LEASE_ID_MAX + 1],
+			 uint64_t *ttl_ns, uint64_t *closing_ns)
 {
 	bool found = false;
 
@@ -323,7 +325,7 @@ bool watch_next_due(struct file_watch *w, uint64_t now_ns, char id[BATON_LEASE_I
 	return found;
 }
 
-uint64_t watch_next_ns(struct file_watch *w)
+uint64_t file_books_next_ns(struct file_watch *w)
 {
 	uint64_t next_ns = BATON_STORE_NEVER;
 	uint64_t now_ns = clock_boot_ns();

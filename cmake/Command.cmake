@@ -1,0 +1,11 @@
+# The command: one program on top of the library's public face, and its tests.
+file(GLOB command_sources CONFIGURE_DEPENDS src/cli/*.c)
+# What it shares with the library below the public face; not exported by it, so compiled in again.
+list(APPEND command_sources src/base/clock.c src/base/url.c)
+
+add_executable(baton_command ${command_sources})
+set_target_properties(baton_command PROPERTIES OUTPUT_NAME baton)
+target_include_directories(baton_command PRIVATE include src)
+target_compile_definitions(baton_command PRIVATE BATON_VERSION="${PROJECT_VERSION}")
+target_link_libraries(baton_command PRIVATE baton_flags baton)
+install(TARGETS baton_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)

@@ -1,0 +1,278 @@
+/*
+ * guard.c: the process between the supervisor and the child. It is forked before there are threads
+ * or drivers, so it stays tiny and can't hang; it has one job: nothing that it has started lives
+ * past the word in the shared page.
+ *
+ * It is the child's parent, and the reaper of everything that the child leaves behind, so nobody
+ * escapes by leaving the process group. "Ended" is said when there is nothing left to wait for.
+ *
+ *                 START                exit, STOP, deadline, supervisor gone
+ *     idle ------------------> running -----------------------------------> ending
+ *       ^                                                                      |
+ *       +------------------------- nothing left: ENDED -----------------------+
+ */
+#include "cli/guard.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define KILL_AGAIN_NS (2 * CLOCK_NS_PER_MS)
+
+struct guard {
+	struct guard_plan *plan;
+	int signals;
+	int timer;
+	pid_t child; /* 0: idle. Also the process group, until `reaped` */
+	bool reaped;
+	bool asked; /* the first signal was sent */
+	bool orphaned;
+	int status;
+	uint64_t stop_ns; /* KILL then, though the word says later; UINT64_MAX: no */
+};
+
+static void setup(struct guard *g);
+static void enforce(struct guard *g);
+static void arm(const struct guard *g);
+static void receive(struct guard *g);
+static void reap(struct guard *g);
+
+_Noreturn void guard_main(struct guard_plan *plan)
+{
+	struct guard g = {.plan = plan, .stop_ns = UINT64_MAX};
+
+	setup(&g);
+	for (;;) {
+		struct pollfd fds[] = {{.fd = g.orphaned ? -1 : plan->socket, .events = POLLIN},
+				       {.fd = g.signals, .events = POLLIN},
+				       {.fd = g.timer, .events = POLLIN}};
+
+		enforce(&g);
+		arm(&g);
+		(void)poll(fds, 3, -1);
+		if (fds[0].revents != 0)
+			receive(&g);
+		if (fds[1].revents != 0) {
+			struct signalfd_siginfo info;
+
+			(void)!read(g.signals, &info, sizeof(info));
+		}
+		if (fds[2].revents != 0) {
+			uint64_t times;
+
+			(void)!read(g.timer, &times, sizeof(times));
+		}
+		reap(&g);
+	}
+}
+
+static void setup(struct guard *g)
+{
+	sigset_t all;
+	sigset_t children;
+
+	(void)prctl(PR_SET_NAME, "baton-guard");
+	/* Its own group: what is meant for the supervisor's must not take the guard along. */
+	(void)setpgid(0, 0);
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, NULL);
+	(void)sigemptyset(&children);
+	(void)sigaddset(&children, SIGCHLD);
+	g->signals = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
+	g->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	g->plan->pid = getpid();
+	g->plan->self = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	if (g->signals < 0 || g->timer < 0)
+		_exit(1);
+}
+
+/* ---- the deadline ---- */
+
+static uint64_t kill_time(const struct guard *g)
+{
+	uint64_t word = atomic_load(&g->plan->page->kill_ns);
+
+	return g->stop_ns < word ? g->stop_ns : word;
+}
+
+/* The supervisor asks at the loss; so late, it is frozen. */
+static uint64_t ask_time(const struct guard *g)
+{
+	uint64_t word = atomic_load(&g->plan->page->kill_ns);
+	uint64_t before = g->plan->drain_ns - g->plan->late_ns;
+
+	return word > before ? word - before : 0;
+}
+
+/* To the group, and to those who left it. */
+static void signal_all(const struct guard *g, int sig)
+{
+	if (!g->reaped)
+		(void)kill(-g->child, sig);
+	if (g->reaped || sig == SIGKILL)
+		tree_signal(sig);
+}
+
+static void ask(struct guard *g, int sig)
+{
+	g->asked = true;
+	signal_all(g, sig);
+	/* Whoever is stopped can't hear it. */
+	if (sig != SIGKILL)
+		signal_all(g, SIGCONT);
+}
+
+static void enforce(struct guard *g)
+{
+	uint64_t now_ns = clock_boot_ns();
+
+	if (g->child == 0)
+		return;
+	if (now_ns >= kill_time(g))
+		signal_all(g, SIGKILL);
+	else if (!g->asked && now_ns >= ask_time(g))
+		ask(g, g->plan->on_loss);
+}
+
+static void arm(const struct guard *g)
+{
+	uint64_t at_ns = 0;
+	uint64_t now_ns = clock_boot_ns();
+
+	if (g->child != 0) {
+		at_ns = kill_time(g);
+		if (!g->asked && ask_time(g) < at_ns)
+			at_ns = ask_time(g);
+		if (at_ns <= now_ns)
+			at_ns = now_ns + KILL_AGAIN_NS;
+	}
+	struct itimerspec when = {.it_value = {.tv_sec = (time_t)(at_ns / CLOCK_NS_PER_S),
+					       .tv_nsec = (long)(at_ns % CLOCK_NS_PER_S)}};
+
+	(void)timerfd_settime(g->timer, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+/* ---- what the supervisor says ---- */
+
+static void start(struct guard *g, const struct guard_message *m)
+{
+	pid_t pid = -1;
+
+	if (g->child != 0)
+		return;
+	g->reaped = g->asked = false;
+	g->status = 0;
+	g->stop_ns = UINT64_MAX;
+	if (g->plan->isolate)
+		pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, 0, 0, 0, 0);
+	else
+		pid = fork();
+	if (pid == 0)
+		child_main(g->plan, m);
+	if (pid < 0) {
+		guard_send(g->plan->socket, GUARD_REFUSED, errno, 0,
+			   g->plan->isolate ? "a PID namespace can't be made"
+					    : "no process can be made");
+		guard_send(g->plan->socket, GUARD_ENDED, 0, 0, "");
+		return;
+	}
+	(void)setpgid(pid, pid); /* here too: whoever is first */
+	g->child = pid;
+	guard_send(g->plan->socket, GUARD_FORKED, pid, 0, "");
+}
+
+/* Nobody is left to renew anything, or to tell us. */
+static void supervisor_gone(struct guard *g)
+{
+	g->orphaned = true;
+	if (g->child == 0)
+		_exit(0);
+	uint64_t at_ns = clock_boot_ns() + g->plan->patience_ns;
+
+	if (at_ns < g->stop_ns)
+		g->stop_ns = at_ns;
+	ask(g, g->plan->on_loss);
+}
+
+static void receive(struct guard *g)
+{
+	struct guard_message m;
+	ssize_t n = recv(g->plan->socket, &m, sizeof(m), MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n != (ssize_t)sizeof(m)) {
+		supervisor_gone(g);
+		return;
+	}
+	switch (m.kind) {
+	case GUARD_START: start(g, &m); break;
+	case GUARD_STOP:
+		if (g->child == 0)
+			break;
+		if (m.number < g->stop_ns)
+			g->stop_ns = m.number;
+		ask(g, m.value);
+		break;
+	case GUARD_SIGNAL:
+		if (g->child != 0 && !g->reaped)
+			(void)kill(-g->child, m.value);
+		break;
+	default: break;
+	}
+}
+
+/* ---- who has ended ---- */
+
+static void main_ended(struct guard *g, int status)
+{
+	uint64_t at_ns = clock_boot_ns() + g->plan->patience_ns;
+
+	g->status = status;
+	g->reaped = true;
+	/* What it has left behind ends with it. */
+	if (at_ns < g->stop_ns)
+		g->stop_ns = at_ns;
+	ask(g, SIGTERM);
+}
+
+static void reap(struct guard *g)
+{
+	int status;
+	pid_t pid;
+
+	if (g->child == 0)
+		return;
+	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+		if (pid == g->child && !g->reaped && WIFSTOPPED(status))
+			guard_send(g->plan->socket, GUARD_PAUSED, WSTOPSIG(status), 0, "");
+		else if (pid == g->child && !g->reaped)
+			main_ended(g, status);
+	}
+	if (pid == 0 || errno != ECHILD || !g->reaped)
+		return;
+	if (g->orphaned)
+		_exit(0);
+	g->child = 0;
+	guard_send(g->plan->socket, GUARD_ENDED, g->status, 0, "");
+}
+
+void guard_send(int socket, int kind, int value, uint64_t number, const char *text)
+{
+	struct guard_message m = {.kind = kind, .value = value, .number = number};
+
+	(void)snprintf(m.text, sizeof(m.text), "%s", text);
+	(void)send(socket, &m, sizeof(m), MSG_NOSIGNAL);
+}

@@ -1,0 +1,89 @@
+/*
+ * guard.h: between the supervisor, its guard, and the child.
+ *
+ *     supervisor ---- socket, shared page ---- guard ---- fork, lock, exec ---- child
+ *
+ * The page has one word: the instant, on the boot clock, at which all that the guard has started
+ * must be dead. The supervisor moves it after every good renewal, and stops to when it can't; the
+ * guard needs no word from anybody to act on it.
+ */
+#ifndef BATON_GUARD_H
+#define BATON_GUARD_H
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define GUARD_TEXT 256
+#define GUARD_N_OWN 3 /* BATON_TERM, BATON_ELECTION, BATON_ID */
+
+struct guard_page {
+	_Atomic uint64_t kill_ns; /* written by the supervisor, read by all */
+};
+
+enum guard_kind {
+	/* to the guard */
+	GUARD_START = 1, /* number: the term; text: our id */
+	GUARD_STOP,      /* value: the first signal; number: KILL at this instant at the latest */
+	GUARD_SIGNAL,    /* value: to be forwarded */
+	/* to the supervisor */
+	GUARD_FORKED,   /* value: the process group */
+	GUARD_STARTED,  /* it has the work lock and is in time: exec follows */
+	GUARD_WAITING,  /* the work lock is held; text: by whom */
+	GUARD_CANT_RUN, /* value: errno of exec */
+	GUARD_REFUSED,  /* no lock, or too late: nothing was started; value: errno; text */
+	GUARD_PAUSED,   /* value: the signal that stopped the child (job control) */
+	GUARD_STATUS,   /* value: the child's wait status, from inside a PID namespace */
+	GUARD_ENDED,    /* value: wait status; nothing is left of it */
+};
+
+struct guard_message {
+	int kind;
+	int value;
+	uint64_t number;
+	char text[GUARD_TEXT];
+};
+
+/* All that the guard has to know; made before it is forked, and never changed. */
+struct guard_plan {
+	struct guard_page *page;
+	int socket;           /* our end of it, in the guard and up to exec in the child */
+	int self;             /* a pidfd of the guard, in the guard */
+	pid_t pid;            /* of the guard, in the guard */
+	int terminal;         /* give it to the child; or -1 */
+	uint64_t drain_ns;    /* TERM comes so long before KILL */
+	uint64_t late_ns;     /* the guard lets the supervisor go first by this */
+	uint64_t limit_ns;    /* from the last good renewal to the KILL, at most */
+	uint64_t patience_ns; /* between a voluntary stop and the KILL */
+	int on_loss;
+	bool isolate;
+	mode_t work_mode;
+	char **command;
+	char **environment; /* has room for our own */
+	const char *election;
+	const char *work; /* the work lock's file; or NULL */
+	sigset_t mask;    /* what the child's was when we began */
+};
+
+/* Never returns. */
+_Noreturn void guard_main(struct guard_plan *plan);
+
+/* In the child, between fork and exec. Never returns. */
+_Noreturn void child_main(const struct guard_plan *plan, const struct guard_message *start);
+
+/* Takes the work lock, and keeps it open for all that come after exec. -1 with errno. */
+int worklock_take(const struct guard_plan *plan, uint64_t term);
+/* The file of an election in a file store, and its mode; NULL for other stores. Allocated. */
+char *worklock_path(const char *store, const char *election, mode_t *mode);
+
+/* Sends a message over the socket; what can't be sent is lost with who should have got it. */
+void guard_send(int socket, int kind, int value, uint64_t number, const char *text);
+
+/* Signals all children of this process, those that it inherited among them. */
+void tree_signal(int sig);
+/* The start time of a process, in the kernel's ticks; 0: there is none. */
+uint64_t tree_start_time(pid_t pid);
+
+#endif

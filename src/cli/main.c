@@ -1,0 +1,129 @@
+/*
+ * main.c: the front door: finds the verb, reads its options, calls it. What isn't understood is
+ * answered with one sentence and the nearest word that would be.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+static const struct cli_verb *find_verb(const char *word);
+static int show_help(const char *word);
+static void verb_help(const struct cli_verb *verb);
+
+static const struct cli_verb verbs[] = {
+	{"run", VERB_RUN, "NAME -- COMMAND [ARGUMENT...]",
+	 "Run COMMAND while this candidate leads the election NAME, and nowhere else.",
+	 "Exits with COMMAND's own code, 128+N if signal N ended it, or 64 usage, 69 the store\n"
+	 "fails, 70 the guard failed, 75 another leads, 126 can't run it, 127 not found.\n",
+	 verb_run, true},
+	{"status", VERB_STATUS, "NAME", "Who leads, in which term, since when, and who stands by.",
+	 "Exits with 0 if somebody leads, 1 if nobody does, 2 if the store fails.\n"
+	 "JSON: election, health, leader, term, since, time_left_ms, paused, address, metadata,\n"
+	 "candidates, error.\n",
+	 verb_status, true},
+	{"watch", VERB_WATCH, "NAME", "Print one line for each change of leader.",
+	 "JSON: time, election, leader, term, old_leader, old_term; or time, election, error.\n",
+	 verb_watch, true},
+	{"candidates", VERB_CANDIDATES, "NAME", "Who takes part, with health and priority.",
+	 "JSON: a list of id, leader, healthy, score, priority, updated, address, metadata.\n",
+	 verb_candidates, true},
+	{"resign", VERB_RESIGN, "NAME", "Order the leader to step down.",
+	 "Exits with 0 if the order was left, 1 if nobody leads.\n", verb_resign, true},
+	{"transfer", VERB_TRANSFER, "NAME --to ID", "Order the leader to hand over to ID.",
+	 "Exits with 0 if the order was left, 1 if nobody leads or ID can't take over.\n",
+	 verb_transfer, true},
+	{"pause", VERB_PAUSE, "NAME", "Nobody leads until resume.", "", verb_pause, true},
+	{"resume", VERB_RESUME, "NAME", "End the pause.", "", verb_resume, true},
+	{"history", VERB_HISTORY, "NAME", "Who led when, in which term, and why it ended.",
+	 "With --check exits with 0 if no two leaderships overlapped, else with 1.\n"
+	 "JSON: a list of term, leader, since, until, ended.\n",
+	 verb_history, true},
+	{"check", VERB_CHECK, "NAME --term N", "Whether term N still leads: for scripts.",
+	 "Exits with 0 if it does, 1 if it doesn't, 69 if the store can't tell.\n", verb_check,
+	 true},
+	{"stores", VERB_STORES, "", "The kinds of store, and what each promises.", "", verb_stores,
+	 false},
+	{"version", VERB_VERSION, "", "The version of the command and the library.", "",
+	 verb_version, false},
+};
+
+#define N_VERBS (sizeof(verbs) / sizeof(verbs[0]))
+
+int main(int argc, char **argv)
+{
+	struct settings s = {0};
+
+	if (argc < 2 || strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 ||
+	    strcmp(argv[1], "-h") == 0)
+		return show_help(argc > 2 ? argv[2] : NULL);
+	if (strcmp(argv[1], "--version") == 0)
+		return verb_version(&s);
+	if (strcmp(argv[1], "--list-options") == 0) {
+		options_list(stdout);
+		return EXIT_OK;
+	}
+	const struct cli_verb *verb = find_verb(argv[1]);
+
+	if (verb == NULL)
+		return EXIT_USAGE;
+	int code = options_read(&s, verb, argc - 2, argv + 2);
+
+	if (code != 0)
+		return code;
+	if (s.help != 0) {
+		verb_help(verb);
+		return EXIT_OK;
+	}
+	log_setup(&s);
+	return verb->main(&s);
+}
+
+/* NULL after saying what would have been right. */
+static const struct cli_verb *find_verb(const char *word)
+{
+	const char *names[N_VERBS + 1] = {NULL};
+
+	for (size_t i = 0; i < N_VERBS; i++) {
+		names[i] = verbs[i].name;
+		if (strcmp(word, verbs[i].name) == 0)
+			return &verbs[i];
+	}
+	const char *near = text_nearest(word, names);
+
+	if (near != NULL)
+		(void)cli_usage("there is no \"%s\"; did you mean \"baton %s\"?", word, near);
+	else
+		(void)cli_usage("there is no \"%s\"; \"baton help\" lists what there is", word);
+	return NULL;
+}
+
+static int show_help(const char *word)
+{
+	if (word != NULL) {
+		const struct cli_verb *verb = find_verb(word);
+
+		if (verb == NULL)
+			return EXIT_USAGE;
+		verb_help(verb);
+		return EXIT_OK;
+	}
+	(void)printf(
+		"baton: run a program on exactly one of many machines\n\n"
+		"    baton run NAME -- COMMAND    on each of them; one works, the others wait\n"
+		"    baton status NAME            who leads\n\n");
+	for (size_t i = 0; i < N_VERBS; i++)
+		(void)printf("  %-11s %s\n", verbs[i].name, verbs[i].summary);
+	(void)printf(
+		"\n\"baton VERB --help\" shows the options of each. The store is --store URL,\n"
+		"or BATON_STORE, or the configuration file's; else a directory of this host.\n");
+	return EXIT_OK;
+}
+
+static void verb_help(const struct cli_verb *verb)
+{
+	(void)printf("usage: baton %s [OPTION...] %s\n\n%s\n\n", verb->name, verb->args,
+		     verb->summary);
+	options_help(stdout, verb->bit);
+	(void)printf("%s%s", verb->notes[0] != '\0' ? "\n" : "", verb->notes);
+}

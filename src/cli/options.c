@@ -1,0 +1,504 @@
+/*
+ * options.c: one table says what can be set; flags, variables and configuration keys all come from
+ * it, so that none can be forgotten. What is given on the command line wins over the environment
+ * (BATON_LEASE for --lease), that over the configuration file, that over the profile.
+ *
+ * Values are kept as int64_t or string at the row's offset; `given` remembers who has spoken.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+enum kind { TIME, PERMILLE, NUMBER, YES, WORD, TEXT, SIGNAL };
+
+struct row {
+	const char *name;
+	const char *arg; /* for the help */
+	const char *help;
+	unsigned verbs;
+	int kind;
+	size_t at;
+	const char *const *words; /* WORD: the value is the index */
+	const char *fallback;
+	bool is_election; /* also a variable and a configuration key */
+};
+
+static const char *const profiles[] = {"fast", "normal", "unreliable", NULL};
+static const char *const held_words[] = {"wait", "exit", NULL};
+static const char *const levels[] = {"", "error", "warn", "info", "debug", NULL};
+static const char *const formats[] = {"text", "json", NULL};
+
+#define AT(field) offsetof(struct settings, field)
+#define STORE_VERBS (VERB_ALL & ~(unsigned)(VERB_STORES | VERB_VERSION))
+#define JSON_VERBS (VERB_ALL & ~(unsigned)VERB_RUN)
+
+static const struct row rows[] = {
+	{"store", "URL", "where elections live: file:/var/lib/myapp", STORE_VERBS, TEXT, AT(store),
+	 NULL, NULL, true},
+	{"profile", "WORD", "timings: fast (3s), normal (15s), unreliable (60s)", VERB_RUN, WORD,
+	 AT(profile), profiles, "normal", true},
+	{"lease", "TIME", "how long a frozen leader blocks the others (15s)", VERB_RUN, TIME,
+	 AT(lease_ms), NULL, "0", true},
+	{"renew", "TIME", "how often the lease is renewed (a third of it)", VERB_RUN, TIME,
+	 AT(renew_ms), NULL, "0", true},
+	{"grace", "TIME", "how long a due renewal may fail (a third of it)", VERB_RUN, TIME,
+	 AT(grace_ms), NULL, "0", true},
+	{"retry", "TIME", "first pause after a failure (2s)", VERB_RUN, TIME, AT(retry_ms), NULL,
+	 "0", true},
+	{"retry-max", "TIME", "longest pause (five times retry)", VERB_RUN, TIME, AT(retry_max_ms),
+	 NULL, "0", true},
+	{"drift", "PART", "how much clocks' rates may differ: 0.1 or 10%", VERB_RUN, PERMILLE,
+	 AT(drift_permille), NULL, "0.1", true},
+	{"id", "ID", "our name in the election (made up from the host)", VERB_RUN, TEXT, AT(id),
+	 NULL, NULL, true},
+	{"address", "TEXT", "where others reach us: shown by status", VERB_RUN, TEXT, AT(address),
+	 NULL, NULL, true},
+	{"metadata", "TEXT", "shown beside our id", VERB_RUN, TEXT, AT(metadata), NULL, NULL, true},
+	{"priority", "N", "among candidates, the highest (0)", VERB_RUN, NUMBER, AT(priority), NULL,
+	 "0", true},
+	{"preempt", "TIME", "take over from lower priority after this (never)", VERB_RUN, TIME,
+	 AT(preempt_ms), NULL, "0", true},
+	{"min-score", "PART", "healthy is at least this (0.8)", VERB_RUN, PERMILLE,
+	 AT(min_score_permille), NULL, "0.8", true},
+	{"check-health", "yes|no", "an unhealthy candidate doesn't campaign", VERB_RUN, YES,
+	 AT(check_health), NULL, "yes", true},
+	{"step-down-unhealthy", "yes|no", "an unhealthy leader steps down", VERB_RUN, YES,
+	 AT(step_down_unhealthy), NULL, "yes", true},
+	{"release-on-stop", "yes|no", "give the leadership back at the end", VERB_RUN, YES,
+	 AT(release_on_stop), NULL, "yes", true},
+	{"work-timeout", "TIME", "lose if no --health-cmd succeeds for this long", VERB_RUN, TIME,
+	 AT(work_timeout_ms), NULL, "0", true},
+	{"health-cmd", "COMMAND", "exit 0 is healthy; a last line 0.0-1.0 is the score", VERB_RUN,
+	 TEXT, AT(health_cmd), NULL, NULL, true},
+	{"health-interval", "TIME", "how often (5s)", VERB_RUN, TIME, AT(health_interval_ms), NULL,
+	 "5s", true},
+	{"on-held", "wait|exit", "while another leads: wait, or exit with 75", VERB_RUN, WORD,
+	 AT(on_held), held_words, "wait", true},
+	{"wait", "TIME", "give up waiting after this, with 75 (never)", VERB_RUN, TIME, AT(wait_ms),
+	 NULL, NULL, true},
+	{"on-loss", "SIGNAL", "the first signal when leadership ends (TERM)", VERB_RUN, SIGNAL,
+	 AT(on_loss), NULL, "TERM", true},
+	{"stop-timeout", "TIME", "after a signal to stop: KILL after this (10s)", VERB_RUN, TIME,
+	 AT(stop_timeout_ms), NULL, "10s", true},
+	{"restart", "yes|no", "when COMMAND ends: lead on, and start it again", VERB_RUN, YES,
+	 AT(restart), NULL, "no", true},
+	{"isolate", "yes|no", "in a PID namespace: no descendant can escape", VERB_RUN, YES,
+	 AT(isolate), NULL, "no", true},
+	{"quiet", "TIME", "the leader doesn't campaign for this long (0)", VERB_RESIGN, TIME,
+	 AT(quiet_ms), NULL, "0", false},
+	{"to", "ID", "the candidate that takes over", VERB_TRANSFER, TEXT, AT(to), NULL, NULL,
+	 false},
+	{"term", "N", "the term to ask for", VERB_CHECK, NUMBER, AT(term), NULL, "-1", false},
+	{"limit", "N", "at most this many (100)", VERB_HISTORY, NUMBER, AT(limit), NULL, "100",
+	 false},
+	{"check", NULL, "prove that no two overlapped", VERB_HISTORY, YES, AT(check), NULL, "no",
+	 false},
+	{"json", NULL, "for programs", JSON_VERBS, YES, AT(json), NULL, "no", false},
+	{"config", "FILE", "configuration (BATON_CONFIG, ~/.config/baton.conf)", STORE_VERBS, TEXT,
+	 AT(config), NULL, NULL, false},
+	{"log-level", "WORD", "error, warn, info or debug", STORE_VERBS, WORD, AT(log_level),
+	 levels, "info", true},
+	{"log-format", "text|json", "of standard error", STORE_VERBS, WORD, AT(log_format), formats,
+	 "text", true},
+	{"help", NULL, "this", VERB_ALL, YES, AT(help), NULL, "no", false},
+};
+
+#define N_ROWS (sizeof(rows) / sizeof(rows[0]))
+
+enum { FROM_NOBODY, FROM_CONFIG, FROM_VARIABLE, FROM_FLAG };
+
+struct reader {
+	struct settings *s;
+	const struct cli_verb *verb;
+	int given[N_ROWS];
+	int source;
+};
+
+static int read_flags(struct reader *r, int argc, char **argv);
+static int read_variables(struct reader *r);
+static int read_config(struct reader *r);
+static void apply_profile(struct reader *r);
+static int set_row(struct reader *r, size_t i, const char *value, const char *where);
+static int32_t find_row(const char *name, size_t n);
+static void variable_of(const char *name, char out[64]);
+
+int options_read(struct settings *s, const struct cli_verb *verb, int argc, char **argv)
+{
+	struct reader r = {.s = s, .verb = verb};
+
+	s->wait_ms = -1;
+	for (size_t i = 0; i < N_ROWS; i++) {
+		if (rows[i].fallback != NULL && set_row(&r, i, rows[i].fallback, "") != 0)
+			abort();
+	}
+	r.source = FROM_FLAG;
+	int code = read_flags(&r, argc, argv);
+
+	if (code != 0 || s->help != 0)
+		return code;
+	if (verb->takes_name && s->name == NULL)
+		return cli_usage("which election? baton %s %s", verb->name, verb->args);
+	if (!verb->takes_name)
+		return 0;
+	r.source = FROM_VARIABLE;
+	code = read_variables(&r);
+	r.source = FROM_CONFIG;
+	if (code == 0)
+		code = read_config(&r);
+	if (code == 0)
+		apply_profile(&r);
+	if (code == 0 && verb->bit == VERB_RUN && s->command == NULL)
+		return cli_usage("which command? baton run %s -- COMMAND", s->name);
+	return code;
+}
+
+/* ---- the three sources ---- */
+
+static int unknown_flag(const struct reader *r, const char *name)
+{
+	const char *names[N_ROWS + 1] = {NULL};
+	size_t n = 0;
+
+	for (size_t i = 0; i < N_ROWS; i++)
+		if ((rows[i].verbs & r->verb->bit) != 0)
+			names[n++] = rows[i].name;
+	const char *near = text_nearest(name, names);
+
+	if (near != NULL)
+		return cli_usage("there is no option --%s; did you mean --%s?", name, near);
+	return cli_usage("there is no option --%s; see baton %s --help", name, r->verb->name);
+}
+
+/* One "--name=value", "--name value", "--name" or "--no-name". Returns arguments used, or -code. */
+static int read_flag(struct reader *r, int argc, char **argv)
+{
+	const char *name = argv[0] + 2;
+	const char *equals = strchr(name, '=');
+	int32_t i = find_row(name, equals != NULL ? (size_t)(equals - name) : strlen(name));
+	const char *value = equals != NULL ? equals + 1 : NULL;
+	int used = 1;
+
+	if (i < 0 && strncmp(name, "no-", 3) == 0 && equals == NULL) {
+		i = find_row(name + 3, strlen(name + 3));
+		if (i >= 0 && rows[i].kind != YES)
+			i = -1;
+		value = "no";
+	}
+	if (i < 0 || (rows[i].verbs & r->verb->bit) == 0)
+		return -unknown_flag(r, name);
+	if (value == NULL && rows[i].kind == YES) {
+		value = "yes";
+	} else if (value == NULL && argc > 1) {
+		value = argv[1];
+		used = 2;
+	} else if (value == NULL) {
+		return -cli_usage("--%s needs a value: --%s=%s", name, name, rows[i].arg);
+	}
+	char where[80];
+
+	(void)snprintf(where, sizeof(where), "--%s", rows[i].name);
+	int code = set_row(r, (size_t)i, value, where);
+
+	return code != 0 ? -code : used;
+}
+
+static int read_flags(struct reader *r, int argc, char **argv)
+{
+	struct settings *s = r->s;
+	int i = 0;
+
+	while (i < argc) {
+		char *arg = argv[i];
+
+		if (strcmp(arg, "--") == 0) {
+			i++;
+			break;
+		}
+		if (strcmp(arg, "-h") == 0) {
+			s->help = 1;
+			i++;
+		} else if (strncmp(arg, "--", 2) == 0) {
+			int used = read_flag(r, argc - i, argv + i);
+
+			if (used < 0)
+				return -used;
+			i += used;
+		} else if (arg[0] == '-' && arg[1] != '\0') {
+			return cli_usage("there is no option %s; options are words, as --lease",
+					 arg);
+		} else if (s->name == NULL && r->verb->takes_name) {
+			s->name = arg;
+			i++;
+		} else if (r->verb->bit == VERB_RUN) {
+			break; /* the command, without a "--" before it */
+		} else {
+			return cli_usage("\"%s\" is too much: baton %s %s", arg, r->verb->name,
+					 r->verb->args);
+		}
+	}
+	if (i < argc && r->verb->bit != VERB_RUN)
+		return cli_usage("baton %s takes no command", r->verb->name);
+	if (i < argc)
+		s->command = argv + i;
+	return 0;
+}
+
+static int read_variables(struct reader *r)
+{
+	char name[64];
+	int code = 0;
+
+	for (size_t i = 0; i < N_ROWS && code == 0; i++) {
+		if (!rows[i].is_election || (rows[i].verbs & r->verb->bit) == 0 ||
+		    r->given[i] > FROM_VARIABLE)
+			continue;
+		variable_of(rows[i].name, name);
+		const char *value = getenv(name);
+
+		if (value != NULL && value[0] != '\0')
+			code = set_row(r, i, value, name);
+	}
+	return code;
+}
+
+static int set_key(void *arg, const char *key, const char *value, const char *where)
+{
+	struct reader *r = arg;
+	int32_t i = find_row(key, strlen(key));
+	char place[512];
+
+	if (i < 0 || !rows[i].is_election) {
+		const char *names[N_ROWS + 1] = {NULL};
+		size_t n = 0;
+
+		for (size_t k = 0; k < N_ROWS; k++)
+			if (rows[k].is_election)
+				names[n++] = rows[k].name;
+		const char *near = text_nearest(key, names);
+
+		return near != NULL ? cli_usage("%s: there is no \"%s\"; did you mean \"%s\"?",
+						where, key, near)
+				    : cli_usage("%s: there is no \"%s\"", where, key);
+	}
+	if (r->given[i] > FROM_CONFIG || (rows[i].verbs & r->verb->bit) == 0)
+		return 0;
+	(void)snprintf(place, sizeof(place), "%s: %s", where, key);
+	return set_row(r, (size_t)i, value, place);
+}
+
+static int read_config(struct reader *r)
+{
+	const char *path = r->s->config;
+	const char *home = getenv("XDG_CONFIG_HOME");
+	char own[4096];
+	int code;
+
+	if (path == NULL)
+		path = getenv("BATON_CONFIG");
+	if (path != NULL && path[0] != '\0')
+		return config_read(path, true, r->s->name, set_key, r);
+	if (home != NULL && home[0] == '/')
+		(void)snprintf(own, sizeof(own), "%s/baton.conf", home);
+	else
+		(void)snprintf(own, sizeof(own), "%s/.config/baton.conf",
+			       getenv("HOME") != NULL ? getenv("HOME") : "/nonexistent");
+	/* The user's own keys win over the host's: read last. */
+	code = config_read("/etc/baton.conf", false, r->s->name, set_key, r);
+	return code != 0 ? code : config_read(own, false, r->s->name, set_key, r);
+}
+
+/* Timings as the guide gives them; what was given stays. */
+static void apply_profile(struct reader *r)
+{
+	static const struct {
+		const char *name;
+		const char *value[3];
+	} sets[] = {
+		{"lease", {"3s", "15s", "60s"}},
+		{"renew", {"1s", "5s", "15s"}},
+		{"grace", {"1s", "5s", "30s"}},
+		{"retry", {"250ms", "2s", "3s"}},
+	};
+	int32_t lease = find_row("lease", 5);
+
+	/* Timings follow from the lease: who gives only that wants thirds of it. */
+	if (r->given[lease] != FROM_NOBODY)
+		return;
+	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
+		int32_t row = find_row(sets[i].name, strlen(sets[i].name));
+
+		if (r->given[row] == FROM_NOBODY)
+			(void)set_row(r, (size_t)row, sets[i].value[r->s->profile], "--profile");
+	}
+}
+
+/* ---- values ---- */
+
+static bool parse_yes(const char *value, int64_t *out)
+{
+	static const char *const words[] = {"no", "yes", "false", "true", "0", "1", "off", "on"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcmp(value, words[i]) == 0) {
+			*out = (int64_t)(i % 2);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* "0.1" or "10%" as 100. */
+static bool parse_permille(const char *value, int64_t *out)
+{
+	char *end;
+	double part = strtod(value, &end);
+
+	if (end == value || (*end != '\0' && strcmp(end, "%") != 0))
+		return false;
+	part *= *end == '%' ? 10 : 1000;
+	if (!(part >= 0 && part <= 1000))
+		return false;
+	*out = (int64_t)(part + 0.5);
+	return true;
+}
+
+static bool parse_number(const char *value, int64_t *out)
+{
+	char *end;
+
+	errno = 0;
+	long long n = strtoll(value, &end, 10);
+
+	*out = n;
+	return errno == 0 && end != value && *end == '\0';
+}
+
+static bool parse_signal(const char *value, int64_t *out)
+{
+	const char *name = strncmp(value, "SIG", 3) == 0 ? value + 3 : value;
+
+	if (isdigit((unsigned char)name[0]))
+		return parse_number(name, out) && *out > 0 && *out < NSIG;
+	for (int sig = 1; sig < NSIG; sig++) {
+		const char *known = sigabbrev_np(sig);
+
+		if (known != NULL && strcmp(known, name) == 0) {
+			*out = sig;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool parse_word(const struct row *row, const char *value, int64_t *out)
+{
+	for (int64_t i = 0; row->words[i] != NULL; i++) {
+		if (value[0] != '\0' && strcmp(row->words[i], value) == 0) {
+			*out = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* What would have been right. */
+static int bad_value(const struct row *row, const char *value, const char *where)
+{
+	const char *near = row->kind == WORD ? text_nearest(value, row->words) : NULL;
+	static const char *const right[] = {
+		[TIME] = "a time such as 500ms, 15s or 2m",
+		[PERMILLE] = "a part such as 0.8 or 80%",
+		[NUMBER] = "a whole number",
+		[YES] = "yes or no",
+		[WORD] = "one of its words",
+		[SIGNAL] = "a signal such as TERM or INT",
+	};
+
+	if (near != NULL)
+		return cli_usage("%s: \"%s\" is not known; did you mean \"%s\"?", where, value,
+				 near);
+	return cli_usage("%s: \"%s\" is not %s", where, value,
+			 row->kind == WORD ? row->arg : right[row->kind]);
+}
+
+static int set_row(struct reader *r, size_t i, const char *value, const char *where)
+{
+	const struct row *row = &rows[i];
+	char *at = (char *)r->s + row->at;
+	int64_t n = 0;
+	bool good = true;
+
+	switch (row->kind) {
+	case TIME: good = text_parse_time(value, &n); break;
+	case PERMILLE: good = parse_permille(value, &n); break;
+	case NUMBER: good = parse_number(value, &n); break;
+	case YES: good = parse_yes(value, &n); break;
+	case WORD: good = parse_word(row, value, &n); break;
+	case SIGNAL: good = parse_signal(value, &n); break;
+	default: break;
+	}
+	if (!good)
+		return bad_value(row, value, where);
+	r->given[i] = r->source;
+	if (row->kind == TEXT) {
+		char *copy = strdup(value);
+
+		if (copy == NULL)
+			return EXIT_INTERNAL;
+		/* A value of lower rank may stand there; it is a few bytes, once. */
+		(void)memcpy(at, &copy, sizeof(copy));
+	} else {
+		(void)memcpy(at, &n, sizeof(n));
+	}
+	return 0;
+}
+
+/* ---- the table itself ---- */
+
+static int32_t find_row(const char *name, size_t n)
+{
+	for (size_t i = 0; i < N_ROWS; i++)
+		if (strncmp(rows[i].name, name, n) == 0 && rows[i].name[n] == '\0')
+			return (int32_t)i;
+	return -1;
+}
+
+static void variable_of(const char *name, char out[64])
+{
+	size_t n = (size_t)snprintf(out, 64, "BATON_%s", name);
+
+	for (size_t i = 0; i < n; i++)
+		out[i] = out[i] == '-' ? '_' : (char)toupper((unsigned char)out[i]);
+}
+
+void options_help(FILE *out, unsigned verb)
+{
+	for (size_t i = 0; i < N_ROWS; i++) {
+		char left[48];
+
+		if ((rows[i].verbs & verb) == 0)
+			continue;
+		(void)snprintf(left, sizeof(left), "--%s%s%s", rows[i].name,
+			       rows[i].arg != NULL ? "=" : "",
+			       rows[i].arg != NULL ? rows[i].arg : "");
+		(void)fprintf(out, "  %-28s %s\n", left, rows[i].help);
+	}
+}
+
+void options_list(FILE *out)
+{
+	static const char *const kinds[] = {"time", "part", "number", "yes",
+					    "word", "text", "signal"};
+	char variable[64];
+
+	for (size_t i = 0; i < N_ROWS; i++) {
+		variable_of(rows[i].name, variable);
+		(void)fprintf(out, "--%s %s %s %s\n", rows[i].name,
+			      rows[i].is_election ? variable : "-",
+			      rows[i].is_election ? rows[i].name : "-", kinds[rows[i].kind]);
+	}
+}

@@ -1,0 +1,288 @@
+/*
+ * run.c: `baton run`: the supervisor. It contends, has the guard start the command when it leads
+ * and stop it when it doesn't, and gives the leadership back when nothing of the command is left.
+ *
+ *     standby --BECAME--> leading, child runs --LOST--> child ends --(next event)--> standby
+ *                              |
+ *                              +-- the child ended by itself: stop, release, exit with its code
+ */
+#include "cli/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/supervise.h"
+
+#define BACKOFF_MIN_NS (100 * CLOCK_NS_PER_MS)
+#define BACKOFF_MAX_NS (30 * CLOCK_NS_PER_S)
+#define WORKED_NS (10 * CLOCK_NS_PER_S) /* after so long, it was no failed start */
+
+static int check(const struct settings *s);
+static int contend(struct run *r);
+static void loop(struct run *r);
+static void arm(struct run *r);
+static void pull_events(struct run *r);
+static void look_at_waiting(struct run *r);
+
+int verb_run(struct settings *s)
+{
+	struct run r = {.s = s, .guard_fd = -1, .health = {.fd = -1}};
+	int code = check(s);
+
+	if (code == 0)
+		code = open_store_url(s);
+	if (code != 0)
+		return code;
+	deadline_setup(&r);
+	/* Before there is a thread: see guard.c. */
+	code = supervise_setup(&r);
+	if (code != 0)
+		return code;
+	code = contend(&r);
+	if (code != 0)
+		return code;
+	loop(&r);
+	health_done(&r);
+	baton_close(r.b);
+	return supervise_finish(&r);
+}
+
+static int check(const struct settings *s)
+{
+	if (s->work_timeout_ms != 0 && s->health_cmd == NULL)
+		return cli_usage("--work-timeout needs --health-cmd, which gives the sign of life");
+	if (s->health_cmd != NULL && s->health_interval_ms == 0)
+		return cli_usage("--health-interval must not be 0");
+	return 0;
+}
+
+static int contend(struct run *r)
+{
+	struct baton_election_options o;
+	struct baton_error err = {0};
+	int code = open_handle(r->s, &r->b);
+
+	if (code != 0)
+		return code;
+	open_election_options(r->s, &o);
+	if (baton_election_new(r->b, r->s->name, &o, &r->e, &err) != 0 ||
+	    (err.code = baton_election_start(r->e)) != 0) {
+		code = open_fail(&err);
+		baton_close(r->b);
+		return code;
+	}
+	if (r->s->is_default_store) {
+		const char *path = strchr(r->s->store, ':');
+
+		log_say(BATON_LOG_WARN,
+			"no store given: one leader on this host%s only, in %s; see --store",
+			geteuid() == 0 ? "" : " and of this user", path + 1);
+	}
+	uint64_t now_ns = clock_boot_ns();
+
+	r->give_up_ns = UINT64_MAX;
+	if (r->s->wait_ms >= 0)
+		r->give_up_ns = now_ns + (uint64_t)r->s->wait_ms * CLOCK_NS_PER_MS;
+	else if (r->s->on_held == ON_HELD_EXIT)
+		r->give_up_ns = now_ns + r->lease_ns; /* the store doesn't say who leads */
+	notify_setup(r);
+	notify_say("READY=1\nSTATUS=stands by for %.200s", r->s->name);
+	return 0;
+}
+
+static void loop(struct run *r)
+{
+	while (!r->is_done) {
+		/* While the child ends nobody asks for events: the claim is kept (S7). */
+		bool listens = !(r->is_lost && r->child != CHILD_NONE);
+		struct pollfd fds[] = {{.fd = r->signals, .events = POLLIN},
+				       {.fd = r->socket, .events = POLLIN},
+				       {.fd = r->timer, .events = POLLIN},
+				       {.fd = r->guard_fd, .events = POLLIN},
+				       {.fd = r->health.fd, .events = POLLIN},
+				       {.fd = listens ? baton_fd(r->b) : -1, .events = POLLIN}};
+
+		arm(r);
+		(void)poll(fds, 6, -1);
+		deadline_move(r);
+		if (fds[2].revents != 0) {
+			uint64_t times;
+
+			(void)!read(r->timer, &times, sizeof(times));
+		}
+		if (fds[1].revents != 0)
+			supervise_receive(r);
+		if (fds[3].revents != 0)
+			supervise_guard_died(r);
+		if (fds[0].revents != 0)
+			supervise_signals(r);
+		if (fds[4].revents != 0)
+			health_read(r);
+		deadline_enforce(r);
+		pull_events(r);
+		health_tick(r);
+		notify_tick(r);
+		look_at_waiting(r);
+		if (r->restart_ns != 0 && clock_boot_ns() >= r->restart_ns)
+			supervise_start(r);
+	}
+}
+
+static void arm(struct run *r)
+{
+	uint64_t times[] = {deadline_next_ns(r), health_next_ns(r), r->notify_ns, r->give_up_ns,
+			    r->restart_ns != 0 ? r->restart_ns : UINT64_MAX};
+	uint64_t at_ns = UINT64_MAX;
+
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+		if (times[i] < at_ns)
+			at_ns = times[i];
+	struct itimerspec when = {0};
+
+	if (at_ns != UINT64_MAX)
+		when.it_value = (struct timespec){.tv_sec = (time_t)(at_ns / CLOCK_NS_PER_S),
+						  .tv_nsec = (long)(at_ns % CLOCK_NS_PER_S)};
+	(void)timerfd_settime(r->timer, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+/* ---- events ---- */
+
+static void became(struct run *r, const struct baton_event *event)
+{
+	r->is_leading = true;
+	r->is_lost = false;
+	r->term = event->term;
+	r->backoff_ns = BACKOFF_MIN_NS;
+	log_say(BATON_LOG_INFO, "leads %s in term %llu as %s", r->s->name,
+		(unsigned long long)r->term, baton_id(r->b));
+	notify_say("STATUS=leads %.200s in term %llu", r->s->name, (unsigned long long)r->term);
+	if (!r->is_stopping)
+		r->give_up_ns = UINT64_MAX;
+	deadline_begin(r);
+	supervise_start(r);
+}
+
+/* After these the claim stands, and is renewed, until the child has ended. */
+static bool is_voluntary(int reason)
+{
+	return reason == BATON_REASON_STOPPED || reason == BATON_REASON_RESIGNED ||
+	       reason == BATON_REASON_ORDERED || reason == BATON_REASON_TRANSFERRED ||
+	       reason == BATON_REASON_UNHEALTHY || reason == BATON_REASON_PAUSED;
+}
+
+static void lost(struct run *r, const struct baton_event *event)
+{
+	bool voluntary = is_voluntary(event->reason);
+
+	r->is_leading = false;
+	r->is_lost = true;
+	r->restart_ns = 0;
+	log_say(voluntary ? BATON_LOG_INFO : BATON_LOG_WARN, "leads %s no more: %s", r->s->name,
+		event->text);
+	notify_say("STATUS=stands by for %.200s", r->s->name);
+	if (r->child != CHILD_NONE)
+		supervise_stop(r, r->stop_signal != 0 ? r->stop_signal : r->plan.on_loss,
+			       voluntary);
+}
+
+static void changed(struct run *r, const struct baton_event *event)
+{
+	if (event->leader[0] == '\0' || strcmp(event->leader, baton_id(r->b)) == 0)
+		return;
+	log_say(BATON_LOG_INFO, "%s is led by %s in term %llu", r->s->name, event->leader,
+		(unsigned long long)event->term);
+	notify_say("STATUS=stands by for %.200s, which %.200s leads", r->s->name, event->leader);
+}
+
+static void pull_events(struct run *r)
+{
+	struct baton_event event;
+
+	while (!(r->is_lost && r->child != CHILD_NONE) && baton_wait(r->b, 0, &event) == 1) {
+		switch (event.kind) {
+		case BATON_EVENT_BECAME: became(r, &event); break;
+		case BATON_EVENT_LOST: lost(r, &event); break;
+		case BATON_EVENT_CHANGED: changed(r, &event); break;
+		case BATON_EVENT_STOPPED: r->is_done = true; break;
+		default: break; /* errors are logged by the library */
+		}
+	}
+}
+
+/* ---- waiting ---- */
+
+static bool is_held(const struct run *r)
+{
+	struct baton_status status;
+
+	return baton_get_status(r->e, &status) == 0 && !status.is_leader &&
+	       ((status.leader[0] != '\0' && strcmp(status.leader, baton_id(r->b)) != 0) ||
+		status.paused);
+}
+
+static void look_at_waiting(struct run *r)
+{
+	struct baton_error err;
+
+	if (r->is_stopping) {
+		/* Nothing runs any more; the store has had its time. */
+		if (r->child == CHILD_NONE && clock_boot_ns() >= r->give_up_ns)
+			r->is_done = true;
+		return;
+	}
+	if (r->is_leading || r->child != CHILD_NONE)
+		return;
+	bool held = is_held(r);
+
+	if (r->s->on_held == ON_HELD_EXIT && held) {
+		log_say(BATON_LOG_INFO, "another leads %s", r->s->name);
+		supervise_end(r, EXIT_HELD);
+	} else if (clock_boot_ns() >= r->give_up_ns) {
+		bool fails = !held && baton_check_health(r->e, &err) == BATON_UNHEALTHY;
+
+		log_say(BATON_LOG_WARN, "gives up waiting for %s%s%s", r->s->name,
+			fails ? ": " : "", fails ? err.text : "");
+		supervise_end(r, fails ? EXIT_UNAVAILABLE : EXIT_HELD);
+	}
+}
+
+/* ---- the child's end ---- */
+
+void run_child_ended(struct run *r, int status)
+{
+	int code = WIFSIGNALED(status) ? EXIT_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+	uint64_t now_ns = clock_boot_ns();
+
+	r->child = CHILD_NONE;
+	r->group = 0;
+	r->stop_ns = 0;
+	r->status = status;
+	if (r->is_lost || r->is_refused) {
+		/* Ended by us, or never begun: we contend again, or are about to end. */
+		r->exit_code = code;
+		if (r->is_refused && !r->is_lost && r->is_leading && !r->is_stopping)
+			r->restart_ns = now_ns + r->backoff_ns;
+		return;
+	}
+	log_say(BATON_LOG_DEBUG, "the command has ended with %d", code);
+	if (r->s->restart != 0 && r->cant_run == 0 && !r->is_stopping) {
+		if (now_ns - r->started_ns >= WORKED_NS)
+			r->backoff_ns = BACKOFF_MIN_NS;
+		r->restart_ns = now_ns + r->backoff_ns;
+		r->backoff_ns =
+			r->backoff_ns * 2 < BACKOFF_MAX_NS ? r->backoff_ns * 2 : BACKOFF_MAX_NS;
+		log_say(BATON_LOG_INFO, "the command has ended with %d; starts it again", code);
+		return;
+	}
+	if (r->cant_run != 0)
+		log_say(BATON_LOG_ERROR, "%s can't be run: %s", r->plan.command[0],
+			strerror(r->cant_run));
+	supervise_end(r, code);
+}

@@ -1,0 +1,96 @@
+/*
+ * run.h: the supervisor of `baton run`, in pieces: run.c decides, watchdog of the deadline is
+ * deadline.c, health.c asks the health command, notify.c speaks to the service manager.
+ *
+ * One thread, one poll(2). Events of the library are pulled; after LOST no event is asked for
+ * before the child is dead, and that is what keeps the claim until then (S7).
+ */
+#ifndef BATON_RUN_H
+#define BATON_RUN_H
+
+#include "cli/cli.h"
+#include "cli/guard.h"
+
+/* How far the child has got. */
+enum run_child { CHILD_NONE, CHILD_STARTING, CHILD_RUNNING, CHILD_ENDING };
+
+struct health {
+	pid_t pid; /* 0: none runs */
+	int fd;
+	uint64_t next_ns;
+	uint64_t limit_ns;
+	size_t n;
+	char text[256]; /* the end of what it has printed */
+};
+
+struct run {
+	struct settings *s;
+	struct guard_plan plan;
+	struct baton *b;
+	struct baton_election *e;
+	pid_t guard;
+	int guard_fd; /* its pidfd; -1: it is dead, and all it had with it */
+	int socket;
+	int signals;
+	int timer;
+	struct health health;
+
+	/* timings, in nanoseconds */
+	uint64_t end_ns; /* from the last good renewal's send to the KILL */
+	uint64_t renew_ns;
+	uint64_t grace_ns;
+	uint64_t lease_ns;
+	uint64_t renewed_ns; /* the last good renewal that we know of */
+
+	int child;
+	pid_t group;
+	uint64_t term;
+	uint64_t started_ns;
+	uint64_t restart_ns; /* when to start it again; 0: not */
+	uint64_t backoff_ns;
+	uint64_t stop_ns; /* a voluntary stop is over then */
+	int cant_run;     /* errno of exec */
+	int status;       /* wait status, if has_status */
+	bool has_status;  /* told from inside a PID namespace */
+	bool is_refused;
+	bool is_lost;    /* LOST was pulled; the next event only when the child is dead */
+	bool is_leading; /* between BECAME and LOST */
+	bool is_stopping;
+	bool is_done;
+	int stop_signal; /* that asked us to stop; 0: none */
+	int exit_code;
+	uint64_t give_up_ns; /* waiting for the leadership; or for the end */
+	uint64_t notify_ns;  /* the next sign of life for the service manager */
+	uint64_t notify_every_ns;
+};
+
+/* ---- deadline.c: the word, and its enforcement by the supervisor ---- */
+
+void deadline_setup(struct run *r);
+/* Moves the word if the store has confirmed us. */
+void deadline_move(struct run *r);
+/* A new leadership: the word begins anew. */
+void deadline_begin(struct run *r);
+/* Kills what the guard should have killed. */
+void deadline_enforce(struct run *r);
+/* When to look again; UINT64_MAX: no need. */
+uint64_t deadline_next_ns(const struct run *r);
+/* The guard is dead, or has to be: nothing that it has started survives this. */
+void deadline_take_over(struct run *r);
+
+/* ---- health.c ---- */
+
+void health_tick(struct run *r);
+void health_read(struct run *r);
+/* A child of ours has ended. */
+void health_reaped(struct run *r, pid_t pid, int status);
+uint64_t health_next_ns(const struct run *r);
+void health_done(struct run *r);
+
+/* ---- notify.c ---- */
+
+void notify_setup(struct run *r);
+void notify_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void notify_tick(struct run *r);
+
+#endif

@@ -1,0 +1,327 @@
+/*
+ * supervise.c: see supervise.h. Signals are read from a descriptor, never handled; the library's
+ * threads inherit the blocked mask. What a shell or a service manager expects of a command holds
+ * for this one too: TERM ends it, INT, HUP and QUIT are the child's to decide on, TSTP stops both,
+ * and who dies by a signal is seen to die by it.
+ */
+#include "cli/supervise.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+extern char **environ;
+
+static const int heard[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGUSR1,
+			    SIGUSR2, SIGCHLD, SIGTSTP, SIGCONT, SIGWINCH};
+
+static void fill_stdio(void);
+static char **clean_environment(void);
+static int make_guard(struct run *r);
+
+int supervise_setup(struct run *r)
+{
+	struct guard_plan *plan = &r->plan;
+	sigset_t all;
+
+	fill_stdio();
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, &plan->mask);
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* should the guard die, its orphans are ours */
+	plan->page = mmap(NULL, sizeof(*plan->page), PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	plan->environment = clean_environment();
+	if (plan->page == MAP_FAILED || plan->environment == NULL)
+		return EXIT_INTERNAL;
+	atomic_store(&plan->page->kill_ns, 0);
+	plan->command = r->s->command;
+	plan->election = r->s->name;
+	plan->isolate = r->s->isolate != 0;
+	plan->on_loss = (int)r->s->on_loss;
+	plan->patience_ns = (uint64_t)r->s->stop_timeout_ms * CLOCK_NS_PER_MS;
+	plan->work = worklock_path(r->s->store, r->s->name, &plan->work_mode);
+	plan->terminal = isatty(0) == 1 && tcgetpgrp(0) == getpgrp() ? 0 : -1;
+	int code = make_guard(r);
+
+	if (code != 0)
+		return code;
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(heard) / sizeof(heard[0]); i++)
+		(void)sigaddset(&set, heard[i]);
+	r->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	r->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	return r->signals >= 0 && r->timer >= 0 ? 0 : EXIT_INTERNAL;
+}
+
+/* Closed ones stay closed for the child, but no file of ours may slip in there. */
+static void fill_stdio(void)
+{
+	for (int fd = 0; fd < 3; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)!open("/dev/null", O_RDWR | O_CLOEXEC);
+}
+
+/* Without what is ours: the store's URL, its secrets, the service manager's socket. */
+static char **clean_environment(void)
+{
+	static const char *const ours[] = {"BATON_", "NOTIFY_SOCKET=", "WATCHDOG_"};
+	size_t n = 0;
+	size_t used = GUARD_N_OWN;
+
+	while (environ[n] != NULL)
+		n++;
+	char **out = calloc(n + GUARD_N_OWN + 1, sizeof(*out));
+
+	for (size_t i = 0; out != NULL && i < n; i++) {
+		bool keep = true;
+
+		for (size_t k = 0; k < sizeof(ours) / sizeof(ours[0]); k++)
+			keep = keep && strncmp(environ[i], ours[k], strlen(ours[k])) != 0;
+		if (keep)
+			out[used++] = environ[i];
+	}
+	return out;
+}
+
+static int make_guard(struct run *r)
+{
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+		return EXIT_INTERNAL;
+	r->guard = fork();
+	if (r->guard == 0) {
+		(void)close(ends[0]);
+		r->plan.socket = ends[1];
+		guard_main(&r->plan);
+	}
+	(void)close(ends[1]);
+	r->socket = ends[0];
+	r->guard_fd = r->guard > 0 ? (int)syscall(SYS_pidfd_open, r->guard, 0) : -1;
+	if (r->guard_fd < 0)
+		log_say(BATON_LOG_ERROR, "no guard can be made: %s", strerror(errno));
+	return r->guard_fd >= 0 ? 0 : EXIT_INTERNAL;
+}
+
+/* ---- the guard ---- */
+
+void supervise_start(struct run *r)
+{
+	r->restart_ns = 0;
+	if (r->guard_fd < 0 || r->child != CHILD_NONE || !r->is_leading || r->is_stopping)
+		return;
+	r->child = CHILD_STARTING;
+	r->group = 0;
+	r->cant_run = 0;
+	r->is_refused = r->has_status = false;
+	r->stop_ns = 0;
+	r->started_ns = clock_boot_ns();
+	guard_send(r->socket, GUARD_START, 0, r->term, baton_id(r->b));
+}
+
+void supervise_stop(struct run *r, int sig, bool voluntary)
+{
+	uint64_t at_ns = voluntary ? clock_boot_ns() + r->plan.patience_ns : UINT64_MAX;
+
+	r->child = CHILD_ENDING;
+	/* The guard has a moment more than it was told. */
+	r->stop_ns = voluntary ? at_ns + CLOCK_NS_PER_S / 4 : 0;
+	guard_send(r->socket, GUARD_STOP, sig, at_ns, "");
+}
+
+void supervise_end(struct run *r, int code)
+{
+	r->exit_code = code;
+	if (r->is_stopping)
+		return;
+	r->is_stopping = true;
+	r->restart_ns = 0;
+	r->give_up_ns = clock_boot_ns() + r->lease_ns;
+	notify_say("STOPPING=1");
+	(void)baton_election_stop(r->e, 0);
+}
+
+static void take_terminal_back(const struct run *r)
+{
+	if (r->plan.terminal >= 0)
+		(void)tcsetpgrp(r->plan.terminal, getpgrp()); /* TTOU is blocked */
+}
+
+/* Job control: when the child is stopped, so are we; the guard keeps the time. */
+static void paused(struct run *r, int sig)
+{
+	if (r->plan.terminal < 0 || getpid() == 1)
+		return;
+	take_terminal_back(r);
+	(void)kill(0, sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU ? SIGSTOP : sig);
+}
+
+static void continued(struct run *r)
+{
+	if (r->group <= 0)
+		return;
+	if (r->plan.terminal >= 0 && tcgetpgrp(r->plan.terminal) == getpgrp())
+		(void)tcsetpgrp(r->plan.terminal, r->group);
+	guard_send(r->socket, GUARD_SIGNAL, SIGCONT, 0, "");
+}
+
+static void refused(struct run *r, const struct guard_message *m)
+{
+	r->is_refused = true;
+	log_say(BATON_LOG_ERROR, "the command is not started: %s: %s", m->text, strerror(m->value));
+	/* What will not work the next time either. */
+	if (r->plan.isolate && m->value != ETIMEDOUT) {
+		log_say(BATON_LOG_ERROR, "--isolate needs the right to make PID namespaces");
+		supervise_end(r, EXIT_INTERNAL);
+	}
+}
+
+void supervise_receive(struct run *r)
+{
+	struct guard_message m;
+
+	while (recv(r->socket, &m, sizeof(m), MSG_DONTWAIT) == (ssize_t)sizeof(m)) {
+		switch (m.kind) {
+		case GUARD_FORKED: r->group = m.value; break;
+		case GUARD_STARTED:
+			if (r->child == CHILD_STARTING)
+				r->child = CHILD_RUNNING;
+			break;
+		case GUARD_WAITING:
+			log_say(BATON_LOG_WARN, "waits for the end of %s, which still works",
+				m.text);
+			break;
+		case GUARD_CANT_RUN: r->cant_run = m.value; break;
+		case GUARD_REFUSED: refused(r, &m); break;
+		case GUARD_PAUSED: paused(r, m.value); break;
+		case GUARD_STATUS:
+			r->status = m.value;
+			r->has_status = true;
+			break;
+		case GUARD_ENDED:
+			take_terminal_back(r);
+			run_child_ended(r, r->has_status ? r->status : m.value);
+			break;
+		default: break;
+		}
+	}
+}
+
+void supervise_guard_died(struct run *r)
+{
+	bool worked = r->child != CHILD_NONE;
+
+	supervise_receive(r);
+	if (r->guard_fd < 0)
+		return;
+	deadline_take_over(r);
+	take_terminal_back(r);
+	log_say(BATON_LOG_ERROR, "the guard was killed%s",
+		worked ? "; what it has started is dead" : "");
+	supervise_end(r, EXIT_INTERNAL);
+	r->exit_code = EXIT_INTERNAL;
+}
+
+/* ---- signals ---- */
+
+static void reap(struct run *r)
+{
+	siginfo_t info = {0};
+
+	/* The guard is left to its pidfd; all others, as of a first process, are taken. */
+	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
+		int status;
+
+		if (info.si_pid == r->guard) {
+			if (r->guard_fd >= 0)
+				supervise_guard_died(r);
+			return;
+		}
+		if (waitpid(info.si_pid, &status, WNOHANG) > 0)
+			health_reaped(r, info.si_pid, status);
+		info.si_pid = 0;
+	}
+}
+
+/* The signal's own way, or for us if there is no child. */
+static void asked_to_end(struct run *r, int sig)
+{
+	if (r->is_stopping && r->stop_signal != 0 && r->child == CHILD_NONE) {
+		r->is_done = true; /* asked twice, and nothing runs: don't wait for the store */
+		return;
+	}
+	if (r->child != CHILD_NONE && sig != SIGTERM) {
+		guard_send(r->socket, GUARD_SIGNAL, sig, 0, "");
+		return;
+	}
+	if (r->stop_signal == 0)
+		r->stop_signal = sig;
+	if (r->is_lost && r->child != CHILD_NONE)
+		guard_send(r->socket, GUARD_SIGNAL, sig, 0, "");
+	supervise_end(r, EXIT_SIGNAL + sig);
+}
+
+static void stop_ourselves(const struct run *r)
+{
+	if (r->group > 0)
+		guard_send(r->socket, GUARD_SIGNAL, SIGTSTP, 0, "");
+	if (getpid() != 1)
+		(void)raise(SIGSTOP);
+}
+
+void supervise_signals(struct run *r)
+{
+	struct signalfd_siginfo info;
+
+	while (read(r->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		int sig = (int)info.ssi_signo;
+
+		switch (sig) {
+		case SIGCHLD: reap(r); break;
+		case SIGTERM:
+		case SIGINT:
+		case SIGHUP:
+		case SIGQUIT: asked_to_end(r, sig); break;
+		case SIGTSTP: stop_ourselves(r); break;
+		case SIGCONT: continued(r); break;
+		default:
+			if (r->child != CHILD_NONE)
+				guard_send(r->socket, GUARD_SIGNAL, sig, 0, "");
+			break;
+		}
+	}
+}
+
+/* ---- the end ---- */
+
+int supervise_finish(struct run *r)
+{
+	struct rlimit none = {0};
+	int sig = r->stop_signal;
+	sigset_t set;
+
+	if (sig == 0 || r->exit_code != EXIT_SIGNAL + sig)
+		return r->exit_code;
+	/* Asked to end by a signal, and ended by it: seen so by shells and service managers. */
+	(void)setrlimit(RLIMIT_CORE, &none);
+	(void)signal(sig, SIG_DFL);
+	(void)raise(sig);
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, sig);
+	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+	return r->exit_code; /* the first process of a container stays */
+}

@@ -1,0 +1,101 @@
+/*
+ * tree.c: processes as /proc shows them. A reaper of orphans finds here all that is left of what it
+ * has started: whoever left the process group, or became a daemon, is its child by now.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/guard.h"
+
+/* The field of /proc/PID/stat with this number; the second, the name, may hold anything. */
+static uint64_t stat_field(pid_t pid, int number)
+{
+	char path[32];
+	char text[1024];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+
+	if (fd >= 0)
+		(void)close(fd);
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	char *at = strrchr(text, ')');
+
+	for (int i = 2; at != NULL && i < number; i++)
+		at = strchr(at + 1, ' ');
+	return at != NULL ? strtoull(at + 1, NULL, 10) : 0;
+}
+
+uint64_t tree_start_time(pid_t pid)
+{
+	return stat_field(pid, 22);
+}
+
+/* "12 34 56 " */
+static bool signal_list(int task, int sig)
+{
+	char path[48];
+	char text[4096];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/children", task);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	/* What doesn't fit is found when these are gone: whoever kills calls again. */
+	ssize_t n = read(fd, text, sizeof(text) - 1);
+
+	(void)close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	for (char *at = text; *at != '\0';) {
+		long pid = strtol(at, &at, 10);
+
+		at += strspn(at, " ");
+		if (pid > 0 && *at == '\0' && n == (ssize_t)sizeof(text) - 1)
+			break; /* may be cut */
+		if (pid > 0)
+			(void)kill((pid_t)pid, sig);
+	}
+	return true;
+}
+
+/* Where the kernel keeps no lists. */
+static void signal_by_parent(int sig)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *e;
+
+	while (proc != NULL && (e = readdir(proc)) != NULL) {
+		pid_t pid = isdigit((unsigned char)e->d_name[0]) ? (pid_t)atoi(e->d_name) : 0;
+
+		if (pid > 0 && stat_field(pid, 4) == (uint64_t)getpid())
+			(void)kill(pid, sig);
+	}
+	if (proc != NULL)
+		(void)closedir(proc);
+}
+
+void tree_signal(int sig)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *e;
+	bool listed = false;
+
+	/* Each thread has the children that it has made; orphans come to any of them. */
+	while (tasks != NULL && (e = readdir(tasks)) != NULL)
+		if (isdigit((unsigned char)e->d_name[0]))
+			listed = signal_list(atoi(e->d_name), sig) || listed;
+	if (tasks != NULL)
+		(void)closedir(tasks);
+	if (!listed)
+		signal_by_parent(sig);
+}

@@ -1,0 +1,279 @@
+/*
+ * worklock.c: on the file store, the last word: an open file description lock on the election's
+ * file `work` that only the child and its descendants hold. Whatever became of supervisor and
+ * guard, no second child starts while a descendant of the first one lives that has kept the
+ * descriptor.
+ *
+ * The holder writes down who it is. Who finds the lock held waits, for the old guard is at it; when
+ * that guard is dead, or the old lease must have ended, it kills what still holds the file: only
+ * processes that have it open, of its own PID namespace, and that it may kill.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/url.h"
+#include "cli/guard.h"
+
+#define HIGH_FD 60         /* out of the way of scripts */
+#define NAME_PIECE_MAX 200 /* as the file store splits names */
+#define LOOK_MS 20
+
+/* Who holds it, as it says. */
+struct record {
+	long pid;
+	unsigned long long start;
+	long guard;
+	unsigned long long guard_start;
+	unsigned long long pidns;
+	unsigned long long limit_ms;
+	unsigned long long term;
+};
+
+static int wait_for_it(const struct guard_plan *plan, int fd);
+static void write_record(const struct guard_plan *plan, int fd, uint64_t term);
+static bool read_record(int fd, struct record *r);
+static void kill_holders(int fd);
+
+int worklock_take(const struct guard_plan *plan, uint64_t term)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int low = open(plan->work, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, plan->work_mode);
+	int fd = low >= 0 ? fcntl(low, F_DUPFD, HIGH_FD) : -1; /* inherited: that is the point */
+
+	if (fd < 0 && low >= 0)
+		fd = dup(low);
+	if (low >= 0)
+		(void)close(low);
+	if (fd < 0)
+		return -1;
+	(void)fchmod(fd, plan->work_mode); /* against the umask; not ours if it isn't our file */
+	if (fcntl(fd, F_OFD_SETLK, &lock) != 0 &&
+	    ((errno != EAGAIN && errno != EACCES) || wait_for_it(plan, fd) != 0))
+		return -1;
+	write_record(plan, fd, term);
+	return 0;
+}
+
+/* ---- waiting ---- */
+
+static void no_op(int sig)
+{
+	(void)sig;
+}
+
+/* Makes the lock call return now and then, so that we can look around. */
+static void set_tick(suseconds_t us)
+{
+	struct itimerval tick = {.it_interval = {.tv_usec = us}, .it_value = {.tv_usec = us}};
+
+	(void)setitimer(ITIMER_REAL, &tick, NULL);
+}
+
+static unsigned long long own_pidns(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) == 0 ? (unsigned long long)st.st_ino : 0;
+}
+
+/* Nobody is left who would end it in time. */
+static bool is_abandoned(const struct record *r)
+{
+	return r->pidns == own_pidns() && tree_start_time((pid_t)r->guard) != r->guard_start;
+}
+
+static void say_whom(const struct guard_plan *plan, const struct record *r, bool known)
+{
+	char text[GUARD_TEXT] = "a process that left no name";
+
+	if (known)
+		(void)snprintf(text, sizeof(text), "process group %ld of term %llu", r->pid,
+			       r->term);
+	guard_send(plan->socket, GUARD_WAITING, 0, 0, text);
+}
+
+static int wait_for_it(const struct guard_plan *plan, int fd)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	struct sigaction wake = {.sa_handler = no_op};
+	uint64_t since_ns = clock_boot_ns();
+	struct record r = {0};
+	bool known = read_record(fd, &r);
+	sigset_t alarm;
+	int result;
+
+	say_whom(plan, &r, known);
+	(void)sigaction(SIGALRM, &wake, NULL);
+	(void)sigemptyset(&alarm);
+	(void)sigaddset(&alarm, SIGALRM);
+	(void)sigprocmask(SIG_UNBLOCK, &alarm, NULL);
+	set_tick(LOOK_MS * 1000);
+	for (;;) {
+		uint64_t now_ns = clock_boot_ns();
+		uint64_t limit_ns = known ? r.limit_ms * CLOCK_NS_PER_MS : plan->limit_ns;
+
+		if (now_ns + plan->drain_ns >= atomic_load(&plan->page->kill_ns)) {
+			errno = ETIMEDOUT;
+			result = -1;
+			break;
+		}
+		if (now_ns - since_ns >= limit_ns || (known && is_abandoned(&r)))
+			kill_holders(fd);
+		result = fcntl(fd, F_OFD_SETLKW, &lock);
+		if (result == 0 || errno != EINTR)
+			break;
+		known = read_record(fd, &r);
+	}
+	int error = errno;
+
+	/* Timers and masks would outlive exec. */
+	set_tick(0);
+	(void)signal(SIGALRM, SIG_DFL);
+	(void)sigprocmask(SIG_SETMASK, &plan->mask, NULL);
+	errno = error;
+	return result;
+}
+
+/* ---- the record ---- */
+
+static void write_record(const struct guard_plan *plan, int fd, uint64_t term)
+{
+	char text[512];
+	int n = snprintf(text, sizeof(text),
+			 "baton-work 1 pid %d start %llu guard %d guard-start %llu pidns %llu "
+			 "limit-ms %llu term %llu end\n",
+			 (int)getpid(), (unsigned long long)tree_start_time(getpid()),
+			 (int)plan->pid, (unsigned long long)tree_start_time(plan->pid),
+			 own_pidns(), (unsigned long long)(plan->limit_ns / CLOCK_NS_PER_MS),
+			 (unsigned long long)term);
+
+	/* For those who wait; the lock itself needs none. */
+	(void)!ftruncate(fd, 0);
+	(void)!pwrite(fd, text, (size_t)n, 0);
+}
+
+/* False: not complete, or not ours. */
+static bool read_record(int fd, struct record *r)
+{
+	char text[512];
+	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+	int end = 0;
+
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	int got = sscanf(text,
+			 "baton-work 1 pid %ld start %llu guard %ld guard-start %llu pidns %llu "
+			 "limit-ms %llu term %llu end%n",
+			 &r->pid, &r->start, &r->guard, &r->guard_start, &r->pidns, &r->limit_ms,
+			 &r->term, &end);
+
+	return got == 7 && end > 0;
+}
+
+/* ---- the end of the patience ---- */
+
+static bool has_open(pid_t pid, const struct stat *file)
+{
+	char path[300];
+	struct stat st;
+	bool found = false;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	DIR *fds = opendir(path);
+	struct dirent *e;
+
+	while (fds != NULL && !found && (e = readdir(fds)) != NULL)
+		found = fstatat(dirfd(fds), e->d_name, &st, 0) == 0 && st.st_dev == file->st_dev &&
+			st.st_ino == file->st_ino;
+	if (fds != NULL)
+		(void)closedir(fds);
+	return found;
+}
+
+/* The pidfd is opened first, then the look: so it is the process that we looked at. */
+static void kill_holders(int fd)
+{
+	struct stat file;
+	struct dirent *e;
+	DIR *proc = fstat(fd, &file) == 0 ? opendir("/proc") : NULL;
+
+	while (proc != NULL && (e = readdir(proc)) != NULL) {
+		pid_t pid = isdigit((unsigned char)e->d_name[0]) ? (pid_t)atoi(e->d_name) : 0;
+
+		if (pid <= 0 || pid == getpid())
+			continue;
+		int process = (int)syscall(SYS_pidfd_open, pid, 0);
+
+		if (process >= 0 && has_open(pid, &file))
+			(void)syscall(SYS_pidfd_send_signal, process, SIGKILL, NULL, 0);
+		if (process >= 0)
+			(void)close(process);
+	}
+	if (proc != NULL)
+		(void)closedir(proc);
+}
+
+/* ---- where it is ---- */
+
+/* As the file store writes names: see baton-file.7. */
+static void path_of(const char *name, char *out)
+{
+	size_t piece = 0;
+
+	for (const unsigned char *c = (const unsigned char *)name; *c != '\0'; c++) {
+		bool plain = (*c >= 'a' && *c <= 'z') || isdigit(*c) ||
+			     (*c != '\0' && strchr("_-.", *c) != NULL);
+		size_t take = plain ? 1 : 3;
+
+		if (piece + take > NAME_PIECE_MAX) {
+			*out++ = '+';
+			*out++ = '/';
+			piece = 0;
+		}
+		if (*c == '.' && piece == 0) {
+			plain = false;
+			take = 3;
+		}
+		out += sprintf(out, plain ? "%c" : "%%%02x", *c);
+		piece += take;
+	}
+	*out = '\0';
+}
+
+char *worklock_path(const char *store, const char *election, mode_t *mode)
+{
+	struct url url;
+	char dir[4096];
+	char name[1024];
+	char key[64];
+	char value[256];
+	char *path = NULL;
+
+	*mode = 0600;
+	if (strlen(election) > 253 || !url_split(store, &url) || url.scheme.n != 4 ||
+	    strncmp(url.scheme.at, "file", 4) != 0 || !url_decode(url.path, dir, sizeof(dir)))
+		return NULL;
+	while (url_next_option(&url.query, key, sizeof(key), value, sizeof(value)) == 1)
+		if (strcmp(key, "mode") == 0)
+			*mode = (mode_t)strtoul(value, NULL, 8) & 0666;
+	path_of(election, name);
+	char *here = dir[0] == '/' ? NULL : getcwd(NULL, 0);
+
+	if (asprintf(&path, "%s%s%s/elections/%s/work", here != NULL ? here : "",
+		     here != NULL ? "/" : "", dir, name) < 0)
+		path = NULL;
+	free(here);
+	return path;
+}
