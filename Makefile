@@ -3,13 +3,14 @@
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .PHONY: help build quick test examples install sim model mutants coverage lint format clean \
-	conformance bench fuzz
+	conformance bench fuzz demo
 
 help:
 	@echo 'baton: leader election on the store you already run'
 	@echo
 	@echo 'Work:'
-	@echo '  make build      build into build/debug (PRESET=release, clang, asan, ...)'
+	@echo '  make demo       see three candidates: kill, freeze, resign'
+	@echo '  make build      build into build/debug; the command is build/baton (PRESET=...)'
 	@echo '  make quick      the edit loop: debug build, unit tests, stories'
 	@echo '  make test       everything: install what is missing, build, test, prove, check'
 	@echo '  make examples   build the programs of examples/ into build/release/examples'
@@ -34,6 +35,13 @@ PRESET ?= debug
 build:
 	@tools/deps
 	@tools/build $(PRESET)
+	@ln -sfn $(PRESET)/baton build/baton
+
+demo:
+	@tools/deps
+	@tools/build release
+	@ln -sfn release/baton build/baton
+	@tests/cli/demo build/baton
 
 quick:
 	@tools/build debug

@@ -47,7 +47,7 @@ static pid_t start(char *const *argv, int *out)
 	}
 	(void)close(fds[1]);
 	*out = fds[0];
-	if (pid < 0 || (out != NULL && read(fds[0], &byte, 1) != 1))
+	if (pid < 0 || read(fds[0], &byte, 1) != 1)
 		bench_die("%s doesn't start.", argv[0]);
 	return pid;
 }

@@ -9,3 +9,9 @@ target_include_directories(baton_command PRIVATE include src)
 target_compile_definitions(baton_command PRIVATE BATON_VERSION="${PROJECT_VERSION}")
 target_link_libraries(baton_command PRIVATE baton_flags baton)
 install(TARGETS baton_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)
+
+if(BATON_TESTS)
+	add_test(NAME cli/run
+		COMMAND ${PROJECT_SOURCE_DIR}/tests/cli/run $<TARGET_FILE:baton_command>)
+	set_tests_properties(cli/run PROPERTIES LABELS cli TIMEOUT 180)
+endif()

@@ -13,25 +13,25 @@ endfunction()
 
 # The other builds: each must compile without a warning. A compiler uses all cores by itself.
 foreach(preset release asan clang tsan fuzz)
-	baton_gate(build/${preset} 1000 240 build ${tools}/build ${preset})
+	baton_gate(build/${preset} 1000 900 build ${tools}/build ${preset})
 	set_tests_properties(build/${preset} PROPERTIES
 		FIXTURES_SETUP build-${preset} PROCESSORS 2)
 endforeach()
 
 if(EXISTS ${PROJECT_SOURCE_DIR}/tests/mutants/run)
-	baton_gate(mutants/sample 900 280 mutants ${PROJECT_SOURCE_DIR}/tests/mutants/run --sample)
+	baton_gate(mutants/sample 900 900 mutants ${PROJECT_SOURCE_DIR}/tests/mutants/run --sample)
 endif()
 if(TARGET model)
-	baton_gate(model/default 800 280 model model)
+	baton_gate(model/default 800 900 model model)
 endif()
 if(TARGET sim)
-	baton_gate(sim/worlds 700 280 sim sim --worlds 20000)
+	baton_gate(sim/worlds 700 900 sim sim --worlds 20000)
 	if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/tests/seeds)
-		baton_gate(sim/seeds 100 120 sim sim --seeds tests/seeds)
+		baton_gate(sim/seeds 100 400 sim sim --seeds tests/seeds)
 	endif()
-	baton_gate(asan/sim 600 280 asan ${asan_dir}/sim --worlds 1000)
+	baton_gate(asan/sim 600 900 asan ${asan_dir}/sim --worlds 1000)
 	set_tests_properties(asan/sim PROPERTIES FIXTURES_REQUIRED build-asan)
-	baton_gate(gate/trace-hash 300 120 gate ${tools}/check-trace-hash
+	baton_gate(gate/trace-hash 300 400 gate ${tools}/check-trace-hash
 		$<TARGET_FILE:sim> build/release/sim build/asan/sim build/clang/sim)
 	set_tests_properties(gate/trace-hash PROPERTIES
 		FIXTURES_REQUIRED "build-release;build-asan;build-clang")
@@ -39,19 +39,19 @@ endif()
 
 # Installed, and used from outside; with a build of its own.
 if(TARGET baton)
-	baton_gate(install/outside 860 280 install
+	baton_gate(install/outside 860 900 install
 		${PROJECT_SOURCE_DIR}/tests/install/run ${PROJECT_BINARY_DIR}/install-test)
 	set_tests_properties(install/outside PROPERTIES PROCESSORS 2)
 endif()
 
 if(TARGET model-file)
-	baton_gate(model/file 750 280 model model-file)
-	baton_gate(model/file-variants 450 280 model model-file --variants)
+	baton_gate(model/file 750 900 model model-file)
+	baton_gate(model/file-variants 450 900 model model-file --variants)
 endif()
 if(TARGET conformance)
 	foreach(build debug asan tsan)
 		foreach(store memory file)
-			baton_gate(conformance/${build}-${store} 650 280 conformance
+			baton_gate(conformance/${build}-${store} 650 900 conformance
 				${tools}/check-conformance build/${build}/conformance ${store})
 			if(NOT build STREQUAL debug)
 				set_tests_properties(conformance/${build}-${store} PROPERTIES
@@ -61,23 +61,23 @@ if(TARGET conformance)
 	endforeach()
 endif()
 
-baton_gate(gate/coverage 850 280 coverage ${tools}/check-coverage)
+baton_gate(gate/coverage 850 900 coverage ${tools}/check-coverage)
 baton_gate(gate/gates 60 120 gate ${PROJECT_SOURCE_DIR}/tests/gates/run)
 
 # `make lint` is the label lint.
-baton_gate(gate/clang-tidy 500 280 lint ${tools}/check-tidy ${PROJECT_BINARY_DIR})
-baton_gate(gate/cppcheck 400 280 lint ${tools}/check-cppcheck)
+baton_gate(gate/clang-tidy 950 900 lint ${tools}/check-tidy ${PROJECT_BINARY_DIR})
+baton_gate(gate/cppcheck 400 900 lint ${tools}/check-cppcheck)
 baton_gate(gate/purity 50 30 lint ${tools}/check-purity
 	$<TARGET_FILE:baton_core> build/release/libbaton_core.a)
 set_tests_properties(gate/purity PROPERTIES FIXTURES_REQUIRED build-release)
-baton_gate(gate/abi 10 60 lint ${PROJECT_SOURCE_DIR}/tests/api/abi)
+baton_gate(gate/abi 10 200 lint ${PROJECT_SOURCE_DIR}/tests/api/abi)
 if(TARGET baton)
-	baton_gate(gate/symbols 10 60 lint ${tools}/check-symbols $<TARGET_FILE:baton>)
+	baton_gate(gate/symbols 10 200 lint ${tools}/check-symbols $<TARGET_FILE:baton>)
 endif()
 foreach(gate docs format layers size style)
-	baton_gate(gate/${gate} 10 60 lint ${tools}/check-${gate})
+	baton_gate(gate/${gate} 10 200 lint ${tools}/check-${gate})
 endforeach()
 find_program(SHELLCHECK shellcheck)
 if(SHELLCHECK)
-	baton_gate(gate/shellcheck 10 60 lint ${tools}/check-shell)
+	baton_gate(gate/shellcheck 10 200 lint ${tools}/check-shell)
 endif()

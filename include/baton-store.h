@@ -162,9 +162,9 @@ struct baton_driver {
 	void (*lane_close)(void *lane);
 	void (*forget)(void *store);
 
-	/* With own_leases lease_open is never called: campaign makes the lease. Opening a lease ends
-	 * what this lane's store still keeps of an older one with the same "who-which" (the id up
-	 * to its last '-'): a lock, a session, a connection. */
+	/* With own_leases lease_open is never called: campaign makes the lease. Opening one ends
+	 * what the store still keeps of an older one with the same "who-which" (the id up to its
+	 * last '-'): a lock, a session, a connection. */
 	int (*lease_open)(void *lane, struct baton_call *call, const struct baton_lease *lease);
 	int (*lease_renew)(void *lane, struct baton_call *call, const struct baton_lease *lease,
 			   uint32_t *n_held);

@@ -200,9 +200,9 @@ struct baton_election_options {
 	/*
 	 * Called on a dispatcher thread, in order for one election; LOST comes before all else that
 	 * waits. When the handler of LOST returns, the work counts as stopped and the leadership
-	 * may pass on. NULL: events are pulled with baton_wait(), and the work counts as stopped when
-	 * LOST was pulled and the same thread asks for the next event, or by baton_drained(), or
-	 * when a function that was running by baton_run_...() has returned. A program that never
+	 * may pass on. NULL: events are pulled with baton_wait(), and the work counts as stopped
+	 * when LOST was pulled and the same thread asks for the next event, or by baton_drained(),
+	 * or when a function that was running by baton_run_...() has returned. A program that never
 	 * pulls events has the drain time (see baton.7) to notice by baton_is_leader().
 	 */
 	void (*handler)(void *arg, const struct baton_event *event);
@@ -404,7 +404,8 @@ struct baton_fence {
 	uint64_t highest;
 };
 
-/* BATON_OK if the term is at least as high as all before it, else BATON_E_STALE (0 always). Atomic. */
+/* BATON_OK if the term is at least as high as all before it, else BATON_E_STALE (and for 0, which
+ * is no term). Atomic. */
 BATON_API int baton_fence_check(struct baton_fence *fence, uint64_t term);
 
 /*

@@ -65,7 +65,7 @@ void deadline_move(struct run *r)
 	if (r->child == CHILD_NONE && !r->is_leading)
 		return;
 	renewed_ns = last_renewal(r);
-	/* The clock after the look: what was confirmed before the word has passed is its lease's. */
+	/* The clock after the look: what was confirmed before the word passed is its lease's. */
 	if (renewed_ns <= r->renewed_ns || clock_boot_ns() >= word)
 		return;
 	r->renewed_ns = renewed_ns;

@@ -38,6 +38,7 @@ struct guard {
 	bool reaped;
 	bool asked; /* the first signal was sent */
 	bool orphaned;
+	bool ended_by_us; /* the main process, and not by itself */
 	int status;
 	uint64_t stop_ns; /* KILL then, though the word says later; UINT64_MAX: no */
 };
@@ -141,7 +142,7 @@ static void enforce(struct guard *g)
 	if (g->child == 0)
 		return;
 	if (now_ns >= kill_time(g))
-		signal_all(g, SIGKILL);
+		ask(g, SIGKILL);
 	else if (!g->asked && now_ns >= ask_time(g))
 		ask(g, g->plan->on_loss);
 }
@@ -242,6 +243,7 @@ static void main_ended(struct guard *g, int status)
 
 	g->status = status;
 	g->reaped = true;
+	g->ended_by_us = g->asked;
 	/* What it has left behind ends with it. */
 	if (at_ns < g->stop_ns)
 		g->stop_ns = at_ns;
@@ -266,7 +268,7 @@ static void reap(struct guard *g)
 	if (g->orphaned)
 		_exit(0);
 	g->child = 0;
-	guard_send(g->plan->socket, GUARD_ENDED, g->status, 0, "");
+	guard_send(g->plan->socket, GUARD_ENDED, g->status, g->ended_by_us ? 1 : 0, "");
 }
 
 void guard_send(int socket, int kind, int value, uint64_t number, const char *text)

@@ -36,7 +36,7 @@ enum guard_kind {
 	GUARD_REFUSED,  /* no lock, or too late: nothing was started; value: errno; text */
 	GUARD_PAUSED,   /* value: the signal that stopped the child (job control) */
 	GUARD_STATUS,   /* value: the child's wait status, from inside a PID namespace */
-	GUARD_ENDED,    /* value: wait status; nothing is left of it */
+	GUARD_ENDED,    /* value: wait status; number: 1 if not by itself; nothing is left */
 };
 
 struct guard_message {

@@ -38,8 +38,13 @@ void log_say(int level, const char *format, ...)
 
 void log_record(void *arg, const struct baton_log_record *record)
 {
+	int level = record->level;
+
 	(void)arg;
-	if (record->level > log_level || record->message == NULL)
+	/* What it tells of the election's course, the verbs say in their own words. */
+	if (level == BATON_LOG_INFO)
+		level = BATON_LOG_DEBUG;
+	if (level > log_level || record->message == NULL)
 		return;
 	emit(record->level, record->election, record->term, record->message, record->detail);
 }

@@ -52,7 +52,7 @@ static const struct cli_verb verbs[] = {
 
 int main(int argc, char **argv)
 {
-	struct settings s = {0};
+	static struct settings s; /* what it points to lives as long as the process */
 
 	if (argc < 2 || strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 ||
 	    strcmp(argv[1], "-h") == 0)

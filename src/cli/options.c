@@ -166,11 +166,15 @@ static int unknown_flag(const struct reader *r, const char *name)
 	for (size_t i = 0; i < N_ROWS; i++)
 		if ((rows[i].verbs & r->verb->bit) != 0)
 			names[n++] = rows[i].name;
-	const char *near = text_nearest(name, names);
+	int n_name = (int)strcspn(name, "=");
+	char word[64];
+
+	(void)snprintf(word, sizeof(word), "%.*s", n_name, name);
+	const char *near = text_nearest(word, names);
 
 	if (near != NULL)
-		return cli_usage("there is no option --%s; did you mean --%s?", name, near);
-	return cli_usage("there is no option --%s; see baton %s --help", name, r->verb->name);
+		return cli_usage("there is no option --%s; did you mean --%s?", word, near);
+	return cli_usage("there is no option --%s; see baton %s --help", word, r->verb->name);
 }
 
 /* One "--name=value", "--name value", "--name" or "--no-name". Returns arguments used, or -code. */

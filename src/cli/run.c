@@ -33,9 +33,10 @@ static void look_at_waiting(struct run *r);
 
 int verb_run(struct settings *s)
 {
-	struct run r = {.s = s, .guard_fd = -1, .health = {.fd = -1}};
+	static struct run r = {.guard_fd = -1, .health = {.fd = -1}};
 	int code = check(s);
 
+	r.s = s;
 	if (code == 0)
 		code = open_store_url(s);
 	if (code != 0)
@@ -255,7 +256,7 @@ static void look_at_waiting(struct run *r)
 
 /* ---- the child's end ---- */
 
-void run_child_ended(struct run *r, int status)
+void run_child_ended(struct run *r, int status, bool by_us)
 {
 	int code = WIFSIGNALED(status) ? EXIT_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
 	uint64_t now_ns = clock_boot_ns();
@@ -264,10 +265,11 @@ void run_child_ended(struct run *r, int status)
 	r->group = 0;
 	r->stop_ns = 0;
 	r->status = status;
-	if (r->is_lost || r->is_refused) {
-		/* Ended by us, or never begun: we contend again, or are about to end. */
+	if (r->is_lost || r->is_refused || by_us) {
+		/* Ended by us, or never begun: we contend again, or are about to end. The guard may
+		 * know of the loss before us: we were frozen. */
 		r->exit_code = code;
-		if (r->is_refused && !r->is_lost && r->is_leading && !r->is_stopping)
+		if (!r->is_lost && r->is_leading && !r->is_stopping)
 			r->restart_ns = now_ns + r->backoff_ns;
 		return;
 	}

@@ -214,7 +214,7 @@ void supervise_receive(struct run *r)
 			break;
 		case GUARD_ENDED:
 			take_terminal_back(r);
-			run_child_ended(r, r->has_status ? r->status : m.value);
+			run_child_ended(r, r->has_status ? r->status : m.value, m.number != 0);
 			break;
 		default: break;
 		}

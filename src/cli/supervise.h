@@ -18,7 +18,7 @@ void supervise_signals(struct run *r);
 /* The exit code; or dies by the signal that was meant for us. */
 int supervise_finish(struct run *r);
 
-/* run.c: nothing is left of the child. */
-void run_child_ended(struct run *r, int status);
+/* run.c: nothing is left of the child; by_us: it was told to end, by the guard at least. */
+void run_child_ended(struct run *r, int status, bool by_us);
 
 #endif

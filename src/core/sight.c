@@ -92,7 +92,7 @@ static void plan_by_record(struct step *s, const struct view *v, bool news)
 	if (v->free_in_ns == 0)
 		step_retry(s, WHY_DUE);
 	else if (v->free_in_ns != NEVER && !(v->held && v->watched))
-		/* Not in ever smaller steps, nor again and again for a shorter lease than ours (L4). */
+		/* L4: not in ever smaller steps, nor over and over for a shorter lease. */
 		step_plan(s,
 			  max_ns(after_ns(s->now_ns, max_ns(v->free_in_ns, NS_PER_MS)),
 				 news ? 0 : e->call_ns + s->l->timing.retry_ns),
@@ -106,7 +106,7 @@ void sight_hear(struct step *s, const struct view *v)
 	struct election *e = s->e;
 	/* A claim of ours that we don't lead on is nobody's. */
 	uint32_t leader = v->held && v->leader != e->self ? v->leader : NOBODY;
-	/* What isn't believed is no news: a store that forgot would make a hot loop of hints (L4). */
+	/* L4: what isn't believed is no news, or a store that forgot makes a hot loop of hints. */
 	bool news = v->term > e->floor ||
 		    (v->term == e->floor && (v->paused != e->paused || leader != e->leader));
 
@@ -116,7 +116,7 @@ void sight_hear(struct step *s, const struct view *v)
 		step_retry(s, WHY_RETRY);
 		return;
 	}
-	/* Even from an old answer: taken wrongly it costs a look, kept for ever it costs the leader. */
+	/* Even from an old answer: taken wrongly it costs a look, kept for ever the leader. */
 	e->paused = v->paused;
 	if (v->term >= e->floor) { /* else an old answer, or a store that forgot */
 		if (v->term == TERM_MAX && e->floor < TERM_MAX)

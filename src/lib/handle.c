@@ -84,7 +84,7 @@ static int start_threads(struct baton *b, struct baton_error *err)
 int baton_open(const char *url, const struct baton_options *options, struct baton **out,
 	       struct baton_error *err)
 {
-	struct baton_error mine;
+	struct baton_error mine = {0};
 	int code;
 
 	err = err != NULL ? err : &mine;
@@ -313,7 +313,7 @@ int lib_take_sized(void *to, size_t known, const void *from, size_t size, struct
 					"The options use something that this library (%s) is too "
 					"old for.",
 					BATON_VERSION);
-	(void)memcpy(to, from, size < known ? size : known);
+	(void)memcpy(to, from, known);
 	return 0;
 }
 

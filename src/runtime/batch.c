@@ -111,7 +111,7 @@ void batch_run(struct lane *lane, struct job **jobs, size_t n)
 		size_t k = n - done < chunk ? n - done : chunk;
 
 		t->call = (struct baton_call){.deadline_ns = clock_boot_ns() + call_ns};
-		/* A renewal's time runs from when it was due, the others' from when they get a lane. */
+		/* A renewal's time runs from when it was due, the others' from now. */
 		if (lane->kind == BATON_LANE_RENEW)
 			t->call.deadline_ns = jobs[done]->limit_ns;
 		name_lease(jobs[done]->carrier, jobs[done]->epoch, &t->lease);

@@ -448,7 +448,7 @@ bool news_wait(struct baton *b, uint64_t until_ns)
 
 	if (now_ns >= until_ns)
 		return false;
-	/* The condition waits on another clock, which may stand still in suspend: a second at most. */
+	/* The condition's clock stands still in suspend: a second at most. */
 	uint64_t wait_ns = min_ns(until_ns - now_ns, CLOCK_NS_PER_S);
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &at);

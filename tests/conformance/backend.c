@@ -47,7 +47,7 @@ unsigned backend_lacks(const struct backend *b, unsigned needs)
 {
 	unsigned lacks = 0;
 
-	for (unsigned need = 1; need < TIMING; need <<= 1) {
+	for (unsigned need = 1; need < ALONE; need <<= 1) {
 		if ((needs & need) != 0 && !has(b, need))
 			lacks |= need;
 	}

@@ -362,12 +362,14 @@ static void standby_knows(struct stage *t)
 }
 
 const struct entry cases_events[] = {
-	{"C3", "became, lost and changed with the right ids and terms", tells_events, TIMING, 0},
-	{"C13", "a handler that blocks harms nothing", blocked_handler, TIMING, 0},
-	{"C14", "a handler may call back into the API", handler_calls_back, TIMING, 0},
-	{"C20", "the term is known before the became event", term_before_event, TIMING, 0},
-	{"N13", "lost is delivered before the election is free", lost_before_free, TIMING, 0},
-	{"N14", "a slow handler doesn't stop renewals", slow_handler, TIMING, 0},
-	{"N21", "a standby names the leader and is green", standby_knows, TIMING, 0},
+	{"C3", "became, lost and changed with the right ids and terms", tells_events, NEEDS_NOTHING,
+	 0},
+	{"C13", "a handler that blocks harms nothing", blocked_handler, NEEDS_NOTHING, 0},
+	{"C14", "a handler may call back into the API", handler_calls_back, NEEDS_NOTHING, 0},
+	{"C20", "the term is known before the became event", term_before_event, NEEDS_NOTHING, 0},
+	{"N13", "lost is delivered before the election is free", lost_before_free, NEEDS_NOTHING,
+	 0},
+	{"N14", "a slow handler doesn't stop renewals", slow_handler, NEEDS_NOTHING, 0},
+	{"N21", "a standby names the leader and is green", standby_knows, NEEDS_NOTHING, 0},
 	{NULL, NULL, NULL, 0, 0},
 };

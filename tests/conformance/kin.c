@@ -118,7 +118,7 @@ static bool take_line(struct kin *k, char *line, size_t size)
 	if (end == NULL)
 		return false;
 	*end = '\0';
-	snprintf(line, size, "%s", k->text);
+	snprintf(line, size, "%.500s", k->text); /* no line that it says is longer */
 	size_t used = (size_t)(end + 1 - k->text);
 
 	memmove(k->text, end + 1, k->n_text - used);
@@ -133,6 +133,8 @@ bool kin_hears(struct kin *k, const char *word, char *line, size_t size, uint64_
 
 	for (;;) {
 		while (take_line(k, got, sizeof(got))) {
+			if (strncmp(got, "error ", strlen("error ")) == 0)
+				snprintf(k->error, sizeof(k->error), "%.250s", got);
 			if (strncmp(got, word, strlen(word)) != 0)
 				continue;
 			if (line != NULL)
@@ -159,7 +161,7 @@ uint64_t kin_leads(struct kin *k, uint64_t limit_ms)
 	uint64_t term;
 
 	CHECK(k->t, kin_hears(k, "became ", line, sizeof(line), limit_ms),
-	      "kin %.60s does not lead within %" PRIu64 " ms", k->id, limit_ms);
+	      "kin %.60s does not lead within %" PRIu64 " ms (%.100s)", k->id, limit_ms, k->error);
 	term = strtoull(line + strlen("became "), NULL, 10);
 	CHECK(k->t, term > 0, "kin %.60s leads in no term", k->id);
 	return term;
@@ -230,7 +232,7 @@ static void tell(struct player *p, const struct baton_event *ev)
 		break;
 	case BATON_EVENT_LOST: say("lost %" PRIu64 " %d", ev->term, ev->reason); break;
 	case BATON_EVENT_CHANGED: say("changed %" PRIu64 " %s", ev->term, ev->leader); break;
-	case BATON_EVENT_ERROR: say("error %d %s", ev->code, ev->text); break;
+	case BATON_EVENT_ERROR: say("error %d %s: %s", ev->code, ev->text, ev->detail); break;
 	default: break;
 	}
 }

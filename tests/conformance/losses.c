@@ -83,7 +83,7 @@ static void ownership(struct stage *t)
 
 const struct entry cases_losses[] = {
 	{"C16", "the claim is destroyed from outside: lost, alive, contends again",
-	 destroyed_from_outside, NEEDS_DESTROY | TIMING, 0},
-	{"C17", "ownership, not liveness", ownership, NEEDS_UNLOCK | TIMING, 0},
+	 destroyed_from_outside, NEEDS_DESTROY, 0},
+	{"C17", "ownership, not liveness", ownership, NEEDS_UNLOCK, 0},
 	{NULL, NULL, NULL, 0, 0},
 };

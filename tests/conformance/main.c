@@ -196,8 +196,7 @@ static bool settle(const struct plan *plan, struct job *job, struct counts *c)
 {
 	struct result *r = job->result;
 
-	if (!r->passed && r->disturbed && (job->entry->needs & TIMING) != 0 &&
-	    job->try + 1 < TRIES_MAX) {
+	if (!r->passed && r->disturbed && job->try + 1 < TRIES_MAX) {
 		show(job, "again");
 		plan->backend->clean(plan->url, job->label);
 		job->try++;

@@ -201,8 +201,9 @@ static void takes_orders(struct stage *t)
 }
 
 const struct entry cases_orders[] = {
-	{"C25", "health: steps down, stays away, comes back", health_gates, TIMING, 0},
-	{"N28", "transfer to a named candidate; refused if it can't take it", transfers, TIMING, 0},
-	{"N29", "order to resign, pause, resume", takes_orders, TIMING, 0},
+	{"C25", "health: steps down, stays away, comes back", health_gates, NEEDS_NOTHING, 0},
+	{"N28", "transfer to a named candidate; refused if it can't take it", transfers,
+	 NEEDS_NOTHING, 0},
+	{"N29", "order to resign, pause, resume", takes_orders, NEEDS_NOTHING, 0},
 	{NULL, NULL, NULL, 0, 0},
 };

@@ -214,6 +214,22 @@ const struct seen *player_next(struct player *p, int kind, uint64_t limit_ms)
 	return s;
 }
 
+/* Never blocks: a failing check may come from under the lock. */
+bool player_last(struct player *p, int kind, struct seen *out)
+{
+	bool has = false;
+
+	if (pthread_mutex_trylock(&p->lock) != 0)
+		return false;
+	for (size_t i = p->n_seen; i-- > 0 && !has;) {
+		has = p->seen[i].event.kind == kind;
+		if (has)
+			*out = p->seen[i];
+	}
+	pthread_mutex_unlock(&p->lock);
+	return has;
+}
+
 void player_catch_up(struct player *p)
 {
 	pthread_mutex_lock(&p->lock);

@@ -351,11 +351,11 @@ static void backoff_resets(struct stage *t)
 const struct entry cases_scale[] = {
 	{"C11", "backoff with jitter: a failing store is asked ever less", backs_off,
 	 NEEDS_DOWN | NEEDS_CALLS, 0},
-	{"C12", "backoff resets after a clean refusal", backoff_resets, NEEDS_FAIL | TIMING, 0},
+	{"C12", "backoff resets after a clean refusal", backoff_resets, NEEDS_FAIL, 0},
 	{"N9", "losers of races never report leader", races, ALONE, 60},
 	{"N12", "work is drained before release; no overlap", drained_before_release, ALONE, 60},
-	{"N23", "1,000 elections: bounded connections, one renewal", thousand_elections, TIMING,
-	 60},
-	{"N27", "push: handoff latency, no poll between", pushes, NEEDS_PUSH | TIMING, 0},
+	{"N23", "1,000 elections: bounded connections, one renewal", thousand_elections,
+	 NEEDS_NOTHING, 60},
+	{"N27", "push: handoff latency, no poll between", pushes, NEEDS_PUSH, 0},
 	{NULL, NULL, NULL, 0, 0},
 };

@@ -32,7 +32,9 @@
 struct result {
 	bool passed;
 	bool adapted;
-	bool disturbed; /* the machine stood still for longer than the case's timings allow */
+	/* The machine or its disk stood still for longer than the case's timings allow (L6): it is
+	 * tried again with a longer lease, unless what it found is a violation of safety. */
+	bool disturbed;
 	uint32_t ms;
 	char text[1024]; /* why it failed */
 	char note[256];  /* what was measured, or how it was adapted */
@@ -73,11 +75,8 @@ enum need {
 	NEEDS_PUSH = 1 << 11,     /* the store pushes */
 	NEEDS_POOLER = 1 << 12,   /* something can stand between the store and us */
 	NEEDS_CALLS = 1 << 13,    /* the store counts what it is asked */
-	/* Not a need: its statement assumes a machine that runs us (L6), so it is tried again, with
-	 * a longer lease, when the machine did not. */
-	TIMING = 1 << 16,
 	/* Not a need: it keeps the store so busy that nothing else should run beside it. */
-	ALONE = 1 << 17,
+	ALONE = 1 << 16,
 };
 
 struct entry {
@@ -168,6 +167,8 @@ void player_stop(struct player *p);
 const struct seen *player_next(struct player *p, int kind, uint64_t limit_ms);
 /* The same, but NULL if there is none by then. */
 const struct seen *player_try_next(struct player *p, int kind, uint64_t limit_ms);
+/* The last event of that kind, if there was one. */
+bool player_last(struct player *p, int kind, struct seen *out);
 /* From now on only what comes from now on. */
 void player_catch_up(struct player *p);
 size_t player_count(struct player *p, int kind); /* kind 0: all */
@@ -204,6 +205,7 @@ struct kin {
 	int out; /* lines that it says */
 	size_t n_text;
 	char id[BATON_NAME_MAX + 1];
+	char error[256]; /* the last one that it told */
 	char text[8192];
 };
 

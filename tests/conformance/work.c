@@ -357,14 +357,15 @@ static void stalled_work(struct stage *t)
 }
 
 const struct entry cases_work[] = {
-	{"C9", "manual acquire: won, leads already, held, not started", acquires_by_hand, TIMING,
-	 0},
+	{"C9", "manual acquire: won, leads already, held, not started", acquires_by_hand,
+	 NEEDS_NOTHING, 0},
 	{"C10", "run if leader: when it runs, what it returns, when it is cancelled",
-	 runs_if_leader, TIMING, 0},
-	{"C15", "free without stop leaks nothing and releases", frees_without_stop, TIMING, 0},
+	 runs_if_leader, NEEDS_NOTHING, 0},
+	{"C15", "free without stop leaks nothing and releases", frees_without_stop, NEEDS_NOTHING,
+	 0},
 	{"C22", "the fence accepts equal, refuses lower", fence_refuses_lower, NEEDS_NOTHING, 0},
-	{"N10", "stop during a renewal releases", stops_while_renewing, TIMING, 0},
-	{"N11", "stop with no time left still demotes", stops_in_no_time, TIMING, 0},
-	{"N35", "work without a sign of life: a successor leads", stalled_work, TIMING, 0},
+	{"N10", "stop during a renewal releases", stops_while_renewing, NEEDS_NOTHING, 0},
+	{"N11", "stop with no time left still demotes", stops_in_no_time, NEEDS_NOTHING, 0},
+	{"N35", "work without a sign of life: a successor leads", stalled_work, NEEDS_NOTHING, 0},
 	{NULL, NULL, NULL, 0, 0},
 };

@@ -94,6 +94,18 @@ void oracle_saw(struct oracle *o, unsigned track, uint64_t term, uint64_t t0_ns,
 		atomic_store(&slot->last_t0_ns, t0_ns);
 }
 
+/*
+ * The first question that surely was put after a stop (in the one before it, the stop may lie
+ * between t0 and t1): it may not be answered from memory.
+ */
+static void note_waking(struct oracle_track *t, bool yes, uint64_t term)
+{
+	uint32_t n = atomic_load(&t->n_terms);
+	bool is_new = term != 0 && n > 0 && atomic_load(&t->terms[n - 1].term) != term;
+
+	atomic_fetch_add(!yes ? &t->n_woke_no : is_new ? &t->n_woke_new : &t->n_woke_yes, 1);
+}
+
 void oracle_sample(struct oracle *o, unsigned track, const struct oracle_subject *subject)
 {
 	struct oracle_track *t = &o->tracks[track];
@@ -102,13 +114,12 @@ void oracle_sample(struct oracle *o, unsigned track, const struct oracle_subject
 	bool yes = subject->is_leader(subject->candidate);
 	uint64_t t1_ns = oracle_now_ns();
 	uint64_t after = subject->term(subject->candidate);
-	uint64_t previous_ns = atomic_load(&t->previous_t1_ns);
+	uint64_t previous_ns = atomic_load(&t->previous_t0_ns);
 
 	atomic_fetch_add(&t->n_samples, 1);
-	/* The first question that was put after a stop: it may not be answered from memory. */
 	if (previous_ns != 0 && t0_ns - previous_ns > atomic_load(&o->wake_gap_ns))
-		atomic_fetch_add(yes ? &t->n_woke_yes : &t->n_woke_no, 1);
-	atomic_store(&t->previous_t1_ns, t1_ns);
+		note_waking(t, yes, before);
+	atomic_store(&t->previous_t0_ns, t0_ns);
 	/* A term is never led in twice, so the same one before and after is that of the answer. */
 	if (yes && before != 0 && before == after)
 		oracle_saw(o, track, before, t0_ns, t1_ns);
@@ -141,6 +152,7 @@ static size_t collect(const struct oracle *o, struct row *rows, struct oracle_ve
 		v->n_termless += atomic_load(&t->n_termless);
 		v->n_woke_yes += atomic_load(&t->n_woke_yes);
 		v->n_woke_no += atomic_load(&t->n_woke_no);
+		v->n_woke_new += atomic_load(&t->n_woke_new);
 		v->n_full += atomic_load(&t->n_full);
 		for (uint32_t k = 0; rows != NULL && k < n_terms; k++)
 			rows[n++] = (struct row){

@@ -41,7 +41,8 @@ struct oracle_track {
 	_Atomic uint32_t n_termless; /* yes, but in no term */
 	_Atomic uint32_t n_woke_yes; /* the first answers after a long stop of the sampler */
 	_Atomic uint32_t n_woke_no;
-	_Atomic uint64_t previous_t1_ns;
+	_Atomic uint32_t n_woke_new; /* yes, but won since: the sampler got to run late */
+	_Atomic uint64_t previous_t0_ns;
 	struct oracle_term terms[ORACLE_TERMS];
 };
 
@@ -80,6 +81,7 @@ struct oracle_verdict {
 	uint32_t n_termless;
 	uint32_t n_woke_yes;
 	uint32_t n_woke_no;
+	uint32_t n_woke_new;
 	uint32_t n_full;
 	char text[200]; /* the first violation, in words */
 };

@@ -54,12 +54,11 @@ static bool has_effect(const struct world *w, const struct message *m)
 	bool exists = store_find(s, m->lease) != NULL;
 
 	switch (m->kind) {
-	case ACT_OPEN:
-		return is_needed(w, m->lease);
-	case ACT_CAMPAIGN:
-		return exists || trial.setup->own || in_flight(w, m->lease, ACT_OPEN);
+	case ACT_OPEN: return is_needed(w, m->lease);
+	case ACT_CAMPAIGN: return exists || trial.setup->own || in_flight(w, m->lease, ACT_OPEN);
 	case ACT_RELEASE:
-		return same_lease(s->holder, m->lease) && s->nonce == m->nonce && s->term == m->term;
+		return same_lease(s->holder, m->lease) && s->nonce == m->nonce &&
+		       s->term == m->term;
 	default: /* ACT_RENEW, ACT_CLOSE */
 		return is_needed(w, m->lease) &&
 		       (exists || in_flight(w, m->lease, ACT_OPEN) ||

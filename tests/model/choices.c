@@ -9,8 +9,8 @@
  */
 #include <string.h>
 
-#include "text.h"
 #include "model.h"
+#include "text.h"
 
 struct parts {
 	unsigned c;
@@ -34,8 +34,8 @@ static struct parts cand_parts(unsigned choice)
 
 static bool is_write(uint8_t kind)
 {
-	return kind == ACT_OPEN || kind == ACT_RENEW || kind == ACT_CLOSE ||
-	       kind == ACT_CAMPAIGN || kind == ACT_RELEASE;
+	return kind == ACT_OPEN || kind == ACT_RENEW || kind == ACT_CLOSE || kind == ACT_CAMPAIGN ||
+	       kind == ACT_RELEASE;
 }
 
 static bool is_due(const struct world *w, const struct cand *x)
@@ -98,26 +98,22 @@ static bool slot_enabled(const struct world *w, struct parts p)
 	bool write = is_write(s->msg.kind);
 
 	if (p.op == OP_ANSWER)
-		return runs(x) && (s->phase == PHASE_REPLY ||
-				   (s->phase == PHASE_LOST &&
-				    s->age >= setup_limit_ticks(trial.setup, p.c)));
+		return runs(x) &&
+		       (s->phase == PHASE_REPLY ||
+			(s->phase == PHASE_LOST && s->age >= setup_limit_ticks(trial.setup, p.c)));
 	if (s->phase != PHASE_REQUEST)
 		return false;
 	switch (p.op) {
-	case OP_LAND:
-		return true;
-	case OP_LAND_SLOW:
-		return runs(x) && b[BOUND_SLOW] > 0;
-	case OP_LAND_LOST:
-		return b[BOUND_LOSS] > 0;
+	case OP_LAND: return true;
+	case OP_LAND_SLOW: return runs(x) && b[BOUND_SLOW] > 0;
+	case OP_LAND_LOST: return b[BOUND_LOSS] > 0;
 	case OP_LAND_KEEP:
 		return write && b[BOUND_DUP] > 0 && w->n_strays < trial.setup->strays_max;
-	case OP_LAND_COPY:
-		return write && b[BOUND_DUP] > 0;
-	case OP_LOSE:
-		return b[BOUND_LOSS] > 0 && s->age == 0;
+	case OP_LAND_COPY: return write && b[BOUND_DUP] > 0;
+	case OP_LOSE: return b[BOUND_LOSS] > 0 && s->age == 0;
 	case OP_LATE:
-		return write && b[BOUND_LATE] > 0 && s->age == 0 && w->n_strays < trial.setup->strays_max;
+		return write && b[BOUND_LATE] > 0 && s->age == 0 &&
+		       w->n_strays < trial.setup->strays_max;
 	default: /* OP_FAIL */
 		return trial.setup->refusals && b[BOUND_LOSS] > 0 && s->age == 0 && runs(x);
 	}
@@ -137,38 +133,25 @@ static bool cand_enabled(const struct world *w, struct parts p)
 	const uint8_t *b = w->bounds;
 
 	switch (p.op) {
-	case OP_SETTLE:
-		return runs(x) && x->lagging;
-	case OP_PAUSE:
-		return runs(x) && b[BOUND_PAUSE + p.c] > 0;
-	case OP_RESUME:
-		return x->up && x->paused;
-	case OP_CRASH:
-		return x->up && b[BOUND_CRASH + p.c] > 0;
+	case OP_SETTLE: return runs(x) && x->lagging;
+	case OP_PAUSE: return runs(x) && b[BOUND_PAUSE + p.c] > 0;
+	case OP_RESUME: return x->up && x->paused;
+	case OP_CRASH: return x->up && b[BOUND_CRASH + p.c] > 0;
 	case OP_CRASH_LATE:
-		return x->up && b[BOUND_CRASH + p.c] > 0 && b[BOUND_LATE] > 0 &&
-		       b[BOUND_ALL] > 1 && has_late(x) &&
-		       w->n_strays < trial.setup->strays_max;
-	case OP_RESTART:
-		return !x->up;
+		return x->up && b[BOUND_CRASH + p.c] > 0 && b[BOUND_LATE] > 0 && b[BOUND_ALL] > 1 &&
+		       has_late(x) && w->n_strays < trial.setup->strays_max;
+	case OP_RESTART: return !x->up;
 	case OP_START: /* where they are equal, A is the one that starts first */
 		return runs(x) && !x->election.wanted &&
 		       (p.c == 0 || !trial.setup->equal || w->begun);
-	case OP_STOP:
-		return runs(x) && x->election.wanted && b[BOUND_STOP] > 0;
-	case OP_DRAINED:
-		return runs(x) && x->works && !x->leads;
-	case OP_SICK:
-		return runs(x) && !x->sick && b[BOUND_HEALTH] > 0;
-	case OP_WELL:
-		return runs(x) && x->sick;
+	case OP_STOP: return runs(x) && x->election.wanted && b[BOUND_STOP] > 0;
+	case OP_DRAINED: return runs(x) && x->works && !x->leads;
+	case OP_SICK: return runs(x) && !x->sick && b[BOUND_HEALTH] > 0;
+	case OP_WELL: return runs(x) && x->sick;
 	case OP_RESIGN:
-	case OP_TRANSFER:
-		return runs(x) && x->leads && b[BOUND_ORDER] > 0;
-	case OP_HINT:
-		return runs(x) && b[BOUND_HINT] > 0;
-	default: /* OP_PUSHED */
-		return runs(x) && x->pushed;
+	case OP_TRANSFER: return runs(x) && x->leads && b[BOUND_ORDER] > 0;
+	case OP_HINT: return runs(x) && b[BOUND_HINT] > 0;
+	default: /* OP_PUSHED */ return runs(x) && x->pushed;
 	}
 }
 
@@ -179,12 +162,9 @@ static bool world_enabled(const struct world *w, unsigned op)
 
 	switch (op) {
 	case OP_ORDER_RESIGN:
-	case OP_ORDER_TRANSFER:
-		return may_order && s->holder.cand != 0 && s->order == ORDER_NONE;
-	case OP_FREEZE:
-		return may_order && trial.setup->freezes && !s->paused;
-	default: /* OP_THAW */
-		return s->paused;
+	case OP_ORDER_TRANSFER: return may_order && s->holder.cand != 0 && s->order == ORDER_NONE;
+	case OP_FREEZE: return may_order && trial.setup->freezes && !s->paused;
+	default: /* OP_THAW */ return s->paused;
 	}
 }
 
@@ -310,9 +290,7 @@ static void apply_slot(struct world *w, struct parts p)
 	struct slot *s = &w->cands[p.c].slots[p.slot];
 
 	switch (p.op) {
-	case OP_ANSWER:
-		answer(w, p.c, p.slot);
-		break;
+	case OP_ANSWER: answer(w, p.c, p.slot); break;
 	case OP_LOSE:
 		spend(w, BOUND_LOSS, 1);
 		lose(s);
@@ -326,9 +304,7 @@ static void apply_slot(struct world *w, struct parts p)
 		spend(w, BOUND_LOSS, 1);
 		world_answer(w, p.c, p.slot, OUTCOME_FAILED);
 		break;
-	default:
-		apply_landing(w, p);
-		break;
+	default: apply_landing(w, p); break;
 	}
 }
 
@@ -383,16 +359,10 @@ static void apply_cand(struct world *w, struct parts p)
 		x->paused = true;
 		x->lagging = false;
 		break;
-	case OP_RESUME:
-		resume(w, x);
-		break;
+	case OP_RESUME: resume(w, x); break;
 	case OP_CRASH:
-	case OP_CRASH_LATE:
-		crash(w, c, p.op == OP_CRASH_LATE);
-		break;
-	case OP_RESTART:
-		restart(w, c);
-		break;
+	case OP_CRASH_LATE: crash(w, c, p.op == OP_CRASH_LATE); break;
+	case OP_RESTART: restart(w, c); break;
 	case OP_START:
 		w->begun = true;
 		say(w, c, (struct event){.kind = EV_START});
@@ -420,8 +390,7 @@ static void apply_cand(struct world *w, struct parts p)
 		break;
 	case OP_TRANSFER:
 		spend(w, BOUND_ORDER, 1);
-		say(w, c,
-		    (struct event){.kind = EV_TRANSFER, .target = 2 - c, .target_ok = true});
+		say(w, c, (struct event){.kind = EV_TRANSFER, .target = 2 - c, .target_ok = true});
 		break;
 	case OP_HINT:
 		spend(w, BOUND_HINT, 1);
@@ -451,9 +420,7 @@ static void apply_world(struct world *w, unsigned op)
 		spend(w, BOUND_ORDER, 1);
 		s->paused = true;
 		break;
-	default: /* OP_THAW */
-		s->paused = false;
-		break;
+	default: /* OP_THAW */ s->paused = false; break;
 	}
 	store_push(w);
 }
@@ -537,8 +504,7 @@ void choice_text(const struct world *w, unsigned choice, char *buf, size_t size)
 		const struct slot *s = &w->cands[p.c].slots[p.slot];
 
 		(void)snprintf(buf, size, "the %s of %c %s", text_action_kind(s->msg.kind),
-			       name_of(p.c),
-			       slot_words[p.op]);
+			       name_of(p.c), slot_words[p.op]);
 	} else if (choice < CHOICE_CANDS) {
 		const struct message *m = &w->strays[choice - CHOICE_STRAYS];
 

@@ -1,63 +1,149 @@
-/* main.c: the command line of the search; see usage(). */
+/*
+ * main.c: the command line of the search. Without options it runs every setup of the test size;
+ * each must be complete, that is: no state within its bounds was left out.
+ */
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "model.h"
 
-#define N_SETUPS 16
-
 enum { EXIT_FINE, EXIT_VIOLATED, EXIT_USAGE, EXIT_INCOMPLETE };
+
+struct command {
+	struct search_options search;
+	enum size size;
+	bool only_own;
+	bool only_watched;
+};
+
+/* All setups together. */
+struct total {
+	uint64_t n_states;
+	uint64_t n_violations;
+	uint64_t first[N_RULES];
+	bool complete;
+};
 
 static int usage(void)
 {
-	(void)fprintf(stderr,
-		      "usage: model [--size small|test|large] [--own] [--watched] [--all-violations]\n"
-		      "             [--max-states N] [--hash-bits N] [--verbose]\n");
+	(void)fprintf(stderr, "usage: model [--size small|test|large] [--own] [--watched]\n"
+			      "             [--all-violations] [--list-invariants]\n"
+			      "             [--max-states N] [--hash-bits N] [--verbose]\n");
 	return EXIT_USAGE;
+}
+
+static int list_rules(void)
+{
+	for (int k = 1; k < N_RULES; k++)
+		(void)printf("%s\n", rule_name((enum rule)k));
+	return EXIT_FINE;
+}
+
+static bool take_size(const char *word, struct command *c)
+{
+	static const char *const words[] = {"small", "test", "large"};
+	static const enum size sizes[] = {SIZE_SMALL, SIZE_TEST, SIZE_LARGE};
+
+	for (size_t i = 0; i < 3; i++) {
+		if (strcmp(word, words[i]) == 0) {
+			c->size = sizes[i];
+			return true;
+		}
+	}
+	return false;
+}
+
+/* EXIT_FINE: go on. */
+static int take_options(int argc, char **argv, struct command *c, bool *list)
+{
+	static const struct option longs[] = {
+		{"size", required_argument, NULL, 's'},
+		{"own", no_argument, NULL, 'o'},
+		{"watched", no_argument, NULL, 'w'},
+		{"all-violations", no_argument, NULL, 'a'},
+		{"list-invariants", no_argument, NULL, 'l'},
+		{"max-states", required_argument, NULL, 'm'},
+		{"hash-bits", required_argument, NULL, 'b'},
+		{"verbose", no_argument, NULL, 'v'},
+		{NULL, 0, NULL, 0},
+	};
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+		switch (opt) {
+		case 's':
+			if (!take_size(optarg, c))
+				return usage();
+			break;
+		case 'o': c->only_own = true; break;
+		case 'w': c->only_watched = true; break;
+		case 'a': c->search.go_on = true; break;
+		case 'l': *list = true; break;
+		case 'm': c->search.max_states = strtoull(optarg, NULL, 10); break;
+		case 'b': c->search.hash_bits = (unsigned)strtoul(optarg, NULL, 10); break;
+		case 'v': c->search.verbose = true; break;
+		default: return usage();
+		}
+	}
+	return optind == argc ? EXIT_FINE : usage();
+}
+
+static void add(struct total *t, const struct search_result *r)
+{
+	for (int k = 1; k < N_RULES; k++)
+		if (r->first[k] != 0 && t->first[k] == 0)
+			t->first[k] = t->n_states + r->first[k];
+	t->n_states += r->n_states;
+	t->n_violations += r->n_violations;
+	t->complete = t->complete && r->complete;
+}
+
+static void run_all(const struct command *c, struct total *t)
+{
+	struct setup list[SETUPS_MAX];
+	size_t n = setups_get(c->size, list);
+
+	for (size_t i = 0; i < n; i++) {
+		struct search_result r;
+
+		if ((c->only_own && !list[i].own) || (c->only_watched && !list[i].watched))
+			continue;
+		search_run(&list[i], &c->search, &r);
+		(void)printf("%s: %llu states, %s, %llu violations; %.1g expected to be missed by "
+			     "equal hashes\n",
+			     list[i].name, (unsigned long long)r.n_states,
+			     r.complete ? "complete" : "incomplete",
+			     (unsigned long long)r.n_violations, r.misses);
+		(void)fflush(stdout);
+		add(t, &r);
+	}
 }
 
 int main(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{"size", required_argument, NULL, 's'},   {"own", no_argument, NULL, 'o'},
-		{"watched", no_argument, NULL, 'w'},      {"all-violations", no_argument, NULL, 'a'},
-		{"max-states", required_argument, NULL, 'm'}, {"hash-bits", required_argument, NULL, 'b'},
-		{"verbose", no_argument, NULL, 'v'},      {NULL, 0, NULL, 0},
-	};
-	struct search_options o = {.max_states = UINT64_MAX, .hash_bits = 25};
-	enum size size = SIZE_TEST;
-	struct setup list[N_SETUPS];
-	int opt;
-	bool own=false, watched=false;
+	struct command c = {.search = {.max_states = UINT64_MAX, .hash_bits = 25},
+			    .size = SIZE_TEST};
+	struct total t = {.complete = true};
+	bool list = false;
+	int code = take_options(argc, argv, &c, &list);
 
-	while ((opt = getopt_long(argc, argv, "", longs, NULL)) != -1)
-		switch (opt) {
-		case 's': size = strcmp(optarg, "small") == 0 ? SIZE_SMALL : strcmp(optarg,"test")==0?SIZE_TEST:SIZE_LARGE; break;
-		case 'o': own = true; break;
-		case 'w': watched = true; break;
-		case 'a': o.go_on = true; break;
-		case 'm': o.max_states = strtoull(optarg, NULL, 10); break;
-		case 'b': o.hash_bits = (unsigned)atoi(optarg); break;
-		case 'v': o.verbose = true; break;
-		default: return usage();
-		}
-	size_t n = setups_get(size, list, N_SETUPS);
-	for (size_t i = 0; i < n; i++) {
-		struct search_result r;
-		list[i].own = own; list[i].watched = watched;
-		if (getenv("B")) for (unsigned k = 0; k < N_BOUNDS; k++) list[i].bounds[k] = (uint8_t)(getenv("B")[k]-'0');
-		if (getenv("S")) list[i].strays_max=(uint8_t)atoi(getenv("S"));
-		if (getenv("E")) list[i].tells_end=true;
-		if (getenv("Q")) list[i].equal=true;
-		if (getenv("L")) list[i].lazy_push=true;
-		if (getenv("J")) list[i].jitter=true;
-		if (getenv("T")) list[i].term_max=(uint8_t)atoi(getenv("T"));
-		if (getenv("SC")) { printf("selfcheck %d\n", selfcheck(&list[i], (unsigned)atoi(getenv("SC")))); return 0; }
-		search_run(&list[i], &o, &r);
-		printf("%s: %llu states, %s, %llu violations, %g missed\n", list[i].name, (unsigned long long)r.n_states, r.complete?"complete":"incomplete", (unsigned long long)r.n_violations, r.misses);
-		for (int k = 1; k < N_RULES; k++) if (r.first[k]) printf(" %s@%llu", rule_name((enum rule)k), (unsigned long long)r.first[k]);
-		printf("\n");
+	if (code != EXIT_FINE)
+		return code;
+	if (list)
+		return list_rules();
+	if (c.size == SIZE_LARGE && c.search.hash_bits == 25)
+		c.search.hash_bits = 28;
+	run_all(&c, &t);
+	if (t.n_violations > 0) {
+		(void)printf("violated:");
+		for (int k = 1; k < N_RULES; k++)
+			if (t.first[k] != 0)
+				(void)printf(" %s@%llu", rule_name((enum rule)k),
+					     (unsigned long long)t.first[k]);
+		(void)printf("\n");
 	}
-	return 0;
+	(void)printf("model: %llu states, %s, %llu violations\n", (unsigned long long)t.n_states,
+		     t.complete ? "complete" : "incomplete", (unsigned long long)t.n_violations);
+	return t.n_violations > 0 ? EXIT_VIOLATED : t.complete ? EXIT_FINE : EXIT_INCOMPLETE;
 }

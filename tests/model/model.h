@@ -65,11 +65,11 @@ struct setup {
 	bool watched;
 	bool tells_end; /* the store says when a claim can end */
 	bool lazy_push; /* what is pushed may be overtaken */
-	bool equal;    /* the candidates are alike */
-	bool provable; /* the store can prove that a holder's process is gone */
-	bool jitter;   /* both ends of every random span; else the longest */
-	bool refusals; /* a loss may also be a connection refused: FAILED, at once */
-	bool freezes;  /* an order may also pause the election */
+	bool equal;     /* the candidates are alike */
+	bool provable;  /* the store can prove that a holder's process is gone */
+	bool jitter;    /* both ends of every random span; else the longest */
+	bool refusals;  /* a loss may also be a connection refused: FAILED, at once */
+	bool freezes;   /* an order may also pause the election */
 	uint8_t strays_max;
 };
 
@@ -211,7 +211,7 @@ enum rule {
 #define X(name, word, text) RULE_##name,
 	RULES(X)
 #undef X
-	N_RULES
+		N_RULES
 };
 
 const char *rule_name(enum rule rule);
@@ -251,7 +251,8 @@ bool decide(void);
 enum size { SIZE_SMALL, SIZE_TEST, SIZE_LARGE };
 
 /* Fills in the searches of that size; returns their number. */
-size_t setups_get(enum size size, struct setup *list, size_t max);
+#define SETUPS_MAX 8
+size_t setups_get(enum size size, struct setup *list);
 unsigned setup_limit_ticks(const struct setup *s, unsigned c);
 /* How far the store's clock can be ahead of or behind a candidate's over one lease. */
 unsigned setup_drift_ticks(const struct setup *s, unsigned c);
@@ -411,6 +412,6 @@ struct search_result {
 	bool complete;
 };
 
-void search_run(const struct setup *s, const struct search_options *o, struct search_result *r);
+void search_run(const struct setup *setup, const struct search_options *o, struct search_result *r);
 
 #endif

@@ -118,8 +118,8 @@ INLINE void io_lease_times(struct io *io, struct lease *l)
 		l->deadline_ns = io->now_ns - TICK_NS;
 	io_future(io, ran ? &l->end_ns : &none);
 	none = io->now_ns;
-	io_past(io, l->state != LEASE_CLOSED && l->state != LEASE_READY ? &l->tried_ns : &none,
-		timing_gone_ns(t));
+	/* An own lease is not sent before it is ready: then the last one's send still counts. */
+	io_past(io, l->state != LEASE_CLOSED || l->own ? &l->tried_ns : &none, timing_gone_ns(t));
 	io_future(io, &l->next_ns);
 	if (l->call == 0 && l->attempt == 0)
 		l->call_ns = io->now_ns;
@@ -161,7 +161,6 @@ INLINE void io_election_times(struct io *io, struct election *e, const struct le
 	io_future(io, &e->quiet_ns);
 	io_future(io, &e->work_ns);
 	io_future(io, &e->overdue_ns);
-	/* A reminder of work that doesn't end is a word, no deed. */
 	e->remind_ns = NEVER;
 	e->preempt_ns = NEVER;
 }
@@ -189,7 +188,8 @@ INLINE void io_election(struct io *io, struct election *e, const struct lease *l
 	io_attempt(io, &e->attempt, attempts_max(&l->timing));
 	io_bits(io, (bool *const[]){&e->wanted, &e->enlisted, &e->claimed, &e->work}, 4);
 	io_bits(io, (bool *const[]){&e->hinted, &e->asked, &e->stopping, &e->paused}, 4);
-	io_bits(io, (bool *const[]){&e->tally.sure, &e->tally.maybe, &e->tally.work, &e->restart}, 4);
+	io_bits(io, (bool *const[]){&e->tally.sure, &e->tally.maybe, &e->tally.work, &e->restart},
+		4);
 	e->tally.epoch = l->epoch;
 	e->score = sick ? 0 : SCORE_MAX;
 	e->leader_score = SCORE_MAX;

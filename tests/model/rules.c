@@ -9,17 +9,15 @@
 
 struct trial trial;
 
-static const char *const names[] = {
-	"none",
+static const char *const names[] = {"none",
 #define X(name, word, text) word,
-	RULES(X)
+				    RULES(X)
 #undef X
 };
 
-static const char *const texts[] = {
-	"nothing is broken",
+static const char *const texts[] = {"nothing is broken",
 #define X(name, word, text) text,
-	RULES(X)
+				    RULES(X)
 #undef X
 };
 
@@ -171,25 +169,19 @@ static void check_note(const struct world *w, unsigned c, const struct action *a
 		if (x->leads || x->works)
 			rule_break(RULE_S8_STOPPED);
 		break;
-	default:
-		break;
+	default: break;
 	}
 }
 
 void rules_action(const struct world *w, unsigned c, const struct action *a)
 {
 	switch (a->kind) {
-	case ACT_RELEASE:
-		check_release(w, c, a);
-		break;
+	case ACT_RELEASE: check_release(w, c, a); break;
 	case ACT_CLOSE:
 		if (leads(w, c) || works(w, c))
 			rule_break(RULE_S7_ORDER);
 		break;
-	case ACT_NOTE:
-		check_note(w, c, a);
-		break;
-	default:
-		break;
+	case ACT_NOTE: check_note(w, c, a); break;
+	default: break;
 	}
 }

@@ -13,8 +13,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "text.h"
 #include "model.h"
+#include "text.h"
 
 #define STEPS_MAX 4096
 #define FAULTS_MAX 7
@@ -230,13 +230,9 @@ static void visit(struct search *s, struct world *w, uint64_t parent, unsigned s
 	world_pack(w, &p);
 	packed_hash(&p, hash);
 	switch (table_visit(&s->table, hash, bounds)) {
-	case SEEN_OLD:
-		return;
-	case SEEN_FULL:
-		give_up(s, "the table is full");
-		return;
-	default:
-		break;
+	case SEEN_OLD: return;
+	case SEEN_FULL: give_up(s, "the table is full"); return;
+	default: break;
 	}
 	uint64_t number = s->n_log;
 
@@ -262,7 +258,8 @@ static void expand(struct search *s, const struct world *from, uint64_t number, 
 {
 	static struct world w; /* survives the trap */
 
-	for (unsigned choice = 0; choice < N_CHOICES && !s->stop; choice = choice_next(from, choice + 1)) {
+	for (unsigned choice = 0; choice < N_CHOICES && !s->stop;
+	     choice = choice_next(from, choice + 1)) {
 		unsigned answers = 0;
 		unsigned n_asked;
 
@@ -313,7 +310,8 @@ static void search_all(struct search *s)
 			drain_queue(s, f, d);
 		}
 		if (s->options->verbose && deepest > 0)
-			(void)fprintf(stderr, "  %u faults: %llu states more, %u steps deep, %.1f s\n", f,
+			(void)fprintf(stderr,
+				      "  %u faults: %llu states more, %u steps deep, %.1f s\n", f,
 				      (unsigned long long)(s->n_log - before), deepest,
 				      (double)clock() / CLOCKS_PER_SEC);
 	}

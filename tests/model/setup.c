@@ -6,7 +6,7 @@
 
 #include "model.h"
 
-#define TICKS(n) ((n) * TICK_NS)
+#define TICKS(n) ((n)*TICK_NS)
 
 /* deadline 3, end 4, and the store's lease ends 4 to 6 ticks after it was granted */
 static const struct timing short_lease = {
@@ -62,12 +62,26 @@ unsigned setup_patience_ticks(const struct setup *s)
 	return max;
 }
 
-static struct setup basic(const char *name)
+/*
+ * The kinds of faults, how often each, and how many of all of them together: any two of the whole
+ * list in the tests, any three in the large size.
+ */
+static struct setup basic(const char *name, uint8_t faults)
 {
 	struct setup s = {
 		.name = name,
 		.timing = {short_lease, short_lease},
-		.bounds = {3, 0, 2, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1},
+		.bounds = {[BOUND_ALL] = faults,
+			   [BOUND_LOSS] = 2,
+			   [BOUND_DUP] = 1,
+			   [BOUND_LATE] = 1,
+			   [BOUND_ORDER] = 1,
+			   [BOUND_PAUSE] = 1,
+			   [BOUND_PAUSE_2] = 1,
+			   [BOUND_CRASH] = 1,
+			   [BOUND_CRASH_2] = 1,
+			   [BOUND_STOP] = 1,
+			   [BOUND_HEALTH] = 1},
 		.term_max = 3,
 		.strays_max = 2,
 	};
@@ -76,15 +90,19 @@ static struct setup basic(const char *name)
 	return s;
 }
 
-size_t setups_get(enum size size, struct setup *list, size_t max)
+size_t setups_get(enum size size, struct setup *list)
 {
-	struct setup s = basic("shared lease");
+	uint8_t faults = size == SIZE_SMALL ? 1 : size == SIZE_TEST ? 2 : 3;
 	size_t n = 0;
 
-	(void)max;
-	(void)long_lease;
+	list[n++] = basic("shared lease", faults);
+	list[n] = basic("shared lease, every end is pushed", faults);
+	list[n++].watched = true;
+	list[n] = basic("a lease of one's own", faults);
+	list[n++].own = true;
 	if (size == SIZE_SMALL)
-		memset(s.bounds, 0, sizeof(s.bounds));
-	list[n++] = s;
+		return n;
+	list[n] = basic("leases of different lengths", faults);
+	list[n++].timing[1] = long_lease;
 	return n;
 }

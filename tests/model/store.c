@@ -111,8 +111,8 @@ static void prolong(struct world *w, struct lease_id id)
 		i = s->n_leases++;
 		s->leases[i].id = id;
 	}
-	s->leases[i].left = (uint8_t)(setup_lease_ticks(trial.setup, c) +
-				      setup_drift_ticks(trial.setup, c));
+	s->leases[i].left =
+		(uint8_t)(setup_lease_ticks(trial.setup, c) + setup_drift_ticks(trial.setup, c));
 }
 
 static bool is_fit(const struct world *w, unsigned cand)
@@ -222,9 +222,7 @@ void store_process(struct world *w, const struct message *m, struct reply *r)
 {
 	*r = (struct reply){.outcome = OUTCOME_OK, .free_in = NO_TICK};
 	switch (m->kind) {
-	case ACT_OPEN:
-		prolong(w, m->lease);
-		break;
+	case ACT_OPEN: prolong(w, m->lease); break;
 	case ACT_RENEW:
 		if (!lives(w, m->lease)) {
 			r->outcome = OUTCOME_REFUSED;
@@ -233,22 +231,12 @@ void store_process(struct world *w, const struct message *m, struct reply *r)
 		prolong(w, m->lease);
 		r->n_held = same_lease(w->store.holder, m->lease);
 		break;
-	case ACT_CLOSE:
-		close_lease(w, m, r);
-		break;
+	case ACT_CLOSE: close_lease(w, m, r); break;
 	case ACT_CLAIMS:
-	case ACT_OBSERVE:
-		view(w, m->lease, false, r);
-		break;
-	case ACT_CAMPAIGN:
-		campaign(w, m, r);
-		break;
-	case ACT_RELEASE:
-		release(w, m, r);
-		break;
-	default: /* ACT_ORDER: nobody preempts here */
-		rule_break(RULE_MODEL);
-		break;
+	case ACT_OBSERVE: view(w, m->lease, false, r); break;
+	case ACT_CAMPAIGN: campaign(w, m, r); break;
+	case ACT_RELEASE: release(w, m, r); break;
+	default: /* ACT_ORDER: nobody preempts here */ rule_break(RULE_MODEL); break;
 	}
 }
 

@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
-#include "text.h"
 #include "model.h"
+#include "text.h"
 
 /* More steps at one instant, without an answer from outside, than any sane machine makes. */
 #define SETTLE_MAX 32
@@ -87,23 +87,15 @@ static void take_action(struct world *w, unsigned c, const struct action *a)
 	switch (a->kind) {
 	case ACT_OPEN:
 	case ACT_RENEW:
-	case ACT_CLOSE:
-		send(w, c, SLOT_LEASE, a);
-		break;
-	case ACT_CLAIMS:
-		send(w, c, SLOT_CLAIMS, a);
-		break;
+	case ACT_CLOSE: send(w, c, SLOT_LEASE, a); break;
+	case ACT_CLAIMS: send(w, c, SLOT_CLAIMS, a); break;
 	case ACT_LEASE_UP:
 	case ACT_LEASE_DOWN:
 		ev.kind = a->kind == ACT_LEASE_UP ? EV_LEASE_UP : EV_LEASE_DOWN;
 		tell_election(w, c, &ev);
 		break;
-	case ACT_NOTE:
-		hear_note(w, c, a);
-		break;
-	default:
-		send(w, c, SLOT_ELECTION, a);
-		break;
+	case ACT_NOTE: hear_note(w, c, a); break;
+	default: send(w, c, SLOT_ELECTION, a); break;
 	}
 }
 
@@ -131,6 +123,8 @@ static void tell_election(struct world *w, unsigned c, const struct event *ev)
 	for (uint64_t i = 0; i < out.n; i++)
 		take_action(w, c, &out.list[i]);
 	update_work_end(w, c);
+	/* A reminder of work that doesn't end is a word, no deed: the search does without. */
+	x->election.remind_ns = NEVER;
 }
 
 static void tell_lease(struct world *w, unsigned c, const struct event *ev)
@@ -229,8 +223,8 @@ void world_tell(struct world *w, unsigned c, struct event *ev)
 	if (trial.setup->jitter && ev->call != 0 && is_random(w, c, ev) && decide())
 		ev->random = 0;
 	if (trial.story != NULL && ev->call != 0)
-		(void)fprintf(trial.story, "    %c <- %s %s\n", name_of(c), text_event_kind(ev->kind),
-			      text_outcome(ev->outcome));
+		(void)fprintf(trial.story, "    %c <- %s %s\n", name_of(c),
+			      text_event_kind(ev->kind), text_outcome(ev->outcome));
 	tell(w, c, ev);
 	world_settle(w, c);
 }

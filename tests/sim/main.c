@@ -48,8 +48,12 @@ static double cpu_seconds(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-static void count(struct totals *t, const struct world *w)
+static struct totals total;
+
+static void count(const struct world *w)
 {
+	struct totals *t = &total;
+
 	t->worlds++;
 	t->ms += w->now_ns / NS_PER_MS;
 	t->leaderships += w->n_leaderships;
@@ -58,10 +62,12 @@ static void count(struct totals *t, const struct world *w)
 	t->hash = (t->hash ^ w->hash) * 0x9e3779b97f4a7c15u;
 	t->hash ^= t->hash >> 31;
 	cover_world();
-	if (w->violation.inv < 0)
-		return;
-	t->violations++;
-	if (t->violations > SHOWN_MAX)
+	t->violations += w->violation.inv >= 0;
+}
+
+static void show(const struct world *w)
+{
+	if (w->violation.inv < 0 || total.violations > SHOWN_MAX)
 		return;
 	printf("violation: %s seed %llu at %llu.%06llu: %s\n",
 	       invariant_name((enum invariant)w->violation.inv), (unsigned long long)w->seed,
@@ -85,7 +91,8 @@ static void run_batch(const struct settings *s, struct totals *t)
 		uint64_t seed = s->from + t->worlds;
 
 		world_run(&world, seed);
-		count(t, &world);
+		count(&world);
+		show(&world);
 		/* The first failing world is always made small; more on demand. */
 		if (world.violation.inv >= 0 && !s->all &&
 		    (t->violations == 1 || (s->shrink && t->violations <= SHOWN_MAX)))
@@ -200,19 +207,15 @@ static bool parse(struct settings *s, int argc, char **argv)
 
 static int replay_seeds(const struct settings *s)
 {
-	struct totals t = {0};
-	unsigned n = 0;
-	int bad = seeds_replay(&world, s->seeds, &n);
+	int bad = seeds_replay(&world, s->seeds, count);
 
-	t.worlds = n;
-	t.violations = bad < 0 ? 1 : (uint64_t)bad;
-	return finish(s, &t);
+	total.violations = bad < 0 ? 1 : (uint64_t)bad; /* files that can't be read among them */
+	return finish(s, &total);
 }
 
 int main(int argc, char **argv)
 {
 	struct settings s = {.worlds = 1000, .from = 1};
-	struct totals t = {0};
 	int code;
 
 	if (!parse(&s, argc, argv))
@@ -232,11 +235,12 @@ int main(int argc, char **argv)
 		}
 		if (s.seed != 0 && !s.shrink) {
 			world_run(&world, s.seed);
-			count(&t, &world);
+			count(&world);
+			show(&world);
 		} else {
-			run_batch(&s, &t);
+			run_batch(&s, &total);
 		}
-		code = finish(&s, &t);
+		code = finish(&s, &total);
 	}
 	world_done(&world);
 	return code;

@@ -52,6 +52,7 @@ static void draw_sizes(struct world *w, struct rng *r)
 	if (crowd < 5) {
 		q->n_procs = 50 + (uint32_t)rng_below(r, PROCS_MAX - 49);
 		q->n_elections = 1;
+		q->lease_ns = min_ns(q->lease_ns, 60 * NS_PER_S);
 		q->safety_ns = q->lease_ns * 4;
 	} else if (crowd < 25) {
 		q->safety_ns *= 8;

@@ -24,7 +24,7 @@ void phase_next(struct world *w)
 	case 0:
 		if (w->quiet_ns == NEVER)
 			begin_quiet(w);
-		else if (w->seed % 8 == 0 && !w->preempted)
+		else if (w->seed % 8 == 0 && !w->preempted && w->params.n_procs < 10)
 			begin_preemption(w);
 		else
 			begin_handover(w);
@@ -183,7 +183,7 @@ static void check_preempted(struct world *w)
 	for (unsigned x = 0; x < w->params.n_elections; x++) {
 		const struct proc *leader = leader_of(w, x);
 
-		if (leader == NULL || w->faulty_terms)
+		if (leader == NULL || w->params.weak) /* who forgot a term may not be believed */
 			continue;
 		for (unsigned i = 0; i < w->params.n_procs; i++) {
 			struct proc *p = &w->proc[i];
@@ -235,7 +235,9 @@ static void begin_handover(struct world *w)
 		struct proc *p = leader_of(w, x);
 		struct event ev = {.kind = EV_RESIGN};
 
+		/* A release is clean only if the store has the claim that the leader thinks of. */
 		if (p == NULL || w->store.record[x].paused || w->faulty_terms ||
+		    w->store.record[x].nonce != p->election[x].core.nonce ||
 		    !has_ready_standby(w, x, p))
 			continue;
 		w->due_ns[x] = w->now_ns + bound_ns;
@@ -337,11 +339,13 @@ static bool is_known(struct world *w, unsigned x)
 		return true;
 	if (!e->exists)
 		return false;
+	bool same = e->core.term == r->term && (e->core.nonce == r->nonce || w->params.weak);
+
+	/* On a store that forgot, a late twin of the campaign may have made the same term again. */
 	switch (e->core.state) {
 	case ELECTION_LEADING:
-	case ELECTION_RELEASING: return e->core.nonce == r->nonce && e->core.term == r->term;
-	case ELECTION_RESIGNING:
-		return e->core.claimed && e->core.nonce == r->nonce && e->core.term == r->term;
+	case ELECTION_RELEASING: return same;
+	case ELECTION_RESIGNING: return e->core.claimed && same;
 	case ELECTION_CAMPAIGNING: return e->core.call == r->nonce;
 	default: return e->core.state == ELECTION_SEEKING;
 	}

@@ -229,7 +229,7 @@ static int is_seed(const struct dirent *d)
 	return dot != NULL && strcmp(dot, ".seed") == 0;
 }
 
-int seeds_replay(struct world *w, const char *dir, unsigned *n_files)
+int seeds_replay(struct world *w, const char *dir, void (*ran)(const struct world *))
 {
 	struct dirent **list;
 	int n = scandir(dir, &list, is_seed, alphasort), bad = 0;
@@ -242,9 +242,9 @@ int seeds_replay(struct world *w, const char *dir, unsigned *n_files)
 	for (int i = 0; i < n; i++) {
 		(void)snprintf(path, sizeof(path), "%s/%s", dir, list[i]->d_name);
 		bad += seed_replay(w, path) != 0;
+		ran(w);
 		free(list[i]);
 	}
 	free(list);
-	*n_files = (unsigned)n;
 	return bad;
 }

@@ -618,6 +618,6 @@ const char *fault_name(enum fault f);
 void shrink(struct world *w, uint64_t seed);
 /* Replays one file, or all of a folder; returns the number of violations, or -1. */
 int seed_replay(struct world *w, const char *path);
-int seeds_replay(struct world *w, const char *dir, unsigned *n_files);
+int seeds_replay(struct world *w, const char *dir, void (*ran)(const struct world *));
 
 #endif

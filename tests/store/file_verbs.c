@@ -12,16 +12,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "store/file/text.h"
 #include "store/rig.h"
 
 #define OK BATON_OUTCOME_OK
@@ -69,7 +68,7 @@ static void both_open(uint64_t ttl_ms)
 static void one_wins_and_the_other_is_told(void **state)
 {
 	(void)state;
-	both_open(5000);
+	both_open(60000);
 	assert_int_equal(rig_campaign(&a, "job", 0), OK);
 	assert_int_equal(a.term, 1);
 	assert_int_equal(rig_campaign(&b, "job", 0), REFUSED);
@@ -81,7 +80,7 @@ static void one_wins_and_the_other_is_told(void **state)
 	assert_int_equal(b.record.nonce, a.nonce);
 	assert_int_equal(b.record.priority, 3);
 	assert_int_equal(b.record.score_permille, 900);
-	assert_true(b.record.free_in_ns > 0 && b.record.free_in_ns <= 5000 * CLOCK_NS_PER_MS);
+	assert_true(b.record.free_in_ns > 0 && b.record.free_in_ns <= 60000 * CLOCK_NS_PER_MS);
 	uint64_t nonce = a.nonce;
 
 	assert_int_equal(rig_campaign(&a, "job", 0), REFUSED); /* by itself, and it says so */
@@ -94,7 +93,7 @@ static void terms_grow_over_everything(void **state)
 	uint64_t last = 0;
 
 	(void)state;
-	both_open(5000);
+	both_open(60000);
 	for (int i = 0; i < 10; i++) {
 		struct rig *r = i % 2 == 0 ? &a : &b;
 
@@ -116,7 +115,7 @@ static void terms_grow_over_everything(void **state)
 static void only_the_owner_releases(void **state)
 {
 	(void)state;
-	both_open(5000);
+	both_open(60000);
 	assert_int_equal(rig_campaign(&a, "job", 0), OK);
 	b.nonce = a.nonce;
 	b.term = a.term;
@@ -135,18 +134,16 @@ static void only_the_owner_releases(void **state)
 static void a_reservation_keeps_others_away(void **state)
 {
 	(void)state;
-	both_open(5000);
+	both_open(60000);
 	assert_int_equal(rig_campaign(&a, "job", 0), OK);
-	assert_int_equal(rig_release(&a, "job", "bob", 60), OK);
-	uint64_t until_ns = clock_boot_ns() + 60 * CLOCK_NS_PER_MS;
-
+	assert_int_equal(rig_release(&a, "job", "bob", 60000), OK);
 	assert_int_equal(rig_campaign(&a, "job", 0), REFUSED);
 	assert_true(a.record.reserved && !a.record.held && a.record.free_in_ns > 0);
 	assert_int_equal(rig_observe(&b, "job"), OK);
 	assert_false(b.record.reserved);
 	assert_int_equal(rig_campaign(&b, "job", 0), OK);
 	assert_int_equal(rig_release(&b, "job", "nobody", 60), OK);
-	rig_wait_until(until_ns + 70 * CLOCK_NS_PER_MS);
+	rig_wait_until(clock_boot_ns() + 61 * CLOCK_NS_PER_MS);
 	assert_int_equal(rig_campaign(&a, "job", 0), OK);
 }
 
@@ -158,7 +155,7 @@ static void a_batch_is_many_campaigns(void **state)
 	static char names[N][16];
 
 	(void)state;
-	both_open(5000);
+	both_open(60000);
 	assert_int_equal(rig_campaign(&b, "n7", 0), OK);
 	for (size_t i = 0; i < N; i++) {
 		(void)snprintf(names[i], sizeof(names[i]), "n%zu", i);
@@ -176,6 +173,34 @@ static void a_batch_is_many_campaigns(void **state)
 	assert_int_equal(rig_claims(&a), N - 1);
 }
 
+/* More claims than one renewal looks at: each has its turn. */
+static void lost_claims_are_found_in_turn(void **state)
+{
+	enum { N = 150 };
+	char path[64];
+	uint32_t n = 0;
+	uint32_t last = N;
+
+	(void)state;
+	assert_int_equal(rig_lease(&a, 60000), OK);
+	for (int i = 0; i < N; i++) {
+		(void)snprintf(path, sizeof(path), "n%d", i);
+		assert_int_equal(rig_campaign(&a, path, 0), OK);
+	}
+	assert_int_equal(rig_renew(&a, &n), OK);
+	assert_int_equal(n, N);
+	for (int i = 0; i < N; i += 3) {
+		(void)snprintf(path, sizeof(path), "elections/n%d/00000000000000000001", i);
+		assert_int_equal(unlink(in_dir(path)), 0);
+	}
+	for (int i = 0; i < 6; i++, last = n) {
+		assert_int_equal(rig_renew(&a, &n), OK);
+		assert_true(n <= last);
+	}
+	assert_int_equal(n, N - N / 3);
+	assert_int_equal(rig_claims(&a), N - N / 3);
+}
+
 /* ---- leases ---- */
 
 static void a_lease_ends_by_the_clock(void **state)
@@ -183,14 +208,14 @@ static void a_lease_ends_by_the_clock(void **state)
 	uint32_t n;
 
 	(void)state;
-	both_open(100);
+	both_open(800);
 	assert_int_equal(rig_campaign(&a, "job", 0), OK);
-	uint64_t end_ns = clock_boot_ns() + 100 * CLOCK_NS_PER_MS;
+	uint64_t end_ns = clock_boot_ns() + 800 * CLOCK_NS_PER_MS;
 
-	assert_int_equal(rig_lease(&b, 100), FAILED); /* the same id a second time */
+	assert_int_equal(rig_lease(&b, 800), FAILED); /* the same id a second time */
 	rig_wait_until(end_ns);
 	b.lease.id[0] = b.lease.id[0] == 'a' ? 'b' : 'a';
-	assert_int_equal(rig_lease(&b, 2000), OK);
+	assert_int_equal(rig_lease(&b, 60000), OK);
 	assert_int_equal(rig_campaign(&b, "job", 0), OK);
 	assert_int_equal(b.term, 2);
 	assert_int_equal(rig_renew(&a, &n), REFUSED); /* late renewals never resurrect */
@@ -206,21 +231,23 @@ static void renewals_keep_it(void **state)
 	uint32_t n;
 
 	(void)state;
-	both_open(200);
+	both_open(1000);
+	uint64_t end_ns = clock_boot_ns() + 1500 * CLOCK_NS_PER_MS;
+
 	assert_int_equal(rig_campaign(&a, "job", 0), OK);
-	for (int i = 0; i < 8; i++) {
-		rig_wait_until(clock_boot_ns() + 40 * CLOCK_NS_PER_MS);
+	while (clock_boot_ns() < end_ns) {
 		assert_int_equal(rig_renew(&a, &n), OK);
 		assert_int_equal(n, 1);
-		(void)rig_renew(&b, &n);
+		assert_int_equal(rig_renew(&b, &n), OK);
 		assert_int_equal(rig_campaign(&b, "job", 0), REFUSED);
+		rig_wait_until(clock_boot_ns() + 50 * CLOCK_NS_PER_MS);
 	}
 }
 
 static void a_closed_lease_gives_all_back(void **state)
 {
 	(void)state;
-	both_open(5000);
+	both_open(60000);
 	assert_int_equal(rig_campaign(&a, "one", 0), OK);
 	assert_int_equal(rig_campaign(&a, "two", 0), OK);
 	assert_int_equal(rig_publish(&a, "one", 1000, "x"), OK);
@@ -264,7 +291,7 @@ static void removed_files_are_a_loss(void **state)
 	uint32_t n;
 
 	(void)state;
-	both_open(5000);
+	both_open(60000);
 	assert_int_equal(rig_campaign(&a, "job", 0), OK);
 	assert_int_equal(unlink(in_dir("elections/job/00000000000000000001")), 0);
 	assert_int_equal(rig_renew(&a, &n), OK);
@@ -285,7 +312,7 @@ static void a_replaced_directory_is_a_loss(void **state)
 	uint32_t n;
 
 	(void)state;
-	both_open(5000);
+	both_open(60000);
 	assert_int_equal(rig_campaign(&a, "job", 0), OK);
 	(void)snprintf(old, sizeof(old), "%s.old", dir);
 	assert_int_equal(rename(dir, old), 0);
@@ -303,14 +330,14 @@ static void lost_data_is_begun_anew(void **state)
 	uint32_t n;
 
 	(void)state;
-	both_open(5000);
+	both_open(60000);
 	assert_int_equal(rig_campaign(&a, "job", 0), OK);
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		rig_remove_dir(in_dir(parts[i]));
 	assert_int_equal(rig_renew(&a, &n), REFUSED);
 	assert_int_equal(rig_lease_close(&a), OK);
 	a.lease.id[0] = a.lease.id[0] == 'a' ? 'b' : 'a';
-	assert_int_equal(rig_lease(&a, 5000), OK);
+	assert_int_equal(rig_lease(&a, 60000), OK);
 	assert_int_equal(rig_campaign(&a, "job", 1), OK);
 	assert_int_equal(a.term, 2); /* N34: above the floor */
 }
@@ -320,13 +347,13 @@ static void a_missing_lease_is_waited_out(void **state)
 	char path[256];
 
 	(void)state;
-	assert_int_equal(rig_lease(&a, 150), OK);
-	assert_int_equal(rig_lease(&b, 5000), OK);
+	assert_int_equal(rig_lease(&a, 800), OK);
+	assert_int_equal(rig_lease(&b, 60000), OK);
 	assert_int_equal(rig_campaign(&a, "job", 0), OK);
 	(void)snprintf(path, sizeof(path), "leases/%s", a.lease.id);
 	assert_int_equal(unlink(in_dir(path)), 0);
 	assert_int_equal(rig_campaign(&b, "job", 0), REFUSED); /* alice may still believe */
-	rig_wait_until(clock_boot_ns() + 151 * CLOCK_NS_PER_MS);
+	rig_wait_until(clock_boot_ns() + 801 * CLOCK_NS_PER_MS);
 	assert_int_equal(rig_campaign(&b, "job", 0), OK);
 }
 
@@ -342,7 +369,7 @@ static void write_file(const char *path, const char *text)
 static void damaged_files_stop_us(void **state)
 {
 	(void)state;
-	both_open(5000);
+	both_open(60000);
 	assert_int_equal(rig_campaign(&a, "job", 0), OK);
 	write_file("elections/job/00000000000000000002", "baton claim 1\nseq 2\n");
 	assert_int_equal(rig_observe(&b, "job"), FAILED);
@@ -368,7 +395,7 @@ static void damaged_files_stop_us(void **state)
 static void a_pipe_in_a_file_s_place_hangs_nobody(void **state)
 {
 	(void)state;
-	both_open(5000);
+	both_open(60000);
 	assert_int_equal(rig_campaign(&a, "job", 0), OK);
 	assert_int_equal(mkfifo(in_dir("elections/job/00000000000000000002"), 0600), 0);
 	assert_int_equal(rig_observe(&b, "job"), FAILED);
@@ -404,7 +431,7 @@ static void candidates_show_themselves(void **state)
 	static struct found f;
 
 	(void)state;
-	both_open(5000);
+	both_open(60000);
 	f.n = 0;
 	assert_int_equal(rig_campaign(&a, "job", 0), OK);
 	assert_int_equal(rig_publish(&a, "job", 1000, "new \n words"), OK);
@@ -439,7 +466,7 @@ static void orders_name_their_term(void **state)
 	struct baton_order order = {.id = 77, .term = 2, .kind = BATON_ORDER_TRANSFER};
 
 	(void)state;
-	both_open(5000);
+	both_open(60000);
 	(void)snprintf(order.target, sizeof(order.target), "bob");
 	assert_int_equal(rig_campaign(&a, "job", 0), OK);
 	assert_int_equal(baton_file_driver.order(b.campaign, rig_call(&b, 1000), "job", &order),
@@ -465,7 +492,7 @@ static void orders_name_their_term(void **state)
 static void nobody_wins_while_paused(void **state)
 {
 	(void)state;
-	both_open(5000);
+	both_open(60000);
 	assert_int_equal(baton_file_driver.pause(b.campaign, rig_call(&b, 1000), "job", true), OK);
 	assert_int_equal(rig_campaign(&a, "job", 0), REFUSED);
 	assert_true(a.record.paused && !a.record.held);
@@ -479,7 +506,7 @@ static void history_tells_who_led(void **state)
 	static struct found f;
 
 	(void)state;
-	both_open(5000);
+	both_open(60000);
 	f.n = 0;
 	assert_int_equal(rig_campaign(&a, "job", 0), OK);
 	assert_int_equal(rig_release(&a, "job", NULL, 0), OK);
@@ -506,7 +533,7 @@ static void hints_come_at_once(void **state)
 	struct baton_order order = {.id = 1, .term = 1, .kind = BATON_ORDER_RESIGN};
 
 	(void)state;
-	both_open(300);
+	both_open(1500);
 	assert_int_equal(baton_file_driver.watch_add(b.watch, "job", 42), BATON_OK);
 	assert_true(rig_hinted(&b, 42, 1000)); /* it is watched now */
 	assert_int_equal(rig_campaign(&a, "job", 0), OK);
@@ -524,7 +551,7 @@ static void hints_come_at_once(void **state)
 	assert_true(rig_hinted(&b, 42, 1000));
 	assert_int_equal(rig_observe(&b, "job"), OK);
 	/* Nothing more comes from alice: the expiry of her lease is hinted at, too. */
-	assert_true(rig_hinted(&b, 42, 1000));
+	assert_true(rig_hinted(&b, 42, 4000));
 	assert_int_equal(rig_observe(&b, "job"), OK);
 	assert_false(b.record.held);
 	baton_file_driver.watch_remove(b.watch, "job", 42);
@@ -572,122 +599,6 @@ static void a_death_is_hinted_at(void **state)
 	(void)close(ready[1]);
 }
 
-/* ---- names and URLs ---- */
-
-static void names_keep_apart(void **state)
-{
-	static const char *const names[] = {
-		"Aa",
-		"BB",
-		"aA",
-		"a",
-		"A",
-		".",
-		"..",
-		"a/b",
-		"a%2fb",
-		"%41",
-		"a+b",
-		"work",
-		"paused",
-		"name",
-		"*{}",
-		"\"'",
-		"\xc3\xa4",
-		"a b",
-		"00000000000000000001",
-	};
-	char name[BATON_NAME_MAX + 1];
-	char back[BATON_NAME_MAX + 1];
-	char path[FILE_PATH_SIZE];
-
-	(void)state;
-	assert_int_equal(rig_lease(&a, 60000), OK);
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		assert_int_equal(rig_campaign(&a, names[i], 0), OK);
-		assert_int_equal(a.term, 1);
-	}
-	/* Long ones that differ only at the end, plain and encoded. */
-	for (int c = 0; c < 4; c++) {
-		for (size_t n = 60; n <= BATON_NAME_MAX; n += n < 128 ? 68 : n < 200 ? 73 : 52) {
-			memset(name, c % 2 == 0 ? 'x' : '#', n);
-			name[n] = '\0';
-			name[n - 1] = c < 2 ? 'y' : 'z';
-			assert_int_equal(rig_campaign(&a, name, 0), OK);
-			assert_int_equal(a.term, 1);
-			file_path_of(name, path);
-			assert_int_equal(file_name_of(path, back), 0);
-			assert_string_equal(back, name);
-		}
-	}
-	assert_int_equal(rig_publish(&a, name, 900, ""), OK);
-	assert_int_equal(rig_lease_close(&a), OK);
-	assert_int_equal(rig_count(dir, "leases"), 0);
-}
-
-static void urls_are_taken_strictly(void **state)
-{
-	static const struct {
-		const char *url;
-		int code;
-	} cases[] = {
-		{"file:/x", BATON_OK},
-		{"file:///x", BATON_OK},
-		{"file://localhost/x", BATON_OK},
-		{"file:x", BATON_OK},
-		{"file:/x%20y?mode=0770&history=5&force=1", BATON_OK},
-		{"file:", BATON_E_URL},
-		{"file://host/x", BATON_E_URL},
-		{"file:/x?colour=red", BATON_E_URL},
-		{"file:/x?mode=0070", BATON_E_URL},
-		{"file:/x?mode=999", BATON_E_URL},
-		{"file:/x?history=0", BATON_E_URL},
-		{"file:/x?history", BATON_E_URL},
-		{"file:/x%0", BATON_E_URL},
-		{"file:/x%00", BATON_E_URL},
-		{"file:/x#y", BATON_E_URL},
-		{"/x", BATON_E_URL},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct baton_store_config config = {.size = sizeof(config), .url = cases[i].url};
-		struct baton_error err = {0};
-		void *store;
-
-		if (baton_file_driver.open(&config, &store, &err) != cases[i].code)
-			fail_msg("%s", cases[i].url);
-		assert_true(cases[i].code == BATON_OK || err.text[0] != '\0');
-		baton_file_driver.close(store);
-	}
-}
-
-static void a_wrong_file_system_is_refused(void **state)
-{
-	struct rig r;
-
-	(void)state;
-	rig_open(&r, "/proc", "", "eve");
-	assert_int_equal(rig_lease(&r, 1000), FAILED);
-	assert_int_equal(r.call.error.code, BATON_E_UNSUPPORTED);
-	assert_non_null(strstr(r.call.error.text, "ext4"));
-	rig_close(&r);
-}
-
-static void no_time_is_no_write(void **state)
-{
-	(void)state;
-	both_open(5000);
-	a.call.deadline_ns = 1;
-	struct baton_campaign c = {.name = "job", .nonce = 1, .record = &a.record};
-
-	c.profile.metadata = "";
-	baton_file_driver.campaign(a.campaign, &a.call, &a.lease, &c, 1);
-	assert_int_equal(c.outcome, FAILED);
-	assert_int_equal(c.code, BATON_E_TIMEOUT);
-	assert_int_equal(rig_count(dir, "elections"), 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -697,6 +608,7 @@ int main(void)
 		T(only_the_owner_releases),
 		T(a_reservation_keeps_others_away),
 		T(a_batch_is_many_campaigns),
+		T(lost_claims_are_found_in_turn),
 		T(a_lease_ends_by_the_clock),
 		T(renewals_keep_it),
 		T(a_closed_lease_gives_all_back),
@@ -713,10 +625,6 @@ int main(void)
 		T(history_tells_who_led),
 		T(hints_come_at_once),
 		T(a_death_is_hinted_at),
-		T(names_keep_apart),
-		T(urls_are_taken_strictly),
-		T(a_wrong_file_system_is_refused),
-		T(no_time_is_no_write),
 #undef T
 	};
 

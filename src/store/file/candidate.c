@@ -99,11 +99,12 @@ int file_withdraw(void *l, struct baton_call *call, const struct baton_lease *le
 		  const char *name)
 {
 	struct file_lane *lane = l;
-	char encoded[FILE_PATH_SIZE];
-	char path[FILE_PATH_SIZE + BATON_LEASE_ID_MAX + 16];
 	int outcome = BATON_OUTCOME_FAILED;
 
 	if (file_enter(lane, call, false) == 0) {
+		char encoded[FILE_PATH_SIZE];
+		char path[FILE_PATH_SIZE + BATON_LEASE_ID_MAX + 16];
+
 		file_path_of(name, encoded);
 		(void)snprintf(path, sizeof(path), "%s.candidate/%s", lease->id, encoded);
 		if (unlinkat(lane->root->leases, path, 0) == 0 || errno == ENOENT) {
@@ -193,11 +194,12 @@ int file_candidates(void *l, struct baton_call *call, const char *name,
 	struct file_lane *lane = l;
 	struct file_sight sight = {.held = false};
 	struct listing listing = {found, arg, ""};
-	char path[FILE_PATH_SIZE];
-	bool missing;
 	int result = -1;
 
 	if (file_enter(lane, call, false) == 0) {
+		char path[FILE_PATH_SIZE];
+		bool missing;
+
 		file_path_of(name, path);
 		int dir = file_open_election(lane, path, false, &missing);
 

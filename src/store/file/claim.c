@@ -390,7 +390,7 @@ static int link_end(struct file_lane *lane, int dir, uint64_t seq, const struct 
 		.timens = lane->root->timens,
 		.until_ms = clock_wall_ms(),
 	};
-	struct file_tmp tmp;
+	struct file_tmp tmp = {.fd = -1};
 	char text[FILE_TEXT_MAX];
 	char entry[32];
 
@@ -474,7 +474,7 @@ void file_end_all(struct file_lane *lane, const char *id, const char *reason)
 {
 	struct file_held *held;
 
-	while (file_held_copy(lane->store, id, false, &held, 1) == 1) {
+	while (file_held_copy(lane->store, id, &held, 1) == 1) {
 		struct baton_release r = {
 			.name = held->name,
 			.lease_id = id,

@@ -68,6 +68,7 @@ struct file_held {
 	uint64_t seq;
 	uint64_t term;
 	uint64_t nonce;
+	uint64_t round; /* in which it was last looked at */
 	int state;
 	char lease[BATON_LEASE_ID_MAX + 1];
 	char name[];
@@ -94,7 +95,7 @@ struct file_store {
 	struct file_root *root;
 	struct file_own *owns;
 	struct file_table held;
-	size_t cursor; /* which claims are looked at by the next renewal */
+	uint64_t round; /* renewals look at each claim once in a round */
 	uint64_t swept_ns;
 	struct file_stare stares[FILE_SIGHTS];
 	struct file_watch *watch;
@@ -209,10 +210,10 @@ bool file_order_of(const char *name, uint64_t *term, uint64_t *id);
 
 /* ---- leases (lease.c, judge.c) ---- */
 
-int file_lease_open(void *lane, struct baton_call *call, const struct baton_lease *lease);
-int file_lease_renew(void *lane, struct baton_call *call, const struct baton_lease *lease,
+int file_lease_open(void *l, struct baton_call *call, const struct baton_lease *lease);
+int file_lease_renew(void *l, struct baton_call *call, const struct baton_lease *lease,
 		     uint32_t *n_held);
-int file_lease_close(void *lane, struct baton_call *call, const struct baton_lease *lease);
+int file_lease_close(void *l, struct baton_call *call, const struct baton_lease *lease);
 /* When our lease expires; 0 if it is lost, or none of ours. */
 uint64_t file_own_expires_ns(struct file_lane *lane, const char *id);
 /* Whether a lease's owner can still believe in it. -1: error. */
@@ -224,10 +225,10 @@ void file_remove_candidates(struct file_lane *lane, const char *id);
 
 /* ---- claims (claim.c, held.c) ---- */
 
-void file_campaign(void *lane, struct baton_call *call, const struct baton_lease *lease,
+void file_campaign(void *l, struct baton_call *call, const struct baton_lease *lease,
 		   struct baton_campaign *list, size_t n);
-void file_release(void *lane, struct baton_call *call, struct baton_release *list, size_t n);
-int file_claims(void *lane, struct baton_call *call, const struct baton_lease *lease,
+void file_release(void *l, struct baton_call *call, struct baton_release *list, size_t n);
+int file_claims(void *l, struct baton_call *call, const struct baton_lease *lease,
 		void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term),
 		void *arg);
 /* Gives back what stands on this lease, as well as it goes: it dies right afterwards. */
@@ -236,16 +237,16 @@ int file_held_add(struct file_lane *lane, const char *name, const char *lease, u
 		  uint64_t term, uint64_t nonce);
 void file_held_state(struct file_lane *lane, const char *name, uint64_t nonce, int state);
 void file_held_drop(struct file_lane *lane, const char *name, uint64_t nonce);
-/* Copies up to max claims on this lease, from the cursor on; all: from the start. */
-size_t file_held_copy(struct file_store *store, const char *lease, bool rotate,
-		      struct file_held **out, size_t max);
+/* Copies up to max claims on this lease, each to be freed. */
+size_t file_held_copy(struct file_store *store, const char *lease, struct file_held **out,
+		      size_t max);
 uint32_t file_held_count(struct file_store *store, const char *lease);
-/* Looks at claims, and forgets those that don't stand any more. */
-int file_held_verify(struct file_lane *lane, const char *lease, size_t max);
+/* Looks at some claims, in turn, and forgets those that don't stand any more. */
+int file_held_verify(struct file_lane *lane, const char *lease, uint64_t until_ns);
 
 /* ---- sights (observe.c) ---- */
 
-void file_observe(void *lane, struct baton_call *call, struct baton_observation *list, size_t n);
+void file_observe(void *l, struct baton_call *call, struct baton_observation *list, size_t n);
 /* The folder, and the present claim and its end, if there are any. */
 int file_see_claim(struct file_lane *lane, int dir, const char *name, struct file_sight *out);
 /* The same, and what it means. */
@@ -255,19 +256,18 @@ int file_fill(struct file_lane *lane, int dir, const char *name, const char *id,
 	      const struct file_sight *sight, struct baton_record *record);
 /* How long it is kept for another than this one; 0: it isn't. */
 uint64_t file_reserved_ns(struct file_lane *lane, const struct file_sight *sight, const char *id);
-int file_order(void *lane, struct baton_call *call, const char *name,
-	       const struct baton_order *order);
-int file_pause(void *lane, struct baton_call *call, const char *name, bool paused);
-int file_history(void *lane, struct baton_call *call, const char *name, size_t max,
+int file_order(void *l, struct baton_call *call, const char *name, const struct baton_order *order);
+int file_pause(void *l, struct baton_call *call, const char *name, bool paused);
+int file_history(void *l, struct baton_call *call, const char *name, size_t max,
 		 void (*found)(void *arg, const struct baton_leadership *leadership), void *arg);
 
 /* ---- candidates (candidate.c) ---- */
 
-void file_publish(void *lane, struct baton_call *call, const struct baton_lease *lease,
+void file_publish(void *l, struct baton_call *call, const struct baton_lease *lease,
 		  struct baton_publication *list, size_t n);
-int file_withdraw(void *lane, struct baton_call *call, const struct baton_lease *lease,
+int file_withdraw(void *l, struct baton_call *call, const struct baton_lease *lease,
 		  const char *name);
-int file_candidates(void *lane, struct baton_call *call, const char *name,
+int file_candidates(void *l, struct baton_call *call, const char *name,
 		    void (*found)(void *arg, const struct baton_candidate *candidate), void *arg);
 /* 1: that lease's owner shows itself in this election; 0: it doesn't. */
 int file_read_candidate(struct file_lane *lane, const char *lease, const char *name,
@@ -280,12 +280,12 @@ int file_has_candidate(struct file_lane *lane, const char *name, const char *id)
 int file_watch_new(struct file_lane *lane, struct baton_error *err);
 void file_watch_free(struct file_lane *lane);
 void file_watch_forget(struct file_lane *lane);
-int file_watch_add(void *lane, const char *name, uint64_t cookie);
-void file_watch_remove(void *lane, const char *name, uint64_t cookie);
-int file_watch_wait(void *lane, struct baton_call *call, uint64_t *cookies, size_t max);
-void file_watch_wake(void *lane);
+int file_watch_add(void *l, const char *name, uint64_t cookie);
+void file_watch_remove(void *l, const char *name, uint64_t cookie);
+int file_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t max);
+void file_watch_wake(void *l);
 /* Makes the watch look at the directory anew. */
-void file_watch_stir(const struct file_watch *watch);
+void file_watch_stir(const struct file_watch *w);
 /* Whoever looks at an election says which lease holds it ("": none), before judging that lease.
  * True: the end of that claim will be hinted at. */
 bool file_watch_holder(struct file_store *store, const char *name, const char *lease,

@@ -13,7 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "store/file/file.h"
+
+#define VERIFY_MAX 64 /* claims that one renewal looks at */
 
 static struct file_held *find(struct file_store *store, const char *name, uint64_t nonce);
 static int verify_one(struct file_lane *lane, const struct file_held *held, bool *stands);
@@ -49,8 +52,10 @@ void file_held_state(struct file_lane *lane, const char *name, uint64_t nonce, i
 {
 	(void)pthread_mutex_lock(&lane->store->lock);
 	struct file_held *held = find(lane->store, name, nonce);
-	if (held != NULL)
+	if (held != NULL) {
 		held->state = state;
+		held->round = lane->store->round;
+	}
 	(void)pthread_mutex_unlock(&lane->store->lock);
 }
 
@@ -102,44 +107,53 @@ static struct file_held *copy_of(const struct file_held *held)
 	return copy;
 }
 
-size_t file_held_copy(struct file_store *store, const char *lease, bool rotate,
-		      struct file_held **out, size_t max)
+/* Copies up to max claims on this lease; round 0: any, else those not yet looked at in it. */
+static size_t copy_some(const struct file_store *store, const char *lease, uint64_t round,
+			struct file_held **out, size_t max)
 {
 	size_t n = 0;
 
-	(void)pthread_mutex_lock(&store->lock);
-	const struct file_table *t = &store->held;
-	size_t start = rotate ? store->cursor : 0;
-	for (size_t i = 0; i < t->n_buckets && n < max; i++) {
-		size_t bucket = (start + i) & (t->n_buckets - 1);
+	for (struct file_node *node = file_table_each(&store->held, NULL); node != NULL && n < max;
+	     node = file_table_each(&store->held, node)) {
+		const struct file_held *held = file_container(node, struct file_held, node);
 
-		for (struct file_node *node = t->buckets[bucket]; node != NULL && n < max;
-		     node = node->next) {
-			const struct file_held *held = file_container(node, struct file_held, node);
-
-			if (strcmp(held->lease, lease) == 0 && (out[n] = copy_of(held)) != NULL)
-				n++;
-		}
-		if (rotate)
-			store->cursor = bucket + 1;
+		if (strcmp(held->lease, lease) == 0 && (round == 0 || held->round != round) &&
+		    (out[n] = copy_of(held)) != NULL)
+			n++;
 	}
+	return n;
+}
+
+size_t file_held_copy(struct file_store *store, const char *lease, struct file_held **out,
+		      size_t max)
+{
+	(void)pthread_mutex_lock(&store->lock);
+	size_t n = copy_some(store, lease, 0, out, max);
 	(void)pthread_mutex_unlock(&store->lock);
 	return n;
 }
 
-int file_held_verify(struct file_lane *lane, const char *lease, size_t max)
+int file_held_verify(struct file_lane *lane, const char *lease, uint64_t until_ns)
 {
-	struct file_held *list[64];
-	size_t n = file_held_copy(lane->store, lease, true, list,
-				  max < sizeof(list) / sizeof(list[0]) ? max : 64);
+	struct file_store *store = lane->store;
+	struct file_held *list[VERIFY_MAX];
 	int result = 0;
 
+	(void)pthread_mutex_lock(&store->lock);
+	size_t n = store->round == 0 ? 0 : copy_some(store, lease, store->round, list, VERIFY_MAX);
+	if (n == 0) { /* all had their turn */
+		store->round++;
+		n = copy_some(store, lease, store->round, list, VERIFY_MAX);
+	}
+	(void)pthread_mutex_unlock(&store->lock);
 	for (size_t i = 0; i < n; i++) {
 		bool stands = true;
+		/* One at least, however little time there is: so the turn comes to each. */
+		bool look = result == 0 && (i == 0 || clock_boot_ns() < until_ns);
 
-		if (result == 0 && list[i]->state != FILE_LINKING)
+		if (look)
 			result = file_in_time(lane) != 0 ? -1 : verify_one(lane, list[i], &stands);
-		if (result == 0)
+		if (look && result == 0)
 			note(lane, list[i], stands);
 		free(list[i]);
 	}
@@ -194,7 +208,7 @@ int file_claims(void *l, struct baton_call *call, const struct baton_lease *leas
 	size_t max = lane->store->held.n;
 	(void)pthread_mutex_unlock(&lane->store->lock);
 	struct file_held **list = calloc(max + 1, sizeof(list[0]));
-	size_t n = list == NULL ? 0 : file_held_copy(lane->store, lease->id, false, list, max);
+	size_t n = list == NULL ? 0 : file_held_copy(lane->store, lease->id, list, max);
 	bool *stand = calloc(n + 1, sizeof(stand[0]));
 	int result = list == NULL || stand == NULL
 			     ? file_error(&call->error, BATON_E_MEMORY, "no memory for claims")

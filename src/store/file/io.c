@@ -87,7 +87,7 @@ void file_tmp_done(struct file_lane *lane, struct file_tmp *tmp)
 int file_replace(struct file_lane *lane, int dir, const char *name, const char *text, size_t n,
 		 bool sync, bool *doubt)
 {
-	struct file_tmp tmp;
+	struct file_tmp tmp = {.fd = -1};
 
 	*doubt = false;
 	for (int i = 0; i < REPLACE_TRIES; i++) {

@@ -21,7 +21,7 @@
 #include "base/clock.h"
 #include "store/file/file.h"
 
-#define VERIFY_MAX 64 /* claims that a renewal looks at */
+#define VERIFY_PART 100 /* of the lease's length is spent on looking at claims, at most */
 
 static int open_lease(struct file_lane *lane, const struct baton_lease *lease);
 static int place_alive(struct file_lane *lane, struct file_own *own);
@@ -131,7 +131,7 @@ static int rename_to_new(int from_dir, const char *from, int to_dir, const char 
 /* Renamed and not linked: so its close is announced in leases/, under its own name. */
 static int place_alive(struct file_lane *lane, struct file_own *own)
 {
-	struct file_tmp tmp;
+	struct file_tmp tmp = {.fd = -1};
 	char name[BATON_LEASE_ID_MAX + 8];
 
 	(void)snprintf(name, sizeof(name), "%s.alive", own->id);
@@ -185,13 +185,18 @@ int file_lease_renew(void *l, struct baton_call *call, const struct baton_lease 
 	*n_held = 0;
 	(void)pthread_mutex_lock(&store->lock);
 	struct file_own *own = find_own(store, lease->id);
-	bool usable = own != NULL && !own->lost && !own->busy;
+	bool busy = own != NULL && own->busy;
+	bool usable = own != NULL && !own->lost && !busy;
 	if (usable) {
 		own->busy = true;
 		own->root->refs++;
 		copy = *own;
 	}
 	(void)pthread_mutex_unlock(&store->lock);
+	if (busy) {
+		file_error(&call->error, BATON_E_BUSY, "a renewal of this lease is under way");
+		return BATON_OUTCOME_FAILED;
+	}
 	if (!usable)
 		return BATON_OUTCOME_REFUSED;
 	lane->root = copy.root;
@@ -205,10 +210,11 @@ int file_lease_renew(void *l, struct baton_call *call, const struct baton_lease 
 	own->lost = own->lost || outcome == BATON_OUTCOME_REFUSED;
 	(void)pthread_mutex_unlock(&store->lock);
 	if (outcome == BATON_OUTCOME_OK) {
-		/* The lease is renewed, whatever this look meets: it is taken up again next time. */
+		/* The lease is renewed, whatever this look meets; the next one goes on. */
 		struct baton_error kept = call->error;
 
-		(void)file_held_verify(lane, lease->id, VERIFY_MAX);
+		(void)file_held_verify(lane, lease->id,
+				       clock_boot_ns() + lease->ttl_ns / VERIFY_PART);
 		call->error = kept;
 		*n_held = file_held_count(store, lease->id);
 	}

@@ -58,7 +58,7 @@ static int observe_one(struct file_lane *lane, struct baton_observation *o)
 
 /* ---- seeing ---- */
 
-/* An end that can't be read is still an end: its name alone says so, and only its owner makes it. */
+/* An end that can't be read is still an end: its name says so, and only its owner makes it. */
 static int see_end(struct file_lane *lane, int dir, struct file_sight *out)
 {
 	char name[32];

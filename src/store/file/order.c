@@ -80,7 +80,7 @@ static int leave_order(struct file_lane *lane, int dir, const char *name,
 static int link_new(struct file_lane *lane, int dir, const char *name, const char *entry,
 		    const char *text, size_t n)
 {
-	struct file_tmp tmp;
+	struct file_tmp tmp = {.fd = -1};
 	int outcome = BATON_OUTCOME_OK;
 
 	if (file_tmp_make(lane, &tmp, text, n) != 0)
@@ -278,11 +278,12 @@ int file_history(void *l, struct baton_call *call, const char *name, size_t max,
 {
 	struct file_lane *lane = l;
 	struct past past = {.dir = -1, .name = name};
-	char path[FILE_PATH_SIZE];
-	bool missing = false;
 	int result = -1;
 
 	if (file_enter(lane, call, false) == 0) {
+		char path[FILE_PATH_SIZE];
+		bool missing = false;
+
 		file_path_of(name, path);
 		past.dir = file_open_election(lane, path, false, &missing);
 		if (past.dir >= 0)

@@ -8,7 +8,7 @@
 
 enum field_type {
 	FIELD_COUNT,  /* uint64_t in [min, max] */
-	FIELD_SIGNED, /* int64_t in [-max, max] */
+	FIELD_SIGNED, /* int64_t in [-min, max] */
 	FIELD_NAME,   /* UTF-8 without control characters, up to `size` with its end */
 	FIELD_DATA,   /* any bytes but NUL */
 	FIELD_ID,     /* a lease's id */
@@ -37,9 +37,9 @@ struct shape {
 	{                                        \
 		OF(s, m), low, high, FIELD_COUNT \
 	}
-#define SIGNED(s, m, high)                      \
-	{                                       \
-		OF(s, m), 0, high, FIELD_SIGNED \
+#define SIGNED(s, m, low, high)                   \
+	{                                         \
+		OF(s, m), low, high, FIELD_SIGNED \
 	}
 #define TEXT(s, m, type)             \
 	{                            \
@@ -51,8 +51,8 @@ static const struct field claim_fields[] = {
 	COUNT(file_claim, term, 1, INT64_MAX),
 	COUNT(file_claim, nonce, 0, UINT64_MAX),
 	COUNT(file_claim, ttl_ns, 1, INT64_MAX),
-	SIGNED(file_claim, since_ms, INT64_MAX),
-	SIGNED(file_claim, priority, (uint64_t)INT32_MAX + 1),
+	SIGNED(file_claim, since_ms, INT64_MAX, INT64_MAX),
+	SIGNED(file_claim, priority, (uint64_t)INT32_MAX + 1, INT32_MAX),
 	COUNT(file_claim, score_permille, 0, UINT32_MAX),
 	TEXT(file_claim, lease, FIELD_ID),
 	TEXT(file_claim, election, FIELD_NAME),
@@ -66,7 +66,7 @@ static const struct field end_fields[] = {
 	COUNT(file_end, seq, 1, UINT64_MAX),
 	COUNT(file_end, timens, 0, UINT64_MAX),
 	COUNT(file_end, reserved_until_ns, 0, UINT64_MAX),
-	SIGNED(file_end, until_ms, INT64_MAX),
+	SIGNED(file_end, until_ms, INT64_MAX, INT64_MAX),
 	TEXT(file_end, boot, FIELD_BOOT),
 	TEXT(file_end, reason, FIELD_NAME),
 	TEXT(file_end, reserved_for, FIELD_NAME),
@@ -80,8 +80,8 @@ static const struct field lease_fields[] = {
 };
 
 static const struct field candidate_fields[] = {
-	SIGNED(file_candidate, updated_ms, INT64_MAX),
-	SIGNED(file_candidate, priority, (uint64_t)INT32_MAX + 1),
+	SIGNED(file_candidate, updated_ms, INT64_MAX, INT64_MAX),
+	SIGNED(file_candidate, priority, (uint64_t)INT32_MAX + 1, INT32_MAX),
 	COUNT(file_candidate, score_permille, 0, UINT32_MAX),
 	TEXT(file_candidate, election, FIELD_NAME),
 	TEXT(file_candidate, owner, FIELD_NAME),
@@ -90,9 +90,12 @@ static const struct field candidate_fields[] = {
 };
 
 static const struct field order_fields[] = {
-	COUNT(file_order, id, 1, UINT64_MAX),       COUNT(file_order, term, 1, INT64_MAX),
-	COUNT(file_order, quiet_ms, 0, UINT64_MAX), COUNT(file_order, kind, 1, 2),
-	SIGNED(file_order, issued_ms, INT64_MAX),   TEXT(file_order, target, FIELD_NAME),
+	COUNT(file_order, id, 1, UINT64_MAX),
+	COUNT(file_order, term, 1, INT64_MAX),
+	COUNT(file_order, quiet_ms, 0, UINT64_MAX),
+	COUNT(file_order, kind, 1, 2),
+	SIGNED(file_order, issued_ms, INT64_MAX, INT64_MAX),
+	TEXT(file_order, target, FIELD_NAME),
 };
 
 static const struct shape claim_shape = {"baton claim 1", N_OF(claim_fields), claim_fields};
@@ -232,8 +235,8 @@ static int parse_signed(const struct field *f, const char *text, size_t n, int64
 	bool minus = n > 0 && text[0] == '-';
 	uint64_t value;
 
-	if (parse_number(text + minus, n - minus, &value) != 0 || value > f->max ||
-	    value > (uint64_t)INT64_MAX || (minus && value == 0))
+	if (parse_number(text + minus, n - minus, &value) != 0 ||
+	    value > (minus ? f->min : f->max) || (minus && value == 0))
 		return -1;
 	*out = minus ? -(int64_t)value : (int64_t)value;
 	return 0;
@@ -383,6 +386,8 @@ static size_t write_field(const struct field *f, const void *from, char *out, si
 		return (size_t)n < room ? (size_t)n : SIZE_MAX;
 	case FIELD_SIGNED:
 		memcpy(&number, at, sizeof(number));
+		if (number < -(int64_t)f->min || (number > 0 && (uint64_t)number > f->max))
+			return SIZE_MAX;
 		n = snprintf(out, room, "%lld", (long long)number);
 		return (size_t)n < room ? (size_t)n : SIZE_MAX;
 	default:

@@ -260,7 +260,6 @@ static bool concerns(struct watch_entry *e, const struct inotify_event *event)
 
 static void take_event(struct file_watch *w, const struct inotify_event *event)
 {
-	char id[BATON_LEASE_ID_MAX + 1];
 	const char *dot = event->len > 0 ? strchr(event->name, '.') : NULL;
 
 	if ((event->mask & IN_Q_OVERFLOW) != 0) {
@@ -271,6 +270,8 @@ static void take_event(struct file_watch *w, const struct inotify_event *event)
 		if (dot == NULL || strcmp(dot, ".alive") != 0 ||
 		    (size_t)(dot - event->name) > BATON_LEASE_ID_MAX)
 			return;
+		char id[BATON_LEASE_ID_MAX + 1];
+
 		(void)snprintf(id, sizeof(id), "%.*s", (int)(dot - event->name), event->name);
 		uint64_t now_ns = clock_boot_ns();
 

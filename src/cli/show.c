@@ -1,0 +1,362 @@
+/*
+ * show.c: the verbs that ask the store and change nothing: status, candidates, history, check,
+ * watch.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cli/cli.h"
+
+#define CANDIDATES_MAX 256
+#define HISTORY_MAX 10000
+
+static int open_for(struct settings *s, struct baton **b)
+{
+	int code = open_store_url(s);
+
+	return code != 0 ? code : open_handle(s, b);
+}
+
+/* ---- JSON ---- */
+
+static void key_text(const char *key, const char *value)
+{
+	(void)printf("\"%s\":", key);
+	text_json(stdout, value);
+}
+
+/* null where nobody knows. */
+static void key_time(const char *key, int64_t wall_ms)
+{
+	char text[40];
+
+	if (wall_ms > 0)
+		(void)printf("\"%s\":\"%s\"", key, text_utc(wall_ms, text, sizeof(text)));
+	else
+		(void)printf("\"%s\":null", key);
+}
+
+/* ---- candidates ---- */
+
+static void candidate_json(const struct baton_candidate *c)
+{
+	(void)printf("{");
+	key_text("id", c->id);
+	(void)printf(",\"leader\":%s,\"healthy\":%s,\"score\":%u.%03u,\"priority\":%d,",
+		     c->is_leader ? "true" : "false", c->is_healthy ? "true" : "false",
+		     c->score_permille / 1000, c->score_permille % 1000, c->priority);
+	key_time("updated", c->updated_ms);
+	(void)printf(",");
+	key_text("address", c->address);
+	(void)printf(",");
+	key_text("metadata", c->metadata);
+	(void)printf("}");
+}
+
+static void candidates_json(const struct baton_candidate *list, int n)
+{
+	(void)printf("[");
+	for (int i = 0; i < n; i++) {
+		(void)printf("%s", i > 0 ? "," : "");
+		candidate_json(&list[i]);
+	}
+	(void)printf("]");
+}
+
+static void candidates_text(const struct baton_candidate *list, int n)
+{
+	int width = 9;
+
+	for (int i = 0; i < n; i++)
+		if ((int)strlen(list[i].id) > width)
+			width = (int)strlen(list[i].id);
+	(void)printf("%-*s  %-8s %-6s %8s  %s\n", width, "CANDIDATE", "ROLE", "HEALTH", "PRIORITY",
+		     "ADDRESS");
+	for (int i = 0; i < n; i++)
+		(void)printf("%-*s  %-8s %u.%02u%s %8d  %s\n", width, list[i].id,
+			     list[i].is_leader ? "leader" : "standby",
+			     list[i].score_permille / 1000, list[i].score_permille % 1000 / 10,
+			     list[i].is_healthy ? "  " : " !", list[i].priority, list[i].address);
+}
+
+/* The number of those in the list, or a negative code. */
+static int get_candidates(struct baton *b, const char *name, struct baton_candidate **list,
+			  struct baton_error *err)
+{
+	*list = calloc(CANDIDATES_MAX, sizeof(**list));
+	if (*list == NULL)
+		return err->code = BATON_E_MEMORY;
+	int n = baton_list_candidates(b, name, *list, CANDIDATES_MAX, err);
+
+	return n < CANDIDATES_MAX ? n : CANDIDATES_MAX;
+}
+
+int verb_candidates(struct settings *s)
+{
+	struct baton_candidate *list = NULL;
+	struct baton_error err = {0};
+	struct baton *b;
+	int code = open_for(s, &b);
+
+	if (code != 0)
+		return code;
+	int n = get_candidates(b, s->name, &list, &err);
+
+	if (n < 0)
+		code = open_fail(&err);
+	else if (s->json != 0)
+		candidates_json(list, n);
+	else
+		candidates_text(list, n);
+	if (n >= 0 && s->json != 0)
+		(void)printf("\n");
+	free(list);
+	baton_close(b);
+	return code;
+}
+
+/* ---- status ---- */
+
+static void status_json(const struct settings *s, const struct baton_status *st, int health,
+			const struct baton_candidate *list, int n, const struct baton_error *err)
+{
+	static const char *const words[] = {"healthy", "degraded", "unhealthy"};
+
+	(void)printf("{");
+	key_text("election", s->name);
+	(void)printf(",\"health\":\"%s\",", words[health]);
+	key_text("leader", st->leader);
+	(void)printf(",\"term\":%llu,", (unsigned long long)st->term);
+	key_time("since", st->leader_since_ms);
+	(void)printf(",\"time_left_ms\":%lld,\"paused\":%s,", (long long)st->time_left_ms,
+		     st->paused ? "true" : "false");
+	key_text("address", st->leader_address);
+	(void)printf(",");
+	key_text("metadata", st->leader_metadata);
+	(void)printf(",\"candidates\":");
+	candidates_json(list, n);
+	(void)printf(",");
+	key_text("error", err->text);
+	(void)printf("}\n");
+}
+
+static void status_text(const struct settings *s, const struct baton_status *st,
+			const struct baton_candidate *list, int n)
+{
+	char time[40];
+	char span[40];
+
+	(void)printf("election   %s%s\n", s->name, st->paused ? " (paused)" : "");
+	if (st->leader[0] == '\0') {
+		(void)printf("leader     none\nlast term  %llu\n", (unsigned long long)st->term);
+	} else {
+		(void)printf("leader     %s\nterm       %llu\n", st->leader,
+			     (unsigned long long)st->term);
+		(void)printf("since      %s (%s)\n",
+			     text_local(st->leader_since_ms, time, sizeof(time)),
+			     text_span(clock_wall_ms() - st->leader_since_ms, span, sizeof(span)));
+		(void)printf("time left  %s unless renewed\n",
+			     text_span(st->time_left_ms, span, sizeof(span)));
+	}
+	if (n > 0) {
+		(void)printf("\n");
+		candidates_text(list, n);
+	}
+}
+
+int verb_status(struct settings *s)
+{
+	struct baton_candidate *list = NULL;
+	struct baton_status st = {0};
+	struct baton_error err = {0};
+	struct baton *b;
+	int code = open_for(s, &b);
+	int n = 0;
+
+	if (code != 0)
+		return code;
+	int health = baton_observe(b, s->name, &st, &err) != 0 ? BATON_UNHEALTHY
+		     : st.leader[0] != '\0'                    ? BATON_HEALTHY
+							       : BATON_DEGRADED;
+
+	if (health != BATON_UNHEALTHY) {
+		n = get_candidates(b, s->name, &list, &err);
+		if (n < 0) {
+			health = BATON_UNHEALTHY;
+			n = 0;
+		}
+	}
+	if (s->json != 0)
+		status_json(s, &st, health, list, n, &err);
+	else if (health == BATON_UNHEALTHY)
+		(void)open_fail(&err);
+	else
+		status_text(s, &st, list, n);
+	free(list);
+	baton_close(b);
+	return health == BATON_HEALTHY    ? EXIT_OK
+	       : health == BATON_DEGRADED ? EXIT_NO
+					  : EXIT_FAILING;
+}
+
+int verb_check(struct settings *s)
+{
+	struct baton_status st;
+	struct baton_error err = {0};
+	struct baton *b;
+
+	if (s->term < 1)
+		return cli_usage("which term? baton check %s --term N", s->name);
+	int code = open_for(s, &b);
+
+	if (code != 0)
+		return code;
+	code = baton_observe(b, s->name, &st, &err);
+	baton_close(b);
+	if (code != 0)
+		return open_fail(&err);
+	bool leads = st.leader[0] != '\0' && st.term == (uint64_t)s->term;
+
+	if (s->json != 0)
+		(void)printf("{\"leads\":%s,\"term\":%llu}\n", leads ? "true" : "false",
+			     (unsigned long long)st.term);
+	return leads ? EXIT_OK : EXIT_NO;
+}
+
+/* ---- history ---- */
+
+static void history_json(const struct baton_leadership *list, int n)
+{
+	(void)printf("[");
+	for (int i = 0; i < n; i++) {
+		(void)printf("%s{\"term\":%llu,", i > 0 ? "," : "",
+			     (unsigned long long)list[i].term);
+		key_text("leader", list[i].leader);
+		(void)printf(",");
+		key_time("since", list[i].since_ms);
+		(void)printf(",");
+		key_time("until", list[i].until_ms);
+		(void)printf(",");
+		key_text("ended", list[i].ended);
+		(void)printf("}");
+	}
+	(void)printf("]\n");
+}
+
+static void history_text(const struct baton_leadership *list, int n)
+{
+	char since[40];
+	char until[40];
+
+	(void)printf("%8s  %-19s  %-19s  %-12s %s\n", "TERM", "SINCE", "UNTIL", "ENDED", "LEADER");
+	for (int i = 0; i < n; i++)
+		(void)printf("%8llu  %-19s  %-19s  %-12s %s\n", (unsigned long long)list[i].term,
+			     text_local(list[i].since_ms, since, sizeof(since)),
+			     text_local(list[i].until_ms, until, sizeof(until)), list[i].ended,
+			     list[i].leader);
+}
+
+/* Newest first: terms fall strictly, and each began when the one before it had ended. */
+static int history_check(const struct baton_leadership *list, int n)
+{
+	for (int i = 0; i + 1 < n; i++) {
+		const struct baton_leadership *later = &list[i];
+		const struct baton_leadership *earlier = &list[i + 1];
+
+		if (later->term <= earlier->term || later->since_ms < earlier->since_ms ||
+		    earlier->until_ms > later->since_ms) {
+			log_say(BATON_LOG_ERROR, "terms %llu and %llu overlap",
+				(unsigned long long)earlier->term, (unsigned long long)later->term);
+			return EXIT_NO;
+		}
+	}
+	log_say(BATON_LOG_INFO, "%d leaderships, no two overlapped", n);
+	return EXIT_OK;
+}
+
+int verb_history(struct settings *s)
+{
+	struct baton_error err = {0};
+	struct baton *b;
+
+	if (s->limit < 1 || s->limit > HISTORY_MAX)
+		return cli_usage("--limit is 1 to %d", HISTORY_MAX);
+	int code = open_for(s, &b);
+
+	if (code != 0)
+		return code;
+	struct baton_leadership *list = calloc((size_t)s->limit, sizeof(*list));
+	int n = list != NULL ? baton_list_history(b, s->name, list, (size_t)s->limit, &err)
+			     : (err.code = BATON_E_MEMORY);
+
+	if (n > (int)s->limit)
+		n = (int)s->limit;
+	if (n < 0)
+		code = open_fail(&err);
+	else if (s->json != 0)
+		history_json(list, n);
+	else
+		history_text(list, n);
+	if (n >= 0 && s->check != 0)
+		code = history_check(list, n);
+	free(list);
+	baton_close(b);
+	return code;
+}
+
+/* ---- watch ---- */
+
+static void show_change(const struct settings *s, const struct baton_event *event)
+{
+	char time[40];
+	int64_t now_ms = clock_wall_ms();
+
+	if (s->json != 0) {
+		(void)printf("{\"time\":\"%s\",", text_utc(now_ms, time, sizeof(time)));
+		key_text("election", s->name);
+		(void)printf(",");
+		if (event->kind == BATON_EVENT_ERROR) {
+			key_text("error", event->text);
+		} else {
+			key_text("leader", event->leader);
+			(void)printf(",\"term\":%llu,", (unsigned long long)event->term);
+			key_text("old_leader", event->old_leader);
+			(void)printf(",\"old_term\":%llu", (unsigned long long)event->old_term);
+		}
+		(void)printf("}\n");
+	} else if (event->kind == BATON_EVENT_ERROR) {
+		(void)printf("%s  %s\n", text_local(now_ms, time, sizeof(time)), event->text);
+	} else if (event->leader[0] == '\0') {
+		(void)printf("%s  nobody leads\n", text_local(now_ms, time, sizeof(time)));
+	} else {
+		(void)printf("%s  %s leads in term %llu\n", text_local(now_ms, time, sizeof(time)),
+			     event->leader, (unsigned long long)event->term);
+	}
+	(void)fflush(stdout);
+}
+
+int verb_watch(struct settings *s)
+{
+	struct baton_election_options o;
+	struct baton_error err = {0};
+	struct baton_election *e;
+	struct baton_event event;
+	struct baton *b;
+	int code = open_for(s, &b);
+
+	if (code != 0)
+		return code;
+	baton_election_options_init(&o);
+	o.observe_only = true;
+	if (baton_election_new(b, s->name, &o, &e, &err) != 0 ||
+	    (err.code = baton_election_start(e)) != 0) {
+		code = open_fail(&err);
+	} else {
+		while (baton_wait(b, -1, &event) == 1 && ferror(stdout) == 0)
+			if (event.kind == BATON_EVENT_CHANGED || event.kind == BATON_EVENT_ERROR)
+				show_change(s, &event);
+	}
+	baton_close(b);
+	return code;
+}

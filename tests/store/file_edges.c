@@ -1,0 +1,314 @@
+/*
+ * file_edges.c: the file store at its edges: names of every kind, URLs, file systems and users that
+ * it refuses, no time, no descriptors, a forked child.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "store/file/text.h"
+#include "store/rig.h"
+
+#define OK BATON_OUTCOME_OK
+#define REFUSED BATON_OUTCOME_REFUSED
+#define FAILED BATON_OUTCOME_FAILED
+
+static char dir[256];
+static struct rig a;
+static struct rig b;
+
+static int set_up(void **state)
+{
+	(void)state;
+	rig_make_dir(dir, sizeof(dir));
+	rig_open(&a, dir, "?history=3", "alice");
+	rig_open(&b, dir, "?history=3", "bob");
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	rig_close(&a);
+	rig_close(&b);
+	rig_remove_dir(dir);
+	return 0;
+}
+
+static char *in_dir(const char *path)
+{
+	static char full[1024];
+
+	(void)snprintf(full, sizeof(full), "%s/%s", dir, path);
+	return full;
+}
+
+static void both_open(uint64_t ttl_ms)
+{
+	assert_int_equal(rig_lease(&a, ttl_ms), OK);
+	assert_int_equal(rig_lease(&b, ttl_ms), OK);
+}
+
+/* ---- names and URLs ---- */
+
+static void names_keep_apart(void **state)
+{
+	static const char *const names[] = {
+		"Aa",
+		"BB",
+		"aA",
+		"a",
+		"A",
+		".",
+		"..",
+		"a/b",
+		"a%2fb",
+		"%41",
+		"a+b",
+		"work",
+		"paused",
+		"name",
+		"*{}",
+		"\"'",
+		"\xc3\xa4",
+		"a b",
+		"00000000000000000001",
+	};
+	char name[BATON_NAME_MAX + 1];
+	char back[BATON_NAME_MAX + 1];
+	char path[FILE_PATH_SIZE];
+
+	(void)state;
+	assert_int_equal(rig_lease(&a, 60000), OK);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		assert_int_equal(rig_campaign(&a, names[i], 0), OK);
+		assert_int_equal(a.term, 1);
+	}
+	/* Long ones that differ only at the end, plain and encoded. */
+	for (int c = 0; c < 4; c++) {
+		for (size_t n = 60; n <= BATON_NAME_MAX; n += n < 128 ? 68 : n < 200 ? 73 : 52) {
+			memset(name, c % 2 == 0 ? 'x' : '#', n);
+			name[n] = '\0';
+			name[n - 1] = c < 2 ? 'y' : 'z';
+			assert_int_equal(rig_campaign(&a, name, 0), OK);
+			assert_int_equal(a.term, 1);
+			file_path_of(name, path);
+			assert_int_equal(file_name_of(path, back), 0);
+			assert_string_equal(back, name);
+		}
+	}
+	assert_int_equal(rig_publish(&a, name, 900, ""), OK);
+	assert_int_equal(rig_lease_close(&a), OK);
+	assert_int_equal(rig_count(dir, "leases"), 0);
+}
+
+static void urls_are_taken_strictly(void **state)
+{
+	static const struct {
+		const char *url;
+		int code;
+	} cases[] = {
+		{"file:/x", BATON_OK},
+		{"file:///x", BATON_OK},
+		{"file://localhost/x", BATON_OK},
+		{"file:x", BATON_OK},
+		{"file:/x%20y?mode=0770&history=5&force=1", BATON_OK},
+		{"file:", BATON_E_URL},
+		{"file://host/x", BATON_E_URL},
+		{"file:/x?colour=red", BATON_E_URL},
+		{"file:/x?mode=0070", BATON_E_URL},
+		{"file:/x?mode=999", BATON_E_URL},
+		{"file:/x?history=0", BATON_E_URL},
+		{"file:/x?history", BATON_E_URL},
+		{"file:/x%0", BATON_E_URL},
+		{"file:/x%00", BATON_E_URL},
+		{"file:/x#y", BATON_E_URL},
+		{"/x", BATON_E_URL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct baton_store_config config = {.size = sizeof(config), .url = cases[i].url};
+		struct baton_error err = {0};
+		void *store;
+
+		if (baton_file_driver.open(&config, &store, &err) != cases[i].code)
+			fail_msg("%s", cases[i].url);
+		assert_true(cases[i].code == BATON_OK || err.text[0] != '\0');
+		baton_file_driver.close(store);
+	}
+}
+
+static void a_wrong_file_system_is_refused(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_open(&r, "/proc", "", "eve");
+	assert_int_equal(rig_lease(&r, 1000), FAILED);
+	assert_int_equal(r.call.error.code, BATON_E_UNSUPPORTED);
+	assert_non_null(strstr(r.call.error.text, "ext4"));
+	rig_close(&r);
+}
+
+static void no_time_is_no_write(void **state)
+{
+	(void)state;
+	both_open(60000);
+	a.call.deadline_ns = 1;
+	struct baton_campaign c = {.name = "job", .nonce = 1, .record = &a.record};
+
+	c.profile.metadata = "";
+	baton_file_driver.campaign(a.campaign, &a.call, &a.lease, &c, 1);
+	assert_int_equal(c.outcome, FAILED);
+	assert_int_equal(c.code, BATON_E_TIMEOUT);
+	assert_int_equal(rig_count(dir, "elections"), 0);
+}
+
+/* ---- other users, no descriptors ---- */
+
+/* Runs fn in a child that is nobody. Skipped where we can't become somebody else. */
+static void as_nobody(bool (*fn)(void))
+{
+	int status;
+
+	if (geteuid() != 0) {
+		print_message("not root: this needs a second user\n");
+		return;
+	}
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(setgid(65534) == 0 && setuid(65534) == 0 && fn() ? 0 : 1);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+static bool is_denied(void)
+{
+	struct rig c;
+
+	rig_open(&c, dir, "", "carol");
+	return rig_lease(&c, 1000) == FAILED && c.call.error.code == BATON_E_DENIED &&
+	       strstr(c.call.error.text, "owner and mode") != NULL;
+}
+
+static void strangers_are_denied(void **state)
+{
+	(void)state;
+	both_open(60000);
+	as_nobody(is_denied);
+}
+
+static bool takes_over_from_root(void)
+{
+	struct rig c;
+
+	rig_open(&c, in_dir("shared"), "?mode=0777&history=1", "carol");
+	return rig_lease(&c, 60000) == OK && rig_observe(&c, "job") == OK && !c.record.held &&
+	       c.record.term == 1 && rig_campaign(&c, "job", 0) == OK && c.term == 2 &&
+	       rig_release(&c, "job", NULL, 0) == OK && rig_lease_close(&c) == OK;
+}
+
+static void users_share_a_store(void **state)
+{
+	struct rig c;
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(chmod(dir, 0711), 0);
+	rig_open(&c, in_dir("shared"), "?mode=0777", "root");
+	assert_int_equal(rig_lease(&c, 60000), OK);
+	assert_int_equal(rig_campaign(&c, "job", 0), OK);
+	assert_int_equal(rig_release(&c, "job", NULL, 0), OK);
+	assert_int_equal(stat(in_dir("shared/elections/job"), &st), 0);
+	assert_int_equal(st.st_mode & 07777, 01777); /* nobody removes another's files */
+	as_nobody(takes_over_from_root);
+	assert_int_equal(rig_observe(&c, "job"), OK);
+	assert_int_equal(rig_campaign(&c, "job", 0), OK);
+	assert_int_equal(c.term, geteuid() == 0 ? 3 : 2);
+	rig_close(&c);
+}
+
+static void no_descriptors_is_no_watch(void **state)
+{
+	struct rlimit old;
+	struct rlimit few = {.rlim_cur = 0, .rlim_max = 0};
+	uint64_t cookies[4];
+
+	(void)state;
+	both_open(60000);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	few.rlim_max = old.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	int n = baton_file_driver.watch_wait(a.watch, rig_call(&a, 1000), cookies, 4);
+	int outcome = rig_campaign(&a, "job", 0);
+
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	assert_int_equal(n, -1);
+	assert_int_equal(outcome, FAILED);
+	assert_int_equal(a.call.error.code, BATON_E_SYSTEM);
+	assert_non_null(strstr(a.call.error.text, "ulimit"));
+	assert_int_equal(rig_campaign(&a, "job", 0), OK);
+	assert_false(a.record.watched);
+	assert_int_equal(baton_file_driver.watch_add(a.watch, "job", 7), BATON_OK);
+	assert_true(rig_hinted(&a, 7, 4000)); /* everything, from time to time */
+}
+
+static void a_child_forgets(void **state)
+{
+	int status;
+
+	(void)state;
+	both_open(60000);
+	assert_int_equal(rig_campaign(&a, "job", 0), OK);
+	pid_t child = fork();
+
+	if (child == 0) { /* S10: it keeps no lock, and frees what it has without a trace */
+		baton_file_driver.forget(a.store);
+		rig_close(&a);
+		(void)kill(getpid(), SIGSTOP);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, WUNTRACED), child);
+	assert_true(WIFSTOPPED(status));
+	assert_int_equal(rig_campaign(&b, "job", 0), REFUSED);
+	rig_close(&a); /* dies without a word, as it were: the child must not keep it alive */
+	assert_int_equal(rig_campaign(&b, "job", 0), OK);
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	rig_open(&a, dir, "", "alice");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+		T(names_keep_apart),
+		T(urls_are_taken_strictly),
+		T(a_wrong_file_system_is_refused),
+		T(no_time_is_no_write),
+		T(strangers_are_denied),
+		T(users_share_a_store),
+		T(no_descriptors_is_no_watch),
+		T(a_child_forgets),
+#undef T
+	};
+
+	return cmocka_run_group_tests_name("file_edges", tests, NULL, NULL);
+}
