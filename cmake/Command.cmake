@@ -13,5 +13,5 @@ install(TARGETS baton_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPON
 if(BATON_TESTS)
 	add_test(NAME cli/run
 		COMMAND ${PROJECT_SOURCE_DIR}/tests/cli/run $<TARGET_FILE:baton_command>)
-	set_tests_properties(cli/run PROPERTIES LABELS cli TIMEOUT 180)
+	set_tests_properties(cli/run PROPERTIES LABELS cli TIMEOUT 600)
 endif()

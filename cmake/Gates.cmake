@@ -62,12 +62,12 @@ if(TARGET conformance)
 endif()
 
 baton_gate(gate/coverage 850 900 coverage ${tools}/check-coverage)
-baton_gate(gate/gates 60 120 gate ${PROJECT_SOURCE_DIR}/tests/gates/run)
+baton_gate(gate/gates 60 400 gate ${PROJECT_SOURCE_DIR}/tests/gates/run)
 
 # `make lint` is the label lint.
 baton_gate(gate/clang-tidy 950 900 lint ${tools}/check-tidy ${PROJECT_BINARY_DIR})
 baton_gate(gate/cppcheck 400 900 lint ${tools}/check-cppcheck)
-baton_gate(gate/purity 50 30 lint ${tools}/check-purity
+baton_gate(gate/purity 50 120 lint ${tools}/check-purity
 	$<TARGET_FILE:baton_core> build/release/libbaton_core.a)
 set_tests_properties(gate/purity PROPERTIES FIXTURES_REQUIRED build-release)
 baton_gate(gate/abi 10 200 lint ${PROJECT_SOURCE_DIR}/tests/api/abi)

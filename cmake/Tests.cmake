@@ -17,12 +17,12 @@ endfunction()
 # baton_quick_test(NAME PROGRAM ARGUMENTS...)
 function(baton_quick_test name program)
 	add_test(NAME ${name} COMMAND ${program} ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-	set_tests_properties(${name} PROPERTIES LABELS quick TIMEOUT 60)
+	set_tests_properties(${name} PROPERTIES LABELS quick TIMEOUT 240)
 	if(BATON_GATES)
 		add_test(NAME asan/${name} COMMAND ${asan_dir}/${program} ${ARGN}
 			WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 		set_tests_properties(asan/${name} PROPERTIES
-			LABELS asan TIMEOUT 120 FIXTURES_REQUIRED build-asan)
+			LABELS asan TIMEOUT 400 FIXTURES_REQUIRED build-asan)
 	endif()
 endfunction()
 
@@ -87,7 +87,7 @@ foreach(source ${programs})
 	target_link_libraries(store_${name} PRIVATE baton_parts PkgConfig::CMOCKA)
 	target_include_directories(store_${name} PRIVATE tests)
 	baton_quick_test(store/${name} store_${name})
-	set_tests_properties(store/${name} PROPERTIES LABELS store TIMEOUT 240 COST 400)
+	set_tests_properties(store/${name} PROPERTIES LABELS store TIMEOUT 600 COST 400)
 endforeach()
 
 # The suite that every store passes, and the measurements.
@@ -120,12 +120,12 @@ if(TARGET examples)
 		set(run ${PROJECT_SOURCE_DIR}/tests/examples/run)
 		add_test(NAME examples/${name}
 			COMMAND ${run} ${PROJECT_BINARY_DIR}/examples ${name})
-		set_tests_properties(examples/${name} PROPERTIES LABELS examples TIMEOUT 90)
+		set_tests_properties(examples/${name} PROPERTIES LABELS examples TIMEOUT 300)
 		if(BATON_GATES)
 			add_test(NAME asan/examples/${name}
 				COMMAND ${run} ${asan_dir}/examples ${name})
 			set_tests_properties(asan/examples/${name} PROPERTIES
-				LABELS asan TIMEOUT 120 FIXTURES_REQUIRED build-asan)
+				LABELS asan TIMEOUT 400 FIXTURES_REQUIRED build-asan)
 		endif()
 	endforeach()
 endif()
