@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,8 +27,8 @@ static double resident_bytes(void)
 	FILE *f = fopen("/proc/self/smaps_rollup", "re");
 
 	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
-		if (sscanf(line, "Rss: %ld", &kib) == 1)
-			break;
+		if (strncmp(line, "Rss:", 4) == 0)
+			kib = strtol(line + 4, NULL, 10);
 	if (f != NULL)
 		(void)fclose(f);
 	return (double)kib * 1024;

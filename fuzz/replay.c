@@ -15,6 +15,7 @@ int main(int argc, char **argv)
 
 		if (f == NULL) {
 			(void)fprintf(stderr, "%s can't be read.\n", argv[i]);
+			free(data);
 			return 1;
 		}
 		size_t size = fread(data, 1, INPUT_MAX, f);

@@ -380,7 +380,7 @@ static void damaged_files_stop_us(void **state)
 	assert_int_equal(rig_campaign(&b, "job", 0), REFUSED);
 	/* A folder that was moved makes no leader of another election. */
 	assert_int_equal(rig_release(&a, "job", NULL, 0), OK);
-	char from[300];
+	char from[1024];
 
 	(void)snprintf(from, sizeof(from), "%s", in_dir("elections/job"));
 	assert_int_equal(rename(from, in_dir("elections/other")), 0);
