@@ -339,9 +339,11 @@ static bool is_known(struct world *w, unsigned x)
 		return true;
 	if (!e->exists)
 		return false;
-	bool same = e->core.term == r->term && (e->core.nonce == r->nonce || w->params.weak);
+	bool term = e->core.term == r->term || w->faulty_terms;
+	bool same = term && (e->core.nonce == r->nonce || w->params.weak);
 
-	/* On a store that forgot, a late twin of the campaign may have made the same term again. */
+	/* A store that forgot may make the same term again for a late twin of the campaign;
+	 * and a reply that lies about the term of a grant can't be seen through. */
 	switch (e->core.state) {
 	case ELECTION_LEADING:
 	case ELECTION_RELEASING: return same;
