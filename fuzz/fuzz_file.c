@@ -13,7 +13,6 @@
 	{                                                     \
 		char again[FILE_TEXT_MAX];                    \
 		struct file_##kind parsed;                    \
-                                                              \
 		if (file_parse_##kind(text, n, &parsed) != 0) \
 			return;                               \
 		MUST(file_write_##kind(&parsed, again) == n); \
