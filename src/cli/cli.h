@@ -108,8 +108,9 @@ struct cli_verb {
 int options_read(struct settings *s, const struct cli_verb *verb, int argc, char **argv);
 /* Prints the options of a verb. */
 void options_help(FILE *out, unsigned verb);
-/* Prints every election option as "flag variable key": for the tests and for completion. */
-void options_list(FILE *out);
+/* A line per option, for tests, gates and completion: flag, variable, configuration key, kind,
+ * argument, values, verbs ("-" where there is none, commas between several), and its help. */
+void options_list(FILE *out, const char *(*verb_name)(unsigned bit));
 /* Calls set() for each key of the file that is meant for this election. 0, or an exit code. */
 int config_read(const char *path, bool must_exist, const char *election,
 		int (*set)(void *arg, const char *key, const char *value, const char *where),

@@ -10,6 +10,7 @@
 static const struct cli_verb *find_verb(const char *word);
 static int show_help(const char *word);
 static void verb_help(const struct cli_verb *verb);
+static const char *verb_name(unsigned bit);
 
 static const struct cli_verb verbs[] = {
 	{"run", VERB_RUN, "NAME -- COMMAND [ARGUMENT...]",
@@ -60,7 +61,7 @@ int main(int argc, char **argv)
 	if (strcmp(argv[1], "--version") == 0)
 		return verb_version(&s);
 	if (strcmp(argv[1], "--list-options") == 0) {
-		options_list(stdout);
+		options_list(stdout, verb_name);
 		return EXIT_OK;
 	}
 	const struct cli_verb *verb = find_verb(argv[1]);
@@ -96,6 +97,14 @@ static const struct cli_verb *find_verb(const char *word)
 	else
 		(void)cli_usage("there is no \"%s\"; \"baton help\" lists what there is", word);
 	return NULL;
+}
+
+static const char *verb_name(unsigned bit)
+{
+	for (size_t i = 0; i < N_VERBS; i++)
+		if (verbs[i].bit == bit)
+			return verbs[i].name;
+	return "-";
 }
 
 static int show_help(const char *word)

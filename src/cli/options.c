@@ -493,16 +493,45 @@ void options_help(FILE *out, unsigned verb)
 	}
 }
 
-void options_list(FILE *out)
+/* What can stand after the "=", with commas; "-" where it is free. */
+static void list_values(FILE *out, const struct row *row)
+{
+	const char *comma = "";
+
+	if (row->kind == YES && row->arg != NULL)
+		(void)fputs("yes,no", out);
+	else if (row->kind != WORD)
+		(void)fputc('-', out);
+	for (size_t i = 0; row->kind == WORD && row->words[i] != NULL; i++) {
+		if (row->words[i][0] == '\0')
+			continue;
+		(void)fprintf(out, "%s%s", comma, row->words[i]);
+		comma = ",";
+	}
+}
+
+void options_list(FILE *out, const char *(*verb_name)(unsigned bit))
 {
 	static const char *const kinds[] = {"time", "part", "number", "yes",
 					    "word", "text", "signal"};
 	char variable[64];
 
 	for (size_t i = 0; i < N_ROWS; i++) {
+		const char *comma = "";
+
 		variable_of(rows[i].name, variable);
-		(void)fprintf(out, "--%s %s %s %s\n", rows[i].name,
+		(void)fprintf(out, "--%s %s %s %s %s ", rows[i].name,
 			      rows[i].is_election ? variable : "-",
-			      rows[i].is_election ? rows[i].name : "-", kinds[rows[i].kind]);
+			      rows[i].is_election ? rows[i].name : "-", kinds[rows[i].kind],
+			      rows[i].arg != NULL ? rows[i].arg : "-");
+		list_values(out, &rows[i]);
+		(void)fputc(' ', out);
+		for (unsigned bit = 1; bit < VERB_ALL; bit <<= 1) {
+			if ((rows[i].verbs & bit) == 0)
+				continue;
+			(void)fprintf(out, "%s%s", comma, verb_name(bit));
+			comma = ",";
+		}
+		(void)fprintf(out, " %s\n", rows[i].help);
 	}
 }
