@@ -1,6 +1,6 @@
 /*
- * file_edges.c: the file store at its edges: names of every kind, URLs, file systems and users that
- * it refuses, no time, no descriptors, a forked child.
+ * file_edges.c: the file store at its edges: names of every kind, URLs and file systems that it
+ * refuses, no time, no descriptors, a forked child. Users are in file_users.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,14 +47,6 @@ static int tear_down(void **state)
 	rig_close(&b);
 	rig_remove_dir(dir);
 	return 0;
-}
-
-static char *in_dir(const char *path)
-{
-	static char full[1024];
-
-	(void)snprintf(full, sizeof(full), "%s/%s", dir, path);
-	return full;
 }
 
 static void both_open(uint64_t ttl_ms)
@@ -180,70 +171,7 @@ static void no_time_is_no_write(void **state)
 	assert_int_equal(rig_count(dir, "elections"), 0);
 }
 
-/* ---- other users, no descriptors ---- */
-
-/* Runs fn in a child that is nobody. Skipped where we can't become somebody else. */
-static void as_nobody(bool (*fn)(void))
-{
-	int status;
-
-	if (geteuid() != 0) {
-		print_message("not root: this needs a second user\n");
-		return;
-	}
-	pid_t child = fork();
-
-	if (child == 0)
-		_exit(setgid(65534) == 0 && setuid(65534) == 0 && fn() ? 0 : 1);
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
-}
-
-static bool is_denied(void)
-{
-	struct rig c;
-
-	rig_open(&c, dir, "", "carol");
-	return rig_lease(&c, 1000) == FAILED && c.call.error.code == BATON_E_DENIED &&
-	       strstr(c.call.error.text, "owner and mode") != NULL;
-}
-
-static void strangers_are_denied(void **state)
-{
-	(void)state;
-	both_open(60000);
-	as_nobody(is_denied);
-}
-
-static bool takes_over_from_root(void)
-{
-	struct rig c;
-
-	rig_open(&c, in_dir("shared"), "?mode=0777&history=1", "carol");
-	return rig_lease(&c, 60000) == OK && rig_observe(&c, "job") == OK && !c.record.held &&
-	       c.record.term == 1 && rig_campaign(&c, "job", 0) == OK && c.term == 2 &&
-	       rig_release(&c, "job", NULL, 0) == OK && rig_lease_close(&c) == OK;
-}
-
-static void users_share_a_store(void **state)
-{
-	struct rig c;
-	struct stat st;
-
-	(void)state;
-	assert_int_equal(chmod(dir, 0711), 0);
-	rig_open(&c, in_dir("shared"), "?mode=0777", "root");
-	assert_int_equal(rig_lease(&c, 60000), OK);
-	assert_int_equal(rig_campaign(&c, "job", 0), OK);
-	assert_int_equal(rig_release(&c, "job", NULL, 0), OK);
-	assert_int_equal(stat(in_dir("shared/elections/job"), &st), 0);
-	assert_int_equal(st.st_mode & 07777, 01777); /* nobody removes another's files */
-	as_nobody(takes_over_from_root);
-	assert_int_equal(rig_observe(&c, "job"), OK);
-	assert_int_equal(rig_campaign(&c, "job", 0), OK);
-	assert_int_equal(c.term, geteuid() == 0 ? 3 : 2);
-	rig_close(&c);
-}
+/* ---- no descriptors ---- */
 
 static void no_descriptors_is_no_watch(void **state)
 {
@@ -303,8 +231,6 @@ int main(void)
 		T(urls_are_taken_strictly),
 		T(a_wrong_file_system_is_refused),
 		T(no_time_is_no_write),
-		T(strangers_are_denied),
-		T(users_share_a_store),
 		T(no_descriptors_is_no_watch),
 		T(a_child_forgets),
 #undef T

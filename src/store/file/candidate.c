@@ -54,18 +54,15 @@ static int open_own_folder(struct file_lane *lane, const char *lease)
 		return file_error(&lane->call->error, BATON_E_UNAVAILABLE,
 				  "the lease %.63s has ended, or was never open here", lease);
 	(void)snprintf(folder, sizeof(folder), "%s.candidate", lease);
-	bool made = mkdirat(lane->root->leases, folder, file_dir_mode(lane->store)) == 0;
-
-	if (!made && errno != EEXIST)
+	if (mkdirat(lane->root->leases, folder, file_dir_mode(lane->store)) != 0 && errno != EEXIST)
 		return file_errno(lane, "make", "leases", folder);
 	int dir =
 		openat(lane->root->leases, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (dir < 0)
 		return file_errno(lane, "open", "leases", folder);
-	if (!made || fchmod(dir, file_dir_mode(lane->store)) == 0)
+	if (file_set_up_dir(lane, dir, lane->root->gid, "leases", folder) == 0)
 		return dir;
-	file_errno(lane, "set the mode of", "leases", folder);
 	(void)close(dir);
 	return -1;
 }

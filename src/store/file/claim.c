@@ -334,6 +334,18 @@ static void settle(struct file_lane *lane, struct attempt *a)
 		won(lane, a);
 }
 
+/* False: it is another user's, and theirs to remove. */
+static bool remove_past(int dir, uint64_t seq)
+{
+	char entry[32];
+
+	file_seq_name(seq, false, entry);
+	bool done = unlinkat(dir, entry, 0) == 0 || errno == ENOENT; /* model: PRUNE */
+
+	file_seq_name(seq, true, entry);
+	return (unlinkat(dir, entry, 0) == 0 || errno == ENOENT) && done;
+}
+
 /* Only after the folder was synced: the new claim is on the disk before an old one goes. */
 static void prune(struct file_lane *lane, const struct attempt *a)
 {
@@ -342,12 +354,11 @@ static void prune(struct file_lane *lane, const struct attempt *a)
 	uint64_t from = a->look.lowest;
 	char entry[64];
 
-	for (uint64_t seq = from; seq != 0 && seq <= last && seq < from + PRUNE_MAX; seq++) {
-		file_seq_name(seq, false, entry);
-		(void)unlinkat(a->dir, entry, 0); /* model: PRUNE. Others' may be theirs to keep */
-		file_seq_name(seq, true, entry);
-		(void)unlinkat(a->dir, entry, 0);
-	}
+	/* What others have left at the bottom must not keep us from our own above it. */
+	if (from != 0 && from <= last && !remove_past(a->dir, from) && last - from >= PRUNE_MAX)
+		from = last - PRUNE_MAX + 1;
+	for (uint64_t seq = from; seq != 0 && seq <= last && seq < from + PRUNE_MAX; seq++)
+		(void)remove_past(a->dir, seq);
 	for (uint32_t i = 0; i < a->look.n_orders; i++) {
 		if (a->look.orders[i].term >= a->c->term)
 			continue;

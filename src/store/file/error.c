@@ -83,7 +83,7 @@ static const char *advice_for(int error)
 {
 	switch (error) {
 	case EACCES:
-	case EPERM: return "; check the owner and mode of the directory";
+	case EPERM: return "; check the owner, group and mode of the directory";
 	case EROFS: return "; mount it for writing, or choose another directory";
 	case EMFILE: return "; raise this process' limit of open files (ulimit -n)";
 	case ENFILE: return "; raise the system's limit of open files (fs.file-max)";

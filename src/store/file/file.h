@@ -28,6 +28,7 @@
 #define FILE_SEQ_DIGITS 20
 #define FILE_ORDERS_MAX 16
 #define FILE_SIGHTS 64
+#define FILE_GROUP_KEPT ((gid_t)-1) /* as chown(2) has it */
 
 /* The opened directories. Counted: a lane holds them while it works. */
 struct file_root {
@@ -38,6 +39,7 @@ struct file_root {
 	unsigned refs; /* store->lock */
 	dev_t dev;
 	ino_t ino;
+	gid_t gid;
 	ino_t parts[3]; /* of leases, elections and tmp */
 	uint64_t timens;
 	char boot[FILE_BOOT_ID + 1];
@@ -171,6 +173,8 @@ int file_open_election(struct file_lane *lane, const char *path, bool create, bo
 int file_sync_above(struct file_lane *lane, int dir);
 /* Makes all folders of the path but its last piece. */
 int file_make_parents(struct file_lane *lane, int dir, const char *path);
+/* Gives a folder of ours the mode of the store and this group. */
+int file_set_up_dir(struct file_lane *lane, int fd, gid_t gid, const char *where, const char *name);
 mode_t file_mode(const struct file_store *store);
 mode_t file_dir_mode(const struct file_store *store);
 

@@ -17,7 +17,8 @@ static const char *const parts[] = {"leases", "elections", "tmp"};
 
 static struct file_root *root_open(struct file_lane *lane, bool create);
 static int open_top(struct file_lane *lane, bool create);
-static int open_part(struct file_lane *lane, int dir, const char *name, bool create);
+static int open_part(struct file_lane *lane, const struct file_root *root, const char *name,
+		     bool create);
 static int check_file_system(struct file_lane *lane, int dir);
 static int read_kernel(struct file_lane *lane, struct file_root *root);
 static void root_close(struct file_root *root);
@@ -119,12 +120,13 @@ static struct file_root *root_open(struct file_lane *lane, bool create)
 	}
 	root->dev = st.st_dev;
 	root->ino = st.st_ino;
+	root->gid = st.st_gid;
 	if (read_kernel(lane, root) != 0)
 		goto failed;
 	int *fds[] = {&root->leases, &root->elections, &root->tmp};
 
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
-		*fds[i] = open_part(lane, root->dir, parts[i], create);
+		*fds[i] = open_part(lane, root, parts[i], create);
 		if (*fds[i] < 0)
 			goto failed;
 		if (fstat(*fds[i], &st) != 0) {
@@ -156,8 +158,7 @@ static int open_top(struct file_lane *lane, bool create)
 	if (dir < 0)
 		return file_errno(lane, "open", "the directory", "");
 	if (check_file_system(lane, dir) == 0 &&
-	    (!made || fchmod(dir, file_dir_mode(store)) == 0 ||
-	     file_errno(lane, "set the mode of", "the directory", "") == 0)) {
+	    (!made || file_set_up_dir(lane, dir, FILE_GROUP_KEPT, "the directory", "") == 0)) {
 		/* Where the folder above can't be read, it is for its owner to keep. */
 		int above = made ? openat(dir, "..", flags) : -1;
 
@@ -173,31 +174,48 @@ static int open_top(struct file_lane *lane, bool create)
 	return -1;
 }
 
-static int open_part(struct file_lane *lane, int dir, const char *name, bool create)
+static int open_part(struct file_lane *lane, const struct file_root *root, const char *name,
+		     bool create)
 {
 	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-	mode_t mode = file_dir_mode(lane->store);
-	int fd = openat(dir, name, flags);
+	int fd = openat(root->dir, name, flags);
 
-	if (fd >= 0 || errno != ENOENT || !create)
-		return fd >= 0 ? fd : file_errno(lane, "open", name, "");
-	if (mkdirat(dir, name, mode) != 0 && errno != EEXIST)
-		return file_errno(lane, "make", name, "");
-	if (fsync(dir) != 0)
-		return file_errno(lane, "sync", "the directory", "");
-	fd = openat(dir, name, flags);
+	if (fd < 0 && errno == ENOENT && create) {
+		if (mkdirat(root->dir, name, file_dir_mode(lane->store)) != 0 && errno != EEXIST)
+			return file_errno(lane, "make", name, "");
+		if (fsync(root->dir) != 0)
+			return file_errno(lane, "sync", "the directory", "");
+		fd = openat(root->dir, name, flags);
+	}
 	if (fd < 0)
 		return file_errno(lane, "open", name, "");
+	if (file_set_up_dir(lane, fd, root->gid, name, "") == 0)
+		return fd;
+	(void)close(fd);
+	return -1;
+}
+
+/*
+ * Who shares DIR by its group shares all that is in it: folders belong to DIR's group and hand it
+ * on to what is made in them. Bits are only added: the umask may have taken them away, or the maker
+ * was killed before it came to this; those that are there too many are an administrator's.
+ */
+int file_set_up_dir(struct file_lane *lane, int fd, gid_t gid, const char *where, const char *name)
+{
+	mode_t mode = file_dir_mode(lane->store);
 	struct stat st;
 
-	/* The umask may have taken bits away; whoever made it puts them back. */
-	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 07777) != mode &&
-	    fchmod(fd, mode) != 0) {
-		file_errno(lane, "set the mode of", name, "");
-		(void)close(fd);
-		return -1;
-	}
-	return fd;
+	if (fstat(fd, &st) != 0)
+		return file_errno(lane, "find", where, name);
+	if (st.st_uid != geteuid())
+		return 0;
+	/* Who isn't of that group can't give it away, and shares with nobody by it. */
+	if ((mode & S_ISGID) != 0 && gid != FILE_GROUP_KEPT && st.st_gid != gid &&
+	    fchown(fd, (uid_t)-1, gid) != 0 && errno != EPERM)
+		return file_errno(lane, "set the group of", where, name);
+	if ((st.st_mode & mode) != mode && fchmod(fd, (st.st_mode & 07777) | mode) != 0)
+		return file_errno(lane, "set the mode of", where, name);
+	return 0;
 }
 
 /*
@@ -270,20 +288,19 @@ int file_open_election(struct file_lane *lane, const char *path, bool create, bo
 	int dir = openat(root, path, flags);
 
 	*missing = dir < 0 && errno == ENOENT && !create;
-	if (dir >= 0 || errno != ENOENT || !create)
-		return dir >= 0 || *missing ? dir : file_errno(lane, "open", "elections", path);
-	if (file_make_parents(lane, root, path) != 0)
+	if (*missing)
 		return -1;
-	bool made = mkdirat(root, path, file_dir_mode(lane->store)) == 0;
-
-	if (!made && errno != EEXIST)
-		return file_errno(lane, "make", "elections", path);
-	dir = openat(root, path, flags);
+	if (dir < 0 && errno == ENOENT) {
+		if (file_make_parents(lane, root, path) != 0)
+			return -1;
+		if (mkdirat(root, path, file_dir_mode(lane->store)) != 0 && errno != EEXIST)
+			return file_errno(lane, "make", "elections", path);
+		dir = openat(root, path, flags);
+	}
 	if (dir < 0)
 		return file_errno(lane, "open", "elections", path);
-	if (!made || fchmod(dir, file_dir_mode(lane->store)) == 0)
+	if (file_set_up_dir(lane, dir, lane->root->gid, "elections", path) == 0)
 		return dir;
-	file_errno(lane, "set the mode of", "elections", path);
 	(void)close(dir);
 	return -1;
 }
@@ -319,13 +336,17 @@ int file_make_parents(struct file_lane *lane, int dir, const char *path)
 
 	for (const char *slash = strchr(path, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
 		(void)snprintf(part, sizeof(part), "%.*s", (int)(slash - path), path);
-		if (mkdirat(dir, part, file_dir_mode(lane->store)) != 0) {
-			if (errno == EEXIST)
-				continue;
+		if (mkdirat(dir, part, file_dir_mode(lane->store)) != 0 && errno != EEXIST)
 			return file_errno(lane, "make", "the folder", part);
-		}
-		if (fchmodat(dir, part, file_dir_mode(lane->store), 0) != 0)
-			return file_errno(lane, "set the mode of", "the folder", part);
+		int fd = openat(dir, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+		if (fd < 0)
+			return file_errno(lane, "open", "the folder", part);
+		int result = file_set_up_dir(lane, fd, lane->root->gid, "the folder", part);
+
+		(void)close(fd);
+		if (result != 0)
+			return -1;
 	}
 	return 0;
 }
@@ -335,8 +356,17 @@ mode_t file_mode(const struct file_store *store)
 	return store->mode & 0666;
 }
 
-/* Who shares it with others keeps them from removing each other's files. */
+/*
+ * Who shares it with others keeps them from removing each other's files; who shares it with a
+ * group hands the group on.
+ */
 mode_t file_dir_mode(const struct file_store *store)
 {
-	return (store->mode & 0777) | ((store->mode & 0022) != 0 ? (mode_t)S_ISVTX : 0);
+	mode_t mode = store->mode & 0777;
+
+	if ((mode & 0022) != 0)
+		mode |= S_ISVTX;
+	if ((mode & 0070) != 0)
+		mode |= S_ISGID;
+	return mode;
 }
