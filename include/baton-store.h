@@ -53,6 +53,7 @@ struct baton_profile {
 	const char *metadata; /* never NULL */
 	int32_t priority;
 	uint32_t score_permille;
+	bool is_healthy; /* by its own minimum, which the store doesn't know */
 };
 
 enum baton_order_kind { BATON_ORDER_NONE, BATON_ORDER_RESIGN, BATON_ORDER_TRANSFER };

@@ -369,7 +369,7 @@ struct baton_candidate {
 	char address[BATON_NAME_MAX + 1];
 	char metadata[BATON_METADATA_MAX + 1];
 	bool is_leader;
-	bool is_healthy;
+	bool is_healthy; /* by its own min_score_permille: it could lead */
 	uint32_t score_permille;
 	int32_t priority;
 	int64_t updated_ms; /* wall time */

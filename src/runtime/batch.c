@@ -235,13 +235,16 @@ static void run_release(struct lane *lane, struct job **jobs, size_t n)
 /* A copy, because the application may change it meanwhile; "" if there is none, or no memory. */
 static void take_profile(struct baton_election *e, struct baton_profile *p)
 {
+	const struct options *o = &e->core.options; /* never changes */
+
 	(void)pthread_mutex_lock(&e->handle->app.lock);
 	char *metadata = e->metadata != NULL ? strdup(e->metadata) : NULL;
 
 	p->score_permille = e->score;
+	p->is_healthy = !o->check_health || e->score >= o->min_score;
 	(void)pthread_mutex_unlock(&e->handle->app.lock);
 	p->metadata = metadata != NULL ? metadata : "";
-	p->priority = e->core.options.priority;
+	p->priority = o->priority;
 }
 
 static void drop_profile(struct baton_profile *p)

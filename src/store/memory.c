@@ -474,6 +474,7 @@ static void watch_wake(void *lane)
 static bool is_same(const struct memory_profile *a, const struct memory_profile *b)
 {
 	return a->priority == b->priority && a->score_permille == b->score_permille &&
+	       a->is_healthy == b->is_healthy &&
 	       strcmp(a->metadata != NULL ? a->metadata : "",
 		      b->metadata != NULL ? b->metadata : "") == 0;
 }
@@ -563,7 +564,7 @@ static int list_candidates(const struct memory_election *e, struct rows *rows)
 		if (row == NULL)
 			return BATON_E_MEMORY;
 		row->is_leader = e->holder == c->lease;
-		row->is_healthy = memory_is_healthy(&c->profile);
+		row->is_healthy = c->profile.is_healthy;
 		row->score_permille = c->profile.score_permille;
 		row->priority = c->profile.priority;
 		row->updated_ms = c->updated_ms;

@@ -89,6 +89,7 @@ struct memory_profile {
 	char *metadata;
 	int32_t priority;
 	uint32_t score_permille;
+	bool is_healthy;
 };
 
 struct memory_candidate {
@@ -283,7 +284,6 @@ struct memory_candidate *memory_candidate_find(const struct memory_election *e,
 					       const struct memory_lease *l);
 struct memory_candidate *memory_candidate_new(struct memory_election *e, struct memory_lease *l);
 void memory_candidate_free(struct memory *m, struct memory_candidate *c);
-bool memory_is_healthy(const struct memory_profile *p);
 /* e may be NULL: an election that nobody ever heard of. id: the asker's, or "". */
 void memory_record(const struct memory *m, const struct memory_election *e, const char *id,
 		   struct baton_record *out);

@@ -11,9 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What others think of a candidate: the library's default for min_score_permille. */
-#define HEALTHY_PERMILLE 800
-
 static void history_begin(struct memory_election *e);
 static void history_end(struct memory_election *e, int64_t now_ms, struct memory_word *ended);
 static void history_clear(struct memory_election *e);
@@ -139,6 +136,7 @@ int memory_profile_copy(struct memory_profile *to, const struct baton_profile *f
 	*to = (struct memory_profile){
 		.priority = from->priority,
 		.score_permille = from->score_permille,
+		.is_healthy = from->is_healthy,
 	};
 	if (from->metadata[0] == '\0')
 		return 0;
@@ -214,11 +212,6 @@ void memory_candidate_free(struct memory *m, struct memory_candidate *c)
 	free(c);
 }
 
-bool memory_is_healthy(const struct memory_profile *p)
-{
-	return p->score_permille >= HEALTHY_PERMILLE;
-}
-
 /* ---- records ---- */
 
 static bool has_healthy(const struct memory_election *e, const char *id)
@@ -226,7 +219,7 @@ static bool has_healthy(const struct memory_election *e, const char *id)
 	struct memory_candidate *c;
 
 	for (c = LIST_FIRST(&e->candidates); c != NULL; c = LIST_NEXT(c, of_election))
-		if (strcmp(c->lease->owner->text, id) == 0 && memory_is_healthy(&c->profile))
+		if (strcmp(c->lease->owner->text, id) == 0 && c->profile.is_healthy)
 			return true;
 	return false;
 }

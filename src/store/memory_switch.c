@@ -280,7 +280,7 @@ static struct memory_lease *phantom(struct memory *m, const char *leader, uint64
 int baton_memory_overwrite(struct baton_memory *m, const char *name, const char *leader,
 			   uint64_t term, uint64_t ttl_ms)
 {
-	const struct memory_profile blank = {.score_permille = 1000};
+	const struct memory_profile blank = {.score_permille = 1000, .is_healthy = true};
 	struct memory *s = begin(m);
 	struct memory_election *e = memory_election_get(s, name);
 	struct memory_lease *l = NULL;

@@ -99,6 +99,59 @@ static void refuses_bad_targets(struct stage *t, struct player *leader, struct p
 	CHECK(t, rc == BATON_E_NOT_LEADER, "a standby's transfer says %d", rc);
 }
 
+static void is_lax(struct baton_election_options *o)
+{
+	o->min_score_permille = 300;
+}
+
+static void is_strict(struct baton_election_options *o)
+{
+	o->min_score_permille = 950;
+}
+
+static void is_careless(struct baton_election_options *o)
+{
+	o->check_health = false;
+}
+
+/* A candidate is well by its own minimum, whatever others' are. */
+static void judges_by_own_minimum(struct stage *t)
+{
+	struct player *strict = player_new(t, &(struct cast){.tune_election = is_strict});
+
+	player_leads(strict, soon_ms(t));
+	struct player *lax = player_new(t, &(struct cast){.tune_election = is_lax});
+	struct player *careless = player_new(t, &(struct cast){.tune_election = is_careless});
+	struct listing l = {strict, lax->id, true};
+	struct baton_error err = {0};
+
+	CHECK(t, baton_report_health(lax->e, 400, NULL) == 0, "report");
+	CHECK(t, baton_report_health(careless->e, 0, NULL) == 0, "report");
+	await(t, is_shown, &l, soon_ms(t), "the lax one to be listed as well at 400");
+	l.id = careless->id;
+	await(t, is_shown, &l, soon_ms(t), "who doesn't care to be listed as well");
+	CHECK(t, baton_report_health(lax->e, 299, NULL) == 0, "report");
+	l = (struct listing){strict, lax->id, false};
+	await(t, is_shown, &l, soon_ms(t), "the lax one to be listed as unwell at 299");
+	CHECK(t, baton_report_health(lax->e, 300, NULL) == 0, "report");
+	l.is_healthy = true;
+	await(t, is_shown, &l, soon_ms(t), "the lax one to be listed as well at 300");
+	CHECK(t, baton_transfer(strict->e, lax->id, &err) == 0, "transfer: %s", err.text);
+	player_leads(lax, failover_ms(t));
+	CHECK(t, baton_report_health(strict->e, 949, NULL) == 0, "report");
+	l = (struct listing){lax, strict->id, false};
+	await(t, is_shown, &l, soon_ms(t), "the strict one to be listed as unwell at 949");
+	int rc = baton_transfer(lax->e, strict->id, &err);
+
+	CHECK(t, rc == BATON_E_NO_CANDIDATE, "transfer to the strict one says %d", rc);
+	CHECK(t, baton_order_transfer(strict->b, t->name, careless->id, &err) == 0, "order: %s",
+	      err.text);
+	player_leads(careless, failover_ms(t));
+	player_close(lax);
+	player_close(strict);
+	player_close(careless);
+}
+
 static void transfers(struct stage *t)
 {
 	struct player *list[3];
@@ -138,6 +191,9 @@ static void transfers(struct stage *t)
 	}
 	sampler_end(sampler);
 	stage_judge(t);
+	for (unsigned i = 0; i < 3; i++)
+		player_close(list[i]);
+	judges_by_own_minimum(t);
 }
 
 /* ---- N29 ---- */

@@ -103,7 +103,7 @@ static void names_keep_apart(void **state)
 			assert_string_equal(back, name);
 		}
 	}
-	assert_int_equal(rig_publish(&a, name, 900, ""), OK);
+	assert_int_equal(rig_publish(&a, name, 900, true, ""), OK);
 	assert_int_equal(rig_lease_close(&a), OK);
 	assert_int_equal(rig_count(dir, "leases"), 0);
 }

@@ -81,7 +81,7 @@ static bool lead_and_show(struct child *c)
 		return false;
 	order.term = c->rig.term;
 	(void)snprintf(order.target, sizeof(order.target), "alice");
-	return rig_publish(&c->rig, "job", 900, "m") == OK &&
+	return rig_publish(&c->rig, "job", 900, true, "m") == OK &&
 	       baton_file_driver.order(c->rig.campaign, rig_call(&c->rig, LIMIT_MS), "job",
 				       &order) == OK;
 }
@@ -133,7 +133,7 @@ static int run_claims(struct child *c)
 
 static int run_publish(struct child *c)
 {
-	return rig_publish(&c->rig, "job", 950, "n");
+	return rig_publish(&c->rig, "job", 950, true, "n");
 }
 
 static int run_withdraw(struct child *c)

@@ -105,8 +105,8 @@ static bool start(struct rig *r, const char *owner)
 {
 	rig_open(r, dir, options, owner);
 	return is(rig_lease(r, 60000), OK, "lease", r) &&
-	       is(rig_publish(r, "job", 900, "here"), OK, "publish", r) &&
-	       is(rig_publish(r, LONG_NAME, 900, "here"), OK, "publish", r);
+	       is(rig_publish(r, "job", 900, true, "here"), OK, "publish", r) &&
+	       is(rig_publish(r, LONG_NAME, 900, true, "here"), OK, "publish", r);
 }
 
 /* ---- what each of them does ---- */

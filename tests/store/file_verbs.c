@@ -250,7 +250,7 @@ static void a_closed_lease_gives_all_back(void **state)
 	both_open(60000);
 	assert_int_equal(rig_campaign(&a, "one", 0), OK);
 	assert_int_equal(rig_campaign(&a, "two", 0), OK);
-	assert_int_equal(rig_publish(&a, "one", 1000, "x"), OK);
+	assert_int_equal(rig_publish(&a, "one", 1000, true, "x"), OK);
 	assert_int_equal(rig_lease_close(&a), OK);
 	assert_int_equal(rig_campaign(&b, "one", 0), OK);
 	assert_int_equal(rig_campaign(&b, "two", 0), OK);
@@ -271,7 +271,7 @@ static void a_dead_process_is_replaced_at_once(void **state)
 
 		rig_open(&c, dir, "", "carol");
 		bool fine = rig_lease(&c, 60000) == OK && rig_campaign(&c, "job", 0) == OK &&
-			    rig_publish(&c, "job", 1000, "") == OK;
+			    rig_publish(&c, "job", 1000, true, "") == OK;
 		_exit(fine ? 0 : 1);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
@@ -434,9 +434,9 @@ static void candidates_show_themselves(void **state)
 	both_open(60000);
 	f.n = 0;
 	assert_int_equal(rig_campaign(&a, "job", 0), OK);
-	assert_int_equal(rig_publish(&a, "job", 1000, "new \n words"), OK);
-	assert_int_equal(rig_publish(&b, "job", 500, ""), OK);
-	assert_int_equal(rig_publish(&b, "elsewhere", 500, ""), OK);
+	assert_int_equal(rig_publish(&a, "job", 100, true, "new \n words"), OK);
+	assert_int_equal(rig_publish(&b, "job", 900, false, ""), OK);
+	assert_int_equal(rig_publish(&b, "elsewhere", 500, true, ""), OK);
 	assert_int_equal(baton_file_driver.candidates(a.campaign, rig_call(&a, 1000), "job",
 						      keep_candidate, &f),
 			 OK);
@@ -450,7 +450,7 @@ static void candidates_show_themselves(void **state)
 	assert_false(second->is_healthy);
 	assert_int_equal(rig_observe(&b, "job"), OK); /* the leader's newest words */
 	assert_string_equal(b.record.metadata, "new \n words");
-	assert_int_equal(b.record.score_permille, 1000);
+	assert_int_equal(b.record.score_permille, 100);
 	assert_int_equal(
 		baton_file_driver.withdraw(b.campaign, rig_call(&b, 1000), &b.lease, "job"), OK);
 	assert_int_equal(rig_lease_close(&a), OK);
@@ -479,7 +479,7 @@ static void orders_name_their_term(void **state)
 	assert_int_equal(a.record.order.kind, BATON_ORDER_TRANSFER);
 	assert_string_equal(a.record.order.target, "bob");
 	assert_false(a.record.order.target_ok);
-	assert_int_equal(rig_publish(&b, "job", 900, ""), OK);
+	assert_int_equal(rig_publish(&b, "job", 900, true, ""), OK);
 	assert_int_equal(rig_observe(&a, "job"), OK);
 	assert_true(a.record.order.target_ok);
 	assert_int_equal(rig_release(&a, "job", NULL, 0), OK);

@@ -168,11 +168,15 @@ int rig_observe(struct rig *r, const char *name)
 	return o.outcome;
 }
 
-int rig_publish(struct rig *r, const char *name, uint32_t score, const char *metadata)
+int rig_publish(struct rig *r, const char *name, uint32_t score, bool is_healthy,
+		const char *metadata)
 {
 	struct baton_publication p = {
 		.name = name,
-		.profile = {.metadata = metadata, .priority = 7, .score_permille = score},
+		.profile = {.metadata = metadata,
+			    .priority = 7,
+			    .score_permille = score,
+			    .is_healthy = is_healthy},
 	};
 
 	baton_file_driver.publish(r->campaign, rig_call(r, 5000), &r->lease, &p, 1);

@@ -80,7 +80,8 @@ static inline void party_init(struct party *p, const char *url, const char *id)
 {
 	struct baton_store_config config = {.size = sizeof(config), .url = url};
 
-	*p = (struct party){.profile = {.metadata = "", .score_permille = 1000}};
+	*p = (struct party){
+		.profile = {.metadata = "", .score_permille = 1000, .is_healthy = true}};
 	(void)snprintf(p->id, sizeof(p->id), "%s", id);
 	(void)snprintf(p->address, sizeof(p->address), "host-%s:1", id);
 	p->lease.ttl_ns = TTL_MS * CLOCK_NS_PER_MS;

@@ -468,11 +468,11 @@ static void test_orders(void **state)
 	assert_int_equal(w->a.record.order.kind, BATON_ORDER_TRANSFER);
 	assert_string_equal(w->a.record.order.target, "b");
 	assert_false(w->a.record.order.target_ok); /* b isn't there */
-	w->b.profile.score_permille = 799;
+	w->b.profile.is_healthy = false;
 	assert_int_equal(party_publish(&w->b, "x"), BATON_OUTCOME_OK);
 	party_observe(&w->a, "x");
 	assert_false(w->a.record.order.target_ok); /* b is unwell */
-	w->b.profile.score_permille = 800;
+	w->b.profile.is_healthy = true;
 	assert_int_equal(party_publish(&w->b, "x"), BATON_OUTCOME_OK);
 	party_observe(&w->a, "x");
 	assert_true(w->a.record.order.target_ok);
@@ -548,9 +548,9 @@ static void test_candidates(void **state)
 
 	assert_int_equal(crowd.n, 0);
 	assert_int_equal(party_campaign(&w->a, "x", 1, 0), BATON_OUTCOME_OK);
-	w->a.profile = (struct baton_profile){"one", 5, 1000};
+	w->a.profile = (struct baton_profile){"one", 5, 100, true};
 	assert_int_equal(party_publish(&w->a, "x"), BATON_OUTCOME_OK);
-	w->b.profile = (struct baton_profile){"two", -5, 799};
+	w->b.profile = (struct baton_profile){"two", -5, 799, false};
 	assert_int_equal(party_publish(&w->b, "x"), BATON_OUTCOME_OK);
 	assert_int_equal(party_publish(&w->b, "x"), BATON_OUTCOME_OK);
 	crowd = crowd_of(&w->a, "x");

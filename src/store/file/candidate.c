@@ -13,9 +13,6 @@
 #include "base/clock.h"
 #include "store/file/file.h"
 
-/* The usual minimum of an election (min_score_permille): the store doesn't know each one's own. */
-#define HEALTHY_PERMILLE 800
-
 typedef int visit(void *arg, const char *lease, const struct file_candidate *candidate);
 
 static int open_own_folder(struct file_lane *lane, const char *lease);
@@ -74,6 +71,7 @@ static int publish_one(struct file_lane *lane, const struct baton_lease *lease, 
 		.updated_ms = clock_wall_ms(),
 		.priority = p->profile.priority,
 		.score_permille = p->profile.score_permille,
+		.is_healthy = p->profile.is_healthy,
 	};
 	char path[FILE_PATH_SIZE];
 	char text[FILE_TEXT_MAX];
@@ -177,7 +175,7 @@ static int list_one(void *arg, const char *lease, const struct file_candidate *f
 	(void)snprintf(c.address, sizeof(c.address), "%s", from->address);
 	(void)snprintf(c.metadata, sizeof(c.metadata), "%s", from->metadata);
 	c.is_leader = strcmp(listing->leader, lease) == 0;
-	c.is_healthy = from->score_permille >= HEALTHY_PERMILLE;
+	c.is_healthy = from->is_healthy != 0;
 	c.score_permille = (uint32_t)from->score_permille;
 	c.priority = (int32_t)from->priority;
 	c.updated_ms = from->updated_ms;
@@ -215,7 +213,7 @@ int file_candidates(void *l, struct baton_call *call, const char *name,
 static int compare_one(void *arg, const char *lease, const struct file_candidate *candidate)
 {
 	(void)lease;
-	return strcmp(candidate->owner, arg) == 0 && candidate->score_permille >= HEALTHY_PERMILLE;
+	return strcmp(candidate->owner, arg) == 0 && candidate->is_healthy != 0;
 }
 
 int file_has_candidate(struct file_lane *lane, const char *name, const char *id)

@@ -83,6 +83,7 @@ static const struct field candidate_fields[] = {
 	SIGNED(file_candidate, updated_ms, INT64_MAX, INT64_MAX),
 	SIGNED(file_candidate, priority, (uint64_t)INT32_MAX + 1, INT32_MAX),
 	COUNT(file_candidate, score_permille, 0, UINT32_MAX),
+	COUNT(file_candidate, is_healthy, 0, 1),
 	TEXT(file_candidate, election, FIELD_NAME),
 	TEXT(file_candidate, owner, FIELD_NAME),
 	TEXT(file_candidate, address, FIELD_NAME),

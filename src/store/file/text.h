@@ -63,6 +63,7 @@ struct file_candidate {
 	int64_t updated_ms;
 	int64_t priority;
 	uint64_t score_permille;
+	uint64_t is_healthy; /* 0 or 1: by its own minimum */
 	char election[BATON_NAME_MAX + 1];
 	char owner[BATON_NAME_MAX + 1];
 	char address[BATON_NAME_MAX + 1];
