@@ -155,6 +155,7 @@ struct baton_driver {
 	/* Parses and allocates only. */
 	int (*open)(const struct baton_store_config *config, void **store, struct baton_error *err);
 	void (*close)(void *store);
+	/* NULL for a store: of any of this kind. */
 	const struct baton_traits *(*traits)(const void *store);
 
 	/* No I/O either. After fork() the child calls forget() on the store, which closes
@@ -212,6 +213,9 @@ struct baton_driver {
 	int (*history)(void *lane, struct baton_call *call, const char *name, size_t max,
 		       void (*found)(void *arg, const struct baton_leadership *leadership),
 		       void *arg);
+	/* As baton_work_lock(). No I/O. NULL where work can't be locked. */
+	int (*work_lock)(const void *store, const char *name, char *path, size_t size,
+			 uint32_t *mode, struct baton_error *err);
 };
 
 /* What a driver that is loaded by its scheme exports. */

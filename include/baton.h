@@ -143,6 +143,40 @@ BATON_API void baton_close(struct baton *b);
 /* Our own id in the elections of this handle. */
 BATON_API const char *baton_id(const struct baton *b);
 
+/*
+ * The timings that the elections of a handle really have: what was not given is filled in, and what
+ * the store needs is applied. All count from the moment before the last good renewal was sent, as
+ * baton_status.last_renewal_boot_ns has it.
+ */
+struct baton_timings {
+	size_t size; /* of what the library has filled in */
+	uint64_t lease_ns;
+	uint64_t renew_ns;
+	uint64_t grace_ns;
+	uint64_t
+		drain_ns; /* between the end of renew + grace and end_ns: for the work to stop in */
+	uint64_t end_ns;  /* lease * (1 - drift): the work of a lost leadership is over by then */
+	uint64_t gone_ns; /* lease * (1 + drift): others wait so long for who is not heard of */
+	uint64_t retry_ns;
+	uint64_t retry_max_ns;
+	uint64_t call_ns; /* how long one call to the store may take */
+	uint32_t drift_permille;
+};
+
+/* Fills in as much as your program was compiled with. Call it by the name without _sized. */
+BATON_API int baton_get_timings_sized(const struct baton *b, struct baton_timings *timings,
+				      size_t size);
+#define baton_get_timings(b, timings) baton_get_timings_sized((b), (timings), sizeof(*(timings)))
+
+/*
+ * The file whose lock says that work of the election still goes on, on stores that have one:
+ * whoever starts work takes an open file description lock on it first (F_OFD_SETLK, exclusive), and
+ * lets nobody but the work inherit the descriptor. The path is absolute and ends with a zero byte;
+ * mode is what the file is to be made with. Does no I/O. BATON_E_UNSUPPORTED: this store has none.
+ */
+BATON_API int baton_work_lock(const struct baton *b, const char *name, char *path, size_t size,
+			      uint32_t *mode, struct baton_error *err);
+
 /* ---- elections ---- */
 
 enum baton_event_kind {
@@ -442,6 +476,27 @@ BATON_API int baton_get_stats(const struct baton *b, struct baton_stats *stats);
 
 /* What the store of this handle promises, and under which faults it doesn't: text for people. */
 BATON_API const char *baton_promises(const struct baton *b);
+
+/* ---- drivers ---- */
+
+/* One kind of store. What is told of it lives as long as the call that tells it. */
+struct baton_driver_info {
+	size_t size;
+	const char *name;
+	const char *const *schemes; /* NULL at the end: "file" serves "file:..." */
+	const char *module;         /* the file that it was loaded from; NULL: it is built in */
+	const char *error;          /* why it can't be used, and all below is unknown; or NULL */
+	const char *promises;
+	uint64_t min_lease_ms;
+	uint32_t drift_permille; /* the least that is safe there */
+	bool pushes;             /* standbys are told, and need not poll */
+	bool proves_death;       /* a dead leader is replaced at once */
+	bool keeps_history;
+};
+
+/* Calls found() for each driver: those that are built in, then the modules. Returns how many. */
+BATON_API int baton_list_drivers(void (*found)(void *arg, const struct baton_driver_info *info),
+				 void *arg);
 
 #ifdef __cplusplus
 }

@@ -36,11 +36,11 @@ _Noreturn void child_main(const struct guard_plan *plan, const struct guard_mess
 	fill_environment(plan, start);
 	/* From here on a TERM ends us, also while we wait. */
 	(void)sigprocmask(SIG_SETMASK, &plan->mask, NULL);
-	if (plan->work != NULL && worklock_take(plan, start->number) != 0)
+	if (plan->page->work[0] != '\0' && worklock_take(plan, start->number) != 0)
 		refuse(plan, "the work lock can't be taken");
 	uint64_t word = atomic_load(&plan->page->kill_ns);
 
-	if (clock_boot_ns() + plan->drain_ns >= word) {
+	if (clock_boot_ns() + plan->page->drain_ns >= word) {
 		errno = ETIMEDOUT;
 		refuse(plan, "the leadership is over");
 	}

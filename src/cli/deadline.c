@@ -17,29 +17,39 @@
 #define MARGIN_MAX_NS (500 * CLOCK_NS_PER_MS)
 #define LOOK_MIN_NS CLOCK_NS_PER_MS
 
-static uint64_t or_third(int64_t ms, uint64_t lease_ns)
+/* The work lock, where there is one. */
+static int find_work_lock(struct run *r)
 {
-	return ms != 0 ? (uint64_t)ms * CLOCK_NS_PER_MS : lease_ns / 3;
+	struct guard_page *page = r->plan.page;
+	struct baton_error err = {0};
+	uint32_t mode = 0;
+	int code = baton_work_lock(r->b, r->s->name, page->work, sizeof(page->work), &mode, &err);
+
+	page->work_mode = (mode_t)mode;
+	if (code == 0)
+		return 0;
+	page->work[0] = '\0';
+	return code == BATON_E_UNSUPPORTED ? 0 : open_fail(&err);
 }
 
-void deadline_setup(struct run *r)
+int deadline_setup(struct run *r)
 {
-	const struct settings *s = r->s;
-	uint64_t lease_ms = s->lease_ms != 0 ? (uint64_t)s->lease_ms : 15000;
+	struct guard_page *page = r->plan.page;
+	struct baton_timings t;
 
-	r->lease_ns = lease_ms * CLOCK_NS_PER_MS;
-	r->renew_ns = or_third(s->renew_ms, r->lease_ns);
-	r->grace_ns = or_third(s->grace_ms, r->lease_ns);
-	uint64_t end_ns = r->lease_ns / 1000 * (1000 - (uint64_t)s->drift_permille);
-	uint64_t lost_ns = r->renew_ns + r->grace_ns;
-	/* Timings without drain time are refused by the library; here they only must not wrap. */
-	uint64_t drain_ns = end_ns > lost_ns ? end_ns - lost_ns : 0;
-	uint64_t margin_ns = drain_ns / 4 < MARGIN_MAX_NS ? drain_ns / 4 : MARGIN_MAX_NS;
+	/* Not those that we have asked for: the store may need an earlier end than we do. */
+	if (baton_get_timings(r->b, &t) != 0)
+		return EXIT_INTERNAL;
+	uint64_t margin_ns = t.drain_ns / 4 < MARGIN_MAX_NS ? t.drain_ns / 4 : MARGIN_MAX_NS;
 
-	r->end_ns = end_ns - margin_ns;
-	r->plan.drain_ns = drain_ns - margin_ns;
-	r->plan.late_ns = r->plan.drain_ns / 8;
-	r->plan.limit_ns = r->end_ns;
+	r->lease_ns = t.lease_ns;
+	r->renew_ns = t.renew_ns;
+	r->grace_ns = t.grace_ns;
+	r->end_ns = t.end_ns - margin_ns;
+	page->drain_ns = t.drain_ns - margin_ns;
+	page->late_ns = page->drain_ns / 8;
+	page->limit_ns = r->end_ns;
+	return find_work_lock(r);
 }
 
 static uint64_t last_renewal(const struct run *r)
@@ -105,7 +115,7 @@ void deadline_enforce(struct run *r)
 	if (r->group > 0)
 		(void)kill(-r->group, SIGKILL);
 	/* A guard that doesn't do its work is no guard. */
-	if (now_ns >= at_ns + r->plan.drain_ns / 8) {
+	if (now_ns >= at_ns + r->plan.page->drain_ns / 8) {
 		log_say(BATON_LOG_ERROR, "the guard does not answer; it is killed");
 		(void)kill(r->guard, SIGKILL);
 		deadline_take_over(r);

@@ -112,7 +112,7 @@ static uint64_t kill_time(const struct guard *g)
 static uint64_t ask_time(const struct guard *g)
 {
 	uint64_t word = atomic_load(&g->plan->page->kill_ns);
-	uint64_t before = g->plan->drain_ns - g->plan->late_ns;
+	uint64_t before = g->plan->page->drain_ns - g->plan->page->late_ns;
 
 	return word > before ? word - before : 0;
 }

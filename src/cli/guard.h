@@ -3,13 +3,15 @@
  *
  *     supervisor ---- socket, shared page ---- guard ---- fork, lock, exec ---- child
  *
- * The page has one word: the instant, on the boot clock, at which all that the guard has started
- * must be dead. The supervisor moves it after every good renewal, and stops to when it can't; the
- * guard needs no word from anybody to act on it.
+ * The page has one word that changes: the instant, on the boot clock, at which all that the guard
+ * has started must be dead. The supervisor moves it after every good renewal, and stops to when it
+ * can't; the guard needs no word from anybody to act on it. The rest of the page is what only an
+ * open store can tell, and is written once, before the first START.
  */
 #ifndef BATON_GUARD_H
 #define BATON_GUARD_H
 
+#include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -21,6 +23,11 @@
 
 struct guard_page {
 	_Atomic uint64_t kill_ns; /* written by the supervisor, read by all */
+	uint64_t drain_ns;        /* TERM comes so long before KILL */
+	uint64_t late_ns;         /* the guard lets the supervisor go first by this */
+	uint64_t limit_ns;        /* from the last good renewal to the KILL, at most */
+	mode_t work_mode;
+	char work[PATH_MAX]; /* the work lock's file; "": this store has none */
 };
 
 enum guard_kind {
@@ -53,18 +60,13 @@ struct guard_plan {
 	int self;             /* a pidfd of the guard, in the guard */
 	pid_t pid;            /* of the guard, in the guard */
 	int terminal;         /* give it to the child; or -1 */
-	uint64_t drain_ns;    /* TERM comes so long before KILL */
-	uint64_t late_ns;     /* the guard lets the supervisor go first by this */
-	uint64_t limit_ns;    /* from the last good renewal to the KILL, at most */
 	uint64_t patience_ns; /* between a voluntary stop and the KILL */
 	int on_loss;
 	bool isolate;
-	mode_t work_mode;
 	char **command;
 	char **environment; /* has room for our own */
 	const char *election;
-	const char *work; /* the work lock's file; or NULL */
-	sigset_t mask;    /* what the child's was when we began */
+	sigset_t mask; /* what the child's was when we began */
 };
 
 /* Never returns. */
@@ -75,8 +77,6 @@ _Noreturn void child_main(const struct guard_plan *plan, const struct guard_mess
 
 /* Takes the work lock, and keeps it open for all that come after exec. -1 with errno. */
 int worklock_take(const struct guard_plan *plan, uint64_t term);
-/* The file of an election in a file store, and its mode; NULL for other stores. Allocated. */
-char *worklock_path(const char *store, const char *election, mode_t *mode);
 
 /* Sends a message over the socket; what can't be sent is lost with who should have got it. */
 void guard_send(int socket, int kind, int value, uint64_t number, const char *text);

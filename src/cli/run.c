@@ -41,7 +41,6 @@ int verb_run(struct settings *s)
 		code = open_store_url(s);
 	if (code != 0)
 		return code;
-	deadline_setup(&r);
 	/* Before there is a thread: see guard.c. */
 	code = supervise_setup(&r);
 	if (code != 0)
@@ -72,6 +71,11 @@ static int contend(struct run *r)
 
 	if (code != 0)
 		return code;
+	code = deadline_setup(r);
+	if (code != 0) {
+		baton_close(r->b);
+		return code;
+	}
 	open_election_options(r->s, &o);
 	if (baton_election_new(r->b, r->s->name, &o, &r->e, &err) != 0 ||
 	    (err.code = baton_election_start(r->e)) != 0) {

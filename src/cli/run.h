@@ -66,7 +66,8 @@ struct run {
 
 /* ---- deadline.c: the word, and its enforcement by the supervisor ---- */
 
-void deadline_setup(struct run *r);
+/* By the timings of the open store. 0, or an exit code. */
+int deadline_setup(struct run *r);
 /* Moves the word if the store has confirmed us. */
 void deadline_move(struct run *r);
 /* A new leadership: the word begins anew. */

@@ -51,7 +51,6 @@ int supervise_setup(struct run *r)
 	plan->isolate = r->s->isolate != 0;
 	plan->on_loss = (int)r->s->on_loss;
 	plan->patience_ns = (uint64_t)r->s->stop_timeout_ms * CLOCK_NS_PER_MS;
-	plan->work = worklock_path(r->s->store, r->s->name, &plan->work_mode);
 	plan->terminal = isatty(0) == 1 && tcgetpgrp(0) == getpgrp() ? 0 : -1;
 	int code = make_guard(r);
 

@@ -143,6 +143,23 @@ void text_json(FILE *out, const char *text)
 	(void)fputc('"', out);
 }
 
+void text_wrap(FILE *out, const char *text, int indent, int columns)
+{
+	int at = 0;
+
+	while (*(text += strspn(text, " \n")) != '\0') {
+		int n = (int)strcspn(text, " \n");
+
+		if (at > 0 && at + 1 + n > columns) {
+			(void)fputc('\n', out);
+			at = 0;
+		}
+		at += fprintf(out, "%*s%.*s", at == 0 ? indent : 1, "", n, text);
+		text += n;
+	}
+	(void)fputc('\n', out);
+}
+
 const char *text_redact(const char *url, char *out, size_t size)
 {
 	const char *query = strchr(url, '?');

@@ -74,33 +74,62 @@ int verb_resume(struct settings *s)
 
 /* ---- stores ---- */
 
+struct stores {
+	bool json;
+	int n;
+};
+
+static void store_json(const struct baton_driver_info *d)
+{
+	(void)printf("{\"store\":");
+	text_json(stdout, d->name);
+	(void)printf(",\"schemes\":[");
+	for (size_t i = 0; d->schemes[i] != NULL; i++) {
+		(void)printf("%s", i > 0 ? "," : "");
+		text_json(stdout, d->schemes[i]);
+	}
+	(void)printf("],\"module\":");
+	text_json(stdout, d->module != NULL ? d->module : "");
+	(void)printf(",\"promises\":");
+	text_json(stdout, d->promises);
+	(void)printf(",\"min_lease_ms\":%llu,\"drift\":%u.%03u,\"pushes\":%s,"
+		     "\"proves_death\":%s,\"keeps_history\":%s,\"error\":",
+		     (unsigned long long)d->min_lease_ms, d->drift_permille / 1000,
+		     d->drift_permille % 1000, d->pushes ? "true" : "false",
+		     d->proves_death ? "true" : "false", d->keeps_history ? "true" : "false");
+	text_json(stdout, d->error != NULL ? d->error : "");
+	(void)printf("}");
+}
+
+static void store_text(const struct baton_driver_info *d)
+{
+	for (size_t i = 0; d->schemes[i] != NULL; i++)
+		(void)printf("%s%s:", i > 0 ? " " : "", d->schemes[i]);
+	(void)printf("%s%s\n", d->module != NULL ? "  from " : "",
+		     d->module != NULL ? d->module : "");
+	text_wrap(stdout, d->error != NULL ? d->error : d->promises, 4, 80);
+}
+
+static void show_store(void *arg, const struct baton_driver_info *d)
+{
+	struct stores *stores = arg;
+
+	if (stores->n++ > 0)
+		(void)printf("%s", stores->json ? "," : "\n");
+	if (stores->json)
+		store_json(d);
+	else
+		store_text(d);
+}
+
 int verb_stores(struct settings *s)
 {
-	/* Opening does no I/O, and a handle knows what its store promises. */
-	static const char *const urls[] = {"file:/tmp", "memory:stores"};
-	const char *comma = "";
+	struct stores stores = {.json = s->json != 0};
 
-	if (s->json != 0)
+	if (stores.json)
 		(void)printf("[");
-	for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
-		struct baton *b;
-		char scheme[16];
-
-		if (baton_open(urls[i], NULL, &b, NULL) != 0)
-			continue;
-		(void)snprintf(scheme, sizeof(scheme), "%.*s", (int)strcspn(urls[i], ":"), urls[i]);
-		if (s->json != 0) {
-			(void)printf("%s{\"store\":\"%s\",\"promises\":", comma, scheme);
-			text_json(stdout, baton_promises(b));
-			(void)printf("}");
-		} else {
-			(void)printf("%s%s:\n%s\n", comma[0] != '\0' ? "\n" : "", scheme,
-				     baton_promises(b));
-		}
-		comma = ",";
-		baton_close(b);
-	}
-	if (s->json != 0)
+	(void)baton_list_drivers(show_store, &stores);
+	if (stores.json)
 		(void)printf("]\n");
 	return EXIT_OK;
 }

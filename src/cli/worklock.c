@@ -1,6 +1,6 @@
 /*
- * worklock.c: on the file store, the last word: an open file description lock on the election's
- * file `work` that only the child and its descendants hold. Whatever became of supervisor and
+ * worklock.c: on stores that have one (baton_work_lock), the last word: an open file description
+ * lock on the election's file `work` that only the child and its descendants hold. Whatever became of supervisor and
  * guard, no second child starts while a descendant of the first one lives that has kept the
  * descriptor.
  *
@@ -22,11 +22,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/url.h"
 #include "cli/guard.h"
 
-#define HIGH_FD 60         /* out of the way of scripts */
-#define NAME_PIECE_MAX 200 /* as the file store splits names */
+#define HIGH_FD 60 /* out of the way of scripts */
 #define LOOK_MS 20
 
 /* Who holds it, as it says. */
@@ -48,7 +46,8 @@ static void kill_holders(int fd);
 int worklock_take(const struct guard_plan *plan, uint64_t term)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	int low = open(plan->work, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, plan->work_mode);
+	int low = open(plan->page->work, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
+		       plan->page->work_mode);
 	int fd = low >= 0 ? fcntl(low, F_DUPFD, HIGH_FD) : -1; /* inherited: that is the point */
 
 	if (fd < 0 && low >= 0)
@@ -57,7 +56,8 @@ int worklock_take(const struct guard_plan *plan, uint64_t term)
 		(void)close(low);
 	if (fd < 0)
 		return -1;
-	(void)fchmod(fd, plan->work_mode); /* against the umask; not ours if it isn't our file */
+	(void)fchmod(fd,
+		     plan->page->work_mode); /* against the umask; not ours if it isn't our file */
 	if (fcntl(fd, F_OFD_SETLK, &lock) != 0 &&
 	    ((errno != EAGAIN && errno != EACCES) || wait_for_it(plan, fd) != 0))
 		return -1;
@@ -121,9 +121,9 @@ static int wait_for_it(const struct guard_plan *plan, int fd)
 	set_tick(LOOK_MS * 1000);
 	for (;;) {
 		uint64_t now_ns = clock_boot_ns();
-		uint64_t limit_ns = known ? r.limit_ms * CLOCK_NS_PER_MS : plan->limit_ns;
+		uint64_t limit_ns = known ? r.limit_ms * CLOCK_NS_PER_MS : plan->page->limit_ns;
 
-		if (now_ns + plan->drain_ns >= atomic_load(&plan->page->kill_ns)) {
+		if (now_ns + plan->page->drain_ns >= atomic_load(&plan->page->kill_ns)) {
 			errno = ETIMEDOUT;
 			result = -1;
 			break;
@@ -155,7 +155,7 @@ static void write_record(const struct guard_plan *plan, int fd, uint64_t term)
 			 "limit-ms %llu term %llu end\n",
 			 (int)getpid(), (unsigned long long)tree_start_time(getpid()),
 			 (int)plan->pid, (unsigned long long)tree_start_time(plan->pid),
-			 own_pidns(), (unsigned long long)(plan->limit_ns / CLOCK_NS_PER_MS),
+			 own_pidns(), (unsigned long long)(plan->page->limit_ns / CLOCK_NS_PER_MS),
 			 (unsigned long long)term);
 
 	/* For those who wait; the lock itself needs none. */
@@ -223,57 +223,4 @@ static void kill_holders(int fd)
 	}
 	if (proc != NULL)
 		(void)closedir(proc);
-}
-
-/* ---- where it is ---- */
-
-/* As the file store writes names: see baton-file.7. */
-static void path_of(const char *name, char *out)
-{
-	size_t piece = 0;
-
-	for (const unsigned char *c = (const unsigned char *)name; *c != '\0'; c++) {
-		bool plain = (*c >= 'a' && *c <= 'z') || isdigit(*c) ||
-			     (*c != '\0' && strchr("_-.", *c) != NULL);
-		size_t take = plain ? 1 : 3;
-
-		if (piece + take > NAME_PIECE_MAX) {
-			*out++ = '+';
-			*out++ = '/';
-			piece = 0;
-		}
-		if (*c == '.' && piece == 0) {
-			plain = false;
-			take = 3;
-		}
-		out += sprintf(out, plain ? "%c" : "%%%02x", *c);
-		piece += take;
-	}
-	*out = '\0';
-}
-
-char *worklock_path(const char *store, const char *election, mode_t *mode)
-{
-	struct url url;
-	char dir[4096];
-	char name[1024];
-	char key[64];
-	char value[256];
-	char *path = NULL;
-
-	*mode = 0600;
-	if (strlen(election) > 253 || !url_split(store, &url) || url.scheme.n != 4 ||
-	    strncmp(url.scheme.at, "file", 4) != 0 || !url_decode(url.path, dir, sizeof(dir)))
-		return NULL;
-	while (url_next_option(&url.query, key, sizeof(key), value, sizeof(value)) == 1)
-		if (strcmp(key, "mode") == 0)
-			*mode = (mode_t)strtoul(value, NULL, 8) & 0666;
-	path_of(election, name);
-	char *here = dir[0] == '/' ? NULL : getcwd(NULL, 0);
-
-	if (asprintf(&path, "%s%s%s/elections/%s/work", here != NULL ? here : "",
-		     here != NULL ? "/" : "", dir, name) < 0)
-		path = NULL;
-	free(here);
-	return path;
 }

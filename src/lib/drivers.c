@@ -2,8 +2,11 @@
  * drivers.c: the one list of drivers. What is compiled in stands here; any other scheme is looked
  * for as a module, so that a program starts without every client library there is.
  */
+#include <dirent.h>
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/lib.h"
@@ -15,6 +18,8 @@ static const struct baton_driver *const built_in[] = {
 	&baton_file_driver,
 	&baton_memory_driver,
 };
+
+#define N_BUILT_IN (sizeof(built_in) / sizeof(built_in[0]))
 
 #ifndef BATON_MODULE_DIR
 #define BATON_MODULE_DIR "/usr/lib/baton"
@@ -42,10 +47,33 @@ static bool get_scheme(const char *url, char *scheme)
 	return true;
 }
 
+/* For those who build drivers; a program with more rights than its user doesn't listen to it. */
+static const char *module_dir(void)
+{
+	const char *dir = secure_getenv("BATON_MODULE_DIR");
+
+	return dir != NULL && dir[0] == '/' ? dir : BATON_MODULE_DIR;
+}
+
+/* The driver in a file, or NULL. */
+static const struct baton_driver *load(const char *path, void **library)
+{
+	*library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	const struct baton_driver *d =
+		*library != NULL ? dlsym(*library, BATON_DRIVER_SYMBOL) : NULL;
+
+	if (d != NULL && d->abi == BATON_STORE_ABI)
+		return d;
+	if (*library != NULL)
+		(void)dlclose(*library);
+	*library = NULL;
+	return NULL;
+}
+
 const struct baton_driver *drivers_find(const char *url, void **library, struct baton_error *err)
 {
 	char scheme[SCHEME_MAX];
-	char path[sizeof(BATON_MODULE_DIR) + SCHEME_MAX + 8];
+	char path[PATH_MAX];
 
 	*library = NULL;
 	if (!get_scheme(url, scheme)) {
@@ -53,15 +81,14 @@ const struct baton_driver *drivers_find(const char *url, void **library, struct 
 			       "The store must be named by a URL such as file:/var/lib/myapp.");
 		return NULL;
 	}
-	for (size_t i = 0; i < sizeof(built_in) / sizeof(built_in[0]); i++)
+	for (size_t i = 0; i < N_BUILT_IN; i++)
 		if (serves(built_in[i], scheme))
 			return built_in[i];
-	(void)snprintf(path, sizeof(path), "%s/%s.so", BATON_MODULE_DIR, scheme);
-	*library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	int n = snprintf(path, sizeof(path), "%s/%s.so", module_dir(), scheme);
 	const struct baton_driver *d =
-		*library != NULL ? dlsym(*library, BATON_DRIVER_SYMBOL) : NULL;
+		n > 0 && (size_t)n < sizeof(path) ? load(path, library) : NULL;
 
-	if (d != NULL && d->abi == BATON_STORE_ABI && serves(d, scheme))
+	if (d != NULL && serves(d, scheme))
 		return d;
 	if (*library != NULL)
 		(void)dlclose(*library);
@@ -70,4 +97,83 @@ const struct baton_driver *drivers_find(const char *url, void **library, struct 
 		       "There is no driver for %s: stores here; built in are file: and memory:.",
 		       scheme);
 	return NULL;
+}
+
+/* ---- the list ---- */
+
+typedef void driver_found(void *arg, const struct baton_driver_info *info);
+
+static void tell(const struct baton_driver *d, const char *module, driver_found *found, void *arg)
+{
+	const struct baton_traits *traits = d->traits != NULL ? d->traits(NULL) : NULL;
+	struct baton_driver_info info = {.size = sizeof(info),
+					 .name = d->name,
+					 .schemes = d->schemes,
+					 .module = module,
+					 .promises = ""};
+
+	if (traits == NULL) {
+		info.error = "It doesn't say what it can do.";
+	} else {
+		info.promises = traits->promises != NULL ? traits->promises : "";
+		info.min_lease_ms = traits->min_lease_ns / NS_PER_MS;
+		info.drift_permille = traits->drift_permille;
+		info.pushes = traits->pushes;
+		info.proves_death = traits->proves_death;
+		info.keeps_history = traits->keeps_history;
+	}
+	found(arg, &info);
+}
+
+static void tell_module(const char *path, const char *scheme, driver_found *found, void *arg)
+{
+	const char *const schemes[] = {scheme, NULL};
+	void *library;
+	const struct baton_driver *d = load(path, &library);
+
+	if (d != NULL) {
+		tell(d, path, found, arg);
+		(void)dlclose(library);
+		return;
+	}
+	const char *why = dlerror();
+	struct baton_driver_info info = {
+		.size = sizeof(info),
+		.name = scheme,
+		.schemes = schemes,
+		.module = path,
+		.error = why != NULL ? why : "It is no driver for this version of baton.",
+		.promises = ""};
+
+	found(arg, &info);
+}
+
+static int is_module(const struct dirent *e)
+{
+	size_t n = strspn(e->d_name, "abcdefghijklmnopqrstuvwxyz0123456789+");
+
+	return n > 0 && n < SCHEME_MAX && strcmp(e->d_name + n, ".so") == 0;
+}
+
+int baton_list_drivers(void (*found)(void *arg, const struct baton_driver_info *info), void *arg)
+{
+	struct dirent **list = NULL;
+
+	if (found == NULL)
+		return BATON_E_INVALID;
+	for (size_t i = 0; i < N_BUILT_IN; i++)
+		tell(built_in[i], NULL, found, arg);
+	int n = scandir(module_dir(), &list, is_module, alphasort);
+
+	for (int i = 0; i < n; i++) {
+		char path[PATH_MAX];
+		int size = snprintf(path, sizeof(path), "%s/%s", module_dir(), list[i]->d_name);
+
+		list[i]->d_name[strcspn(list[i]->d_name, ".")] = '\0';
+		if (size > 0 && (size_t)size < sizeof(path))
+			tell_module(path, list[i]->d_name, found, arg);
+		free(list[i]);
+	}
+	free(list);
+	return (int)N_BUILT_IN + (n > 0 ? n : 0);
 }

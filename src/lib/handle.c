@@ -334,6 +334,51 @@ const char *baton_promises(const struct baton *b)
 	return b->traits->promises;
 }
 
+int baton_get_timings_sized(const struct baton *b, struct baton_timings *timings, size_t size)
+{
+	int code =
+		timings != NULL && size >= sizeof(timings->size) ? lib_check(b) : BATON_E_INVALID;
+
+	if (code != 0)
+		return code;
+	const struct timing *t = &b->timing;
+	struct baton_timings all = {
+		.size = size < sizeof(all) ? size : sizeof(all),
+		.lease_ns = t->lease_ns,
+		.renew_ns = t->renew_ns,
+		.grace_ns = t->grace_ns,
+		.drain_ns = timing_drain_ns(t),
+		.end_ns = timing_end_ns(t),
+		.gone_ns = timing_gone_ns(t),
+		.retry_ns = t->retry_ns,
+		.retry_max_ns = t->retry_max_ns,
+		.call_ns = timing_call_ns(t),
+		.drift_permille = (uint32_t)(t->drift_ppm / 1000),
+	};
+
+	lib_init_sized(timings, size, &all, sizeof(all));
+	return 0;
+}
+
+int baton_work_lock(const struct baton *b, const char *name, char *path, size_t size,
+		    uint32_t *mode, struct baton_error *err)
+{
+	int code = lib_check(b);
+
+	if (code != 0)
+		return lib_fail(err, code, "%s", baton_strerror(code));
+	if (name == NULL || !text_is_name(name, BATON_NAME_MAX) || path == NULL || mode == NULL)
+		return lib_fail(err, BATON_E_INVALID,
+				"An election's name is 1 to %d bytes of UTF-8 without control "
+				"characters.",
+				BATON_NAME_MAX);
+	if (b->driver->work_lock == NULL)
+		return lib_fail(err, BATON_E_UNSUPPORTED, "This store can't lock work.");
+	struct baton_error mine = {0};
+
+	return b->driver->work_lock(b->store, name, path, size, mode, err != NULL ? err : &mine);
+}
+
 const char *baton_version(void)
 {
 	return BATON_VERSION;

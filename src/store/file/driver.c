@@ -290,6 +290,24 @@ static void forget(void *s)
 	}
 }
 
+/* The descriptor on it must not be one of ours: see src/cli/worklock.c, which takes it. */
+static int work_lock(const void *s, const char *name, char *path, size_t size, uint32_t *mode,
+		     struct baton_error *err)
+{
+	const struct file_store *store = s;
+	char folder[FILE_PATH_SIZE];
+
+	file_path_of(name, folder);
+	int n = snprintf(path, size, "%s/elections/%s/work", store->path, folder);
+
+	if (n < 0 || (size_t)n >= size) {
+		file_error(err, BATON_E_INVALID, "the path of the work lock doesn't fit");
+		return BATON_E_INVALID;
+	}
+	*mode = (uint32_t)file_mode(store);
+	return BATON_OK;
+}
+
 static const char *const schemes[] = {"file", NULL};
 
 const struct baton_driver baton_file_driver = {
@@ -319,4 +337,5 @@ const struct baton_driver baton_file_driver = {
 	.order = file_order,
 	.pause = file_pause,
 	.history = file_history,
+	.work_lock = work_lock,
 };

@@ -1,0 +1,109 @@
+# world.py: what the tests of the command share: a store of its own for each case, the processes on
+# it, and waiting for things with a limit. A test is a script of case_... functions that take a World.
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+BATON = os.path.abspath(sys.argv[1])
+FAST = ["--lease=1s", "--log-level=warn"]
+LIMIT_S = 15
+
+
+class World:
+    """A store, the processes on it, and what they leave."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.started = []
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith("BATON_")}
+        self.env.update(BATON_STORE="file:" + folder + "/store", HOME=folder,
+                        XDG_CONFIG_HOME=folder,
+                        BATON_MODULE_DIR=os.path.join(os.path.dirname(BATON), "modules"))
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def baton(self, *args, env=None, **more):
+        return subprocess.run([BATON, *args], env={**self.env, **(env or {})}, text=True,
+                              capture_output=True, timeout=LIMIT_S, **more)
+
+    def start(self, *args, **more):
+        p = subprocess.Popen([BATON, "run", *FAST, *args], env=self.env, text=True,
+                             stderr=subprocess.PIPE, **more)
+        self.started.append(p)
+        return p
+
+    def worker(self, name, script, *options):
+        """A candidate whose child writes its pid to NAME, then does the script."""
+        mark = self.path(name)
+        trap, script = script.split("; ", 1) if script.startswith("trap") else (":", script)
+        p = self.start(*options, "n", "--", "sh", "-c", f"{trap}; echo $$ >{mark}.new; "
+                       f"mv {mark}.new {mark}; {script}")
+        return p
+
+    def pid_in(self, name):
+        wait_for(lambda: os.path.exists(self.path(name)), f"{name} to be written")
+        with open(self.path(name), encoding="ascii") as file:
+            return int(file.read())
+
+    def end(self):
+        for p in self.started:
+            if p.poll() is None:
+                p.send_signal(signal.SIGCONT)
+                p.kill()
+            p.communicate()
+
+
+def wait_for(condition, what):
+    tick = threading.Event()
+    until = time.monotonic() + LIMIT_S
+    while not condition():
+        if time.monotonic() > until:
+            raise AssertionError("waited in vain for " + what)
+        tick.wait(0.005)
+
+
+def is_alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def child_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return int(file.read().split()[0])
+
+
+def guard_of(p):
+    return child_of(p.pid)
+
+
+def same(got, wanted):
+    if got != wanted:
+        raise AssertionError(f"{got!r} instead of {wanted!r}")
+
+
+def script(cases):
+    """Runs the cases, or those that the command line names; returns the exit code."""
+    cases = {name[5:]: case for name, case in cases.items() if name.startswith("case_")}
+    failed = 0
+    for name in sys.argv[2:] or cases:
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory() as folder:
+            world = World(folder)
+            try:
+                result = cases[name](world) or "ok"
+            except (AssertionError, subprocess.TimeoutExpired, OSError, ValueError,
+                    KeyError) as e:
+                result = f"FAILED: {e!r}"
+                failed += 1
+            finally:
+                world.end()
+        print(f"{name}: {result} ({time.monotonic() - began:.1f} s)", flush=True)
+    return 1 if failed else 0

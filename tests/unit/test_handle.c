@@ -1,0 +1,158 @@
+/*
+ * test_handle.c: what a handle tells of itself: its timings as they really are, the lock for work, and
+ * the drivers there are. The stores are never touched: opening does no I/O.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "baton.h"
+
+#define S ((uint64_t)1000000000)
+#define MS ((uint64_t)1000000)
+
+static struct baton *open_with(const char *url, uint64_t lease_ms, uint32_t drift_permille)
+{
+	struct baton_options o;
+	struct baton *b = NULL;
+
+	baton_options_init(&o);
+	o.lease_ms = lease_ms;
+	o.drift_permille = drift_permille;
+	assert_int_equal(baton_open(url, &o, &b, NULL), 0);
+	return b;
+}
+
+static void timings_are_filled_in(void **state)
+{
+	struct baton *b = open_with("memory:handle", 15000, 100);
+	struct baton_timings t;
+
+	(void)state;
+	assert_int_equal(baton_get_timings(b, &t), 0);
+	assert_int_equal(t.size, sizeof(t));
+	assert_int_equal(t.lease_ns, 15 * S);
+	assert_int_equal(t.renew_ns, 5 * S);
+	assert_int_equal(t.grace_ns, 5 * S);
+	assert_int_equal(t.end_ns, 13500 * MS);
+	assert_int_equal(t.drain_ns, 3500 * MS);
+	assert_int_equal(t.gone_ns, 16500 * MS);
+	assert_int_equal(t.retry_ns, 2 * S);
+	assert_int_equal(t.retry_max_ns, 10 * S);
+	assert_int_equal(t.call_ns, 5 * S / 3);
+	assert_int_equal(t.drift_permille, 100);
+	baton_close(b);
+}
+
+/* A program that was compiled with less than we know gets that, and nothing is written behind it. */
+static void timings_know_their_size(void **state)
+{
+	struct baton *b = open_with("memory:handle", 3000, 0);
+	struct baton_timings t;
+
+	(void)state;
+	(void)memset(&t, 0xee, sizeof(t));
+	assert_int_equal(baton_get_timings_sized(b, &t, offsetof(struct baton_timings, grace_ns)),
+			 0);
+	assert_int_equal(t.size, offsetof(struct baton_timings, grace_ns));
+	assert_int_equal(t.lease_ns, 3 * S);
+	assert_int_equal(t.renew_ns, 1 * S);
+	assert_int_equal(t.grace_ns, 0xeeeeeeeeeeeeeeee);
+	struct {
+		struct baton_timings known;
+		uint64_t more;
+	} newer = {.more = 1};
+
+	assert_int_equal(baton_get_timings_sized(b, &newer.known, sizeof(newer)), 0);
+	assert_int_equal(newer.known.size, sizeof(newer.known));
+	assert_int_equal(newer.more, 0);
+	assert_int_equal(baton_get_timings_sized(b, NULL, sizeof(t)), BATON_E_INVALID);
+	assert_int_equal(baton_get_timings_sized(b, &t, 1), BATON_E_INVALID);
+	assert_int_equal(baton_get_timings(NULL, &t), BATON_E_INVALID);
+	baton_close(b);
+}
+
+static void work_lock_of_a_directory(void **state)
+{
+	struct baton *b = open_with("file:/nonexistent/a%20b/?mode=0770", 15000, 100);
+	struct baton_error err = {0};
+	char path[4096];
+	uint32_t mode = 0;
+
+	(void)state;
+	assert_int_equal(baton_work_lock(b, "Nightly/job", path, sizeof(path), &mode, &err), 0);
+	assert_string_equal(path, "/nonexistent/a b/elections/%4eightly%2fjob/work");
+	assert_int_equal(mode, 0660);
+	assert_int_equal(baton_work_lock(b, "n", path, sizeof("/nonexistent/a b/elections/n/work"),
+					 &mode, &err),
+			 0);
+	assert_int_equal(baton_work_lock(b, "n", path, strlen("/nonexistent/a b/elections/n/work"),
+					 &mode, &err),
+			 BATON_E_INVALID);
+	assert_int_equal(baton_work_lock(b, "a\nb", path, sizeof(path), &mode, &err),
+			 BATON_E_INVALID);
+	assert_int_equal(baton_work_lock(NULL, "n", path, sizeof(path), &mode, NULL),
+			 BATON_E_INVALID);
+	baton_close(b);
+}
+
+static void no_work_lock_elsewhere(void **state)
+{
+	struct baton *b = open_with("memory:handle", 15000, 100);
+	struct baton_error err = {0};
+	char path[64];
+	uint32_t mode;
+
+	(void)state;
+	assert_int_equal(baton_work_lock(b, "n", path, sizeof(path), &mode, &err),
+			 BATON_E_UNSUPPORTED);
+	assert_true(err.text[0] != '\0');
+	assert_int_equal(baton_work_lock(b, "n", path, sizeof(path), &mode, NULL),
+			 BATON_E_UNSUPPORTED);
+	baton_close(b);
+}
+
+static void note_driver(void *arg, const struct baton_driver_info *info)
+{
+	char *seen = arg;
+
+	assert_int_equal(info->size, sizeof(*info));
+	assert_null(info->error);
+	assert_null(info->module);
+	assert_true(strlen(info->promises) > 40);
+	assert_string_equal(info->schemes[0], info->name);
+	assert_null(info->schemes[1]);
+	assert_int_equal(info->proves_death, strcmp(info->name, "file") == 0);
+	(void)strcat(strcat(seen, info->name), " ");
+}
+
+static void drivers_are_listed(void **state)
+{
+	char seen[100] = "";
+
+	(void)state;
+	assert_int_equal(baton_list_drivers(note_driver, seen), 2);
+	assert_string_equal(seen, "file memory ");
+	assert_int_equal(baton_list_drivers(NULL, NULL), BATON_E_INVALID);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(timings_are_filled_in),
+		cmocka_unit_test(timings_know_their_size),
+		cmocka_unit_test(work_lock_of_a_directory),
+		cmocka_unit_test(no_work_lock_elsewhere),
+		cmocka_unit_test(drivers_are_listed),
+	};
+
+	/* None but those that are built in. */
+	(void)setenv("BATON_MODULE_DIR", "/nonexistent", 1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
