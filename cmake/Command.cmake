@@ -18,7 +18,8 @@ if(BATON_TESTS)
 	target_link_libraries(drifty PRIVATE baton_flags baton_parts)
 	foreach(name run)
 		add_test(NAME cli/${name}
-			COMMAND ${PROJECT_SOURCE_DIR}/tests/cli/${name} $<TARGET_FILE:baton_command>)
+			COMMAND ${PROJECT_SOURCE_DIR}/tests/cli/${name}
+				$<TARGET_FILE:baton_command>)
 		set_tests_properties(cli/${name} PROPERTIES LABELS cli TIMEOUT 600)
 	endforeach()
 endif()

@@ -1,8 +1,8 @@
 /*
  * worklock.c: on stores that have one (baton_work_lock), the last word: an open file description
- * lock on the election's file `work` that only the child and its descendants hold. Whatever became of supervisor and
- * guard, no second child starts while a descendant of the first one lives that has kept the
- * descriptor.
+ * lock on the election's file `work` that only the child and its descendants hold. Whatever became
+ * of supervisor and guard, no second child starts while a descendant of the first one lives that
+ * has kept the descriptor.
  *
  * The holder writes down who it is. Who finds the lock held waits, for the old guard is at it; when
  * that guard is dead, or the old lease must have ended, it kills what still holds the file: only

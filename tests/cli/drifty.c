@@ -1,6 +1,6 @@
 /*
- * drifty.c: a module for the tests: the file store as "drifty:DIR", where clocks are taken to differ
- * by as much as baton allows, and work can't be locked. So it ends work earlier than its user has
+ * drifty.c: a module for the tests: the file store as "drifty:DIR", where clocks are taken to
+ * differ by a lot, and work can't be locked. So it ends work earlier than its user has
  * asked for, and nothing but supervisor and guard keeps two children apart, as on a server.
  */
 #include <stdio.h>

@@ -1,5 +1,5 @@
 # world.py: what the tests of the command share: a store of its own for each case, the processes on
-# it, and waiting for things with a limit. A test is a script of case_... functions that take a World.
+# it, and waiting with a limit. A test is a script of case_... functions that take a World.
 import os
 import signal
 import subprocess

@@ -1,6 +1,6 @@
 /*
- * test_handle.c: what a handle tells of itself: its timings as they really are, the lock for work, and
- * the drivers there are. The stores are never touched: opening does no I/O.
+ * test_handle.c: what a handle tells of itself: its timings as they really are, the lock for work,
+ * and the drivers there are. The stores are never touched: opening does no I/O.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,7 +50,7 @@ static void timings_are_filled_in(void **state)
 	baton_close(b);
 }
 
-/* A program that was compiled with less than we know gets that, and nothing is written behind it. */
+/* A program that was compiled with less than we know gets that; nothing is written behind it. */
 static void timings_know_their_size(void **state)
 {
 	struct baton *b = open_with("memory:handle", 3000, 0);

@@ -9,7 +9,7 @@
  *     DIR/elections/<name>/<seq>.end             that claim was given back
  *     DIR/elections/<name>/order-<term>-<id>     an order for the leader of that term
  *     DIR/elections/<name>/paused  nobody may lead
- *     DIR/elections/<name>/work    locked by the work itself (baton_work_lock)
+ *     (beside them `work`, which the work itself locks: see baton_work_lock)
  *     DIR/tmp/                     files that are not complete; locked while somebody writes them
  *
  * Nothing is ever changed in place by two parties, and no process waits for another: every
