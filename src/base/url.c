@@ -45,7 +45,7 @@ static bool split_scheme(const char *text, size_t n, struct url *out)
 	size_t i = 0;
 
 	while (i < n && text[i] != ':') {
-		char c = text[i] | 0x20;
+		char c = (char)(text[i] | 0x20);
 		bool letter = c >= 'a' && c <= 'z';
 		bool digit = text[i] >= '0' && text[i] <= '9';
 

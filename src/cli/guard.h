@@ -85,5 +85,7 @@ void guard_send(int socket, int kind, int value, uint64_t number, const char *te
 void tree_signal(int sig);
 /* The start time of a process, in the kernel's ticks; 0: there is none. */
 uint64_t tree_start_time(pid_t pid);
+/* The process that an entry of /proc is named after; 0: none. */
+pid_t tree_pid(const char *entry);
 
 #endif

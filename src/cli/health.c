@@ -13,8 +13,6 @@
 #include "base/clock.h"
 #include "cli/run.h"
 
-extern char **environ;
-
 static void begin(struct run *r);
 static void report(struct run *r, int64_t score);
 

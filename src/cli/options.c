@@ -476,7 +476,7 @@ static void variable_of(const char *name, char out[64])
 	size_t n = (size_t)snprintf(out, 64, "BATON_%s", name);
 
 	for (size_t i = 0; i < n; i++)
-		out[i] = out[i] == '-' ? '_' : (char)toupper((unsigned char)out[i]);
+		out[i] = (char)(out[i] == '-' ? '_' : toupper((unsigned char)out[i]));
 }
 
 void options_help(FILE *out, unsigned verb)

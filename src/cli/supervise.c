@@ -22,8 +22,6 @@
 
 #include "base/clock.h"
 
-extern char **environ;
-
 static const int heard[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGUSR1,
 			    SIGUSR2, SIGCHLD, SIGTSTP, SIGCONT, SIGWINCH};
 

@@ -40,13 +40,18 @@ uint64_t tree_start_time(pid_t pid)
 	return stat_field(pid, 22);
 }
 
+pid_t tree_pid(const char *entry)
+{
+	return isdigit((unsigned char)entry[0]) ? (pid_t)strtol(entry, NULL, 10) : 0;
+}
+
 /* "12 34 56 " */
-static bool signal_list(int task, int sig)
+static bool signal_list(pid_t task, int sig)
 {
 	char path[48];
 	char text[4096];
 
-	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/children", task);
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)task);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
@@ -75,7 +80,7 @@ static void signal_by_parent(int sig)
 	struct dirent *e;
 
 	while (proc != NULL && (e = readdir(proc)) != NULL) {
-		pid_t pid = isdigit((unsigned char)e->d_name[0]) ? (pid_t)atoi(e->d_name) : 0;
+		pid_t pid = tree_pid(e->d_name);
 
 		if (pid > 0 && stat_field(pid, 4) == (uint64_t)getpid())
 			(void)kill(pid, sig);
@@ -91,9 +96,12 @@ void tree_signal(int sig)
 	bool listed = false;
 
 	/* Each thread has the children that it has made; orphans come to any of them. */
-	while (tasks != NULL && (e = readdir(tasks)) != NULL)
-		if (isdigit((unsigned char)e->d_name[0]))
-			listed = signal_list(atoi(e->d_name), sig) || listed;
+	while (tasks != NULL && (e = readdir(tasks)) != NULL) {
+		pid_t task = tree_pid(e->d_name);
+
+		if (task > 0)
+			listed = signal_list(task, sig) || listed;
+	}
 	if (tasks != NULL)
 		(void)closedir(tasks);
 	if (!listed)

@@ -29,9 +29,9 @@
 
 /* Who holds it, as it says. */
 struct record {
-	long pid;
+	unsigned long long pid;
 	unsigned long long start;
-	long guard;
+	unsigned long long guard;
 	unsigned long long guard_start;
 	unsigned long long pidns;
 	unsigned long long limit_ms;
@@ -98,7 +98,7 @@ static void say_whom(const struct guard_plan *plan, const struct record *r, bool
 	char text[GUARD_TEXT] = "a process that left no name";
 
 	if (known)
-		(void)snprintf(text, sizeof(text), "process group %ld of term %llu", r->pid,
+		(void)snprintf(text, sizeof(text), "process group %llu of term %llu", r->pid,
 			       r->term);
 	guard_send(plan->socket, GUARD_WAITING, 0, 0, text);
 }
@@ -163,23 +163,37 @@ static void write_record(const struct guard_plan *plan, int fd, uint64_t term)
 	(void)!pwrite(fd, text, (size_t)n, 0);
 }
 
+/* Takes "WORD NUMBER "; false: something else stands there. */
+static bool take_number(const char **at, const char *word, unsigned long long *out)
+{
+	size_t n = strlen(word);
+	char *end;
+
+	if (strncmp(*at, word, n) != 0 || !isdigit((unsigned char)(*at)[n]))
+		return false;
+	errno = 0;
+	*out = strtoull(*at + n, &end, 10);
+	*at = end + 1;
+	return errno == 0 && *end == ' ';
+}
+
 /* False: not complete, or not ours. */
 static bool read_record(int fd, struct record *r)
 {
+	static const char head[] = "baton-work 1 ";
 	char text[512];
 	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
-	int end = 0;
+	const char *at = text + sizeof(head) - 1;
 
 	if (n <= 0)
 		return false;
 	text[n] = '\0';
-	int got = sscanf(text,
-			 "baton-work 1 pid %ld start %llu guard %ld guard-start %llu pidns %llu "
-			 "limit-ms %llu term %llu end%n",
-			 &r->pid, &r->start, &r->guard, &r->guard_start, &r->pidns, &r->limit_ms,
-			 &r->term, &end);
-
-	return got == 7 && end > 0;
+	return strncmp(text, head, sizeof(head) - 1) == 0 && take_number(&at, "pid ", &r->pid) &&
+	       take_number(&at, "start ", &r->start) && take_number(&at, "guard ", &r->guard) &&
+	       take_number(&at, "guard-start ", &r->guard_start) &&
+	       take_number(&at, "pidns ", &r->pidns) &&
+	       take_number(&at, "limit-ms ", &r->limit_ms) && take_number(&at, "term ", &r->term) &&
+	       strncmp(at, "end", 3) == 0;
 }
 
 /* ---- the end of the patience ---- */
@@ -210,7 +224,7 @@ static void kill_holders(int fd)
 	DIR *proc = fstat(fd, &file) == 0 ? opendir("/proc") : NULL;
 
 	while (proc != NULL && (e = readdir(proc)) != NULL) {
-		pid_t pid = isdigit((unsigned char)e->d_name[0]) ? (pid_t)atoi(e->d_name) : 0;
+		pid_t pid = tree_pid(e->d_name);
 
 		if (pid <= 0 || pid == getpid())
 			continue;

@@ -49,7 +49,7 @@ static int look(struct baton *b, const char *name, struct baton_record *record,
 		struct baton_error *err)
 {
 	struct baton_call call;
-	void *lane;
+	void *lane = NULL;
 	int code = check_name(name, err);
 
 	if (code == 0)
@@ -105,7 +105,7 @@ static int leave_order(struct baton *b, const char *name, struct baton_order *or
 {
 	struct baton_record r;
 	struct baton_call call;
-	void *lane;
+	void *lane = NULL;
 	int code = look(b, name, &r, err);
 
 	if (code != 0)
@@ -155,7 +155,7 @@ static int check_candidate(struct baton *b, const char *name, const char *id,
 {
 	struct search s = {.id = id};
 	struct baton_call call;
-	void *lane;
+	void *lane = NULL;
 	int code = check_name(name, err);
 
 	if (code == 0)
@@ -206,7 +206,7 @@ int baton_transfer(struct baton_election *e, const char *candidate_id, struct ba
 static int set_pause(struct baton *b, const char *name, bool paused, struct baton_error *err)
 {
 	struct baton_call call;
-	void *lane;
+	void *lane = NULL;
 	int code = check_name(name, err);
 
 	if (code == 0)
@@ -248,7 +248,7 @@ int baton_list_candidates(struct baton *b, const char *name, struct baton_candid
 {
 	struct list l = {.to = list, .max = max};
 	struct baton_call call;
-	void *lane;
+	void *lane = NULL;
 	int code = check_name(name, err);
 
 	if (code == 0)
@@ -275,7 +275,7 @@ int baton_list_history(struct baton *b, const char *name, struct baton_leadershi
 {
 	struct list l = {.to = list, .max = max};
 	struct baton_call call;
-	void *lane;
+	void *lane = NULL;
 	int code = check_name(name, err);
 
 	if (code == 0 && lib_check(b) == 0 && b->driver->history == NULL)

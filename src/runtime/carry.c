@@ -173,7 +173,7 @@ static void lease_error(struct carrier *c, uint8_t why)
 			news_error(e, why, 0);
 }
 
-static void run_one(struct carrier *c, struct baton_election *e, const struct action *a)
+static void run_lease(struct carrier *c, const struct action *a)
 {
 	switch (a->kind) {
 	case ACT_OPEN: lease_job(c, a, &c->job, JOB_OPEN, BATON_LANE_RENEW); break;
@@ -182,23 +182,30 @@ static void run_one(struct carrier *c, struct baton_election *e, const struct ac
 	case ACT_CLAIMS: lease_job(c, a, &c->claims_job, JOB_CLAIMS, BATON_LANE_CAMPAIGN); break;
 	case ACT_LEASE_UP: tell_all(c, EV_LEASE_UP); break;
 	case ACT_LEASE_DOWN: tell_all(c, EV_LEASE_DOWN); break;
+	default: lease_error(c, a->why); break;
+	}
+}
+
+static void run_election(struct baton_election *e, const struct action *a)
+{
+	switch (a->kind) {
 	case ACT_CAMPAIGN: election_job(e, a, JOB_CAMPAIGN); break;
 	case ACT_OBSERVE: election_job(e, a, JOB_OBSERVE); break;
 	case ACT_RELEASE: election_job(e, a, JOB_RELEASE); break;
 	case ACT_ORDER: election_job(e, a, JOB_ORDER); break;
-	default:
-		if (e != NULL)
-			news_note(e, a);
-		else
-			lease_error(c, a->why);
-		break;
+	default: news_note(e, a); break;
 	}
 }
 
+/* What the lease wants done (e: NULL), or one of its elections. */
 static void run(struct carrier *c, struct baton_election *e, const struct actions *out)
 {
-	for (uint64_t i = 0; i < out->n; i++)
-		run_one(c, e, &out->list[i]);
+	for (uint64_t i = 0; i < out->n; i++) {
+		if (e == NULL)
+			run_lease(c, &out->list[i]);
+		else
+			run_election(e, &out->list[i]);
+	}
 }
 
 /* Shows us among the candidates; repeated with the next renewal if it fails. */

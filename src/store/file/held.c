@@ -208,11 +208,14 @@ int file_claims(void *l, struct baton_call *call, const struct baton_lease *leas
 	size_t max = lane->store->held.n;
 	(void)pthread_mutex_unlock(&lane->store->lock);
 	struct file_held **list = calloc(max + 1, sizeof(list[0]));
-	size_t n = list == NULL ? 0 : file_held_copy(lane->store, lease->id, list, max);
-	bool *stand = calloc(n + 1, sizeof(stand[0]));
-	int result = list == NULL || stand == NULL
-			     ? file_error(&call->error, BATON_E_MEMORY, "no memory for claims")
-			     : 0;
+	bool *stand = calloc(max + 1, sizeof(stand[0]));
+	size_t n = 0;
+	int result = 0;
+
+	if (list != NULL && stand != NULL)
+		n = file_held_copy(lane->store, lease->id, list, max);
+	else
+		result = file_error(&call->error, BATON_E_MEMORY, "no memory for claims");
 
 	for (size_t i = 0; i < n && result == 0; i++)
 		result = file_in_time(lane) != 0 ? -1 : verify_one(lane, list[i], &stand[i]);
