@@ -3,11 +3,15 @@
  * work lock (and wait for it), look at the deadline once more, become the command. Whatever fails
  * on the way, the command doesn't run.
  *
- * With --isolate there is one process more, the first of a PID namespace: when it ends, or the
- * guard does, the kernel kills all others in there.
+ * In a PID namespace of its own there are two processes more: one that stays outside, since who
+ * holds the work lock can only be seen and killed from there, and the first one inside: when that
+ * ends, or the guard does, the kernel kills all others in there.
+ *
+ *     guard --- outside (has the lock) --- first, "baton-init" --- the command
  */
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +25,7 @@
 #define NOT_STARTED 125
 
 static void die_with_guard(const struct guard_plan *plan);
-static void become_first(const struct guard_plan *plan);
+static void enter_namespace(const struct guard_plan *plan);
 static void fill_environment(const struct guard_plan *plan, const struct guard_message *start);
 static _Noreturn void refuse(const struct guard_plan *plan, const char *text);
 
@@ -29,15 +33,17 @@ _Noreturn void child_main(const struct guard_plan *plan, const struct guard_mess
 {
 	(void)setpgid(0, 0);
 	die_with_guard(plan);
+	if (isolate_enter(plan) != 0)
+		refuse(plan, "its cgroup can't be entered");
 	if (plan->terminal >= 0)
 		(void)tcsetpgrp(plan->terminal, getpgrp()); /* all signals are blocked still */
-	if (plan->isolate)
-		become_first(plan);
 	fill_environment(plan, start);
 	/* From here on a TERM ends us, also while we wait. */
 	(void)sigprocmask(SIG_SETMASK, &plan->mask, NULL);
 	if (plan->page->work[0] != '\0' && worklock_take(plan, start->number) != 0)
 		refuse(plan, "the work lock can't be taken");
+	if (plan->isolate == ISOLATE_NAMESPACE)
+		enter_namespace(plan);
 	uint64_t word = atomic_load(&plan->page->kill_ns);
 
 	if (clock_boot_ns() + plan->page->drain_ns >= word) {
@@ -68,25 +74,63 @@ static void die_with_guard(const struct guard_plan *plan)
 		_exit(NOT_STARTED);
 }
 
-/* The first process of the namespace stays behind as its reaper; the second returns. */
-static void become_first(const struct guard_plan *plan)
+/* Nothing that is meant for the command ends or stops those around it. */
+static pid_t fork_inside(const struct guard_plan *plan)
 {
-	pid_t child = fork();
+	sigset_t all;
+
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, NULL);
+	pid_t pid = fork();
+
+	if (pid == 0)
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (pid < 0)
+		refuse(plan, "no process can be made");
+	return pid;
+}
+
+static _Noreturn void end_as(int status)
+{
+	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}
+
+/* The first process of the namespace: reaps, and tells what the guard can't see. */
+static _Noreturn void be_first(const struct guard_plan *plan, pid_t child)
+{
 	int status = 0;
 
-	if (child == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		return;
-	}
 	(void)prctl(PR_SET_NAME, "baton-init");
-	if (child < 0)
-		refuse(plan, "no process can be made");
-	for (pid_t pid; (pid = wait(&status)) != child;)
+	for (pid_t pid; (pid = waitpid(-1, &status, WUNTRACED)) != child || WIFSTOPPED(status);) {
 		if (pid < 0 && errno != EINTR)
 			_exit(NOT_STARTED);
-	/* The first of a namespace can't end by a signal as its child did. */
+		if (pid == child)
+			guard_send(plan->socket, GUARD_PAUSED, WSTOPSIG(status), 0, "");
+	}
+	/* It can't end by a signal as its child did. */
 	guard_send(plan->socket, GUARD_STATUS, status, 0, "");
-	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+	end_as(status);
+}
+
+/* Only what becomes the command returns. */
+static void enter_namespace(const struct guard_plan *plan)
+{
+	int status = 0;
+
+	if (unshare(CLONE_NEWPID) != 0)
+		refuse(plan, "a PID namespace can't be made");
+	pid_t first = fork_inside(plan);
+
+	if (first != 0) {
+		while (waitpid(first, &status, 0) < 0 && errno == EINTR)
+			;
+		end_as(status);
+	}
+	pid_t child = fork_inside(plan);
+
+	if (child != 0)
+		be_first(plan, child);
+	(void)sigprocmask(SIG_SETMASK, &plan->mask, NULL);
 }
 
 static void fill_environment(const struct guard_plan *plan, const struct guard_message *start)

@@ -88,6 +88,7 @@ struct settings {
 	int64_t help;
 	/* what is left of the command line */
 	const char *name;
+	char **argv;           /* all of it */
 	char **command;        /* run: what stands after the name, or "--" */
 	bool is_default_store; /* nobody said which */
 };

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "cli/run.h"
+#include "cli/supervise.h"
 
 #define MARGIN_MAX_NS (500 * CLOCK_NS_PER_MS)
 #define LOOK_MIN_NS CLOCK_NS_PER_MS
@@ -118,7 +119,7 @@ void deadline_enforce(struct run *r)
 	if (now_ns >= at_ns + r->plan.page->drain_ns / 8) {
 		log_say(BATON_LOG_ERROR, "the guard does not answer; it is killed");
 		(void)kill(r->guard, SIGKILL);
-		deadline_take_over(r);
+		supervise_guard_died(r);
 	}
 }
 
@@ -130,6 +131,9 @@ void deadline_take_over(struct run *r)
 		(void)kill(-r->group, SIGKILL);
 	/* With the guard dead its orphans are ours: until nobody is left. */
 	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG) == 0 || errno != ECHILD) {
+		if (info.si_pid == r->guard)
+			r->guard_failed = info.si_code == CLD_EXITED;
+		isolate_kill(&r->plan);
 		tree_signal(SIGKILL);
 		(void)poll(NULL, 0, info.si_pid != 0 ? 0 : 1);
 		info.si_pid = 0;

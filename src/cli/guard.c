@@ -15,7 +15,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -124,6 +123,8 @@ static void signal_all(const struct guard *g, int sig)
 		(void)kill(-g->child, sig);
 	if (g->reaped || sig == SIGKILL)
 		tree_signal(sig);
+	if (sig == SIGKILL)
+		isolate_kill(g->plan);
 }
 
 static void ask(struct guard *g, int sig)
@@ -169,23 +170,18 @@ static void arm(const struct guard *g)
 
 static void start(struct guard *g, const struct guard_message *m)
 {
-	pid_t pid = -1;
+	pid_t pid;
 
 	if (g->child != 0)
 		return;
 	g->reaped = g->asked = false;
 	g->status = 0;
 	g->stop_ns = UINT64_MAX;
-	if (g->plan->isolate)
-		pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, 0, 0, 0, 0);
-	else
-		pid = fork();
+	pid = fork();
 	if (pid == 0)
 		child_main(g->plan, m);
 	if (pid < 0) {
-		guard_send(g->plan->socket, GUARD_REFUSED, errno, 0,
-			   g->plan->isolate ? "a PID namespace can't be made"
-					    : "no process can be made");
+		guard_send(g->plan->socket, GUARD_REFUSED, errno, 0, "no process can be made");
 		guard_send(g->plan->socket, GUARD_ENDED, 0, 0, "");
 		return;
 	}
@@ -198,8 +194,10 @@ static void start(struct guard *g, const struct guard_message *m)
 static void supervisor_gone(struct guard *g)
 {
 	g->orphaned = true;
-	if (g->child == 0)
+	if (g->child == 0) {
+		isolate_done(g->plan);
 		_exit(0);
+	}
 	uint64_t at_ns = clock_boot_ns() + g->plan->patience_ns;
 
 	if (at_ns < g->stop_ns)
@@ -265,8 +263,10 @@ static void reap(struct guard *g)
 	}
 	if (pid == 0 || errno != ECHILD || !g->reaped)
 		return;
-	if (g->orphaned)
+	if (g->orphaned) {
+		isolate_done(g->plan);
 		_exit(0);
+	}
 	g->child = 0;
 	guard_send(g->plan->socket, GUARD_ENDED, g->status, g->ended_by_us ? 1 : 0, "");
 }

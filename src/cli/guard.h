@@ -27,8 +27,12 @@ struct guard_page {
 	uint64_t late_ns;         /* the guard lets the supervisor go first by this */
 	uint64_t limit_ns;        /* from the last good renewal to the KILL, at most */
 	mode_t work_mode;
-	char work[PATH_MAX]; /* the work lock's file; "": this store has none */
+	char work[PATH_MAX];   /* the work lock's file; "": this store has none */
+	char cgroup[PATH_MAX]; /* what the child is put into; "": none */
 };
+
+/* What keeps descendants from escaping, beyond process group and reaper. */
+enum isolate { ISOLATE_NO, ISOLATE_NAMESPACE, ISOLATE_CGROUP };
 
 enum guard_kind {
 	/* to the guard */
@@ -62,7 +66,7 @@ struct guard_plan {
 	int terminal;         /* give it to the child; or -1 */
 	uint64_t patience_ns; /* between a voluntary stop and the KILL */
 	int on_loss;
-	bool isolate;
+	int isolate;
 	char **command;
 	char **environment; /* has room for our own */
 	const char *election;
@@ -77,6 +81,18 @@ _Noreturn void child_main(const struct guard_plan *plan, const struct guard_mess
 
 /* Takes the work lock, and keeps it open for all that come after exec. -1 with errno. */
 int worklock_take(const struct guard_plan *plan, uint64_t term);
+
+/* Which of the two we may have; before the guard is forked. */
+void isolate_choose(struct guard_plan *plan);
+/* Makes the cgroup of this guard, if it is to be one. 0, or an exit code after saying why. */
+int isolate_make(const struct guard_plan *plan, pid_t guard);
+/* Enters the cgroup, if there is one. -1 with errno. */
+int isolate_enter(const struct guard_plan *plan);
+/* Kills all in the cgroup, and removes it when it is empty. */
+void isolate_kill(const struct guard_plan *plan);
+void isolate_done(const struct guard_plan *plan);
+/* Ends what a dead guard has left in a cgroup of its own. */
+void isolate_end_left(const char *path, unsigned long long guard, unsigned long long start);
 
 /* Sends a message over the socket; what can't be sent is lost with who should have got it. */
 void guard_send(int socket, int kind, int value, uint64_t number, const char *text);

@@ -68,6 +68,7 @@ int main(int argc, char **argv)
 
 	if (verb == NULL)
 		return EXIT_USAGE;
+	s.argv = argv;
 	int code = options_read(&s, verb, argc - 2, argv + 2);
 
 	if (code != 0)

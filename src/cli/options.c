@@ -86,7 +86,7 @@ static const struct row rows[] = {
 	 AT(stop_timeout_ms), NULL, "10s", true},
 	{"restart", "yes|no", "when COMMAND ends: lead on, and start it again", VERB_RUN, YES,
 	 AT(restart), NULL, "no", true},
-	{"isolate", "yes|no", "in a PID namespace: no descendant can escape", VERB_RUN, YES,
+	{"isolate", "yes|no", "in a PID namespace, else a cgroup: nothing escapes", VERB_RUN, YES,
 	 AT(isolate), NULL, "no", true},
 	{"quiet", "TIME", "the leader doesn't campaign for this long (0)", VERB_RESIGN, TIME,
 	 AT(quiet_ms), NULL, "0", false},

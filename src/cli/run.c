@@ -260,6 +260,12 @@ static void look_at_waiting(struct run *r)
 
 /* ---- the child's end ---- */
 
+static void start_later(struct run *r, uint64_t now_ns)
+{
+	r->restart_ns = now_ns + r->backoff_ns;
+	r->backoff_ns = r->backoff_ns * 2 < BACKOFF_MAX_NS ? r->backoff_ns * 2 : BACKOFF_MAX_NS;
+}
+
 void run_child_ended(struct run *r, int status, bool by_us)
 {
 	int code = WIFSIGNALED(status) ? EXIT_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
@@ -274,16 +280,14 @@ void run_child_ended(struct run *r, int status, bool by_us)
 		 * know of the loss before us: we were frozen. */
 		r->exit_code = code;
 		if (!r->is_lost && r->is_leading && !r->is_stopping)
-			r->restart_ns = now_ns + r->backoff_ns;
+			start_later(r, now_ns);
 		return;
 	}
 	log_say(BATON_LOG_DEBUG, "the command has ended with %d", code);
 	if (r->s->restart != 0 && r->cant_run == 0 && !r->is_stopping) {
 		if (now_ns - r->started_ns >= WORKED_NS)
 			r->backoff_ns = BACKOFF_MIN_NS;
-		r->restart_ns = now_ns + r->backoff_ns;
-		r->backoff_ns =
-			r->backoff_ns * 2 < BACKOFF_MAX_NS ? r->backoff_ns * 2 : BACKOFF_MAX_NS;
+		start_later(r, now_ns);
 		log_say(BATON_LOG_INFO, "the command has ended with %d; starts it again", code);
 		return;
 	}

@@ -45,7 +45,8 @@ struct run {
 	int child;
 	pid_t group;
 	uint64_t term;
-	uint64_t started_ns;
+	uint64_t began_ns;   /* we */
+	uint64_t started_ns; /* the child */
 	uint64_t restart_ns; /* when to start it again; 0: not */
 	uint64_t backoff_ns;
 	uint64_t stop_ns; /* a voluntary stop is over then */
@@ -57,7 +58,9 @@ struct run {
 	bool is_leading; /* between BECAME and LOST */
 	bool is_stopping;
 	bool is_done;
-	int stop_signal; /* that asked us to stop; 0: none */
+	bool guard_failed; /* it ended by itself: it could not do its work */
+	bool is_anew;      /* begin anew instead of ending */
+	int stop_signal;   /* that asked us to stop; 0: none */
 	int exit_code;
 	uint64_t give_up_ns; /* waiting for the leadership; or for the end */
 	uint64_t notify_ns;  /* the next sign of life for the service manager */

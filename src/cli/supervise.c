@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -34,6 +35,7 @@ int supervise_setup(struct run *r)
 	struct guard_plan *plan = &r->plan;
 	sigset_t all;
 
+	r->began_ns = clock_boot_ns();
 	fill_stdio();
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, &plan->mask);
@@ -46,12 +48,15 @@ int supervise_setup(struct run *r)
 	atomic_store(&plan->page->kill_ns, 0);
 	plan->command = r->s->command;
 	plan->election = r->s->name;
-	plan->isolate = r->s->isolate != 0;
+	plan->isolate = r->s->isolate != 0 ? ISOLATE_NAMESPACE : ISOLATE_NO;
 	plan->on_loss = (int)r->s->on_loss;
 	plan->patience_ns = (uint64_t)r->s->stop_timeout_ms * CLOCK_NS_PER_MS;
 	plan->terminal = isatty(0) == 1 && tcgetpgrp(0) == getpgrp() ? 0 : -1;
+	isolate_choose(plan);
 	int code = make_guard(r);
 
+	if (code == 0)
+		code = isolate_make(plan, r->guard);
 	if (code != 0)
 		return code;
 	sigset_t set;
@@ -148,7 +153,8 @@ void supervise_end(struct run *r, int code)
 	r->is_stopping = true;
 	r->restart_ns = 0;
 	r->give_up_ns = clock_boot_ns() + r->lease_ns;
-	notify_say("STOPPING=1");
+	if (!r->is_anew)
+		notify_say("STOPPING=1");
 	(void)baton_election_stop(r->e, 0);
 }
 
@@ -180,11 +186,6 @@ static void refused(struct run *r, const struct guard_message *m)
 {
 	r->is_refused = true;
 	log_say(BATON_LOG_ERROR, "the command is not started: %s: %s", m->text, strerror(m->value));
-	/* What will not work the next time either. */
-	if (r->plan.isolate && m->value != ETIMEDOUT) {
-		log_say(BATON_LOG_ERROR, "--isolate needs the right to make PID namespaces");
-		supervise_end(r, EXIT_INTERNAL);
-	}
 }
 
 void supervise_receive(struct run *r)
@@ -227,10 +228,12 @@ void supervise_guard_died(struct run *r)
 		return;
 	deadline_take_over(r);
 	take_terminal_back(r);
-	log_say(BATON_LOG_ERROR, "the guard was killed%s",
+	log_say(BATON_LOG_ERROR, "the guard %s%s", r->guard_failed ? "has failed" : "was killed",
 		worked ? "; what it has started is dead" : "");
+	if (r->is_stopping)
+		return; /* we know already how to end */
+	r->is_anew = !r->guard_failed;
 	supervise_end(r, EXIT_INTERNAL);
-	r->exit_code = EXIT_INTERNAL;
 }
 
 /* ---- signals ---- */
@@ -267,6 +270,9 @@ static void asked_to_end(struct run *r, int sig)
 	}
 	if (r->stop_signal == 0)
 		r->stop_signal = sig;
+	if (r->is_anew)
+		r->exit_code = EXIT_SIGNAL + sig;
+	r->is_anew = false;
 	if (r->is_lost && r->child != CHILD_NONE)
 		guard_send(r->socket, GUARD_SIGNAL, sig, 0, "");
 	supervise_end(r, EXIT_SIGNAL + sig);
@@ -305,11 +311,32 @@ void supervise_signals(struct run *r)
 
 /* ---- the end ---- */
 
+/*
+ * A guard can only be made while there are no threads, so who has lost it becomes a new program:
+ * the claim was given back, nothing runs, and it contends as if just started. Once a second at
+ * most, lest somebody who kills guards all the time keeps us busy.
+ */
+static void begin_anew(struct run *r)
+{
+	uint64_t now_ns = clock_boot_ns();
+	uint64_t earliest_ns = r->began_ns + CLOCK_NS_PER_S;
+
+	if (now_ns < earliest_ns)
+		(void)poll(NULL, 0, (int)((earliest_ns - now_ns) / CLOCK_NS_PER_MS) + 1);
+	(void)sigprocmask(SIG_SETMASK, &r->plan.mask, NULL);
+	(void)execv("/proc/self/exe", r->s->argv);
+	log_say(BATON_LOG_ERROR, "can't begin anew: %s", strerror(errno));
+}
+
 int supervise_finish(struct run *r)
 {
 	struct rlimit none = {0};
 	int sig = r->stop_signal;
 	sigset_t set;
+
+	isolate_done(&r->plan);
+	if (r->is_anew)
+		begin_anew(r);
 
 	if (sig == 0 || r->exit_code != EXIT_SIGNAL + sig)
 		return r->exit_code;

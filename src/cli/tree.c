@@ -13,7 +13,7 @@
 
 #include "cli/guard.h"
 
-/* The field of /proc/PID/stat with this number; the second, the name, may hold anything. */
+/* The field of /proc/PID/stat with this number, 0 for the dead; the name may hold anything. */
 static uint64_t stat_field(pid_t pid, int number)
 {
 	char path[32];
@@ -30,6 +30,9 @@ static uint64_t stat_field(pid_t pid, int number)
 	text[n] = '\0';
 	char *at = strrchr(text, ')');
 
+	/* The third is the state: what waits to be reaped is dead, and may wait for long. */
+	if (at != NULL && strlen(at) > 2 && strchr("ZX", at[2]) != NULL)
+		return 0;
 	for (int i = 2; at != NULL && i < number; i++)
 		at = strchr(at + 1, ' ');
 	return at != NULL ? strtoull(at + 1, NULL, 10) : 0;

@@ -36,12 +36,15 @@ struct record {
 	unsigned long long pidns;
 	unsigned long long limit_ms;
 	unsigned long long term;
+	char cgroup[PATH_MAX]; /* "-": none */
 };
 
 static int wait_for_it(const struct guard_plan *plan, int fd);
 static void write_record(const struct guard_plan *plan, int fd, uint64_t term);
 static bool read_record(int fd, struct record *r);
 static void kill_holders(int fd);
+static bool is_abandoned(const struct record *r);
+static void end_left(int fd);
 
 int worklock_take(const struct guard_plan *plan, uint64_t term)
 {
@@ -61,8 +64,18 @@ int worklock_take(const struct guard_plan *plan, uint64_t term)
 	if (fcntl(fd, F_OFD_SETLK, &lock) != 0 &&
 	    ((errno != EAGAIN && errno != EACCES) || wait_for_it(plan, fd) != 0))
 		return -1;
+	end_left(fd);
 	write_record(plan, fd, term);
 	return 0;
+}
+
+/* The lock is ours; but one who closed all descriptors may live on in a dead guard's cgroup. */
+static void end_left(int fd)
+{
+	struct record r = {0};
+
+	if (read_record(fd, &r) && is_abandoned(&r))
+		isolate_end_left(r.cgroup, r.guard, r.guard_start);
 }
 
 /* ---- waiting ---- */
@@ -149,14 +162,16 @@ static int wait_for_it(const struct guard_plan *plan, int fd)
 
 static void write_record(const struct guard_plan *plan, int fd, uint64_t term)
 {
-	char text[512];
+	char text[PATH_MAX + 512];
+	const char *cgroup = plan->page->cgroup;
+	bool has_one = cgroup[0] != '\0' && strpbrk(cgroup, " \n") == NULL;
 	int n = snprintf(text, sizeof(text),
 			 "baton-work 1 pid %d start %llu guard %d guard-start %llu pidns %llu "
-			 "limit-ms %llu term %llu end\n",
+			 "limit-ms %llu term %llu cgroup %s end\n",
 			 (int)getpid(), (unsigned long long)tree_start_time(getpid()),
 			 (int)plan->pid, (unsigned long long)tree_start_time(plan->pid),
 			 own_pidns(), (unsigned long long)(plan->page->limit_ns / CLOCK_NS_PER_MS),
-			 (unsigned long long)term);
+			 (unsigned long long)term, has_one ? cgroup : "-");
 
 	/* For those who wait; the lock itself needs none. */
 	(void)!ftruncate(fd, 0);
@@ -177,11 +192,25 @@ static bool take_number(const char **at, const char *word, unsigned long long *o
 	return errno == 0 && *end == ' ';
 }
 
+/* The same for "WORD VALUE ". */
+static bool take_word(const char **at, const char *word, char *out, size_t size)
+{
+	size_t n = strlen(word);
+	size_t length = strncmp(*at, word, n) == 0 ? strcspn(*at + n, " ") : 0;
+
+	if (length == 0 || length >= size || (*at)[n + length] != ' ')
+		return false;
+	(void)memcpy(out, *at + n, length);
+	out[length] = '\0';
+	*at += n + length + 1;
+	return true;
+}
+
 /* False: not complete, or not ours. */
 static bool read_record(int fd, struct record *r)
 {
 	static const char head[] = "baton-work 1 ";
-	char text[512];
+	char text[PATH_MAX + 512];
 	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
 	const char *at = text + sizeof(head) - 1;
 
@@ -193,6 +222,7 @@ static bool read_record(int fd, struct record *r)
 	       take_number(&at, "guard-start ", &r->guard_start) &&
 	       take_number(&at, "pidns ", &r->pidns) &&
 	       take_number(&at, "limit-ms ", &r->limit_ms) && take_number(&at, "term ", &r->term) &&
+	       take_word(&at, "cgroup ", r->cgroup, sizeof(r->cgroup)) &&
 	       strncmp(at, "end", 3) == 0;
 }
 

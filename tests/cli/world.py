@@ -37,12 +37,12 @@ class World:
         self.started.append(p)
         return p
 
-    def worker(self, name, script, *options):
+    def worker(self, name, script, *options, **more):
         """A candidate whose child writes its pid to NAME, then does the script."""
         mark = self.path(name)
         trap, script = script.split("; ", 1) if script.startswith("trap") else (":", script)
         p = self.start(*options, "n", "--", "sh", "-c", f"{trap}; echo $$ >{mark}.new; "
-                       f"mv {mark}.new {mark}; {script}")
+                       f"mv {mark}.new {mark}; {script}", **more)
         return p
 
     def pid_in(self, name):
@@ -76,8 +76,9 @@ def is_alive(pid):
 
 
 def child_of(pid):
+    """Its first child, or 0."""
     with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
-        return int(file.read().split()[0])
+        return int((file.read().split() or [0])[0])
 
 
 def guard_of(p):
