@@ -1,5 +1,6 @@
 # What `make install` copies where: headers, the shared library with its links, pkg-config and CMake
-# packages, man pages; with BATON_INSTALL_STATIC also libbaton.a. Included after Library.cmake.
+# packages, man pages, shell completion, the systemd unit; with BATON_INSTALL_STATIC also
+# libbaton.a. Included after Library.cmake.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -51,11 +52,11 @@ install(FILES ${PROJECT_BINARY_DIR}/batonConfig.cmake ${PROJECT_BINARY_DIR}/bato
 	DESTINATION ${package_dir} COMPONENT development)
 
 # Every function has a page of its own name: a link to the page whose NAME lists it.
-foreach(section 3 7)
+foreach(section 1 3 5 7 8)
 	file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/man/*.${section})
 	set(links)
 	foreach(page ${pages})
-		get_filename_component(title ${page} NAME_WE)
+		get_filename_component(title ${page} NAME_WLE)
 		file(READ ${page} text)
 		string(REGEX MATCH "\n\\.SH NAME\n([^\n]*) \\\\- " text "${text}")
 		string(REPLACE ", " ";" names "${CMAKE_MATCH_1}")
@@ -67,6 +68,25 @@ foreach(section 3 7)
 		endforeach()
 	endforeach()
 	set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${pages})
+	set(component runtime)
+	if(section EQUAL 3)
+		set(component development)
+	endif()
 	install(FILES ${pages} ${links} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section}
-		COMPONENT development)
+		COMPONENT ${component})
 endforeach()
+
+# Where shells and systemd look, below the prefix; distributions have their own places.
+set(completions ${PROJECT_SOURCE_DIR}/completions)
+set(BATON_BASH_DIR ${CMAKE_INSTALL_DATADIR}/bash-completion/completions CACHE STRING "for bash")
+set(BATON_ZSH_DIR ${CMAKE_INSTALL_DATADIR}/zsh/site-functions CACHE STRING "for zsh")
+set(BATON_FISH_DIR ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d CACHE STRING "for fish")
+set(BATON_UNIT_DIR lib/systemd/system CACHE STRING "for systemd's units")
+install(FILES ${completions}/baton.bash DESTINATION ${BATON_BASH_DIR} RENAME baton
+	COMPONENT runtime)
+install(FILES ${completions}/_baton DESTINATION ${BATON_ZSH_DIR} COMPONENT runtime)
+install(FILES ${completions}/baton.fish DESTINATION ${BATON_FISH_DIR} COMPONENT runtime)
+configure_file(${PROJECT_SOURCE_DIR}/packaging/baton@.service.in
+	${PROJECT_BINARY_DIR}/baton@.service @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/baton@.service DESTINATION ${BATON_UNIT_DIR}
+	COMPONENT runtime)

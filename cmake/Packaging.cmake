@@ -1,0 +1,19 @@
+# The tests of what stands around the command: manual, guide, shell completion, the systemd unit and
+# the packages. Those that miss a tool say so and are counted as skipped.
+
+# baton_outer_test(NAME PATH ARGUMENTS...): runs tests/PATH/run, which exits with 77 to be skipped.
+function(baton_outer_test name folder)
+	add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/tests/${folder}/run ${ARGN})
+	set_tests_properties(${name} PROPERTIES LABELS outer TIMEOUT 300 SKIP_RETURN_CODE 77)
+endfunction()
+
+foreach(shell bash zsh fish)
+	baton_outer_test(completion/${shell} completion $<TARGET_FILE:baton_command> ${shell})
+endforeach()
+foreach(part unit notify)
+	baton_outer_test(systemd/${part} systemd ${PROJECT_BINARY_DIR}/baton@.service
+		$<TARGET_FILE:baton_command> ${part})
+endforeach()
+foreach(part json)
+	baton_outer_test(docs/${part} docs $<TARGET_FILE:baton_command> ${part})
+endforeach()
