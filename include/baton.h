@@ -421,6 +421,14 @@ struct baton_leadership {
 	int64_t since_ms; /* wall time */
 	int64_t until_ms; /* 0: not ended, or nobody knows when */
 	char ended[64];   /* why, in a word; "" if not ended */
+	/*
+	 * For proofs: instants of a clock that belongs to the store, not to who led. This
+	 * leadership began after since_ns and had ended by until_ns (0: not ended, or not written
+	 * down). Those of the same clock can be compared.
+	 */
+	char clock[64]; /* "": there is none */
+	uint64_t since_ns;
+	uint64_t until_ns;
 };
 
 /* The last leaderships, newest first. Blocks. BATON_E_UNSUPPORTED where a store keeps none. */

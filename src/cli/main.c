@@ -38,7 +38,7 @@ static const struct cli_verb verbs[] = {
 	{"resume", VERB_RESUME, "NAME", "End the pause.", "", verb_resume, true},
 	{"history", VERB_HISTORY, "NAME", "Who led when, in which term, and why it ended.",
 	 "With --check exits with 0 if no two leaderships overlapped, else with 1.\n"
-	 "JSON: a list of term, leader, since, until, ended.\n",
+	 "JSON: a list of term, leader, since, until, ended, clock, since_ns, until_ns.\n",
 	 verb_history, true},
 	{"check", VERB_CHECK, "NAME --term N", "Whether term N still leads: for scripts.",
 	 "Exits with 0 if it does, 1 if it doesn't, 69 if the store can't tell.\n", verb_check,

@@ -659,6 +659,9 @@ static int list_history(const struct memory_election *e, size_t max, struct rows
 		row->term = p->term;
 		row->since_ms = p->since_ms;
 		row->until_ms = p->until_ms;
+		row->since_ns = p->since_ns;
+		row->until_ns = p->until_ns;
+		(void)snprintf(row->clock, sizeof(row->clock), "memory");
 		(void)snprintf(row->leader, sizeof(row->leader), "%s", p->leader->text);
 		(void)snprintf(row->ended, sizeof(row->ended), "%s",
 			       p->ended != NULL ? p->ended->text : "");

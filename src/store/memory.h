@@ -104,6 +104,8 @@ struct memory_candidate {
 /* One leadership, for the history. ended is NULL while it lasts. */
 struct memory_past {
 	uint64_t term;
+	uint64_t since_ns;
+	uint64_t until_ns;
 	int64_t since_ms;
 	int64_t until_ms;
 	struct memory_word *leader;

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void history_begin(struct memory_election *e);
-static void history_end(struct memory_election *e, int64_t now_ms, struct memory_word *ended);
+static void history_begin(struct memory *m, struct memory_election *e);
+static void history_end(struct memory *m, struct memory_election *e, struct memory_word *ended);
 static void history_clear(struct memory_election *e);
 static void reservation_clear(struct memory_election *e);
 
@@ -153,13 +153,13 @@ void memory_claim(struct memory *m, struct memory_election *e, struct memory_lea
 	LIST_INSERT_HEAD(&l->claims, e, claim);
 	l->n_claims++;
 	reservation_clear(e);
-	history_begin(e);
+	history_begin(m, e);
 	memory_hint(e);
 }
 
 void memory_unclaim(struct memory *m, struct memory_election *e, struct memory_word *ended)
 {
-	history_end(e, memory_wall_ms(m), ended);
+	history_end(m, e, ended);
 	LIST_REMOVE(e, claim);
 	e->holder->n_claims--;
 	e->holder = NULL;
@@ -317,7 +317,7 @@ static void history_grow(struct memory_election *e)
 	e->past_first = 0;
 }
 
-static void history_begin(struct memory_election *e)
+static void history_begin(struct memory *m, struct memory_election *e)
 {
 	struct memory_past *p;
 
@@ -334,13 +334,14 @@ static void history_begin(struct memory_election *e)
 	p = memory_past_at(e, e->past_n);
 	*p = (struct memory_past){
 		.term = e->term,
+		.since_ns = memory_now_ns(m),
 		.since_ms = e->since_ms,
 		.leader = memory_word_ref(e->holder->owner),
 	};
 	e->past_n++;
 }
 
-static void history_end(struct memory_election *e, int64_t now_ms, struct memory_word *ended)
+static void history_end(struct memory *m, struct memory_election *e, struct memory_word *ended)
 {
 	struct memory_past *p;
 
@@ -349,7 +350,8 @@ static void history_end(struct memory_election *e, int64_t now_ms, struct memory
 	p = memory_past_at(e, (uint8_t)(e->past_n - 1));
 	if (p->ended != NULL)
 		return;
-	p->until_ms = now_ms;
+	p->until_ns = memory_now_ns(m);
+	p->until_ms = memory_wall_ms(m);
 	p->ended = memory_word_ref(ended);
 }
 

@@ -11,6 +11,8 @@ import time
 BATON = os.path.abspath(sys.argv[1])
 FAST = ["--lease=1s", "--log-level=warn"]
 LIMIT_S = 15
+WORK = "exec tail -f /dev/null"
+STUBBORN = "trap '' TERM; while :; do tail -f /dev/null & wait; done"
 
 
 class World:

@@ -524,6 +524,13 @@ static void history_tells_who_led(void **state)
 	assert_string_equal(f.past[1].ended, "closed");
 	assert_string_equal(f.past[2].ended, "resigned");
 	assert_true(f.past[2].until_ms >= f.past[2].since_ms && f.past[2].since_ms > 0);
+	/* By the boot clock: each began after the end of the one before it. */
+	for (size_t i = 2; i > 0; i--) {
+		assert_true(f.past[i].since_ns > 0 && f.past[i].until_ns > f.past[i].since_ns);
+		assert_true(f.past[i - 1].since_ns > f.past[i].until_ns);
+		assert_string_equal(f.past[i].clock, f.past[0].clock);
+	}
+	assert_int_equal(f.past[0].until_ns, 0);
 }
 
 /* ---- push ---- */

@@ -632,6 +632,11 @@ static void test_history(void **state)
 	assert_string_equal(h.list[1].ended, "expired");
 	assert_string_equal(h.list[2].ended, "resigned");
 	assert_int_equal(h.list[2].until_ms - h.list[2].since_ms, 2);
+	/* And by the store's own clock, on which the next one began when it had ended. */
+	assert_string_equal(h.list[2].clock, "memory");
+	assert_int_equal(h.list[2].until_ns - h.list[2].since_ns, 2000000);
+	assert_true(h.list[1].since_ns >= h.list[2].until_ns);
+	assert_int_equal(h.list[0].until_ns, 0);
 	assert_int_equal(party_close(&w->b), BATON_OUTCOME_OK);
 	ask_history(&w->a, 1, &h);
 	assert_int_equal(h.n, 1);

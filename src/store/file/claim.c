@@ -209,10 +209,13 @@ static int write_claim(struct file_lane *lane, struct attempt *a, const struct f
 		.term = c->term,
 		.nonce = c->nonce,
 		.ttl_ns = a->lease->ttl_ns,
+		.timens = lane->root->timens,
+		.since_ns = clock_boot_ns(), /* after the look, before the link */
 		.since_ms = clock_wall_ms(),
 		.priority = c->profile.priority,
 		.score_permille = c->profile.score_permille,
 	};
+	(void)snprintf(claim.boot, sizeof(claim.boot), "%s", lane->root->boot);
 	(void)snprintf(claim.lease, sizeof(claim.lease), "%s", a->lease->id);
 	(void)snprintf(claim.election, sizeof(claim.election), "%s", c->name);
 	(void)snprintf(claim.owner, sizeof(claim.owner), "%s", a->lease->owner);
@@ -394,11 +397,15 @@ static void sweep_if_due(struct file_lane *lane)
 
 /* ---- releasing ---- */
 
-static int link_end(struct file_lane *lane, int dir, uint64_t seq, const struct baton_release *r)
+/* expires_ns: of the lease, 0 if it was lost. Who was past it then led no longer than that. */
+static int link_end(struct file_lane *lane, int dir, uint64_t seq, const struct baton_release *r,
+		    uint64_t expires_ns)
 {
+	uint64_t now_ns = clock_boot_ns();
 	struct file_end end = {
 		.seq = seq,
 		.timens = lane->root->timens,
+		.until_ns = now_ns < expires_ns ? now_ns : expires_ns,
 		.until_ms = clock_wall_ms(),
 	};
 	struct file_tmp tmp = {.fd = -1};
@@ -408,8 +415,6 @@ static int link_end(struct file_lane *lane, int dir, uint64_t seq, const struct 
 	(void)snprintf(end.boot, sizeof(end.boot), "%s", lane->root->boot);
 	(void)snprintf(end.reason, sizeof(end.reason), "%s", r->reason != NULL ? r->reason : "");
 	if (r->reserve_for != NULL && r->hold_ns > 0) {
-		uint64_t now_ns = clock_boot_ns();
-
 		(void)snprintf(end.reserved_for, sizeof(end.reserved_for), "%s", r->reserve_for);
 		end.reserved_until_ns =
 			r->hold_ns > INT64_MAX ? (uint64_t)INT64_MAX : now_ns + r->hold_ns;
@@ -438,7 +443,7 @@ static int link_end(struct file_lane *lane, int dir, uint64_t seq, const struct 
 }
 
 /* S6: lease, nonce and term must all be those of the present claim. */
-static int release_one(struct file_lane *lane, const struct baton_release *r)
+static int release_one(struct file_lane *lane, const struct baton_release *r, uint64_t expires_ns)
 {
 	struct file_sight sight;
 	char path[FILE_PATH_SIZE];
@@ -458,7 +463,7 @@ static int release_one(struct file_lane *lane, const struct baton_release *r)
 		 sight.claim.term != r->term || strcmp(sight.claim.lease, r->lease_id) != 0)
 		outcome = BATON_OUTCOME_REFUSED;
 	else
-		outcome = link_end(lane, dir, sight.look.highest, r);
+		outcome = link_end(lane, dir, sight.look.highest, r, expires_ns);
 	(void)close(dir);
 	return outcome;
 }
@@ -471,7 +476,8 @@ void file_release(void *l, struct baton_call *call, struct baton_release *list, 
 	for (size_t i = 0; i < n; i++) {
 		struct baton_release *r = &list[i];
 
-		r->outcome = entered ? release_one(lane, r) : BATON_OUTCOME_FAILED;
+		r->outcome = entered ? release_one(lane, r, file_own_expires_ns(lane, r->lease_id))
+				     : BATON_OUTCOME_FAILED;
 		bool over = r->outcome == BATON_OUTCOME_OK || r->outcome == BATON_OUTCOME_REFUSED;
 
 		r->code = over ? BATON_OK : call->error.code;
@@ -481,7 +487,7 @@ void file_release(void *l, struct baton_call *call, struct baton_release *list, 
 	file_leave(lane);
 }
 
-void file_end_all(struct file_lane *lane, const char *id, const char *reason)
+void file_end_all(struct file_lane *lane, const char *id, uint64_t expires_ns, const char *reason)
 {
 	struct file_held *held;
 
@@ -494,7 +500,7 @@ void file_end_all(struct file_lane *lane, const char *id, const char *reason)
 			.reason = reason,
 		};
 
-		(void)release_one(lane, &r);
+		(void)release_one(lane, &r, expires_ns);
 		file_held_drop(lane, held->name, held->nonce);
 		free(held);
 	}

@@ -237,7 +237,7 @@ int file_claims(void *l, struct baton_call *call, const struct baton_lease *leas
 		void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term),
 		void *arg);
 /* Gives back what stands on this lease, as well as it goes: it dies right afterwards. */
-void file_end_all(struct file_lane *lane, const char *id, const char *reason);
+void file_end_all(struct file_lane *lane, const char *id, uint64_t expires_ns, const char *reason);
 int file_held_add(struct file_lane *lane, const char *name, const char *lease, uint64_t seq,
 		  uint64_t term, uint64_t nonce);
 void file_held_state(struct file_lane *lane, const char *name, uint64_t nonce, int state);

@@ -324,7 +324,7 @@ int file_lease_close(void *l, struct baton_call *call, const struct baton_lease 
 		return BATON_OUTCOME_FAILED;
 	}
 	lane->root = own->root;
-	file_end_all(lane, lease->id, "closed");
+	file_end_all(lane, lease->id, own->lost ? 0 : own->expires_ns, "closed");
 	file_remove_candidates(lane, lease->id);
 	own_free(store, own);
 	file_leave(lane);

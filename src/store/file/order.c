@@ -172,6 +172,12 @@ static uint64_t *list_claims(const struct file_lane *lane, size_t *n)
 	return list;
 }
 
+/* All who share a boot and a time namespace share a clock. */
+static void clock_name(const char *boot, uint64_t timens, char out[64])
+{
+	(void)snprintf(out, 64, "%s-%llu", boot, (unsigned long long)timens);
+}
+
 /* 1: how it ended stands in its end. 0: it has none. 2: it never was a leadership. */
 static int read_end(struct file_lane *lane, const struct past *past, uint64_t seq,
 		    struct baton_leadership *out)
@@ -191,6 +197,12 @@ static int read_end(struct file_lane *lane, const struct past *past, uint64_t se
 	bool known = file_parse_end(lane->text, n, &end) == 0;
 
 	out->until_ms = known ? end.until_ms : 0;
+	if (known) {
+		char clock[sizeof(out->clock)];
+
+		clock_name(end.boot, end.timens, clock);
+		out->until_ns = strcmp(clock, out->clock) == 0 ? end.until_ns : 0;
+	}
 	(void)snprintf(out->ended, sizeof(out->ended), "%s",
 		       known && end.reason[0] != '\0' ? end.reason : "released");
 	return 1;
@@ -231,6 +243,8 @@ static int read_past(struct file_lane *lane, struct past *past, uint64_t seq,
 	*out = (struct baton_leadership){0};
 	out->term = claim.term;
 	out->since_ms = claim.since_ms;
+	out->since_ns = claim.since_ns;
+	clock_name(claim.boot, claim.timens, out->clock);
 	(void)snprintf(out->leader, sizeof(out->leader), "%s", claim.owner);
 	got = read_end(lane, past, seq, out);
 	if (got < 0 || got == 2)

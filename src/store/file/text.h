@@ -24,9 +24,12 @@ struct file_claim {
 	uint64_t term;
 	uint64_t nonce;
 	uint64_t ttl_ns; /* of its lease: for those who find that lease missing */
+	uint64_t timens;
+	uint64_t since_ns; /* before it was linked, on the boot clock of that boot and namespace */
 	int64_t since_ms;
 	int64_t priority;
 	uint64_t score_permille;
+	char boot[FILE_BOOT_ID + 1];
 	char lease[BATON_LEASE_ID_MAX + 1];
 	char election[BATON_NAME_MAX + 1]; /* rule 5: the full name, and it is compared */
 	char owner[BATON_NAME_MAX + 1];
@@ -39,7 +42,8 @@ struct file_claim {
 struct file_end {
 	uint64_t seq;
 	uint64_t timens;
-	uint64_t reserved_until_ns; /* on the boot clock of that boot and time namespace */
+	uint64_t until_ns; /* it had ended by then; on the clock of that boot and namespace */
+	uint64_t reserved_until_ns; /* on the same */
 	int64_t until_ms;
 	char boot[FILE_BOOT_ID + 1];
 	char reason[FILE_WORD_MAX + 1];
