@@ -88,7 +88,9 @@ coverage:
 lint:
 	@tools/deps
 	@tools/build debug
-	@ctest --test-dir build/debug -L lint -j$$(nproc) --output-on-failure --no-tests=error
+	@ctest --test-dir build/debug -L lint -E clang-tidy -j$$(nproc) --output-on-failure \
+		--no-tests=error
+	@tools/check-tidy build/debug
 
 format:
 	@tools/check-format --fix

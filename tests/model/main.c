@@ -15,6 +15,7 @@ struct command {
 	enum size size;
 	bool only_own;
 	bool only_watched;
+	unsigned n_walks; /* not 0: only check the search itself */
 };
 
 /* All setups together. */
@@ -28,7 +29,7 @@ struct total {
 static int usage(void)
 {
 	(void)fprintf(stderr, "usage: model [--size small|test|large] [--own] [--watched]\n"
-			      "             [--all-violations] [--list-invariants]\n"
+			      "             [--all-violations] [--list-invariants] [--walks N]\n"
 			      "             [--max-states N] [--hash-bits N] [--verbose]\n");
 	return EXIT_USAGE;
 }
@@ -66,6 +67,7 @@ static int take_options(int argc, char **argv, struct command *c, bool *list)
 		{"max-states", required_argument, NULL, 'm'},
 		{"hash-bits", required_argument, NULL, 'b'},
 		{"verbose", no_argument, NULL, 'v'},
+		{"walks", required_argument, NULL, 'k'},
 		{NULL, 0, NULL, 0},
 	};
 	int opt;
@@ -83,6 +85,7 @@ static int take_options(int argc, char **argv, struct command *c, bool *list)
 		case 'm': c->search.max_states = strtoull(optarg, NULL, 10); break;
 		case 'b': c->search.hash_bits = (unsigned)strtoul(optarg, NULL, 10); break;
 		case 'v': c->search.verbose = true; break;
+		case 'k': c->n_walks = (unsigned)strtoul(optarg, NULL, 10); break;
 		default: return usage();
 		}
 	}
@@ -110,14 +113,28 @@ static void run_all(const struct command *c, struct total *t)
 		if ((c->only_own && !list[i].own) || (c->only_watched && !list[i].watched))
 			continue;
 		search_run(&list[i], &c->search, &r);
-		(void)printf("%s: %llu states, %s, %llu violations; %.1g expected to be missed by "
-			     "equal hashes\n",
-			     list[i].name, (unsigned long long)r.n_states,
+		(void)printf("%s, %s: %llu states, %s, %llu violations; %.1g expected to be "
+			     "missed by equal hashes\n",
+			     list[i].name, list[i].faults, (unsigned long long)r.n_states,
 			     r.complete ? "complete" : "incomplete",
 			     (unsigned long long)r.n_violations, r.misses);
 		(void)fflush(stdout);
 		add(t, &r);
 	}
+}
+
+static int walk_all(const struct command *c)
+{
+	struct setup list[SETUPS_MAX];
+	size_t n = setups_get(c->size, list);
+	uint64_t n_steps = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (!selfcheck(&list[i], c->n_walks, &n_steps))
+			return EXIT_VIOLATED;
+	(void)printf("model: %llu steps of %zu walks, the same packed and unpacked\n",
+		     (unsigned long long)n_steps, n * c->n_walks);
+	return EXIT_FINE;
 }
 
 int main(int argc, char **argv)
@@ -132,6 +149,8 @@ int main(int argc, char **argv)
 		return code;
 	if (list)
 		return list_rules();
+	if (c.n_walks > 0)
+		return walk_all(&c);
 	if (c.size == SIZE_LARGE && c.search.hash_bits == 25)
 		c.search.hash_bits = 28;
 	run_all(&c, &t);

@@ -56,7 +56,8 @@ enum bound {
 };
 
 struct setup {
-	const char *name;
+	const char *name;   /* the store and the leases */
+	const char *faults; /* what goes wrong */
 	struct timing timing[N_CANDS];
 	struct options options;
 	uint8_t bounds[N_BOUNDS];
@@ -251,7 +252,7 @@ bool decide(void);
 enum size { SIZE_SMALL, SIZE_TEST, SIZE_LARGE };
 
 /* Fills in the searches of that size; returns their number. */
-#define SETUPS_MAX 8
+#define SETUPS_MAX 16
 size_t setups_get(enum size size, struct setup *list);
 unsigned setup_limit_ticks(const struct setup *s, unsigned c);
 /* How far the store's clock can be ahead of or behind a candidate's over one lease. */
@@ -389,7 +390,7 @@ void queue_done(struct queue *q);
 
 /* ---- selfcheck.c ---- */
 
-bool selfcheck(const struct setup *s, unsigned n_walks);
+bool selfcheck(const struct setup *s, unsigned n_walks, uint64_t *n_steps);
 
 /* ---- live.c ---- */
 

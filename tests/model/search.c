@@ -167,7 +167,8 @@ static void tell_story(const struct search *s, uint64_t number, unsigned last, e
 		steps[n++] = last - 1;
 	for (; number != 0 && n < STEPS_MAX; number = s->log[number] >> (CHOICE_BITS + ANSWER_BITS))
 		steps[n++] = (unsigned)(s->log[number] & 0xffff);
-	printf("violation: %s\n%s (%s)\n", rule_name(rule), rule_text(rule), trial.setup->name);
+	printf("violation: %s\n%s (%s, %s)\n", rule_name(rule), rule_text(rule), trial.setup->name,
+	       trial.setup->faults);
 	trial.story = stdout;
 	world_init(&w, trial.setup);
 	print_state(&w, 0);

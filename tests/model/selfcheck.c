@@ -86,7 +86,7 @@ static bool step(struct world *raw, struct world *w, unsigned choice, unsigned a
 	return p.n == q.n && memcmp(p.bytes, q.bytes, p.n) == 0 && same_choices(raw, w);
 }
 
-bool selfcheck(const struct setup *s, unsigned n_walks)
+bool selfcheck(const struct setup *s, unsigned n_walks, uint64_t *n_steps)
 {
 	uint64_t random = 0x2545f4914f6cdd1du;
 	struct world raw;
@@ -98,7 +98,7 @@ bool selfcheck(const struct setup *s, unsigned n_walks)
 
 		world_init(&raw, s);
 		w = raw;
-		for (unsigned n = 0; n < N_STEPS && !end; n++) {
+		for (unsigned n = 0; n < N_STEPS && !end; n++, ++*n_steps) {
 			unsigned choice = pick(&w, &random);
 
 			if (!choice_enabled(&w, choice))

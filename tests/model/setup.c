@@ -62,17 +62,34 @@ unsigned setup_patience_ticks(const struct setup *s)
 	return max;
 }
 
+/* ---- what can go wrong ---- */
+
+#define KIND(bound) (1u << (bound))
+
 /*
- * The kinds of faults, how often each, and how many of all of them together: any two of the whole
- * list in the tests, any three in the large size.
+ * The network loses two messages, repeats one, and delivers one late. Each process is paused once
+ * and crashes once. Somebody stops, turns unhealthy, or orders something. All of it in one world
+ * would be more worlds than can be searched; so each family is searched by itself as far as it
+ * goes, and all of them together up to a number of faults.
  */
-static struct setup basic(const char *name, uint8_t faults)
+static const struct family {
+	const char *name;
+	unsigned kinds;
+	uint8_t faults; /* of all kinds together */
+} one = {"any fault", ~0u, 1}, two = {"any two faults", ~0u, 2},
+  three = {"any three faults", ~0u, 3},
+  network = {"the network", KIND(BOUND_LOSS) | KIND(BOUND_DUP) | KIND(BOUND_LATE), 4},
+  processes = {"the processes",
+	       KIND(BOUND_PAUSE) | KIND(BOUND_PAUSE_2) | KIND(BOUND_CRASH) | KIND(BOUND_CRASH_2),
+	       4},
+  people = {"the people", KIND(BOUND_STOP) | KIND(BOUND_ORDER) | KIND(BOUND_HEALTH), 3};
+
+static struct setup basic(const char *name)
 {
 	struct setup s = {
 		.name = name,
 		.timing = {short_lease, short_lease},
-		.bounds = {[BOUND_ALL] = faults,
-			   [BOUND_LOSS] = 2,
+		.bounds = {[BOUND_LOSS] = 2,
 			   [BOUND_DUP] = 1,
 			   [BOUND_LATE] = 1,
 			   [BOUND_ORDER] = 1,
@@ -84,25 +101,57 @@ static struct setup basic(const char *name, uint8_t faults)
 			   [BOUND_HEALTH] = 1},
 		.term_max = 3,
 		.strays_max = 2,
+		.equal = true,
 	};
 
 	options_init(&s.options);
 	return s;
 }
 
+enum { SHARED, WATCHED, OWN, LENGTHS, N_STORES };
+
+static void fill_stores(struct setup stores[N_STORES])
+{
+	stores[SHARED] = basic("shared lease");
+	stores[WATCHED] = basic("shared lease, every end is pushed");
+	stores[WATCHED].watched = true;
+	stores[OWN] = basic("a lease of one's own");
+	stores[OWN].own = true;
+	stores[LENGTHS] = basic("leases of different lengths");
+	stores[LENGTHS].timing[1] = long_lease;
+	stores[LENGTHS].equal = false;
+}
+
+static struct setup limit(struct setup s, const struct family *f)
+{
+	s.faults = f->name;
+	s.bounds[BOUND_ALL] = f->faults;
+	for (unsigned i = BOUND_ALL + 1; i < N_BOUNDS; i++)
+		if ((f->kinds & KIND(i)) == 0)
+			s.bounds[i] = 0;
+	return s;
+}
+
 size_t setups_get(enum size size, struct setup *list)
 {
-	uint8_t faults = size == SIZE_SMALL ? 1 : size == SIZE_TEST ? 2 : 3;
+	const struct family *together = size == SIZE_SMALL  ? &one
+					: size == SIZE_TEST ? &two
+							    : &three;
+	struct setup stores[N_STORES];
 	size_t n = 0;
 
-	list[n++] = basic("shared lease", faults);
-	list[n] = basic("shared lease, every end is pushed", faults);
-	list[n++].watched = true;
-	list[n] = basic("a lease of one's own", faults);
-	list[n++].own = true;
-	if (size == SIZE_SMALL)
-		return n;
-	list[n] = basic("leases of different lengths", faults);
-	list[n++].timing[1] = long_lease;
+	fill_stores(stores);
+	for (unsigned i = 0; i < N_STORES; i++) {
+		if (size == SIZE_SMALL && i == LENGTHS)
+			continue;
+		list[n++] = limit(stores[i], together);
+		if (size == SIZE_SMALL)
+			continue;
+		list[n++] = limit(stores[i], &network);
+		list[n++] = limit(stores[i], &people);
+		/* Thirteen million states: all of them are for the large size. */
+		if (size == SIZE_LARGE || i == OWN || i == SHARED)
+			list[n++] = limit(stores[i], &processes);
+	}
 	return n;
 }

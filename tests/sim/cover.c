@@ -9,9 +9,10 @@
 #include "text.h"
 
 enum {
-#define X(name, text) +1
-	N_WHYS = 0 CORE_WHYS(X)
+#define X(name, text) NTH_##name,
+	CORE_WHYS(X)
 #undef X
+		N_WHYS
 };
 
 static uint64_t faults[N_FAULTS];

@@ -129,7 +129,9 @@ static void note_driver(void *arg, const struct baton_driver_info *info)
 	assert_string_equal(info->schemes[0], info->name);
 	assert_null(info->schemes[1]);
 	assert_int_equal(info->proves_death, strcmp(info->name, "file") == 0);
-	(void)strcat(strcat(seen, info->name), " ");
+	size_t n = strlen(seen);
+
+	(void)snprintf(seen + n, 100 - n, "%s ", info->name);
 }
 
 static void drivers_are_listed(void **state)

@@ -148,7 +148,8 @@ int world_actions(const struct world *w, const struct bounds *b, struct action *
 
 void world_apply(struct world *w, const struct bounds *b, enum variant v, struct action a)
 {
-	struct process *p = a.who < PROCESSES ? &w->p[a.who] : NULL;
+	/* Time's own step names no process, and touches none. */
+	struct process *p = &w->p[a.who < PROCESSES ? a.who : 0];
 
 	switch (a.what) {
 	case DO_STEP: step(w, b, v, a.who); break;
