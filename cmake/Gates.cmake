@@ -1,21 +1,31 @@
 # The gates: what `make test` asks for beyond the unit tests and stories of this build. Each is one
 # CTest test, so that all are counted, timed and reported alike. Only the debug preset has them.
 #
-# Long ones have a high COST: CTest starts those first, and the short ones fill the gaps.
+# Long ones have a high COST: CTest starts those first, and the short ones fill the gaps. It counts
+# in half cores (tools/run-tests): what mostly waits, as the stores' tests do, takes one of them;
+# what computes, two; and what uses all cores by itself takes all.
 
+set(waiting conformance faults chaos servers)
+set(parallel build install mutants coverage)
 set(tools ${PROJECT_SOURCE_DIR}/tools)
 
 # baton_gate(NAME COST TIMEOUT LABEL COMMAND...)
 function(baton_gate name cost timeout label)
 	add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-	set_tests_properties(${name} PROPERTIES LABELS ${label} COST ${cost} TIMEOUT ${timeout})
+	set(half_cores 2)
+	if(label IN_LIST waiting)
+		set(half_cores 1)
+	elseif(label IN_LIST parallel OR name STREQUAL gate/clang-tidy)
+		set(half_cores 1000)
+	endif()
+	set_tests_properties(${name} PROPERTIES LABELS ${label} COST ${cost} TIMEOUT ${timeout}
+		PROCESSORS ${half_cores})
 endfunction()
 
-# The other builds: each must compile without a warning. A compiler uses all cores by itself.
+# The other builds: each must compile without a warning.
 foreach(preset release asan clang tsan fuzz)
 	baton_gate(build/${preset} 1000 900 build ${tools}/build ${preset})
-	set_tests_properties(build/${preset} PROPERTIES
-		FIXTURES_SETUP build-${preset} PROCESSORS 2)
+	set_tests_properties(build/${preset} PROPERTIES FIXTURES_SETUP build-${preset})
 endforeach()
 
 if(EXISTS ${PROJECT_SOURCE_DIR}/tests/mutants/run)
@@ -42,7 +52,6 @@ endif()
 if(TARGET baton)
 	baton_gate(install/outside 860 900 install
 		${PROJECT_SOURCE_DIR}/tests/install/run ${PROJECT_BINARY_DIR}/install-test)
-	set_tests_properties(install/outside PROPERTIES PROCESSORS 2)
 endif()
 
 if(TARGET model-file)
