@@ -111,12 +111,17 @@ void deadline_enforce(struct run *r)
 	uint64_t now_ns = clock_boot_ns();
 	uint64_t at_ns = r->stop_ns != 0 && r->stop_ns < word ? r->stop_ns : word;
 
-	if (r->child == CHILD_NONE || r->guard_fd < 0 || now_ns < at_ns)
+	if (r->child == CHILD_NONE || r->guard_fd < 0 || now_ns < at_ns) {
+		r->overdue_ns = 0;
 		return;
+	}
 	if (r->group > 0)
 		(void)kill(-r->group, SIGKILL);
-	/* A guard that doesn't do its work is no guard. */
-	if (now_ns >= at_ns + r->plan.page->drain_ns / 8) {
+	/* As we see it: a guard that was frozen with us wakes up with us, and does its work. */
+	if (r->overdue_ns == 0)
+		r->overdue_ns = now_ns;
+	/* A guard that doesn't is no guard. */
+	if (now_ns >= r->overdue_ns + r->plan.page->drain_ns / 8) {
 		log_say(BATON_LOG_ERROR, "the guard does not answer; it is killed");
 		(void)kill(r->guard, SIGKILL);
 		supervise_guard_died(r);
@@ -140,7 +145,8 @@ void deadline_take_over(struct run *r)
 	}
 	r->health.pid = 0;
 	(void)close(r->guard_fd);
-	r->guard_fd = -1;
+	(void)close(r->socket);
+	r->guard_fd = r->socket = -1;
 	r->child = CHILD_NONE;
 	r->group = 0;
 }

@@ -168,6 +168,18 @@ static void arm(const struct guard *g)
 
 /* ---- what the supervisor says ---- */
 
+static void drop_work(const struct guard_plan *plan)
+{
+	if (plan->page->work[0] != '\0')
+		(void)close(plan->work_fd);
+}
+
+static void refuse(const struct guard_plan *plan, const char *text)
+{
+	guard_send(plan->socket, GUARD_REFUSED, errno, 0, text);
+	guard_send(plan->socket, GUARD_ENDED, 0, 0, "");
+}
+
 static void start(struct guard *g, const struct guard_message *m)
 {
 	pid_t pid;
@@ -177,12 +189,16 @@ static void start(struct guard *g, const struct guard_message *m)
 	g->reaped = g->asked = false;
 	g->status = 0;
 	g->stop_ns = UINT64_MAX;
+	if (g->plan->page->work[0] != '\0' && (g->plan->work_fd = worklock_open(g->plan)) < 0) {
+		refuse(g->plan, "the work lock can't be opened");
+		return;
+	}
 	pid = fork();
 	if (pid == 0)
 		child_main(g->plan, m);
 	if (pid < 0) {
-		guard_send(g->plan->socket, GUARD_REFUSED, errno, 0, "no process can be made");
-		guard_send(g->plan->socket, GUARD_ENDED, 0, 0, "");
+		refuse(g->plan, "no process can be made");
+		drop_work(g->plan);
 		return;
 	}
 	(void)setpgid(pid, pid); /* here too: whoever is first */
@@ -268,6 +284,7 @@ static void reap(struct guard *g)
 		_exit(0);
 	}
 	g->child = 0;
+	drop_work(g->plan);
 	guard_send(g->plan->socket, GUARD_ENDED, g->status, g->ended_by_us ? 1 : 0, "");
 }
 

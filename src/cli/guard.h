@@ -70,6 +70,7 @@ struct guard_plan {
 	char **command;
 	char **environment; /* has room for our own */
 	const char *election;
+	int work_fd;   /* of the work lock's file, in the guard and in the child */
 	sigset_t mask; /* what the child's was when we began */
 };
 
@@ -79,7 +80,9 @@ _Noreturn void guard_main(struct guard_plan *plan);
 /* In the child, between fork and exec. Never returns. */
 _Noreturn void child_main(const struct guard_plan *plan, const struct guard_message *start);
 
-/* Takes the work lock, and keeps it open for all that come after exec. -1 with errno. */
+/* Opens the work lock's file, in the guard: it keeps what the child locks. -1 with errno. */
+int worklock_open(const struct guard_plan *plan);
+/* Takes the work lock, in the child, and keeps it for all that come after exec. -1 with errno. */
 int worklock_take(const struct guard_plan *plan, uint64_t term);
 
 /* Which of the two we may have; before the guard is forked. */

@@ -1,12 +1,14 @@
 /*
  * worklock.c: on stores that have one (baton_work_lock), the last word: an open file description
- * lock on the election's file `work` that only the child and its descendants hold. Whatever became
- * of supervisor and guard, no second child starts while a descendant of the first one lives that
- * has kept the descriptor.
+ * lock on the election's file `work`, which the child takes on a description that it shares with
+ * its guard and its descendants. No second child starts while the guard of the first one has
+ * something left to end; nor, whatever became of supervisor and guard, while a descendant lives
+ * that has kept the descriptor.
  *
  * The holder writes down who it is. Who finds the lock held waits, for the old guard is at it; when
- * that guard is dead, or the old lease must have ended, it kills what still holds the file: only
- * processes that have it open, of its own PID namespace, and that it may kill.
+ * that guard is dead, or the old lease must have ended, it kills what still holds the lock: only
+ * processes of its own PID namespace, and that it may kill. A guard that lives then was frozen: it
+ * is woken up, since only it can find those who have closed the descriptor.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -42,25 +44,30 @@ struct record {
 static int wait_for_it(const struct guard_plan *plan, int fd);
 static void write_record(const struct guard_plan *plan, int fd, uint64_t term);
 static bool read_record(int fd, struct record *r);
-static void kill_holders(int fd);
+static void end_holders(const struct guard_plan *plan, int fd, pid_t spared);
 static bool is_abandoned(const struct record *r);
 static void end_left(int fd);
+
+int worklock_open(const struct guard_plan *plan)
+{
+	mode_t mode = plan->page->work_mode;
+	int low = open(plan->page->work, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, mode);
+	int fd = low >= 0 ? fcntl(low, F_DUPFD_CLOEXEC, HIGH_FD) : -1;
+
+	if (fd < 0)
+		return low;
+	(void)close(low);
+	(void)fchmod(fd, mode); /* against the umask; not ours if it isn't our file */
+	return fd;
+}
 
 int worklock_take(const struct guard_plan *plan, uint64_t term)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	int low = open(plan->page->work, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
-		       plan->page->work_mode);
-	int fd = low >= 0 ? fcntl(low, F_DUPFD, HIGH_FD) : -1; /* inherited: that is the point */
+	int fd = plan->work_fd;
 
-	if (fd < 0 && low >= 0)
-		fd = dup(low);
-	if (low >= 0)
-		(void)close(low);
-	if (fd < 0)
+	if (fcntl(fd, F_SETFD, 0) != 0) /* inherited: that is the point */
 		return -1;
-	(void)fchmod(fd,
-		     plan->page->work_mode); /* against the umask; not ours if it isn't our file */
 	if (fcntl(fd, F_OFD_SETLK, &lock) != 0 &&
 	    ((errno != EAGAIN && errno != EACCES) || wait_for_it(plan, fd) != 0))
 		return -1;
@@ -141,8 +148,11 @@ static int wait_for_it(const struct guard_plan *plan, int fd)
 			result = -1;
 			break;
 		}
+		bool patient = now_ns - since_ns < 2 * limit_ns;
+
+		/* Woken up, a guard needs no time; it is killed at the end of all patience. */
 		if (now_ns - since_ns >= limit_ns || (known && is_abandoned(&r)))
-			kill_holders(fd);
+			end_holders(plan, fd, known && patient ? (pid_t)r.guard : 0);
 		result = fcntl(fd, F_OFD_SETLKW, &lock);
 		if (result == 0 || errno != EINTR)
 			break;
@@ -228,42 +238,75 @@ static bool read_record(int fd, struct record *r)
 
 /* ---- the end of the patience ---- */
 
-static bool has_open(pid_t pid, const struct stat *file)
+/* This descriptor of it is one of the lock's, not only of the file. */
+static bool has_lock(pid_t pid, const char *number, const struct stat *file)
 {
 	char path[300];
+	char text[1024];
 	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/fd/%s", (int)pid, number);
+	if (stat(path, &st) != 0 || st.st_dev != file->st_dev || st.st_ino != file->st_ino)
+		return false;
+	(void)snprintf(path, sizeof(path), "/proc/%d/fdinfo/%s", (int)pid, number);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+
+	if (fd >= 0)
+		(void)close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	return strstr(text, "lock:") != NULL;
+}
+
+static bool is_holder(pid_t pid, bool thorough, const struct stat *file)
+{
+	char path[32];
+	struct dirent *e;
 	bool found = false;
 
+	(void)snprintf(path, sizeof(path), "%d", HIGH_FD);
+	if (!thorough)
+		return has_lock(pid, path, file);
 	(void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
 	DIR *fds = opendir(path);
-	struct dirent *e;
 
 	while (fds != NULL && !found && (e = readdir(fds)) != NULL)
-		found = fstatat(dirfd(fds), e->d_name, &st, 0) == 0 && st.st_dev == file->st_dev &&
-			st.st_ino == file->st_ino;
+		found = has_lock(pid, e->d_name, file);
 	if (fds != NULL)
 		(void)closedir(fds);
 	return found;
 }
 
 /* The pidfd is opened first, then the look: so it is the process that we looked at. */
-static void kill_holders(int fd)
+static void end_holder(pid_t pid, int sig, bool thorough, const struct stat *file)
+{
+	int process = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	if (process >= 0 && is_holder(pid, thorough, file))
+		(void)syscall(SYS_pidfd_send_signal, process, sig, NULL, 0);
+	if (process >= 0)
+		(void)close(process);
+}
+
+/*
+ * First where the descriptor nearly always is: whoever forks all the time is gone before a look at
+ * every descriptor of every process has come to it.
+ */
+static void end_holders(const struct guard_plan *plan, int fd, pid_t spared)
 {
 	struct stat file;
 	struct dirent *e;
 	DIR *proc = fstat(fd, &file) == 0 ? opendir("/proc") : NULL;
 
-	while (proc != NULL && (e = readdir(proc)) != NULL) {
-		pid_t pid = tree_pid(e->d_name);
+	for (int thorough = 0; proc != NULL && thorough < 2; thorough++) {
+		rewinddir(proc);
+		while ((e = readdir(proc)) != NULL) {
+			pid_t pid = tree_pid(e->d_name);
 
-		if (pid <= 0 || pid == getpid())
-			continue;
-		int process = (int)syscall(SYS_pidfd_open, pid, 0);
-
-		if (process >= 0 && has_open(pid, &file))
-			(void)syscall(SYS_pidfd_send_signal, process, SIGKILL, NULL, 0);
-		if (process >= 0)
-			(void)close(process);
+			if (pid > 0 && pid != getpid() && pid != plan->pid)
+				end_holder(pid, pid == spared ? SIGCONT : SIGKILL, thorough != 0,
+					   &file);
+		}
 	}
 	if (proc != NULL)
 		(void)closedir(proc);
