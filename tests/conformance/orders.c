@@ -152,9 +152,43 @@ static void judges_by_own_minimum(struct stage *t)
 	player_close(careless);
 }
 
+/* For how long an election is kept for the target of a transfer: min(2 s, renew). */
+static uint64_t hold_ms(const struct stage *t)
+{
+	return t->lease_ms / 3 < 2000 ? t->lease_ms / 3 : 2000;
+}
+
+/*
+ * Hands it over, and returns who has it then. It is kept for the target for the hold, no longer:
+ * a target that needs more (two waits for a slow disk) may find that another was faster, but
+ * before that nobody is.
+ */
+static struct player *transfer(struct stage *t, struct player **list, struct player *from,
+			       struct player *to, bool by_order)
+{
+	struct baton_error err = {0};
+
+	player_sees(to, from->id, soon_ms(t));
+	int rc = by_order ? baton_order_transfer(to->b, t->name, to->id, &err)
+			  : baton_transfer(from->e, to->id, &err);
+
+	CHECK(t, rc == 0, "transfer: %s", err.text);
+	const struct seen *lost = player_next(from, BATON_EVENT_LOST, soon_ms(t));
+
+	CHECK(t, lost->event.reason == BATON_REASON_TRANSFERRED, "reason %d", lost->event.reason);
+	uint64_t lost_ns = lost->at_ns; /* the release comes after that (S7) */
+	struct player *taker = await_leader(t, list, 3, failover_ms(t));
+	uint64_t took_ms = (now_ns() - lost_ns) / MS;
+
+	CHECK(t, taker == to || took_ms >= hold_ms(t), "%s took it after %" PRIu64 " ms",
+	      taker == from ? "the old leader" : "another", took_ms);
+	return taker;
+}
+
 static void transfers(struct stage *t)
 {
 	struct player *list[3];
+	unsigned missed = 0;
 
 	stage_oracle(t);
 	for (unsigned i = 0; i < 3; i++)
@@ -169,26 +203,16 @@ static void transfers(struct stage *t)
 		player_sees(list[i], from->id, soon_ms(t));
 	}
 	refuses_bad_targets(t, from, from == list[0] ? list[1] : list[0]);
-	for (unsigned i = 0; i < 6; i++) {
+	for (unsigned i = 0; i < 6 + missed; i++) {
 		unsigned at = from == list[0] ? 0 : from == list[1] ? 1 : 2;
 		struct player *to = list[(at + 1 + i % 2) % 3];
-		struct baton_error err = {0};
 
-		player_sees(to, from->id, soon_ms(t));
-		int rc = i < 3 ? baton_transfer(from->e, to->id, &err)
-			       : baton_order_transfer(to->b, t->name, to->id, &err);
-
-		CHECK(t, rc == 0, "transfer %u: %s", i, err.text);
-		const struct seen *lost = player_next(from, BATON_EVENT_LOST, soon_ms(t));
-
-		CHECK(t, lost->event.reason == BATON_REASON_TRANSFERRED, "reason %d",
-		      lost->event.reason);
-		struct player *taker = await_leader(t, list, 3, failover_ms(t));
-
-		CHECK(t, taker == to, "transfer %u: %s took it", i,
-		      taker == from ? "the old leader" : "another");
-		from = to;
+		from = transfer(t, list, from, to, i >= 3 + missed);
+		missed += from != to;
+		CHECK(t, missed <= 6, "the targets were too slow %u times", missed);
 	}
+	if (missed > 0)
+		stage_note(t, "%u targets were too slow for the hold", missed);
 	sampler_end(sampler);
 	stage_judge(t);
 	for (unsigned i = 0; i < 3; i++)

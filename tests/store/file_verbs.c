@@ -278,9 +278,24 @@ static void a_dead_process_is_replaced_at_once(void **state)
 	assert_int_equal(status, 0);
 	assert_int_equal(rig_campaign(&b, "job", 0), OK);
 	assert_int_equal(b.term, 2);
-	b.lease.id[0] = b.lease.id[0] == 'a' ? 'b' : 'a';
-	assert_int_equal(rig_lease(&b, 60000), OK); /* sweeps */
+	assert_int_equal(rig_lease(&a, 60000), OK); /* the first one of a handle sweeps */
 	assert_int_equal(rig_count(dir, "leases"), 4);
+}
+
+/* Who has made a file and not locked it yet is alive, however long it has to wait for its turn. */
+static void young_files_are_not_swept(void **state)
+{
+	(void)state;
+	assert_int_equal(rig_lease(&b, 60000), OK);
+	int young = open(in_dir("tmp/young"), O_CREAT | O_WRONLY, 0600);
+	int old = open(in_dir("tmp/old"), O_CREAT | O_WRONLY, 0600);
+
+	assert_true(young >= 0 && old >= 0);
+	rig_age(dir, "tmp/old");
+	assert_int_equal(rig_lease(&a, 60000), OK);
+	assert_int_equal(access(in_dir("tmp/young"), F_OK), 0);
+	assert_int_not_equal(access(in_dir("tmp/old"), F_OK), 0);
+	assert_int_equal(close(young) | close(old), 0);
 }
 
 /* ---- what others do to the files ---- */
@@ -620,6 +635,7 @@ int main(void)
 		T(renewals_keep_it),
 		T(a_closed_lease_gives_all_back),
 		T(a_dead_process_is_replaced_at_once),
+		T(young_files_are_not_swept),
 		T(removed_files_are_a_loss),
 		T(a_replaced_directory_is_a_loss),
 		T(lost_data_is_begun_anew),

@@ -49,6 +49,8 @@ bool rig_hinted(struct rig *r, uint64_t cookie, uint64_t ms);
 
 /* Waits on the boot clock for this instant. */
 void rig_wait_until(uint64_t boot_ns);
+/* Makes a file, or all in a folder, so old that a sweeper takes it. */
+void rig_age(const char *dir, const char *path);
 /* How many entries a folder has; -1: there is none. */
 int rig_count(const char *dir, const char *folder);
 

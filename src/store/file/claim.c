@@ -29,7 +29,6 @@
 #define CHUNK 16 /* campaigns that share their waits for the disk */
 #define PRUNE_MAX 64
 #define TERM_JUMP_MAX ((uint64_t)1 << 48)
-#define SWEEP_PERIOD_NS (30 * CLOCK_NS_PER_S)
 
 enum attempt_state { ATTEMPT_DONE, ATTEMPT_WRITTEN, ATTEMPT_LINKED };
 
@@ -51,7 +50,6 @@ static void link_claim(struct file_lane *lane, struct attempt *a);
 static void look_again(struct file_lane *lane, struct attempt *a);
 static void settle(struct file_lane *lane, struct attempt *a);
 static void tidy(struct file_lane *lane, struct attempt *a);
-static void sweep_if_due(struct file_lane *lane);
 
 /* ---- campaigning ---- */
 
@@ -72,7 +70,7 @@ void file_campaign(void *l, struct baton_call *call, const struct baton_lease *l
 			campaign_chunk(lane, lease, list + i, many);
 	}
 	if (entered)
-		sweep_if_due(lane);
+		file_sweep(lane);
 	file_leave(lane);
 }
 
@@ -379,20 +377,6 @@ static void tidy(struct file_lane *lane, struct attempt *a)
 		prune(lane, a);
 	if (a->dir >= 0)
 		(void)close(a->dir);
-}
-
-static void sweep_if_due(struct file_lane *lane)
-{
-	struct file_store *store = lane->store;
-	uint64_t now_ns = clock_boot_ns();
-
-	(void)pthread_mutex_lock(&store->lock);
-	bool due = now_ns >= store->swept_ns + SWEEP_PERIOD_NS;
-	if (due)
-		store->swept_ns = now_ns;
-	(void)pthread_mutex_unlock(&store->lock);
-	if (due)
-		file_sweep(lane);
 }
 
 /* ---- releasing ---- */

@@ -223,7 +223,7 @@ int file_lease_close(void *l, struct baton_call *call, const struct baton_lease 
 uint64_t file_own_expires_ns(struct file_lane *lane, const char *id);
 /* Whether a lease's owner can still believe in it. -1: error. */
 int file_judge(struct file_lane *lane, const char *id, uint64_t ttl_ns, uint64_t *free_in_ns);
-/* Removes what the dead have left behind, as far as time and permissions allow. */
+/* If it is due: removes what the dead have left behind, as far as time and permissions allow. */
 void file_sweep(struct file_lane *lane);
 /* Removes leases/<id>.candidate. */
 void file_remove_candidates(struct file_lane *lane, const char *id);

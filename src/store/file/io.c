@@ -3,7 +3,8 @@
  *
  * Everything is written under DIR/tmp and then linked or renamed to where it counts. While it is
  * being written its maker holds a lock on it, so that a sweeper removes only what the dead have
- * left. (A sweeper that slips in between the open and the lock makes the link fail: no harm.)
+ * left. Between the open and the lock it is young, and young files aren't swept. (Where a clock
+ * that jumped makes it look old, a sweeper may slip in; then the link fails, and no harm is done.)
  */
 #include <dirent.h>
 #include <errno.h>

@@ -24,6 +24,8 @@
 #include "store/file/file.h"
 
 #define SWEEP_MAX 64 /* leases, and temporaries, at once */
+#define SWEEP_PERIOD_NS (30 * CLOCK_NS_PER_S)
+#define FRESH_MS 60000 /* a temporary may be between its making and its lock for so long */
 
 static int judge_open(struct file_lane *lane, const char *id, uint64_t now_ns, int alive,
 		      uint64_t ttl_ns, uint64_t *free_in_ns);
@@ -190,6 +192,19 @@ static void sweep_leases(struct file_lane *lane)
 	lane->call->error = kept;
 }
 
+/* By the wall clock, which may jump: then its maker's link fails, and is tried again. */
+static bool is_fresh(int fd)
+{
+	struct stat st;
+	int64_t now_ms = clock_wall_ms();
+
+	if (fstat(fd, &st) != 0)
+		return true;
+	int64_t made_ms = (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
+
+	return made_ms <= now_ms && now_ms - made_ms < FRESH_MS;
+}
+
 static void sweep_tmp(struct file_lane *lane)
 {
 	struct baton_error kept = lane->call->error;
@@ -205,15 +220,26 @@ static void sweep_tmp(struct file_lane *lane)
 
 		if (fd < 0)
 			continue;
-		if (file_is_locked(fd) == 0)
+		if (!is_fresh(fd) && file_is_locked(fd) == 0)
 			(void)unlinkat(lane->root->tmp, name, 0);
 		(void)close(fd);
 	}
 	lane->call->error = kept;
 }
 
+/* Now and then: it looks at every lease, and those who lose theirs have better things to do. */
 void file_sweep(struct file_lane *lane)
 {
+	struct file_store *store = lane->store;
+	uint64_t now_ns = clock_boot_ns();
+
+	(void)pthread_mutex_lock(&store->lock);
+	bool due = store->swept_ns == 0 || now_ns >= store->swept_ns + SWEEP_PERIOD_NS;
+	if (due)
+		store->swept_ns = now_ns;
+	(void)pthread_mutex_unlock(&store->lock);
+	if (!due)
+		return;
 	sweep_leases(lane);
 	sweep_tmp(lane);
 }
