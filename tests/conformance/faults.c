@@ -82,7 +82,7 @@ static void late_replies(struct stage *t)
 	while (now_ns() < end_ns) {
 		int64_t left_ms = baton_time_left_ms(p->e);
 
-		/* A new lease isn't late; if there had to be one the term is another (L6, below). */
+		/* A new lease isn't late; if there had to be one, the term is another (L6). */
 		CHECK(t,
 		      left_ms <= (int64_t)(deadline_ms(t) - late_ms) + 1 ||
 			      baton_term(p->e) != term,
