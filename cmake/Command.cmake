@@ -16,7 +16,7 @@ if(BATON_TESTS)
 	set_target_properties(drifty PROPERTIES PREFIX ""
 		LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/modules)
 	target_link_libraries(drifty PRIVATE baton_flags baton_parts)
-	foreach(name run history)
+	foreach(name run options work history signals service)
 		add_test(NAME cli/${name}
 			COMMAND ${PROJECT_SOURCE_DIR}/tests/cli/${name}
 				$<TARGET_FILE:baton_command>)

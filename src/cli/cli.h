@@ -132,8 +132,6 @@ const char *text_utc(int64_t wall_ms, char *out, size_t size);
 void text_json(FILE *out, const char *text);
 /* Prints a paragraph, each line with that many blanks before it. */
 void text_wrap(FILE *out, const char *text, int indent, int columns);
-/* A URL without password and without secret options. */
-const char *text_redact(const char *url, char *out, size_t size);
 
 /* ---- log.c ---- */
 

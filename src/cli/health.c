@@ -39,7 +39,7 @@ uint64_t health_next_ns(const struct run *r)
 	return r->health.pid != 0 ? r->health.limit_ns : r->health.next_ns;
 }
 
-static int spawn(struct health *h, const char *command, int out)
+static int spawn(struct health *h, const char *command, char **environment, int out)
 {
 	char *argv[] = {"sh", "-c", (char *)(uintptr_t)command, NULL};
 	posix_spawn_file_actions_t files;
@@ -58,7 +58,7 @@ static int spawn(struct health *h, const char *command, int out)
 	(void)posix_spawnattr_setsigmask(&attr, &none);
 	(void)posix_spawnattr_setpgroup(&attr, 0);
 	(void)posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-	int error = posix_spawn(&h->pid, "/bin/sh", &files, &attr, argv, environ);
+	int error = posix_spawn(&h->pid, "/bin/sh", &files, &attr, argv, environment);
 
 	(void)posix_spawnattr_destroy(&attr);
 	(void)posix_spawn_file_actions_destroy(&files);
@@ -82,7 +82,8 @@ static void begin(struct run *r)
 		return;
 	}
 	(void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
-	int failed = spawn(h, r->s->health_cmd, ends[1]);
+	/* As the child's: the store's secrets are not for it. */
+	int failed = spawn(h, r->s->health_cmd, r->plan.environment + GUARD_N_OWN, ends[1]);
 
 	(void)close(ends[1]);
 	h->fd = ends[0];

@@ -12,6 +12,7 @@
 
 static int log_level = BATON_LOG_INFO;
 static int log_format = LOG_TEXT;
+static const char *log_election; /* which all is about */
 static const char *const level_names[] = {"", "error", "warn", "info", "debug"};
 
 static void emit(int level, const char *election, uint64_t term, const char *message,
@@ -21,6 +22,7 @@ void log_setup(const struct settings *s)
 {
 	log_level = (int)s->log_level;
 	log_format = (int)s->log_format;
+	log_election = s->name;
 }
 
 void log_say(int level, const char *format, ...)
@@ -69,6 +71,8 @@ static void write_json(FILE *out, int level, const char *election, uint64_t term
 	(void)fprintf(out, "{\"time\":\"%s\",\"level\":\"%s\",\"message\":",
 		      text_utc(clock_wall_ms(), time, sizeof(time)), level_names[level]);
 	text_json(out, message);
+	if (election == NULL)
+		election = log_election;
 	if (election != NULL) {
 		(void)fprintf(out, ",\"election\":");
 		text_json(out, election);

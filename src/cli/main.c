@@ -14,20 +14,23 @@ static const char *verb_name(unsigned bit);
 
 static const struct cli_verb verbs[] = {
 	{"run", VERB_RUN, "NAME -- COMMAND [ARGUMENT...]",
-	 "Run COMMAND while this candidate leads the election NAME, and nowhere else.",
-	 "Exits with COMMAND's own code, 128+N if signal N ended it, or 64 usage, 69 the store\n"
-	 "fails, 70 the guard failed, 75 another leads, 126 can't run it, 127 not found.\n",
+	 "Run COMMAND while this candidate leads NAME, and nowhere else.",
+	 "Exits with COMMAND's own code, 128+N if signal N ended it, or 64 usage, 69 the\n"
+	 "store fails, 70 no guard, 75 another leads, 126 can't run it, 127 not found.\n"
+	 "JSON: time, level, message, election, term, detail.\n",
 	 verb_run, true},
 	{"status", VERB_STATUS, "NAME", "Who leads, in which term, since when, and who stands by.",
 	 "Exits with 0 if somebody leads, 1 if nobody does, 2 if the store fails.\n"
-	 "JSON: election, health, leader, term, since, time_left_ms, paused, address, metadata,\n"
-	 "candidates, error.\n",
+	 "JSON: election, health, leader, term, since, time_left_ms, paused, address,\n"
+	 "metadata, candidates, error.\n",
 	 verb_status, true},
 	{"watch", VERB_WATCH, "NAME", "Print one line for each change of leader.",
-	 "JSON: time, election, leader, term, old_leader, old_term; or time, election, error.\n",
+	 "JSON: time, election, leader, term, old_leader, old_term; or time, election,\n"
+	 "error.\n",
 	 verb_watch, true},
 	{"candidates", VERB_CANDIDATES, "NAME", "Who takes part, with health and priority.",
-	 "JSON: a list of id, leader, healthy, score, priority, updated, address, metadata.\n",
+	 "JSON: a list of id, leader, healthy, score, priority, updated, address,\n"
+	 "metadata.\n",
 	 verb_candidates, true},
 	{"resign", VERB_RESIGN, "NAME", "Order the leader to step down.",
 	 "Exits with 0 if the order was left, 1 if nobody leads.\n", verb_resign, true},
@@ -132,7 +135,7 @@ static int show_help(const char *word)
 
 static void verb_help(const struct cli_verb *verb)
 {
-	(void)printf("usage: baton %s [OPTION...] %s\n\n%s\n\n", verb->name, verb->args,
+	(void)printf("usage: baton %s [OPTION...] %s\n%s\n\n", verb->name, verb->args,
 		     verb->summary);
 	options_help(stdout, verb->bit);
 	(void)printf("%s%s", verb->notes[0] != '\0' ? "\n" : "", verb->notes);

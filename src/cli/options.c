@@ -34,7 +34,6 @@ static const char *const formats[] = {"text", "json", NULL};
 
 #define AT(field) offsetof(struct settings, field)
 #define STORE_VERBS (VERB_ALL & ~(unsigned)(VERB_STORES | VERB_VERSION))
-#define JSON_VERBS (VERB_ALL & ~(unsigned)VERB_RUN)
 
 static const struct row rows[] = {
 	{"store", "URL", "where elections live: file:/var/lib/myapp", STORE_VERBS, TEXT, AT(store),
@@ -97,7 +96,7 @@ static const struct row rows[] = {
 	 false},
 	{"check", NULL, "prove that no two overlapped", VERB_HISTORY, YES, AT(check), NULL, "no",
 	 false},
-	{"json", NULL, "for programs", JSON_VERBS, YES, AT(json), NULL, "no", false},
+	{"json", NULL, "for programs", VERB_ALL, YES, AT(json), NULL, "no", false},
 	{"config", "FILE", "configuration (BATON_CONFIG, ~/.config/baton.conf)", STORE_VERBS, TEXT,
 	 AT(config), NULL, NULL, false},
 	{"log-level", "WORD", "error, warn, info or debug", STORE_VERBS, WORD, AT(log_level),
@@ -107,6 +106,7 @@ static const struct row rows[] = {
 	{"help", NULL, "this", VERB_ALL, YES, AT(help), NULL, "no", false},
 };
 
+#define HELP_COLUMNS 80
 #define N_ROWS (sizeof(rows) / sizeof(rows[0]))
 
 enum { FROM_NOBODY, FROM_CONFIG, FROM_VARIABLE, FROM_FLAG };
@@ -151,6 +151,9 @@ int options_read(struct settings *s, const struct cli_verb *verb, int argc, char
 		code = read_config(&r);
 	if (code == 0)
 		apply_profile(&r);
+	/* The output of run is its command's; what it says itself goes to standard error. */
+	if (verb->bit == VERB_RUN && s->json != 0)
+		s->log_format = LOG_JSON;
 	if (code == 0 && verb->bit == VERB_RUN && s->command == NULL)
 		return cli_usage("which command? baton run %s -- COMMAND", s->name);
 	return code;
@@ -479,18 +482,62 @@ static void variable_of(const char *name, char out[64])
 		out[i] = (char)(out[i] == '-' ? '_' : toupper((unsigned char)out[i]));
 }
 
+/* run has more than fit on a screen: these are only named there. */
+static bool is_rare(const struct row *row)
+{
+	static const char *const rare[] = {"renew",
+					   "grace",
+					   "retry",
+					   "retry-max",
+					   "drift",
+					   "address",
+					   "metadata",
+					   "priority",
+					   "preempt",
+					   "min-score",
+					   "log-level",
+					   "check-health",
+					   "step-down-unhealthy",
+					   "log-format",
+					   "release-on-stop",
+					   "work-timeout",
+					   "json",
+					   "help",
+					   NULL};
+
+	for (size_t i = 0; rare[i] != NULL; i++)
+		if (strcmp(row->name, rare[i]) == 0)
+			return true;
+	return false;
+}
+
+static void name_rare(FILE *out, unsigned verb)
+{
+	char text[512] = "and, in baton-run(1):";
+
+	for (size_t i = 0; i < N_ROWS; i++) {
+		size_t n = strlen(text);
+
+		if ((rows[i].verbs & verb) != 0 && is_rare(&rows[i]))
+			(void)snprintf(text + n, sizeof(text) - n, " --%s", rows[i].name);
+	}
+	text_wrap(out, text, 2, HELP_COLUMNS);
+}
+
 void options_help(FILE *out, unsigned verb)
 {
 	for (size_t i = 0; i < N_ROWS; i++) {
 		char left[48];
 
-		if ((rows[i].verbs & verb) == 0)
+		if ((rows[i].verbs & verb) == 0 || (verb == VERB_RUN && is_rare(&rows[i])))
 			continue;
 		(void)snprintf(left, sizeof(left), "--%s%s%s", rows[i].name,
 			       rows[i].arg != NULL ? "=" : "",
 			       rows[i].arg != NULL ? rows[i].arg : "");
-		(void)fprintf(out, "  %-28s %s\n", left, rows[i].help);
+		(void)fprintf(out, "  %-22s %s\n", left, rows[i].help);
 	}
+	if (verb == VERB_RUN)
+		name_rare(out, verb);
 }
 
 /* What can stand after the "=", with commas; "-" where it is free. */

@@ -22,6 +22,7 @@
 
 #define BACKOFF_MIN_NS (100 * CLOCK_NS_PER_MS)
 #define BACKOFF_MAX_NS (30 * CLOCK_NS_PER_S)
+#define LOOK_NS (10 * CLOCK_NS_PER_MS)
 #define WORKED_NS (10 * CLOCK_NS_PER_S) /* after so long, it was no failed start */
 
 static int check(const struct settings *s);
@@ -140,10 +141,22 @@ static void loop(struct run *r)
 	}
 }
 
+/* Not all that tells us to exit is an event: a pause isn't. */
+static uint64_t look_ns(const struct run *r)
+{
+	bool looks = r->s->on_held == ON_HELD_EXIT && !r->is_leading && !r->is_stopping;
+
+	return looks ? clock_boot_ns() + LOOK_NS : UINT64_MAX;
+}
+
 static void arm(struct run *r)
 {
-	uint64_t times[] = {deadline_next_ns(r), health_next_ns(r), r->notify_ns, r->give_up_ns,
-			    r->restart_ns != 0 ? r->restart_ns : UINT64_MAX};
+	uint64_t times[] = {deadline_next_ns(r),
+			    health_next_ns(r),
+			    r->notify_ns,
+			    r->give_up_ns,
+			    r->restart_ns != 0 ? r->restart_ns : UINT64_MAX,
+			    look_ns(r)};
 	uint64_t at_ns = UINT64_MAX;
 
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)

@@ -159,18 +159,3 @@ void text_wrap(FILE *out, const char *text, int indent, int columns)
 	}
 	(void)fputc('\n', out);
 }
-
-const char *text_redact(const char *url, char *out, size_t size)
-{
-	const char *query = strchr(url, '?');
-	const char *host = strstr(url, "://");
-	size_t n = query != NULL ? (size_t)(query - url) : strlen(url);
-	const char *at = host != NULL ? memrchr(host, '@', n - (size_t)(host - url)) : NULL;
-
-	if (at != NULL)
-		(void)snprintf(out, size, "%.*s***%.*s%s", (int)(host + 3 - url), url,
-			       (int)(n - (size_t)(at - url)), at, query != NULL ? "?***" : "");
-	else
-		(void)snprintf(out, size, "%.*s%s", (int)n, url, query != NULL ? "?***" : "");
-	return out;
-}

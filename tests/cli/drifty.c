@@ -22,8 +22,12 @@ static int open_drifty(const struct baton_store_config *config, void **store,
 {
 	char url[4096];
 	struct baton_store_config inner = {.size = sizeof(inner), .url = url};
+	const char *path = strchr(config->url, ':') + 1;
 
-	(void)snprintf(url, sizeof(url), "file:%s", strchr(config->url, ':') + 1);
+	/* "drifty://user:password@host/path", as a server's URL would be. */
+	if (strncmp(path, "//", 2) == 0)
+		path = strchr(path + 2, '/');
+	(void)snprintf(url, sizeof(url), "file:%s", path != NULL ? path : "");
 	return baton_file_driver.open(&inner, store, err);
 }
 

@@ -33,11 +33,27 @@ class World:
         return subprocess.run([BATON, *args], env={**self.env, **(env or {})}, text=True,
                               capture_output=True, timeout=LIMIT_S, **more)
 
-    def start(self, *args, **more):
-        p = subprocess.Popen([BATON, "run", *FAST, *args], env=self.env, text=True,
-                             stderr=subprocess.PIPE, **more)
+    def popen(self, *args, **more):
+        p = subprocess.Popen([BATON, *args], env=self.env, text=True, stderr=subprocess.PIPE,
+                             **more)
         self.started.append(p)
         return p
+
+    def start(self, *args, options=tuple(FAST), **more):
+        return self.popen("run", *options, *args, **more)
+
+    def watch(self, *args):
+        """`baton watch`, which writes into a file; said() is what stands there."""
+        path = self.path(f"watch-{len(self.started)}")
+        with open(path, "w", encoding="ascii") as out:
+            p = self.popen("watch", *args, stdout=out)
+        p.out = path
+        return p
+
+    @staticmethod
+    def said(p):
+        with open(p.out, encoding="utf-8") as file:
+            return file.read()
 
     def worker(self, name, script, *options, **more):
         """A candidate whose child writes its pid to NAME, then does the script."""
@@ -57,7 +73,8 @@ class World:
             if p.poll() is None:
                 p.send_signal(signal.SIGCONT)
                 p.kill()
-            p.communicate()
+            if p.stderr is None or not p.stderr.closed:
+                p.communicate()
 
 
 def wait_for(condition, what):

@@ -82,8 +82,8 @@ static int parse_url(struct file_store *store, const char *text, struct baton_er
 	struct url url;
 
 	if (!url_split(text, &url)) {
-		file_error(err, BATON_E_URL, "\"%.150s\" is no URL; say file:/path/to/directory",
-			   text);
+		/* Not what it was: whoever mistakes the scheme may have put a password in it. */
+		file_error(err, BATON_E_URL, "that is no URL; say file:/path/to/directory");
 		return BATON_E_URL;
 	}
 	int code = parse_path(store, &url, err);
@@ -166,9 +166,9 @@ static int parse_options(struct file_store *store, struct url_part query, struct
 			continue;
 		file_error(
 			err, BATON_E_URL,
-			"\"%s=%s\" is no option of a file store; there are mode (octal, at least "
-			"0700), history (1 to %d) and force (0 or 1)",
-			key, value, HISTORY_MAX);
+			"\"%s\" is no option of a file store, or its value isn't right; there are "
+			"mode (octal, at least 0700), history (1 to %d) and force (0 or 1)",
+			key, HISTORY_MAX);
 		return BATON_E_URL;
 	}
 	if (got == 0)
