@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 find_package(Threads REQUIRED)
 
 file(GLOB library_sources CONFIGURE_DEPENDS
-	src/base/*.c src/store/*.c src/store/*/*.c src/runtime/*.c src/lib/*.c)
+	src/base/*.c src/store/*.c src/store/file/*.c src/runtime/*.c src/lib/*.c)
 
 add_library(baton_objects OBJECT ${library_sources})
 target_include_directories(baton_objects PUBLIC include src)

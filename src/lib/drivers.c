@@ -148,11 +148,12 @@ static void tell_module(const char *path, const char *scheme, driver_found *foun
 	found(arg, &info);
 }
 
+/* A link is one more scheme of a driver that stands in the list already. */
 static int is_module(const struct dirent *e)
 {
 	size_t n = strspn(e->d_name, "abcdefghijklmnopqrstuvwxyz0123456789+");
 
-	return n > 0 && n < SCHEME_MAX && strcmp(e->d_name + n, ".so") == 0;
+	return e->d_type != DT_LNK && n > 0 && n < SCHEME_MAX && strcmp(e->d_name + n, ".so") == 0;
 }
 
 int baton_list_drivers(void (*found)(void *arg, const struct baton_driver_info *info), void *arg)

@@ -1,0 +1,40 @@
+# Drivers that need a client library are modules: src/lib/drivers.c loads them by the scheme of a
+# store's URL, so a program that uses the file store never loads libssl or libpq. They are built when
+# their library is there, into modules/ of the build (BATON_MODULE_DIR points programs there), and
+# installed where drivers.c looks. Included after Library.cmake.
+set(BATON_MODULES ${PROJECT_BINARY_DIR}/modules)
+
+# baton_driver(NAME SCHEMES scheme... LIBRARIES target...): the driver of src/store/NAME. The module
+# is called after its first scheme; the others are links to it. baton_driver_NAME has its objects,
+# for tests of its parts.
+function(baton_driver name)
+	cmake_parse_arguments(driver "" "" "SCHEMES;LIBRARIES" ${ARGN})
+	file(GLOB sources CONFIGURE_DEPENDS src/store/${name}/*.c)
+	list(POP_FRONT driver_SCHEMES first)
+	add_library(baton_driver_${name} OBJECT ${sources} src/base/clock.c src/base/url.c)
+	target_include_directories(baton_driver_${name} PUBLIC include src)
+	target_link_libraries(baton_driver_${name} PRIVATE baton_flags PUBLIC ${driver_LIBRARIES})
+	add_library(baton_module_${name} MODULE $<TARGET_OBJECTS:baton_driver_${name}>)
+	target_link_libraries(baton_module_${name} PRIVATE
+		baton_flags ${driver_LIBRARIES} Threads::Threads)
+	set_target_properties(baton_module_${name} PROPERTIES PREFIX "" OUTPUT_NAME ${first}
+		LIBRARY_OUTPUT_DIRECTORY ${BATON_MODULES})
+	install(TARGETS baton_module_${name} COMPONENT runtime
+		LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/baton)
+	foreach(scheme ${driver_SCHEMES})
+		file(MAKE_DIRECTORY ${BATON_MODULES})
+		file(CREATE_LINK ${first}.so ${BATON_MODULES}/${scheme}.so SYMBOLIC)
+		install(FILES ${BATON_MODULES}/${scheme}.so COMPONENT runtime
+			DESTINATION ${CMAKE_INSTALL_LIBDIR}/baton)
+	endforeach()
+	message(STATUS "driver ${name}: built as ${BATON_MODULES}/${first}.so")
+endfunction()
+
+find_package(OpenSSL 1.1.1)
+if(NOT EXISTS ${PROJECT_SOURCE_DIR}/src/store/redis)
+elseif(OpenSSL_FOUND)
+	baton_driver(redis SCHEMES redis rediss redis+unix redis+sentinel redis+cluster
+		LIBRARIES OpenSSL::SSL OpenSSL::Crypto)
+else()
+	message(STATUS "driver redis: NOT built, OpenSSL (libssl-dev) is missing")
+endif()
