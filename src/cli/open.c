@@ -3,6 +3,7 @@
  * of this host: the user's own, or for root /var/lib/baton.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,8 +11,11 @@
 
 #include "cli/cli.h"
 
-/* Makes all folders of the path; the last one is the store's own business. */
-static int make_parents(char *path)
+/*
+ * Makes all folders of the path. The last one too: nobody mounts the default store, so a question
+ * that comes before the first candidate has an answer there, that nobody leads.
+ */
+static int make_dir(char *path)
 {
 	for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
@@ -21,6 +25,18 @@ static int make_parents(char *path)
 		if (failed)
 			return -1;
 	}
+	if (mkdir(path, 0700) != 0)
+		return errno == EEXIST ? 0 : -1;
+	/* It will hold terms, which may not be lost with it. */
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int above = fd >= 0 ? openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	if (above >= 0) {
+		(void)fsync(above);
+		(void)close(above);
+	}
+	if (fd >= 0)
+		(void)close(fd);
 	return 0;
 }
 
@@ -62,7 +78,7 @@ int open_store_url(struct settings *s)
 		return cli_usage("there is no HOME for a store; say --store=file:/some/directory");
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return cli_usage("the path of the default store is too long; say --store=URL");
-	if (make_parents(path) != 0) {
+	if (make_dir(path) != 0) {
 		log_say(BATON_LOG_ERROR, "%s can't be made: %s; say --store=file:/some/directory",
 			path, strerror(errno));
 		return EXIT_UNAVAILABLE;

@@ -17,8 +17,7 @@ static const char *const parts[] = {"leases", "elections", "tmp"};
 
 static struct file_root *root_open(struct file_lane *lane, bool create);
 static int open_top(struct file_lane *lane, bool create);
-static int open_part(struct file_lane *lane, const struct file_root *root, const char *name,
-		     bool create);
+static int open_part(struct file_lane *lane, const struct file_root *root, const char *name);
 static int check_file_system(struct file_lane *lane, int dir);
 static int read_kernel(struct file_lane *lane, struct file_root *root);
 static void root_close(struct file_root *root);
@@ -126,7 +125,7 @@ static struct file_root *root_open(struct file_lane *lane, bool create)
 	int *fds[] = {&root->leases, &root->elections, &root->tmp};
 
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
-		*fds[i] = open_part(lane, root, parts[i], create);
+		*fds[i] = open_part(lane, root, parts[i]);
 		if (*fds[i] < 0)
 			goto failed;
 		if (fstat(*fds[i], &st) != 0) {
@@ -155,6 +154,10 @@ static int open_top(struct file_lane *lane, bool create)
 			return file_errno(lane, "make", "the directory", "");
 		dir = open(store->path, flags);
 	}
+	if (dir < 0 && errno == ENOENT && !create)
+		return file_error(&lane->call->error, BATON_E_UNAVAILABLE,
+				  "there is no store at %.200s; its first candidate makes it",
+				  store->path);
 	if (dir < 0)
 		return file_errno(lane, "open", "the directory", "");
 	if (check_file_system(lane, dir) == 0 &&
@@ -174,13 +177,13 @@ static int open_top(struct file_lane *lane, bool create)
 	return -1;
 }
 
-static int open_part(struct file_lane *lane, const struct file_root *root, const char *name,
-		     bool create)
+/* Made by readers too: one that comes while the first candidate makes the store finds it empty. */
+static int open_part(struct file_lane *lane, const struct file_root *root, const char *name)
 {
 	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 	int fd = openat(root->dir, name, flags);
 
-	if (fd < 0 && errno == ENOENT && create) {
+	if (fd < 0 && errno == ENOENT) {
 		if (mkdirat(root->dir, name, file_dir_mode(lane->store)) != 0 && errno != EEXIST)
 			return file_errno(lane, "make", name, "");
 		if (fsync(root->dir) != 0)
