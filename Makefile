@@ -3,7 +3,7 @@
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .PHONY: help build quick test examples install sim model mutants coverage lint format clean \
-	conformance bench fuzz demo
+	conformance bench fuzz demo deb
 
 help:
 	@echo 'baton: leader election on the store you already run'
@@ -14,7 +14,8 @@ help:
 	@echo '  make quick      the edit loop: debug build, unit tests, stories'
 	@echo '  make test       everything: install what is missing, build, test, prove, check'
 	@echo '  make examples   build the programs of examples/ into build/release/examples'
-	@echo '  make install    headers, library, man pages to PREFIX (/usr/local); DESTDIR'
+	@echo '  make install    command, library, manual to PREFIX (/usr/local); DESTDIR'
+	@echo '  make deb        Debian packages into build/deb: baton, libbaton0, libbaton-dev'
 	@echo
 	@echo 'Prove:'
 	@echo '  make sim        simulate many worlds (WORLDS=n or YEARS=y; SEED=s replays one)'
@@ -111,6 +112,10 @@ install:
 		cmake --build $(INSTALL_BUILD) --parallel $$(nproc); } \
 		>$(INSTALL_BUILD)/build.log 2>&1 || { cat $(INSTALL_BUILD)/build.log; exit 1; }
 	@DESTDIR='$(DESTDIR)' cmake --install $(INSTALL_BUILD)
+
+deb:
+	@tools/deps deb
+	@tools/deb
 
 clean:
 	@rm -rf build

@@ -54,6 +54,13 @@ if(TARGET baton)
 		${PROJECT_SOURCE_DIR}/tests/install/run ${PROJECT_BINARY_DIR}/install-test)
 endif()
 
+# The Debian packages: built, installed into a root of their own, run there, removed.
+if(TARGET baton_command)
+	baton_gate(deb/install 855 300 install
+		${PROJECT_SOURCE_DIR}/tests/deb/run ${PROJECT_BINARY_DIR}/deb-test)
+	set_tests_properties(deb/install PROPERTIES PROCESSORS 2 SKIP_RETURN_CODE 77)
+endif()
+
 if(TARGET model-file)
 	baton_gate(model/file 750 900 model model-file)
 	baton_gate(model/file-variants 450 900 model model-file --variants)

@@ -14,6 +14,6 @@ foreach(part unit notify)
 	baton_outer_test(systemd/${part} systemd ${PROJECT_BINARY_DIR}/baton@.service
 		$<TARGET_FILE:baton_command> ${part})
 endforeach()
-foreach(part json)
+foreach(part json guide)
 	baton_outer_test(docs/${part} docs $<TARGET_FILE:baton_command> ${part})
 endforeach()
