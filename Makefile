@@ -39,9 +39,9 @@ build:
 	@ln -sfn $(PRESET)/baton build/baton
 
 demo:
-	@tools/deps
-	@tools/build release
-	@ln -sfn release/baton build/baton
+	@tools/deps build
+	@tools/build plain
+	@ln -sfn plain/baton build/baton
 	@tests/cli/demo build/baton
 
 quick:
