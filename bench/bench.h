@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <baton.h>
 
@@ -39,6 +40,9 @@ struct baton_election *bench_election(struct baton *b, const char *name);
 /* Waits, for a minute at most, until it leads. */
 void bench_until_leader(struct baton_election *e);
 
+/* Starts a program in a group of its own, its output on a pipe; waits for its first byte. */
+pid_t bench_start(char *const *argv, int *out, bool waits);
+
 /* Two fsyncs: a small file, and the directory that names it. */
 void bench_raw_write(struct samples *s, int i);
 
@@ -47,6 +51,7 @@ void bench_memory(bool quick);
 void bench_is_leader(bool quick);
 void bench_handoff(const char *url, const char *name, bool quick);
 void bench_crash(bool quick);
+void bench_command(bool quick);
 void bench_many(bool quick);
 /* The hidden verbs: what the crash measurement starts and kills. */
 int bench_child(int argc, char **argv);

@@ -13,9 +13,17 @@
 
 #include "bench.h"
 
-/* child-leader URL: becomes leader, says so on standard output, and waits to be killed. */
+/*
+ * child-leader URL: becomes leader, says so on standard output, and waits to be killed.
+ * child-stays, child-brief: what others run; says so, and waits to be killed, or ends.
+ */
 int bench_child(int argc, char **argv)
 {
+	if (argc == 2 && write(STDOUT_FILENO, "R", 1) == 1) {
+		while (strcmp(argv[1], "child-stays") == 0)
+			(void)pause();
+		return 0;
+	}
 	if (argc != 3)
 		return 2;
 	struct baton *b = bench_open(argv[2], NULL);
@@ -29,8 +37,7 @@ int bench_child(int argc, char **argv)
 		(void)pause();
 }
 
-/* Starts a program with its output on a pipe, and waits for its first byte. */
-static pid_t start(char *const *argv, int *out)
+pid_t bench_start(char *const *argv, int *out, bool waits)
 {
 	int fds[2];
 	char byte;
@@ -47,7 +54,7 @@ static pid_t start(char *const *argv, int *out)
 	}
 	(void)close(fds[1]);
 	*out = fds[0];
-	if (pid < 0 || read(fds[0], &byte, 1) != 1)
+	if (pid < 0 || (waits && read(fds[0], &byte, 1) != 1))
 		bench_die("%s doesn't start.", argv[0]);
 	return pid;
 }
@@ -65,7 +72,7 @@ static void one_failover(struct baton_election *e, const char *url, struct sampl
 	struct baton_status status;
 	uint64_t limit_ns = bench_now_ns() + 60000000000u;
 	int fd;
-	pid_t pid = start(argv, &fd);
+	pid_t pid = bench_start(argv, &fd, true);
 
 	(void)baton_election_start(e);
 	do {
@@ -89,31 +96,20 @@ static void one_flock(const char *path, struct samples *s)
 				"-c",    "echo L; exec tail -f /dev/null", NULL};
 	char *const waiter[] = {"flock", (char *)(uintptr_t)path,          "sh",
 				"-c",    "echo L; exec tail -f /dev/null", NULL};
-	int fds[2];
+	int second_fd;
 	int fd;
 	char byte;
+	pid_t pid = bench_start(holder, &fd, true);
+	pid_t second = bench_start(waiter, &second_fd, false);
 
-	pid_t pid = start(holder, &fd);
-
-	if (pipe2(fds, O_CLOEXEC) != 0)
-		bench_die("No descriptor is left.");
-	pid_t second = fork();
-
-	if (second == 0) {
-		(void)setpgid(0, 0);
-		(void)dup2(fds[1], STDOUT_FILENO);
-		(void)execvp(waiter[0], waiter);
-		_exit(127);
-	}
-	(void)close(fds[1]);
 	(void)poll(NULL, 0, 20); /* let it block on the lock: nothing shows when it does */
 	uint64_t began_ns = bench_now_ns();
 
 	(void)kill(-pid, SIGKILL);
-	if (read(fds[0], &byte, 1) == 1)
+	if (read(second_fd, &byte, 1) == 1)
 		samples_add(s, bench_now_ns() - began_ns);
 	kill_group(pid, fd);
-	kill_group(second, fds[0]);
+	kill_group(second, second_fd);
 }
 
 void bench_crash(bool quick)

@@ -43,10 +43,26 @@ static void remove_dir(void)
 	(void)nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+static void measure(bool quick)
+{
+	char url[512];
+
+	bench_memory(quick);
+	bench_is_leader(quick);
+	bench_handoff("memory:bench", "memory", quick);
+	(void)snprintf(url, sizeof(url), "file:%s/handoff", dir);
+	bench_handoff(url, "file", quick);
+	bench_crash(quick);
+	bench_command(quick);
+	bench_many(quick);
+}
+
+/* bench [--quick | --command | FOLDER]: all of it, a tenth of it, the rows of `baton run` alone. */
 int main(int argc, char **argv)
 {
 	bool quick = argc > 1 && strcmp(argv[1], "--quick") == 0;
-	const char *out = argc > 1 && !quick ? argv[1] : "build";
+	bool only_command = argc > 1 && strcmp(argv[1], "--command") == 0;
+	const char *out = argc > 1 && !quick && !only_command ? argv[1] : "build";
 	char path[512];
 	int within = 0;
 	int over = 0;
@@ -56,13 +72,10 @@ int main(int argc, char **argv)
 	if (mkdtemp(dir) == NULL)
 		bench_die("No directory can be made here for the measurements.");
 	(void)atexit(remove_dir);
-	bench_memory(quick);
-	bench_is_leader(quick);
-	bench_handoff("memory:bench", "memory", quick);
-	(void)snprintf(path, sizeof(path), "file:%s/handoff", dir);
-	bench_handoff(path, "file", quick);
-	bench_crash(quick);
-	bench_many(quick);
+	if (only_command)
+		bench_command(false);
+	else
+		measure(quick);
 	for (int i = 0; i < n_rows; i++) {
 		within += rows[i].budget > 0 && rows[i].value <= rows[i].budget;
 		over += rows[i].budget > 0 && rows[i].value > rows[i].budget;

@@ -14,7 +14,8 @@
 #define WAIT_NS (30 * CLOCK_NS_PER_S)
 #define RETRY_NS CLOCK_NS_PER_S
 
-static void change(struct lane *lane, struct watch_change *list)
+/* Carries out the changes; returns how many are watched then. */
+static size_t change(struct lane *lane, struct watch_change *list, size_t n)
 {
 	const struct baton_driver *d = lane->handle->driver;
 
@@ -32,11 +33,14 @@ static void change(struct lane *lane, struct watch_change *list)
 		if (w->add) {
 			/* A driver that can't add it hints at it all the same, now and then. */
 			(void)d->watch_add(lane->driver_lane, e->name, cookie);
+			n++;
 		} else {
 			d->watch_remove(lane->driver_lane, e->name, cookie);
 			loop_post_message(lane->handle, &w->m);
+			n--;
 		}
 	}
+	return n;
 }
 
 /* Nothing to watch, or the watch is broken: until there are changes, or a while has passed. */
@@ -78,6 +82,7 @@ void *watch_main(void *arg)
 {
 	struct lane *lane = arg;
 	uint64_t cookies[HINTS_MAX];
+	size_t n_watched = 0;
 	bool quit = false;
 
 	while (!quit) {
@@ -90,9 +95,14 @@ void *watch_main(void *arg)
 		lane->changes_last = &lane->changes;
 		quit = lane->quit;
 		(void)pthread_mutex_unlock(&lane->lock);
-		change(lane, list);
+		n_watched = change(lane, list, n_watched);
 		if (quit)
 			break;
+		/* Who only asks or orders needs no watch, and the store none of its making. */
+		if (n_watched == 0) {
+			rest(lane, WAIT_NS);
+			continue;
+		}
 		int n = lane->handle->driver->watch_wait(lane->driver_lane, &call, cookies,
 							 HINTS_MAX);
 
