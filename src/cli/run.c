@@ -250,8 +250,10 @@ static void look_at_waiting(struct run *r)
 	struct baton_error err;
 
 	if (r->is_stopping) {
+		if (r->child == CHILD_NONE && !r->has_left)
+			supervise_leave(r);
 		/* Nothing runs any more; the store has had its time. */
-		if (r->child == CHILD_NONE && clock_boot_ns() >= r->give_up_ns)
+		if (r->has_left && clock_boot_ns() >= r->give_up_ns)
 			r->is_done = true;
 		return;
 	}

@@ -60,6 +60,7 @@ struct run {
 	bool is_stopping;
 	bool is_done;
 	bool guard_failed; /* it ended by itself: it could not do its work */
+	bool has_left;     /* stopping, and nothing runs: the leadership is given back */
 	bool is_anew;      /* begin anew instead of ending */
 	int stop_signal;   /* that asked us to stop; 0: none */
 	int exit_code;

@@ -152,9 +152,19 @@ void supervise_end(struct run *r, int code)
 		return;
 	r->is_stopping = true;
 	r->restart_ns = 0;
-	r->give_up_ns = clock_boot_ns() + r->lease_ns;
 	if (!r->is_anew)
 		notify_say("STOPPING=1");
+	/* For who pulls events, a stop says that the work has ended: so that comes first. */
+	if (r->child == CHILD_NONE)
+		supervise_leave(r);
+	else if (!r->is_lost)
+		supervise_stop(r, r->stop_signal != 0 ? r->stop_signal : r->plan.on_loss, true);
+}
+
+void supervise_leave(struct run *r)
+{
+	r->has_left = true;
+	r->give_up_ns = clock_boot_ns() + r->lease_ns;
 	(void)baton_election_stop(r->e, 0);
 }
 
@@ -273,7 +283,7 @@ static void asked_to_end(struct run *r, int sig)
 	if (r->is_anew)
 		r->exit_code = EXIT_SIGNAL + sig;
 	r->is_anew = false;
-	if (r->is_lost && r->child != CHILD_NONE)
+	if ((r->is_lost || r->is_stopping) && r->child != CHILD_NONE)
 		guard_send(r->socket, GUARD_SIGNAL, sig, 0, "");
 	supervise_end(r, EXIT_SIGNAL + sig);
 }

@@ -12,6 +12,8 @@ void supervise_start(struct run *r);
 void supervise_stop(struct run *r, int sig, bool voluntary);
 /* We end with this code, once nothing runs and nothing is owed. */
 void supervise_end(struct run *r, int code);
+/* Nothing runs: stops contending, and gives the leadership back (S7). */
+void supervise_leave(struct run *r);
 void supervise_receive(struct run *r);
 void supervise_guard_died(struct run *r);
 void supervise_signals(struct run *r);
