@@ -8,6 +8,9 @@ set_target_properties(baton_command PROPERTIES OUTPUT_NAME baton)
 target_include_directories(baton_command PRIVATE include src)
 target_compile_definitions(baton_command PRIVATE BATON_VERSION="${PROJECT_VERSION}")
 target_link_libraries(baton_command PRIVATE baton_flags baton)
+# In a prefix of one's own the loader doesn't look for the library. Relative: it can be moved.
+file(RELATIVE_PATH to_library ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+set_target_properties(baton_command PROPERTIES INSTALL_RPATH "$ORIGIN/${to_library}")
 install(TARGETS baton_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)
 
 if(BATON_TESTS)
