@@ -78,6 +78,15 @@ if(TARGET conformance)
 	endforeach()
 endif()
 
+if(TARGET faults)
+	baton_gate(faults/lives 640 300 faults ${asan_dir}/faults)
+	set_tests_properties(faults/lives PROPERTIES FIXTURES_REQUIRED build-asan)
+	foreach(store memory file)
+		baton_gate(faults/${store} 600 300 faults ${tools}/check-conformance
+			build/debug/conformance-faulty ${store} --faults 1 --jobs 12)
+	endforeach()
+endif()
+
 baton_gate(gate/coverage 850 900 coverage ${tools}/check-coverage)
 baton_gate(gate/gates 60 400 gate ${PROJECT_SOURCE_DIR}/tests/gates/run)
 

@@ -99,6 +99,28 @@ foreach(program conformance bench)
 	endif()
 endforeach()
 
+# The library once more, with its calls of the system renamed so that tests can make them fail.
+file(GLOB fault_sources CONFIGURE_DEPENDS tests/faults/*.c)
+if(fault_sources AND TARGET baton_parts AND CMAKE_OBJCOPY)
+	set(faulty ${PROJECT_BINARY_DIR}/libbaton_faulty.a)
+	set(symbols ${PROJECT_SOURCE_DIR}/tests/faults/symbols.txt)
+	add_custom_command(OUTPUT ${faulty}
+		COMMAND ${CMAKE_OBJCOPY} --redefine-syms=${symbols}
+			$<TARGET_FILE:baton_parts> ${faulty}
+		DEPENDS baton_parts ${symbols})
+	add_custom_target(baton_faulty DEPENDS ${faulty})
+	file(GLOB conformance_sources CONFIGURE_DEPENDS tests/conformance/*.c)
+	baton_program(faults ${fault_sources})
+	baton_program(conformance-faulty ${conformance_sources} tests/faults/fault.c)
+	foreach(program faults conformance-faulty)
+		add_dependencies(${program} baton_faulty)
+		target_include_directories(${program} PRIVATE include src tests/faults)
+		target_link_libraries(${program} PRIVATE ${faulty} baton_core Threads::Threads
+			${CMAKE_DL_LIBS})
+		set_target_properties(${program} PROPERTIES LINK_DEPENDS ${faulty})
+	endforeach()
+endif()
+
 # The fuzzers' corpus, replayed on what the tests build.
 file(GLOB fuzz_sources CONFIGURE_DEPENDS fuzz/fuzz_*.c)
 foreach(source ${fuzz_sources})

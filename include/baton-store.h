@@ -186,7 +186,8 @@ struct baton_driver {
 			size_t n);
 
 	/*
-	 * The watch lane. Adding a name is followed by one hint for it, once it is really watched.
+	 * The watch lane. Adding a name is followed by one hint for it, once it is really watched;
+	 * what can't be added (a BATON_E_ code) is added again after a while.
 	 * watch_wait() blocks until there are hints or the deadline; it returns how many, as the
 	 * cookies of their names, or negative: the watch is broken, and is to be called again
 	 * after a while (names stay added; all are hinted when it works again).

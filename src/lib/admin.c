@@ -200,7 +200,8 @@ int baton_transfer(struct baton_election *e, const char *candidate_id, struct ba
 	if (code != 0)
 		return code;
 	ev.target = peers_find(e->handle, candidate_id, "");
-	return loop_tell(e, &ev);
+	code = ev.target != NOBODY ? loop_tell(e, &ev) : BATON_E_MEMORY;
+	return code == 0 ? 0 : lib_fail(err, code, "%s", baton_strerror(code));
 }
 
 static int set_pause(struct baton *b, const char *name, bool paused, struct baton_error *err)

@@ -253,6 +253,22 @@ static void drop_profile(struct baton_profile *p)
 		free((char *)(uintptr_t)p->metadata);
 }
 
+/*
+ * What the record says, in the core's words. Where there is no memory for somebody's name it is as
+ * if nothing had been read: else a standby couldn't name its leader, and a leader would hand over
+ * to nobody, until something else happens (N21). What was won, was won.
+ */
+static void take_view(struct job *job, const struct baton_record *record, int read, int *outcome,
+		      int *code)
+{
+	struct baton_election *e = job->election;
+
+	if (peers_view(e, job, record, &e->view) || *outcome != read)
+		return;
+	*outcome = BATON_OUTCOME_FAILED;
+	*code = BATON_E_MEMORY;
+}
+
 static void run_campaign(struct lane *lane, struct job **jobs, size_t n)
 {
 	struct baton *b = lane->handle;
@@ -276,7 +292,7 @@ static void run_campaign(struct lane *lane, struct job **jobs, size_t n)
 		struct baton_campaign *c = &t->campaigns[i];
 
 		drop_profile(&c->profile);
-		peers_view(e, jobs[i], c->record, &e->view);
+		take_view(jobs[i], c->record, BATON_OUTCOME_REFUSED, &c->outcome, &c->code);
 		if (c->outcome == BATON_OUTCOME_OK)
 			e->view.term = c->term;
 		atomic_fetch_add(c->outcome == BATON_OUTCOME_OK        ? &b->counters.won
@@ -303,10 +319,10 @@ static void run_observe(struct lane *lane, struct job **jobs, size_t n)
 	lane->handle->driver->observe(lane->driver_lane, &t->call, t->observations, n);
 	atomic_fetch_add(&lane->handle->counters.observes, n);
 	for (size_t i = 0; i < n; i++) {
-		struct baton_election *e = jobs[i]->election;
+		struct baton_observation *o = &t->observations[i];
 
-		peers_view(e, jobs[i], &t->records[i], &e->view);
-		finish(lane, jobs[i], t->observations[i].outcome, t->observations[i].code);
+		take_view(jobs[i], o->record, BATON_OUTCOME_OK, &o->outcome, &o->code);
+		finish(lane, jobs[i], o->outcome, o->code);
 	}
 }
 

@@ -61,7 +61,7 @@ static void set_address(struct peer *peer, const char *address)
 	peer->address = copy;
 }
 
-/* 0 (nobody) if there is no memory: then a standby can't name the leader, no worse. */
+/* 0 (nobody) if there is no memory. */
 static uint32_t find(struct peers *p, const char *id, const char *address)
 {
 	uint32_t hash = hash_id(id);
@@ -169,7 +169,7 @@ static void remember_leader(struct baton_election *e, const struct baton_record 
 	(void)pthread_mutex_unlock(&app->lock);
 }
 
-void peers_view(struct baton_election *e, const struct job *job, const struct baton_record *r,
+bool peers_view(struct baton_election *e, const struct job *job, const struct baton_record *r,
 		struct view *v)
 {
 	struct baton *b = e->handle;
@@ -201,4 +201,6 @@ void peers_view(struct baton_election *e, const struct job *job, const struct ba
 	if (r->order.kind == BATON_ORDER_TRANSFER)
 		v->order_target = peers_find(b, r->order.target, "");
 	remember_leader(e, r, twin);
+	return (!r->held || v->leader != NOBODY) &&
+	       (r->order.kind != BATON_ORDER_TRANSFER || v->order_target != NOBODY);
 }

@@ -270,6 +270,7 @@ struct lane {
 	struct message **last[2];
 	struct watch_change *changes; /* watch lane: names to add or remove */
 	struct watch_change **changes_last;
+	struct watch_change *unadded; /* the watch lane's: names that the driver couldn't add */
 	struct post spare; /* watch lane: a hint at everything, when there is no memory */
 	_Atomic bool spare_busy;
 	int kind;
@@ -449,7 +450,8 @@ void log_put(struct baton *b, int level, int code, const char *election, uint64_
 	     const char *detail, const char *format, ...) __attribute__((format(printf, 7, 8)));
 
 /* What a driver says about an election, in the core's words. */
-void peers_view(struct baton_election *e, const struct job *job, const struct baton_record *r,
+/* False: there is no memory for the name of somebody in the record. */
+bool peers_view(struct baton_election *e, const struct job *job, const struct baton_record *r,
 		struct view *v);
 
 /* Counts a value into the bucket of its power of two. */

@@ -14,6 +14,49 @@
 #define WAIT_NS (30 * CLOCK_NS_PER_S)
 #define RETRY_NS CLOCK_NS_PER_S
 
+static struct baton_election *election_of(struct watch_change *w)
+{
+	size_t at = w->add ? offsetof(struct baton_election, watch[0])
+			   : offsetof(struct baton_election, watch[1]);
+
+	return (struct baton_election *)(void *)((char *)w - at);
+}
+
+static void add(struct lane *lane, struct watch_change *w)
+{
+	const struct baton_driver *d = lane->handle->driver;
+	struct baton_election *e = election_of(w);
+
+	if (d->watch_add(lane->driver_lane, e->name, (uint64_t)(uintptr_t)e) == BATON_OK)
+		return;
+	w->next = lane->unadded;
+	lane->unadded = w;
+}
+
+/* What the driver couldn't add (no memory) is added again with every round. */
+static void add_again(struct lane *lane)
+{
+	struct watch_change *list = lane->unadded;
+
+	lane->unadded = NULL;
+	while (list != NULL) {
+		struct watch_change *w = list;
+
+		list = w->next;
+		add(lane, w);
+	}
+}
+
+static void take_back(struct lane *lane, const struct watch_change *added)
+{
+	struct watch_change **p = &lane->unadded;
+
+	while (*p != NULL && *p != added)
+		p = &(*p)->next;
+	if (*p != NULL)
+		*p = added->next;
+}
+
 /* Carries out the changes; returns how many are watched then. */
 static size_t change(struct lane *lane, struct watch_change *list, size_t n)
 {
@@ -21,21 +64,16 @@ static size_t change(struct lane *lane, struct watch_change *list, size_t n)
 
 	while (list != NULL) {
 		struct watch_change *w = list;
-		struct baton_election *e =
-			(struct baton_election *)(void *)((char *)w -
-							  (w->add ? offsetof(struct baton_election,
-									     watch[0])
-								  : offsetof(struct baton_election,
-									     watch[1])));
-		uint64_t cookie = (uint64_t)(uintptr_t)e;
 
 		list = w->next;
 		if (w->add) {
-			/* A driver that can't add it hints at it all the same, now and then. */
-			(void)d->watch_add(lane->driver_lane, e->name, cookie);
+			add(lane, w);
 			n++;
 		} else {
-			d->watch_remove(lane->driver_lane, e->name, cookie);
+			struct baton_election *e = election_of(w);
+
+			take_back(lane, &e->watch[0]);
+			d->watch_remove(lane->driver_lane, e->name, (uint64_t)(uintptr_t)e);
 			loop_post_message(lane->handle, &w->m);
 			n--;
 		}
@@ -86,8 +124,7 @@ void *watch_main(void *arg)
 	bool quit = false;
 
 	while (!quit) {
-		struct baton_call call = {.deadline_ns = clock_boot_ns() + WAIT_NS};
-
+		add_again(lane);
 		(void)pthread_mutex_lock(&lane->lock);
 		struct watch_change *list = lane->changes;
 
@@ -103,6 +140,9 @@ void *watch_main(void *arg)
 			rest(lane, WAIT_NS);
 			continue;
 		}
+		struct baton_call call = {.deadline_ns =
+						  clock_boot_ns() +
+						  (lane->unadded != NULL ? RETRY_NS : WAIT_NS)};
 		int n = lane->handle->driver->watch_wait(lane->driver_lane, &call, cookies,
 							 HINTS_MAX);
 

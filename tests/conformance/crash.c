@@ -111,21 +111,28 @@ static void lying_clocks(struct stage *t)
 	player_close(list[1]);
 	if (!t->backend->has_processes)
 		return;
-	/* Two that don't agree about the time by hours, and one that knows it. */
-	struct kin *ahead = kin_new(t, &(struct kin_options){.id = "ahead", .clock_s = 7200});
+	/* Two that don't agree about the time by hours, and one that knows it. A takeover from one
+	 * who can't renew is none of the clocks'; who leads beside another, the oracle sees. */
+	stage_oracle(t);
+	struct kin *ahead =
+		kin_new(t, &(struct kin_options){.id = "ahead", .clock_s = 7200, .track = 0});
 	uint64_t term = kin_leads(ahead, soon_ms(t));
-	struct kin *behind = kin_new(t, &(struct kin_options){.id = "behind", .clock_s = -7200});
+	struct kin *behind =
+		kin_new(t, &(struct kin_options){.id = "behind", .clock_s = -7200, .track = 1});
 	struct player *right = player_new(t, &(struct cast){.idle = true});
+	struct sampler *sampler = sampler_new(t, &right, 1, 2, false);
 
-	CHECK(t, !kin_hears(behind, "became ", NULL, 0, 2 * t->lease_ms), "S1: a takeover");
+	CHECK(t, !kin_hears(behind, "became ", NULL, 0, 2 * t->lease_ms), "L6: a takeover");
 	kin_kill(ahead);
 	uint64_t next = kin_leads(behind, failover_ms(t));
 
 	CHECK(t, next > term, "S3");
 	CHECK(t, baton_election_start(right->e) == 0, "start");
-	stays(t, player_is_no_leader, right, 2 * t->lease_ms, "S1: no takeover");
+	stays(t, player_is_no_leader, right, 2 * t->lease_ms, "L6: no takeover");
 	kin_kill(behind);
 	CHECK(t, player_leads(right, failover_ms(t)) > next, "S3");
+	sampler_end(sampler);
+	stage_judge(t);
 }
 
 /* ---- N15 ---- */

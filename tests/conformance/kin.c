@@ -296,7 +296,8 @@ static void play(struct role *r)
 	}
 	say("ready");
 	for (unsigned i = 0; i < r->n; i++)
-		baton_election_start(r->list[i]->e);
+		while (faults_retry(baton_election_start(r->list[i]->e)))
+			;
 }
 
 int kin_main(int argc, char **argv)
@@ -308,6 +309,7 @@ int kin_main(int argc, char **argv)
 	r.stage.result = &r.result;
 	r.track = -1;
 	read_role(&r, argc, argv);
+	faults_begin();
 	play(&r);
 	/* The end of the input is the end of the parent. */
 	while (fgets(command, sizeof(command), stdin) != NULL) {

@@ -184,7 +184,7 @@ static void lease_lengths_differ(struct stage *t)
 	CHECK(t, became->event.term > term, "S3");
 	/* The last renewal was at most a third of the long lease old. */
 	CHECK(t, took_ms + long_ms / 3 + 20 >= long_ms,
-	      "S1: the successor led %" PRIu64 " ms after the silence, the lease has %" PRIu64,
+	      "rule 6: the successor led %" PRIu64 " ms after the silence, the lease has %" PRIu64,
 	      took_ms, long_ms);
 	stage_note(t, "%" PRIu64 " ms after a lease of %" PRIu64 " ms", took_ms, long_ms);
 	if (k != NULL) {

@@ -65,11 +65,16 @@ static void contend(struct player *p, const struct cast *cast)
 		o.handler_arg = p;
 	}
 	const char *name = cast->name != NULL ? cast->name : p->t->name;
-	int rc = baton_election_new(p->b, name, &o, &p->e, &err);
+	int rc;
 
+	do
+		rc = baton_election_new(p->b, name, &o, &p->e, &err);
+	while (faults_retry(rc));
 	CHECK(p->t, rc == 0, "baton_election_new: %s", err.text);
 	if (!cast->idle) {
-		rc = baton_election_start(p->e);
+		do
+			rc = baton_election_start(p->e);
+		while (faults_retry(rc));
 		CHECK(p->t, rc == 0, "baton_election_start: %s", baton_strerror(rc));
 	}
 }
@@ -89,8 +94,11 @@ struct player *player_new(struct stage *t, const struct cast *cast)
 	o.lease_ms = cast->lease_ms != 0 ? cast->lease_ms : t->lease_ms;
 	if (cast->tune != NULL)
 		cast->tune(&o);
-	int rc = baton_open(cast->url != NULL ? cast->url : t->url, &o, &p->b, &err);
+	int rc;
 
+	do
+		rc = baton_open(cast->url != NULL ? cast->url : t->url, &o, &p->b, &err);
+	while (faults_retry(rc));
 	CHECK(t, rc == 0, "baton_open: %s", err.text);
 	snprintf(p->id, sizeof(p->id), "%s", baton_id(p->b));
 	contend(p, cast);
@@ -249,6 +257,14 @@ size_t player_count(struct player *p, int kind)
 }
 
 /* ---- looking at leaders ---- */
+
+/* Who has just lost it again is in no term, and proves nothing. */
+void player_is_above(struct player *p, uint64_t term)
+{
+	uint64_t now = baton_term(p->e);
+
+	CHECK(p->t, now == 0 || now > term, "S3: term %" PRIu64 " after %" PRIu64, now, term);
+}
 
 bool player_is_leader(void *player)
 {

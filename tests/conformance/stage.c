@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,6 +21,8 @@
 #define POLL_NS 1000000
 #define METER_NS 5000000
 
+/* How many of a million calls of the system fail. */
+#define FAULTS_PER_MILLION 2000
 /* A thread that had to wait for a processor for this part of its life was not let run. */
 #define STARVED_PART 8
 
@@ -97,6 +100,8 @@ _Noreturn void stage_fail(struct stage *t, const char *file, int line, const cha
 	/* "S1: ...": no machine is an excuse for that. */
 	bool is_safety = words[0] == 'S' && isdigit((unsigned char)words[1]);
 
+	t->result->checked = true;
+	t->result->is_safety = is_safety;
 	t->result->disturbed = !is_safety && (stall_worst_ms() > t->lease_ms / 9 || is_starved());
 	_exit(1);
 }
@@ -249,6 +254,35 @@ uint64_t stall_worst_ms(void)
 	if (since_ns != 0) /* it hangs just now */
 		note_stall(since_ns);
 	return atomic_load(&worst_stall_ns) / MS;
+}
+
+/* ---- injected faults ---- */
+
+/* There only if the library was linked with its calls renamed (tests/faults). */
+extern void fault_random(uint64_t seed, uint32_t per_million) __attribute__((weak));
+
+bool faults_can_be(void)
+{
+	return fault_random != NULL;
+}
+
+bool faults_are_on(void)
+{
+	return getenv(FAULTS_SEED) != NULL;
+}
+
+void faults_begin(void)
+{
+	uint64_t seed = faults_are_on() ? strtoull(getenv(FAULTS_SEED), NULL, 10) : 0;
+
+	if (faults_are_on() && faults_can_be())
+		fault_random(seed ^ (uint64_t)getpid() << 32, FAULTS_PER_MILLION);
+}
+
+bool faults_retry(int code)
+{
+	return code < 0 && faults_are_on() &&
+	       (code == BATON_E_MEMORY || code == BATON_E_SYSTEM || code == BATON_E_UNAVAILABLE);
 }
 
 /* ---- the oracle of a stage ---- */

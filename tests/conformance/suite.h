@@ -35,6 +35,8 @@ struct result {
 	/* The machine or its disk stood still for longer than the case's timings allow (L6): it is
 	 * tried again with a longer lease, unless what it found is a violation of safety. */
 	bool disturbed;
+	bool checked;   /* it failed by a CHECK(), and not by a crash */
+	bool is_safety; /* what that found is a violation of safety */
 	uint32_t ms;
 	char text[1024]; /* why it failed */
 	char note[256];  /* what was measured, or how it was adapted */
@@ -183,6 +185,8 @@ void player_status(struct player *p, struct baton_status *status);
 struct player *leader_of(struct player **list, unsigned n);
 /* Waits for it. */
 struct player *await_leader(struct stage *t, struct player **list, unsigned n, uint64_t limit_ms);
+/* It leads in a later term than that one (S3, S4). */
+void player_is_above(struct player *p, uint64_t term);
 bool player_is_leader(void *player);
 bool player_is_no_leader(void *player);
 
@@ -236,6 +240,18 @@ void kin_end(struct kin *k);
 int kin_main(int argc, char **argv);
 /* Adds to the wall clock of this process, for everybody who asks libc. */
 void clock_shift(int64_t by_s);
+
+/* ---- injected faults: only in conformance-faulty ---- */
+
+/* In the environment, so that kin have them, too: the seed. */
+#define FAULTS_SEED "BATON_TEST_FAULTS"
+
+bool faults_can_be(void);
+bool faults_are_on(void);
+/* From now on calls of the system fail now and then, if they are on. */
+void faults_begin(void);
+/* Whether what came out of a fault is worth another try: what only sets the stage up must work. */
+bool faults_retry(int code);
 
 /* ---- the frame ---- */
 
