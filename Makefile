@@ -112,6 +112,7 @@ install:
 		cmake --build $(INSTALL_BUILD) --parallel $$(nproc); } \
 		>$(INSTALL_BUILD)/build.log 2>&1 || { cat $(INSTALL_BUILD)/build.log; exit 1; }
 	@DESTDIR='$(DESTDIR)' cmake --install $(INSTALL_BUILD)
+	@case '$(DESTDIR)$(PREFIX)' in /usr | /usr/local) ldconfig || true ;; esac
 
 deb:
 	@tools/deps deb
