@@ -3,7 +3,7 @@
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .PHONY: help build quick test examples install sim model mutants coverage lint format clean \
-	conformance bench fuzz demo deb
+	conformance bench chaos fuzz demo deb
 
 help:
 	@echo 'baton: leader election on the store you already run'
@@ -23,6 +23,7 @@ help:
 	@echo '  make mutants    plant every known bug in the core; each must be caught'
 	@echo '  make coverage   branches and lines of src/core that the tests reach'
 	@echo '  make conformance  every case on a store (STORE=URL TIMES=n)'
+	@echo '  make chaos      kill and freeze baton run at random (STORE=URL MINUTES=n SEED=s)'
 	@echo '  make fuzz       the parsers, on made-up input (MINUTES=n)'
 	@echo '  make bench      measure, beside clock_gettime, flock(1) and fsync'
 	@echo
@@ -65,12 +66,11 @@ model:
 mutants:
 	@tests/mutants/run
 
-STORE ?= memory:conformance
 TIMES ?= 20
 
 conformance:
 	@tools/build release
-	@build/release/conformance --times $(TIMES) $(STORE)
+	@build/release/conformance --times $(TIMES) $(or $(STORE),memory:conformance)
 
 bench:
 	@tools/deps
@@ -78,6 +78,11 @@ bench:
 	@build/release/bench build
 
 MINUTES ?= 1
+
+chaos:
+	@tools/build release
+	@tests/chaos/run --baton build/release/baton --worker build/release/chaos_worker \
+		--minutes $(MINUTES) $(if $(STORE),--store '$(STORE)') $(if $(SEED),--seed $(SEED))
 
 fuzz:
 	@tools/deps

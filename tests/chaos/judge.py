@@ -1,0 +1,105 @@
+# judge - the overlap oracle of the chaos rig: did two terms ever work at once?
+#
+# Every process of every worker appends stamps (term, boot clock, pid, seat) to one file. Appends
+# are serialised by the kernel, and the clock is read before each. So two things must hold, and each
+# is checked: in the order of the file, no stamp of a lower term comes after one of a higher term;
+# and no term has a stamp whose clock is not later than every stamp of every lower term. Neither
+# can raise a false alarm: a stamp is made by a process that works at that instant.
+#
+# One thing no process can prevent without a cgroup or a PID namespace: supervisor and guard are
+# gone in one act, and a descendant has given up all that ties it to anybody. It is excused
+# (counted as escaped, never as an overlap) only if all of this holds:
+#   - the rig killed the guard of its seat, and killed or froze its supervisor, in one act, before
+#     the successor's first stamp: had one of the two gone on, it would have had to act;
+#   - its term was led when that happened (a frozen supervisor goes on one day, and leads again);
+#   - it isn't the main process, which the kernel kills with the guard (PR_SET_PDEATHSIG);
+#   - it has closed all its descriptors, and with them the work lock (where the store has one);
+#   - its seat has no PID namespace, which the kernel would have emptied.
+import collections
+import struct
+import sys
+
+sys.dont_write_bytecode = True
+
+MAIN = 1
+CLOSED = 2
+STAMP = struct.Struct("=QQIIII")
+Stamp = collections.namedtuple("Stamp", "term at_ns pid seat flags spare")
+
+
+class Seat:
+    """What the judge has to know of one run of one supervisor."""
+
+    def __init__(self, isolated=False):
+        self.isolated = isolated
+        self.cut_ns = None  # when the rig took supervisor and guard out in one act
+        self.cut_term = None  # the last term that was led by then
+
+
+class Judge:
+    def __init__(self, seats, has_work_lock=True):
+        self.seats = seats  # by number
+        self.has_work_lock = has_work_lock
+        self.term = 0  # the highest that has stamped
+        self.seat = None  # whose it is
+        self.last = None  # the latest stamp of it, to see who works
+        self.main_pid = None
+        self.first_ns = 0  # of its stamps
+        self.older_ns = 0  # the latest stamp of all lower terms, of those not excused
+        self.latest_ns = 0
+        self.n_stamps = 0
+        self.overlaps = {}  # (stale term, term): sentence
+        self.escaped = set()  # (seat, pid)
+
+    def take(self, stamp):
+        """The next stamp of the file."""
+        self.n_stamps += 1
+        if stamp.term > self.term:
+            self.begin(stamp)
+        elif stamp.term < self.term:
+            self.stale(stamp)
+            return
+        elif stamp.seat != self.seat:
+            self.overlaps[stamp.term, stamp.term] = \
+                f"term {stamp.term} is led by two: seats {self.seat} and {stamp.seat}"
+        elif stamp.at_ns <= self.older_ns:
+            self.out_of_order(stamp)
+        if stamp.flags & MAIN:
+            self.main_pid = stamp.pid
+        if not self.is_cut_off(stamp):
+            self.latest_ns = max(self.latest_ns, stamp.at_ns)
+        self.last = stamp
+
+    def begin(self, stamp):
+        self.older_ns = max(self.older_ns, self.latest_ns)
+        if stamp.at_ns <= self.older_ns:
+            self.out_of_order(stamp)
+        self.term = stamp.term
+        self.seat = stamp.seat
+        self.first_ns = stamp.at_ns
+        self.main_pid = None
+
+    def out_of_order(self, stamp):
+        self.overlaps.setdefault(
+            ("below", stamp.term), f"term {stamp.term} (seat {stamp.seat}, process {stamp.pid}) "
+            f"worked {(self.older_ns - stamp.at_ns) / 1e6:.3f} ms before a lower one ended")
+
+    def stale(self, stamp):
+        if self.is_cut_off(stamp) and self.seats[stamp.seat].cut_ns < self.first_ns:
+            self.escaped.add((stamp.seat, stamp.pid))
+            return
+        self.older_ns = max(self.older_ns, stamp.at_ns)
+        self.overlaps.setdefault(
+            (stamp.term, self.term),
+            f"term {stamp.term} (seat {stamp.seat}, process {stamp.pid}"
+            f"{', main' if stamp.flags & MAIN else ''}"
+            f"{', closed' if stamp.flags & CLOSED else ''}) worked "
+            f"{(stamp.at_ns - self.first_ns) / 1e6:.3f} ms after term {self.term} had begun")
+
+    def is_cut_off(self, stamp):
+        """Nobody is left, in the kernel or outside, who could end this process."""
+        seat = self.seats[stamp.seat]
+        return (seat.cut_ns is not None and seat.cut_ns < stamp.at_ns
+                and stamp.term <= seat.cut_term
+                and not stamp.flags & MAIN and not seat.isolated
+                and (bool(stamp.flags & CLOSED) or not self.has_work_lock))

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# tests/chaos/judge_test.py - the oracle itself: what it must call an overlap, and how narrow the
+# one excuse is.
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+from judge import CLOSED, MAIN, Judge, Seat, Stamp  # pylint: disable=wrong-import-position
+
+
+def judge(*stamps, cut_ns=None, cut_term=1, isolated=False, has_work_lock=True):
+    """Each stamp is (term, at_ns, flags); the seat has the term's number."""
+    seats = {n: Seat() for n in range(10)}
+    seats[1] = Seat(isolated)
+    seats[1].cut_ns = cut_ns
+    seats[1].cut_term = cut_term
+    j = Judge(seats, has_work_lock)
+    for term, at_ns, flags in stamps:
+        j.take(Stamp(term, at_ns, 7, term, flags, 0))
+    return len(j.overlaps), len(j.escaped)
+
+
+class Overlaps(unittest.TestCase):
+    def test_one_after_the_other(self):
+        self.assertEqual(judge((1, 10, 0), (1, 20, 0), (2, 30, 0), (3, 40, 0)), (0, 0))
+
+    def test_stamp_after_the_successor(self):
+        self.assertEqual(judge((1, 10, 0), (2, 20, 0), (1, 30, 0)), (1, 0))
+
+    def test_late_append_of_an_early_clock(self):
+        self.assertEqual(judge((1, 10, 0), (2, 20, 0), (1, 15, 0)), (1, 0))
+
+    def test_clocks_cross_though_the_file_is_in_order(self):
+        self.assertEqual(judge((1, 10, 0), (1, 25, 0), (2, 20, 0)), (1, 0))
+        self.assertEqual(judge((1, 25, 0), (2, 30, 0), (2, 20, 0)), (1, 0))
+
+    def test_two_terms_back(self):
+        self.assertEqual(judge((1, 10, 0), (2, 20, 0), (3, 30, 0), (1, 40, 0), (2, 50, 0)), (2, 0))
+
+    def test_same_pair_counts_once(self):
+        self.assertEqual(judge((1, 10, 0), (2, 20, 0), (1, 30, 0), (2, 40, 0), (1, 50, 0)), (1, 0))
+
+    def test_one_term_two_leaders(self):
+        j = Judge({1: Seat(), 2: Seat()})
+        j.take(Stamp(5, 10, 7, 1, 0, 0))
+        j.take(Stamp(5, 20, 8, 2, 0, 0))
+        self.assertEqual(len(j.overlaps), 1)
+
+
+class Excuse(unittest.TestCase):
+    STORY = ((1, 10, CLOSED), (2, 30, 0), (1, 40, CLOSED), (2, 50, 0))
+
+    def test_escaped(self):
+        self.assertEqual(judge(*self.STORY, cut_ns=20), (0, 1))
+
+    def test_not_without_the_act(self):
+        self.assertEqual(judge(*self.STORY)[0], 1)
+
+    def test_not_when_the_act_came_later(self):
+        self.assertEqual(judge(*self.STORY, cut_ns=35)[0], 1)
+
+    def test_not_in_a_later_term(self):
+        self.assertEqual(judge(*self.STORY, cut_ns=20, cut_term=0)[0], 1)
+
+    def test_not_in_a_namespace(self):
+        self.assertEqual(judge(*self.STORY, cut_ns=20, isolated=True)[0], 1)
+
+    def test_not_who_keeps_the_lock(self):
+        story = ((1, 10, 0), (2, 30, 0), (1, 40, 0))
+        self.assertEqual(judge(*story, cut_ns=20)[0], 1)
+        self.assertEqual(judge(*story, cut_ns=20, has_work_lock=False), (0, 1))
+
+    def test_not_the_main_process(self):
+        story = ((1, 10, MAIN | CLOSED), (2, 30, 0), (1, 40, MAIN | CLOSED))
+        self.assertEqual(judge(*story, cut_ns=20)[0], 1)
+
+    def test_hides_nobody_else(self):
+        self.assertEqual(judge(*self.STORY, (1, 60, 0), cut_ns=20), (1, 1))
+
+
+if __name__ == "__main__":
+    unittest.main()
