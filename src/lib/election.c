@@ -305,7 +305,7 @@ int baton_check_health(const struct baton_election *e, struct baton_error *err)
 	(void)pthread_mutex_lock(&app->lock);
 	int health = e->seen_leader != NOBODY ? BATON_HEALTHY : BATON_DEGRADED;
 
-	if (app->store_error.code != 0) {
+	if (atomic_load(&app->store_fails) != 0) {
 		health = BATON_UNHEALTHY;
 		if (err != NULL)
 			*err = app->store_error;

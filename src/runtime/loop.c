@@ -23,6 +23,7 @@ static void *loop_main(void *arg);
 static int post(struct baton *b, uint8_t message, struct baton_election *e, const struct event *ev,
 		bool *done);
 static bool handle(struct baton *b, struct message *m);
+static void tell_watch_failed(struct baton *b);
 static void run_timers(struct baton *b);
 static void wait_for_more(struct baton *b);
 
@@ -335,6 +336,8 @@ static void handle_attach(struct baton *b, struct baton_election *e)
 static void handle_event(struct baton_election *e, struct event *ev)
 {
 	carrier_step_election(e, ev);
+	if (e->handle->watch_untold)
+		tell_watch_failed(e->handle);
 	if ((ev->kind == EV_START || ev->kind == EV_HEALTH) && e->carrier->core.deadline_ns != 0)
 		carrier_publish(e);
 }
@@ -382,6 +385,24 @@ static void handle_hint(struct baton *b, uint64_t cookie)
 		carrier_step(b->shared, &ev);
 }
 
+/* A driver may say it once and then live with it: who starts later is told, too. */
+static void tell_watch_failed(struct baton *b)
+{
+	(void)pthread_mutex_lock(&b->app.lock);
+	struct baton_error said = b->app.watch_error;
+
+	(void)pthread_mutex_unlock(&b->app.lock);
+	b->watch_untold = true;
+	for (uint32_t i = 0; i < b->table_room; i++) {
+		for (struct baton_election *e = b->table[i]; e != NULL; e = e->hash_next) {
+			if (!e->core.wanted)
+				continue;
+			news_watch(e, &said);
+			b->watch_untold = false;
+		}
+	}
+}
+
 static void handle_unwatched(struct message *m)
 {
 	struct watch_change *w = PART_OF(struct watch_change, m, m);
@@ -400,6 +421,10 @@ static bool handle(struct baton *b, struct message *m)
 	case MSG_POKE: handle_poke(PART_OF(struct baton_election, poke, m)); return false;
 	case MSG_DONE: carrier_done(b, (struct job *)m); return false;
 	case MSG_UNWATCHED: handle_unwatched(m); return false;
+	case MSG_WATCH_FAILED:
+		atomic_store(&b->lanes[BATON_LANE_WATCH].failed_busy, false);
+		tell_watch_failed(b);
+		return false;
 	case MSG_QUIT: return true;
 	case MSG_ATTACH: handle_attach(b, p->election); break;
 	case MSG_HINT_SPARE:

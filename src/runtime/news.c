@@ -18,6 +18,7 @@
 
 static void *dispatch_main(void *arg);
 static void queue(struct baton_election *e);
+static void tell_error(struct baton_election *e, uint8_t why, int code, const char *detail);
 
 int news_start(struct baton *b, struct baton_error *err)
 {
@@ -187,17 +188,40 @@ static bool is_repeated(struct baton_election *e, int code)
 	return false;
 }
 
+/* app.lock is held: the store's words, if they are new enough to be about what just failed. */
+static void last_words(const struct app *app, struct baton_error *out)
+{
+	*out = (struct baton_error){0};
+	if (atomic_load(&app->store_fails) != 0 ||
+	    (app->store_error.code != 0 && clock_boot_ns() - app->store_said_ns < CLOCK_NS_PER_S))
+		*out = app->store_error;
+}
+
 void news_error(struct baton_election *e, uint8_t why, int code)
 {
-	struct baton *b = e->handle;
+	struct app *app = &e->handle->app;
+	struct baton_error said;
 
-	(void)pthread_mutex_lock(&b->app.lock);
-	struct baton_error said = b->app.store_error;
-
+	(void)pthread_mutex_lock(&app->lock);
+	last_words(app, &said);
+	(void)pthread_mutex_unlock(&app->lock);
 	if (code == 0)
 		code = code_of_why(why);
 	if (code == BATON_E_UNAVAILABLE && said.code != 0)
 		code = said.code;
+	tell_error(e, why, code, said.code == code ? said.text : "");
+}
+
+void news_watch(struct baton_election *e, const struct baton_error *said)
+{
+	tell_error(e, WHY_NONE, said->code, said->text);
+}
+
+static void tell_error(struct baton_election *e, uint8_t why, int code, const char *detail)
+{
+	struct baton *b = e->handle;
+
+	(void)pthread_mutex_lock(&b->app.lock);
 	bool repeated = is_repeated(e, code);
 
 	if (!repeated) {
@@ -205,13 +229,13 @@ void news_error(struct baton_election *e, uint8_t why, int code)
 		e->news.error_why = why;
 		if (e->news.error != NULL)
 			(void)snprintf(e->news.error->detail, sizeof(e->news.error->detail), "%s",
-				       said.code == code ? said.text : "");
+				       detail);
 		e->news.pending |= NEWS_ERROR;
 		queue(e);
 	}
 	(void)pthread_mutex_unlock(&b->app.lock);
 	if (!repeated)
-		log_put(b, BATON_LOG_WARN, code, e->name, e->core.term, said.text, "%s",
+		log_put(b, BATON_LOG_WARN, code, e->name, e->core.term, detail, "%s",
 			text_of_error(code, why));
 }
 
@@ -239,7 +263,10 @@ void news_store(struct baton *b, const struct baton_error *err)
 	if (err->code == 0 && atomic_load_explicit(&b->app.store_fails, memory_order_relaxed) == 0)
 		return;
 	(void)pthread_mutex_lock(&b->app.lock);
-	b->app.store_error = *err;
+	if (err->code != 0) { /* its words outlive it: the loop may not have told them yet */
+		b->app.store_error = *err;
+		b->app.store_said_ns = clock_boot_ns();
+	}
 	atomic_store(&b->app.store_fails, err->code != 0);
 	(void)pthread_mutex_unlock(&b->app.lock);
 }

@@ -44,13 +44,14 @@
 /* ---- messages for the loop, jobs for the lanes: linked, never copied ---- */
 
 enum message_kind {
-	MSG_ATTACH = 1, /* election: a new one */
-	MSG_EVENT,      /* election, event: for the core */
-	MSG_POKE,       /* election: see its pokes */
-	MSG_DONE,       /* job: a lane has carried it out */
-	MSG_HINT,       /* cookie: an election, or BATON_HINT_ALL */
-	MSG_HINT_SPARE, /* at everything, in memory that was set aside */
-	MSG_UNWATCHED,  /* election: no hint for it is on its way any more */
+	MSG_ATTACH = 1,   /* election: a new one */
+	MSG_EVENT,        /* election, event: for the core */
+	MSG_POKE,         /* election: see its pokes */
+	MSG_DONE,         /* job: a lane has carried it out */
+	MSG_HINT,         /* cookie: an election, or BATON_HINT_ALL */
+	MSG_HINT_SPARE,   /* at everything, in memory that was set aside */
+	MSG_UNWATCHED,    /* election: no hint for it is on its way any more */
+	MSG_WATCH_FAILED, /* app.watch_error says why */
 	MSG_QUIT,
 };
 
@@ -273,6 +274,8 @@ struct lane {
 	struct watch_change *unadded; /* the watch lane's: names that the driver couldn't add */
 	struct post spare; /* watch lane: a hint at everything, when there is no memory */
 	_Atomic bool spare_busy;
+	struct message failed; /* watch lane: MSG_WATCH_FAILED */
+	_Atomic bool failed_busy;
 	int kind;
 	bool quit;
 	bool running;
@@ -291,8 +294,10 @@ struct app {
 	int news_fd; /* readable while pulled_first is not NULL */
 	bool has_puller;
 	bool quit;
-	struct baton_error store_error; /* the last failure of a call; code 0: none since */
-	_Atomic int store_fails;        /* whether there is one, without the lock */
+	struct baton_error store_error; /* the last failure of a call */
+	uint64_t store_said_ns;         /* when that was */
+	struct baton_error watch_error; /* the last failure of the watch */
+	_Atomic int store_fails;        /* whether no call went well since; without the lock, too */
 };
 
 struct peers {
@@ -363,6 +368,7 @@ struct baton {
 	uint32_t n_dispatchers;
 	uint32_t n_dispatchers_started;
 	bool loop_running;
+	bool watch_untold;           /* app.watch_error is for whoever starts next */
 	struct baton *registry_next; /* fork.c's lock */
 };
 
@@ -412,6 +418,8 @@ void news_note(struct baton_election *e, const struct action *a);
 void news_error(struct baton_election *e, uint8_t why, int code);
 /* What others may ask of the election, after a step. */
 void news_seen(struct baton_election *e);
+/* The watch is broken: this is why. */
+void news_watch(struct baton_election *e, const struct baton_error *said);
 /* How the last call of the driver went; code 0: well. */
 void news_store(struct baton *b, const struct baton_error *err);
 int news_start(struct baton *b, struct baton_error *err);

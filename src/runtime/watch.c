@@ -116,6 +116,20 @@ static void post_hints(struct lane *lane, const uint64_t *cookies, int n)
 	}
 }
 
+/* Who waits for hints must know that none will come for a while. */
+static void tell_failure(struct lane *lane, const struct baton_error *err)
+{
+	struct app *app = &lane->handle->app;
+
+	(void)pthread_mutex_lock(&app->lock);
+	app->watch_error = *err;
+	(void)pthread_mutex_unlock(&app->lock);
+	if (err->code == 0 || atomic_exchange(&lane->failed_busy, true))
+		return;
+	lane->failed.kind = MSG_WATCH_FAILED;
+	loop_post_message(lane->handle, &lane->failed);
+}
+
 void *watch_main(void *arg)
 {
 	struct lane *lane = arg;
@@ -147,7 +161,7 @@ void *watch_main(void *arg)
 							 HINTS_MAX);
 
 		if (n < 0) {
-			news_store(lane->handle, &call.error);
+			tell_failure(lane, &call.error);
 			rest(lane, RETRY_NS);
 		} else {
 			post_hints(lane, cookies, n);

@@ -48,6 +48,7 @@ static char *step;
 static struct candidate two[2];
 static struct oracle *oracle;
 static _Atomic bool sampling;
+static _Atomic bool told_of_inotify;
 static char url[300];
 static char path[256]; /* of the fence's file */
 
@@ -106,7 +107,13 @@ static void heard(void *arg, const struct baton_event *ev)
 			give_up("S8: lost %" PRIu64 ", led in %" PRIu64, ev->term, c->leads_in);
 		c->leads_in = 0;
 		break;
-	case BATON_EVENT_ERROR: demand_sentence(ev->text); break;
+	case BATON_EVENT_ERROR:
+		demand_sentence(ev->text);
+		if (ev->code == BATON_E_UNAVAILABLE) /* then the store has said why */
+			demand_sentence(ev->detail);
+		if (strstr(ev->detail, "inotify") != NULL)
+			told_of_inotify = true;
+		break;
 	default: break;
 	}
 }
@@ -384,6 +391,8 @@ static int live(enum fault_kind kind, uint64_t n)
 	if (count_descriptors() != before)
 		give_up("%d descriptors leaked", count_descriptors() - before);
 	oracle_free(oracle);
+	if (fault_fired() != NULL && strncmp(fault_fired(), "inotify", 7) == 0 && !told_of_inotify)
+		give_up("nobody was told that there is no push");
 	return fault_fired() != NULL ? 0 : UNFIRED;
 }
 

@@ -10,34 +10,48 @@
 #include "base/clock.h"
 #include "store/file/file.h"
 
-/* How much of a path is shown; the end of it says more than the beginning. */
-#define PATH_SHOWN 100
+/* How much of a path is shown, at most: its end, which says more than its beginning. */
+#define PATH_SHOWN 60
 
 static int code_of(int error);
 static const char *advice_for(int error);
 
+static const char *end_of(const char *path, const char **dots)
+{
+	size_t n = strlen(path);
+
+	*dots = n > PATH_SHOWN ? "..." : "";
+	return n > PATH_SHOWN ? path + n - PATH_SHOWN : path;
+}
+
 int file_errno(struct file_lane *lane, const char *what, const char *where, const char *name)
 {
 	int error = errno;
-	char path[2 * PATH_SHOWN];
+	char path[FILE_PATH_SIZE + 2 * BATON_LEASE_ID_MAX];
 	char words[64];
-	int n = snprintf(path, sizeof(path), "%s%s%.120s", where, name[0] != '\0' ? "/" : "", name);
-	size_t skip = n > PATH_SHOWN ? (size_t)n - PATH_SHOWN : 0;
+	const char *dots;
+	const char *more;
 	const char *said = strerror_r(error, words, sizeof(words));
 
-	if (skip > strlen(path))
-		skip = 0;
-	return file_error(&lane->call->error, code_of(error), "can't %s %s%s in %.60s: %.40s%s",
-			  what, skip > 0 ? "..." : "", path + skip, lane->store->path, said,
-			  advice_for(error));
+	(void)snprintf(path, sizeof(path), "%s%s%s", where, name[0] != '\0' ? "/" : "", name);
+	const char *file = end_of(path, &dots);
+	const char *dir = end_of(lane->store->path, &more);
+
+	const char *in = strcmp(file, FILE_DIRECTORY) == 0 ? "" : "in ";
+
+	return file_error(&lane->call->error, code_of(error), "can't %s %s%s %s%s%s: %.40s%s", what,
+			  dots, file, in, more, dir, said, advice_for(error));
 }
 
 int file_corrupt(struct file_lane *lane, const char *where, const char *name)
 {
+	const char *more;
+	const char *dir = end_of(lane->store->path, &more);
+
 	return file_error(&lane->call->error, BATON_E_CORRUPT,
-			  "%.60s/%.80s in %.60s is damaged or not ours; look at it, restore it "
+			  "%.60s/%.80s in %s%s is damaged or not ours; look at it, restore it "
 			  "or move it away",
-			  where, name, lane->store->path);
+			  where, name, more, dir);
 }
 
 int file_error(struct baton_error *err, int code, const char *format, ...)

@@ -153,6 +153,7 @@ struct file_sight {
 
 int file_error(struct baton_error *err, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+#define FILE_DIRECTORY "the directory" /* DIR itself, where one names a file */
 /* A sentence on errno: which file, what happened, what to do. */
 int file_errno(struct file_lane *lane, const char *what, const char *where, const char *name);
 int file_corrupt(struct file_lane *lane, const char *where, const char *name);

@@ -276,7 +276,7 @@ static int check_places(struct file_lane *lane, const struct file_own *own)
 	struct stat st;
 
 	if (stat(lane->store->path, &st) != 0 && errno != ENOENT && errno != ENOTDIR) {
-		file_errno(lane, "find", "the directory", "");
+		file_errno(lane, "find", FILE_DIRECTORY, "");
 		return BATON_OUTCOME_FAILED;
 	}
 	if (!file_root_stands(lane->store, own->root)) {

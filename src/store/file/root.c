@@ -114,7 +114,7 @@ static struct file_root *root_open(struct file_lane *lane, bool create)
 	if (root->dir < 0)
 		goto failed;
 	if (fstat(root->dir, &st) != 0) {
-		file_errno(lane, "open", "the directory", "");
+		file_errno(lane, "open", FILE_DIRECTORY, "");
 		goto failed;
 	}
 	root->dev = st.st_dev;
@@ -150,8 +150,13 @@ static int open_top(struct file_lane *lane, bool create)
 
 	if (dir < 0 && errno == ENOENT && create) {
 		made = mkdir(store->path, file_dir_mode(store)) == 0;
+		if (!made && errno == ENOENT)
+			return file_error(&lane->call->error, BATON_E_UNAVAILABLE,
+					  "can't make the directory %.120s: the one above it isn't "
+					  "there; make that first",
+					  store->path);
 		if (!made && errno != EEXIST)
-			return file_errno(lane, "make", "the directory", "");
+			return file_errno(lane, "make", FILE_DIRECTORY, "");
 		dir = open(store->path, flags);
 	}
 	if (dir < 0 && errno == ENOENT && !create)
@@ -159,9 +164,9 @@ static int open_top(struct file_lane *lane, bool create)
 				  "there is no store at %.200s; its first candidate makes it",
 				  store->path);
 	if (dir < 0)
-		return file_errno(lane, "open", "the directory", "");
+		return file_errno(lane, "open", FILE_DIRECTORY, "");
 	if (check_file_system(lane, dir) == 0 &&
-	    (!made || file_set_up_dir(lane, dir, FILE_GROUP_KEPT, "the directory", "") == 0)) {
+	    (!made || file_set_up_dir(lane, dir, FILE_GROUP_KEPT, FILE_DIRECTORY, "") == 0)) {
 		/* Where the folder above can't be read, it is for its owner to keep. */
 		int above = made ? openat(dir, "..", flags) : -1;
 
@@ -187,7 +192,7 @@ static int open_part(struct file_lane *lane, const struct file_root *root, const
 		if (mkdirat(root->dir, name, file_dir_mode(lane->store)) != 0 && errno != EEXIST)
 			return file_errno(lane, "make", name, "");
 		if (fsync(root->dir) != 0)
-			return file_errno(lane, "sync", "the directory", "");
+			return file_errno(lane, "sync", FILE_DIRECTORY, "");
 		fd = openat(root->dir, name, flags);
 	}
 	if (fd < 0)
@@ -238,7 +243,7 @@ static int check_file_system(struct file_lane *lane, int dir)
 	struct statfs fs;
 
 	if (fstatfs(dir, &fs) != 0)
-		return file_errno(lane, "ask for the file system of", "the directory", "");
+		return file_errno(lane, "ask for the file system of", FILE_DIRECTORY, "");
 	unsigned long type = (unsigned long)fs.f_type & 0xffffffffu;
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)

@@ -191,7 +191,7 @@ static int complain(struct file_lane *lane, const char *what)
 	uint64_t now_ns = clock_boot_ns();
 
 	if (errno != EMFILE && errno != ENFILE && errno != ENOSPC && errno != ENOMEM)
-		return file_errno(lane, "watch", "the directory", "");
+		return file_errno(lane, "watch", FILE_DIRECTORY, "");
 	w->limited = true;
 	w->retry_ns = now_ns + RETRY_NS;
 	if (w->complained_ns != 0 && now_ns < w->complained_ns + COMPLAIN_NS)
