@@ -54,7 +54,7 @@ __baton_elections() {
 	fi
 }
 
-# __baton_values COMMAND VERB OPTION WORDS...: what can follow "OPTION=".
+# __baton_values COMMAND VERB OPTION WORDS...: what can follow "OPTION="; partial is there already.
 __baton_values() {
 	local command=$1 verb=$2 option=$3 flag kind arg values word name=
 	shift 3
@@ -129,8 +129,14 @@ _baton() {
 		replies+=(help --help --version)
 	elif [[ $verb == run && $offset -gt 0 ]]; then
 		# The rest is another program's: its own completion, or any command and file.
+		local program=${words[offset - 1]}
 		if declare -F _command_offset >/dev/null; then
-			_command_offset "$((COMP_CWORD - ${#words[@]} + offset))"
+			# Counted as bash has split them.
+			while ((offset < COMP_CWORD)) &&
+				[[ ${COMP_WORDS[offset]} != "$program" ]]; do
+				((offset++))
+			done
+			_command_offset "$offset"
 			return
 		elif ((offset == ${#words[@]})); then
 			mapfile -t replies < <(compgen -c -- "$cur")
