@@ -141,22 +141,21 @@ static void loop(struct run *r)
 	}
 }
 
-/* Not all that tells us to exit is an event: a pause isn't. */
+/* When to give up; or to look whether to: a pause, and the end of the first try, are no events. */
 static uint64_t look_ns(const struct run *r)
 {
-	bool looks = r->s->on_held == ON_HELD_EXIT && !r->is_leading && !r->is_stopping;
+	bool waits = !r->is_leading && !r->is_stopping && r->child == CHILD_NONE;
+	uint64_t now_ns = clock_boot_ns();
 
-	return looks ? clock_boot_ns() + LOOK_NS : UINT64_MAX;
+	if (waits && (r->s->on_held == ON_HELD_EXIT || now_ns >= r->give_up_ns))
+		return now_ns + LOOK_NS;
+	return now_ns < r->give_up_ns ? r->give_up_ns : UINT64_MAX;
 }
 
 static void arm(struct run *r)
 {
-	uint64_t times[] = {deadline_next_ns(r),
-			    health_next_ns(r),
-			    r->notify_ns,
-			    r->give_up_ns,
-			    r->restart_ns != 0 ? r->restart_ns : UINT64_MAX,
-			    look_ns(r)};
+	uint64_t times[] = {deadline_next_ns(r), health_next_ns(r), r->notify_ns,
+			    r->restart_ns != 0 ? r->restart_ns : UINT64_MAX, look_ns(r)};
 	uint64_t at_ns = UINT64_MAX;
 
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
@@ -245,6 +244,18 @@ static bool is_held(const struct run *r)
 		status.paused);
 }
 
+/* The store has yet to answer, and has not failed: that is not waiting for another. */
+static bool is_first_try(const struct run *r)
+{
+	struct baton_status status;
+	struct baton_error err;
+
+	return clock_boot_ns() < r->began_ns + r->lease_ns &&
+	       baton_check_health(r->e, &err) != BATON_UNHEALTHY &&
+	       baton_get_status(r->e, &status) == 0 &&
+	       (status.last_renewal_boot_ns == 0 || status.state == BATON_STATE_CAMPAIGNING);
+}
+
 static void look_at_waiting(struct run *r)
 {
 	struct baton_error err;
@@ -260,11 +271,12 @@ static void look_at_waiting(struct run *r)
 	if (r->is_leading || r->child != CHILD_NONE)
 		return;
 	bool held = is_held(r);
+	bool is_late = clock_boot_ns() >= r->give_up_ns;
 
 	if (r->s->on_held == ON_HELD_EXIT && held) {
 		log_say(BATON_LOG_INFO, "another leads %s", r->s->name);
 		supervise_end(r, EXIT_HELD);
-	} else if (clock_boot_ns() >= r->give_up_ns) {
+	} else if (is_late && (held || !is_first_try(r))) {
 		bool fails = !held && baton_check_health(r->e, &err) == BATON_UNHEALTHY;
 
 		log_say(BATON_LOG_WARN, "gives up waiting for %s%s%s", r->s->name,
