@@ -124,7 +124,7 @@ static int make_group(char *path, size_t size, pid_t guard)
 	(void)snprintf(file, sizeof(file), "%s/cgroup.kill", path);
 	if (access(file, W_OK) == 0)
 		return 0;
-	int error = errno; /* a kernel before 5.14 */
+	int error = errno == ENOENT ? ENOSYS : errno; /* a kernel before 5.14 */
 
 	(void)rmdir(path);
 	errno = error;

@@ -53,13 +53,13 @@ void log_record(void *arg, const struct baton_log_record *record)
 
 int cli_usage(const char *format, ...)
 {
+	char text[1024];
 	va_list args;
 
-	(void)fprintf(stderr, "baton: ");
 	va_start(args, format);
-	(void)vfprintf(stderr, format, args);
+	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	(void)fputc('\n', stderr);
+	emit(BATON_LOG_ERROR, NULL, 0, text, NULL);
 	return EXIT_USAGE;
 }
 
