@@ -19,7 +19,7 @@
 #include <sys/types.h>
 
 #define GUARD_TEXT 256
-#define GUARD_N_OWN 3 /* BATON_TERM, BATON_ELECTION, BATON_ID */
+#define GUARD_N_OWN 3 /* BATON_TERM, BATON_ELECTION, BATON_ID: the first in an environment */
 
 struct guard_page {
 	_Atomic uint64_t kill_ns; /* written by the supervisor, read by all */

@@ -16,6 +16,18 @@
 static void begin(struct run *r);
 static void report(struct run *r, int64_t score);
 
+void health_setup(struct run *r)
+{
+	static char election[BATON_NAME_MAX + 32];
+	static char id[BATON_NAME_MAX + 32];
+
+	(void)snprintf(election, sizeof(election), "BATON_ELECTION=%s", r->s->name);
+	(void)snprintf(id, sizeof(id), "BATON_ID=%s", baton_id(r->b));
+	/* The guard has a copy of its own, in which the child fills in all three. */
+	r->plan.environment[1] = election;
+	r->plan.environment[2] = id;
+}
+
 void health_tick(struct run *r)
 {
 	struct health *h = &r->health;
@@ -82,8 +94,8 @@ static void begin(struct run *r)
 		return;
 	}
 	(void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
-	/* As the child's: the store's secrets are not for it. */
-	int failed = spawn(h, r->s->health_cmd, r->plan.environment + GUARD_N_OWN, ends[1]);
+	/* As the child's, but for the term: the store's secrets are not for it. */
+	int failed = spawn(h, r->s->health_cmd, r->plan.environment + 1, ends[1]);
 
 	(void)close(ends[1]);
 	h->fd = ends[0];

@@ -77,6 +77,7 @@ static int contend(struct run *r)
 		baton_close(r->b);
 		return code;
 	}
+	health_setup(r);
 	open_election_options(r->s, &o);
 	if (baton_election_new(r->b, r->s->name, &o, &r->e, &err) != 0 ||
 	    (err.code = baton_election_start(r->e)) != 0) {

@@ -86,6 +86,8 @@ void deadline_take_over(struct run *r);
 
 /* ---- health.c ---- */
 
+/* Who we are, for the command's environment. */
+void health_setup(struct run *r);
 void health_tick(struct run *r);
 void health_read(struct run *r);
 /* A child of ours has ended. */
