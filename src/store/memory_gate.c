@@ -106,10 +106,11 @@ static bool wait_out(struct memory_lane *lane, const struct baton_call *call,
 	while (m->faults[fault->slot].serial == fault->serial && !lane->woken) {
 		uint64_t now_ns = clock_boot_ns();
 
+		/* What came in time is taken, also by a thread that was woken up late. */
+		if (now_ns >= until_ns && until_ns < call->deadline_ns)
+			return true;
 		if (now_ns >= call->deadline_ns)
 			return false;
-		if (now_ns >= until_ns)
-			return true;
 		memory_wait(m, &m->changed,
 			    until_ns < call->deadline_ns ? until_ns : call->deadline_ns);
 	}
