@@ -4,14 +4,15 @@
 # and installed where drivers.c looks. Included after Library.cmake.
 set(BATON_MODULES ${PROJECT_BINARY_DIR}/modules)
 
-# baton_driver(NAME SCHEMES scheme... LIBRARIES target...): the driver of src/store/NAME. The module
-# is called after its first scheme; the others are links to it. baton_driver_NAME has its objects,
-# for tests of its parts.
+# baton_driver(NAME SCHEMES scheme... LIBRARIES target... [SOURCES more...]): the driver of
+# src/store/NAME. The module is called after its first scheme; the others are links to it.
+# baton_driver_NAME has its objects, for tests of its parts.
 function(baton_driver name)
-	cmake_parse_arguments(driver "" "" "SCHEMES;LIBRARIES" ${ARGN})
+	cmake_parse_arguments(driver "" "" "SCHEMES;LIBRARIES;SOURCES" ${ARGN})
 	file(GLOB sources CONFIGURE_DEPENDS src/store/${name}/*.c)
 	list(POP_FRONT driver_SCHEMES first)
-	add_library(baton_driver_${name} OBJECT ${sources} src/base/clock.c src/base/url.c)
+	add_library(baton_driver_${name} OBJECT ${sources} ${driver_SOURCES}
+		src/base/clock.c src/base/url.c)
 	target_include_directories(baton_driver_${name} PUBLIC include src)
 	target_link_libraries(baton_driver_${name} PRIVATE baton_flags PUBLIC ${driver_LIBRARIES})
 	add_library(baton_module_${name} MODULE $<TARGET_OBJECTS:baton_driver_${name}>)
@@ -30,11 +31,35 @@ function(baton_driver name)
 	message(STATUS "driver ${name}: built as ${BATON_MODULES}/${first}.so")
 endfunction()
 
+# The scripts of src/store/redis/lua as bytes of a C file. The order is that of enum redis_script.
+function(baton_redis_scripts out)
+	set(names prelude lease_open lease_renew lease_close claims campaign release observe publish
+		withdraw candidates order pause history)
+	set(text "/* Made of src/store/redis/lua by cmake/Drivers.cmake. */\n")
+	string(APPEND text "#include \"store/redis/redis.h\"\n")
+	set(list)
+	foreach(name ${names})
+		set(file ${PROJECT_SOURCE_DIR}/src/store/redis/lua/${name}.lua)
+		set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+		file(READ ${file} bytes HEX)
+		string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
+		string(APPEND text "static const unsigned char lua_${name}[] = {${bytes}};\n")
+		if(NOT name STREQUAL prelude)
+			string(APPEND list "\t{lua_${name}, sizeof(lua_${name})},\n")
+		endif()
+	endforeach()
+	string(APPEND text "const struct redis_source redis_prelude = "
+		"{lua_prelude, sizeof(lua_prelude)};\n"
+		"const struct redis_source redis_sources[REDIS_SCRIPTS] = {\n${list}};\n")
+	file(CONFIGURE OUTPUT ${out} CONTENT "${text}" @ONLY)
+endfunction()
+
 find_package(OpenSSL 1.1.1)
 if(NOT EXISTS ${PROJECT_SOURCE_DIR}/src/store/redis)
 elseif(OpenSSL_FOUND)
+	baton_redis_scripts(${PROJECT_BINARY_DIR}/redis_lua.c)
 	baton_driver(redis SCHEMES redis rediss redis+unix redis+sentinel redis+cluster
-		LIBRARIES OpenSSL::SSL OpenSSL::Crypto)
+		LIBRARIES OpenSSL::SSL OpenSSL::Crypto SOURCES ${PROJECT_BINARY_DIR}/redis_lua.c)
 else()
 	message(STATUS "driver redis: NOT built, OpenSSL (libssl-dev) is missing")
 endif()

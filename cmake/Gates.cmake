@@ -87,6 +87,24 @@ if(TARGET faults)
 	endforeach()
 endif()
 
+# The stores that need a server, on a real one; where that can't be had, it says so.
+function(baton_conformance_on kind module)
+	if(NOT TARGET conformance OR NOT TARGET baton_module_${module})
+		return()
+	endif()
+	foreach(build debug asan)
+		set(name conformance/${build}-${kind})
+		baton_gate(${name} 650 900 conformance ${PROJECT_SOURCE_DIR}/tests/servers
+			with ${kind} -- build/${build}/conformance {url})
+		set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77
+			LABELS "conformance;servers")
+		if(NOT build STREQUAL debug)
+			set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED build-${build})
+		endif()
+	endforeach()
+endfunction()
+baton_conformance_on(redis redis)
+
 baton_gate(gate/coverage 850 900 coverage ${tools}/check-coverage)
 baton_gate(gate/gates 60 400 gate ${PROJECT_SOURCE_DIR}/tests/gates/run)
 

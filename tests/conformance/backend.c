@@ -8,6 +8,7 @@
 static const struct backend *const backends[] = {
 	&backend_memory,
 	&backend_file,
+	&backend_redis,
 };
 
 const struct backend *backend_find(const char *url)

@@ -413,6 +413,19 @@ static int read_options(struct plan *plan, int argc, char **argv)
 	return 1;
 }
 
+/* The drivers that were built with this program, unless somebody wants others. */
+static void use_own_modules(void)
+{
+	char path[512];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 32);
+
+	if (n <= 0)
+		return;
+	path[n] = '\0';
+	snprintf(strrchr(path, '/'), 32, "/modules");
+	setenv("BATON_MODULE_DIR", path, 0);
+}
+
 int main(int argc, char **argv)
 {
 	struct plan plan = {
@@ -422,6 +435,7 @@ int main(int argc, char **argv)
 		.jobs = 6,
 	};
 
+	use_own_modules();
 	if (argc > 1 && strcmp(argv[1], "--kin") == 0)
 		return kin_main(argc, argv);
 	if (read_options(&plan, argc, argv) != 1) {

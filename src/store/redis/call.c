@@ -1,0 +1,225 @@
+/*
+ * call.c: one script, carried out once. The outcome is told by how far it came: what was not sent,
+ * or was refused before it ran, is FAILED; what was sent and not answered is UNKNOWN.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "store/redis/redis.h"
+
+int redis_call_begin(struct redis_lane *lane, struct baton_call *call, int script, size_t n)
+{
+	const struct redis_store *store = lane->store;
+	struct resp_out *out = &lane->wire.out;
+	char key[sizeof(store->options.prefix) + 16];
+
+	if (redis_link(lane, call) != 0)
+		return BATON_OUTCOME_FAILED;
+	resp_out_clear(out);
+	resp_begin(out, 5 + n);
+	resp_text(out, "EVALSHA");
+	resp_bytes(out, store->scripts[script].sha, 40);
+	resp_text(out, "1");
+	(void)snprintf(key, sizeof(key), "%snamespace", store->options.prefix);
+	resp_text(out, key);
+	resp_text(out, store->options.prefix);
+	return BATON_OUTCOME_OK;
+}
+
+/* What leads somewhere is worth the replicas' time; a look is not. */
+static bool is_awaited(const struct redis_lane *lane, int script)
+{
+	return lane->store->options.wait > 0 &&
+	       (script == REDIS_LEASE_OPEN || script == REDIS_LEASE_RENEW ||
+		script == REDIS_CAMPAIGN || script == REDIS_CLAIMS);
+}
+
+/* Behind the script, on the same connection: it waits for what that has written. */
+static void add_wait(struct redis_lane *lane)
+{
+	struct resp_out *out = &lane->wire.out;
+	uint64_t now_ns = clock_boot_ns();
+	uint64_t left_ns = now_ns < lane->wire.deadline_ns ? lane->wire.deadline_ns - now_ns : 0;
+
+	resp_begin(out, 3);
+	resp_text(out, "WAIT");
+	resp_number(out, lane->store->options.wait);
+	resp_number(out, left_ns / CLOCK_NS_PER_MS * 3 / 4 + 1); /* 0 would be for ever */
+}
+
+static int failed(struct redis_lane *lane, bool is_sure)
+{
+	redis_unlink(lane);
+	return is_sure ? BATON_OUTCOME_FAILED : BATON_OUTCOME_UNKNOWN;
+}
+
+/* The server doesn't know the script (any more). */
+static int load(struct redis_lane *lane, int script)
+{
+	struct resp_out out = {0};
+	struct resp_out kept = lane->wire.out;
+	const struct redis_text *text = &lane->store->scripts[script];
+	const struct resp *reply;
+
+	resp_begin(&out, 3);
+	resp_text(&out, "SCRIPT");
+	resp_text(&out, "LOAD");
+	resp_bytes(&out, text->text, text->size);
+	lane->wire.out = out;
+	int rc = redis_wire_send(&lane->wire);
+
+	resp_out_done(&lane->wire.out);
+	lane->wire.out = kept;
+	lane->wire.sent = false;
+	if (rc != 0 || redis_wire_read(&lane->wire, &reply) != 0)
+		return -1;
+	if (reply->type != RESP_ERROR)
+		return 0;
+	bool is_sure;
+	int code = redis_judge(reply->text, &is_sure);
+
+	return redis_fail(lane->wire.error, code, "Redis does not take our script: %.150s",
+			  reply->text);
+}
+
+/* An error that says that the server is another one than it was makes us look for it anew. */
+static int judge(struct redis_lane *lane, struct baton_call *call, const char *text)
+{
+	bool is_sure;
+	int code = redis_judge(text, &is_sure);
+	static const char *const elsewhere[] = {"READONLY", "MOVED",  "ASK",    "MASTERDOWN",
+						"LOADING",  "NOAUTH", "NOPERM", "CLUSTERDOWN"};
+
+	(void)redis_fail(&call->error, code, "Redis says: %.200s", text);
+	for (size_t i = 0; i < sizeof(elsewhere) / sizeof(elsewhere[0]); i++)
+		if (strncmp(text, elsewhere[i], strlen(elsewhere[i])) == 0)
+			return failed(lane, is_sure);
+	return is_sure ? BATON_OUTCOME_FAILED : BATON_OUTCOME_UNKNOWN;
+}
+
+/* The replicas' answer. A write that too few of them have counts for nothing: nobody knows. */
+static int hear_wait(struct redis_lane *lane, struct baton_call *call)
+{
+	uint32_t wanted = lane->store->options.wait;
+	const struct resp *reply;
+
+	if (redis_wire_read(&lane->wire, &reply) != 0)
+		return failed(lane, false);
+	if (reply->type == RESP_INTEGER && reply->integer >= (int64_t)wanted)
+		return BATON_OUTCOME_OK;
+	(void)redis_fail(&call->error, BATON_E_UNAVAILABLE,
+			 "%lld of the %u replicas that wait= asks for have confirmed it in time",
+			 reply->type == RESP_INTEGER ? (long long)reply->integer : 0, wanted);
+	return BATON_OUTCOME_UNKNOWN;
+}
+
+/* The reply must outlive that of a WAIT behind it: so the WAIT is sent when the script is done. */
+static int await_replicas(struct redis_lane *lane, struct baton_call *call)
+{
+	struct resp_out kept = lane->wire.out;
+	struct resp_in heard = lane->wire.in;
+
+	lane->wire.out = (struct resp_out){0};
+	lane->wire.in = (struct resp_in){0};
+	add_wait(lane);
+	int outcome =
+		redis_wire_send(&lane->wire) == 0 ? hear_wait(lane, call) : failed(lane, false);
+
+	resp_out_done(&lane->wire.out);
+	resp_in_done(&lane->wire.in);
+	lane->wire.out = kept;
+	lane->wire.in = heard;
+	return outcome;
+}
+
+int redis_call_end(struct redis_lane *lane, struct baton_call *call, int script,
+		   const struct resp **reply)
+{
+	for (int try = 0; try < 2; try++) {
+		if (redis_wire_send(&lane->wire) != 0)
+			return failed(lane, !lane->wire.sent);
+		if (redis_wire_read(&lane->wire, reply) != 0)
+			return failed(lane, false);
+		if ((*reply)->type != RESP_ERROR)
+			return is_awaited(lane, script) ? await_replicas(lane, call)
+							: BATON_OUTCOME_OK;
+		if (try > 0 || strncmp((*reply)->text, "NOSCRIPT", 8) != 0)
+			break;
+		if (load(lane, script) != 0)
+			return failed(lane, true);
+	}
+	return judge(lane, call, (*reply)->text);
+}
+
+int redis_call_strange(struct redis_lane *lane, struct baton_call *call)
+{
+	(void)redis_fail(&call->error, BATON_E_CORRUPT,
+			 "Redis answers a script in a way that it never returns; do other programs "
+			 "write to %.80s?",
+			 lane->store->options.prefix);
+	return failed(lane, false);
+}
+
+/* ---- records ---- */
+
+static uint64_t number(const struct resp *list, size_t i)
+{
+	uint64_t n = 0;
+
+	return resp_get_u64(list, i, &n) ? n : 0;
+}
+
+static void copy(char *to, size_t size, const struct resp *list, size_t i)
+{
+	(void)snprintf(to, size, "%s", resp_get(list, i));
+}
+
+static void record_claim(const struct resp *list, size_t at, struct baton_record *out)
+{
+	int64_t since = 0;
+	int64_t priority = 0;
+
+	(void)resp_get_i64(list, at + 7, &since);
+	(void)resp_get_i64(list, at + 8, &priority);
+	copy(out->lease_id, sizeof(out->lease_id), list, at + 5);
+	out->nonce = number(list, at + 6);
+	out->since_ms = since;
+	out->priority = (int32_t)priority;
+	out->score_permille = (uint32_t)number(list, at + 9);
+	copy(out->metadata, sizeof(out->metadata), list, at + 10);
+	copy(out->leader, sizeof(out->leader), list, at + 11);
+	copy(out->address, sizeof(out->address), list, at + 12);
+	out->order.id = number(list, at + 13);
+	if (out->order.id == 0)
+		return;
+	out->order.kind = (int)number(list, at + 14);
+	out->order.quiet_ms = number(list, at + 15);
+	copy(out->order.target, sizeof(out->order.target), list, at + 16);
+	out->order.target_ok = resp_is(list, at + 17, "1");
+	out->order.term = out->term;
+}
+
+void redis_record(struct redis_lane *lane, const char *name, const struct resp *list, size_t at,
+		  struct baton_record *out)
+{
+	int64_t free_ms = -1;
+
+	(void)resp_get_i64(list, at + 3, &free_ms);
+	*out = (struct baton_record){
+		.held = resp_is(list, at, "1"),
+		.term = number(list, at + 1),
+		.paused = resp_is(list, at + 2, "1"),
+		.reserved = resp_is(list, at + 4, "1"),
+		.free_in_ns = BATON_STORE_NEVER,
+	};
+	/* A lease that is over reads as -2 for its last moment. */
+	if (free_ms == -2)
+		free_ms = 0;
+	if (free_ms >= 0 && free_ms < INT32_MAX)
+		out->free_in_ns = (uint64_t)free_ms * CLOCK_NS_PER_MS;
+	if (out->held)
+		record_claim(list, at, out);
+	out->watched = redis_books_seen(lane->store->books, name, out->held ? out->lease_id : "",
+					out->free_in_ns);
+}

@@ -1,0 +1,218 @@
+/*
+ * driver.c: the Redis store as a driver: its lanes and its table of functions. redis.h says how the
+ * parts hang together, options.c what a URL may say, lua/ what the server does.
+ */
+#include <openssl/sha.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "store/redis/redis.h"
+
+extern const struct baton_driver baton_driver;
+
+/* ---- the store ---- */
+
+static void close_store(void *s)
+{
+	struct redis_store *store = s;
+
+	if (store == NULL)
+		return;
+	for (int i = 0; i < REDIS_SCRIPTS; i++)
+		free(store->scripts[i].text);
+	redis_books_free(store->books);
+	if (store->wake >= 0)
+		(void)close(store->wake);
+	if (!store->forgotten)
+		(void)pthread_mutex_destroy(&store->lock);
+	explicit_bzero(&store->options, sizeof(store->options));
+	free(store);
+}
+
+/* EVALSHA wants the digest of the whole text. */
+static int make_script(struct redis_text *to, const struct redis_source *body)
+{
+	unsigned char digest[SHA_DIGEST_LENGTH];
+
+	to->size = redis_prelude.size + body->size;
+	to->text = malloc(to->size);
+	if (to->text == NULL)
+		return -1;
+	(void)memcpy(to->text, redis_prelude.text, redis_prelude.size);
+	(void)memcpy(to->text + redis_prelude.size, body->text, body->size);
+	(void)SHA1((const unsigned char *)to->text, to->size, digest);
+	for (int i = 0; i < SHA_DIGEST_LENGTH; i++)
+		(void)snprintf(to->sha + 2 * i, 3, "%02x", digest[i]);
+	return 0;
+}
+
+static int fill_store(struct redis_store *store)
+{
+	store->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (store->wake < 0)
+		return BATON_E_SYSTEM;
+	store->books = redis_books_new(store->wake);
+	if (store->books == NULL)
+		return BATON_E_MEMORY;
+	for (int i = 0; i < REDIS_SCRIPTS; i++)
+		if (make_script(&store->scripts[i], &redis_sources[i]) != 0)
+			return BATON_E_MEMORY;
+	return BATON_OK;
+}
+
+static int open_store(const struct baton_store_config *config, void **out, struct baton_error *err)
+{
+	struct redis_store *store = calloc(1, sizeof(*store));
+
+	*out = NULL;
+	if (store == NULL || pthread_mutex_init(&store->lock, NULL) != 0) {
+		free(store);
+		(void)redis_fail(err, BATON_E_MEMORY, "no memory for a store");
+		return BATON_E_MEMORY;
+	}
+	store->wake = -1;
+	int code = redis_options_parse(&store->options, config->url, err);
+
+	if (code == BATON_OK) {
+		code = fill_store(store);
+		if (code != BATON_OK)
+			(void)redis_fail(err, code, "no memory or no descriptor for a store");
+	}
+	if (code != BATON_OK) {
+		close_store(store);
+		return code;
+	}
+	*out = store;
+	return BATON_OK;
+}
+
+static const struct baton_traits *traits_of(const void *store)
+{
+	static const struct baton_traits traits = {
+		.min_lease_ns = 100 * CLOCK_NS_PER_MS,
+		.pushes = true,
+		.keeps_history = true,
+		.promises =
+			"One Redis primary decides, in one script per step. Exclusion and growing "
+			"terms hold whatever candidates and networks do, and through restarts of "
+			"the server: after one nobody wins before the longest lease is over. "
+			"Exclusion can break when a failover loses what was acknowledged (wait=N "
+			"makes that rarer), when keys are deleted by hand (FLUSHALL), or when the "
+			"server's wall clock jumps ahead; terms grow even then, so let resources "
+			"check them. Who needs exclusion across the loss of a server uses etcd, "
+			"Consul or a synchronous PostgreSQL.",
+	};
+
+	(void)store;
+	return &traits;
+}
+
+/* ---- lanes ---- */
+
+static int open_lane(void *s, int kind, void **out, struct baton_error *err)
+{
+	struct redis_store *store = s;
+	struct redis_lane *lane = calloc(1, sizeof(*lane));
+
+	*out = NULL;
+	if (lane != NULL && store->options.tls) {
+		lane->tls = redis_tls_new(&store->options);
+		if (lane->tls == NULL) {
+			free(lane);
+			lane = NULL;
+		}
+	}
+	if (lane == NULL) {
+		(void)redis_fail(err, BATON_E_MEMORY, "no memory for a lane");
+		return BATON_E_MEMORY;
+	}
+	lane->store = store;
+	lane->kind = kind;
+	redis_wire_init(&lane->wire);
+	if (kind == BATON_LANE_WATCH)
+		lane->wire.wake = store->wake;
+	(void)pthread_mutex_lock(&store->lock);
+	lane->next = store->lanes;
+	store->lanes = lane;
+	(void)pthread_mutex_unlock(&store->lock);
+	*out = lane;
+	return BATON_OK;
+}
+
+static void close_lane(void *l)
+{
+	struct redis_lane *lane = l;
+
+	if (lane == NULL)
+		return;
+	struct redis_store *store = lane->store;
+
+	if (!store->forgotten)
+		(void)pthread_mutex_lock(&store->lock);
+	struct redis_lane **at = &store->lanes;
+
+	while (*at != NULL && *at != lane)
+		at = &(*at)->next;
+	if (*at != NULL)
+		*at = lane->next;
+	if (!store->forgotten)
+		(void)pthread_mutex_unlock(&store->lock);
+	redis_wire_done(&lane->wire);
+	redis_tls_free(lane->tls);
+	free(lane);
+}
+
+/* S10: in the child. The connections are the parent's: nothing is said on them, not even
+ * goodbye. */
+static void forget(void *s)
+{
+	struct redis_store *store = s;
+
+	store->forgotten = true;
+	for (struct redis_lane *lane = store->lanes; lane != NULL; lane = lane->next) {
+		if (lane->wire.fd >= 0)
+			(void)close(lane->wire.fd);
+		lane->wire.fd = -1;
+		lane->wire.wake = -1;
+		lane->wire.lookup = NULL; /* the thread that looks it up is not here */
+	}
+	if (store->wake >= 0)
+		(void)close(store->wake);
+	store->wake = -1;
+}
+
+static const char *const schemes[] = {"redis",          "rediss",        "redis+unix",
+				      "redis+sentinel", "redis+cluster", NULL};
+
+__attribute__((visibility("default"))) const struct baton_driver baton_driver = {
+	.abi = BATON_STORE_ABI,
+	.name = "redis",
+	.schemes = schemes,
+	.open = open_store,
+	.close = close_store,
+	.traits = traits_of,
+	.lane_open = open_lane,
+	.lane_close = close_lane,
+	.forget = forget,
+	.lease_open = redis_lease_open,
+	.lease_renew = redis_lease_renew,
+	.lease_close = redis_lease_close,
+	.claims = redis_claims,
+	.campaign = redis_campaign,
+	.release = redis_release,
+	.observe = redis_observe,
+	.watch_add = redis_watch_add,
+	.watch_remove = redis_watch_remove,
+	.watch_wait = redis_watch_wait,
+	.watch_wake = redis_watch_wake,
+	.publish = redis_publish,
+	.withdraw = redis_withdraw,
+	.candidates = redis_candidates,
+	.order = redis_order,
+	.pause = redis_pause,
+	.history = redis_history,
+};

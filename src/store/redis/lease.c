@@ -1,0 +1,170 @@
+/*
+ * lease.c: the one key that a process keeps alive, and what stands on it.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "store/redis/redis.h"
+
+/* Redis counts whole milliseconds, and rounds the moment of the start down. */
+static uint64_t ttl_ms(const struct baton_lease *lease)
+{
+	return (lease->ttl_ns + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS + 1;
+}
+
+/* Longer than what others wait for after a restart: the guard would not cover it. */
+static int too_long(const struct redis_lane *lane, struct baton_call *call,
+		    const struct baton_lease *lease)
+{
+	uint64_t max_ms = lane->store->options.max_lease_ms;
+
+	if (lease->ttl_ns <= max_ms * CLOCK_NS_PER_MS)
+		return 0;
+	return redis_fail(
+		&call->error, BATON_E_TIMING,
+		"a lease of %llu ms is longer than this store's max_lease of %llu ms; make "
+		"it shorter, or raise max_lease= in every candidate's URL",
+		(unsigned long long)(lease->ttl_ns / CLOCK_NS_PER_MS), (unsigned long long)max_ms);
+}
+
+int redis_lease_open(void *l, struct baton_call *call, const struct baton_lease *lease)
+{
+	struct redis_lane *lane = l;
+	struct resp_out *out = &lane->wire.out;
+	const struct resp *reply;
+
+	if (too_long(lane, call, lease) != 0)
+		return BATON_OUTCOME_FAILED;
+	int outcome = redis_call_begin(lane, call, REDIS_LEASE_OPEN, 6);
+
+	if (outcome != BATON_OUTCOME_OK)
+		return outcome;
+	resp_text(out, lease->id);
+	resp_text(out, lease->owner);
+	resp_text(out, lease->address);
+	resp_number(out, ttl_ms(lease));
+	resp_number(out, lane->store->options.max_lease_ms);
+	resp_text(out, lane->store->options.durable ? "1" : "0");
+	outcome = redis_call_end(lane, call, REDIS_LEASE_OPEN, &reply);
+	if (outcome != BATON_OUTCOME_OK || resp_is(reply, 0, "ok"))
+		return outcome;
+	if (!resp_is(reply, 0, "max"))
+		return redis_call_strange(lane, call);
+	(void)redis_fail(&call->error, BATON_E_TIMING,
+			 "other candidates use max_lease=%.20s on %.80s, and this one %llu: they "
+			 "have to agree",
+			 resp_get(reply, 1), lane->store->options.prefix,
+			 (unsigned long long)lane->store->options.max_lease_ms);
+	return BATON_OUTCOME_FAILED;
+}
+
+/* Where the last renewal stopped looking at this lease's claims. */
+static const char *cursor_of(struct redis_lane *lane, const char *id)
+{
+	if (strcmp(lane->cursor_lease, id) != 0 || lane->cursor[0] == '\0')
+		(void)strcpy(lane->cursor, "0");
+	(void)snprintf(lane->cursor_lease, sizeof(lane->cursor_lease), "%s", id);
+	return lane->cursor;
+}
+
+/* The leases of leaders that we wait for have so much time left, counted from now: after the sight
+ * (rule 1). */
+static void note_leases(struct redis_lane *lane, char (*ids)[BATON_LEASE_ID_MAX + 1], size_t n,
+			const struct resp *reply)
+{
+	for (size_t i = 0; i < n; i++) {
+		int64_t left_ms;
+
+		if (resp_get_i64(reply, 3 + i, &left_ms) && left_ms != -1)
+			redis_books_left(lane->store->books, ids[i],
+					 left_ms > 0 ? (uint64_t)left_ms * CLOCK_NS_PER_MS : 0);
+	}
+}
+
+int redis_lease_renew(void *l, struct baton_call *call, const struct baton_lease *lease,
+		      uint32_t *n_held)
+{
+	struct redis_lane *lane = l;
+	char ids[REDIS_SEEN_MAX][BATON_LEASE_ID_MAX + 1];
+	size_t n = redis_books_leases(lane->store->books, ids, REDIS_SEEN_MAX);
+	const struct resp *reply;
+	uint64_t held;
+	int outcome = redis_call_begin(lane, call, REDIS_LEASE_RENEW, 3 + n);
+
+	if (outcome != BATON_OUTCOME_OK)
+		return outcome;
+	resp_text(&lane->wire.out, lease->id);
+	resp_number(&lane->wire.out, ttl_ms(lease));
+	resp_text(&lane->wire.out, cursor_of(lane, lease->id));
+	for (size_t i = 0; i < n; i++)
+		resp_text(&lane->wire.out, ids[i]);
+	outcome = redis_call_end(lane, call, REDIS_LEASE_RENEW, &reply);
+	if (outcome != BATON_OUTCOME_OK)
+		return outcome;
+	if (resp_is(reply, 0, "gone"))
+		return BATON_OUTCOME_REFUSED;
+	if (!resp_is(reply, 0, "ok") || !resp_get_u64(reply, 1, &held) || reply->n != 3 + n)
+		return redis_call_strange(lane, call);
+	(void)snprintf(lane->cursor, sizeof(lane->cursor), "%s", resp_get(reply, 2));
+	note_leases(lane, ids, n, reply);
+	*n_held = (uint32_t)held;
+	return BATON_OUTCOME_OK;
+}
+
+/* Some claims at a time, so that the server serves others in between. */
+int redis_lease_close(void *l, struct baton_call *call, const struct baton_lease *lease)
+{
+	struct redis_lane *lane = l;
+	const struct resp *reply;
+	char cursor[24] = "0";
+
+	do {
+		int outcome = redis_call_begin(lane, call, REDIS_LEASE_CLOSE, 2);
+
+		if (outcome == BATON_OUTCOME_OK) {
+			resp_text(&lane->wire.out, lease->id);
+			resp_text(&lane->wire.out, cursor);
+			outcome = redis_call_end(lane, call, REDIS_LEASE_CLOSE, &reply);
+		}
+		if (outcome != BATON_OUTCOME_OK)
+			return outcome;
+		if (reply->n != 1 || resp_get(reply, 0)[0] == '\0')
+			return redis_call_strange(lane, call);
+		(void)snprintf(cursor, sizeof(cursor), "%s", resp_get(reply, 0));
+	} while (strcmp(cursor, "0") != 0);
+	return BATON_OUTCOME_OK;
+}
+
+int redis_claims(void *l, struct baton_call *call, const struct baton_lease *lease,
+		 void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term),
+		 void *arg)
+{
+	struct redis_lane *lane = l;
+	const struct resp *reply;
+	char cursor[24] = "0";
+
+	do {
+		int outcome = redis_call_begin(lane, call, REDIS_CLAIMS, 2);
+
+		if (outcome == BATON_OUTCOME_OK) {
+			resp_text(&lane->wire.out, lease->id);
+			resp_text(&lane->wire.out, cursor);
+			outcome = redis_call_end(lane, call, REDIS_CLAIMS, &reply);
+		}
+		if (outcome != BATON_OUTCOME_OK)
+			return outcome;
+		if (reply->n % 3 != 1)
+			return redis_call_strange(lane, call);
+		(void)snprintf(cursor, sizeof(cursor), "%s", resp_get(reply, 0));
+		for (size_t i = 1; i < reply->n; i += 3) {
+			uint64_t nonce, term;
+
+			if (!resp_get_u64(reply, i + 1, &nonce) ||
+			    !resp_get_u64(reply, i + 2, &term))
+				return redis_call_strange(lane, call);
+			found(arg, resp_get(reply, i), nonce, term);
+		}
+	} while (strcmp(cursor, "0") != 0);
+	return BATON_OUTCOME_OK;
+}

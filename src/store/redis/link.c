@@ -1,0 +1,407 @@
+/*
+ * link.c: a lane's connection to the right server. Which one that is (Sentinel, Cluster), who we
+ * are there, and whether that server may be used at all: a replica, one that is too old, and one
+ * that throws keys away when its memory is full are refused, each with a sentence.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "store/redis/redis.h"
+
+/* How often a cluster may send us on before we doubt it. */
+#define HOPS_MAX 5
+#define VERSION_MIN 6
+
+static int find_primary(struct redis_lane *lane);
+static int greet(struct redis_lane *lane, bool *is_moved);
+static int connect_to(struct redis_lane *lane, const struct redis_host *host);
+
+void redis_unlink(struct redis_lane *lane)
+{
+	redis_wire_close(&lane->wire);
+	lane->is_subscribed = false;
+}
+
+static int link_cluster(struct redis_lane *lane)
+{
+	const struct redis_options *o = &lane->store->options;
+
+	if (lane->target.name[0] == '\0')
+		lane->target = o->hosts[lane->turn++ % o->n_hosts];
+	for (int hops = 0; hops < HOPS_MAX; hops++) {
+		bool is_moved = false;
+
+		if (connect_to(lane, &lane->target) != 0 || greet(lane, &is_moved) != 0) {
+			lane->target.name[0] = '\0'; /* the next call asks somebody else */
+			return -1;
+		}
+		if (!is_moved)
+			return 0;
+	}
+	lane->target.name[0] = '\0';
+	return redis_fail(lane->wire.error, BATON_E_UNAVAILABLE,
+			  "the cluster sends us from node to node");
+}
+
+int redis_link(struct redis_lane *lane, struct baton_call *call)
+{
+	const struct redis_options *o = &lane->store->options;
+	bool is_moved = false;
+	int rc = 0;
+
+	lane->wire.deadline_ns = call->deadline_ns;
+	lane->wire.error = &call->error;
+	if (redis_wire_is_sound(&lane->wire))
+		return 0;
+	redis_unlink(lane);
+	if (o->mode == REDIS_CLUSTER) {
+		rc = link_cluster(lane);
+	} else {
+		if (o->mode == REDIS_SENTINEL)
+			rc = find_primary(lane);
+		else
+			lane->target = o->hosts[0];
+		if (rc == 0)
+			rc = connect_to(lane, &lane->target);
+		if (rc == 0)
+			rc = greet(lane, &is_moved);
+	}
+	if (rc != 0)
+		redis_unlink(lane);
+	return rc;
+}
+
+static int connect_to(struct redis_lane *lane, const struct redis_host *host)
+{
+	const struct redis_options *o = &lane->store->options;
+	const char *name = o->server_name[0] != '\0' ? o->server_name : host->name;
+
+	if (redis_wire_open(&lane->wire, host, o->socket) != 0)
+		return -1;
+	return lane->tls == NULL ? 0 : redis_wire_secure(&lane->wire, lane->tls, name);
+}
+
+/* ---- what the server says of itself ---- */
+
+/* The text behind "key:" up to the end of its line; "" if it isn't there. */
+static void info_get(const char *info, const char *key, char *out, size_t size)
+{
+	char words[40];
+	int n = snprintf(words, sizeof(words), "\n%s:", key);
+	const char *at = strstr(info, words);
+
+	out[0] = '\0';
+	if (at != NULL)
+		(void)snprintf(out, size, "%.*s", (int)strcspn(at + n, "\r\n"), at + n);
+}
+
+static int check_version(struct redis_wire *w, const char *info)
+{
+	char version[32];
+
+	info_get(info, "redis_version", version, sizeof(version));
+	if (atoi(version) >= VERSION_MIN)
+		return 0;
+	return redis_fail(w->error, BATON_E_UNSUPPORTED,
+			  "Redis %s is too old: baton needs %d or later", version, VERSION_MIN);
+}
+
+/* A2, A3: a lease that is thrown away early makes two leaders, a term that is makes an old one
+ * look young. */
+static int check_memory(struct redis_wire *w, const char *info)
+{
+	char policy[32];
+
+	info_get(info, "maxmemory_policy", policy, sizeof(policy));
+	if (strcmp(policy, "noeviction") == 0)
+		return 0;
+	return redis_fail(w->error, BATON_E_UNSUPPORTED,
+			  "this Redis throws keys away when its memory is full (maxmemory-policy "
+			  "%s), leases among them; set it to noeviction, or use another server",
+			  policy[0] != '\0' ? policy : "unknown");
+}
+
+static int check_role(struct redis_wire *w, const char *info)
+{
+	char role[16];
+
+	info_get(info, "role", role, sizeof(role));
+	if (strcmp(role, "master") == 0)
+		return 0;
+	return redis_fail(w->error, BATON_E_UNAVAILABLE,
+			  "this Redis is a replica (role %s); name the primary, or use "
+			  "redis+sentinel://",
+			  role);
+}
+
+/* ---- greeting ---- */
+
+enum step { STEP_AUTH, STEP_SELECT, STEP_NAME, STEP_SERVER, STEP_MEMORY, STEP_ROLE, STEP_PROBE };
+
+static int read_password(struct redis_lane *lane, char *out, size_t size)
+{
+	const struct redis_options *o = &lane->store->options;
+
+	if (o->password_file[0] == '\0') {
+		(void)snprintf(out, size, "%s", o->password);
+		return 0;
+	}
+	int fd = open(o->password_file, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, out, size - 1);
+
+	if (fd >= 0)
+		(void)close(fd);
+	if (n < 0) {
+		char words[80];
+
+		return redis_fail(lane->wire.error, BATON_E_DENIED,
+				  "can't read the password in %.120s: %s", o->password_file,
+				  strerror_r(errno, words, sizeof(words)));
+	}
+	out[n] = '\0';
+	out[strcspn(out, "\r\n")] = '\0';
+	return 0;
+}
+
+static int ask_all(struct redis_lane *lane, enum step *steps, size_t *n)
+{
+	const struct redis_options *o = &lane->store->options;
+	struct resp_out *out = &lane->wire.out;
+	static const char *const lanes[] = {"renew", "campaign", "watch"};
+	char password[REDIS_PATH_MAX];
+	char name[32];
+
+	if (read_password(lane, password, sizeof(password)) != 0)
+		return -1;
+	resp_out_clear(out);
+	if (password[0] != '\0') {
+		resp_begin(out, o->user[0] != '\0' ? 3 : 2);
+		resp_text(out, "AUTH");
+		if (o->user[0] != '\0')
+			resp_text(out, o->user);
+		resp_text(out, password);
+		steps[(*n)++] = STEP_AUTH;
+	}
+	explicit_bzero(password, sizeof(password));
+	if (o->db != 0) {
+		resp_begin(out, 2);
+		resp_text(out, "SELECT");
+		resp_number(out, o->db);
+		steps[(*n)++] = STEP_SELECT;
+	}
+	resp_begin(out, 3);
+	resp_text(out, "CLIENT");
+	resp_text(out, "SETNAME");
+	(void)snprintf(name, sizeof(name), "baton-%s", lanes[lane->kind]);
+	resp_text(out, name);
+	steps[(*n)++] = STEP_NAME;
+	static const char *const sections[] = {"server", "memory", "replication"};
+
+	for (int i = 0; i < 3; i++) {
+		resp_begin(out, 2);
+		resp_text(out, "INFO");
+		resp_text(out, sections[i]);
+		steps[(*n)++] = (enum step)((int)STEP_SERVER + i);
+	}
+	if (o->mode == REDIS_CLUSTER) { /* is it the node of our slot? */
+		resp_begin(out, 2);
+		resp_text(out, "EXISTS");
+		resp_text(out, o->prefix);
+		steps[(*n)++] = STEP_PROBE;
+	}
+	return redis_wire_send(&lane->wire);
+}
+
+/* "MOVED slot host:port": the next connection goes there. */
+static bool follow(struct redis_lane *lane, const char *text)
+{
+	char host[BATON_NAME_MAX + 1];
+	int port = 0;
+	const char *at = strrchr(text, ' ');
+	const char *colon = at != NULL ? strrchr(at, ':') : NULL;
+
+	if (strncmp(text, "MOVED ", 6) != 0 || colon == NULL)
+		return false;
+	port = atoi(colon + 1);
+	(void)snprintf(host, sizeof(host), "%.*s", (int)(colon - at - 1), at + 1);
+	if (port <= 0 || port > 65535)
+		return false;
+	if (host[0] != '\0') /* else the same host, another port */
+		(void)snprintf(lane->target.name, sizeof(lane->target.name), "%s", host);
+	(void)snprintf(lane->target.port, sizeof(lane->target.port), "%d", port);
+	return true;
+}
+
+static int refuse(struct redis_lane *lane, const char *text)
+{
+	bool is_sure;
+	int code = redis_judge(text, &is_sure);
+
+	if (strncmp(text, "NOPERM", 6) == 0)
+		return redis_fail(
+			lane->wire.error, code,
+			"Redis refuses our user a command that baton needs (the list is in "
+			"baton-redis(7)): %.100s",
+			text);
+	return redis_fail(lane->wire.error, code, "Redis refuses us: %.180s", text);
+}
+
+static int hear(struct redis_lane *lane, enum step step, const struct resp *r, bool *is_moved)
+{
+	struct redis_wire *w = &lane->wire;
+
+	if (r->type == RESP_ERROR && step == STEP_NAME)
+		return 0; /* it is only for those who look */
+	if (r->type == RESP_ERROR && step == STEP_PROBE && follow(lane, r->text)) {
+		*is_moved = true;
+		return 0;
+	}
+	if (r->type == RESP_ERROR)
+		return refuse(lane, r->text);
+	switch (step) {
+	case STEP_SERVER: return check_version(w, r->text);
+	case STEP_MEMORY: return check_memory(w, r->text);
+	case STEP_ROLE: /* a replica in a cluster sends us on */
+		return lane->store->options.mode == REDIS_CLUSTER ? 0 : check_role(w, r->text);
+	default: return 0;
+	}
+}
+
+static int greet(struct redis_lane *lane, bool *is_moved)
+{
+	enum step steps[8];
+	size_t n = 0;
+	int rc = ask_all(lane, steps, &n);
+
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		const struct resp *reply;
+
+		rc = redis_wire_read(&lane->wire, &reply);
+		if (rc == 0)
+			rc = hear(lane, steps[i], reply, is_moved);
+	}
+	resp_out_clear(&lane->wire.out);
+	return rc;
+}
+
+/* ---- Sentinel ---- */
+
+static int ask_sentinel(struct redis_lane *lane, const struct redis_host *sentinel,
+			struct redis_host *primary)
+{
+	struct redis_wire *w = &lane->wire;
+	const struct resp *reply;
+
+	if (connect_to(lane, sentinel) != 0)
+		return -1;
+	resp_out_clear(&w->out);
+	resp_begin(&w->out, 3);
+	resp_text(&w->out, "SENTINEL");
+	resp_text(&w->out, "GET-MASTER-ADDR-BY-NAME");
+	resp_text(&w->out, lane->store->options.master);
+	if (redis_wire_send(w) != 0 || redis_wire_read(w, &reply) != 0)
+		return -1;
+	if (reply->type == RESP_ERROR)
+		return redis_fail(w->error, BATON_E_DENIED, "the Sentinel %.80s refuses us: %.100s",
+				  sentinel->name, reply->text);
+	if (reply->type != RESP_ARRAY || reply->n != 2)
+		return redis_fail(w->error, BATON_E_UNAVAILABLE,
+				  "the Sentinel %.80s knows no primary called \"%.80s\"",
+				  sentinel->name, lane->store->options.master);
+	(void)snprintf(primary->name, sizeof(primary->name), "%s", resp_get(reply, 0));
+	(void)snprintf(primary->port, sizeof(primary->port), "%.7s", resp_get(reply, 1));
+	return 0;
+}
+
+static bool is_same(const struct redis_host *a, const struct redis_host *b)
+{
+	return strcmp(a->name, b->name) == 0 && strcmp(a->port, b->port) == 0;
+}
+
+/*
+ * One Sentinel may be on the wrong side of a partition, and an old primary calls itself primary for
+ * seconds after its restart: most of those in the URL have to agree.
+ */
+static int find_primary(struct redis_lane *lane)
+{
+	const struct redis_options *o = &lane->store->options;
+	struct redis_wire *w = &lane->wire;
+	struct redis_host said[REDIS_HOSTS_MAX];
+	uint64_t deadline_ns = w->deadline_ns;
+	size_t n = 0;
+	size_t best = 0;
+
+	for (size_t i = 0; i < o->n_hosts && 2 * best <= o->n_hosts; i++) {
+		uint64_t now_ns = clock_boot_ns();
+		uint64_t left_ns = now_ns < deadline_ns ? deadline_ns - now_ns : 0;
+		size_t votes = 0;
+
+		/* One that doesn't answer leaves time for the others, and for the primary. */
+		w->deadline_ns = now_ns + left_ns / (o->n_hosts - i + 1);
+		if (ask_sentinel(lane, &o->hosts[i], &said[n]) != 0)
+			continue;
+		n++;
+		for (size_t k = 0; k < n; k++)
+			votes += is_same(&said[k], &said[n - 1]);
+		if (votes > best) {
+			best = votes;
+			lane->target = said[n - 1];
+		}
+	}
+	redis_wire_close(w);
+	w->deadline_ns = deadline_ns;
+	if (2 * best > o->n_hosts)
+		return 0;
+	if (n == 0)
+		return -1; /* the last one's sentence says why */
+	return redis_fail(w->error, BATON_E_UNAVAILABLE,
+			  "%zu of %zu Sentinels agree on the primary \"%.80s\": most have to", best,
+			  o->n_hosts, o->master);
+}
+
+/* ---- error replies ---- */
+
+int redis_judge(const char *text, bool *is_sure)
+{
+	static const struct {
+		const char *word;
+		int code;
+	} words[] = {
+		{"NOAUTH", BATON_E_DENIED},
+		{"WRONGPASS", BATON_E_DENIED},
+		{"NOPERM", BATON_E_DENIED},
+		{"READONLY", BATON_E_UNAVAILABLE},
+		{"LOADING", BATON_E_UNAVAILABLE},
+		{"MASTERDOWN", BATON_E_UNAVAILABLE},
+		{"NOSCRIPT", BATON_E_UNAVAILABLE},
+		{"OOM", BATON_E_UNAVAILABLE},
+		{"MISCONF", BATON_E_UNAVAILABLE},
+		{"NOREPLICAS", BATON_E_UNAVAILABLE},
+		{"BUSY", BATON_E_BUSY},
+		{"CLUSTERDOWN", BATON_E_UNAVAILABLE},
+		{"MOVED", BATON_E_UNAVAILABLE},
+		{"ASK", BATON_E_UNAVAILABLE},
+		{"TRYAGAIN", BATON_E_UNAVAILABLE},
+		{"WRONGTYPE", BATON_E_CORRUPT},
+	};
+	size_t n = strcspn(text, " ");
+
+	*is_sure = false;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strlen(words[i].word) != n || memcmp(words[i].word, text, n) != 0)
+			continue;
+		/* From inside a script, which may have written before it came to that. */
+		*is_sure = strstr(text, "script") == NULL && words[i].code != BATON_E_CORRUPT;
+		return words[i].code;
+	}
+	if (strncmp(text, "ERR AUTH", 8) == 0 || strstr(text, "invalid password") != NULL) {
+		*is_sure = true;
+		return BATON_E_DENIED;
+	}
+	return BATON_E_CORRUPT;
+}

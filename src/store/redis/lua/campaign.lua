@@ -1,0 +1,55 @@
+-- ARGV: 2 lease, 3 owner, 4 the namespace's longest lease, 5 durable, 6 how much history; then for
+-- each election: name, nonce, floor, priority, score, metadata
+-- For each: {'won', term}, {'no', record...}, {'end'} (no higher term), {'jump'} (a mad floor).
+local TERM_MAX = 9007199254740991
+local JUMP_MAX = 281474976710656
+local now, us = clock()
+local key = lease_key(ARGV[2])
+local alive = redis.call('HEXISTS', key, 'owner') == 1
+local wait, run = guard(now, tonumber(ARGV[4]), ARGV[5])
+
+-- S3, S4: above all that the store knows, above all that the candidate knows, and above what
+-- a server that lost its data can have granted: it counts milliseconds.
+local function mint(stored, floor)
+	if stored >= TERM_MAX or floor >= TERM_MAX then return nil, 'end' end
+	if stored > 0 and floor - stored > JUMP_MAX then return nil, 'jump' end
+	return str(math.max(stored + 1, floor + 1, now))
+end
+
+local function win(i, term, old)
+	local name = ARGV[i]
+	local list = P .. 'history:' .. name
+	if old then -- not released: its lease ran out
+		unclaim(name, old, term, us, 'expired')
+	else
+		redis.call('HDEL', election_key(name), 'reserved_for', 'reserved_until')
+	end
+	redis.call('HSET', election_key(name), 'term', term, 'lease', ARGV[2], 'nonce', ARGV[i + 1],
+		'since', str(now), 'leader', ARGV[3], 'priority', ARGV[i + 3], 'score', ARGV[i + 4],
+		'metadata', ARGV[i + 5])
+	redis.call('HSET', key, 'claim:' .. name, ARGV[i + 1] .. ' ' .. term)
+	if ARGV[6] ~= '0' then
+		redis.call('LPUSH', list, term .. '\t' .. us .. '\t\t\t' .. string.sub(run, 1, 16) ..
+			'\t' .. ARGV[3])
+		redis.call('LTRIM', list, 0, tonumber(ARGV[6]) - 1)
+	end
+	hint(name, 'held', term)
+	return {'won', term}
+end
+
+local function campaign(i)
+	local r, old = record(ARGV[i], ARGV[3], now)
+	local free = r[1] == '0' and r[3] == '0' and r[5] == '0'
+	if free and alive and wait <= 0 then
+		local term, why = mint(tonumber(r[2]), tonumber(ARGV[i + 2]))
+		return term and win(i, term, old) or {why}
+	end
+	-- Refused though it is free: worth another try, soon or when the guard lets go.
+	if free then r[4] = str(alive and wait or 0) end
+	table.insert(r, 1, 'no')
+	return r
+end
+
+local r = {}
+for i = 7, #ARGV, 6 do r[#r + 1] = campaign(i) end
+return r

@@ -1,0 +1,7 @@
+-- ARGV: 2 name, 3 '1' or '0'
+local key = election_key(ARGV[2])
+local was = redis.call('HEXISTS', key, 'paused') == 1
+if was == (ARGV[3] == '1') then return {} end
+if was then redis.call('HDEL', key, 'paused') else redis.call('HSET', key, 'paused', '1') end
+hint(ARGV[2], was and 'resumed' or 'paused', redis.call('HGET', key, 'term') or '0')
+return {}

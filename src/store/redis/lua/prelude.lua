@@ -1,0 +1,110 @@
+-- What every script begins with. KEYS[1] is the namespace, which also tells a cluster where to go;
+-- all other keys have the same hash tag. ARGV[1] is what keys begin with, "{baton}:".
+--
+--   {baton}:namespace         max_lease run replid until: see guard()
+--   {baton}:lease:ID          owner address claim:NAME="nonce term" ...; expires with the lease
+--   {baton}:election:NAME     term, for ever; lease nonce since ... of the claim; order, reservation
+--   {baton}:candidates:NAME   lease id -> updated priority score healthy metadata
+--   {baton}:history:NAME      a list, newest first: term since until ended server leader
+--   {baton}:hint:NAME         the channel of those who watch
+--
+-- A claim stands while both sides say so: the election names the lease and the nonce, and the lease,
+-- which dies by itself, names the election with the same nonce and term.
+local P = ARGV[1]
+
+local function lease_key(id) return P .. 'lease:' .. id end
+local function election_key(name) return P .. 'election:' .. name end
+
+-- Numbers of Lua are doubles: exact up to 2^53, and tostring() would print 1.79e+12.
+local function str(number) return string.format('%.0f', number) end
+
+-- The server's wall clock: milliseconds, and microseconds as text.
+local function clock()
+	local t = redis.call('TIME')
+	return t[1] * 1000 + math.floor(t[2] / 1000), t[1] .. string.format('%06d', t[2])
+end
+
+local function hint(name, what, term)
+	redis.call('PUBLISH', P .. 'hint:' .. name, what .. ' ' .. term)
+end
+
+-- e: {term, lease, nonce}. What the lease says of its claim: {claim, owner, address}, or nil.
+local function holder(name, e)
+	if not e[1] or not e[2] or not e[3] then return nil end
+	local l = redis.call('HMGET', lease_key(e[2]), 'claim:' .. name, 'owner', 'address')
+	if l[1] ~= e[3] .. ' ' .. e[1] then return nil end
+	return l
+end
+
+local function has_healthy(name, id)
+	local all = redis.call('HGETALL', P .. 'candidates:' .. name)
+	for i = 1, #all, 2 do
+		if string.match(all[i + 1], '^%d+\t%-?%d+\t%d+\t1\t') and
+				redis.call('HGET', lease_key(all[i]), 'owner') == id then
+			return true
+		end
+	end
+	return false
+end
+
+-- held, term, paused, free in ms (-1: not by itself), reserved; and if it is held: lease, nonce,
+-- since, priority, score, metadata, leader, address, order (id, kind, quiet, target, target_ok).
+local function record(name, asker, now)
+	local e = redis.call('HMGET', election_key(name), 'term', 'lease', 'nonce', 'paused',
+		'reserved_for', 'reserved_until', 'since', 'priority', 'score', 'metadata',
+		'order_id', 'order_kind', 'order_quiet', 'order_target')
+	local r = {'0', e[1] or '0', e[4] and '1' or '0', '-1', '0'}
+	local l = holder(name, e)
+	if l then
+		local target = e[14] or ''
+		local ok = target ~= '' and has_healthy(name, target)
+		r = {'1', e[1], r[3], str(redis.call('PTTL', lease_key(e[2]))), '0', e[2], e[3],
+			e[7] or '0', e[8] or '0', e[9] or '0', e[10] or '', l[2] or '', l[3] or '',
+			e[11] or '0', e[12] or '0', e[13] or '0', target, ok and '1' or '0'}
+	elseif e[5] and e[5] ~= asker and tonumber(e[6] or '0') > now then
+		r[4] = str(tonumber(e[6]) - now)
+		r[5] = '1'
+	end
+	return r, e[2]
+end
+
+-- The leadership at the head of the list is over, if it isn't already.
+local function history_end(name, us, why)
+	local key = P .. 'history:' .. name
+	local top = redis.call('LINDEX', key, 0)
+	local term, since, rest = string.match(top or '', '^(%d+)\t(%d+)\t\t\t(.*)$')
+	if term then
+		redis.call('LSET', key, 0, term .. '\t' .. since .. '\t' .. us .. '\t' .. why .. '\t' ..
+			rest)
+	end
+end
+
+-- Takes the claim off the election; what it is reserved for is the caller's business.
+local function unclaim(name, lease, term, us, why)
+	redis.call('HDEL', lease_key(lease), 'claim:' .. name)
+	redis.call('HDEL', election_key(name), 'lease', 'nonce', 'since', 'leader', 'priority',
+		'score', 'metadata', 'order_id', 'order_kind', 'order_quiet', 'order_target',
+		'reserved_for', 'reserved_until')
+	history_end(name, us, why)
+	hint(name, 'free', term)
+end
+
+-- A server that has just begun, or another one than before, may not know of leases that it or its
+-- predecessor has granted: nobody wins before the longest of them is over. Returns how many ms that
+-- still takes, and which server this is. max: the longest lease of the namespace.
+local function guard(now, max, durable)
+	local info = redis.call('INFO', 'server')
+	local run = string.match(info, 'run_id:(%x+)')
+	local up = tonumber(string.match(info, 'uptime_in_seconds:(%d+)'))
+	local replid = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+	local s = redis.call('HMGET', KEYS[1], 'run', 'replid', 'until')
+	local till = tonumber(s[3] or '0')
+	if s[1] ~= run or s[2] ~= replid then
+		-- Nothing is known: it is new here, or all was lost, which takes a start. Else it is
+		-- another server, or another life of it, and its predecessor may have granted until now.
+		till = now + (s[1] and max or math.max(0, max - (up - 1) * 1000))
+		if durable == '1' then till = 0 end
+		redis.call('HSET', KEYS[1], 'run', run, 'replid', replid, 'until', str(till))
+	end
+	return math.min(till - now, max), run
+end

@@ -1,0 +1,258 @@
+/*
+ * redis.h: what the files of the Redis driver share.
+ *
+ *   driver.c   the table of functions, the store and its lanes
+ *   options.c  the URL
+ *   resp.c     the protocol: commands out, replies in, all of it bounded
+ *   wire.c     a connection: sockets, deadlines; tls.c puts TLS on it, resolve.c finds addresses
+ *   link.c     a lane's connection to the right server: who is it, may we use it
+ *   call.c     one script, carried out: what came back, and what that means for the outcome
+ *   lease.c, claim.c, show.c   the verbs
+ *   watch.c    hints; books.c has the books of what is watched
+ *   lua/       the scripts: the protocol itself. prelude.lua describes the keys
+ *
+ * Each verb is one script, so it is atomic. The deadline of a call is kept by every wait for a
+ * socket; a connection that failed in the middle is closed, so that an answer that comes late is
+ * never taken for the next one's. What was sent and not answered is UNKNOWN.
+ *
+ * Lanes share nothing but struct redis_store: its options never change, its books have a lock.
+ */
+#ifndef BATON_REDIS_H
+#define BATON_REDIS_H
+
+#include <netdb.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "baton-store.h"
+#include "store/redis/resp.h"
+
+#pragma GCC visibility push(hidden)
+
+#define REDIS_HOSTS_MAX 16
+#define REDIS_PATH_MAX 512
+/* How many elections one script serves: the server does nothing else meanwhile. */
+#define REDIS_CHUNK 200
+/* Leaders' leases whose rest a renewal asks for. */
+#define REDIS_SEEN_MAX 64
+
+/* ---- options.c ---- */
+
+struct redis_host {
+	char name[BATON_NAME_MAX + 1];
+	char port[8];
+};
+
+enum redis_mode { REDIS_SINGLE, REDIS_SENTINEL, REDIS_CLUSTER };
+
+struct redis_options {
+	int mode;
+	bool tls;
+	bool durable;
+	struct redis_host hosts[REDIS_HOSTS_MAX];
+	size_t n_hosts;
+	char socket[108];                /* "": TCP */
+	char master[BATON_NAME_MAX + 1]; /* as the Sentinels call it */
+	char user[BATON_NAME_MAX + 1];
+	char password[REDIS_PATH_MAX];
+	char password_file[REDIS_PATH_MAX];
+	char ca[REDIS_PATH_MAX];
+	char cert[REDIS_PATH_MAX];
+	char key[REDIS_PATH_MAX];
+	char server_name[BATON_NAME_MAX + 1];
+	char prefix[BATON_NAME_MAX + 8]; /* "{baton}:" */
+	uint64_t max_lease_ms;
+	uint32_t db;
+	uint32_t wait; /* replicas that must have a write before it counts */
+	uint32_t history;
+};
+
+/* BATON_OK, or a code and the sentence in err. */
+int redis_options_parse(struct redis_options *o, const char *text, struct baton_error *err);
+
+/* ---- wire.c, tls.c, resolve.c ---- */
+
+struct redis_wire {
+	int fd;    /* -1: not connected */
+	void *ssl; /* NULL: plain */
+	uint64_t deadline_ns;
+	struct baton_error *error; /* the call's; where everything below writes its sentence */
+	struct resp_out out;
+	struct resp_in in;
+	bool sent;            /* a byte of `out` is on its way */
+	int wake;             /* an eventfd that ends a wait for input, or -1 */
+	struct gaicb *lookup; /* a name that is being looked up, also beyond a call */
+};
+
+struct redis_tls;
+
+void redis_wire_init(struct redis_wire *w);
+void redis_wire_done(struct redis_wire *w);
+/* All return 0, or -1 with the sentence. tls may be NULL; name is what a certificate must have. */
+int redis_wire_open(struct redis_wire *w, const struct redis_host *host, const char *socket_path);
+int redis_wire_secure(struct redis_wire *w, struct redis_tls *tls, const char *name);
+void redis_wire_close(struct redis_wire *w);
+/* Sends what is in `out`, which stays there. */
+int redis_wire_send(struct redis_wire *w);
+/* The next reply; valid until the next one is read. */
+int redis_wire_read(struct redis_wire *w, const struct resp **reply);
+/* The same for those who wait for nothing in particular: then it is no failure to be woken, or that
+ * nothing comes. */
+enum { WIRE_WOKEN = 1, WIRE_LATE };
+int redis_wire_listen(struct redis_wire *w, const struct resp **reply);
+/* Nothing is wrong with the idle connection, as far as one can see without asking. */
+bool redis_wire_is_sound(struct redis_wire *w);
+/* Until the socket can be read or written: 0; WIRE_WOKEN, or -1: see errno. */
+int redis_wire_wait(struct redis_wire *w, short events);
+int redis_fail(struct baton_error *err, int code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* The same, but what the deadline or the system says comes first. */
+int redis_wire_fail(struct redis_wire *w, const char *what, int error);
+
+struct redis_tls *redis_tls_new(const struct redis_options *o);
+void redis_tls_free(struct redis_tls *tls);
+int redis_tls_open(struct redis_tls *tls, struct redis_wire *w, const char *name);
+void redis_tls_close(struct redis_wire *w);
+/* As read(2) and write(2); what is to be waited for is in *events when they return -EAGAIN. */
+long redis_tls_read(struct redis_wire *w, char *to, size_t n, short *events);
+long redis_tls_write(struct redis_wire *w, const char *from, size_t n, short *events);
+
+/* *list is to be freed with freeaddrinfo(). */
+int redis_resolve(struct redis_wire *w, const struct redis_host *host, struct addrinfo **list);
+/* Gives up on a lookup that is under way. */
+void redis_resolve_forget(struct redis_wire *w);
+
+/* ---- books.c ---- */
+
+struct redis_books;
+
+/* wake is written to when a hint is due earlier than the watch lane thinks. */
+struct redis_books *redis_books_new(int wake);
+void redis_books_free(struct redis_books *b);
+int redis_books_add(struct redis_books *b, const char *name, uint64_t cookie);
+/* True: nobody watches that name any more. */
+bool redis_books_remove(struct redis_books *b, const char *name, uint64_t cookie);
+/* The next name that is to be subscribed to; false: none. */
+bool redis_books_next(struct redis_books *b, char *name);
+void redis_books_subscribed(struct redis_books *b, const char *name);
+void redis_books_hint(struct redis_books *b, const char *name);
+/* The connection is lost: all is to be subscribed to, and looked at, again. */
+void redis_books_broken(struct redis_books *b);
+/* What a look has found: who holds it (lease "": nobody), for how long. Returns whether its end
+ * will be hinted at. */
+bool redis_books_seen(struct redis_books *b, const char *name, const char *lease, uint64_t left_ns);
+/* The leases that are waited for, those first that have the shortest time left. */
+size_t redis_books_leases(struct redis_books *b, char (*ids)[BATON_LEASE_ID_MAX + 1], size_t max);
+/* What is left of one of them; 0: it is gone. */
+void redis_books_left(struct redis_books *b, const char *lease, uint64_t left_ns);
+/* Hints that are due; and when the next one will be, if nothing happens. */
+size_t redis_books_take(struct redis_books *b, uint64_t *cookies, size_t max, uint64_t *next_ns);
+
+/* ---- the store and its lanes ---- */
+
+enum redis_script {
+	REDIS_LEASE_OPEN,
+	REDIS_LEASE_RENEW,
+	REDIS_LEASE_CLOSE,
+	REDIS_CLAIMS,
+	REDIS_CAMPAIGN,
+	REDIS_RELEASE,
+	REDIS_OBSERVE,
+	REDIS_PUBLISH,
+	REDIS_WITHDRAW,
+	REDIS_CANDIDATES,
+	REDIS_ORDER,
+	REDIS_PAUSE,
+	REDIS_HISTORY,
+	REDIS_SCRIPTS,
+};
+
+/* A file of lua/, as the build puts it into the module. */
+struct redis_source {
+	const unsigned char *text;
+	size_t size;
+};
+
+extern const struct redis_source redis_prelude;
+extern const struct redis_source redis_sources[REDIS_SCRIPTS];
+
+struct redis_text {
+	char *text; /* prelude and body */
+	size_t size;
+	char sha[41];
+};
+
+struct redis_store {
+	struct redis_options options;
+	struct redis_text scripts[REDIS_SCRIPTS];
+	struct redis_books *books;
+	struct redis_lane *lanes; /* `lock` */
+	pthread_mutex_t lock;
+	int wake;       /* an eventfd: ends a wait of the watch lane */
+	bool forgotten; /* in a child of fork(): no lock is to be had */
+};
+
+struct redis_lane {
+	struct redis_store *store;
+	struct redis_lane *next;
+	struct redis_wire wire;
+	struct redis_tls *tls;    /* NULL: plain */
+	struct redis_host target; /* where the connection goes to; cluster: also where to begin */
+	size_t turn;              /* which host is tried first */
+	int kind;
+	bool is_subscribed; /* the watch lane's connection stands */
+	uint64_t heard_ns;  /* ... and said something then */
+	uint64_t asked_ns;  /* ... and was asked then; 0: it has answered */
+	char cursor[24];    /* where the next renewal goes on to look */
+	char cursor_lease[BATON_LEASE_ID_MAX + 1];
+};
+
+/* link.c: makes sure that the lane is connected to a server that may be used. 0 or -1. */
+int redis_link(struct redis_lane *lane, struct baton_call *call);
+void redis_unlink(struct redis_lane *lane);
+/* What an error reply means: its code; is_sure: nothing was carried out. */
+int redis_judge(const char *text, bool *is_sure);
+
+/* call.c: a script with n arguments behind the prefix, which are added to lane->wire.out; then
+ * carried out. OK with the reply, or the outcome. */
+int redis_call_begin(struct redis_lane *lane, struct baton_call *call, int script, size_t n);
+int redis_call_end(struct redis_lane *lane, struct baton_call *call, int script,
+		   const struct resp **reply);
+/* The reply is not what the script returns. */
+int redis_call_strange(struct redis_lane *lane, struct baton_call *call);
+/* What a script tells of an election, from the item `at` on; and notes it in the books. */
+void redis_record(struct redis_lane *lane, const char *name, const struct resp *list, size_t at,
+		  struct baton_record *out);
+
+int redis_lease_open(void *l, struct baton_call *call, const struct baton_lease *lease);
+int redis_lease_renew(void *l, struct baton_call *call, const struct baton_lease *lease,
+		      uint32_t *n_held);
+int redis_lease_close(void *l, struct baton_call *call, const struct baton_lease *lease);
+int redis_claims(void *l, struct baton_call *call, const struct baton_lease *lease,
+		 void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term),
+		 void *arg);
+void redis_campaign(void *l, struct baton_call *call, const struct baton_lease *lease,
+		    struct baton_campaign *list, size_t n);
+void redis_release(void *l, struct baton_call *call, struct baton_release *list, size_t n);
+void redis_observe(void *l, struct baton_call *call, struct baton_observation *list, size_t n);
+void redis_publish(void *l, struct baton_call *call, const struct baton_lease *lease,
+		   struct baton_publication *list, size_t n);
+int redis_withdraw(void *l, struct baton_call *call, const struct baton_lease *lease,
+		   const char *name);
+int redis_candidates(void *l, struct baton_call *call, const char *name,
+		     void (*found)(void *arg, const struct baton_candidate *candidate), void *arg);
+int redis_order(void *l, struct baton_call *call, const char *name,
+		const struct baton_order *order);
+int redis_pause(void *l, struct baton_call *call, const char *name, bool paused);
+int redis_history(void *l, struct baton_call *call, const char *name, size_t max,
+		  void (*found)(void *arg, const struct baton_leadership *leadership), void *arg);
+int redis_watch_add(void *l, const char *name, uint64_t cookie);
+void redis_watch_remove(void *l, const char *name, uint64_t cookie);
+int redis_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t max);
+void redis_watch_wake(void *l);
+
+#pragma GCC visibility pop
+
+#endif

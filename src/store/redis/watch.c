@@ -1,0 +1,198 @@
+/*
+ * watch.c: the watch lane: a connection that only listens. Subscribe, then look: a name is hinted
+ * at once the server has confirmed that it tells us of it, and all of them again after the
+ * connection was lost. What is asked of it now and then is whether it is still there.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "store/redis/redis.h"
+
+#define LINK_NS (5 * CLOCK_NS_PER_S)
+#define ASK_NS (10 * CLOCK_NS_PER_S)
+#define ANSWER_NS (3 * CLOCK_NS_PER_S)
+#define UNSUBSCRIBE_NS (200 * CLOCK_NS_PER_MS)
+#define SUBSCRIBE_MAX 200
+
+static uint64_t min_ns(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static void broken(struct redis_lane *lane)
+{
+	redis_unlink(lane);
+	redis_books_broken(lane->store->books);
+}
+
+static int subscribe_link(struct redis_lane *lane, struct baton_call *call)
+{
+	struct baton_call link = {.deadline_ns =
+					  min_ns(call->deadline_ns, clock_boot_ns() + LINK_NS)};
+	int rc = redis_link(lane, &link);
+
+	if (rc != 0) {
+		call->error = link.error;
+		return -1;
+	}
+	lane->wire.error = &call->error;
+	lane->is_subscribed = true;
+	lane->heard_ns = clock_boot_ns();
+	lane->asked_ns = 0;
+	return 0;
+}
+
+static void put_channel(struct redis_lane *lane, const char *name)
+{
+	char channel[sizeof(lane->store->options.prefix) + BATON_NAME_MAX + 8];
+
+	(void)snprintf(channel, sizeof(channel), "%shint:%s", lane->store->options.prefix, name);
+	resp_text(&lane->wire.out, channel);
+}
+
+/* Names that are wanted, some at a time. */
+static int subscribe(struct redis_lane *lane)
+{
+	char names[SUBSCRIBE_MAX][BATON_NAME_MAX + 1];
+	size_t n = 0;
+
+	while (n < SUBSCRIBE_MAX && redis_books_next(lane->store->books, names[n]))
+		n++;
+	if (n == 0)
+		return 0;
+	resp_out_clear(&lane->wire.out);
+	resp_begin(&lane->wire.out, 1 + n);
+	resp_text(&lane->wire.out, "SUBSCRIBE");
+	for (size_t i = 0; i < n; i++)
+		put_channel(lane, names[i]);
+	return redis_wire_send(&lane->wire);
+}
+
+static int ask(struct redis_lane *lane, uint64_t now_ns)
+{
+	if (lane->asked_ns == 0 && now_ns - lane->heard_ns >= ASK_NS) {
+		lane->asked_ns = now_ns;
+		resp_out_clear(&lane->wire.out);
+		resp_begin(&lane->wire.out, 1);
+		resp_text(&lane->wire.out, "PING");
+		return redis_wire_send(&lane->wire);
+	}
+	if (lane->asked_ns != 0 && now_ns - lane->asked_ns >= ANSWER_NS)
+		return redis_fail(lane->wire.error, BATON_E_UNAVAILABLE,
+				  "Redis does not answer on the connection for hints");
+	return 0;
+}
+
+static int hear(struct redis_lane *lane, const struct resp *r)
+{
+	const struct redis_store *store = lane->store;
+	size_t n = strlen(store->options.prefix) + strlen("hint:");
+	const char *channel = resp_get(r, 1);
+	const char *name = strlen(channel) > n ? channel + n : "";
+
+	lane->heard_ns = clock_boot_ns();
+	lane->asked_ns = 0;
+	if (r->type == RESP_ERROR) {
+		bool is_sure;
+
+		return redis_fail(lane->wire.error, redis_judge(r->text, &is_sure),
+				  "Redis does not let us watch: %.150s", r->text);
+	}
+	if (resp_is(r, 0, "subscribe"))
+		redis_books_subscribed(store->books, name);
+	else if (resp_is(r, 0, "message"))
+		redis_books_hint(store->books, name);
+	return 0;
+}
+
+/* Listens until something is heard, or it is time for something else. WIRE_WOKEN: woken. */
+static int listen_for(struct redis_lane *lane, uint64_t until_ns)
+{
+	const struct resp *reply;
+	uint64_t now_ns = clock_boot_ns();
+	uint64_t ask_ns =
+		lane->asked_ns != 0 ? lane->asked_ns + ANSWER_NS : lane->heard_ns + ASK_NS;
+
+	lane->wire.deadline_ns = min_ns(now_ns + CLOCK_NS_PER_S, until_ns);
+	if (subscribe(lane) != 0 || ask(lane, now_ns) != 0)
+		return -1;
+	lane->wire.deadline_ns = min_ns(until_ns, ask_ns);
+	int rc = redis_wire_listen(&lane->wire, &reply);
+
+	if (rc == 0)
+		rc = hear(lane, reply);
+	return rc;
+}
+
+static bool take_wake(struct redis_lane *lane)
+{
+	uint64_t count;
+
+	return read(lane->wire.wake, &count, sizeof(count)) > 0;
+}
+
+int redis_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t max)
+{
+	struct redis_lane *lane = l;
+
+	for (;;) {
+		uint64_t next_ns;
+		size_t n = redis_books_take(lane->store->books, cookies, max, &next_ns);
+
+		if (n > 0 || clock_boot_ns() >= call->deadline_ns)
+			return (int)n;
+		if (!lane->is_subscribed && subscribe_link(lane, call) != 0) {
+			broken(lane);
+			return take_wake(lane) ? 0 : call->error.code;
+		}
+		lane->wire.error = &call->error;
+		int rc = listen_for(lane, min_ns(call->deadline_ns, next_ns));
+
+		if (rc < 0) {
+			broken(lane);
+			return call->error.code;
+		}
+		if (rc == WIRE_WOKEN && take_wake(lane)) {
+			n = redis_books_take(lane->store->books, cookies, max, &next_ns);
+			return (int)n;
+		}
+	}
+}
+
+void redis_watch_wake(void *l)
+{
+	const struct redis_lane *lane = l;
+	uint64_t one = 1;
+
+	if (write(lane->store->wake, &one, sizeof(one)) < 0)
+		return; /* it is full: so it wakes anyhow */
+}
+
+int redis_watch_add(void *l, const char *name, uint64_t cookie)
+{
+	struct redis_lane *lane = l;
+
+	return redis_books_add(lane->store->books, name, cookie);
+}
+
+void redis_watch_remove(void *l, const char *name, uint64_t cookie)
+{
+	struct redis_lane *lane = l;
+
+	if (!redis_books_remove(lane->store->books, name, cookie) || !lane->is_subscribed)
+		return;
+	struct baton_error error;
+
+	lane->wire.error = &error;
+	lane->wire.deadline_ns = clock_boot_ns() + UNSUBSCRIBE_NS;
+	resp_out_clear(&lane->wire.out);
+	resp_begin(&lane->wire.out, 2);
+	resp_text(&lane->wire.out, "UNSUBSCRIBE");
+	put_channel(lane, name);
+	if (redis_wire_send(&lane->wire) != 0)
+		broken(lane);
+}

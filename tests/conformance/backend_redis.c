@@ -1,0 +1,482 @@
+/*
+ * backend_redis.c: a Redis server, as its administrator with redis-cli treats it, and the network
+ * to it (proxy.h). Each case has a namespace and a user of its own, with the rights that
+ * docs/stores/redis.md lists and no others. It knows the keys that baton-redis(7) describes, and
+ * uses nothing of the driver but the scripts' texts, to tell one call from another.
+ */
+#include "backend.h"
+
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "proxy.h"
+
+/* Longer than any lease of the suite. */
+#define MAX_LEASE_MS 8000
+#define PASSWORD "canary-7d0f"
+#define REPLY_SIZE 65536
+#define RIGHTS                                                                                    \
+	"-@all", "+evalsha", "+script|load", "+info", "+select", "+client|setname", "+ping",      \
+		"+subscribe", "+unsubscribe", "+publish", "+time", "+exists", "+del", "+pexpire", \
+		"+pttl", "+hset", "+hget", "+hmget", "+hgetall", "+hdel", "+hkeys", "+hlen",      \
+		"+hexists", "+hscan", "+lpush", "+lset", "+ltrim", "+lindex", "+lrange", "+wait"
+
+/* A connection of the administrator, straight to the server. */
+struct admin {
+	FILE *in;
+	int fd;
+};
+
+struct hand {
+	struct admin admin;
+	struct admin pulse; /* of another thread */
+	struct proxy *proxy;
+	unsigned port;
+	char label[64];
+	char shas[N_VERBS][41];
+};
+
+static struct hand *hand_of(struct stage *t)
+{
+	return t->hand;
+}
+
+/* ---- a small client ---- */
+
+static bool admin_open(struct admin *a, unsigned port)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET,
+				      .sin_port = htons((uint16_t)port),
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct timeval limit = {.tv_sec = 10};
+
+	a->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (a->fd < 0 || connect(a->fd, (const struct sockaddr *)&address, sizeof(address)) != 0)
+		return false;
+	setsockopt(a->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	a->in = fdopen(a->fd, "r");
+	return a->in != NULL;
+}
+
+static void admin_close(struct admin *a)
+{
+	if (a->in != NULL)
+		fclose(a->in);
+	a->in = NULL;
+}
+
+/* One reply; the texts in it one after the other, a line each. False: an error, or none came. */
+static bool hear(struct admin *a, char *out, size_t size)
+{
+	char line[1024];
+	size_t used = 0;
+
+	out[0] = '\0';
+	for (long left = 1; left > 0; left--) {
+		if (fgets(line, sizeof(line), a->in) == NULL)
+			return false;
+		long n = strtol(line + 1, NULL, 10);
+
+		if (line[0] == '*') {
+			left += n > 0 ? n : 0;
+			continue;
+		}
+		const char *from = line + 1;
+		char *bulk = NULL;
+
+		if (line[0] == '$' && n >= 0) {
+			bulk = malloc((size_t)n + 2);
+			if (bulk == NULL || fread(bulk, 1, (size_t)n + 2, a->in) != (size_t)n + 2)
+				return false;
+			bulk[n] = '\0';
+			from = bulk;
+		}
+		int end = bulk != NULL ? (int)n : (int)strcspn(from, "\r");
+
+		if (line[0] != '$' || n >= 0)
+			used += (size_t)snprintf(out + used, size - used, "%s%.*s",
+						 used > 0 ? "\n" : "", end, from);
+		free(bulk);
+		if (line[0] == '-' || used >= size)
+			return false;
+	}
+	return true;
+}
+
+static bool say(struct admin *a, const char *const *words, size_t n)
+{
+	char head[32];
+
+	dprintf(a->fd, "*%zu\r\n", n);
+	for (size_t i = 0; i < n; i++) {
+		int size = snprintf(head, sizeof(head), "$%zu\r\n", strlen(words[i]));
+
+		if (send(a->fd, head, (size_t)size, MSG_NOSIGNAL) < 0 ||
+		    send(a->fd, words[i], strlen(words[i]), MSG_NOSIGNAL) < 0 ||
+		    send(a->fd, "\r\n", 2, MSG_NOSIGNAL) < 0)
+			return false;
+	}
+	return true;
+}
+
+static bool tell(struct admin *a, char *out, size_t size, const char *const *words, size_t n)
+{
+	return a->in != NULL && say(a, words, n) && hear(a, out, size);
+}
+
+/* ask(a, "GET", "key"): did it work? The reply is in the static text. */
+static char reply[REPLY_SIZE];
+#define ask(a, ...)                                                         \
+	tell((a), reply, sizeof(reply), (const char *const[]){__VA_ARGS__}, \
+	     sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
+
+/* ---- telling calls apart ---- */
+
+/* The bytes of one word of a command; NULL: not all of it is there. */
+static const char *word_at(const char *data, size_t n, size_t *at, size_t *size)
+{
+	const char *end = memchr(data + *at, '\n', n - *at);
+
+	if (end == NULL)
+		return NULL;
+	*size = strtoul(data + *at + 1, NULL, 10);
+	size_t begin = (size_t)(end + 1 - data);
+
+	if (n - begin < *size + 2)
+		return NULL;
+	*at = begin + *size + 2;
+	return data + begin;
+}
+
+static size_t request(void *arg, const char *data, size_t n, enum verb *verb)
+{
+	const struct hand *hand = arg;
+	const char *line = n > 0 ? memchr(data, '\n', n) : NULL;
+	size_t at = line != NULL ? (size_t)(line + 1 - data) : 0;
+	unsigned long words = line != NULL ? strtoul(data + 1, NULL, 10) : 0;
+	bool is_script = false;
+
+	*verb = VERB_ANY;
+	for (unsigned long i = 0; i < words; i++) {
+		size_t size;
+		const char *word = at < n ? word_at(data, n, &at, &size) : NULL;
+
+		if (word == NULL)
+			return 0;
+		if (i == 0)
+			is_script = size == 7 && memcmp(word, "EVALSHA", 7) == 0;
+		for (int v = 1; i == 1 && is_script && size == 40 && v < N_VERBS; v++)
+			if (memcmp(hand->shas[v], word, 40) == 0)
+				*verb = (enum verb)v;
+	}
+	return at;
+}
+
+static bool read_file(const char *name, char *to, size_t size, size_t *used)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "src/store/redis/lua/%s.lua", name);
+	FILE *f = fopen(path, "re");
+	size_t n = f != NULL ? fread(to + *used, 1, size - *used - 1, f) : 0;
+
+	if (f != NULL)
+		fclose(f);
+	*used += n;
+	to[*used] = '\0';
+	return n > 0;
+}
+
+static bool learn_scripts(struct hand *h)
+{
+	static const char *const names[N_VERBS] = {
+		[VERB_OPEN] = "lease_open",   [VERB_RENEW] = "lease_renew",
+		[VERB_CAMPAIGN] = "campaign", [VERB_RELEASE] = "release",
+		[VERB_OBSERVE] = "observe",
+	};
+
+	for (int v = 1; v < N_VERBS; v++) {
+		static char text[32768];
+		size_t used = 0;
+
+		if (!read_file("prelude", text, sizeof(text), &used) ||
+		    !read_file(names[v], text, sizeof(text), &used) ||
+		    !ask(&h->admin, "SCRIPT", "LOAD", text) || strlen(reply) != 40)
+			return false;
+		memcpy(h->shas[v], reply, 41);
+	}
+	return true;
+}
+
+/* ---- places ---- */
+
+static unsigned port_of(const char *base_url)
+{
+	const char *colon = strrchr(base_url, ':');
+
+	return colon != NULL ? (unsigned)strtoul(colon + 1, NULL, 10) : 0;
+}
+
+static const char *key(const struct hand *h, const char *kind, const char *name)
+{
+	static char text[2][600];
+	static unsigned turn;
+	char *to = text[turn++ % 2];
+
+	snprintf(to, sizeof(text[0]), "{%s}:%s%s", h->label, kind, name);
+	return to;
+}
+
+/* A server that has just begun lets nobody win for a while, and that is tested elsewhere. */
+static bool settle(struct hand *h)
+{
+	for (;;) {
+		const char *at = ask(&h->admin, "INFO", "server")
+					 ? strstr(reply, "uptime_in_seconds:")
+					 : NULL;
+
+		if (at == NULL)
+			return false;
+		if (strtoul(strchr(at, ':') + 1, NULL, 10) * 1000 > MAX_LEASE_MS + 1000)
+			return true;
+		pass_time(100);
+	}
+}
+
+static bool allow(struct hand *h)
+{
+	char keys[100], channels[100];
+
+	snprintf(keys, sizeof(keys), "~{%s}:*", h->label);
+	snprintf(channels, sizeof(channels), "&{%s}:*", h->label);
+	return ask(&h->admin, "ACL", "SETUSER", h->label, "on", ">" PASSWORD, "resetkeys",
+		   "resetchannels", keys, channels, RIGHTS);
+}
+
+static bool place(struct stage *t, const char *base_url, const char *label)
+{
+	struct hand *h = calloc(1, sizeof(*h));
+
+	if (h == NULL)
+		return false;
+	t->hand = h;
+	h->port = port_of(base_url);
+	snprintf(h->label, sizeof(h->label), "%s", label);
+	if (!admin_open(&h->admin, h->port) || !settle(h) || !learn_scripts(h) || !allow(h))
+		return false;
+	h->proxy = proxy_new(
+		h->port, &(struct proxy_speech){.request = request,
+						.arg = h,
+						.refusal = "-LOADING not now, says the test\r\n"});
+	if (h->proxy == NULL || !admin_open(&h->pulse, proxy_clear_port(h->proxy)))
+		return false;
+	snprintf(t->url, sizeof(t->url), "redis://%s:%s@127.0.0.1:%u?prefix=%s&max_lease=%d", label,
+		 PASSWORD, proxy_port(h->proxy), label, MAX_LEASE_MS);
+	return true;
+}
+
+static bool forget_keys(struct hand *h)
+{
+	static char keys[REPLY_SIZE];
+
+	if (!ask(&h->admin, "KEYS", key(h, "*", "")))
+		return false;
+	memcpy(keys, reply, sizeof(keys));
+	for (char *at = keys, *end; at != NULL && *at != '\0'; at = end) {
+		end = strchr(at, '\n');
+		if (end != NULL)
+			*end++ = '\0';
+		if (!ask(&h->admin, "DEL", at))
+			return false;
+	}
+	return true;
+}
+
+static void leave(struct stage *t)
+{
+	struct hand *h = hand_of(t);
+
+	proxy_free(h->proxy);
+	h->proxy = NULL;
+	admin_close(&h->admin);
+}
+
+static void clean(const char *base_url, const char *label)
+{
+	struct hand h = {.port = port_of(base_url)};
+
+	snprintf(h.label, sizeof(h.label), "%s", label);
+	if (admin_open(&h.admin, h.port)) {
+		forget_keys(&h);
+		ask(&h.admin, "ACL", "DELUSER", label);
+	}
+	admin_close(&h.admin);
+}
+
+static void pulse(struct stage *t)
+{
+	struct hand *h = hand_of(t);
+	char words[256];
+	char name[100];
+
+	snprintf(name, sizeof(name), "{%s}:pulse", h->label);
+	tell(&h->pulse, words, sizeof(words), (const char *const[]){"SET", name, "1", "PX", "1000"},
+	     5);
+}
+
+/* ---- claims that end ---- */
+
+static bool overwrite(struct stage *t, struct hand *h, const char *name)
+{
+	char term[32], claim[64], field[400], ttl[32];
+
+	if (!ask(&h->admin, "HGET", key(h, "election:", name), "term"))
+		return false;
+	snprintf(term, sizeof(term), "%" PRIu64, (uint64_t)strtoull(reply, NULL, 10) + 1);
+	snprintf(claim, sizeof(claim), "7 %s", term);
+	snprintf(field, sizeof(field), "claim:%s", name);
+	snprintf(ttl, sizeof(ttl), "%" PRIu64, t->lease_ms);
+	return ask(&h->admin, "HSET", key(h, "lease:", "0123456789abcdef-1-1"), "owner",
+		   "somebody-else", "address", "", field, claim) &&
+	       ask(&h->admin, "PEXPIRE", key(h, "lease:", "0123456789abcdef-1-1"), ttl) &&
+	       ask(&h->admin, "HSET", key(h, "election:", name), "term", term, "nonce", "7",
+		   "lease", "0123456789abcdef-1-1");
+}
+
+static bool destroy(struct stage *t, const char *name, enum way way)
+{
+	struct hand *h = hand_of(t);
+	char lease[128];
+
+	if (!ask(&h->admin, "HGET", key(h, "election:", name), "lease"))
+		return false;
+	snprintf(lease, sizeof(lease), "%.100s", reply);
+	switch (way) {
+	case WAY_DELETED: return ask(&h->admin, "DEL", key(h, "election:", name));
+	case WAY_OVERWRITTEN: return overwrite(t, h, name);
+	case WAY_SESSION: return ask(&h->admin, "DEL", key(h, "lease:", lease));
+	case WAY_EXPIRED: return ask(&h->admin, "PEXPIRE", key(h, "lease:", lease), "1");
+	default: return false;
+	}
+}
+
+static bool unlock(struct stage *t, const char *name)
+{
+	struct hand *h = hand_of(t);
+
+	return ask(&h->admin, "HDEL", key(h, "election:", name), "lease");
+}
+
+/* ---- faults ---- */
+
+static bool down(struct stage *t, bool is_down)
+{
+	proxy_down(hand_of(t)->proxy, is_down);
+	return true;
+}
+
+static bool hole(struct stage *t, bool is_hole)
+{
+	proxy_hole(hand_of(t)->proxy, is_hole);
+	return true;
+}
+
+static bool fail(struct stage *t, enum verb verb, unsigned n)
+{
+	proxy_fail(hand_of(t)->proxy, verb, n);
+	return true;
+}
+
+static bool mute(struct stage *t, enum verb verb, unsigned n)
+{
+	proxy_mute(hand_of(t)->proxy, verb, n);
+	return true;
+}
+
+static bool late(struct stage *t, enum verb verb, unsigned n, uint64_t ms)
+{
+	proxy_late(hand_of(t)->proxy, verb, n, ms);
+	return true;
+}
+
+static bool forget(struct stage *t)
+{
+	return forget_keys(hand_of(t));
+}
+
+static bool deny(struct stage *t, bool is_denied)
+{
+	struct hand *h = hand_of(t);
+
+	if (!is_denied)
+		return allow(h);
+	return ask(&h->admin, "ACL", "SETUSER", h->label, "-@all");
+}
+
+static bool set_term(struct stage *t, const char *name, uint64_t term)
+{
+	struct hand *h = hand_of(t);
+	char text[32];
+
+	snprintf(text, sizeof(text), "%" PRIu64, term);
+	return ask(&h->admin, "HSET", key(h, "election:", name), "term", text);
+}
+
+static int count_name(struct stage *t, const char *name, size_t length)
+{
+	struct hand *h = hand_of(t);
+	const char *wanted = key(h, "election:", name);
+	int n = 0;
+
+	if (strlen(name) != length || !ask(&h->admin, "KEYS", key(h, "election:", "*")))
+		return -1;
+	for (char *at = reply, *end; at != NULL && *at != '\0'; at = end) {
+		end = strchr(at, '\n');
+		if (end != NULL)
+			*end++ = '\0';
+		n += strcmp(at, wanted) == 0;
+	}
+	return n;
+}
+
+static uint64_t calls(struct stage *t, enum verb verb)
+{
+	return proxy_calls(hand_of(t)->proxy, verb);
+}
+
+const struct backend backend_redis = {
+	.scheme = "redis",
+	.has_processes = true,
+	.pushes = true,
+	.shares_leases = true,
+	.keeps_history = true,
+	.is_durable = true,
+	.place = place,
+	.leave = leave,
+	.clean = clean,
+	.pulse = pulse,
+	.destroy = destroy,
+	.ways = {[WAY_DELETED] = true,
+		 [WAY_OVERWRITTEN] = true,
+		 [WAY_SESSION] = true,
+		 [WAY_EXPIRED] = true},
+	.unlock = unlock,
+	.down = down,
+	.hole = hole,
+	.fail = fail,
+	.mute = mute,
+	.late = late,
+	.forget = forget,
+	.deny = deny,
+	.set_term = set_term,
+	.count_name = count_name,
+	.calls = calls,
+};
