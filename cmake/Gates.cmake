@@ -56,7 +56,7 @@ endif()
 
 # The Debian packages: built, installed into a root of their own, run there, removed.
 if(TARGET baton_command)
-	baton_gate(deb/install 855 300 install
+	baton_gate(deb/install 855 900 install
 		${PROJECT_SOURCE_DIR}/tests/deb/run ${PROJECT_BINARY_DIR}/deb-test)
 	set_tests_properties(deb/install PROPERTIES PROCESSORS 2 SKIP_RETURN_CODE 77)
 endif()
