@@ -57,6 +57,7 @@ static struct baton *new_handle(void)
 		lane->kind = i;
 		lane->last[0] = &lane->first[0];
 		lane->last[1] = &lane->first[1];
+		lane->last[2] = &lane->first[2];
 		lane->changes_last = &lane->changes;
 		lane->spare.m.kind = MSG_HINT_SPARE;
 		(void)pthread_mutex_init(&lane->lock, NULL);

@@ -1,7 +1,8 @@
 /*
  * lane.c: the threads that call the driver. The loop puts jobs in, the lane carries them out, in
  * batches where it can, and posts them back. A renewal has a lane of its own, so that nothing
- * queues in front of it; releases go before all else in the campaign lane.
+ * queues in front of it; releases go before all else in the campaign lane, candidates' profiles
+ * come last.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +57,9 @@ void lane_stop(struct lane *lane)
 
 void lane_put(struct lane *lane, struct job *job, bool first)
 {
-	int q = first ? 0 : 1;
+	/* Between campaigns, what only shows us to others would break up their batches. */
+	bool shows = job->kind == JOB_PUBLISH || job->kind == JOB_WITHDRAW;
+	int q = first ? 0 : shows ? 2 : 1;
 
 	job->busy = true;
 	job->m.kind = MSG_DONE;
@@ -71,7 +74,7 @@ void lane_put(struct lane *lane, struct job *job, bool first)
 /* Takes the first job, and those right behind it that one call can serve as well. */
 static size_t take(struct lane *lane, struct job **jobs)
 {
-	int q = lane->first[0] != NULL ? 0 : 1;
+	int q = lane->first[0] != NULL ? 0 : lane->first[1] != NULL ? 1 : 2;
 	size_t n = 0;
 
 	while (n < LANE_BATCH && lane->first[q] != NULL) {

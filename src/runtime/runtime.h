@@ -267,8 +267,8 @@ struct lane {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
-	struct message *first[2]; /* [0] goes first */
-	struct message **last[2];
+	struct message *first[3]; /* [0] goes first, [2] last */
+	struct message **last[3];
 	struct watch_change *changes; /* watch lane: names to add or remove */
 	struct watch_change **changes_last;
 	struct watch_change *unadded; /* the watch lane's: names that the driver couldn't add */
