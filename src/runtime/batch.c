@@ -232,19 +232,27 @@ static void run_release(struct lane *lane, struct job **jobs, size_t n)
 		finish(lane, jobs[i], t->releases[i].outcome, t->releases[i].code);
 }
 
-/* A copy, because the application may change it meanwhile; "" if there is none, or no memory. */
-static void take_profile(struct baton_election *e, struct baton_profile *p)
+/* A copy, because the application may change it meanwhile. False: no memory for it. */
+static bool take_profile(struct baton_election *e, struct baton_profile *p)
 {
 	const struct options *o = &e->core.options; /* never changes */
 
 	(void)pthread_mutex_lock(&e->handle->app.lock);
 	char *metadata = e->metadata != NULL ? strdup(e->metadata) : NULL;
+	bool done = e->metadata == NULL || metadata != NULL;
 
 	p->score_permille = e->score;
 	p->is_healthy = !o->check_health || e->score >= o->min_score;
 	(void)pthread_mutex_unlock(&e->handle->app.lock);
 	p->metadata = metadata != NULL ? metadata : "";
 	p->priority = o->priority;
+	return done;
+}
+
+static void no_memory(struct baton_call *call)
+{
+	call->error.code = BATON_E_MEMORY;
+	(void)strcpy(call->error.text, "Out of memory.");
 }
 
 static void drop_profile(struct baton_profile *p)
@@ -274,6 +282,7 @@ static void run_campaign(struct lane *lane, struct job **jobs, size_t n)
 	struct baton *b = lane->handle;
 	struct batch *t = lane->batch;
 	uint64_t began_ns = clock_boot_ns();
+	bool ready = true;
 
 	for (size_t i = 0; i < n; i++) {
 		struct baton_election *e = jobs[i]->election;
@@ -284,9 +293,12 @@ static void run_campaign(struct lane *lane, struct job **jobs, size_t n)
 							  .floor = e->arg_floor,
 							  .outcome = BATON_OUTCOME_FAILED,
 							  .record = &t->records[i]};
-		take_profile(e, &t->campaigns[i].profile);
+		ready = take_profile(e, &t->campaigns[i].profile) && ready;
 	}
-	b->driver->campaign(lane->driver_lane, &t->call, &t->lease, t->campaigns, n);
+	if (ready)
+		b->driver->campaign(lane->driver_lane, &t->call, &t->lease, t->campaigns, n);
+	else
+		no_memory(&t->call); /* all are tried again */
 	for (size_t i = 0; i < n; i++) {
 		struct baton_election *e = jobs[i]->election;
 		struct baton_campaign *c = &t->campaigns[i];
@@ -347,12 +359,18 @@ static void run_publish(struct lane *lane, struct job **jobs, size_t n)
 {
 	struct batch *t = lane->batch;
 
+	bool ready = true;
+
 	for (size_t i = 0; i < n; i++) {
 		t->publications[i] = (struct baton_publication){.name = jobs[i]->election->name,
 								.outcome = BATON_OUTCOME_FAILED};
-		take_profile(jobs[i]->election, &t->publications[i].profile);
+		ready = take_profile(jobs[i]->election, &t->publications[i].profile) && ready;
 	}
-	lane->handle->driver->publish(lane->driver_lane, &t->call, &t->lease, t->publications, n);
+	if (ready)
+		lane->handle->driver->publish(lane->driver_lane, &t->call, &t->lease,
+					      t->publications, n);
+	else
+		no_memory(&t->call);
 	for (size_t i = 0; i < n; i++) {
 		drop_profile(&t->publications[i].profile);
 		finish(lane, jobs[i], t->publications[i].outcome, t->publications[i].code);

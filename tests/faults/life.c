@@ -235,6 +235,13 @@ static void await_standby(struct candidate *c)
 			return;
 }
 
+static bool shows(const struct baton_candidate *pair, const char *id, const char *metadata)
+{
+	const struct baton_candidate *c = &pair[strcmp(pair[0].id, id) != 0];
+
+	return strcmp(c->id, id) == 0 && strcmp(c->metadata, metadata) == 0;
+}
+
 static void look_around(struct candidate *c)
 {
 	struct baton_candidate list[4];
@@ -245,10 +252,13 @@ static void look_around(struct candidate *c)
 	while (!is_done(baton_report_health(c->e, 900, "a few more words"), NULL))
 		wait_a_little();
 	begin("list candidates");
-	int n;
+	for (;; wait_a_little()) {
+		int n = baton_list_candidates(c->b, NAME, list, 4, &err);
 
-	while (!is_done(n = baton_list_candidates(c->b, NAME, list, 4, &err), &err) || n != 2)
-		wait_a_little();
+		if (is_done(n, &err) && n == 2 && shows(list, c->id, "a few more words") &&
+		    shows(list, two[c == &two[0]].id, "a few words"))
+			break;
+	}
 	begin("observe");
 	while (!is_done(baton_observe(c->b, NAME, &status, &err), &err))
 		wait_a_little();

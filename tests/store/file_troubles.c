@@ -231,7 +231,15 @@ static bool lives_read_only(void)
 	    baton_file_driver.pause(b.campaign, rig_call(&b, 1000), "job", true) != FAILED ||
 	    !says(&b, BATON_E_DENIED, dir, "mount it for writing, or choose another directory"))
 		return false;
-	/* Whoever only wants to know who led is told. */
+	struct rig c;
+
+	/* Whoever only wants to know who led is told, also where a mode can't be put right. */
+	rig_open(&c, dir, "?mode=0770", "carol");
+	if (!is(rig_observe(&c, "job"), OK, "observe") || c.record.term != 1) {
+		print_message("%s\n", c.call.error.text);
+		return false;
+	}
+	rig_close(&c);
 	return is(rig_observe(&b, "job"), OK, "observe") && b.record.term == 1 && !b.record.held &&
 	       mount(NULL, dir, NULL, MS_REMOUNT, "size=1m") == 0 &&
 	       is(rig_lease(&b, 60000), OK, "lease") &&
