@@ -217,8 +217,8 @@ int file_set_up_dir(struct file_lane *lane, int fd, gid_t gid, const char *where
 		return file_errno(lane, "find", where, name);
 	if (st.st_uid != geteuid())
 		return 0;
-	/* Who isn't of that group can't give it away, and shares with nobody by it. Where nothing can
-	 * be written there is nothing to share but what can be read. */
+	/* Who isn't of that group can't give it away, and shares with nobody by it. Where nothing
+	 * can be written there is nothing to share but what can be read. */
 	if ((mode & S_ISGID) != 0 && gid != FILE_GROUP_KEPT && st.st_gid != gid &&
 	    fchown(fd, (uid_t)-1, gid) != 0 && errno != EPERM && errno != EROFS)
 		return file_errno(lane, "set the group of", where, name);
