@@ -15,7 +15,7 @@ help:
 	@echo '  make test       everything: install what is missing, build, test, prove, check'
 	@echo '  make examples   build the programs of examples/ into build/release/examples'
 	@echo '  make install    command, library, manual to PREFIX (/usr/local); DESTDIR'
-	@echo '  make deb        Debian packages into build/deb: baton, libbaton0, libbaton-dev'
+	@echo '  make deb        Debian packages into build/deb'
 	@echo
 	@echo 'Prove:'
 	@echo '  make sim        simulate many worlds (WORLDS=n or YEARS=y; SEED=s replays one)'
