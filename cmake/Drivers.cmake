@@ -63,3 +63,11 @@ elseif(OpenSSL_FOUND)
 else()
 	message(STATUS "driver redis: NOT built, OpenSSL (libssl-dev) is missing")
 endif()
+
+find_package(PostgreSQL 14) # the client: pipelines
+if(NOT EXISTS ${PROJECT_SOURCE_DIR}/src/store/postgres)
+elseif(PostgreSQL_FOUND)
+	baton_driver(postgres SCHEMES postgres postgresql LIBRARIES PostgreSQL::PostgreSQL)
+else()
+	message(STATUS "driver postgres: NOT built, libpq (libpq-dev) is missing")
+endif()

@@ -95,7 +95,7 @@ function(baton_conformance_on kind module)
 	foreach(build debug asan)
 		set(name conformance/${build}-${kind})
 		baton_gate(${name} 650 900 conformance ${PROJECT_SOURCE_DIR}/tests/servers
-			with ${kind} -- build/${build}/conformance {url})
+			with ${kind} -- build/${build}/conformance ${ARGN} {url})
 		set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77
 			LABELS "conformance;servers")
 		if(NOT build STREQUAL debug)
@@ -104,6 +104,8 @@ function(baton_conformance_on kind module)
 	endforeach()
 endfunction()
 baton_conformance_on(redis redis)
+# With a lease that leaves a busy machine time to start 150 sessions, and to sync.
+baton_conformance_on(postgres postgres --lease 1500 --jobs 4)
 
 baton_gate(gate/coverage 850 900 coverage ${tools}/check-coverage)
 baton_gate(gate/gates 60 400 gate ${PROJECT_SOURCE_DIR}/tests/gates/run)

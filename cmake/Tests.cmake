@@ -46,6 +46,9 @@ foreach(source ${unit_sources})
 	if(TARGET baton_parts)
 		target_link_libraries(${program} PRIVATE baton_parts)
 	endif()
+	if(program STREQUAL test_postgres_sight) # a part of a module; it needs no library
+		target_sources(${program} PRIVATE src/store/postgres/sight.c)
+	endif()
 	string(REGEX REPLACE "^test_" "unit/" name ${program})
 	baton_quick_test(${name} ${program})
 endforeach()
@@ -98,7 +101,6 @@ foreach(program conformance bench)
 		target_link_libraries(${program} PRIVATE baton_parts)
 	endif()
 endforeach()
-
 # The library once more, with its calls of the system renamed so that tests can make them fail.
 file(GLOB fault_sources CONFIGURE_DEPENDS tests/faults/*.c)
 if(fault_sources AND TARGET baton_parts AND CMAKE_OBJCOPY)
@@ -120,6 +122,14 @@ if(fault_sources AND TARGET baton_parts AND CMAKE_OBJCOPY)
 		set_target_properties(${program} PROPERTIES LINK_DEPENDS ${faulty})
 	endforeach()
 endif()
+
+# As the administrator of a server the suite speaks to it itself, where its library is there.
+foreach(program conformance conformance-faulty)
+	if(TARGET ${program} AND TARGET baton_driver_postgres)
+		target_compile_definitions(${program} PRIVATE WITH_POSTGRES)
+		target_link_libraries(${program} PRIVATE PostgreSQL::PostgreSQL)
+	endif()
+endforeach()
 
 # The fuzzers' corpus, replayed on what the tests build.
 file(GLOB fuzz_sources CONFIGURE_DEPENDS fuzz/fuzz_*.c)

@@ -9,6 +9,9 @@ static const struct backend *const backends[] = {
 	&backend_memory,
 	&backend_file,
 	&backend_redis,
+#ifdef WITH_POSTGRES /* libpq is there */
+	&backend_postgres,
+#endif
 };
 
 const struct backend *backend_find(const char *url)

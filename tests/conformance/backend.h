@@ -80,7 +80,7 @@ struct backend {
 	uint64_t (*calls)(struct stage *t, enum verb verb);
 };
 
-extern const struct backend backend_memory, backend_file, backend_redis;
+extern const struct backend backend_memory, backend_file, backend_redis, backend_postgres;
 
 /* By the scheme of a URL; NULL: none. */
 const struct backend *backend_find(const char *url);

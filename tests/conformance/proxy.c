@@ -183,7 +183,9 @@ static bool pass(struct proxy *p, struct pair *x, size_t n, enum verb verb)
 	if (verb != VERB_ANY)
 		p->calls[verb]++;
 	if (verb != VERB_ANY && takes(p, FAULT_FAIL, verb))
-		return add(&x->said, p->speech.refusal, strlen(p->speech.refusal));
+		return add(&x->said, p->speech.refusal,
+			   p->speech.refusal_n > 0 ? p->speech.refusal_n
+						   : strlen(p->speech.refusal));
 	if (verb != VERB_ANY && takes(p, FAULT_MUTE, verb))
 		x->is_mute = true;
 	if (verb != VERB_ANY && takes(p, FAULT_LATE, verb))

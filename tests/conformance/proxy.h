@@ -18,6 +18,7 @@ struct proxy_speech {
 	void *arg;
 	/* The server's own words for "not now": the answer to a request that is to fail. */
 	const char *refusal;
+	size_t refusal_n; /* 0: it is a text */
 };
 
 /* Passes on to 127.0.0.1:port; NULL if it can't. */

@@ -1,0 +1,253 @@
+/*
+ * claim.c: campaign and release, a batch in one transaction each. sql.c has the statements, and why
+ * they are as they are.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "store/postgres/postgres.h"
+
+#define HOLD_MAX_MS 86400000
+
+static bool any_failed(const struct pg_text *list, size_t n)
+{
+	bool failed = false;
+
+	for (size_t i = 0; i < n; i++)
+		failed = failed || list[i].failed;
+	return failed;
+}
+
+static void arrays_done(struct pg_text *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		pg_text_done(&list[i]);
+}
+
+/* ---- campaign ---- */
+
+enum { C_NAME, C_NONCE, C_FLOOR, C_METADATA, C_PRIORITY, C_SCORE, C_COLUMNS };
+
+static void fill_campaigns(struct pg_text *t, const struct baton_campaign *list, size_t n)
+{
+	for (size_t i = 0; i < C_COLUMNS; i++)
+		pg_array_begin(&t[i]);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t floor = list[i].floor < PG_TERM_MAX ? list[i].floor : PG_TERM_MAX;
+
+		pg_array_text(&t[C_NAME], list[i].name);
+		pg_array_number(&t[C_NONCE], (int64_t)list[i].nonce);
+		pg_array_number(&t[C_FLOOR], (int64_t)floor);
+		pg_array_text(&t[C_METADATA], list[i].profile.metadata);
+		pg_array_number(&t[C_PRIORITY], list[i].profile.priority);
+		pg_array_number(&t[C_SCORE], list[i].profile.score_permille);
+	}
+	for (size_t i = 0; i < C_COLUMNS; i++)
+		pg_array_end(&t[i]);
+}
+
+/* The transaction of a claim; its last statement's result is the winners. */
+static int claim(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease,
+		 const struct baton_campaign *list, size_t n)
+{
+	struct pg_text t[C_COLUMNS] = {{0}};
+	struct pg_text dead[2] = {{0}};
+	int outcome = pg_begin(l, call);
+
+	if (outcome != 0)
+		return outcome;
+	fill_campaigns(t, list, n);
+	bool kills = pg_sights_ended(l->store, &dead[0], &dead[1]);
+
+	if (any_failed(t, C_COLUMNS)) {
+		outcome = pg_no_memory(l);
+	} else {
+		const char *const kill[] = {dead[0].at, dead[1].at};
+		const char *const params[] = {
+			lease->id,        lease->owner,     l->store->info.schema,
+			t[C_NAME].at,     t[C_NONCE].at,    t[C_FLOOR].at,
+			t[C_METADATA].at, t[C_PRIORITY].at, t[C_SCORE].at};
+
+		pg_push(l, PG_PIN, 1, params);
+		pg_push(l, PG_MAKE, 1, (const char *const[]){t[C_NAME].at});
+		pg_push(l, PG_KILL, 2, kills ? kill : (const char *const[]){"{}", "{}"});
+		pg_push(l, PG_CLAIM, 9, params);
+		outcome = pg_run(l);
+	}
+	arrays_done(t, C_COLUMNS);
+	arrays_done(dead, 2);
+	return outcome;
+}
+
+static void campaign_failed(struct baton_call *call, struct baton_campaign *c, const char *what)
+{
+	c->outcome = BATON_OUTCOME_FAILED;
+	c->code = BATON_E_CORRUPT;
+	pg_error(&call->error, c->code, "The election \"%.60s\" %s", c->name, what);
+}
+
+/* It was not won: what the record says, or why a free one could not be had (S3, S4). */
+static void explain(struct baton_call *call, struct baton_campaign *c)
+{
+	struct baton_record *r = c->record;
+	uint64_t highest = r->term > c->floor ? r->term : c->floor;
+	bool is_free = !r->held && !r->reserved && !r->paused;
+
+	if (is_free && highest >= PG_TERM_MAX) {
+		campaign_failed(call, c,
+				"has no higher term: they are used up, or its row is damaged; "
+				"give it a new name.");
+	} else if (is_free && r->term > 0 && c->floor > r->term &&
+		   c->floor - r->term > PG_FLOOR_JUMP_MAX) {
+		campaign_failed(call, c,
+				"has a term in the store that is impossibly far below the one that "
+				"the candidate has seen: one of the two is damaged.");
+	} else if (is_free) {
+		r->free_in_ns = 0; /* somebody else was at it: worth another try soon */
+	}
+}
+
+/* Those that were not won are looked at. */
+static void look(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease,
+		 struct baton_campaign *list, size_t n)
+{
+	struct baton_observation *o = calloc(n, sizeof(*o));
+	size_t n_asked = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (list[i].outcome == BATON_OUTCOME_OK)
+			continue;
+		list[i].outcome = BATON_OUTCOME_FAILED;
+		list[i].code = BATON_E_MEMORY;
+		if (o != NULL)
+			o[n_asked++] = (struct baton_observation){.name = list[i].name,
+								  .lease_id = lease->id,
+								  .id = lease->owner,
+								  .record = list[i].record};
+	}
+	if (n_asked > 0)
+		pg_observe(l, call, o, n_asked);
+	for (size_t i = 0, k = 0; i < n && k < n_asked; i++) {
+		if (list[i].record != o[k].record)
+			continue;
+		/* If we could not look: nothing was written all the same. */
+		bool seen = o[k].outcome == BATON_OUTCOME_OK;
+
+		list[i].outcome = seen ? BATON_OUTCOME_REFUSED : BATON_OUTCOME_FAILED;
+		list[i].code = o[k++].code;
+		if (seen)
+			explain(call, &list[i]);
+	}
+	free(o);
+}
+
+void pg_campaign(void *lane, struct baton_call *call, const struct baton_lease *lease,
+		 struct baton_campaign *list, size_t n)
+{
+	struct pg_lane *l = lane;
+	int outcome = claim(l, call, lease, list, n);
+	const PGresult *r = outcome == BATON_OUTCOME_OK ? pg_result(l, 3) : NULL;
+	size_t n_won = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		/* 0 for now: answered, and not won. */
+		list[i].outcome = outcome == BATON_OUTCOME_OK ? 0 : outcome;
+		list[i].code = outcome == BATON_OUTCOME_OK ? 0 : call->error.code;
+		list[i].term = 0;
+	}
+	for (int row = 0; r != NULL && row < PQntuples(r); row++) {
+		int64_t at = pg_number(r, row, 0);
+
+		if (at < 1 || (size_t)at > n)
+			continue;
+		list[at - 1].outcome = BATON_OUTCOME_OK;
+		list[at - 1].term = pg_unsigned(r, row, 1);
+		n_won++;
+	}
+	pg_results_clear(l);
+	if (outcome == BATON_OUTCOME_OK && n_won < n)
+		look(l, call, lease, list, n);
+}
+
+/* ---- release ---- */
+
+enum { R_NAME, R_LEASE, R_NONCE, R_TERM, R_REASON, R_TARGET, R_HOLD, R_COLUMNS };
+
+static void fill_releases(struct pg_text *t, const struct baton_release *list, size_t n)
+{
+	for (size_t i = 0; i < R_COLUMNS; i++)
+		pg_array_begin(&t[i]);
+	for (size_t i = 0; i < n; i++) {
+		const struct baton_release *r = &list[i];
+		uint64_t hold_ms = r->hold_ns / CLOCK_NS_PER_MS;
+		bool has_reason = r->reason != NULL && r->reason[0] != '\0';
+
+		pg_array_text(&t[R_NAME], r->name);
+		pg_array_text(&t[R_LEASE], r->lease_id);
+		pg_array_number(&t[R_NONCE], (int64_t)r->nonce);
+		pg_array_number(&t[R_TERM], (int64_t)r->term);
+		pg_array_text(&t[R_REASON], has_reason ? r->reason : "released");
+		pg_array_text(&t[R_TARGET], r->reserve_for);
+		pg_array_number(&t[R_HOLD], hold_ms < HOLD_MAX_MS ? (int64_t)hold_ms : HOLD_MAX_MS);
+	}
+	for (size_t i = 0; i < R_COLUMNS; i++)
+		pg_array_end(&t[i]);
+}
+
+static int give_back(struct pg_lane *l, struct baton_call *call, const struct baton_release *list,
+		     size_t n)
+{
+	struct pg_text t[R_COLUMNS] = {{0}};
+	int outcome = pg_begin(l, call);
+
+	if (outcome != 0)
+		return outcome;
+	fill_releases(t, list, n);
+	if (any_failed(t, R_COLUMNS)) {
+		outcome = pg_no_memory(l);
+	} else {
+		const char *params[R_COLUMNS + 1] = {l->store->info.schema};
+
+		for (size_t i = 0; i < R_COLUMNS; i++)
+			params[i + 1] = t[i].at;
+		pg_push(l, PG_RELEASE, R_COLUMNS + 1, params);
+		pg_push(l, PG_STILL_HELD, 4, params + 1);
+		outcome = pg_run(l);
+	}
+	arrays_done(t, R_COLUMNS);
+	return outcome;
+}
+
+static void mark(struct baton_release *list, size_t n, const PGresult *r, int outcome, int code)
+{
+	for (int row = 0; row < PQntuples(r); row++) {
+		int64_t at = pg_number(r, row, 0);
+
+		if (at < 1 || (size_t)at > n)
+			continue;
+		list[at - 1].outcome = outcome;
+		list[at - 1].code = code;
+	}
+}
+
+void pg_release(void *lane, struct baton_call *call, struct baton_release *list, size_t n)
+{
+	struct pg_lane *l = lane;
+	int outcome = give_back(l, call, list, n);
+	bool answered = outcome == BATON_OUTCOME_OK;
+
+	for (size_t i = 0; i < n; i++) {
+		list[i].outcome = answered ? BATON_OUTCOME_REFUSED : outcome; /* S6 */
+		list[i].code = answered ? 0 : call->error.code;
+	}
+	if (answered) {
+		mark(list, n, pg_result(l, 0), BATON_OUTCOME_OK, 0);
+		if (PQntuples(pg_result(l, 1)) > 0)
+			pg_error(&call->error, BATON_E_BUSY,
+				 "PostgreSQL: another transaction keeps an election's row locked.");
+		mark(list, n, pg_result(l, 1), BATON_OUTCOME_FAILED, BATON_E_BUSY);
+	}
+	pg_results_clear(l);
+}

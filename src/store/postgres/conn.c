@@ -1,0 +1,400 @@
+/*
+ * conn.c: how the server is asked. All statements of a call go out as one pipeline that ends in one
+ * Sync: one transaction, one round trip, and at most until the call's deadline.
+ *
+ * What may be said about a call: before the Sync is sent nothing can be committed, so a failure up
+ * to there is FAILED (the connection is closed, which rolls back). An error of the server rolls
+ * back, too: FAILED. If the answer to the Sync doesn't come, or the server ends the session, the
+ * commit may have happened: UNKNOWN.
+ */
+#include <inttypes.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "store/postgres/postgres.h"
+
+void pg_error(struct baton_error *err, int code, const char *format, ...)
+{
+	va_list args;
+
+	if (err == NULL)
+		return;
+	err->code = code;
+	va_start(args, format);
+	(void)vsnprintf(err->text, sizeof(err->text), format, args);
+	va_end(args);
+}
+
+int pg_no_memory(struct pg_lane *lane)
+{
+	pg_error(&lane->call->error, BATON_E_MEMORY,
+		 "There is no memory for a call to PostgreSQL.");
+	return BATON_OUTCOME_FAILED;
+}
+
+/* ---- waiting ---- */
+
+/* Somebody wants the watch lane back: what it was doing may take so much longer, no more. */
+#define WOKEN_NS (100 * CLOCK_NS_PER_MS)
+
+int pg_wait(struct pg_lane *lane, short events, uint64_t deadline_ns)
+{
+	struct pollfd fds[2] = {{.fd = PQsocket(lane->conn.pg), .events = events},
+				{.fd = lane->wake_fd, .events = POLLIN}};
+	uint64_t now_ns = clock_boot_ns();
+	uint64_t nudges;
+
+	if (atomic_load(&lane->woken) && !lane->conn.connecting &&
+	    deadline_ns > lane->begun_ns + WOKEN_NS)
+		deadline_ns = lane->begun_ns + WOKEN_NS;
+	if (now_ns >= deadline_ns)
+		return 0;
+	uint64_t ms = (deadline_ns - now_ns + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS;
+	int n = poll(fds, lane->wake_fd >= 0 ? 2 : 1, ms > 60000 ? 60000 : (int)ms);
+
+	if (n > 0 && fds[1].revents != 0 && read(lane->wake_fd, &nudges, sizeof(nudges)) < 0)
+		return 0;
+	if (n > 0 && fds[0].revents != 0)
+		return 1;
+	if (atomic_load(&lane->woken) && lane->conn.connecting)
+		return 0; /* it goes on later */
+	return clock_boot_ns() < deadline_ns ? 1 : 0;
+}
+
+/* ---- errors ---- */
+
+/* The first line, without what libpq puts around it. */
+static int line_length(const char *words)
+{
+	return (int)strcspn(words, "\r\n");
+}
+
+static int code_of(const char *state)
+{
+	static const struct {
+		const char *prefix;
+		int code;
+	} codes[] = {
+		{"42501", BATON_E_DENIED},  /* insufficient privilege */
+		{"25006", BATON_E_DENIED},  /* read-only: a standby, perhaps */
+		{"28", BATON_E_DENIED},     /* credentials */
+		{"3D000", BATON_E_DENIED},  /* no such database */
+		{"57014", BATON_E_TIMEOUT}, /* statement_timeout */
+		{"55P03", BATON_E_TIMEOUT}, /* lock_timeout */
+		{"53200", BATON_E_MEMORY},  /* the server's */
+		{"42", BATON_E_CORRUPT},    /* tables that are not ours */
+		{"22", BATON_E_CORRUPT},    /* values that don't fit them */
+		{"23", BATON_E_CORRUPT},    /* constraints that are not ours */
+		{"", BATON_E_UNAVAILABLE},
+	};
+	size_t i = 0;
+
+	while (strncmp(state, codes[i].prefix, strlen(codes[i].prefix)) != 0)
+		i++;
+	return codes[i].code;
+}
+
+static const char *advice_for(const char *state)
+{
+	if (strcmp(state, "42501") == 0)
+		return "; grant what `baton schema postgres` lists";
+	if (strcmp(state, "25006") == 0)
+		return "; it is a standby: connect to the primary, or name all hosts in the URL";
+	if (strcmp(state, "55P03") == 0)
+		return "; another transaction keeps a row locked";
+	if (strcmp(state, "53300") == 0)
+		return "; raise max_connections";
+	return "";
+}
+
+void pg_refused(struct pg_lane *lane, const char *state, const char *words)
+{
+	/* The tables are gone: the next call makes them, or says why not. */
+	if (strcmp(state, "42P01") == 0 || strcmp(state, "3F000") == 0) {
+		atomic_store(&lane->store->has_schema, false);
+		pg_error(
+			&lane->call->error, BATON_E_UNAVAILABLE,
+			"PostgreSQL: the tables in the schema \"%s\" are gone; they are made anew.",
+			lane->store->info.schema);
+		return;
+	}
+	pg_error(&lane->call->error, code_of(state), "PostgreSQL says: %.*s%s.",
+		 line_length(words) > 150 ? 150 : line_length(words), words, advice_for(state));
+}
+
+void pg_broken(struct pg_lane *lane, const char *words)
+{
+	if (words[0] == '\0')
+		words = "nobody says why";
+	int n = line_length(words);
+
+	pg_error(&lane->call->error, BATON_E_UNAVAILABLE,
+		 "The connection to PostgreSQL is lost: %.*s.", n > 170 ? 170 : n, words);
+	pg_conn_close(lane);
+}
+
+static void too_late(struct pg_lane *lane)
+{
+	pg_error(&lane->call->error, BATON_E_TIMEOUT,
+		 "PostgreSQL did not answer in time; the connection is given up.");
+	pg_conn_close(lane);
+}
+
+/* ---- a call ---- */
+
+void pg_results_clear(struct pg_lane *lane)
+{
+	for (size_t i = 0; i < lane->n_pushed; i++) {
+		PQclear(lane->results[i]);
+		lane->results[i] = NULL;
+	}
+	lane->n_pushed = 0;
+	lane->push_failed = false;
+}
+
+static void push_limits(struct pg_lane *lane)
+{
+	uint64_t now_ns = clock_boot_ns();
+	uint64_t left_ms = lane->call->deadline_ns > now_ns
+				   ? (lane->call->deadline_ns - now_ns) / CLOCK_NS_PER_MS
+				   : 0;
+	char statement_ms[24], lock_ms[24];
+	const char *params[] = {statement_ms, lock_ms};
+
+	(void)snprintf(statement_ms, sizeof(statement_ms), "%" PRIu64, left_ms + 1);
+	(void)snprintf(lock_ms, sizeof(lock_ms), "%" PRIu64, left_ms / 2 + 1);
+	pg_push(lane, PG_LIMITS, 2, params);
+}
+
+int pg_begin(struct pg_lane *lane, struct baton_call *call)
+{
+	lane->call = call;
+	lane->begun_ns = clock_boot_ns();
+	pg_results_clear(lane);
+	if (lane->store->forgotten) {
+		pg_error(&call->error, BATON_E_FORKED, "The connection is the parent process's.");
+		return BATON_OUTCOME_FAILED;
+	}
+	if (!pg_is_connected(lane) && pg_connect(lane) != 0)
+		return BATON_OUTCOME_FAILED;
+	if (!atomic_load(&lane->store->has_schema) && pg_schema_check(lane, call) != 0)
+		return BATON_OUTCOME_FAILED;
+	if (clock_boot_ns() >= call->deadline_ns) {
+		pg_error(&call->error, BATON_E_TIMEOUT,
+			 "To connect to PostgreSQL took all the time that there was.");
+		return BATON_OUTCOME_FAILED;
+	}
+	push_limits(lane);
+	return 0;
+}
+
+static bool send_one(struct pg_lane *lane, int statement, size_t n, const char *const *params)
+{
+	struct pg_conn *c = &lane->conn;
+	const char *text = lane->store->sql[statement];
+	const char *name = pg_statement_names[statement];
+
+	if (c->pooled) /* the next transaction may be on another session */
+		return PQsendQueryParams(c->pg, text, (int)n, NULL, params, NULL, NULL, 0) == 1;
+	if (!c->prepared[statement]) {
+		if (PQsendPrepare(c->pg, name, text, 0, NULL) != 1)
+			return false;
+		lane->pushed[lane->n_pushed++] = ~statement;
+	}
+	return PQsendQueryPrepared(c->pg, name, (int)n, params, NULL, NULL, 0) == 1;
+}
+
+void pg_push(struct pg_lane *lane, int statement, size_t n, const char *const *params)
+{
+	if (lane->push_failed || lane->n_pushed + 2 > PG_PUSHED_MAX ||
+	    !send_one(lane, statement, n, params)) {
+		lane->push_failed = true;
+		return;
+	}
+	lane->pushed[lane->n_pushed++] = statement;
+}
+
+const PGresult *pg_result(const struct pg_lane *lane, size_t i)
+{
+	size_t at = 0;
+
+	for (size_t seen = 0; at < lane->n_pushed; at++)
+		if (lane->pushed[at] >= 0 && lane->pushed[at] != PG_LIMITS && seen++ == i)
+			break;
+	return at < lane->n_pushed ? lane->results[at] : NULL;
+}
+
+/* False: too late, or woken. */
+static bool flush(struct pg_lane *lane)
+{
+	int rc;
+
+	while ((rc = PQflush(lane->conn.pg)) == 1) {
+		if (pg_wait(lane, POLLIN | POLLOUT, lane->call->deadline_ns) != 1)
+			return false;
+		if (PQconsumeInput(lane->conn.pg) != 1)
+			return true; /* the next result says why */
+	}
+	return true;
+}
+
+/* False: too late, or woken. *r may be NULL. */
+static bool next_result(struct pg_lane *lane, PGresult **r)
+{
+	while (PQisBusy(lane->conn.pg)) {
+		if (pg_wait(lane, POLLIN, lane->call->deadline_ns) != 1)
+			return false;
+		if (PQconsumeInput(lane->conn.pg) != 1)
+			break;
+	}
+	*r = PQgetResult(lane->conn.pg);
+	return true;
+}
+
+/* What one statement came to. True: the session is as it was. */
+static bool take(struct pg_lane *lane, size_t at, PGresult *r, bool *refused)
+{
+	int statement = lane->pushed[at];
+	ExecStatusType status = PQresultStatus(r);
+
+	lane->results[at] = r;
+	if (status == PGRES_PIPELINE_ABORTED)
+		return true;
+	if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) {
+		if (statement < 0)
+			lane->conn.prepared[~statement] = true;
+		return true;
+	}
+	const char *state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
+	const char *severity = PQresultErrorField(r, PG_DIAG_SEVERITY_NONLOCALIZED);
+	const char *words = PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
+
+	if (state == NULL || (severity != NULL && strcmp(severity, "ERROR") != 0)) {
+		pg_broken(lane, words != NULL ? words : PQresultErrorMessage(r));
+		return false;
+	}
+	if (!*refused)
+		pg_refused(lane, state, words != NULL ? words : "");
+	*refused = true;
+	return true;
+}
+
+/* 0: all is read, up to the Sync. Else the outcome. */
+static int collect(struct pg_lane *lane)
+{
+	bool refused = false;
+	PGresult *r = NULL;
+
+	for (size_t i = 0; i <= lane->n_pushed; i++) {
+		if (!next_result(lane, &r)) {
+			too_late(lane);
+			return BATON_OUTCOME_UNKNOWN;
+		}
+		if (i == lane->n_pushed)
+			break;
+		if (r == NULL) {
+			pg_broken(lane, PQerrorMessage(lane->conn.pg));
+			return BATON_OUTCOME_UNKNOWN;
+		}
+		if (!take(lane, i, r, &refused))
+			return BATON_OUTCOME_UNKNOWN;
+		if (!next_result(lane, &r)) {
+			too_late(lane);
+			return BATON_OUTCOME_UNKNOWN;
+		}
+		if (r != NULL) { /* one result each, or the connection broke */
+			PQclear(r);
+			pg_broken(lane, PQerrorMessage(lane->conn.pg));
+			return BATON_OUTCOME_UNKNOWN;
+		}
+	}
+	bool synced = PQresultStatus(r) == PGRES_PIPELINE_SYNC;
+
+	PQclear(r);
+	if (!synced) {
+		/* A failing commit, such as a deferred constraint's, or the end of the session. */
+		pg_broken(lane, PQerrorMessage(lane->conn.pg));
+		return BATON_OUTCOME_UNKNOWN;
+	}
+	lane->conn.heard_ns = clock_boot_ns();
+	return refused ? BATON_OUTCOME_FAILED : 0;
+}
+
+int pg_run(struct pg_lane *lane)
+{
+	struct pg_conn *c = &lane->conn;
+
+	c->warned = false;
+	if (lane->push_failed) {
+		pg_broken(lane, PQerrorMessage(c->pg));
+		return BATON_OUTCOME_FAILED;
+	}
+	if (PQpipelineSync(c->pg) != 1) {
+		pg_broken(lane, PQerrorMessage(c->pg));
+		return BATON_OUTCOME_UNKNOWN;
+	}
+	if (!flush(lane)) {
+		too_late(lane);
+		return BATON_OUTCOME_UNKNOWN;
+	}
+	int outcome = collect(lane);
+
+	if (outcome == 0 && c->warned) {
+		/* "committed locally": a standby that was to have it too may not. */
+		pg_error(&lane->call->error, BATON_E_UNAVAILABLE,
+			 "PostgreSQL warns that the commit may not survive a failover.");
+		return BATON_OUTCOME_UNKNOWN;
+	}
+	return outcome == 0 ? BATON_OUTCOME_OK : outcome;
+}
+
+bool pg_may_repeat(const struct pg_lane *lane, int outcome)
+{
+	return outcome == BATON_OUTCOME_UNKNOWN && lane->conn.pg == NULL &&
+	       lane->call->error.code == BATON_E_UNAVAILABLE &&
+	       clock_boot_ns() < lane->call->deadline_ns;
+}
+
+int pg_exec(struct pg_lane *lane, const char *text)
+{
+	PGconn *pg = lane->conn.pg;
+	PGresult *r;
+	int outcome = 0;
+
+	if (PQexitPipelineMode(pg) != 1 || PQsendQuery(pg, text) != 1 || !flush(lane)) {
+		pg_broken(lane, PQerrorMessage(pg));
+		return BATON_OUTCOME_FAILED;
+	}
+	for (;;) {
+		if (!next_result(lane, &r)) {
+			too_late(lane);
+			return BATON_OUTCOME_UNKNOWN;
+		}
+		if (r == NULL)
+			break;
+		const char *state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
+		const char *words = PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
+
+		if (state != NULL && PQresultStatus(r) == PGRES_FATAL_ERROR) {
+			pg_refused(lane, state, words != NULL ? words : "");
+			outcome = BATON_OUTCOME_FAILED;
+		}
+		PQclear(r);
+	}
+	if (PQstatus(pg) != CONNECTION_OK || PQenterPipelineMode(pg) != 1) {
+		pg_broken(lane, PQerrorMessage(pg));
+		return BATON_OUTCOME_UNKNOWN;
+	}
+	return outcome;
+}
+
+void pg_clock_seen(struct pg_lane *lane, int64_t server_us)
+{
+	(void)pthread_mutex_lock(&lane->store->lock);
+	sight_clock_add(&lane->store->clock, clock_boot_ns(), server_us);
+	(void)pthread_mutex_unlock(&lane->store->lock);
+}

@@ -1,0 +1,252 @@
+/*
+ * connect.c: connections come and go. libpq's asynchronous functions, and poll(), so that names,
+ * TLS and authentication all end by the call's deadline (L7).
+ */
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "store/postgres/postgres.h"
+
+#define SERVER_VERSION_MIN 120000
+#define STATE_LENGTH 5
+/*
+ * A call that has little time may end before a slow server has let us in. The attempt goes on with
+ * the next call then, for so long: to begin anew each time would never get there, and would make
+ * the server slower still.
+ */
+#define PATIENCE_NS CLOCK_NS_PER_S
+
+/* Nothing goes to the application's stderr. A warning that comes with a commit matters. */
+static void heed(void *arg, const PGresult *notice)
+{
+	struct pg_conn *c = arg;
+	const char *severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
+
+	if (severity != NULL && strcmp(severity, "WARNING") == 0)
+		c->warned = true;
+	/* To an idle session: goodbye. */
+	if (severity != NULL && (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0))
+		c->ended = true;
+}
+
+void pg_conn_free(struct pg_conn *c)
+{
+	if (c->pg == NULL)
+		return;
+	/* PQfinish() says goodbye, which must not wait for a peer that doesn't listen. */
+	if (PQsocket(c->pg) >= 0 && PQtransactionStatus(c->pg) != PQTRANS_IDLE)
+		(void)shutdown(PQsocket(c->pg), SHUT_RDWR);
+	PQfinish(c->pg);
+	c->pg = NULL;
+	c->connecting = false;
+	c->ended = false;
+	atomic_store(&c->fd, -1);
+	(void)memset(c->prepared, 0, sizeof(c->prepared));
+}
+
+void pg_conn_move(struct pg_conn *to, struct pg_conn *from)
+{
+	to->pg = from->pg;
+	to->pooled = from->pooled;
+	to->heard_ns = from->heard_ns;
+	(void)memcpy(to->prepared, from->prepared, sizeof(to->prepared));
+	atomic_store(&to->fd, atomic_exchange(&from->fd, -1));
+	from->pg = NULL;
+	(void)memset(from->prepared, 0, sizeof(from->prepared));
+	(void)PQsetNoticeReceiver(to->pg, heed, to);
+}
+
+/* The last one did not end well: others of this store may be as dead, and not know it yet. */
+void pg_conn_close(struct pg_lane *lane)
+{
+	if (lane->conn.pg == NULL)
+		return;
+	(void)shutdown(PQsocket(lane->conn.pg), SHUT_RDWR);
+	pg_conn_free(&lane->conn);
+	atomic_fetch_add(&lane->store->troubles, 1);
+	pg_watch_nudge(lane->store);
+}
+
+bool pg_is_connected(struct pg_lane *lane)
+{
+	struct pg_store *store = lane->store;
+	struct pg_conn *c = &lane->conn;
+
+	if (c->pg == NULL && lane->watch == NULL) {
+		(void)pthread_mutex_lock(&store->lock);
+		if (store->spare.pg != NULL)
+			pg_conn_move(c, &store->spare);
+		(void)pthread_mutex_unlock(&store->lock);
+	}
+	if (c->pg == NULL || c->connecting)
+		return false;
+	/* What came meanwhile is read, and understood by the second function. */
+	if (PQconsumeInput(c->pg) == 1 && PQisBusy(c->pg) == 0 && !c->ended &&
+	    PQstatus(c->pg) == CONNECTION_OK)
+		return true;
+	pg_conn_close(lane);
+	return false;
+}
+
+/* libpq's text has the state in it, because it was asked to be verbose: "FATAL:  28P01: ...". */
+static void connect_failed(struct pg_lane *lane, const char *text)
+{
+	static const char letters[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	char state[STATE_LENGTH + 1] = "";
+	const char *words = text;
+
+	for (const char *at = strstr(text, ":  "); at != NULL; at = strstr(at + 1, ":  ")) {
+		if (strspn(at + 3, letters) == STATE_LENGTH && at[3 + STATE_LENGTH] == ':') {
+			(void)memcpy(state, at + 3, STATE_LENGTH);
+			state[STATE_LENGTH] = '\0';
+			words = at + 3 + STATE_LENGTH + 2;
+			break;
+		}
+	}
+	if (state[0] != '\0') {
+		pg_refused(lane, state, words);
+		return;
+	}
+	/* From libpq itself: the network, TLS, a missing password. The last line is the reason. */
+	size_t n = strlen(text);
+
+	while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == '\r'))
+		n--;
+	const char *last = text + n;
+
+	while (last > text && last[-1] != '\n')
+		last--;
+	bool denied = PQconnectionNeedsPassword(lane->conn.pg) != 0;
+
+	pg_error(&lane->call->error, denied ? BATON_E_DENIED : BATON_E_UNAVAILABLE,
+		 "Can't connect to PostgreSQL: %.*s.",
+		 text + n - last > 190 ? 190 : (int)(text + n - last), last);
+}
+
+/* Names are replaced by what pg_resolve() found. */
+static PGconn *start(const struct pg_conninfo *info, const struct pg_text hosts[3])
+{
+	const char *keywords[PG_KEYWORDS_MAX + 4];
+	const char *values[PG_KEYWORDS_MAX + 4];
+	static const char *const names[3] = {"host", "hostaddr", "port"};
+	size_t n = 0;
+
+	for (size_t i = 0; i < info->n; i++) {
+		const char *key = info->keywords[i];
+		bool replaced = hosts[0].at != NULL &&
+				(strcmp(key, names[0]) == 0 || strcmp(key, names[1]) == 0 ||
+				 strcmp(key, names[2]) == 0);
+
+		if (replaced)
+			continue;
+		keywords[n] = key;
+		values[n++] = info->values[i];
+	}
+	for (size_t i = 0; hosts[0].at != NULL && i < 3; i++) {
+		keywords[n] = names[i];
+		values[n++] = hosts[i].at;
+	}
+	keywords[n] = NULL;
+	values[n] = NULL;
+	return PQconnectStartParams(keywords, values, 0);
+}
+
+static int begin(struct pg_lane *lane)
+{
+	struct pg_text hosts[3] = {{0}};
+	struct pg_conn *c = &lane->conn;
+	int code = pg_resolve(lane, hosts);
+
+	if (code == 0) {
+		c->pg = start(&lane->store->info, hosts);
+		if (c->pg == NULL) {
+			(void)pg_no_memory(lane);
+			code = BATON_E_MEMORY;
+		}
+	}
+	for (size_t i = 0; i < 3; i++)
+		pg_text_done(&hosts[i]);
+	if (code != 0)
+		return code;
+	(void)PQsetErrorVerbosity(c->pg, PQERRORS_VERBOSE);
+	(void)PQsetNoticeReceiver(c->pg, heed, c);
+	c->polling = PGRES_POLLING_WRITING;
+	c->connecting = true;
+	c->began_ns = clock_boot_ns();
+	return 0;
+}
+
+/* 0: there is a session. With c->connecting the attempt goes on, else it is over. */
+static int dial(struct pg_lane *lane)
+{
+	struct pg_conn *c = &lane->conn;
+	int code = c->connecting ? 0 : begin(lane);
+
+	if (code != 0)
+		return code;
+	while (PQstatus(c->pg) != CONNECTION_BAD && c->polling != PGRES_POLLING_OK &&
+	       c->polling != PGRES_POLLING_FAILED) {
+		atomic_store(&c->fd, PQsocket(c->pg));
+		if (pg_wait(lane, c->polling == PGRES_POLLING_READING ? POLLIN : POLLOUT,
+			    lane->call->deadline_ns) != 1) {
+			c->connecting = clock_boot_ns() - c->began_ns < PATIENCE_NS;
+			pg_error(&lane->call->error, BATON_E_TIMEOUT,
+				 "PostgreSQL did not let us connect in time.");
+			return BATON_E_TIMEOUT;
+		}
+		c->polling = PQconnectPoll(c->pg);
+	}
+	c->connecting = false;
+	if (PQstatus(c->pg) == CONNECTION_OK)
+		return 0;
+	connect_failed(lane, PQerrorMessage(c->pg));
+	return lane->call->error.code;
+}
+
+/* Rule 4 and N24: who is behind it? A pooler gives out a process id of its own making. */
+static int greet(struct pg_lane *lane)
+{
+	struct pg_conn *c = &lane->conn;
+
+	if (PQserverVersion(c->pg) < SERVER_VERSION_MIN) {
+		pg_error(&lane->call->error, BATON_E_UNSUPPORTED,
+			 "The server is PostgreSQL %d; baton needs 12 or newer.",
+			 PQserverVersion(c->pg) / 10000);
+		return BATON_E_UNSUPPORTED;
+	}
+	if (PQsetnonblocking(c->pg, 1) != 0 || PQenterPipelineMode(c->pg) != 1) {
+		pg_error(&lane->call->error, BATON_E_SYSTEM, "libpq has no pipeline mode.");
+		return BATON_E_SYSTEM;
+	}
+	c->pooled = true; /* until we know better: prepares nothing */
+	lane->n_pushed = 0;
+	lane->push_failed = false;
+	pg_push(lane, PG_HELLO, 0, NULL);
+	if (pg_run(lane) != BATON_OUTCOME_OK)
+		return lane->call->error.code;
+	const PGresult *r = pg_result(lane, 0);
+
+	c->pooled = pg_number(r, 0, 0) != PQbackendPID(c->pg);
+	pg_clock_seen(lane, pg_number(r, 0, 1));
+	pg_results_clear(lane);
+	return 0;
+}
+
+int pg_connect(struct pg_lane *lane)
+{
+	int code = dial(lane);
+
+	if (code == 0)
+		code = greet(lane);
+	if (code != 0) {
+		pg_results_clear(lane);
+		if (!lane->conn.connecting)
+			pg_conn_close(lane);
+	}
+	return code;
+}

@@ -1,0 +1,287 @@
+/*
+ * postgres.h: what the files of the postgres driver share: leases and elections as rows of a
+ * PostgreSQL database, "postgres://user@host/database".
+ *
+ *   driver.c     the table of functions, the store and its lanes
+ *   conninfo.c   the URL, and what libpq is told
+ *   connect.c    a connection: opened, checked, given up
+ *   conn.c       ... and asked, in pipelines, all within a deadline
+ *   array.c      arrays as the server reads them
+ *   resolve.c    names to addresses within a deadline
+ *   schema.c     the tables: printed, made on demand, and their version
+ *   sql.c        the statements
+ *   sight.c      whose lease has surely ended: pure, the safety of this store rests on it
+ *   lease.c      leases: open, renew, close, what they hold
+ *   claim.c      campaign and release
+ *   record.c     observe
+ *   people.c     candidates, orders, pause, history
+ *   watch.c      LISTEN, and the ends of leases
+ *
+ * A lease is a row that its process renews; an election's row names the lease that holds it. A
+ * lease *lives as long as its row is there*. Only two parties delete it: its owner, or somebody who
+ * has proven that its time is over (sight.h), by compare-and-set on its `seq`, in the transaction
+ * that claims. So an owner whose lease was taken finds no row to renew, and can't come back.
+ *
+ * A claim is one transaction: pin the own lease (FOR KEY SHARE, so that it can't be deleted before
+ * the commit; renewals go on), delete proven-dead leases, take what is free, mint the terms. Rows
+ * that a stranger has locked are skipped, never waited for.
+ */
+#ifndef BATON_POSTGRES_H
+#define BATON_POSTGRES_H
+
+#include <libpq-fe.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "baton-store.h"
+#include "store/postgres/sight.h"
+
+#define PG_SCHEMA_VERSION 1
+#define PG_SCHEMA_MAX 48
+#define PG_HISTORY_MAX 100
+#define PG_PUSHED_MAX 20 /* statements of one call, each perhaps prepared first */
+#define PG_PARAMS_MAX 10
+/* As in the core: terms fit a bigint; a floor that jumps further than this is corrupt (S4). */
+#define PG_TERM_MAX ((uint64_t)INT64_MAX)
+#define PG_FLOOR_JUMP_MAX ((uint64_t)1 << 48)
+
+/* ---- sql.c: the statements. A '@' in their texts stands for the schema and a dot, a
+ * '^' for the schema alone ---- */
+
+/* Each with the name that it is prepared under, which also stands in its text as a comment: so that
+ * a server's log and pg_stat_activity show what it is. PG_LIMITS says how long the others of its
+ * transaction may take. */
+#define PG_STATEMENT_LIST(X)                  \
+	X(LIMITS, "baton_limits")             \
+	X(HELLO, "baton_hello")               \
+	X(TABLES, "baton_tables")             \
+	X(VERSION, "baton_version")           \
+	X(LEASE_OPEN, "baton_open")           \
+	X(LEASE_RENEW, "baton_renew")         \
+	X(LEASE_END, "baton_end")             \
+	X(LEASE_FREE, "baton_free")           \
+	X(LEASE_STALE, "baton_stale")         \
+	X(LEASE_SWEEP, "baton_sweep")         \
+	X(LEASES_SEEN, "baton_seen")          \
+	X(CLAIMS, "baton_claims")             \
+	X(PIN, "baton_pin")                   \
+	X(MAKE, "baton_make")                 \
+	X(KILL, "baton_kill")                 \
+	X(CLAIM, "baton_claim")               \
+	X(RELEASE, "baton_release")           \
+	X(STILL_HELD, "baton_still_held")     \
+	X(OBSERVE, "baton_observe")           \
+	X(LISTEN, "baton_listen")             \
+	X(HELD_BY, "baton_held_by")           \
+	X(PUBLISH, "baton_publish")           \
+	X(PUBLISH_HELD, "baton_publish_held") \
+	X(WITHDRAW, "baton_withdraw")         \
+	X(CANDIDATES, "baton_candidates")     \
+	X(ORDER, "baton_order")               \
+	X(PAUSE, "baton_pause")               \
+	X(HISTORY, "baton_history")
+
+enum pg_statement {
+#define X(word, name) PG_##word,
+	PG_STATEMENT_LIST(X)
+#undef X
+		PG_STATEMENTS,
+};
+
+extern const char *const pg_statement_names[PG_STATEMENTS];
+extern const char *const pg_statements[PG_STATEMENTS];
+/* Puts the schema in; the caller frees it. NULL: no memory. */
+char *pg_sql(const char *text, const char *schema);
+
+/* ---- conninfo.c ---- */
+
+enum { PG_KEYWORDS_MAX = 64 };
+
+struct pg_conninfo {
+	char *keywords[PG_KEYWORDS_MAX + 1];
+	char *values[PG_KEYWORDS_MAX + 1];
+	size_t n;
+	char schema[PG_SCHEMA_MAX + 1];
+};
+
+int pg_conninfo_parse(struct pg_conninfo *info, const char *text, struct baton_error *err);
+void pg_conninfo_done(struct pg_conninfo *info);
+/* NULL: it isn't said. */
+const char *pg_conninfo_get(const struct pg_conninfo *info, const char *keyword);
+
+/* ---- the store ---- */
+
+struct pg_lookup;
+
+struct pg_conn {
+	PGconn *pg; /* NULL: none */
+	_Atomic int fd;
+	bool pooled;     /* somebody stands in between: sessions aren't ours */
+	bool warned;     /* the server committed, and has doubts about it */
+	bool ended;      /* the server has said goodbye */
+	bool connecting; /* not there yet: since began_ns */
+	PostgresPollingStatusType polling;
+	uint64_t began_ns;
+	bool prepared[PG_STATEMENTS];
+	uint64_t heard_ns;
+};
+
+struct pg_store {
+	struct pg_conninfo info;
+	char *sql[PG_STATEMENTS];
+	pthread_mutex_t lock; /* sights, clock, lanes, spare, lookups */
+	struct sights sights;
+	struct sight_clock clock;
+	struct pg_lane *lanes;
+	struct pg_lane *watcher;   /* the lane that listens */
+	uint64_t sleeps_ns;        /* until when, on the boot clock */
+	struct pg_conn spare;      /* left by a lane that was closed, for the next one */
+	struct pg_lookup *lookups; /* questions to the name service that outlived their call */
+	_Atomic bool listening;
+	_Atomic bool has_schema;
+	_Atomic uint64_t troubles; /* connections that failed: others may be dead as well */
+	bool forgotten;            /* this is a child of fork(): touch nothing */
+};
+
+struct pg_watch;
+
+struct pg_lane {
+	struct pg_store *store;
+	struct pg_lane *next;
+	struct pg_conn conn;
+	struct pg_watch *watch; /* of a watch lane */
+	int wake_fd;            /* of a watch lane, else -1 */
+	_Atomic bool woken;
+	/* The call under way. */
+	struct baton_call *call;
+	uint64_t begun_ns;
+	int pushed[PG_PUSHED_MAX]; /* a statement, or ~ it: only prepared */
+	PGresult *results[PG_PUSHED_MAX];
+	size_t n_pushed;
+	bool push_failed;
+};
+
+/* ---- array.c ---- */
+
+/* A growing text: arrays for the server. */
+struct pg_text {
+	char *at;
+	size_t n;
+	size_t room;
+	bool failed; /* no memory */
+};
+
+void pg_text_add(struct pg_text *t, const char *text);
+void pg_text_done(struct pg_text *t);
+/* "{", elements, "}". An element is a number or a quoted text; NULL is NULL. */
+void pg_array_begin(struct pg_text *t);
+void pg_array_text(struct pg_text *t, const char *value);
+void pg_array_number(struct pg_text *t, int64_t value);
+void pg_array_end(struct pg_text *t);
+
+/* ---- conn.c ---- */
+
+/*
+ * A call: begin, push statements, run. begin connects if need be, and makes the schema; it returns
+ * 0, or the outcome (FAILED: nothing was asked). run() sends all as one transaction and returns OK,
+ * with the results of each statement in lane->results until the next begin; or FAILED or UNKNOWN,
+ * with call->error filled in.
+ */
+int pg_begin(struct pg_lane *lane, struct baton_call *call);
+void pg_push(struct pg_lane *lane, int statement, size_t n, const char *const *params);
+int pg_run(struct pg_lane *lane);
+/* The connection was lost, and there is time for another try of what may be done twice. */
+bool pg_may_repeat(const struct pg_lane *lane, int outcome);
+void pg_results_clear(struct pg_lane *lane);
+/* Statements without parameters, several in one text, as one transaction. 0, or the outcome. */
+int pg_exec(struct pg_lane *lane, const char *text);
+/* The result of what was pushed as the i-th since begin. */
+const PGresult *pg_result(const struct pg_lane *lane, size_t i);
+int64_t pg_number(const PGresult *r, int row, int column);
+uint64_t pg_unsigned(const PGresult *r, int row, int column);
+bool pg_is_true(const PGresult *r, int row, int column);
+void pg_copy(char *to, size_t size, const PGresult *r, int row, int column);
+int pg_no_memory(struct pg_lane *lane);
+
+/* Waits for the connection, the lane's wake_fd or the deadline: 1: ready, 0: woken, or too late. */
+int pg_wait(struct pg_lane *lane, short events, uint64_t deadline_ns);
+/* Something is wrong with the connection, in the server's or libpq's words; closes it. */
+void pg_broken(struct pg_lane *lane, const char *words);
+/* What the server said no with, as code and sentence. */
+void pg_refused(struct pg_lane *lane, const char *state, const char *words);
+
+/* ---- connect.c ---- */
+
+/* 0, or a code with call->error filled in; the lane has no connection then. */
+int pg_connect(struct pg_lane *lane);
+/* False: there is none, or it broke while nobody used it. */
+bool pg_is_connected(struct pg_lane *lane);
+void pg_conn_close(struct pg_lane *lane);
+void pg_conn_free(struct pg_conn *c);
+void pg_conn_move(struct pg_conn *to, struct pg_conn *from);
+/* An answer of the server about its clock, for the judge (sight.h). */
+void pg_clock_seen(struct pg_lane *lane, int64_t server_us);
+void pg_error(struct baton_error *err, int code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* ---- resolve.c ---- */
+
+/*
+ * Fills in host, hostaddr and port as libpq's lists, so that it, which would block for as long as
+ * the name service likes, has nothing to look up. Leaves them empty where there is nothing to do.
+ * 0, or a code with call->error filled in.
+ */
+int pg_resolve(struct pg_lane *lane, struct pg_text hosts[3]);
+void pg_lookups_free(struct pg_lookup *list);
+
+/* ---- schema.c ---- */
+
+/* The tables are there and of our version, or are made; 0, or FAILED. */
+int pg_schema_check(struct pg_lane *lane, struct baton_call *call);
+extern const char pg_schema_text[]; /* with '@' */
+
+/* ---- record.c: what is known of others' leases, for all lanes ---- */
+
+/* The ids of all that are known, as an array; false: there are none. */
+bool pg_sights_ids(struct pg_store *store, struct pg_text *ids);
+/* The answer to PG_LEASES_SEEN about them, which was asked for at asked_ns. */
+void pg_sights_seen(struct pg_lane *lane, const PGresult *r, uint64_t asked_ns);
+/* Those that have surely ended, as arrays of ids and seqs; false: none. */
+bool pg_sights_ended(struct pg_store *store, struct pg_text *ids, struct pg_text *seqs);
+
+/* ---- the verbs ---- */
+
+int pg_lease_open(void *lane, struct baton_call *call, const struct baton_lease *lease);
+int pg_lease_renew(void *lane, struct baton_call *call, const struct baton_lease *lease,
+		   uint32_t *n_held);
+int pg_lease_close(void *lane, struct baton_call *call, const struct baton_lease *lease);
+int pg_claims(void *lane, struct baton_call *call, const struct baton_lease *lease,
+	      void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term), void *arg);
+void pg_campaign(void *lane, struct baton_call *call, const struct baton_lease *lease,
+		 struct baton_campaign *list, size_t n);
+void pg_release(void *lane, struct baton_call *call, struct baton_release *list, size_t n);
+void pg_observe(void *lane, struct baton_call *call, struct baton_observation *list, size_t n);
+int pg_watch_add(void *lane, const char *name, uint64_t cookie);
+void pg_watch_remove(void *lane, const char *name, uint64_t cookie);
+int pg_watch_wait(void *lane, struct baton_call *call, uint64_t *cookies, size_t max);
+void pg_watch_wake(void *lane);
+void pg_publish(void *lane, struct baton_call *call, const struct baton_lease *lease,
+		struct baton_publication *list, size_t n);
+int pg_withdraw(void *lane, struct baton_call *call, const struct baton_lease *lease,
+		const char *name);
+int pg_candidates(void *lane, struct baton_call *call, const char *name,
+		  void (*found)(void *arg, const struct baton_candidate *candidate), void *arg);
+int pg_order(void *lane, struct baton_call *call, const char *name,
+	     const struct baton_order *order);
+int pg_pause(void *lane, struct baton_call *call, const char *name, bool paused);
+int pg_history(void *lane, struct baton_call *call, const char *name, size_t max,
+	       void (*found)(void *arg, const struct baton_leadership *leadership), void *arg);
+
+/* ---- watch.c ---- */
+
+struct pg_watch *pg_watch_new(void);
+void pg_watch_free(struct pg_watch *w);
+/* Something about the sights changed that the watch lane should reckon with. */
+void pg_watch_nudge(struct pg_store *store);
+
+#endif

@@ -1,0 +1,145 @@
+/*
+ * schema.c: the tables. They are made when they are not there, by whoever comes first and may; a
+ * role that may not create tables works once somebody else has made them. A newer version than
+ * ours is left alone: half-understood rows are worse than none.
+ *
+ * Why they look like this: leases and elections are updated in place over and over, so pages have
+ * room for that (fillfactor), nothing that changes with a renewal is indexed (so it stays a HOT
+ * update), and vacuum comes early. Collation "C" because names are bytes, and because an index must
+ * not break when a new C library sorts differently. Never UNLOGGED: a crash would empty the tables
+ * and terms would begin anew (S3).
+ */
+#include <stdlib.h>
+
+#include "store/postgres/postgres.h"
+
+static const char make_schema[] = "CREATE SCHEMA IF NOT EXISTS ^;\n";
+
+const char pg_schema_text[] =
+	"CREATE TABLE IF NOT EXISTS @version (version int PRIMARY KEY);\n"
+	"CREATE TABLE IF NOT EXISTS @lease (\n"
+	"	id text COLLATE \"C\" PRIMARY KEY,\n"
+	"	owner text NOT NULL,\n"
+	"	address text NOT NULL,\n"
+	"	ttl_ms bigint NOT NULL,\n"
+	"	seq bigint NOT NULL,\n"
+	"	expires timestamptz NOT NULL\n"
+	") WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0,\n"
+	"	autovacuum_vacuum_threshold = 1000);\n"
+	"CREATE TABLE IF NOT EXISTS @election (\n"
+	"	name text COLLATE \"C\" PRIMARY KEY,\n"
+	"	term bigint NOT NULL DEFAULT 0 CHECK (term >= 0),\n"
+	"	seq bigint NOT NULL DEFAULT 0,\n"
+	"	led bigint NOT NULL DEFAULT 0,\n"
+	"	lease text COLLATE \"C\",\n"
+	"	nonce bigint,\n"
+	"	since timestamptz,\n"
+	"	metadata text NOT NULL DEFAULT '',\n"
+	"	priority int NOT NULL DEFAULT 0,\n"
+	"	score int NOT NULL DEFAULT 0,\n"
+	"	paused boolean NOT NULL DEFAULT false,\n"
+	"	order_id bigint,\n"
+	"	order_term bigint,\n"
+	"	order_kind int NOT NULL DEFAULT 0,\n"
+	"	order_quiet_ms bigint NOT NULL DEFAULT 0,\n"
+	"	order_target text NOT NULL DEFAULT '',\n"
+	"	reserved_for text,\n"
+	"	reserved_until timestamptz\n"
+	") WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05,\n"
+	"	autovacuum_vacuum_threshold = 1000);\n"
+	"CREATE INDEX IF NOT EXISTS election_lease ON @election (lease) WHERE lease IS NOT NULL;\n"
+	"CREATE TABLE IF NOT EXISTS @candidate (\n"
+	"	name text COLLATE \"C\",\n"
+	"	lease text COLLATE \"C\",\n"
+	"	metadata text NOT NULL,\n"
+	"	priority int NOT NULL,\n"
+	"	score int NOT NULL,\n"
+	"	healthy boolean NOT NULL,\n"
+	"	updated timestamptz NOT NULL,\n"
+	"	PRIMARY KEY (name, lease)\n"
+	");\n"
+	"CREATE INDEX IF NOT EXISTS candidate_lease ON @candidate (lease);\n"
+	"CREATE TABLE IF NOT EXISTS @history (\n"
+	"	name text COLLATE \"C\",\n"
+	"	n bigint,\n"
+	"	term bigint NOT NULL,\n"
+	"	leader text NOT NULL,\n"
+	"	since timestamptz NOT NULL,\n"
+	"	until timestamptz,\n"
+	"	ended text NOT NULL DEFAULT '',\n"
+	"	since_wal bigint NOT NULL,\n"
+	"	until_wal bigint,\n"
+	"	PRIMARY KEY (name, n)\n"
+	");\n"
+	"INSERT INTO @version VALUES (1) ON CONFLICT DO NOTHING;\n";
+
+/* Two who make them at once would collide in the catalogue: one after the other. */
+static const char one_at_a_time[] =
+	"SELECT pg_advisory_xact_lock(hashtextextended('baton schema', 0));\n";
+
+static int exec(struct pg_lane *lane, const char *text)
+{
+	char *sql = pg_sql(text, lane->store->info.schema);
+	int rc = sql != NULL ? pg_exec(lane, sql) : pg_no_memory(lane);
+
+	free(sql);
+	return rc;
+}
+
+/* 0, or FAILED. Making a table twice does no harm, so that an unknown outcome is a failed one. */
+static int make(struct pg_lane *lane, bool has_schema)
+{
+	struct pg_text text = {0};
+
+	pg_text_add(&text, one_at_a_time);
+	if (!has_schema)
+		pg_text_add(&text, make_schema);
+	pg_text_add(&text, pg_schema_text);
+	int rc = text.failed ? pg_no_memory(lane) : exec(lane, text.at);
+
+	pg_text_done(&text);
+	if (rc != 0 && lane->call->error.code == BATON_E_DENIED)
+		pg_error(&lane->call->error, BATON_E_DENIED,
+			 "baton's tables are not in the schema \"%s\", and this role may not make "
+			 "them; let somebody who may run `baton schema postgres | psql`.",
+			 lane->store->info.schema);
+	return rc != 0 ? BATON_OUTCOME_FAILED : 0;
+}
+
+static int check_version(struct pg_lane *lane)
+{
+	pg_push(lane, PG_VERSION, 0, NULL);
+	if (pg_run(lane) != BATON_OUTCOME_OK)
+		return BATON_OUTCOME_FAILED;
+	int64_t version = pg_number(pg_result(lane, 0), 0, 0);
+
+	pg_results_clear(lane);
+	if (version == PG_SCHEMA_VERSION)
+		return 0;
+	pg_error(&lane->call->error, BATON_E_UNSUPPORTED,
+		 "The tables in the schema \"%s\" are of version %d, not %d; upgrade %s.",
+		 lane->store->info.schema, (int)version, PG_SCHEMA_VERSION,
+		 version > PG_SCHEMA_VERSION ? "baton" : "them");
+	return BATON_OUTCOME_FAILED;
+}
+
+int pg_schema_check(struct pg_lane *lane, struct baton_call *call)
+{
+	const char *params[] = {lane->store->info.schema};
+
+	lane->call = call;
+	pg_results_clear(lane);
+	pg_push(lane, PG_TABLES, 1, params);
+	if (pg_run(lane) != BATON_OUTCOME_OK)
+		return BATON_OUTCOME_FAILED;
+	bool has_schema = pg_is_true(pg_result(lane, 0), 0, 0);
+	bool has_tables = pg_is_true(pg_result(lane, 0), 0, 1);
+
+	pg_results_clear(lane);
+	if (!has_tables && make(lane, has_schema) != 0)
+		return BATON_OUTCOME_FAILED;
+	if (check_version(lane) != 0)
+		return BATON_OUTCOME_FAILED;
+	atomic_store(&lane->store->has_schema, true);
+	return 0;
+}

@@ -1,0 +1,415 @@
+/*
+ * watch.c: hints. Changes are pushed by NOTIFY, with the election's name; the end of a dead
+ * holder's lease is pushed by nobody, so this lane keeps a timer for it (sight.h) and asks the
+ * server once, when the time has come. While leases are renewed, our own renewals bring the news
+ * of that, the timer moves on, and this lane asks nothing.
+ *
+ * Subscribe, then read: after LISTEN, and after every break, all are told to look.
+ *
+ * Behind a pooler there is no LISTEN: records then say that nothing is watched, and the elections
+ * keep timers of their own.
+ *
+ * Names are the watch lane's thread's alone; `woken` and wake_fd are for the others.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/queue.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "store/postgres/postgres.h"
+
+/* How long one request of this lane may take: nobody waits for it. */
+#define CALL_NS (2 * CLOCK_NS_PER_S)
+/* A connection that heard nothing for so long is asked whether it still is one. */
+#define SILENCE_NS (25 * CLOCK_NS_PER_S)
+
+struct watched {
+	TAILQ_ENTRY(watched) pending_next;
+	uint64_t cookie;
+	bool pending;
+	char name[];
+};
+
+TAILQ_HEAD(watched_queue, watched);
+
+struct pg_watch {
+	void *names; /* a tree of struct watched */
+	size_t n_names;
+	struct watched_queue pending;
+	uint64_t troubles; /* of the store, when this connection was last known to be well */
+	bool look_at_all;
+	bool listens;
+};
+
+struct pg_watch *pg_watch_new(void)
+{
+	struct pg_watch *w = calloc(1, sizeof(*w));
+
+	if (w != NULL)
+		TAILQ_INIT(&w->pending);
+	return w;
+}
+
+void pg_watch_free(struct pg_watch *w)
+{
+	if (w == NULL)
+		return;
+	tdestroy(w->names, free);
+	free(w);
+}
+
+/* ---- names ---- */
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct watched *)a)->name, ((const struct watched *)b)->name);
+}
+
+static struct watched *make(const char *name)
+{
+	size_t size = strlen(name) + 1;
+	struct watched *n = calloc(1, sizeof(*n) + size);
+
+	if (n != NULL)
+		(void)memcpy(n->name, name, size);
+	return n;
+}
+
+static void hint(struct pg_watch *w, struct watched *n)
+{
+	if (n->pending)
+		return;
+	n->pending = true;
+	TAILQ_INSERT_TAIL(&w->pending, n, pending_next);
+}
+
+/* NULL: not watched, or no memory to look for it; then all are to look. */
+static struct watched *find(struct pg_watch *w, const char *name)
+{
+	struct watched *key = make(name);
+
+	if (key == NULL) {
+		w->look_at_all = true;
+		return NULL;
+	}
+	struct watched **at = (struct watched **)tfind(key, &w->names, by_name);
+
+	free(key);
+	return at != NULL ? *at : NULL;
+}
+
+int pg_watch_add(void *lane, const char *name, uint64_t cookie)
+{
+	struct pg_watch *w = ((struct pg_lane *)lane)->watch;
+	struct watched *n = find(w, name);
+
+	if (n == NULL) {
+		n = make(name);
+		if (n == NULL || tsearch(n, &w->names, by_name) == NULL) {
+			free(n);
+			return BATON_E_MEMORY;
+		}
+		w->n_names++;
+	}
+	n->cookie = cookie;
+	hint(w, n);
+	return 0;
+}
+
+void pg_watch_remove(void *lane, const char *name, uint64_t cookie)
+{
+	struct pg_watch *w = ((struct pg_lane *)lane)->watch;
+	struct watched *n = find(w, name);
+
+	if (n == NULL || n->cookie != cookie)
+		return;
+	if (n->pending)
+		TAILQ_REMOVE(&w->pending, n, pending_next);
+	(void)tdelete(n, &w->names, by_name);
+	w->n_names--;
+	free(n);
+}
+
+/* ---- waking up ---- */
+
+static void ring(struct pg_lane *l)
+{
+	uint64_t one = 1;
+	ssize_t rc = write(l->wake_fd, &one, sizeof(one));
+
+	(void)rc; /* full: it will wake up anyway */
+}
+
+void pg_watch_wake(void *lane)
+{
+	struct pg_lane *l = lane;
+
+	atomic_store(&l->woken, true);
+	ring(l);
+}
+
+void pg_watch_nudge(struct pg_store *store)
+{
+	(void)pthread_mutex_lock(&store->lock);
+	if (store->watcher != NULL)
+		ring(store->watcher);
+	(void)pthread_mutex_unlock(&store->lock);
+}
+
+/* ---- the ends of leases ---- */
+
+static uint64_t due_ns(const struct pg_store *store, const struct sight *s, uint64_t now_ns)
+{
+	return s->told ? SIGHT_NEVER : sight_end_ns(s, &store->clock, now_ns);
+}
+
+/* When the first of them is due; tells the others that we sleep until then. */
+static uint64_t next_due(struct pg_store *store, uint64_t limit_ns)
+{
+	uint64_t now_ns = clock_boot_ns();
+
+	(void)pthread_mutex_lock(&store->lock);
+	for (size_t i = 0; i < store->sights.n; i++) {
+		uint64_t due = due_ns(store, &store->sights.list[i], now_ns);
+
+		limit_ns = due < limit_ns ? due : limit_ns;
+	}
+	store->sleeps_ns = limit_ns;
+	(void)pthread_mutex_unlock(&store->lock);
+	return limit_ns;
+}
+
+static bool has_suspect(struct pg_store *store)
+{
+	uint64_t now_ns = clock_boot_ns();
+	bool any = false;
+
+	(void)pthread_mutex_lock(&store->lock);
+	for (size_t i = 0; i < store->sights.n; i++)
+		any = any || due_ns(store, &store->sights.list[i], now_ns) <= now_ns;
+	(void)pthread_mutex_unlock(&store->lock);
+	return any;
+}
+
+/* Whose elections can be had now. */
+static void hint_ended(struct pg_lane *l, const PGresult *held)
+{
+	struct pg_store *store = l->store;
+	uint64_t now_ns = clock_boot_ns();
+
+	for (int i = 0; i < PQntuples(held); i++) {
+		struct watched *n = find(l->watch, PQgetvalue(held, i, 0));
+
+		(void)pthread_mutex_lock(&store->lock);
+		const struct sight *s = sights_find(&store->sights, PQgetvalue(held, i, 1));
+		bool ended = s == NULL || sight_end_ns(s, &store->clock, now_ns) <= now_ns;
+
+		(void)pthread_mutex_unlock(&store->lock);
+		if (n != NULL && ended)
+			hint(l->watch, n);
+	}
+}
+
+/* Each is told once; what is gone, or holds nothing of ours, is forgotten. */
+static void settle(struct pg_lane *l, const PGresult *held)
+{
+	struct pg_store *store = l->store;
+	uint64_t now_ns = clock_boot_ns();
+
+	(void)pthread_mutex_lock(&store->lock);
+	for (size_t i = store->sights.n; i > 0; i--) {
+		struct sight *s = &store->sights.list[i - 1];
+		bool holds = false;
+
+		if (due_ns(store, s, now_ns) > now_ns)
+			continue;
+		for (int row = 0; row < PQntuples(held) && !holds; row++)
+			holds = strcmp(PQgetvalue(held, row, 1), s->id) == 0;
+		s->told = true;
+		if (s->gone || !holds)
+			sights_drop(&store->sights, s->id);
+	}
+	(void)pthread_mutex_unlock(&store->lock);
+}
+
+/* Some leases may have ended: asks once more, and tells those who wait for them. */
+static int ask_about_ended(struct pg_lane *l, struct baton_call *call)
+{
+	struct pg_text ids = {0};
+	uint64_t asked_ns = 0;
+	int outcome = BATON_OUTCOME_OK;
+
+	if (has_suspect(l->store) && pg_sights_ids(l->store, &ids)) {
+		outcome = pg_begin(l, call);
+		if (outcome == 0) {
+			const char *const params[] = {ids.at};
+
+			asked_ns = clock_boot_ns();
+			pg_push(l, PG_LEASES_SEEN, 1, params);
+			pg_push(l, PG_HELD_BY, 1, params);
+			outcome = pg_run(l);
+		}
+	}
+	if (outcome == BATON_OUTCOME_OK && asked_ns != 0) {
+		pg_sights_seen(l, pg_result(l, 0), asked_ns);
+		hint_ended(l, pg_result(l, 1));
+		settle(l, pg_result(l, 1));
+	}
+	pg_text_done(&ids);
+	pg_results_clear(l);
+	return outcome;
+}
+
+/* ---- the connection ---- */
+
+static void stop_listening(struct pg_lane *l)
+{
+	atomic_store(&l->store->listening, false);
+	l->watch->listens = false;
+}
+
+static int start_listening(struct pg_lane *l, struct baton_call *call)
+{
+	struct pg_watch *w = l->watch;
+	int outcome = pg_begin(l, call);
+
+	w->troubles = atomic_load(&l->store->troubles);
+	if (outcome != 0)
+		return outcome;
+	if (!l->conn.pooled)
+		pg_push(l, PG_LISTEN, 0, NULL);
+	outcome = pg_run(l);
+	pg_results_clear(l);
+	if (outcome != BATON_OUTCOME_OK)
+		return outcome;
+	w->listens = true;
+	w->look_at_all = true;
+	atomic_store(&l->store->listening, !l->conn.pooled);
+	return outcome;
+}
+
+/* An empty transaction: is anybody there? */
+static int ping(struct pg_lane *l, struct baton_call *call)
+{
+	uint64_t troubles = atomic_load(&l->store->troubles);
+	int outcome = pg_begin(l, call);
+
+	if (outcome == 0)
+		outcome = pg_run(l);
+	pg_results_clear(l);
+	l->watch->troubles = troubles;
+	return outcome;
+}
+
+static void take_notifications(struct pg_lane *l)
+{
+	PGnotify *n;
+
+	while (l->conn.pg != NULL && (n = PQnotifies(l->conn.pg)) != NULL) {
+		struct watched *named = find(l->watch, n->extra);
+
+		if (named != NULL)
+			hint(l->watch, named);
+		PQfreemem(n);
+	}
+}
+
+/* Brings everything up to date. OK, or why not. */
+static int attend(struct pg_lane *l, struct baton_call *call)
+{
+	struct pg_watch *w = l->watch;
+	uint64_t now_ns = clock_boot_ns();
+	struct baton_call inner = {.deadline_ns = now_ns + CALL_NS};
+	int outcome = BATON_OUTCOME_OK;
+
+	if (w->listens && !pg_is_connected(l))
+		stop_listening(l);
+	if (!w->listens)
+		outcome = start_listening(l, &inner);
+	else if (w->troubles != atomic_load(&l->store->troubles) ||
+		 now_ns - l->conn.heard_ns > SILENCE_NS)
+		outcome = ping(l, &inner);
+	if (outcome == BATON_OUTCOME_OK && !l->conn.pooled)
+		outcome = ask_about_ended(l, &inner);
+	take_notifications(l);
+	if (outcome == BATON_OUTCOME_OK)
+		return outcome;
+	call->error = inner.error;
+	stop_listening(l);
+	if (!l->conn.connecting)
+		pg_conn_close(l);
+	return outcome;
+}
+
+/* ---- waiting ---- */
+
+static int take_hints(struct pg_watch *w, uint64_t *cookies, size_t max)
+{
+	struct watched *n;
+	int taken = 0;
+
+	if (w->look_at_all && max > 0) {
+		w->look_at_all = false;
+		while ((n = TAILQ_FIRST(&w->pending)) != NULL) {
+			TAILQ_REMOVE(&w->pending, n, pending_next);
+			n->pending = false;
+		}
+		cookies[0] = BATON_HINT_ALL;
+		return 1;
+	}
+	while ((size_t)taken < max && (n = TAILQ_FIRST(&w->pending)) != NULL) {
+		TAILQ_REMOVE(&w->pending, n, pending_next);
+		n->pending = false;
+		cookies[taken++] = n->cookie;
+	}
+	return taken;
+}
+
+/* Until something comes, somebody calls, or it is time. */
+static void doze(struct pg_lane *l, uint64_t until_ns)
+{
+	struct pollfd fds[2] = {
+		{.fd = l->wake_fd, .events = POLLIN},
+		{.fd = l->conn.pg != NULL ? PQsocket(l->conn.pg) : -1, .events = POLLIN}};
+	uint64_t now_ns = clock_boot_ns();
+	uint64_t nudges;
+
+	if (now_ns >= until_ns)
+		return;
+	uint64_t us = (until_ns - now_ns + 999) / 1000;
+	struct timespec wait = {.tv_sec = (time_t)(us / 1000000),
+				.tv_nsec = (long)(us % 1000000) * 1000};
+
+	if (ppoll(fds, 2, &wait, NULL) > 0 && fds[0].revents != 0 &&
+	    read(l->wake_fd, &nudges, sizeof(nudges)) < 0)
+		return;
+}
+
+int pg_watch_wait(void *lane, struct baton_call *call, uint64_t *cookies, size_t max)
+{
+	struct pg_lane *l = lane;
+	struct pg_watch *w = l->watch;
+
+	for (;;) {
+		/* Without names there is nothing to connect for. */
+		if (w->n_names > 0 && !atomic_load(&l->woken) &&
+		    attend(l, call) != BATON_OUTCOME_OK && !atomic_load(&l->woken))
+			return call->error.code < 0 ? call->error.code : BATON_E_UNAVAILABLE;
+		int n = take_hints(w, cookies, max);
+
+		if (n > 0 || atomic_exchange(&l->woken, false) ||
+		    clock_boot_ns() >= call->deadline_ns)
+			return n;
+		uint64_t until_ns = call->deadline_ns;
+
+		if (w->listens && !l->conn.pooled)
+			until_ns = next_due(l->store, until_ns);
+		doze(l, until_ns);
+	}
+}

@@ -1,0 +1,357 @@
+/*
+ * backend_postgres.c: a PostgreSQL server, as its administrator with psql treats it, and the
+ * network in front of it (proxy.h). Each case has a role without any rights and a schema that
+ * belongs to it, and reaches the server through a proxy of its own.
+ *
+ * It knows the tables that baton-postgres(7) describes, and uses nothing of the driver.
+ */
+#include "backend.h"
+
+#ifdef WITH_POSTGRES /* libpq is there */
+
+#include <inttypes.h>
+#include <libpq-fe.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proxy.h"
+
+#define SQL_SIZE 2048
+
+/* The requests by the comment that stands in them. */
+static const char *const words[N_VERBS] = {
+	[VERB_OPEN] = "baton_open",       [VERB_RENEW] = "baton_renew",
+	[VERB_CAMPAIGN] = "baton_claim",  [VERB_RELEASE] = "baton_release",
+	[VERB_OBSERVE] = "baton_observe",
+};
+
+/* ErrorResponse with severity, code and message, then ReadyForQuery, idle. */
+static const char refusal[] = "E\0\0\0\x37"
+			      "SERROR\0VERROR\0C58000\0Mrefused by the test's proxy\0"
+			      "\0Z\0\0\0\x05I";
+
+static uint32_t big_endian(const char *at)
+{
+	const unsigned char *b = (const unsigned char *)at;
+
+	return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+}
+
+/* A request is all up to a Sync or a simple Query. What opens a session has no type, only a length
+ * that begins with a zero. */
+static size_t request(void *arg, const char *data, size_t n, enum verb *verb)
+{
+	size_t at = 0;
+
+	(void)arg;
+	*verb = VERB_ANY;
+	while (at + 5 <= n) {
+		size_t size = data[at] == '\0' ? big_endian(data + at)
+					       : 1 + (size_t)big_endian(data + at + 1);
+		char type = data[at];
+
+		if (at + size > n)
+			return 0;
+		at += size;
+		if (strchr("SQpX", type) == NULL) /* '\0' ends one, too */
+			continue;
+		for (unsigned i = 1; i < N_VERBS; i++)
+			if (memmem(data, at, words[i], strlen(words[i])) != NULL)
+				*verb = (enum verb)i;
+		return at;
+	}
+	return 0;
+}
+
+struct hand {
+	PGconn *admin;
+	PGconn *pulse; /* the meter's thread's own */
+	struct proxy *proxy;
+	char place[64]; /* role and schema */
+};
+
+static struct proxy *proxy_of(struct stage *t)
+{
+	return ((struct hand *)t->hand)->proxy;
+}
+
+/* ---- SQL ---- */
+
+static bool exec(PGconn *c, const char *sql)
+{
+	PGresult *r = PQexec(c, sql);
+	ExecStatusType status = PQresultStatus(r);
+	bool ok = status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
+
+	if (!ok)
+		fprintf(stderr, "conformance: %s: %s", sql, PQerrorMessage(c));
+	PQclear(r);
+	return ok;
+}
+
+/* As the administrator; %1$s is the case's schema. */
+static bool admin(struct stage *t, const char *format)
+{
+	struct hand *h = t->hand;
+	char sql[SQL_SIZE];
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	snprintf(sql, sizeof(sql), format, h->place);
+#pragma GCC diagnostic pop
+	return exec(h->admin, sql);
+}
+
+/* The first value of the first row, as a number; -1: none. $1 and $2 are the parameters. */
+static long ask(struct stage *t, const char *format, const char *one, const char *two)
+{
+	struct hand *h = t->hand;
+	const char *params[] = {one, two};
+	char sql[SQL_SIZE];
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	snprintf(sql, sizeof(sql), format, h->place);
+#pragma GCC diagnostic pop
+	PGresult *r = PQexecParams(h->admin, sql, two != NULL ? 2 : 1, NULL, params, NULL, NULL, 0);
+	long value = -1;
+
+	if (PQresultStatus(r) == PGRES_TUPLES_OK && PQntuples(r) > 0)
+		value = strtol(PQgetvalue(r, 0, 0), NULL, 10);
+	else if (PQresultStatus(r) != PGRES_TUPLES_OK)
+		fprintf(stderr, "conformance: %s: %s", sql, PQerrorMessage(h->admin));
+	PQclear(r);
+	return value;
+}
+
+/* ---- places ---- */
+
+/* "postgres://user@127.0.0.1:port/database": the port, and what follows it. */
+static unsigned port_of(const char *url, const char **rest)
+{
+	const char *colon = strrchr(url, ':');
+	char *end;
+	unsigned long port = colon != NULL ? strtoul(colon + 1, &end, 10) : 0;
+
+	if (port == 0 || port > UINT16_MAX)
+		return 0;
+	*rest = end;
+	return (unsigned)port;
+}
+
+static void name_place(char *place, size_t size, const char *label)
+{
+	snprintf(place, size, "c_%s", label);
+	for (char *c = place; *c != '\0'; c++)
+		if (*c == '-')
+			*c = '_';
+}
+
+static PGconn *connect_as_admin(const char *url)
+{
+	PGconn *c = PQconnectdb(url);
+
+	if (PQstatus(c) == CONNECTION_OK && exec(c, "SET client_min_messages = error"))
+		return c;
+	fprintf(stderr, "conformance: %s", PQerrorMessage(c));
+	PQfinish(c);
+	return NULL;
+}
+
+static bool place(struct stage *t, const char *base_url, const char *label)
+{
+	struct hand *h = calloc(1, sizeof(*h));
+	const char *rest = NULL;
+	unsigned port = port_of(base_url, &rest);
+
+	if (h == NULL || port == 0)
+		return false;
+	t->hand = h;
+	name_place(h->place, sizeof(h->place), label);
+	h->admin = connect_as_admin(base_url);
+	h->pulse = connect_as_admin(base_url);
+	h->proxy = proxy_new(port, &(struct proxy_speech){.request = request,
+							  .refusal = refusal,
+							  .refusal_n = sizeof(refusal) - 1});
+	if (h->admin == NULL || h->pulse == NULL || h->proxy == NULL)
+		return false;
+	snprintf(t->url, sizeof(t->url), "postgres://%s@127.0.0.1:%u%s?schema=%s", h->place,
+		 proxy_port(h->proxy), rest, h->place);
+	return admin(t, "CREATE ROLE %1$s LOGIN") &&
+	       admin(t, "CREATE SCHEMA %1$s AUTHORIZATION %1$s") &&
+	       admin(t, "CREATE TABLE pulse_%1$s (n bigint)") &&
+	       admin(t, "INSERT INTO pulse_%1$s VALUES (0)");
+}
+
+static void clean(const char *base_url, const char *label)
+{
+	char name[64];
+	char sql[SQL_SIZE];
+	PGconn *c = connect_as_admin(base_url);
+
+	if (c == NULL)
+		return;
+	name_place(name, sizeof(name), label);
+	snprintf(sql, sizeof(sql),
+		 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '%s'",
+		 name);
+	exec(c, sql);
+	snprintf(sql, sizeof(sql), "DROP SCHEMA IF EXISTS %s CASCADE", name);
+	exec(c, sql);
+	snprintf(sql, sizeof(sql), "DROP TABLE IF EXISTS pulse_%s", name);
+	exec(c, sql);
+	snprintf(sql, sizeof(sql), "DROP ROLE IF EXISTS %s", name);
+	exec(c, sql);
+	PQfinish(c);
+}
+
+static void pulse(struct stage *t)
+{
+	struct hand *h = t->hand;
+	char sql[SQL_SIZE];
+
+	snprintf(sql, sizeof(sql), "UPDATE pulse_%s SET n = n + 1", h->place);
+	exec(h->pulse, sql);
+}
+
+/* ---- claims that end ---- */
+
+static bool overwrite(struct stage *t, const char *name)
+{
+	char ttl_ms[24];
+
+	snprintf(ttl_ms, sizeof(ttl_ms), "%" PRIu64, t->lease_ms);
+	return ask(t,
+		   "WITH l AS (INSERT INTO %1$s.lease VALUES ('0123456789abcdef-1-1', "
+		   "'somebody-else', '', $2::bigint, 1, clock_timestamp() + $2::bigint * "
+		   "interval '1 ms')) UPDATE %1$s.election SET term = term + 1, seq = seq + 1, "
+		   "lease = '0123456789abcdef-1-1', nonce = 1 WHERE name = $1 RETURNING 1",
+		   name, ttl_ms) == 1;
+}
+
+static bool unlock(struct stage *t, const char *name)
+{
+	return ask(t,
+		   "UPDATE %1$s.election SET lease = NULL, seq = seq + 1 WHERE name = $1 "
+		   "RETURNING 1",
+		   name, NULL) == 1;
+}
+
+static bool destroy(struct stage *t, const char *name, enum way way)
+{
+	switch (way) {
+	case WAY_DELETED:
+		return ask(t, "DELETE FROM %1$s.election WHERE name = $1 RETURNING 1", name,
+			   NULL) == 1;
+	case WAY_OVERWRITTEN: return overwrite(t, name);
+	case WAY_SESSION:
+		return ask(t,
+			   "DELETE FROM %1$s.lease l USING %1$s.election e WHERE e.name = $1 AND "
+			   "l.id = e.lease RETURNING 1",
+			   name, NULL) == 1;
+	default: return false;
+	}
+}
+
+/* ---- faults ---- */
+
+static bool down(struct stage *t, bool is_down)
+{
+	proxy_down(proxy_of(t), is_down);
+	return true;
+}
+
+static bool hole(struct stage *t, bool is_hole)
+{
+	proxy_hole(proxy_of(t), is_hole);
+	return true;
+}
+
+static bool fail(struct stage *t, enum verb verb, unsigned n)
+{
+	proxy_fail(proxy_of(t), verb, n);
+	return true;
+}
+
+static bool mute(struct stage *t, enum verb verb, unsigned n)
+{
+	proxy_mute(proxy_of(t), verb, n);
+	return true;
+}
+
+static bool late(struct stage *t, enum verb verb, unsigned n, uint64_t ms)
+{
+	proxy_late(proxy_of(t), verb, n, ms);
+	return true;
+}
+
+/* Those who work on the tables at the moment may be in the way: a deadlock, once or twice. */
+static bool forget(struct stage *t)
+{
+	for (unsigned i = 0; i < 5; i++) {
+		if (admin(t, "DROP SCHEMA IF EXISTS %1$s CASCADE; "
+			     "CREATE SCHEMA %1$s AUTHORIZATION %1$s"))
+			return true;
+	}
+	return false;
+}
+
+/* Whoever is logged in is thrown out, and may not come back. */
+static bool deny(struct stage *t, bool is_denied)
+{
+	if (!is_denied)
+		return admin(t, "ALTER ROLE %1$s LOGIN");
+	return admin(t, "ALTER ROLE %1$s NOLOGIN") &&
+	       admin(t, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+			"WHERE usename = '%1$s'");
+}
+
+static bool set_term(struct stage *t, const char *name, uint64_t term)
+{
+	char number[24];
+
+	snprintf(number, sizeof(number), "%" PRIu64, term);
+	return ask(t,
+		   "UPDATE %1$s.election SET term = $2::bigint, seq = seq + 1, lease = NULL "
+		   "WHERE name = $1 RETURNING 1",
+		   name, number) == 1;
+}
+
+static int count_name(struct stage *t, const char *name, size_t length)
+{
+	if (strlen(name) != length)
+		return -1;
+	return (int)ask(t, "SELECT count(*) FROM %1$s.election WHERE name = $1", name, NULL);
+}
+
+static uint64_t calls(struct stage *t, enum verb verb)
+{
+	return proxy_calls(proxy_of(t), verb);
+}
+
+const struct backend backend_postgres = {
+	.scheme = "postgres",
+	.has_processes = true,
+	.pushes = true,
+	.shares_leases = true,
+	.keeps_history = true,
+	.is_durable = true,
+	.place = place,
+	.clean = clean,
+	.pulse = pulse,
+	.destroy = destroy,
+	.ways = {[WAY_DELETED] = true, [WAY_OVERWRITTEN] = true, [WAY_SESSION] = true},
+	.unlock = unlock,
+	.down = down,
+	.hole = hole,
+	.fail = fail,
+	.mute = mute,
+	.late = late,
+	.forget = forget,
+	.deny = deny,
+	.set_term = set_term,
+	.count_name = count_name,
+	.calls = calls,
+};
+#endif
