@@ -28,6 +28,10 @@
 
 #define HIGH_FD 60 /* out of the way of scripts */
 #define LOOK_MS 20
+#define CHASED 64 /* of the newest processes */
+#define CHASE_NS (5 * CLOCK_NS_PER_MS)
+#define EAGER_TICKS 250u   /* 5 s: then once in so many */
+#define THOROUGH_TICKS 50u /* once a second */
 
 /* Who holds it, as it says. */
 struct record {
@@ -41,10 +45,17 @@ struct record {
 	char cgroup[PATH_MAX]; /* "-": none */
 };
 
+/* For whom the lock's holders are looked for. */
+struct hunt {
+	struct stat file;
+	pid_t own_guard;
+	pid_t spared; /* a frozen guard, which is woken up instead */
+};
+
 static int wait_for_it(const struct guard_plan *plan, int fd);
 static void write_record(const struct guard_plan *plan, int fd, uint64_t term);
 static bool read_record(int fd, struct record *r);
-static void end_holders(const struct guard_plan *plan, int fd, pid_t spared);
+static void end_holders(const struct guard_plan *plan, int fd, pid_t spared, unsigned tick);
 static bool is_abandoned(const struct record *r);
 static void end_left(int fd);
 
@@ -130,6 +141,7 @@ static int wait_for_it(const struct guard_plan *plan, int fd)
 	uint64_t since_ns = clock_boot_ns();
 	struct record r = {0};
 	bool known = read_record(fd, &r);
+	unsigned tick = 0;
 	sigset_t alarm;
 	int result;
 
@@ -152,7 +164,7 @@ static int wait_for_it(const struct guard_plan *plan, int fd)
 
 		/* Woken up, a guard needs no time; it is killed at the end of all patience. */
 		if (now_ns - since_ns >= limit_ns || (known && is_abandoned(&r)))
-			end_holders(plan, fd, known && patient ? (pid_t)r.guard : 0);
+			end_holders(plan, fd, known && patient ? (pid_t)r.guard : 0, tick++);
 		result = fcntl(fd, F_OFD_SETLKW, &lock);
 		if (result == 0 || errno != EINTR)
 			break;
@@ -278,36 +290,71 @@ static bool is_holder(pid_t pid, bool thorough, const struct stat *file)
 }
 
 /* The pidfd is opened first, then the look: so it is the process that we looked at. */
-static void end_holder(pid_t pid, int sig, bool thorough, const struct stat *file)
+static void end_holder(const struct hunt *hunt, pid_t pid, bool thorough)
 {
+	if (pid <= 0 || pid == getpid() || pid == hunt->own_guard)
+		return;
 	int process = (int)syscall(SYS_pidfd_open, pid, 0);
+	int sig = pid == hunt->spared ? SIGCONT : SIGKILL;
 
-	if (process >= 0 && is_holder(pid, thorough, file))
+	if (process >= 0 && is_holder(pid, thorough, &hunt->file))
 		(void)syscall(SYS_pidfd_send_signal, process, sig, NULL, 0);
 	if (process >= 0)
 		(void)close(process);
 }
 
-/*
- * First where the descriptor nearly always is: whoever forks all the time is gone before a look at
- * every descriptor of every process has come to it.
- */
-static void end_holders(const struct guard_plan *plan, int fd, pid_t spared)
+/* The process that was made last: those that come and go are near it. */
+static pid_t newest_pid(void)
 {
-	struct stat file;
+	char text[128];
+	int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+
+	if (fd >= 0)
+		(void)close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	const char *last = strrchr(text, ' ');
+
+	return last != NULL ? (pid_t)strtol(last, NULL, 10) : 0;
+}
+
+/*
+ * Whoever forks and leaves all the time is gone before a look at every process has come to it. So
+ * the newest ones are looked at again and again, for a moment.
+ */
+static void chase(const struct hunt *hunt)
+{
+	uint64_t until_ns = clock_boot_ns() + CHASE_NS;
+
+	do {
+		pid_t newest = newest_pid();
+
+		for (pid_t pid = newest; pid > 0 && pid > newest - CHASED; pid--)
+			end_holder(hunt, pid, false);
+	} while (clock_boot_ns() < until_ns);
+}
+
+/* Where the descriptor nearly always is, or at all descriptors: that takes long. */
+static void look_at_all(const struct hunt *hunt, bool thorough)
+{
+	DIR *proc = opendir("/proc");
 	struct dirent *e;
-	DIR *proc = fstat(fd, &file) == 0 ? opendir("/proc") : NULL;
 
-	for (int thorough = 0; proc != NULL && thorough < 2; thorough++) {
-		rewinddir(proc);
-		while ((e = readdir(proc)) != NULL) {
-			pid_t pid = tree_pid(e->d_name);
-
-			if (pid > 0 && pid != getpid() && pid != plan->pid)
-				end_holder(pid, pid == spared ? SIGCONT : SIGKILL, thorough != 0,
-					   &file);
-		}
-	}
+	while (proc != NULL && (e = readdir(proc)) != NULL)
+		end_holder(hunt, tree_pid(e->d_name), thorough);
 	if (proc != NULL)
 		(void)closedir(proc);
+}
+
+/* `tick`: how often we were here. Who can't be caught in a while is no longer worth a processor. */
+static void end_holders(const struct guard_plan *plan, int fd, pid_t spared, unsigned tick)
+{
+	struct hunt hunt = {.own_guard = plan->pid, .spared = spared};
+
+	if (fstat(fd, &hunt.file) != 0 || (tick >= EAGER_TICKS && tick % EAGER_TICKS != 0))
+		return;
+	look_at_all(&hunt, false);
+	if (tick % THOROUGH_TICKS == 1)
+		look_at_all(&hunt, true);
+	chase(&hunt);
 }
