@@ -107,6 +107,16 @@ baton_conformance_on(redis redis)
 # With a lease that leaves a busy machine time to start 150 sessions, and to sync.
 baton_conformance_on(postgres postgres --lease 1500 --jobs 4)
 
+# What a restart, a failover or a wrong setting of a real server does.
+if(TARGET baton_module_redis AND TARGET baton_command)
+	foreach(name new_server lost_data kept_data durable scripts_flushed evicting max_lease
+			password tls replica_refused wait sentinel cluster traffic)
+		baton_gate(redis/${name} 100 300 servers ${PROJECT_SOURCE_DIR}/tests/redis/run
+			$<TARGET_FILE:baton_command> ${name})
+		set_tests_properties(redis/${name} PROPERTIES SKIP_RETURN_CODE 77)
+	endforeach()
+endif()
+
 baton_gate(gate/coverage 850 900 coverage ${tools}/check-coverage)
 baton_gate(gate/gates 60 400 gate ${PROJECT_SOURCE_DIR}/tests/gates/run)
 
