@@ -17,7 +17,7 @@ if(BATON_TESTS)
 	# A store for the tests that only the command's own means keep safe.
 	add_library(drifty MODULE tests/cli/drifty.c)
 	set_target_properties(drifty PROPERTIES PREFIX ""
-		LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/modules)
+		LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test-modules)
 	target_link_libraries(drifty PRIVATE baton_flags baton_parts)
 	foreach(name run options work history signals service)
 		add_test(NAME cli/${name}

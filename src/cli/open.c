@@ -96,10 +96,10 @@ int open_handle(const struct settings *s, struct baton **out)
 	baton_options_init(&o);
 	o.id = s->id;
 	o.address = s->address;
-	if (s->lease_ms != 0)
-		o.lease_ms = (uint64_t)s->lease_ms;
-	o.renew_ms = (uint64_t)s->renew_ms;
-	o.grace_ms = (uint64_t)s->grace_ms;
+	/* Who only asks or orders keeps no lease; these fit whatever drift a store wants. */
+	o.lease_ms = s->lease_ms != 0 ? (uint64_t)s->lease_ms : 30000;
+	o.renew_ms = s->lease_ms != 0 ? (uint64_t)s->renew_ms : 5000;
+	o.grace_ms = s->lease_ms != 0 ? (uint64_t)s->grace_ms : 7500;
 	o.retry_ms = (uint64_t)s->retry_ms;
 	o.retry_max_ms = (uint64_t)s->retry_max_ms;
 	o.drift_permille = (uint32_t)s->drift_permille;

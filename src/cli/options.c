@@ -149,7 +149,7 @@ int options_read(struct settings *s, const struct cli_verb *verb, int argc, char
 	r.source = FROM_CONFIG;
 	if (code == 0)
 		code = read_config(&r);
-	if (code == 0)
+	if (code == 0 && verb->bit == VERB_RUN)
 		apply_profile(&r);
 	/* The output of run is its command's; what it says itself goes to standard error. */
 	if (verb->bit == VERB_RUN && s->json != 0)

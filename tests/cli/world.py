@@ -24,7 +24,7 @@ class World:
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("BATON_")}
         self.env.update(BATON_STORE="file:" + folder + "/store", HOME=folder,
                         XDG_CONFIG_HOME=folder,
-                        BATON_MODULE_DIR=os.path.join(os.path.dirname(BATON), "modules"))
+                        BATON_MODULE_DIR=os.path.join(os.path.dirname(BATON), "test-modules"))
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -73,8 +73,12 @@ class World:
             if p.poll() is None:
                 p.send_signal(signal.SIGCONT)
                 p.kill()
-            if p.stderr is None or not p.stderr.closed:
-                p.communicate()
+            try:
+                if p.stderr is None or not p.stderr.closed:
+                    p.communicate(timeout=LIMIT_S)
+            except subprocess.TimeoutExpired:
+                # A failing case may have left somebody behind who has it open.
+                p.stderr.close()
 
 
 def wait_for(condition, what):
