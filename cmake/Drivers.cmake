@@ -1,7 +1,7 @@
 # Drivers that need a client library are modules: src/lib/drivers.c loads them by the scheme of a
 # store's URL, so a program that uses the file store never loads libssl or libpq. They are built
-# when their library is there, into modules/ of the build (BATON_MODULE_DIR points programs there),
-# and installed where drivers.c looks. Included after Library.cmake.
+# when their library is there, into modules/ of the build, where the programs of a preset look
+# (BATON_MODULE_DIR); those that are installed look in the library's folder. After Library.cmake.
 set(BATON_MODULES ${PROJECT_BINARY_DIR}/modules)
 
 # baton_driver(NAME SCHEMES scheme... LIBRARIES target... [SOURCES more...]): the driver of

@@ -3,6 +3,8 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 find_package(Threads REQUIRED)
+set(BATON_MODULE_DIR "${CMAKE_INSTALL_FULL_LIBDIR}/baton" CACHE STRING
+	"Where drivers that are modules are looked for")
 
 file(GLOB library_sources CONFIGURE_DEPENDS
 	src/base/*.c src/store/*.c src/store/file/*.c src/runtime/*.c src/lib/*.c)
@@ -11,7 +13,7 @@ add_library(baton_objects OBJECT ${library_sources})
 target_include_directories(baton_objects PUBLIC include src)
 target_link_libraries(baton_objects PRIVATE baton_flags)
 target_compile_definitions(baton_objects PRIVATE BATON_VERSION="${PROJECT_VERSION}"
-	BATON_MODULE_DIR="${CMAKE_INSTALL_FULL_LIBDIR}/baton")
+	BATON_MODULE_DIR="${BATON_MODULE_DIR}")
 
 # For the tests of the parts: all symbols are to be had.
 add_library(baton_parts STATIC $<TARGET_OBJECTS:baton_objects>)

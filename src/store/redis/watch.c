@@ -50,7 +50,8 @@ static void put_channel(struct redis_lane *lane, const char *name)
 {
 	char channel[sizeof(lane->store->options.prefix) + BATON_NAME_MAX + 8];
 
-	(void)snprintf(channel, sizeof(channel), "%shint:%s", lane->store->options.prefix, name);
+	(void)snprintf(channel, sizeof(channel), "%shint:%.*s", lane->store->options.prefix,
+		       BATON_NAME_MAX, name);
 	resp_text(&lane->wire.out, channel);
 }
 
