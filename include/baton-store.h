@@ -217,6 +217,9 @@ struct baton_driver {
 	/* As baton_work_lock(). No I/O. NULL where work can't be locked. */
 	int (*work_lock)(const void *store, const char *name, char *path, size_t size,
 			 uint32_t *mode, struct baton_error *err);
+	/* For an administrator: what makes the tables, for the store's own client to run. NULL
+	 * where there are none. */
+	const char *schema;
 };
 
 /* What a driver that is loaded by its scheme exports. */

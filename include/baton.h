@@ -500,6 +500,8 @@ struct baton_driver_info {
 	bool pushes;             /* standbys are told, and need not poll */
 	bool proves_death;       /* a dead leader is replaced at once */
 	bool keeps_history;
+	/* What makes its tables, for its own client to run (SQL); NULL: it needs none. */
+	const char *schema;
 };
 
 /* Calls found() for each driver: those that are built in, then the modules. Returns how many. */

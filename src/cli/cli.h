@@ -76,6 +76,7 @@ struct settings {
 	int64_t health_interval_ms;
 	/* the other verbs' */
 	const char *to;
+	const char *schema;
 	int64_t quiet_ms;
 	int64_t term; /* -1: not given */
 	int64_t limit;

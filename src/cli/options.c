@@ -96,6 +96,8 @@ static const struct row rows[] = {
 	 false},
 	{"check", NULL, "prove that no two overlapped", VERB_HISTORY, YES, AT(check), NULL, "no",
 	 false},
+	{"schema", "STORE", "only print what makes the tables of postgres", VERB_STORES, TEXT,
+	 AT(schema), NULL, NULL, false},
 	{"json", NULL, "for programs", VERB_ALL, YES, AT(json), NULL, "no", false},
 	{"config", "FILE", "configuration (BATON_CONFIG, ~/.config/baton.conf)", STORE_VERBS, TEXT,
 	 AT(config), NULL, NULL, false},

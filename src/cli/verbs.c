@@ -122,8 +122,41 @@ static void show_store(void *arg, const struct baton_driver_info *d)
 		store_text(d);
 }
 
+struct schema {
+	const char *store;
+	bool is_known;
+	bool has_tables;
+};
+
+static void show_schema(void *arg, const struct baton_driver_info *d)
+{
+	struct schema *schema = arg;
+
+	if (strcmp(d->name, schema->store) != 0)
+		return;
+	schema->is_known = true;
+	schema->has_tables = d->schema != NULL;
+	if (d->schema != NULL)
+		(void)fputs(d->schema, stdout);
+}
+
+static int print_schema(const char *store)
+{
+	struct schema schema = {.store = store};
+
+	(void)baton_list_drivers(show_schema, &schema);
+	if (!schema.is_known)
+		return cli_usage("there is no store \"%s\" here; \"baton stores\" lists them",
+				 store);
+	if (!schema.has_tables)
+		log_say(BATON_LOG_INFO, "%s stores need no tables", store);
+	return EXIT_OK;
+}
+
 int verb_stores(struct settings *s)
 {
+	if (s->schema != NULL)
+		return print_schema(s->schema);
 	struct stores stores = {.json = s->json != 0};
 
 	if (stores.json)

@@ -121,6 +121,7 @@ static void tell(const struct baton_driver *d, const char *module, driver_found 
 		info.pushes = traits->pushes;
 		info.proves_death = traits->proves_death;
 		info.keeps_history = traits->keeps_history;
+		info.schema = d->schema;
 	}
 	found(arg, &info);
 }

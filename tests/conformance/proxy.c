@@ -142,6 +142,7 @@ static void welcome(struct proxy *p, bool is_clear)
 	int client = accept4(p->listeners[is_clear], NULL, NULL, SOCK_CLOEXEC);
 	bool is_down = p->is_down && !is_clear;
 	int server = client >= 0 && !is_down ? new_socket() : -1;
+	int on = 1;
 
 	if (is_down) {
 		/* It is asked, and says no: that is what a try to open looks like from here. */
@@ -156,6 +157,8 @@ static void welcome(struct proxy *p, bool is_clear)
 			close(server);
 		return;
 	}
+	/* Else the end of an answer waits for the client's delayed acknowledgement. */
+	setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	p->pairs[p->n_pairs++] =
 		(struct pair){.client = client, .server = server, .is_clear = is_clear};
 }

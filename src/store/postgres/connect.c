@@ -129,10 +129,11 @@ static void connect_failed(struct pg_lane *lane, const char *text)
 }
 
 /* Names are replaced by what pg_resolve() found. */
-static PGconn *start(const struct pg_conninfo *info, const struct pg_text hosts[3])
+static PGconn *start(const struct pg_conninfo *info, const struct pg_text hosts[3],
+		     const char *password)
 {
-	const char *keywords[PG_KEYWORDS_MAX + 4];
-	const char *values[PG_KEYWORDS_MAX + 4];
+	const char *keywords[PG_KEYWORDS_MAX + 5];
+	const char *values[PG_KEYWORDS_MAX + 5];
 	static const char *const names[3] = {"host", "hostaddr", "port"};
 	size_t n = 0;
 
@@ -151,6 +152,10 @@ static PGconn *start(const struct pg_conninfo *info, const struct pg_text hosts[
 		keywords[n] = names[i];
 		values[n++] = hosts[i].at;
 	}
+	if (password != NULL) {
+		keywords[n] = "password";
+		values[n++] = password;
+	}
 	keywords[n] = NULL;
 	values[n] = NULL;
 	return PQconnectStartParams(keywords, values, 0);
@@ -160,10 +165,17 @@ static int begin(struct pg_lane *lane)
 {
 	struct pg_text hosts[3] = {{0}};
 	struct pg_conn *c = &lane->conn;
+	const struct pg_conninfo *info = &lane->store->info;
+	char *password = pg_conninfo_password(info);
 	int code = pg_resolve(lane, hosts);
 
+	if (password == NULL && info->password_file != NULL) {
+		pg_error(&lane->call->error, BATON_E_DENIED,
+			 "The file %.100s has no password, or can't be read.", info->password_file);
+		code = BATON_E_DENIED;
+	}
 	if (code == 0) {
-		c->pg = start(&lane->store->info, hosts);
+		c->pg = start(info, hosts, password);
 		if (c->pg == NULL) {
 			(void)pg_no_memory(lane);
 			code = BATON_E_MEMORY;
@@ -171,6 +183,9 @@ static int begin(struct pg_lane *lane)
 	}
 	for (size_t i = 0; i < 3; i++)
 		pg_text_done(&hosts[i]);
+	if (password != NULL)
+		explicit_bzero(password, strlen(password));
+	free(password);
 	if (code != 0)
 		return code;
 	(void)PQsetErrorVerbosity(c->pg, PQERRORS_VERBOSE);

@@ -46,6 +46,27 @@ void pg_conninfo_done(struct pg_conninfo *info)
 		free(info->values[i]);
 	}
 	info->n = 0;
+	free(info->password_file);
+	info->password_file = NULL;
+}
+
+/* Read for each connection, so that a new password needs no restart. */
+char *pg_conninfo_password(const struct pg_conninfo *info)
+{
+	char line[VALUE_SIZE] = "";
+	FILE *file = info->password_file != NULL ? fopen(info->password_file, "re") : NULL;
+
+	if (file == NULL)
+		return NULL;
+	setbuf(file, NULL); /* no copy of it stays in a buffer */
+	bool ok = fgets(line, sizeof(line), file) != NULL;
+
+	(void)fclose(file);
+	line[strcspn(line, "\r\n")] = '\0';
+	char *password = ok ? strdup(line) : NULL;
+
+	explicit_bzero(line, sizeof(line));
+	return password;
 }
 
 static bool add(struct pg_conninfo *info, const char *keyword, const char *value)
@@ -86,6 +107,11 @@ static int take_option(struct pg_conninfo *info, const char *key, const char *va
 		int code = take_schema(info, value, err);
 
 		return code != 0 ? code : 1;
+	}
+	if (strcmp(key, "password_file") == 0) {
+		free(info->password_file);
+		info->password_file = strdup(value);
+		return info->password_file != NULL ? 1 : no_memory(err);
 	}
 	if (strcmp(key, "mode") == 0) {
 		if (strcmp(value, "lease") == 0)

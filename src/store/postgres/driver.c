@@ -224,4 +224,5 @@ const struct baton_driver baton_driver = {
 	.order = pg_order,
 	.pause = pg_pause,
 	.history = pg_history,
+	.schema = pg_schema_script,
 };

@@ -102,10 +102,13 @@ struct pg_conninfo {
 	char *values[PG_KEYWORDS_MAX + 1];
 	size_t n;
 	char schema[PG_SCHEMA_MAX + 1];
+	char *password_file; /* NULL: none */
 };
 
 int pg_conninfo_parse(struct pg_conninfo *info, const char *text, struct baton_error *err);
 void pg_conninfo_done(struct pg_conninfo *info);
+/* The first line of the password file, for free(); NULL: can't be read, or there is none. */
+char *pg_conninfo_password(const struct pg_conninfo *info);
 /* NULL: it isn't said. */
 const char *pg_conninfo_get(const struct pg_conninfo *info, const char *keyword);
 
@@ -239,6 +242,7 @@ void pg_lookups_free(struct pg_lookup *list);
 /* The tables are there and of our version, or are made; 0, or FAILED. */
 int pg_schema_check(struct pg_lane *lane, struct baton_call *call);
 extern const char pg_schema_text[]; /* with '@' */
+extern const char pg_schema_script[];
 
 /* ---- record.c: what is known of others' leases, for all lanes ---- */
 

@@ -13,65 +13,81 @@
 
 #include "store/postgres/postgres.h"
 
-static const char make_schema[] = "CREATE SCHEMA IF NOT EXISTS ^;\n";
+/* `at` is the schema and a dot. */
+#define TABLES(at)                                                                 \
+	"CREATE TABLE IF NOT EXISTS " at "version (version int PRIMARY KEY);\n"    \
+	"CREATE TABLE IF NOT EXISTS " at "lease (\n"                               \
+	"	id text COLLATE \"C\" PRIMARY KEY,\n"                                    \
+	"	owner text NOT NULL,\n"                                                  \
+	"	address text NOT NULL,\n"                                                \
+	"	ttl_ms bigint NOT NULL,\n"                                               \
+	"	seq bigint NOT NULL,\n"                                                  \
+	"	expires timestamptz NOT NULL\n"                                          \
+	") WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0,\n"           \
+	"	autovacuum_vacuum_threshold = 1000);\n"                                  \
+	"CREATE TABLE IF NOT EXISTS " at "election (\n"                            \
+	"	name text COLLATE \"C\" PRIMARY KEY,\n"                                  \
+	"	term bigint NOT NULL DEFAULT 0 CHECK (term >= 0),\n"                     \
+	"	seq bigint NOT NULL DEFAULT 0,\n"                                        \
+	"	led bigint NOT NULL DEFAULT 0,\n"                                        \
+	"	lease text COLLATE \"C\",\n"                                             \
+	"	nonce bigint,\n"                                                         \
+	"	since timestamptz,\n"                                                    \
+	"	metadata text NOT NULL DEFAULT '',\n"                                    \
+	"	priority int NOT NULL DEFAULT 0,\n"                                      \
+	"	score int NOT NULL DEFAULT 0,\n"                                         \
+	"	paused boolean NOT NULL DEFAULT false,\n"                                \
+	"	order_id bigint,\n"                                                      \
+	"	order_term bigint,\n"                                                    \
+	"	order_kind int NOT NULL DEFAULT 0,\n"                                    \
+	"	order_quiet_ms bigint NOT NULL DEFAULT 0,\n"                             \
+	"	order_target text NOT NULL DEFAULT '',\n"                                \
+	"	reserved_for text,\n"                                                    \
+	"	reserved_until timestamptz\n"                                            \
+	") WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05,\n"        \
+	"	autovacuum_vacuum_threshold = 1000);\n"                                  \
+	"CREATE INDEX IF NOT EXISTS election_lease ON " at                         \
+	"election (lease) WHERE lease IS NOT NULL;\n"                              \
+	"CREATE TABLE IF NOT EXISTS " at "candidate (\n"                           \
+	"	name text COLLATE \"C\",\n"                                              \
+	"	lease text COLLATE \"C\",\n"                                             \
+	"	metadata text NOT NULL,\n"                                               \
+	"	priority int NOT NULL,\n"                                                \
+	"	score int NOT NULL,\n"                                                   \
+	"	healthy boolean NOT NULL,\n"                                             \
+	"	updated timestamptz NOT NULL,\n"                                         \
+	"	PRIMARY KEY (name, lease)\n"                                             \
+	");\n"                                                                     \
+	"CREATE INDEX IF NOT EXISTS candidate_lease ON " at "candidate (lease);\n" \
+	"CREATE TABLE IF NOT EXISTS " at "history (\n"                             \
+	"	name text COLLATE \"C\",\n"                                              \
+	"	n bigint,\n"                                                             \
+	"	term bigint NOT NULL,\n"                                                 \
+	"	leader text NOT NULL,\n"                                                 \
+	"	since timestamptz NOT NULL,\n"                                           \
+	"	until timestamptz,\n"                                                    \
+	"	ended text NOT NULL DEFAULT '',\n"                                       \
+	"	since_wal bigint NOT NULL,\n"                                            \
+	"	until_wal bigint,\n"                                                     \
+	"	PRIMARY KEY (name, n)\n"                                                 \
+	");\n"                                                                     \
+	"INSERT INTO " at "version VALUES (1) ON CONFLICT DO NOTHING;\n"
 
-const char pg_schema_text[] =
-	"CREATE TABLE IF NOT EXISTS @version (version int PRIMARY KEY);\n"
-	"CREATE TABLE IF NOT EXISTS @lease (\n"
-	"	id text COLLATE \"C\" PRIMARY KEY,\n"
-	"	owner text NOT NULL,\n"
-	"	address text NOT NULL,\n"
-	"	ttl_ms bigint NOT NULL,\n"
-	"	seq bigint NOT NULL,\n"
-	"	expires timestamptz NOT NULL\n"
-	") WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0,\n"
-	"	autovacuum_vacuum_threshold = 1000);\n"
-	"CREATE TABLE IF NOT EXISTS @election (\n"
-	"	name text COLLATE \"C\" PRIMARY KEY,\n"
-	"	term bigint NOT NULL DEFAULT 0 CHECK (term >= 0),\n"
-	"	seq bigint NOT NULL DEFAULT 0,\n"
-	"	led bigint NOT NULL DEFAULT 0,\n"
-	"	lease text COLLATE \"C\",\n"
-	"	nonce bigint,\n"
-	"	since timestamptz,\n"
-	"	metadata text NOT NULL DEFAULT '',\n"
-	"	priority int NOT NULL DEFAULT 0,\n"
-	"	score int NOT NULL DEFAULT 0,\n"
-	"	paused boolean NOT NULL DEFAULT false,\n"
-	"	order_id bigint,\n"
-	"	order_term bigint,\n"
-	"	order_kind int NOT NULL DEFAULT 0,\n"
-	"	order_quiet_ms bigint NOT NULL DEFAULT 0,\n"
-	"	order_target text NOT NULL DEFAULT '',\n"
-	"	reserved_for text,\n"
-	"	reserved_until timestamptz\n"
-	") WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05,\n"
-	"	autovacuum_vacuum_threshold = 1000);\n"
-	"CREATE INDEX IF NOT EXISTS election_lease ON @election (lease) WHERE lease IS NOT NULL;\n"
-	"CREATE TABLE IF NOT EXISTS @candidate (\n"
-	"	name text COLLATE \"C\",\n"
-	"	lease text COLLATE \"C\",\n"
-	"	metadata text NOT NULL,\n"
-	"	priority int NOT NULL,\n"
-	"	score int NOT NULL,\n"
-	"	healthy boolean NOT NULL,\n"
-	"	updated timestamptz NOT NULL,\n"
-	"	PRIMARY KEY (name, lease)\n"
-	");\n"
-	"CREATE INDEX IF NOT EXISTS candidate_lease ON @candidate (lease);\n"
-	"CREATE TABLE IF NOT EXISTS @history (\n"
-	"	name text COLLATE \"C\",\n"
-	"	n bigint,\n"
-	"	term bigint NOT NULL,\n"
-	"	leader text NOT NULL,\n"
-	"	since timestamptz NOT NULL,\n"
-	"	until timestamptz,\n"
-	"	ended text NOT NULL DEFAULT '',\n"
-	"	since_wal bigint NOT NULL,\n"
-	"	until_wal bigint,\n"
-	"	PRIMARY KEY (name, n)\n"
-	");\n"
-	"INSERT INTO @version VALUES (1) ON CONFLICT DO NOTHING;\n";
+static const char make_schema[] = "CREATE SCHEMA IF NOT EXISTS ^;\n";
+const char pg_schema_text[] = TABLES("@");
+
+/* For people. Whoever wants another schema than baton puts its name in. */
+#define IN_BATON "baton."
+#define BEFORE                                                        \
+	"-- The tables of baton, version 1: see baton-postgres(7).\n" \
+	"BEGIN;\n"                                                    \
+	"CREATE SCHEMA IF NOT EXISTS baton;\n"
+#define AFTER                                        \
+	"COMMIT;\n"                                  \
+	"-- What a candidate's role needs:\n"        \
+	"-- GRANT USAGE ON SCHEMA baton TO myapp;\n" \
+	"-- GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA baton TO myapp;\n"
+const char pg_schema_script[] = BEFORE TABLES(IN_BATON) AFTER;
 
 /* Two who make them at once would collide in the catalogue: one after the other. */
 static const char one_at_a_time[] =
@@ -101,7 +117,7 @@ static int make(struct pg_lane *lane, bool has_schema)
 	if (rc != 0 && lane->call->error.code == BATON_E_DENIED)
 		pg_error(&lane->call->error, BATON_E_DENIED,
 			 "baton's tables are not in the schema \"%s\", and this role may not make "
-			 "them; let somebody who may run `baton schema postgres | psql`.",
+			 "them; let somebody who may run `baton stores --schema=postgres | psql`.",
 			 lane->store->info.schema);
 	return rc != 0 ? BATON_OUTCOME_FAILED : 0;
 }
