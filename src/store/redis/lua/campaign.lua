@@ -1,6 +1,7 @@
 -- ARGV: 2 lease, 3 owner, 4 the namespace's longest lease, 5 durable, 6 how much history; then for
 -- each election: name, nonce, floor, priority, score, metadata
--- For each: {'won', term}, {'no', record...}, {'end'} (no higher term), {'jump'} (a mad floor).
+-- For each: {'won', term}, {'no', record...}, {'guard'}, {'end'} (no higher term), {'jump'} (a mad
+-- floor).
 local TERM_MAX = 9007199254740991
 local JUMP_MAX = 281474976710656
 local now, us = clock()
@@ -44,8 +45,8 @@ local function campaign(i)
 		local term, why = mint(tonumber(r[2]), tonumber(ARGV[i + 2]))
 		return term and win(i, term, old) or {why}
 	end
-	-- Refused though it is free: worth another try, soon or when the guard lets go.
-	if free then r[4] = str(alive and wait or 0) end
+	if free and alive then return {'guard'} end
+	if free then r[4] = '0' end -- worth another try, soon, on another lease
 	table.insert(r, 1, 'no')
 	return r
 end
