@@ -9,7 +9,7 @@ help:
 	@echo 'baton: leader election on the store you already run'
 	@echo
 	@echo 'Work:'
-	@echo '  make demo       see three candidates: kill, freeze, resign'
+	@echo '  make demo       see three candidates: kill, freeze, resign (STORE=redis: on that)'
 	@echo '  make build      build into build/debug; the command is build/baton (PRESET=...)'
 	@echo '  make quick      the edit loop: debug build, unit tests, stories'
 	@echo '  make test       everything: install what is missing, build, test, prove, check'
@@ -39,11 +39,14 @@ build:
 	@tools/build $(PRESET)
 	@ln -sfn $(PRESET)/baton build/baton
 
+# As it was given: below, STORE has another meaning when it wasn't.
+DEMO := $(STORE)
+
 demo:
-	@tools/deps build
+	@tools/deps $(if $(DEMO),,build)
 	@tools/build plain
 	@ln -sfn plain/baton build/baton
-	@tests/cli/demo build/baton
+	@$(if $(DEMO),tests/servers with $(DEMO) --) tests/cli/demo build/baton
 
 quick:
 	@tools/build debug
