@@ -2,14 +2,11 @@
  * main.c: the front door: finds the verb, reads its options, calls it. What isn't understood is
  * answered with one sentence and the nearest word that would be.
  */
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
 
-static void find_modules(void);
 static const struct cli_verb *find_verb(const char *word);
 static int show_help(const char *word);
 static void verb_help(const struct cli_verb *verb);
@@ -61,7 +58,6 @@ int main(int argc, char **argv)
 {
 	static struct settings s; /* what it points to lives as long as the process */
 
-	find_modules();
 	if (argc < 2 || strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 ||
 	    strcmp(argv[1], "-h") == 0)
 		return show_help(argc > 2 ? argv[2] : NULL);
@@ -86,21 +82,6 @@ int main(int argc, char **argv)
 	}
 	log_setup(&s);
 	return verb->main(&s);
-}
-
-/* A program that was built but not installed has its drivers beside it. */
-static void find_modules(void)
-{
-	static const char folder[] = "modules";
-	char path[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - sizeof(folder));
-
-	if (n <= 0)
-		return;
-	path[n] = '\0';
-	(void)strcpy(strrchr(path, '/') + 1, folder);
-	if (access(path, X_OK) == 0)
-		(void)setenv("BATON_MODULE_DIR", path, 0);
 }
 
 /* NULL after saying what would have been right. */
