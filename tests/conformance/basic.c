@@ -186,7 +186,7 @@ static void all_agree(struct stage *t)
 	}
 	struct baton_status observed = {0};
 	struct baton_error err = {0};
-	int rc = baton_observe(s.players[0]->b, t->name, &observed, &err);
+	int rc = patient_observe(t, s.players[0]->b, t->name, &observed, &err);
 
 	CHECK(t, rc == 0, "baton_observe: %s", err.text);
 	CHECK(t, strcmp(observed.leader, first.leader) == 0, "the store says %s", observed.leader);

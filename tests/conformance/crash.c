@@ -290,7 +290,7 @@ static bool is_listed(void *arg)
 	struct baton_candidate list[8];
 	struct baton_error err = {0};
 
-	int n = baton_list_candidates(r->eye->b, r->eye->t->name, list, 8, &err);
+	int n = patient_list(r->eye->t, r->eye->b, r->eye->t->name, list, 8, &err);
 
 	CHECK(r->eye->t, n >= 0 && n <= 8, "baton_list_candidates: %d %s", n, err.text);
 	for (int i = 0; i < n; i++) {

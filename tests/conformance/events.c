@@ -257,7 +257,9 @@ static void term_before_event(struct stage *t)
 
 struct farewell {
 	struct baton *eye; /* looks at the store from the handler */
-	_Atomic uint64_t end_ns;
+	int rc;
+	struct baton_error err;
+	_Atomic uint64_t end_ns; /* the others are written before it */
 	_Atomic bool was_free;
 };
 
@@ -269,8 +271,8 @@ static void dawdle(struct player *p, const struct baton_event *event)
 	if (event->kind != BATON_EVENT_LOST)
 		return;
 	pass_time(p->t->lease_ms / 4);
-	if (baton_observe(f->eye, p->t->name, &status, NULL) != 0 ||
-	    strcmp(status.leader, p->id) != 0)
+	f->rc = patient_observe(p->t, f->eye, p->t->name, &status, &f->err);
+	if (f->rc == 0 && strcmp(status.leader, p->id) != 0)
 		atomic_store(&f->was_free, true);
 	atomic_store(&f->end_ns, now_ns());
 }
@@ -289,6 +291,7 @@ static void lost_before_free(struct stage *t)
 	const struct seen *became = player_next(b, BATON_EVENT_BECAME, failover_ms(t));
 
 	CHECK(t, atomic_load(&f.end_ns) != 0, "the handler of lost was not called");
+	CHECK(t, f.rc == 0, "the handler could not look: %s", f.err.text);
 	CHECK(t, !atomic_load(&f.was_free), "S7: free before the handler of lost has returned");
 	CHECK(t, became->at_ns > atomic_load(&f.end_ns), "S7: a successor before lost was handled");
 }

@@ -188,7 +188,7 @@ static void round_trip(struct stage *t, const char *name)
 	struct baton_error err = {0};
 
 	player_leads(p, soon_ms(t));
-	int rc = baton_observe(p->b, name, &status, &err);
+	int rc = patient_observe(t, p->b, name, &status, &err);
 
 	CHECK(t, rc == 0, "observe \"%s\": %s", name, err.text);
 	CHECK(t, strcmp(status.leader, p->id) == 0, "\"%s\" is led by \"%s\"", name, status.leader);

@@ -48,7 +48,7 @@ static bool is_listed(struct stage *t, struct player *p, const char *id, bool *i
 	struct baton_candidate list[8];
 	struct baton_error err = {0};
 
-	int n = baton_list_candidates(p->b, t->name, list, 8, &err);
+	int n = patient_list(t, p->b, t->name, list, 8, &err);
 
 	CHECK(t, n >= 0 && n <= 8, "baton_list_candidates: %d %s", n, err.text);
 	for (int i = 0; i < n; i++) {

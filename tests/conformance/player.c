@@ -271,6 +271,33 @@ bool player_is_leader(void *player)
 	return baton_is_leader(((struct player *)player)->e);
 }
 
+static bool is_late(int rc, uint64_t end_ns)
+{
+	return (rc == BATON_E_UNAVAILABLE || rc == BATON_E_TIMEOUT) && now_ns() < end_ns;
+}
+
+int patient_observe(struct stage *t, struct baton *b, const char *name, struct baton_status *status,
+		    struct baton_error *err)
+{
+	uint64_t end_ns = now_ns() + t->lease_ms * MS;
+	int rc = baton_observe(b, name, status, err);
+
+	while (is_late(rc, end_ns))
+		rc = baton_observe(b, name, status, err);
+	return rc;
+}
+
+int patient_list(struct stage *t, struct baton *b, const char *name, struct baton_candidate *list,
+		 size_t max, struct baton_error *err)
+{
+	uint64_t end_ns = now_ns() + t->lease_ms * MS;
+	int rc = baton_list_candidates(b, name, list, max, err);
+
+	while (is_late(rc, end_ns))
+		rc = baton_list_candidates(b, name, list, max, err);
+	return rc;
+}
+
 bool player_is_no_leader(void *player)
 {
 	return !baton_is_leader(((struct player *)player)->e);

@@ -187,6 +187,12 @@ struct player *leader_of(struct player **list, unsigned n);
 struct player *await_leader(struct stage *t, struct player **list, unsigned n, uint64_t limit_ms);
 /* It leads in a later term than that one (S3, S4). */
 void player_is_above(struct player *p, uint64_t term);
+/* As baton_observe() and baton_list_candidates(); but on a busy machine a call can come too late
+ * (L6), which says nothing, so they ask again for a while. */
+int patient_observe(struct stage *t, struct baton *b, const char *name, struct baton_status *status,
+		    struct baton_error *err);
+int patient_list(struct stage *t, struct baton *b, const char *name, struct baton_candidate *list,
+		 size_t max, struct baton_error *err);
 bool player_is_leader(void *player);
 bool player_is_no_leader(void *player);
 
