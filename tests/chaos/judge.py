@@ -32,8 +32,8 @@ class Seat:
 
     def __init__(self, isolated=False):
         self.isolated = isolated
-        self.cut_ns = None  # when the rig took supervisor and guard out in one act
-        self.cut_term = None  # the last term that was led by then
+        # When the rig took supervisor and guard out in one act, and the last term led by then.
+        self.cuts = []
 
 
 class Judge:
@@ -66,7 +66,7 @@ class Judge:
             self.out_of_order(stamp)
         if stamp.flags & MAIN:
             self.main_pid = stamp.pid
-        if not self.is_cut_off(stamp):
+        if not self.is_cut_off(stamp, stamp.at_ns):
             self.latest_ns = max(self.latest_ns, stamp.at_ns)
         self.last = stamp
 
@@ -85,7 +85,7 @@ class Judge:
             f"worked {(self.older_ns - stamp.at_ns) / 1e6:.3f} ms before a lower one ended")
 
     def stale(self, stamp):
-        if self.is_cut_off(stamp) and self.seats[stamp.seat].cut_ns < self.first_ns:
+        if self.is_cut_off(stamp, self.first_ns):
             self.escaped.add((stamp.seat, stamp.pid))
             return
         self.older_ns = max(self.older_ns, stamp.at_ns)
@@ -96,10 +96,10 @@ class Judge:
             f"{', closed' if stamp.flags & CLOSED else ''}) worked "
             f"{(stamp.at_ns - self.first_ns) / 1e6:.3f} ms after term {self.term} had begun")
 
-    def is_cut_off(self, stamp):
-        """Nobody is left, in the kernel or outside, who could end this process."""
+    def is_cut_off(self, stamp, before_ns):
+        """Nobody was left before then, in the kernel or outside, who could end this process."""
         seat = self.seats[stamp.seat]
-        return (seat.cut_ns is not None and seat.cut_ns < stamp.at_ns
-                and stamp.term <= seat.cut_term
+        return (any(at_ns < min(stamp.at_ns, before_ns) and stamp.term <= term
+                    for at_ns, term in seat.cuts)
                 and not stamp.flags & MAIN and not seat.isolated
                 and (bool(stamp.flags & CLOSED) or not self.has_work_lock))

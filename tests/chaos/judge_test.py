@@ -8,12 +8,11 @@ sys.dont_write_bytecode = True
 from judge import CLOSED, MAIN, Judge, Seat, Stamp  # pylint: disable=wrong-import-position
 
 
-def judge(*stamps, cut_ns=None, cut_term=1, isolated=False, has_work_lock=True):
+def judge(*stamps, cut_ns=None, cut_term=1, cuts=None, isolated=False, has_work_lock=True):
     """Each stamp is (term, at_ns, flags); the seat has the term's number."""
     seats = {n: Seat() for n in range(10)}
     seats[1] = Seat(isolated)
-    seats[1].cut_ns = cut_ns
-    seats[1].cut_term = cut_term
+    seats[1].cuts = cuts if cuts is not None else [(cut_ns, cut_term)] if cut_ns else []
     j = Judge(seats, has_work_lock)
     for term, at_ns, flags in stamps:
         j.take(Stamp(term, at_ns, 7, term, flags, 0))
@@ -61,6 +60,10 @@ class Excuse(unittest.TestCase):
 
     def test_not_in_a_later_term(self):
         self.assertEqual(judge(*self.STORY, cut_ns=20, cut_term=0)[0], 1)
+
+    def test_hit_again_later(self):
+        self.assertEqual(judge(*self.STORY, cuts=[(20, 1), (35, 9)]), (0, 1))
+        self.assertEqual(judge(*self.STORY, cuts=[(20, 0), (35, 9)])[0], 1)
 
     def test_not_in_a_namespace(self):
         self.assertEqual(judge(*self.STORY, cut_ns=20, isolated=True)[0], 1)
