@@ -22,6 +22,7 @@
 /* Longer than any lease of the suite. */
 #define MAX_LEASE_MS 8000
 #define PASSWORD "canary-7d0f"
+#define NEW_PASSWORD (">" PASSWORD)
 #define REPLY_SIZE 65536
 #define RIGHTS                                                                                    \
 	"-@all", "+evalsha", "+script|load", "+info", "+select", "+client|setname", "+ping",      \
@@ -257,7 +258,7 @@ static bool allow(struct hand *h)
 
 	snprintf(keys, sizeof(keys), "~{%s}:*", h->label);
 	snprintf(channels, sizeof(channels), "&{%s}:*", h->label);
-	return ask(&h->admin, "ACL", "SETUSER", h->label, "on", ">" PASSWORD, "resetkeys",
+	return ask(&h->admin, "ACL", "SETUSER", h->label, "on", NEW_PASSWORD, "resetkeys",
 		   "resetchannels", keys, channels, RIGHTS);
 }
 

@@ -286,16 +286,30 @@ static void watcher_free(struct redis_books *b, struct watcher *w)
 	free(w);
 }
 
+static void watchers_free(struct redis_books *b, struct name *n)
+{
+	struct watcher *w = LIST_FIRST(&n->watchers);
+
+	while (w != NULL) {
+		struct watcher *next = LIST_NEXT(w, of_name);
+
+		watcher_free(b, w);
+		w = next;
+	}
+}
+
 void redis_books_free(struct redis_books *b)
 {
 	if (b == NULL)
 		return;
 	for (size_t i = 0; i < b->names.n_buckets; i++) {
-		while (b->names.buckets[i] != NULL) {
-			struct name *n = (struct name *)b->names.buckets[i];
+		struct entry *e = b->names.buckets[i];
 
-			while (!LIST_EMPTY(&n->watchers))
-				watcher_free(b, LIST_FIRST(&n->watchers));
+		while (e != NULL) {
+			struct name *n = (struct name *)e;
+
+			e = e->next;
+			watchers_free(b, n);
 			name_free(b, n);
 		}
 	}
@@ -385,8 +399,10 @@ size_t redis_books_leases(struct redis_books *b, char (*ids)[BATON_LEASE_ID_MAX 
 	uint64_t ends_ns[REDIS_SEEN_MAX];
 	size_t n = 0;
 
+	if (max > REDIS_SEEN_MAX)
+		max = REDIS_SEEN_MAX;
 	(void)pthread_mutex_lock(&b->lock);
-	for (size_t i = 0; i < b->leases.n_buckets; i++) {
+	for (size_t i = 0; i < b->leases.n_buckets && max > 0; i++) {
 		for (struct entry *e = b->leases.buckets[i]; e != NULL; e = e->next) {
 			const struct lease *l = (const struct lease *)e;
 			size_t at = n < max ? n : max - 1;
@@ -431,7 +447,7 @@ bool redis_books_next(struct redis_books *b, char *name)
 		TAILQ_REMOVE(&b->wanted, n, of_wanted);
 		n->is_wanted = false;
 		n->is_asked = true;
-		(void)strcpy(name, n->text);
+		(void)memcpy(name, n->text, strlen(n->text) + 1);
 	}
 	(void)pthread_mutex_unlock(&b->lock);
 	return n != NULL;

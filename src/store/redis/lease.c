@@ -63,7 +63,7 @@ int redis_lease_open(void *l, struct baton_call *call, const struct baton_lease 
 static const char *cursor_of(struct redis_lane *lane, const char *id)
 {
 	if (strcmp(lane->cursor_lease, id) != 0 || lane->cursor[0] == '\0')
-		(void)strcpy(lane->cursor, "0");
+		(void)snprintf(lane->cursor, sizeof(lane->cursor), "0");
 	(void)snprintf(lane->cursor_lease, sizeof(lane->cursor_lease), "%s", id);
 	return lane->cursor;
 }

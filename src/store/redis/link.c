@@ -105,7 +105,7 @@ static int check_version(struct redis_wire *w, const char *info)
 	char version[32];
 
 	info_get(info, "redis_version", version, sizeof(version));
-	if (atoi(version) >= VERSION_MIN)
+	if (strtol(version, NULL, 10) >= VERSION_MIN)
 		return 0;
 	return redis_fail(w->error, BATON_E_UNSUPPORTED,
 			  "Redis %s is too old: baton needs %d or later", version, VERSION_MIN);
@@ -173,7 +173,7 @@ static int ask_all(struct redis_lane *lane, enum step *steps, size_t *n)
 	const struct redis_options *o = &lane->store->options;
 	struct resp_out *out = &lane->wire.out;
 	static const char *const lanes[] = {"renew", "campaign", "watch"};
-	char password[REDIS_PATH_MAX];
+	char password[REDIS_PATH_MAX] = "";
 	char name[32];
 
 	if (read_password(lane, password, sizeof(password)) != 0)
@@ -221,19 +221,19 @@ static int ask_all(struct redis_lane *lane, enum step *steps, size_t *n)
 static bool follow(struct redis_lane *lane, const char *text)
 {
 	char host[BATON_NAME_MAX + 1];
-	int port = 0;
+	long port = 0;
 	const char *at = strrchr(text, ' ');
 	const char *colon = at != NULL ? strrchr(at, ':') : NULL;
 
 	if (strncmp(text, "MOVED ", 6) != 0 || colon == NULL)
 		return false;
-	port = atoi(colon + 1);
+	port = strtol(colon + 1, NULL, 10);
 	(void)snprintf(host, sizeof(host), "%.*s", (int)(colon - at - 1), at + 1);
 	if (port <= 0 || port > 65535)
 		return false;
 	if (host[0] != '\0') /* else the same host, another port */
 		(void)snprintf(lane->target.name, sizeof(lane->target.name), "%s", host);
-	(void)snprintf(lane->target.port, sizeof(lane->target.port), "%d", port);
+	(void)snprintf(lane->target.port, sizeof(lane->target.port), "%ld", port);
 	return true;
 }
 

@@ -30,7 +30,7 @@ int redis_options_parse(struct redis_options *o, const char *text, struct baton_
 	struct url url;
 
 	*o = (struct redis_options){.max_lease_ms = MAX_LEASE_MS, .history = 100};
-	(void)strcpy(o->prefix, "{baton}:");
+	(void)snprintf(o->prefix, sizeof(o->prefix), "{baton}:");
 	if (!url_split(text, &url)) {
 		(void)redis_fail(err, BATON_E_URL,
 				 "that is no URL of a Redis store; say redis://host:6379/0, and "
@@ -42,7 +42,7 @@ int redis_options_parse(struct redis_options *o, const char *text, struct baton_
 	    parse_path(o, &url, err) != 0 || parse_query(o, url.query, err) != 0)
 		return BATON_E_URL;
 	if (o->tls && o->server_name[0] == '\0' && o->mode == REDIS_SINGLE)
-		(void)strcpy(o->server_name, o->hosts[0].name);
+		(void)snprintf(o->server_name, sizeof(o->server_name), "%s", o->hosts[0].name);
 	return BATON_OK;
 }
 

@@ -178,10 +178,11 @@ static int handshake(struct redis_wire *w, SSL *ssl, const char *name)
 	for (;;) {
 		ERR_clear_error();
 		int rc = SSL_connect(ssl);
-		short events = rc == 1 ? 0 : wanted(ssl, rc);
 
 		if (rc == 1)
 			return 0;
+		short events = wanted(ssl, rc);
+
 		if (events == 0)
 			return refuse(w, ssl, name);
 		rc = redis_wire_wait(w, events);
