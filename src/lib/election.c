@@ -48,15 +48,14 @@ int baton_election_new(struct baton *b, const char *name,
 	code = check_options(b, &o, &core, err);
 	if (code != 0)
 		return code;
-	struct baton_election *e = calloc(1, sizeof(*e));
+	size_t size = strlen(name) + 1;
+	struct baton_election *e = calloc(1, sizeof(*e) + size);
 
-	if (e == NULL || (e->name = strdup(name)) == NULL ||
-	    (o.metadata != NULL && (e->metadata = strdup(o.metadata)) == NULL)) {
-		if (e != NULL)
-			free(e->name);
+	if (e == NULL || (o.metadata != NULL && (e->metadata = strdup(o.metadata)) == NULL)) {
 		free(e);
 		return lib_fail(err, BATON_E_MEMORY, "Out of memory.");
 	}
+	memcpy(e->name, name, size);
 	e->handle = b;
 	e->handler = o.handler;
 	e->handler_arg = o.handler_arg;

@@ -247,7 +247,6 @@ static int attach(struct baton *b, struct baton_election *e)
 	b->n_attached++;
 	(void)election_ref(e);
 	atomic_fetch_add(&b->counters.elections, 1);
-	lane_watch(&b->lanes[BATON_LANE_WATCH], e, true);
 	return 0;
 }
 
@@ -278,11 +277,12 @@ void loop_try_leave(struct baton_election *e)
 {
 	if (!e->detached || e->core.state != ELECTION_STOPPED || e->job.busy || e->publish_job.busy)
 		return;
-	if (!e->unwatching) /* the last thing that can name it is a hint */
+	if (e->watched && !e->unwatching) /* the last thing that can name it is a hint */
 		lane_watch(&e->handle->lanes[BATON_LANE_WATCH], e, false);
 	e->unwatching = true;
-	if (!e->unwatched || (e->carrier->core.own &&
-			      (e->carrier->job.busy || e->carrier->core.state != LEASE_CLOSED)))
+	if (e->unwatched != e->watched ||
+	    (e->carrier->core.own &&
+	     (e->carrier->job.busy || e->carrier->core.state != LEASE_CLOSED)))
 		return;
 	unlink_election(e->handle, e);
 	atomic_fetch_sub(&e->handle->counters.elections, 1);
@@ -302,7 +302,6 @@ void election_unref(struct baton_election *e)
 	free(e->news.error);
 	free(e->metadata);
 	free(e->leader_metadata);
-	free(e->name);
 	free(e);
 }
 
@@ -335,6 +334,10 @@ static void handle_attach(struct baton *b, struct baton_election *e)
 
 static void handle_event(struct baton_election *e, struct event *ev)
 {
+	if (ev->kind == EV_START && !e->watched) {
+		e->watched = true;
+		lane_watch(&e->handle->lanes[BATON_LANE_WATCH], e, true);
+	}
 	carrier_step_election(e, ev);
 	if (e->handle->watch_untold)
 		tell_watch_failed(e->handle);

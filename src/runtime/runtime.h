@@ -209,6 +209,7 @@ struct baton_election {
 	bool publish_due;
 	bool published;
 	bool detached; /* the application has let go of it */
+	bool watched;  /* from its first start on */
 	bool unwatching;
 	bool unwatched;               /* no hint names it any more */
 	struct watch_change watch[2]; /* added, removed */
@@ -238,7 +239,7 @@ struct baton_election {
 	char *leader_metadata; /* NULL: none */
 	void (*handler)(void *arg, const struct baton_event *event);
 	void *handler_arg;
-	char *name;
+	char name[];
 };
 
 /* Work that runs as leader: on the stack of the thread that runs it. */
