@@ -69,11 +69,13 @@ static void tell_states(struct stage *t)
 		if (p->e == NULL || baton_get_status(p->e, &status) != 0)
 			continue;
 		struct seen error = {.event = {.kind = 0}};
+		struct seen lost = {.event = {.reason = 0}};
 
 		player_last(p, BATON_EVENT_ERROR, &error);
+		player_last(p, BATON_EVENT_LOST, &lost);
 		snprintf(t->result->text + used, sizeof(t->result->text) - used,
-			 " [%s: %s, sees %s in %" PRIu64 "%s%s%.80s]", p->id + strlen(p->id) / 2,
-			 states[status.state % 5],
+			 " [%s: %s, last lost by reason %d, sees %s in %" PRIu64 "%s%s%.80s]",
+			 p->id + strlen(p->id) / 2, states[status.state % 5], lost.event.reason,
 			 status.leader[0] != '\0' ? status.leader + strlen(status.leader) / 2
 						  : "nobody",
 			 status.term, status.paused ? ", paused" : "",
