@@ -123,6 +123,14 @@ if(TARGET baton_module_redis AND TARGET baton_command)
 		set_tests_properties(redis/${name} PROPERTIES SKIP_RETURN_CODE 77)
 	endforeach()
 endif()
+if(TARGET baton_module_postgres AND TARGET baton_command)
+	foreach(name restart kill_holder traffic locked_row rights names password tls plain_server
+			pooler)
+		baton_gate(postgres/${name} 100 300 servers ${PROJECT_SOURCE_DIR}/tests/postgres/run
+			$<TARGET_FILE:baton_command> ${name})
+		set_tests_properties(postgres/${name} PROPERTIES SKIP_RETURN_CODE 77)
+	endforeach()
+endif()
 
 baton_gate(gate/coverage 850 900 coverage ${tools}/check-coverage)
 baton_gate(gate/gates 60 400 gate ${PROJECT_SOURCE_DIR}/tests/gates/run)
