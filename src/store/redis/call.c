@@ -88,8 +88,8 @@ static int judge(struct redis_lane *lane, struct baton_call *call, const char *t
 {
 	bool is_sure;
 	int code = redis_judge(text, &is_sure);
-	static const char *const elsewhere[] = {"READONLY", "MOVED",  "ASK",    "MASTERDOWN",
-						"LOADING",  "NOAUTH", "NOPERM", "CLUSTERDOWN"};
+	static const char *const elsewhere[] = {"READONLY", "MOVED",  "ASK",
+						"NOAUTH",   "NOPERM", "CLUSTERDOWN"};
 
 	(void)redis_fail(&call->error, code, "Redis says: %.200s", text);
 	for (size_t i = 0; i < sizeof(elsewhere) / sizeof(elsewhere[0]); i++)
