@@ -326,7 +326,7 @@ static void backoff_resets(struct stage *t)
 	struct player *p = player_new(t, NULL);
 
 	player_sees(p, holder->id, soon_ms(t));
-	/* A look that is under way, because it is just being watched, would answer for the campaign. */
+	/* A look that is under way, because it is just being watched, would answer instead. */
 	struct quiet quiet = {p, 0, now_ns()};
 
 	if (t->backend->pushes)
