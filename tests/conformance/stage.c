@@ -208,16 +208,18 @@ static void *meter(void *arg)
 static uint64_t waited_ns(const char *thread)
 {
 	char path[64];
-	unsigned long long ran_ns = 0;
-	unsigned long long wait_ns = 0;
+	char line[100];
+	uint64_t wait_ns = 0;
 
 	snprintf(path, sizeof(path), "/proc/self/task/%.20s/schedstat", thread);
 	FILE *f = fopen(path, "re");
 
 	if (f == NULL)
 		return 0;
-	if (fscanf(f, "%llu %llu", &ran_ns, &wait_ns) != 2)
-		wait_ns = 0;
+	const char *second = fgets(line, sizeof(line), f) != NULL ? strchr(line, ' ') : NULL;
+
+	if (second != NULL)
+		wait_ns = strtoull(second, NULL, 10);
 	fclose(f);
 	return wait_ns;
 }
