@@ -90,8 +90,8 @@ const char pg_schema_text[] = TABLES("@");
 const char pg_schema_script[] = BEFORE TABLES(IN_BATON) AFTER;
 
 /* Two who make them at once would collide in the catalogue: one after the other. */
-static const char one_at_a_time[] =
-	"SELECT pg_advisory_xact_lock(hashtextextended('baton schema', 0));\n";
+static const char begin_alone[] =
+	"BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('baton schema ^', 0));\n";
 
 static int exec(struct pg_lane *lane, const char *text)
 {
@@ -102,24 +102,52 @@ static int exec(struct pg_lane *lane, const char *text)
 	return rc;
 }
 
-/* 0, or FAILED. Making a table twice does no harm, so that an unknown outcome is a failed one. */
-static int make(struct pg_lane *lane, bool has_schema)
+/* What is there already? 0, or FAILED. */
+static int look(struct pg_lane *lane, bool *has_schema, bool *has_tables)
+{
+	const char *params[] = {lane->store->info.schema};
+
+	pg_results_clear(lane);
+	pg_push(lane, PG_TABLES, 1, params);
+	if (pg_run(lane) != BATON_OUTCOME_OK)
+		return BATON_OUTCOME_FAILED;
+	*has_schema = pg_is_true(pg_result(lane, 0), 0, 0);
+	*has_tables = pg_is_true(pg_result(lane, 0), 0, 1);
+	pg_results_clear(lane);
+	return 0;
+}
+
+/* Who had to wait for another finds them made: to make them again would wait for their users. */
+static int make_alone(struct pg_lane *lane)
 {
 	struct pg_text text = {0};
+	bool has_schema, has_tables;
 
-	pg_text_add(&text, one_at_a_time);
+	if (exec(lane, begin_alone) != 0 || look(lane, &has_schema, &has_tables) != 0)
+		return BATON_OUTCOME_FAILED;
 	if (!has_schema)
 		pg_text_add(&text, make_schema);
-	pg_text_add(&text, pg_schema_text);
+	if (!has_tables)
+		pg_text_add(&text, pg_schema_text);
+	pg_text_add(&text, "COMMIT");
 	int rc = text.failed ? pg_no_memory(lane) : exec(lane, text.at);
 
 	pg_text_done(&text);
-	if (rc != 0 && lane->call->error.code == BATON_E_DENIED)
+	return rc;
+}
+
+/* 0, or FAILED. Making a table twice does no harm, so that an unknown outcome is a failed one. */
+static int make(struct pg_lane *lane)
+{
+	if (make_alone(lane) == 0)
+		return 0;
+	if (lane->call->error.code == BATON_E_DENIED)
 		pg_error(&lane->call->error, BATON_E_DENIED,
 			 "baton's tables are not in the schema \"%s\", and this role may not make "
 			 "them; let somebody who may run `baton stores --schema=postgres | psql`.",
 			 lane->store->info.schema);
-	return rc != 0 ? BATON_OUTCOME_FAILED : 0;
+	pg_conn_close(lane); /* its transaction failed */
+	return BATON_OUTCOME_FAILED;
 }
 
 static int check_version(struct pg_lane *lane)
@@ -141,18 +169,10 @@ static int check_version(struct pg_lane *lane)
 
 int pg_schema_check(struct pg_lane *lane, struct baton_call *call)
 {
-	const char *params[] = {lane->store->info.schema};
+	bool has_schema, has_tables;
 
 	lane->call = call;
-	pg_results_clear(lane);
-	pg_push(lane, PG_TABLES, 1, params);
-	if (pg_run(lane) != BATON_OUTCOME_OK)
-		return BATON_OUTCOME_FAILED;
-	bool has_schema = pg_is_true(pg_result(lane, 0), 0, 0);
-	bool has_tables = pg_is_true(pg_result(lane, 0), 0, 1);
-
-	pg_results_clear(lane);
-	if (!has_tables && make(lane, has_schema) != 0)
+	if (look(lane, &has_schema, &has_tables) != 0 || (!has_tables && make(lane) != 0))
 		return BATON_OUTCOME_FAILED;
 	if (check_version(lane) != 0)
 		return BATON_OUTCOME_FAILED;
