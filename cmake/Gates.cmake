@@ -130,6 +130,9 @@ if(TARGET baton_module_postgres AND TARGET baton_command)
 			$<TARGET_FILE:baton_command> ${name})
 		set_tests_properties(postgres/${name} PROPERTIES SKIP_RETURN_CODE 77)
 	endforeach()
+	baton_gate(postgres/late 100 300 servers ${in_memory} ${PROJECT_SOURCE_DIR}/tests/servers
+		with postgres -- $<TARGET_FILE:postgres-late> ${BATON_MODULES}/postgres.so {url})
+	set_tests_properties(postgres/late PROPERTIES SKIP_RETURN_CODE 77)
 endif()
 
 baton_gate(gate/coverage 850 900 coverage ${tools}/check-coverage)

@@ -129,6 +129,14 @@ if(fault_sources AND TARGET baton_parts AND CMAKE_OBJCOPY)
 	endforeach()
 endif()
 
+# Requests that come late, on the driver itself.
+if(TARGET baton_module_postgres)
+	baton_program(postgres-late tests/postgres/late.c)
+	target_include_directories(postgres-late PRIVATE include)
+	target_link_libraries(postgres-late PRIVATE ${CMAKE_DL_LIBS})
+	add_dependencies(postgres-late baton_module_postgres)
+endif()
+
 # As the administrator of a server the suite speaks to it itself, where its library is there.
 foreach(program conformance conformance-faulty)
 	if(TARGET ${program} AND TARGET baton_driver_postgres)

@@ -13,11 +13,11 @@
 /* An id, one byte that no id has, and the end. */
 #define BOUND_SIZE (BATON_LEASE_ID_MAX + 3)
 
-/* Ends the leases from `from` up to `to`, and what they held is free; but not `but`. */
-static void push_end(struct pg_lane *l, const char *from, const char *to, const char *but,
+/* Ends the leases from `from` up to `to` that are older than `than`; what they held is free. */
+static void push_end(struct pg_lane *l, const char *from, const char *to, const char *than,
 		     const char *word)
 {
-	const char *params[] = {from, to, but, word, l->store->info.schema};
+	const char *params[] = {from, to, than, word, l->store->info.schema};
 
 	pg_push(l, PG_LEASE_END, 3, params);
 	pg_push(l, PG_LEASE_FREE, 5, params);
@@ -102,7 +102,7 @@ int pg_lease_close(void *lane, struct baton_call *call, const struct baton_lease
 	if (outcome != 0)
 		return outcome;
 	(void)snprintf(to, sizeof(to), "%s\x01", lease->id);
-	push_end(l, lease->id, to, "", "closed");
+	push_end(l, lease->id, to, to, "closed"); /* this one alone, which is shorter than `to` */
 	return pg_run(l);
 }
 

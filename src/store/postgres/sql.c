@@ -57,20 +57,23 @@ const char *const pg_statements[PG_STATEMENTS] = {
 		"$2::bigint * interval '1 ms' WHERE id = $1 RETURNING id) "
 		"SELECT (SELECT count(*) FROM r), "
 		"(SELECT count(*) FROM @election WHERE lease = $1), " NOW_US,
-	/* Ids from $1 up to $2, but not $3. */
-	[PG_LEASE_END] = "DELETE FROM @lease WHERE id >= $1 AND id < $2 AND id <> $3",
+	/* Ids from $1 up to $2, older than $3: an incarnation is a hexadecimal number, so a shorter
+	 * id is older. A request that comes late must not end a lease that was opened since. */
+	[PG_LEASE_END] = "DELETE FROM @lease WHERE id >= $1 AND id < $2 AND "
+			 "(length(id), id) < (length($3), $3)",
 	/* What they held: $4 is the word for the history, $5 the channel. */
 	[PG_LEASE_FREE] =
 		"WITH now AS MATERIALIZED (SELECT clock_timestamp() AS t, " WAL " AS wal), "
 		"locked AS MATERIALIZED (SELECT e.name FROM @election e WHERE e.lease >= $1 AND "
-		"e.lease < $2 AND e.lease <> $3 ORDER BY e.name FOR NO KEY UPDATE SKIP LOCKED), "
+		"e.lease < $2 AND (length(e.lease), e.lease) < (length($3), $3) "
+		"ORDER BY e.name FOR NO KEY UPDATE SKIP LOCKED), "
 		"freed AS (UPDATE @election e SET lease = NULL, nonce = NULL, seq = e.seq + 1, "
 		"since = NULL, " NO_ORDER " FROM locked WHERE e.name = locked.name "
 		"RETURNING e.name, e.led), "
 		"ended AS (UPDATE @history h SET until = now.t, until_wal = now.wal, ended = $4 "
 		"FROM freed, now WHERE h.name = freed.name AND h.n = freed.led AND h.ended = ''), "
 		"left_behind AS (DELETE FROM @candidate WHERE lease >= $1 AND lease < $2 AND "
-		"lease <> $3) "
+		"(length(lease), lease) < (length($3), $3)) "
 		"SELECT count(pg_notify($5, name)) FROM freed",
 	/* Rows of processes that went long ago; not those that hold something, which needs a proof.
 	 * Locked first, looked at again by the next statement, on a snapshot of its own. */
