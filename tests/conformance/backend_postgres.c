@@ -165,9 +165,9 @@ static bool place(struct stage *t, const char *base_url, const char *label)
 	const char *rest = NULL;
 	unsigned port = port_of(base_url, &rest);
 
+	t->hand = h;
 	if (h == NULL || port == 0)
 		return false;
-	t->hand = h;
 	name_place(h->place, sizeof(h->place), label);
 	h->admin = connect_as_admin(base_url);
 	h->pulse = connect_as_admin(base_url);

@@ -231,9 +231,7 @@ const PGresult *pg_result(const struct pg_lane *lane, size_t i)
 /* False: too late, or woken. */
 static bool flush(struct pg_lane *lane)
 {
-	int rc;
-
-	while ((rc = PQflush(lane->conn.pg)) == 1) {
+	while (PQflush(lane->conn.pg) == 1) {
 		if (pg_wait(lane, POLLIN | POLLOUT, lane->call->deadline_ns) != 1)
 			return false;
 		if (PQconsumeInput(lane->conn.pg) != 1)
