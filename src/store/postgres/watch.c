@@ -397,9 +397,10 @@ int pg_watch_wait(void *lane, struct baton_call *call, uint64_t *cookies, size_t
 	struct pg_watch *w = l->watch;
 
 	for (;;) {
-		/* Without names there is nothing to connect for. */
-		if (w->n_names > 0 && !atomic_load(&l->woken) &&
-		    attend(l, call) != BATON_OUTCOME_OK && !atomic_load(&l->woken))
+		/* Without names there is nothing to connect for; but what comes must be read. */
+		bool attends = (w->n_names > 0 || w->listens) && !atomic_load(&l->woken);
+
+		if (attends && attend(l, call) != BATON_OUTCOME_OK && !atomic_load(&l->woken))
 			return call->error.code < 0 ? call->error.code : BATON_E_UNAVAILABLE;
 		int n = take_hints(w, cookies, max);
 
