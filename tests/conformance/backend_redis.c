@@ -23,7 +23,7 @@
 #define MAX_LEASE_MS 8000
 #define PASSWORD "canary-7d0f"
 #define NEW_PASSWORD (">" PASSWORD)
-#define REPLY_SIZE 65536
+#define REPLY_SIZE ((size_t)1 << 20) /* all keys of a thousand elections */
 #define RIGHTS                                                                                    \
 	"-@all", "+evalsha", "+script|load", "+info", "+select", "+client|setname", "+ping",      \
 		"+subscribe", "+unsubscribe", "+publish", "+time", "+exists", "+del", "+pexpire", \
