@@ -23,8 +23,9 @@ if(TARGET baton_module_redis) # its server says that it forgets nothing: no guar
 		${chaos}/run --baton $<TARGET_FILE:baton_command>
 		--worker $<TARGET_FILE:chaos_worker> --failovers 300 --store "{url}?durable=1")
 	set_tests_properties(chaos/redis PROPERTIES LABELS "chaos;servers" TIMEOUT 400 COST 500
-		SKIP_RETURN_CODE 77 ENVIRONMENT BATON_MODULE_DIR=${BATON_MODULES})
+		PROCESSORS 2 SKIP_RETURN_CODE 77 ENVIRONMENT BATON_MODULE_DIR=${BATON_MODULES})
 endif()
 add_test(NAME chaos/broken COMMAND ${chaos}/broken $<TARGET_FILE:chaos_broken>
 	$<TARGET_FILE:chaos_worker>)
-set_tests_properties(chaos/file chaos/broken PROPERTIES LABELS chaos TIMEOUT 400 COST 500)
+set_tests_properties(chaos/file chaos/broken PROPERTIES
+	LABELS chaos TIMEOUT 400 COST 500 PROCESSORS 2)
