@@ -166,7 +166,8 @@ struct baton_driver {
 
 	/* With own_leases lease_open is never called: campaign makes the lease. Opening one ends
 	 * what the store still keeps of an older one with the same "who-which" (the id up to its
-	 * last '-'): a lock, a session, a connection. */
+	 * last '-'): a lock, a session, a connection. A request that lands late ends nothing that
+	 * is newer than itself. */
 	int (*lease_open)(void *lane, struct baton_call *call, const struct baton_lease *lease);
 	int (*lease_renew)(void *lane, struct baton_call *call, const struct baton_lease *lease,
 			   uint32_t *n_held);

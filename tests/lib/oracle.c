@@ -96,12 +96,15 @@ void oracle_saw(struct oracle *o, unsigned track, uint64_t term, uint64_t t0_ns,
 
 /*
  * The first question that surely was put after a stop (in the one before it, the stop may lie
- * between t0 and t1): it may not be answered from memory.
+ * between t0 and t1): it may not be answered from memory. Who was let run late may lead anew by
+ * then; the stop may also lie between the first look at the term and the question, so a term that
+ * has changed since is a new one.
  */
-static void note_waking(struct oracle_track *t, bool yes, uint64_t term)
+static void note_waking(struct oracle_track *t, bool yes, uint64_t before, uint64_t after)
 {
 	uint32_t n = atomic_load(&t->n_terms);
-	bool is_new = term != 0 && n > 0 && atomic_load(&t->terms[n - 1].term) != term;
+	bool is_new = before != after ||
+		      (before != 0 && n > 0 && atomic_load(&t->terms[n - 1].term) != before);
 
 	atomic_fetch_add(!yes ? &t->n_woke_no : is_new ? &t->n_woke_new : &t->n_woke_yes, 1);
 }
@@ -118,7 +121,7 @@ void oracle_sample(struct oracle *o, unsigned track, const struct oracle_subject
 
 	atomic_fetch_add(&t->n_samples, 1);
 	if (previous_ns != 0 && t0_ns - previous_ns > atomic_load(&o->wake_gap_ns))
-		note_waking(t, yes, before);
+		note_waking(t, yes, before, after);
 	atomic_store(&t->previous_t0_ns, t0_ns);
 	/* A term is never led in twice, so the same one before and after is that of the answer. */
 	if (yes && before != 0 && before == after)
