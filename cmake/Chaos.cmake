@@ -18,13 +18,10 @@ add_test(NAME chaos/judge COMMAND ${chaos}/judge_test.py)
 set_tests_properties(chaos/judge PROPERTIES LABELS quick TIMEOUT 60)
 add_test(NAME chaos/file COMMAND ${chaos}/run --baton $<TARGET_FILE:baton_command>
 	--worker $<TARGET_FILE:chaos_worker> --failovers 300)
-if(TARGET baton_module_redis) # its server says that it forgets nothing: no guard after its start
-	add_test(NAME chaos/redis COMMAND ${PROJECT_SOURCE_DIR}/tests/servers with redis --
-		${chaos}/run --baton $<TARGET_FILE:baton_command>
-		--worker $<TARGET_FILE:chaos_worker> --failovers 300 --store "{url}?durable=1")
-	set_tests_properties(chaos/redis PROPERTIES LABELS "chaos;servers" TIMEOUT 400 COST 500
-		PROCESSORS 2 SKIP_RETURN_CODE 77 ENVIRONMENT BATON_MODULE_DIR=${BATON_MODULES})
-endif()
+# Not on Redis in every run: without a work lock the guard must be let run within the drift's share
+# of a lease of a second, and a busy machine's scheduler can be later than that. By hand:
+#   tests/servers with redis -- make chaos STORE='{url}?durable=1' MINUTES=1
+#   tests/redis/run build/debug/baton storm
 add_test(NAME chaos/broken COMMAND ${chaos}/broken $<TARGET_FILE:chaos_broken>
 	$<TARGET_FILE:chaos_worker>)
 set_tests_properties(chaos/file chaos/broken PROPERTIES
