@@ -372,7 +372,11 @@ BATON_API int baton_context_fd(const struct baton_context *ctx);
 /* Waits until cancelled (returns true) or timeout_ms have passed (false): sleep in work by this. */
 BATON_API bool baton_context_wait(const struct baton_context *ctx, int64_t timeout_ms);
 
-/* Steps down, and doesn't campaign for quiet_ms. BATON_E_NOT_LEADER if it doesn't lead. */
+/*
+ * Steps down, and doesn't campaign for quiet_ms; nor, as after every leadership that is given back,
+ * for the renewal interval or 2 s, whichever is shorter: others first. BATON_E_NOT_LEADER if it
+ * doesn't lead.
+ */
 BATON_API int baton_resign(struct baton_election *e, int64_t quiet_ms);
 
 /* Steps down in favour of the named candidate; comes back if that doesn't take over. */

@@ -25,42 +25,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "store/rig.h"
+#include "store/pair.h"
 
-#define OK BATON_OUTCOME_OK
-#define REFUSED BATON_OUTCOME_REFUSED
-#define FAILED BATON_OUTCOME_FAILED
 #define SKIPPED 77
-
-static char dir[256];
-static struct rig a;
-static struct rig b;
-
-static int set_up(void **state)
-{
-	(void)state;
-	rig_make_dir(dir, sizeof(dir));
-	rig_open(&a, dir, "", "alice");
-	rig_open(&b, dir, "", "bob");
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	rig_close(&a);
-	rig_close(&b);
-	rig_remove_dir(dir);
-	return 0;
-}
-
-static char *in_dir(const char *path)
-{
-	static char full[1024];
-
-	(void)snprintf(full, sizeof(full), "%s/%s", dir, path);
-	return full;
-}
 
 /* ---- what is said ---- */
 

@@ -21,47 +21,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "store/rig.h"
-
-#define OK BATON_OUTCOME_OK
-#define REFUSED BATON_OUTCOME_REFUSED
-#define FAILED BATON_OUTCOME_FAILED
-
-static char dir[256];
-static struct rig a;
-static struct rig b;
-
-static int set_up(void **state)
-{
-	(void)state;
-	rig_make_dir(dir, sizeof(dir));
-	rig_open(&a, dir, "?history=3", "alice");
-	rig_open(&b, dir, "?history=3", "bob");
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	rig_close(&a);
-	rig_close(&b);
-	rig_remove_dir(dir);
-	return 0;
-}
-
-static char *in_dir(const char *path)
-{
-	static char full[1024];
-
-	(void)snprintf(full, sizeof(full), "%s/%s", dir, path);
-	return full;
-}
-
-static void both_open(uint64_t ttl_ms)
-{
-	assert_int_equal(rig_lease(&a, ttl_ms), OK);
-	assert_int_equal(rig_lease(&b, ttl_ms), OK);
-}
+#include "store/pair.h"
 
 /* ---- claims and terms ---- */
 
