@@ -1,0 +1,193 @@
+# rig.py - what the suites on real servers share (tests/redis/run, tests/postgres/run): the servers
+# of one case, candidates that are real processes on them, waiting with a limit, and the canary.
+#
+# A suite is a file of functions case_NAME(world), a World of its own and rig.main(). Each case has
+# servers of its own (tests/servers), which end with it.
+#
+# The canary: every password in these suites is SECRET. What the command says is searched for it,
+# and so are all logs, the arguments and the variables of every process that a candidate started.
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+BATON = os.path.abspath(sys.argv[1])
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LIMIT_S = 60
+SECRET = "canary-b1c7-5f2e"
+SKIPPED = 77
+
+
+def servers(*args):
+    done = subprocess.run([os.path.join(TESTS, "servers"), *args], text=True, capture_output=True,
+                          timeout=LIMIT_S, check=False)
+    if done.returncode == SKIPPED:
+        print(done.stderr.strip())
+        sys.exit(SKIPPED)
+    if done.returncode != 0:
+        raise AssertionError(f"tests/servers {args}: {done.stderr}")
+    return done.stdout
+
+
+def wait_for(condition, what, limit_s=LIMIT_S):
+    tick = threading.Event()
+    until = time.monotonic() + limit_s
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > until:
+            raise AssertionError("waited in vain for " + what)
+        tick.wait(0.02)
+
+
+def stays(condition, for_s, what):
+    tick = threading.Event()
+    until = time.monotonic() + for_s
+    while time.monotonic() < until:
+        if not condition():
+            raise AssertionError("no longer so: " + what)
+        tick.wait(0.05)
+
+
+def read(path):
+    """A file's bytes; none when it is gone or not ours."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def descendants(pid):
+    children = read(f"/proc/{pid}/task/{pid}/children").split()
+    for child in map(int, children):
+        yield child
+        yield from descendants(child)
+
+
+class World:
+    """The servers of one case, and the processes on them."""
+    # Variables that would change what the command does.
+    foreign = ("BATON_",)
+    # What a leader does; $0 is the folder.
+    work = "exec tail -f /dev/null"
+
+    def __init__(self, kind):
+        place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        self.folder = tempfile.mkdtemp(prefix=f"baton-{kind}-", dir=place)
+        self.dir = os.path.join(self.folder, "server")
+        self.started = []
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith(self.foreign)}
+        self.env["BATON_MODULE_DIR"] = os.path.join(os.path.dirname(BATON), "modules")
+        self.env["HOME"] = self.folder
+        lines = servers("start", kind, self.dir).split("\n")
+        self.info = dict(line.split("=", 1) for line in lines if line)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def baton(self, *args, **variables):
+        done = subprocess.run([BATON, *args], env={**self.env, **variables}, text=True,
+                              capture_output=True, timeout=LIMIT_S, check=False)
+        if SECRET in done.stdout + done.stderr:
+            raise AssertionError(f"the password is in {done.stdout}{done.stderr}")
+        return done
+
+    def candidate(self, name, url, lease="3s", **variables):
+        with open(self.path(name + ".log"), "w", encoding="utf-8") as log:
+            p = subprocess.Popen([BATON, "run", "--store=" + url, "--lease=" + lease,
+                                  "--id=" + name, "e", "--", "sh", "-c", self.work, self.folder],
+                                 env={**self.env, **variables}, stdout=log,
+                                 stderr=subprocess.STDOUT)
+        self.started.append(p)
+        return p
+
+    def said(self, name):
+        return read(self.path(name + ".log")).decode()
+
+    def secret_file(self):
+        """The password in a file, as a user would keep it."""
+        with open(self.path("password"), "w", encoding="ascii") as file:
+            file.write(SECRET + "\n")
+        return self.path("password")
+
+    def signal(self, name, what):
+        servers("signal", self.dir, name, what)
+
+    def canary(self):
+        """Where the password stands and must not."""
+        found = []
+        for folder in (self.folder, self.dir):
+            for name in os.listdir(folder):
+                if name.endswith(".log") and SECRET.encode() in read(os.path.join(folder, name)):
+                    found.append(name)
+        for candidate in self.started:
+            for pid in descendants(candidate.pid):
+                argv = read(f"/proc/{pid}/cmdline")
+                # A fork of the command that has not become another has the user's own words.
+                if argv == read(f"/proc/{candidate.pid}/cmdline"):
+                    continue
+                if SECRET.encode() in argv + read(f"/proc/{pid}/environ"):
+                    found.append(f"process {pid}: {argv!r}")
+        return found
+
+    def end(self):
+        for p in self.started:
+            p.terminate()
+        for p in self.started:
+            try:
+                p.wait(15)
+            except subprocess.TimeoutExpired:
+                p.kill()
+                p.wait()
+        servers("stop", self.dir)
+        shutil.rmtree(self.folder)
+
+
+def looks(w, url, **variables):
+    """A look at the election: whether the store let us, and what was said."""
+    done = w.baton("status", "--store=" + url, "e", **variables)
+    return done.returncode in (0, 1), done.stdout + done.stderr # 1: nobody leads
+
+
+def refused(w, url, *words, **variables):
+    """A look fails, with these words (and no secret)."""
+    good, text = looks(w, url, **variables)
+    if good or not all(word in text for word in words):
+        raise AssertionError(f"not refused, or without {words}: {text}")
+
+
+def answers(w, url, **variables):
+    """A look goes well; nobody need lead."""
+    good, text = looks(w, url, **variables)
+    if not good:
+        raise AssertionError(text)
+
+
+def run_case(case, world):
+    try:
+        case(world)
+        found = world.canary()
+        if found:
+            raise AssertionError(f"the password is in {found}")
+        return "ok"
+    except (AssertionError, subprocess.SubprocessError, OSError, ValueError) as error:
+        return f"FAILED: {error!r}"
+    finally:
+        world.end()
+
+
+def main(suite, make, kinds, usual):
+    """Runs the cases that the arguments name, or all; kinds: which servers, where not the usual."""
+    cases = {name[5:]: case for name, case in vars(suite).items() if name.startswith("case_")}
+    failed = 0
+    for name in sys.argv[2:] or cases:
+        began = time.monotonic()
+        result = run_case(cases[name], make(kinds.get(name, usual)))
+        failed += result != "ok"
+        print(f"{name}: {result} ({time.monotonic() - began:.1f} s)", flush=True)
+    return 1 if failed else 0
