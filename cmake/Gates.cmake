@@ -111,6 +111,11 @@ baton_conformance_on(redis redis)
 # With a lease that leaves a busy machine time to start 150 sessions, and to sync.
 baton_conformance_on(postgres postgres --lease 1500 --jobs 4)
 
+# Servers end with those who asked for them.
+baton_gate(servers/leash 100 300 servers ${PROJECT_SOURCE_DIR}/tests/servers_test
+	redis-sentinel postgres)
+set_tests_properties(servers/leash PROPERTIES SKIP_RETURN_CODE 77)
+
 # What a restart, a failover or a wrong setting of a real server does.
 if(TARGET baton_module_redis AND TARGET baton_command)
 	foreach(name new_server lost_data kept_data durable scripts_flushed evicting max_lease
