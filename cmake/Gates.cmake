@@ -126,7 +126,7 @@ if(TARGET baton_module_redis AND TARGET baton_command)
 	endforeach()
 endif()
 if(TARGET baton_module_postgres AND TARGET baton_command)
-	foreach(name restart kill_holder traffic locked_row rights names password tls plain_server
+	foreach(name restart kill_holder traffic locked_row rights names password fence outbox tls plain_server
 			pooler)
 		baton_gate(postgres/${name} 100 300 servers ${PROJECT_SOURCE_DIR}/tests/postgres/run
 			$<TARGET_FILE:baton_command> ${name})

@@ -161,6 +161,8 @@ endforeach()
 # The examples: each runs to its end; and several instances at once, of which one works.
 if(TARGET examples)
 	file(GLOB example_sources CONFIGURE_DEPENDS examples/*.c)
+	# Those that need a server are run by its tests (tests/postgres).
+	list(FILTER example_sources EXCLUDE REGEX "-postgres\\.c$")
 	foreach(example ${example_sources} two killed)
 		get_filename_component(name ${example} NAME_WE)
 		set(run ${PROJECT_SOURCE_DIR}/tests/examples/run)

@@ -79,6 +79,9 @@ __baton_values() {
 	done < <(__baton_options "$command" "$verb")
 }
 
+# __baton_stores COMMAND: the kinds of store, by the first scheme of each.
+__baton_stores() { "$1" stores 2>/dev/null | sed -n 's/^\([a-z+]*\):.*/\1/p'; }
+
 # __baton_place COMMAND WORDS...: sets verb, name, pending (an option that waits for its value) and
 # offset (of the command of `run`).
 __baton_place() {
@@ -157,6 +160,8 @@ _baton() {
 	elif [[ $verb == help ]]; then
 		mapfile -t replies < <("$command" help 2>/dev/null |
 			sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p')
+	elif [[ -z $name && $verb == schema ]]; then
+		mapfile -t replies < <(__baton_stores "$command")
 	elif [[ -z $name && $verb != stores && $verb != version ]]; then
 		mapfile -t replies < <(__baton_elections "${before[@]}" | sort -u)
 	fi

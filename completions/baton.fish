@@ -91,10 +91,19 @@ end
 
 # Where the name of an election belongs; and where the command of run does.
 function __baton_wants_election
-	not __fish_seen_subcommand_from stores version help
+	not __fish_seen_subcommand_from stores schema version help
 	and not contains -- -- (commandline -opc)
 	and test (count (__baton_operands)) = 0
 	and test (count (commandline -opc)) -gt 1
+end
+
+# The kinds of store, by the first scheme of each; and where one belongs.
+function __baton_stores
+	baton stores 2>/dev/null | string replace -rf '^([a-z+]+):.*' '$1'
+end
+
+function __baton_wants_store
+	__fish_seen_subcommand_from schema; and test (count (__baton_operands)) = 0
 end
 
 function __baton_wants_command
@@ -113,6 +122,7 @@ complete -c baton -n __fish_use_subcommand -xa '(__baton_verbs)'
 complete -c baton -n __fish_use_subcommand -xa help -d 'What there is'
 complete -c baton -n '__fish_seen_subcommand_from help' -xa '(__baton_verbs)'
 complete -c baton -n __baton_wants_election -xa '(__baton_elections)'
+complete -c baton -n __baton_wants_store -xa '(__baton_stores)'
 complete -c baton -n __baton_wants_command -xa '(__baton_command)'
 
 baton --list-options 2>/dev/null | while read -l -d ' ' flag variable key kind arg values verbs help

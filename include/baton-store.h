@@ -218,9 +218,11 @@ struct baton_driver {
 	/* As baton_work_lock(). No I/O. NULL where work can't be locked. */
 	int (*work_lock)(const void *store, const char *name, char *path, size_t size,
 			 uint32_t *mode, struct baton_error *err);
-	/* For an administrator: what makes the tables, for the store's own client to run. NULL
-	 * where there are none. */
+	/* For an administrator, for the store's own client to run: what makes the tables; and what
+	 * makes a guard that refuses older terms, where the store is also what leaders write to.
+	 * NULL where there is none. */
 	const char *schema;
+	const char *fence;
 };
 
 /* What a driver that is loaded by its scheme exports. */

@@ -504,8 +504,10 @@ struct baton_driver_info {
 	bool pushes;             /* standbys are told, and need not poll */
 	bool proves_death;       /* a dead leader is replaced at once */
 	bool keeps_history;
-	/* What makes its tables, for its own client to run (SQL); NULL: it needs none. */
+	/* For its own client to run (SQL, a script): what makes its tables, and what makes a guard
+	 * that refuses the writes of older terms. NULL: none. */
 	const char *schema;
+	const char *fence;
 };
 
 /* Calls found() for each driver: those that are built in, then the modules. Returns how many. */

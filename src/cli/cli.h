@@ -38,7 +38,8 @@ enum cli_verb_bit {
 	VERB_STORES = 1 << 9,
 	VERB_VERSION = 1 << 10,
 	VERB_CHECK = 1 << 11,
-	VERB_ALL = (1 << 12) - 1,
+	VERB_SCHEMA = 1 << 12,
+	VERB_ALL = (1 << 13) - 1,
 };
 
 enum cli_on_held { ON_HELD_WAIT, ON_HELD_EXIT };
@@ -76,7 +77,7 @@ struct settings {
 	int64_t health_interval_ms;
 	/* the other verbs' */
 	const char *to;
-	const char *schema;
+	int64_t fence;
 	int64_t quiet_ms;
 	int64_t term; /* -1: not given */
 	int64_t limit;
@@ -88,7 +89,7 @@ struct settings {
 	int64_t log_format;
 	int64_t help;
 	/* what is left of the command line */
-	const char *name;
+	const char *name;      /* an election's; of schema: a kind of store's */
 	char **argv;           /* all of it */
 	char **command;        /* run: what stands after the name, or "--" */
 	bool is_default_store; /* nobody said which */
@@ -101,7 +102,7 @@ struct cli_verb {
 	const char *summary;
 	const char *notes; /* the last lines of its help */
 	int (*main)(struct settings *s);
-	bool takes_name;
+	bool takes_name; /* of an election */
 };
 
 /* ---- options.c, config.c ---- */
@@ -168,6 +169,7 @@ int verb_pause(struct settings *s);
 int verb_resume(struct settings *s);
 int verb_history(struct settings *s);
 int verb_stores(struct settings *s);
+int verb_schema(struct settings *s);
 int verb_version(struct settings *s);
 int verb_check(struct settings *s);
 

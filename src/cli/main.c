@@ -48,6 +48,8 @@ static const struct cli_verb verbs[] = {
 	 true},
 	{"stores", VERB_STORES, "", "The kinds of store, and what each promises.", "", verb_stores,
 	 false},
+	{"schema", VERB_SCHEMA, "STORE", "Print what makes the tables of a kind of store.",
+	 "For the store's own client: baton schema postgres | psql mydb\n", verb_schema, false},
 	{"version", VERB_VERSION, "", "The version of the command and the library.", "",
 	 verb_version, false},
 };

@@ -33,7 +33,7 @@ static const char *const levels[] = {"", "error", "warn", "info", "debug", NULL}
 static const char *const formats[] = {"text", "json", NULL};
 
 #define AT(field) offsetof(struct settings, field)
-#define STORE_VERBS (VERB_ALL & ~(unsigned)(VERB_STORES | VERB_VERSION))
+#define STORE_VERBS (VERB_ALL & ~(unsigned)(VERB_STORES | VERB_SCHEMA | VERB_VERSION))
 
 static const struct row rows[] = {
 	{"store", "URL", "where elections live: file:/var/lib/myapp", STORE_VERBS, TEXT, AT(store),
@@ -96,9 +96,10 @@ static const struct row rows[] = {
 	 false},
 	{"check", NULL, "prove that no two overlapped", VERB_HISTORY, YES, AT(check), NULL, "no",
 	 false},
-	{"schema", "STORE", "only print what makes the tables of postgres", VERB_STORES, TEXT,
-	 AT(schema), NULL, NULL, false},
-	{"json", NULL, "for programs", VERB_ALL, YES, AT(json), NULL, "no", false},
+	{"fence", NULL, "the guard on the resource's side instead", VERB_SCHEMA, YES, AT(fence),
+	 NULL, "no", false},
+	{"json", NULL, "for programs", VERB_ALL & ~(unsigned)VERB_SCHEMA, YES, AT(json), NULL, "no",
+	 false},
 	{"config", "FILE", "configuration (BATON_CONFIG, ~/.config/baton.conf)", STORE_VERBS, TEXT,
 	 AT(config), NULL, NULL, false},
 	{"log-level", "WORD", "error, warn, info or debug", STORE_VERBS, WORD, AT(log_level),
@@ -144,6 +145,8 @@ int options_read(struct settings *s, const struct cli_verb *verb, int argc, char
 		return code;
 	if (verb->takes_name && s->name == NULL)
 		return cli_usage("which election? baton %s %s", verb->name, verb->args);
+	if (verb->bit == VERB_SCHEMA && s->name == NULL)
+		return cli_usage("of which kind of store? baton %s %s", verb->name, verb->args);
 	if (!verb->takes_name)
 		return 0;
 	r.source = FROM_VARIABLE;
@@ -239,7 +242,8 @@ static int read_flags(struct reader *r, int argc, char **argv)
 		} else if (arg[0] == '-' && arg[1] != '\0') {
 			return cli_usage("there is no option %s; options are words, as --lease",
 					 arg);
-		} else if (s->name == NULL && r->verb->takes_name) {
+		} else if (s->name == NULL &&
+			   (r->verb->takes_name || r->verb->bit == VERB_SCHEMA)) {
 			s->name = arg;
 			i++;
 		} else if (r->verb->bit == VERB_RUN) {

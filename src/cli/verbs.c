@@ -1,5 +1,6 @@
 /*
- * verbs.c: the short verbs: orders to whoever leads, what stores there are, which version this is.
+ * verbs.c: the short verbs: orders to whoever leads, what stores there are and what they
+ * need, which version this is.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -122,41 +123,8 @@ static void show_store(void *arg, const struct baton_driver_info *d)
 		store_text(d);
 }
 
-struct schema {
-	const char *store;
-	bool is_known;
-	bool has_tables;
-};
-
-static void show_schema(void *arg, const struct baton_driver_info *d)
-{
-	struct schema *schema = arg;
-
-	if (strcmp(d->name, schema->store) != 0)
-		return;
-	schema->is_known = true;
-	schema->has_tables = d->schema != NULL;
-	if (d->schema != NULL)
-		(void)fputs(d->schema, stdout);
-}
-
-static int print_schema(const char *store)
-{
-	struct schema schema = {.store = store};
-
-	(void)baton_list_drivers(show_schema, &schema);
-	if (!schema.is_known)
-		return cli_usage("there is no store \"%s\" here; \"baton stores\" lists them",
-				 store);
-	if (!schema.has_tables)
-		log_say(BATON_LOG_INFO, "%s stores need no tables", store);
-	return EXIT_OK;
-}
-
 int verb_stores(struct settings *s)
 {
-	if (s->schema != NULL)
-		return print_schema(s->schema);
 	struct stores stores = {.json = s->json != 0};
 
 	if (stores.json)
@@ -164,5 +132,42 @@ int verb_stores(struct settings *s)
 	(void)baton_list_drivers(show_store, &stores);
 	if (stores.json)
 		(void)printf("]\n");
+	return EXIT_OK;
+}
+
+/* ---- schema ---- */
+
+struct schema {
+	const char *store;
+	bool fence;
+	bool is_known;
+	bool is_there;
+};
+
+static void show_schema(void *arg, const struct baton_driver_info *d)
+{
+	struct schema *schema = arg;
+	const char *text = schema->fence ? d->fence : d->schema;
+
+	if (strcmp(d->name, schema->store) != 0)
+		return;
+	schema->is_known = d->error == NULL;
+	schema->is_there = text != NULL;
+	if (text != NULL)
+		(void)fputs(text, stdout);
+}
+
+int verb_schema(struct settings *s)
+{
+	struct schema schema = {.store = s->name, .fence = s->fence != 0};
+
+	(void)baton_list_drivers(show_schema, &schema);
+	if (!schema.is_known)
+		return cli_usage("there is no store \"%s\" here; \"baton stores\" lists them",
+				 s->name);
+	if (!schema.is_there)
+		log_say(BATON_LOG_INFO, "%s stores %s", s->name,
+			schema.fence ? "have no guard to install: see baton_fence_check(3)"
+				     : "need no tables");
 	return EXIT_OK;
 }

@@ -122,6 +122,7 @@ static void tell(const struct baton_driver *d, const char *module, driver_found 
 		info.proves_death = traits->proves_death;
 		info.keeps_history = traits->keeps_history;
 		info.schema = d->schema;
+		info.fence = d->fence;
 	}
 	found(arg, &info);
 }

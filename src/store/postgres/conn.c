@@ -101,7 +101,7 @@ static int code_of(const char *state)
 static const char *advice_for(const char *state)
 {
 	if (strcmp(state, "42501") == 0)
-		return "; grant what `baton stores --schema=postgres` lists";
+		return "; grant what `baton schema postgres` lists";
 	if (strcmp(state, "25006") == 0)
 		return "; it is a standby: connect to the primary, or name all hosts in the URL";
 	if (strcmp(state, "55P03") == 0)

@@ -225,4 +225,5 @@ const struct baton_driver baton_driver = {
 	.pause = pg_pause,
 	.history = pg_history,
 	.schema = pg_schema_script,
+	.fence = pg_fence_script,
 };

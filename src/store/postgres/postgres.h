@@ -9,6 +9,7 @@
  *   array.c      arrays as the server reads them
  *   resolve.c    names to addresses within a deadline
  *   schema.c     the tables: printed, made on demand, and their version
+ *   fence.c      a guard for the databases that leaders write to: printed only
  *   sql.c        the statements
  *   sight.c      whose lease has surely ended: pure, the safety of this store rests on it
  *   lease.c      leases: open, renew, close, what they hold
@@ -243,6 +244,7 @@ void pg_lookups_free(struct pg_lookup *list);
 int pg_schema_check(struct pg_lane *lane, struct baton_call *call);
 extern const char pg_schema_text[]; /* with '@' */
 extern const char pg_schema_script[];
+extern const char pg_fence_script[]; /* fence.c */
 
 /* ---- record.c: what is known of others' leases, for all lanes ---- */
 

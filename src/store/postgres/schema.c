@@ -81,6 +81,7 @@ const char pg_schema_text[] = TABLES("@");
 #define BEFORE                                                        \
 	"-- The tables of baton, version 1: see baton-postgres(7).\n" \
 	"BEGIN;\n"                                                    \
+	"SET LOCAL client_min_messages = warning;\n"                  \
 	"CREATE SCHEMA IF NOT EXISTS baton;\n"
 #define AFTER                                        \
 	"COMMIT;\n"                                  \
@@ -144,7 +145,7 @@ static int make(struct pg_lane *lane)
 	if (lane->call->error.code == BATON_E_DENIED)
 		pg_error(&lane->call->error, BATON_E_DENIED,
 			 "baton's tables are not in the schema \"%s\", and this role may not make "
-			 "them; let somebody who may run `baton stores --schema=postgres | psql`.",
+			 "them; let somebody who may run `baton schema postgres | psql`.",
 			 lane->store->info.schema);
 	pg_conn_close(lane); /* its transaction failed */
 	return BATON_OUTCOME_FAILED;
