@@ -6,9 +6,13 @@ set(BATON_MODULES ${PROJECT_BINARY_DIR}/modules)
 
 # baton_driver(NAME SCHEMES scheme... LIBRARIES target... [SOURCES more...]): the driver of
 # src/store/NAME. The module is called after its first scheme; the others are links to it.
-# baton_driver_NAME has its objects, for tests of its parts.
+# baton_driver_NAME has its objects, for tests of its parts. WEB: with the HTTP client.
 function(baton_driver name)
-	cmake_parse_arguments(driver "" "" "SCHEMES;LIBRARIES;SOURCES" ${ARGN})
+	cmake_parse_arguments(driver "WEB" "" "SCHEMES;LIBRARIES;SOURCES" ${ARGN})
+	if(driver_WEB)
+		list(APPEND driver_LIBRARIES CURL::libcurl PkgConfig::JANSSON)
+		list(APPEND driver_SOURCES ${web_sources})
+	endif()
 	file(GLOB sources CONFIGURE_DEPENDS src/store/${name}/*.c)
 	list(POP_FRONT driver_SCHEMES first)
 	add_library(baton_driver_${name} OBJECT ${sources} ${driver_SOURCES}
@@ -30,6 +34,23 @@ function(baton_driver name)
 	endforeach()
 	message(STATUS "driver ${name}: built as ${BATON_MODULES}/${first}.so")
 endfunction()
+
+# The HTTP client of src/base/web, for those modules alone that speak HTTP; baton_web has it for its
+# tests. libcurl: sends nothing that could raise SIGPIPE, also under TLS, from 7.87 on.
+find_package(CURL 7.87)
+find_package(PkgConfig)
+if(PKG_CONFIG_FOUND)
+	pkg_check_modules(JANSSON IMPORTED_TARGET jansson>=2.11)
+endif()
+file(GLOB web_sources CONFIGURE_DEPENDS src/base/web/*.c)
+if(CURL_FOUND AND JANSSON_FOUND)
+	add_library(baton_web STATIC ${web_sources})
+	target_include_directories(baton_web PUBLIC src)
+	target_link_libraries(baton_web PRIVATE baton_flags PUBLIC CURL::libcurl PkgConfig::JANSSON)
+	set(web_missing)
+else()
+	set(web_missing "libcurl 7.87 or jansson (libcurl4-openssl-dev, libjansson-dev)")
+endif()
 
 # The scripts of src/store/redis/lua as bytes of a C file. The order is that of enum redis_script.
 function(baton_redis_scripts out)

@@ -1,0 +1,422 @@
+/*
+ * http.c: calls and streams: see http.h. libcurl's multi interface does the work on our thread,
+ * whenever we ask it to, and never waits by itself; so deadlines are ours, on our clock.
+ */
+#include "base/web/http.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/web/slot.h"
+
+#define BODY_MAX ((size_t)16 << 20)
+#define STREAM_CONNECT_MS 5000
+
+/* ---- the client ---- */
+
+static bool copy(char **to, const char *from)
+{
+	*to = from != NULL && from[0] != '\0' ? strdup(from) : NULL;
+	return from == NULL || from[0] == '\0' || *to != NULL;
+}
+
+static bool new_multi(struct http *h)
+{
+	h->multi = curl_multi_init();
+	return h->multi != NULL &&
+	       curl_multi_setopt(h->multi, CURLMOPT_MAXCONNECTS, (long)HTTP_PARALLEL) == CURLM_OK &&
+	       curl_multi_setopt(h->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING) == CURLM_OK;
+}
+
+struct http *http_new(const struct http_config *config)
+{
+	struct http *h = calloc(1, sizeof(*h));
+
+	if (h == NULL)
+		return NULL;
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
+		free(h);
+		return NULL;
+	}
+	for (size_t i = 0; i < SLOT_SOCKETS_MAX; i++)
+		h->sockets[i] = -1;
+	for (size_t i = 0; i < HTTP_PARALLEL; i++)
+		h->slots[i].http = h;
+	h->body_max = config->body_max > 0 ? config->body_max : BODY_MAX;
+	h->wake = config->wake > 0 ? config->wake : -1;
+	if (new_multi(h) && copy(&h->ca, config->ca) && copy(&h->ca_text, config->ca_text) &&
+	    copy(&h->cert, config->cert) && copy(&h->cert_text, config->cert_text) &&
+	    copy(&h->key, config->key) && copy(&h->key_text, config->key_text) &&
+	    copy(&h->server_name, config->server_name))
+		return h;
+	http_free(h);
+	return NULL;
+}
+
+static void take_out(struct slot *s)
+{
+	if (s->is_added)
+		(void)curl_multi_remove_handle(s->http->multi, s->easy);
+	s->is_added = false;
+}
+
+/* All connections, dead or not: the next call has a fresh one. */
+static void drop_connections(struct http *h)
+{
+	for (size_t i = 0; i < HTTP_PARALLEL; i++)
+		take_out(&h->slots[i]);
+	if (h->multi != NULL)
+		(void)curl_multi_cleanup(h->multi);
+	h->multi = NULL;
+}
+
+static void free_answers(struct http *h)
+{
+	for (size_t i = 0; i < h->n_answers; i++) {
+		free(h->answers[i].head.at);
+		free(h->answers[i].body.at);
+	}
+	free(h->answers);
+	h->answers = NULL;
+	h->n_answers = 0;
+}
+
+void http_free(struct http *h)
+{
+	if (h == NULL)
+		return;
+	/* What libcurl has would be said goodbye to on the parent's connections: it is left. */
+	if (!h->is_forgotten) {
+		drop_connections(h);
+		for (size_t i = 0; i < HTTP_PARALLEL; i++) {
+			slot_clear(&h->slots[i]);
+			curl_easy_cleanup(h->slots[i].easy);
+		}
+		names_free(h);
+		curl_global_cleanup();
+	}
+	free_answers(h);
+	free(h->ca);
+	free(h->ca_text);
+	free(h->cert);
+	free(h->cert_text);
+	free(h->key);
+	if (h->key_text != NULL)
+		explicit_bzero(h->key_text, strlen(h->key_text));
+	free(h->key_text);
+	free(h->server_name);
+	free(h);
+}
+
+void http_forget(struct http *h)
+{
+	h->is_forgotten = true;
+	for (size_t i = 0; i < SLOT_SOCKETS_MAX; i++) {
+		if (h->sockets[i] >= 0)
+			(void)close(h->sockets[i]);
+		h->sockets[i] = -1;
+	}
+}
+
+/* ---- what is under way ---- */
+
+static uint64_t ms_until(uint64_t deadline_ns)
+{
+	uint64_t now_ns = clock_boot_ns();
+
+	return now_ns < deadline_ns ? (deadline_ns - now_ns) / CLOCK_NS_PER_MS + 1 : 0;
+}
+
+static int fail(struct http_reply *reply, int result, const char *text)
+{
+	reply->result = result;
+	(void)snprintf(reply->text, sizeof(reply->text), "%s", text);
+	return result;
+}
+
+static int begin(struct http *h, struct slot *s, const struct http_request *request,
+		 uint64_t deadline_ns, uint64_t connect_ms)
+{
+	struct name *name;
+	struct http_reply *reply = s->reply;
+
+	if (h->multi == NULL && !new_multi(h))
+		return fail(reply, HTTP_MEMORY, "no memory for a connection");
+	if (names_find(h, request->host, deadline_ns, &name, reply) != HTTP_OK)
+		return reply->result;
+	if (slot_fill(s, request, name, connect_ms) != 0 ||
+	    curl_multi_add_handle(h->multi, s->easy) != CURLM_OK)
+		return fail(reply, HTTP_MEMORY, "no memory for a request");
+	s->is_added = true;
+	return HTTP_OK;
+}
+
+/* Does what can be done now. */
+static void work(struct http *h)
+{
+	int n;
+
+	(void)curl_multi_perform(h->multi, &n);
+	for (const CURLMsg *m; (m = curl_multi_info_read(h->multi, &n)) != NULL;) {
+		for (size_t i = 0; m->msg == CURLMSG_DONE && i < HTTP_PARALLEL; i++) {
+			if (h->slots[i].easy != m->easy_handle)
+				continue;
+			h->slots[i].code = m->data.result;
+			h->slots[i].is_done = true;
+		}
+	}
+}
+
+/* Until there is something to do, the deadline, or (true) somebody wakes us. */
+static bool await(struct http *h, uint64_t deadline_ns, bool may_wake)
+{
+	struct curl_waitfd wake = {.fd = h->wake, .events = CURL_WAIT_POLLIN};
+	uint64_t ms = ms_until(deadline_ns);
+	unsigned n = may_wake && h->wake >= 0 ? 1 : 0;
+
+	(void)curl_multi_poll(h->multi, n > 0 ? &wake : NULL, n, ms < 1000000 ? (int)ms : 1000000,
+			      NULL);
+	return n > 0 && wake.revents != 0;
+}
+
+/* ---- calls ---- */
+
+static bool need_answers(struct http *h, size_t n)
+{
+	if (n <= h->n_answers)
+		return true;
+	struct answer *more = realloc(h->answers, n * sizeof(*more));
+
+	if (more == NULL)
+		return false;
+	(void)memset(more + h->n_answers, 0, (n - h->n_answers) * sizeof(*more));
+	h->answers = more;
+	h->n_answers = n;
+	return true;
+}
+
+/* A batch: which request is next, and who is under way. */
+struct batch {
+	const struct http_request *requests;
+	struct http_reply *replies;
+	size_t n;
+	size_t next;
+	size_t n_under_way;
+	uint64_t deadline_ns;
+	bool is_ok;
+};
+
+static const struct http_host *host_of(const struct batch *b, const struct slot *s)
+{
+	return b->requests[s->reply - b->replies].host;
+}
+
+static void finish(struct http *h, struct batch *b, struct slot *s)
+{
+	slot_judge(s, host_of(b, s), s->reply);
+	if (s->reply->result != HTTP_OK) {
+		b->is_ok = false;
+		names_doubt(h, host_of(b, s));
+	}
+	take_out(s);
+	slot_clear(s);
+	b->n_under_way--;
+}
+
+/* Puts the next requests into free slots, and takes what is done out of them. */
+static void turn(struct http *h, struct batch *b)
+{
+	for (size_t i = 0; i < HTTP_PARALLEL; i++) {
+		struct slot *s = &h->slots[i];
+
+		if (s->reply != NULL && s->is_done)
+			finish(h, b, s);
+		while (s->reply == NULL && b->next < b->n) {
+			size_t k = b->next++;
+
+			s->reply = &b->replies[k];
+			s->answer = &h->answers[k];
+			if (begin(h, s, &b->requests[k], b->deadline_ns,
+				  ms_until(b->deadline_ns)) == HTTP_OK) {
+				b->n_under_way++;
+			} else {
+				b->is_ok = false;
+				slot_clear(s);
+			}
+		}
+	}
+}
+
+/* The deadline has passed: who isn't done is late. */
+static void give_up(struct http *h, struct batch *b)
+{
+	for (size_t i = 0; i < HTTP_PARALLEL; i++) {
+		struct slot *s = &h->slots[i];
+
+		if (s->reply == NULL)
+			continue;
+		if (!s->is_done) {
+			s->code = CURLE_OPERATION_TIMEDOUT;
+			(void)snprintf(s->error, sizeof(s->error), "no reply in time");
+		}
+		finish(h, b, s);
+	}
+	for (; b->next < b->n; b->next++)
+		(void)fail(&b->replies[b->next], HTTP_LATE, "no time was left for it");
+	b->is_ok = false;
+}
+
+bool http_call_all(struct http *h, const struct http_request *requests, size_t n,
+		   uint64_t deadline_ns, struct http_reply *replies)
+{
+	struct batch b = {.requests = requests,
+			  .replies = replies,
+			  .n = n,
+			  .deadline_ns = deadline_ns,
+			  .is_ok = true};
+
+	for (size_t i = 0; i < n; i++)
+		replies[i] = (struct http_reply){.body = "", .result = HTTP_MEMORY};
+	http_stream_close(h);
+	if (!need_answers(h, n)) {
+		for (size_t i = 0; i < n; i++)
+			(void)fail(&replies[i], HTTP_MEMORY, "no memory for a reply");
+		return false;
+	}
+	for (;;) {
+		turn(h, &b);
+		if (b.n_under_way == 0 && b.next == b.n)
+			break;
+		work(h);
+		turn(h, &b);
+		if (b.n_under_way == 0 && b.next == b.n)
+			break;
+		if (ms_until(deadline_ns) == 0) {
+			give_up(h, &b);
+			break;
+		}
+		(void)await(h, deadline_ns, false);
+	}
+	if (!b.is_ok)
+		drop_connections(h);
+	return b.is_ok;
+}
+
+int http_call(struct http *h, const struct http_request *request, uint64_t deadline_ns,
+	      struct http_reply *reply)
+{
+	(void)http_call_all(h, request, 1, deadline_ns, reply);
+	return reply->result;
+}
+
+/* ---- streams ---- */
+
+bool http_stream_is_open(const struct http *h)
+{
+	return h->is_stream;
+}
+
+void http_stream_close(struct http *h)
+{
+	struct slot *s = &h->slots[0];
+
+	if (!h->is_stream)
+		return;
+	h->is_stream = false;
+	take_out(s);
+	slot_clear(s);
+}
+
+int http_stream_open(struct http *h, const struct http_request *request, bool whole,
+		     uint64_t deadline_ns, struct http_reply *reply)
+{
+	struct slot *s = &h->slots[0];
+
+	*reply = (struct http_reply){.body = ""};
+	http_stream_close(h);
+	if (!need_answers(h, 1))
+		return fail(reply, HTTP_MEMORY, "no memory for a reply");
+	s->answer = &h->answers[0];
+	s->reply = reply;
+	int result = begin(h, s, request, deadline_ns, STREAM_CONNECT_MS);
+
+	s->reply = NULL;
+	if (result != HTTP_OK) {
+		slot_clear(s);
+		return result;
+	}
+	h->is_stream = true;
+	h->is_whole = whole;
+	h->line = 0;
+	h->stream_host = *request->host;
+	return HTTP_OK;
+}
+
+/* The next line of what has come, if it is complete; at the end, also one without an end. */
+static bool take_line(struct http *h, struct http_reply *reply)
+{
+	struct slot *s = &h->slots[0];
+	struct bytes *b = &s->answer->body;
+
+	if (h->line > 0) { /* the last one has been read by now */
+		(void)memmove(b->at, b->at + h->line, b->n - h->line + 1);
+		b->n -= h->line;
+		h->line = 0;
+	}
+	char *end = b->n > 0 && !h->is_whole ? memchr(b->at, '\n', b->n) : NULL;
+	bool is_last = s->is_done && s->code == CURLE_OK && (b->n > 0 || h->is_whole);
+
+	if (end == NULL && !is_last)
+		return false;
+	slot_judge(s, &h->stream_host, reply);
+	reply->result = HTTP_OK;
+	reply->body_size = end != NULL ? (size_t)(end - b->at) : b->n;
+	h->line = end != NULL ? reply->body_size + 1 : b->n;
+	if (end != NULL)
+		*end = '\0';
+	return true;
+}
+
+static int end_stream(struct http *h, struct http_reply *reply)
+{
+	struct slot *s = &h->slots[0];
+
+	slot_judge(s, &h->stream_host, reply);
+	if (reply->result == HTTP_OK) {
+		http_stream_close(h);
+		return fail(reply, HTTP_END, "the server has ended the stream");
+	}
+	names_doubt(h, &h->stream_host);
+	http_stream_close(h);
+	drop_connections(h);
+	return reply->result;
+}
+
+int http_stream_next(struct http *h, uint64_t deadline_ns, struct http_reply *reply)
+{
+	struct slot *s = &h->slots[0];
+
+	*reply = (struct http_reply){.body = ""};
+	if (!h->is_stream)
+		return fail(reply, HTTP_END, "there is no stream");
+	for (;;) {
+		if (take_line(h, reply)) {
+			if (h->is_whole)
+				http_stream_close(h);
+			return HTTP_OK;
+		}
+		if (s->is_done)
+			return end_stream(h, reply);
+		work(h);
+		if (s->is_done || (!h->is_whole && s->answer->body.n > 0 &&
+				   memchr(s->answer->body.at, '\n', s->answer->body.n) != NULL))
+			continue;
+		if (ms_until(deadline_ns) == 0)
+			return fail(reply, HTTP_LATE, "nothing has come yet");
+		if (await(h, deadline_ns, true))
+			return fail(reply, HTTP_WOKEN, "woken");
+	}
+}

@@ -1,0 +1,98 @@
+/*
+ * slot.h: what the files of the HTTP client share; others include http.h.
+ *
+ *   http.c     calls and streams: what is under way, and for how long
+ *   slot.c     one request as a handle of libcurl
+ *   names.c    the addresses of hosts, as libcurl wants them
+ *   words.c    what stands in requests: encoding, secrets, headers
+ */
+#ifndef BATON_HTTP_SLOT_H
+#define BATON_HTTP_SLOT_H
+
+#include <curl/curl.h>
+
+#include "base/web/http.h"
+#include "base/web/lookup.h"
+
+#pragma GCC visibility push(hidden)
+
+#define SLOT_NAMES_MAX 16
+/* A connection that is tried beside another one has a socket, too. */
+#define SLOT_SOCKETS_MAX 64
+
+struct bytes {
+	char *at; /* with a NUL behind it, unless it is NULL */
+	size_t n;
+	size_t room;
+};
+
+/* What came back. Lives until the next call. */
+struct answer {
+	struct bytes head;
+	struct bytes body;
+};
+
+/* One request under way. */
+struct slot {
+	struct http *http;
+	CURL *easy;
+	struct answer *answer;
+	struct http_reply *reply; /* NULL: it is free, or a stream between two calls */
+	struct curl_slist *headers;
+	struct curl_slist *resolve;
+	struct curl_slist *connect_to;
+	unsigned n_sent;
+	bool is_added; /* to the multi handle */
+	bool is_done;
+	bool is_too_much; /* more than body_max */
+	CURLcode code;    /* when it is done */
+	char error[CURL_ERROR_SIZE];
+};
+
+/* A host whose addresses we know, or are looking up. */
+struct name {
+	struct http_host host;
+	struct lookup *lookup;
+	char *entry; /* "name:port:address,address"; NULL: not known yet */
+	uint64_t until_ns;
+};
+
+struct http {
+	CURLM *multi;
+	struct slot slots[HTTP_PARALLEL];
+	struct answer *answers;
+	size_t n_answers;
+	struct name names[SLOT_NAMES_MAX];
+	size_t next_name;
+	int sockets[SLOT_SOCKETS_MAX]; /* -1: none */
+	int wake;                      /* -1: none */
+	size_t body_max;
+	char *ca, *ca_text, *cert, *cert_text, *key, *key_text, *server_name; /* or NULL */
+	bool is_stream;                                                       /* in slots[0] */
+	bool is_whole; /* ... and what is waited for is its end */
+	size_t line;   /* ... and the bytes of its answer that were read */
+	struct http_host stream_host;
+	bool is_forgotten; /* in a child of fork() */
+};
+
+/* Takes more bytes, up to max in all; false: no room. */
+bool bytes_add(struct bytes *b, const char *from, size_t n, size_t max);
+
+/* Makes the handle ready: 0, or -1 (no memory). reply and answer are set. */
+int slot_fill(struct slot *s, const struct http_request *request, const struct name *name,
+	      uint64_t connect_ms);
+/* What became of it, in *out: result, status, sent, body, text. */
+void slot_judge(const struct slot *s, const struct http_host *host, struct http_reply *out);
+void slot_clear(struct slot *s);
+
+/* The host's addresses; NULL with the result and the words in *reply. *name stays NULL for one that
+ * is an address already. HTTP_OK or not. */
+int names_find(struct http *h, const struct http_host *host, uint64_t deadline_ns,
+	       struct name **name, struct http_reply *reply);
+/* Nobody was there: look it up again. */
+void names_doubt(struct http *h, const struct http_host *host);
+void names_free(struct http *h);
+
+#pragma GCC visibility pop
+
+#endif
