@@ -119,7 +119,8 @@ set_tests_properties(servers/leash PROPERTIES SKIP_RETURN_CODE 77)
 # What a restart, a failover or a wrong setting of a real server does.
 if(TARGET baton_module_redis AND TARGET baton_command)
 	foreach(name new_server lost_data kept_data durable scripts_flushed evicting max_lease
-			password tls replica_refused wait sentinel cluster traffic)
+			password tls replica_refused wait sentinel sentinel_password cluster
+			slot_moves slot_half_moved traffic)
 		baton_gate(redis/${name} 100 300 servers ${PROJECT_SOURCE_DIR}/tests/redis/run
 			$<TARGET_FILE:baton_command> ${name})
 		set_tests_properties(redis/${name} PROPERTIES SKIP_RETURN_CODE 77)

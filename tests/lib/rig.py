@@ -99,8 +99,9 @@ class World:
 
     def candidate(self, name, url, lease="3s", **variables):
         with open(self.path(name + ".log"), "w", encoding="utf-8") as log:
-            p = subprocess.Popen([BATON, "run", "--store=" + url, "--lease=" + lease,
-                                  "--id=" + name, "e", "--", "sh", "-c", self.work, self.folder],
+            store = ["--store=" + url] if url else [] # else by a variable
+            p = subprocess.Popen([BATON, "run", *store, "--lease=" + lease, "--id=" + name, "e",
+                                  "--", "sh", "-c", self.work, self.folder],
                                  env={**self.env, **variables}, stdout=log,
                                  stderr=subprocess.STDOUT)
         self.started.append(p)
@@ -109,11 +110,11 @@ class World:
     def said(self, name):
         return read(self.path(name + ".log")).decode()
 
-    def secret_file(self):
+    def secret_file(self, secret=SECRET, name="password"):
         """The password in a file, as a user would keep it."""
-        with open(self.path("password"), "w", encoding="ascii") as file:
-            file.write(SECRET + "\n")
-        return self.path("password")
+        with open(self.path(name), "w", encoding="ascii") as file:
+            file.write(secret + "\n")
+        return self.path(name)
 
     def signal(self, name, what):
         servers("signal", self.dir, name, what)

@@ -133,7 +133,7 @@ static void test_urls(void **state)
 	assert_string_equal(o.prefix, "{baton}:");
 	assert_int_equal(parse("redis://u%40x:p%3Aw@[::1]:7000/3?prefix=app&wait=2", &o, &err), 0);
 	assert_string_equal(o.user, "u@x");
-	assert_string_equal(o.password, "p:w");
+	assert_string_equal(o.password.text, "p:w");
 	assert_string_equal(o.hosts[0].name, "::1");
 	assert_string_equal(o.hosts[0].port, "7000");
 	assert_int_equal(o.db, 3);
@@ -147,6 +147,13 @@ static void test_urls(void **state)
 	assert_string_equal(o.hosts[0].port, "26379");
 	assert_string_equal(o.master, "main");
 	assert_int_equal(o.db, 4);
+	assert_int_equal(
+		parse("redis+sentinel://u:p@a/m?sentinel_user=w&sentinel_password=s%26", &o, &err),
+		0);
+	assert_string_equal(o.user, "u");
+	assert_string_equal(o.password.text, "p");
+	assert_string_equal(o.sentinel_user, "w");
+	assert_string_equal(o.sentinel_password.text, "s&");
 	assert_int_equal(parse("rediss://h?ca=/ca.pem", &o, &err), 0);
 	assert_true(o.tls);
 	assert_string_equal(o.server_name, "h");
@@ -180,6 +187,10 @@ static void test_bad_urls(void **state)
 		"redis+cluster://a/1",
 		"redis+cluster://a?db=1",
 		"redis://h?nonsense=1",
+		"redis://h?sentinel_password=hunter2",
+		"redis+sentinel://a/m?sentinel_user=w",
+		"redis+sentinel://a/m?sentinel_nonsense=hunter2",
+		"redis+sentinel://a/m?sentinel_password=hunter2&sentinel_password_file=/p",
 	};
 
 	(void)state;
@@ -191,6 +202,28 @@ static void test_bad_urls(void **state)
 			fail_msg("%s is taken", bad[i]);
 		assert_null(strstr(err.text, "hunter2"));
 	}
+}
+
+/* ---- where a cluster sends us ---- */
+
+static void test_redirects(void **state)
+{
+	struct redis_host to = {"here", "1"};
+
+	(void)state;
+	assert_true(redis_redirect("MOVED 3999 10.0.0.2:6381", "MOVED ", &to));
+	assert_string_equal(to.name, "10.0.0.2");
+	assert_string_equal(to.port, "6381");
+	assert_true(redis_redirect("ASK 3999 ::1:7", "ASK ", &to));
+	assert_string_equal(to.name, "::1");
+	assert_true(redis_redirect("ASK 3999 :8", "ASK ", &to)); /* the same host */
+	assert_string_equal(to.name, "::1");
+	assert_string_equal(to.port, "8");
+	assert_false(redis_redirect("ASK 3999 a:8", "MOVED ", &to));
+	assert_false(redis_redirect("MOVED 3999 a:0", "MOVED ", &to));
+	assert_false(redis_redirect("MOVED 3999 a:65536", "MOVED ", &to));
+	assert_false(redis_redirect("MOVED", "MOVED ", &to));
+	assert_string_equal(to.name, "::1");
 }
 
 /* ---- error replies ---- */
@@ -319,10 +352,15 @@ static void test_books_expiry(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_replies),      cmocka_unit_test(test_bounds),
-		cmocka_unit_test(test_endless),      cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_urls),         cmocka_unit_test(test_bad_urls),
-		cmocka_unit_test(test_errors),       cmocka_unit_test(test_books_subscribe),
+		cmocka_unit_test(test_replies),
+		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_endless),
+		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_urls),
+		cmocka_unit_test(test_bad_urls),
+		cmocka_unit_test(test_redirects),
+		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_books_subscribe),
 		cmocka_unit_test(test_books_expiry),
 	};
 

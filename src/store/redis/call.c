@@ -8,23 +8,41 @@
 #include "base/clock.h"
 #include "store/redis/redis.h"
 
-int redis_call_begin(struct redis_lane *lane, struct baton_call *call, int script, size_t n)
+static int begin(struct redis_lane *lane, struct baton_call *call, int script, const char *kind,
+		 const char *id, size_t n)
 {
 	const struct redis_store *store = lane->store;
 	struct resp_out *out = &lane->wire.out;
-	char key[sizeof(store->options.prefix) + 16];
+	char key[sizeof(store->options.prefix) + BATON_LEASE_ID_MAX + 16];
 
-	if (redis_link(lane, call) != 0)
+	if (!lane->is_asking)
+		lane->asked.name[0] = '\0';
+	if (!lane->is_asking && redis_link(lane, call) != 0)
 		return BATON_OUTCOME_FAILED;
 	resp_out_clear(out);
+	if (lane->is_asking) { /* good for the one command behind it */
+		resp_begin(out, 1);
+		resp_text(out, "ASKING");
+	}
 	resp_begin(out, 5 + n);
 	resp_text(out, "EVALSHA");
 	resp_bytes(out, store->scripts[script].sha, 40);
 	resp_text(out, "1");
-	(void)snprintf(key, sizeof(key), "%snamespace", store->options.prefix);
+	(void)snprintf(key, sizeof(key), "%s%s%s", store->options.prefix, kind, id);
 	resp_text(out, key);
 	resp_text(out, store->options.prefix);
 	return BATON_OUTCOME_OK;
+}
+
+int redis_call_begin(struct redis_lane *lane, struct baton_call *call, int script, size_t n)
+{
+	return begin(lane, call, script, "namespace", "", n);
+}
+
+int redis_call_begin_lease(struct redis_lane *lane, struct baton_call *call, int script,
+			   const char *id, size_t n)
+{
+	return begin(lane, call, script, "lease:", id, n);
 }
 
 /* What leads somewhere is worth the replicas' time; a look is not. */
@@ -32,7 +50,7 @@ static bool is_awaited(const struct redis_lane *lane, int script)
 {
 	return lane->store->options.wait > 0 &&
 	       (script == REDIS_LEASE_OPEN || script == REDIS_LEASE_RENEW ||
-		script == REDIS_CAMPAIGN || script == REDIS_CLAIMS);
+		script == REDIS_LEASE_KEEP || script == REDIS_CAMPAIGN || script == REDIS_CLAIMS);
 }
 
 /* Behind the script, on the same connection: it waits for what that has written. */
@@ -91,7 +109,17 @@ static int judge(struct redis_lane *lane, struct baton_call *call, const char *t
 	static const char *const elsewhere[] = {"READONLY", "MOVED",  "ASK",
 						"NOAUTH",   "NOPERM", "CLUSTERDOWN"};
 
-	(void)redis_fail(&call->error, code, "Redis says: %.200s", text);
+	struct redis_host to = lane->target;
+
+	if (redis_redirect(text, "ASK ", &to))
+		lane->asked = to;
+	if (lane->asked.name[0] != '\0' || strstr(text, "non local key") != NULL)
+		(void)redis_fail(&call->error, BATON_E_UNAVAILABLE,
+				 "the cluster is moving the slot of %.80s to another node: leases "
+				 "are renewed meanwhile, all else waits until that is done",
+				 lane->store->options.prefix);
+	else
+		(void)redis_fail(&call->error, code, "Redis says: %.200s", text);
 	for (size_t i = 0; i < sizeof(elsewhere) / sizeof(elsewhere[0]); i++)
 		if (strncmp(text, elsewhere[i], strlen(elsewhere[i])) == 0)
 			return failed(lane, is_sure);
@@ -139,7 +167,9 @@ int redis_call_end(struct redis_lane *lane, struct baton_call *call, int script,
 	for (int try = 0; try < 2; try++) {
 		if (redis_wire_send(&lane->wire) != 0)
 			return failed(lane, !lane->wire.sent);
-		if (redis_wire_read(&lane->wire, reply) != 0)
+		/* What is said to ASKING doesn't matter: refused, it leads to another refusal. */
+		if ((lane->is_asking && redis_wire_read(&lane->wire, reply) != 0) ||
+		    redis_wire_read(&lane->wire, reply) != 0)
 			return failed(lane, false);
 		if ((*reply)->type != RESP_ERROR)
 			return is_awaited(lane, script) ? await_replicas(lane, call)

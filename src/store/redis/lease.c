@@ -82,6 +82,30 @@ static void note_leases(struct redis_lane *lane, char (*ids)[BATON_LEASE_ID_MAX 
 	}
 }
 
+/* While the cluster moves our slot: the lease is not where the others are, but further on. */
+static int keep(struct redis_lane *lane, struct baton_call *call, const struct baton_lease *lease,
+		uint32_t *n_held)
+{
+	const struct resp *reply;
+	uint64_t held = 0;
+	int outcome = BATON_OUTCOME_FAILED;
+
+	if (redis_link_asked(lane, call) == 0)
+		outcome = redis_call_begin_lease(lane, call, REDIS_LEASE_KEEP, lease->id, 1);
+	if (outcome != BATON_OUTCOME_OK)
+		return outcome;
+	resp_number(&lane->wire.out, ttl_ms(lease));
+	outcome = redis_call_end(lane, call, REDIS_LEASE_KEEP, &reply);
+	if (outcome == BATON_OUTCOME_OK && resp_is(reply, 0, "gone"))
+		outcome = BATON_OUTCOME_REFUSED;
+	else if (outcome == BATON_OUTCOME_OK &&
+		 !(resp_is(reply, 0, "ok") && resp_get_u64(reply, 1, &held)))
+		outcome = redis_call_strange(lane, call);
+	*n_held = (uint32_t)held;
+	redis_unlink(lane);
+	return outcome;
+}
+
 int redis_lease_renew(void *l, struct baton_call *call, const struct baton_lease *lease,
 		      uint32_t *n_held)
 {
@@ -90,16 +114,17 @@ int redis_lease_renew(void *l, struct baton_call *call, const struct baton_lease
 	size_t n = redis_books_leases(lane->store->books, ids, REDIS_SEEN_MAX);
 	const struct resp *reply;
 	uint64_t held;
-	int outcome = redis_call_begin(lane, call, REDIS_LEASE_RENEW, 3 + n);
+	int outcome = redis_call_begin_lease(lane, call, REDIS_LEASE_RENEW, lease->id, 2 + n);
 
 	if (outcome != BATON_OUTCOME_OK)
 		return outcome;
-	resp_text(&lane->wire.out, lease->id);
 	resp_number(&lane->wire.out, ttl_ms(lease));
 	resp_text(&lane->wire.out, cursor_of(lane, lease->id));
 	for (size_t i = 0; i < n; i++)
 		resp_text(&lane->wire.out, ids[i]);
 	outcome = redis_call_end(lane, call, REDIS_LEASE_RENEW, &reply);
+	if (outcome == BATON_OUTCOME_FAILED && lane->asked.name[0] != '\0')
+		return keep(lane, call, lease, n_held);
 	if (outcome != BATON_OUTCOME_OK)
 		return outcome;
 	if (resp_is(reply, 0, "gone"))

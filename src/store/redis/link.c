@@ -19,12 +19,15 @@
 
 static int find_primary(struct redis_lane *lane);
 static int greet(struct redis_lane *lane, bool *is_moved);
+static int ask_login(struct redis_lane *lane, const char *user, const struct redis_secret *secret,
+		     bool *is_asked);
 static int connect_to(struct redis_lane *lane, const struct redis_host *host);
 
 void redis_unlink(struct redis_lane *lane)
 {
 	redis_wire_close(&lane->wire);
 	lane->is_subscribed = false;
+	lane->is_asking = false;
 }
 
 static int link_cluster(struct redis_lane *lane)
@@ -74,6 +77,21 @@ int redis_link(struct redis_lane *lane, struct baton_call *call)
 	if (rc != 0)
 		redis_unlink(lane);
 	return rc;
+}
+
+/* Not for longer than a call, and lane->target stays: the next one begins with the slot's owner. */
+int redis_link_asked(struct redis_lane *lane, struct baton_call *call)
+{
+	bool is_moved = false;
+
+	redis_unlink(lane);
+	lane->wire.deadline_ns = call->deadline_ns;
+	lane->wire.error = &call->error;
+	lane->is_asking = true;
+	if (connect_to(lane, &lane->asked) == 0 && greet(lane, &is_moved) == 0)
+		return 0;
+	redis_unlink(lane);
+	return -1;
 }
 
 static int connect_to(struct redis_lane *lane, const struct redis_host *host)
@@ -143,15 +161,14 @@ static int check_role(struct redis_wire *w, const char *info)
 
 enum step { STEP_AUTH, STEP_SELECT, STEP_NAME, STEP_SERVER, STEP_MEMORY, STEP_ROLE, STEP_PROBE };
 
-static int read_password(struct redis_lane *lane, char *out, size_t size)
+static int read_secret(struct redis_lane *lane, const struct redis_secret *secret, char *out,
+		       size_t size)
 {
-	const struct redis_options *o = &lane->store->options;
-
-	if (o->password_file[0] == '\0') {
-		(void)snprintf(out, size, "%s", o->password);
+	if (secret->file[0] == '\0') {
+		(void)snprintf(out, size, "%s", secret->text);
 		return 0;
 	}
-	int fd = open(o->password_file, O_RDONLY | O_CLOEXEC);
+	int fd = open(secret->file, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : read(fd, out, size - 1);
 
 	if (fd >= 0)
@@ -160,11 +177,32 @@ static int read_password(struct redis_lane *lane, char *out, size_t size)
 		char words[80];
 
 		return redis_fail(lane->wire.error, BATON_E_DENIED,
-				  "can't read the password in %.120s: %s", o->password_file,
+				  "can't read the password in %.120s: %s", secret->file,
 				  strerror_r(errno, words, sizeof(words)));
 	}
 	out[n] = '\0';
 	out[strcspn(out, "\r\n")] = '\0';
+	return 0;
+}
+
+/* An AUTH, where there is a password for it. */
+static int ask_login(struct redis_lane *lane, const char *user, const struct redis_secret *secret,
+		     bool *is_asked)
+{
+	struct resp_out *out = &lane->wire.out;
+	char password[REDIS_PATH_MAX] = "";
+
+	if (read_secret(lane, secret, password, sizeof(password)) != 0)
+		return -1;
+	*is_asked = password[0] != '\0';
+	if (*is_asked) {
+		resp_begin(out, user[0] != '\0' ? 3 : 2);
+		resp_text(out, "AUTH");
+		if (user[0] != '\0')
+			resp_text(out, user);
+		resp_text(out, password);
+	}
+	explicit_bzero(password, sizeof(password));
 	return 0;
 }
 
@@ -173,21 +211,14 @@ static int ask_all(struct redis_lane *lane, enum step *steps, size_t *n)
 	const struct redis_options *o = &lane->store->options;
 	struct resp_out *out = &lane->wire.out;
 	static const char *const lanes[] = {"renew", "campaign", "watch"};
-	char password[REDIS_PATH_MAX] = "";
 	char name[32];
+	bool is_asked;
 
-	if (read_password(lane, password, sizeof(password)) != 0)
-		return -1;
 	resp_out_clear(out);
-	if (password[0] != '\0') {
-		resp_begin(out, o->user[0] != '\0' ? 3 : 2);
-		resp_text(out, "AUTH");
-		if (o->user[0] != '\0')
-			resp_text(out, o->user);
-		resp_text(out, password);
+	if (ask_login(lane, o->user, &o->password, &is_asked) != 0)
+		return -1;
+	if (is_asked)
 		steps[(*n)++] = STEP_AUTH;
-	}
-	explicit_bzero(password, sizeof(password));
 	if (o->db != 0) {
 		resp_begin(out, 2);
 		resp_text(out, "SELECT");
@@ -208,7 +239,7 @@ static int ask_all(struct redis_lane *lane, enum step *steps, size_t *n)
 		resp_text(out, sections[i]);
 		steps[(*n)++] = (enum step)((int)STEP_SERVER + i);
 	}
-	if (o->mode == REDIS_CLUSTER) { /* is it the node of our slot? */
+	if (o->mode == REDIS_CLUSTER && !lane->is_asking) { /* is it the node of our slot? */
 		resp_begin(out, 2);
 		resp_text(out, "EXISTS");
 		resp_text(out, o->prefix);
@@ -217,23 +248,22 @@ static int ask_all(struct redis_lane *lane, enum step *steps, size_t *n)
 	return redis_wire_send(&lane->wire);
 }
 
-/* "MOVED slot host:port": the next connection goes there. */
-static bool follow(struct redis_lane *lane, const char *text)
+bool redis_redirect(const char *text, const char *word, struct redis_host *to)
 {
 	char host[BATON_NAME_MAX + 1];
 	long port = 0;
 	const char *at = strrchr(text, ' ');
 	const char *colon = at != NULL ? strrchr(at, ':') : NULL;
 
-	if (strncmp(text, "MOVED ", 6) != 0 || colon == NULL)
+	if (strncmp(text, word, strlen(word)) != 0 || colon == NULL)
 		return false;
 	port = strtol(colon + 1, NULL, 10);
 	(void)snprintf(host, sizeof(host), "%.*s", (int)(colon - at - 1), at + 1);
 	if (port <= 0 || port > 65535)
 		return false;
 	if (host[0] != '\0') /* else the same host, another port */
-		(void)snprintf(lane->target.name, sizeof(lane->target.name), "%s", host);
-	(void)snprintf(lane->target.port, sizeof(lane->target.port), "%ld", port);
+		(void)snprintf(to->name, sizeof(to->name), "%s", host);
+	(void)snprintf(to->port, sizeof(to->port), "%ld", port);
 	return true;
 }
 
@@ -257,9 +287,11 @@ static int hear(struct redis_lane *lane, enum step step, const struct resp *r, b
 
 	if (r->type == RESP_ERROR && step == STEP_NAME)
 		return 0; /* it is only for those who look */
-	if (r->type == RESP_ERROR && step == STEP_PROBE && follow(lane, r->text)) {
-		*is_moved = true;
-		return 0;
+	if (r->type == RESP_ERROR && step == STEP_PROBE) {
+		*is_moved = redis_redirect(r->text, "MOVED ", &lane->target);
+		/* The owner sends us on for what isn't there while it moves the slot away. */
+		if (*is_moved || strncmp(r->text, "ASK ", 4) == 0)
+			return 0;
 	}
 	if (r->type == RESP_ERROR)
 		return refuse(lane, r->text);
@@ -295,24 +327,35 @@ static int ask_sentinel(struct redis_lane *lane, const struct redis_host *sentin
 			struct redis_host *primary)
 {
 	struct redis_wire *w = &lane->wire;
+	const struct redis_options *o = &lane->store->options;
 	const struct resp *reply;
+	bool is_asked;
 
-	if (connect_to(lane, sentinel) != 0)
-		return -1;
 	resp_out_clear(&w->out);
+	if (connect_to(lane, sentinel) != 0 ||
+	    ask_login(lane, o->sentinel_user, &o->sentinel_password, &is_asked) != 0)
+		return -1;
 	resp_begin(&w->out, 3);
 	resp_text(&w->out, "SENTINEL");
 	resp_text(&w->out, "GET-MASTER-ADDR-BY-NAME");
-	resp_text(&w->out, lane->store->options.master);
-	if (redis_wire_send(w) != 0 || redis_wire_read(w, &reply) != 0)
+	resp_text(&w->out, o->master);
+	int rc = redis_wire_send(w);
+
+	resp_out_clear(&w->out);
+	for (size_t i = is_asked ? 2 : 1; i > 0 && rc == 0; i--) {
+		rc = redis_wire_read(w, &reply);
+		if (rc == 0 && reply->type == RESP_ERROR)
+			rc = redis_fail(w->error, BATON_E_DENIED,
+					"the Sentinel %.80s refuses us (its own user and password "
+					"are sentinel_user and sentinel_password_file): %.80s",
+					sentinel->name, reply->text);
+	}
+	if (rc != 0)
 		return -1;
-	if (reply->type == RESP_ERROR)
-		return redis_fail(w->error, BATON_E_DENIED, "the Sentinel %.80s refuses us: %.100s",
-				  sentinel->name, reply->text);
 	if (reply->type != RESP_ARRAY || reply->n != 2)
 		return redis_fail(w->error, BATON_E_UNAVAILABLE,
 				  "the Sentinel %.80s knows no primary called \"%.80s\"",
-				  sentinel->name, lane->store->options.master);
+				  sentinel->name, o->master);
 	(void)snprintf(primary->name, sizeof(primary->name), "%s", resp_get(reply, 0));
 	(void)snprintf(primary->port, sizeof(primary->port), "%.7s", resp_get(reply, 1));
 	return 0;

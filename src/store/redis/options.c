@@ -113,7 +113,7 @@ static bool parse_login(struct redis_options *o, struct url_part text)
 	if (colon != NULL)
 		password = (struct url_part){colon + 1, text.n - user.n - 1};
 	return url_decode(user, o->user, sizeof(o->user)) &&
-	       (colon == NULL || url_decode(password, o->password, sizeof(o->password)));
+	       (colon == NULL || url_decode(password, o->password.text, sizeof(o->password.text)));
 }
 
 static int parse_authority(struct redis_options *o, struct url_part a, struct baton_error *err)
@@ -235,8 +235,32 @@ static bool set_max_lease(struct redis_options *o, const char *value)
 	return parse_number(value, 86400000, &o->max_lease_ms) && o->max_lease_ms >= 100;
 }
 
+static bool set_text(const char *value, char *out, size_t size)
+{
+	int n = snprintf(out, size, "%s", value);
+
+	return n > 0 && (size_t)n < size;
+}
+
+/* Those of the Sentinels, which need not be those of the server. */
+static bool set_sentinel(struct redis_options *o, const char *key, const char *value)
+{
+	struct redis_secret *secret = &o->sentinel_password;
+
+	if (o->mode != REDIS_SENTINEL)
+		return false;
+	if (strcmp(key, "sentinel_user") == 0)
+		return set_text(value, o->sentinel_user, sizeof(o->sentinel_user));
+	if (strcmp(key, "sentinel_password") == 0)
+		return set_text(value, secret->text, sizeof(secret->text));
+	return strcmp(key, "sentinel_password_file") == 0 &&
+	       set_path(value, secret->file, sizeof(secret->file));
+}
+
 static bool set_option(struct redis_options *o, const char *key, const char *value)
 {
+	if (strncmp(key, "sentinel_", 9) == 0)
+		return set_sentinel(o, key, value);
 	if (strcmp(key, "prefix") == 0)
 		return set_prefix(o, value);
 	if (strcmp(key, "db") == 0)
@@ -250,9 +274,9 @@ static bool set_option(struct redis_options *o, const char *key, const char *val
 	if (strcmp(key, "durable") == 0)
 		return set_flag(value, &o->durable);
 	if (strcmp(key, "user") == 0)
-		return snprintf(o->user, sizeof(o->user), "%s", value) < (int)sizeof(o->user);
+		return set_text(value, o->user, sizeof(o->user));
 	if (strcmp(key, "password_file") == 0)
-		return set_path(value, o->password_file, sizeof(o->password_file));
+		return set_path(value, o->password.file, sizeof(o->password.file));
 	if (strcmp(key, "tls") == 0)
 		return set_flag(value, &o->tls);
 	if (strcmp(key, "ca") == 0)
@@ -262,9 +286,13 @@ static bool set_option(struct redis_options *o, const char *key, const char *val
 	if (strcmp(key, "key") == 0)
 		return set_path(value, o->key, sizeof(o->key));
 	if (strcmp(key, "server_name") == 0)
-		return snprintf(o->server_name, sizeof(o->server_name), "%s", value) <
-		       (int)sizeof(o->server_name);
+		return set_text(value, o->server_name, sizeof(o->server_name));
 	return false;
+}
+
+static bool is_twice(const struct redis_secret *secret)
+{
+	return secret->text[0] != '\0' && secret->file[0] != '\0';
 }
 
 static int check(const struct redis_options *o, bool was_secure, struct baton_error *err)
@@ -278,8 +306,13 @@ static int check(const struct redis_options *o, bool was_secure, struct baton_er
 				  "tls=1 with Sentinel and Cluster");
 	if (o->tls && o->socket[0] != '\0')
 		return redis_fail(err, BATON_E_URL, "there is no TLS on a socket of this machine");
-	if (o->password[0] != '\0' && o->password_file[0] != '\0')
+	if (is_twice(&o->password) || is_twice(&o->sentinel_password))
 		return redis_fail(err, BATON_E_URL, "there are two passwords, one in a file");
+	if (o->sentinel_user[0] != '\0' && o->sentinel_password.text[0] == '\0' &&
+	    o->sentinel_password.file[0] == '\0')
+		return redis_fail(err, BATON_E_URL,
+				  "sentinel_user needs sentinel_password_file (or "
+				  "sentinel_password, where the URL itself is kept secret)");
 	if (o->wait > 0 && o->durable)
 		return redis_fail(err, BATON_E_URL,
 				  "durable=1 is for one server without replicas, wait is for those "

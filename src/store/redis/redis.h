@@ -45,6 +45,12 @@ struct redis_host {
 	char port[8];
 };
 
+/* A password, as it is or in the first line of a file; both "": none. */
+struct redis_secret {
+	char text[REDIS_PATH_MAX];
+	char file[REDIS_PATH_MAX];
+};
+
 enum redis_mode { REDIS_SINGLE, REDIS_SENTINEL, REDIS_CLUSTER };
 
 struct redis_options {
@@ -56,8 +62,9 @@ struct redis_options {
 	char socket[108];                /* "": TCP */
 	char master[BATON_NAME_MAX + 1]; /* as the Sentinels call it */
 	char user[BATON_NAME_MAX + 1];
-	char password[REDIS_PATH_MAX];
-	char password_file[REDIS_PATH_MAX];
+	struct redis_secret password;
+	char sentinel_user[BATON_NAME_MAX + 1];
+	struct redis_secret sentinel_password;
 	char ca[REDIS_PATH_MAX];
 	char cert[REDIS_PATH_MAX];
 	char key[REDIS_PATH_MAX];
@@ -155,6 +162,7 @@ size_t redis_books_take(struct redis_books *b, uint64_t *cookies, size_t max, ui
 enum redis_script {
 	REDIS_LEASE_OPEN,
 	REDIS_LEASE_RENEW,
+	REDIS_LEASE_KEEP,
 	REDIS_LEASE_CLOSE,
 	REDIS_CLAIMS,
 	REDIS_CAMPAIGN,
@@ -202,15 +210,22 @@ struct redis_lane {
 	struct redis_host target; /* where the connection goes to; cluster: also where to begin */
 	size_t turn;              /* which host is tried first */
 	int kind;
-	bool is_subscribed; /* the watch lane's connection stands */
-	uint64_t heard_ns;  /* ... and said something then */
-	uint64_t asked_ns;  /* ... and was asked then; 0: it has answered */
-	char cursor[24];    /* where the next renewal goes on to look */
+	struct redis_host asked; /* cluster: where the last call was told to ask; "": nowhere */
+	bool is_asking;          /* ... and the connection goes there */
+	bool is_subscribed;      /* the watch lane's connection stands */
+	uint64_t heard_ns;       /* ... and said something then */
+	uint64_t asked_ns;       /* ... and was asked then; 0: it has answered */
+	char cursor[24];         /* where the next renewal goes on to look */
 	char cursor_lease[BATON_LEASE_ID_MAX + 1];
 };
 
 /* link.c: makes sure that the lane is connected to a server that may be used. 0 or -1. */
 int redis_link(struct redis_lane *lane, struct baton_call *call);
+/* The same, to the node that lane->asked names, for this call only: a slot of the cluster is being
+ * moved there. */
+int redis_link_asked(struct redis_lane *lane, struct baton_call *call);
+/* "MOVED slot host:port" or "ASK ...": where to. False: it is another error. */
+bool redis_redirect(const char *text, const char *word, struct redis_host *to);
 void redis_unlink(struct redis_lane *lane);
 /* What an error reply means: its code; is_sure: nothing was carried out. */
 int redis_judge(const char *text, bool *is_sure);
@@ -218,6 +233,9 @@ int redis_judge(const char *text, bool *is_sure);
 /* call.c: a script with n arguments behind the prefix, which are added to lane->wire.out; then
  * carried out. OK with the reply, or the outcome. */
 int redis_call_begin(struct redis_lane *lane, struct baton_call *call, int script, size_t n);
+/* The same for a script that makes do with one key, the lease's. */
+int redis_call_begin_lease(struct redis_lane *lane, struct baton_call *call, int script,
+			   const char *id, size_t n);
 int redis_call_end(struct redis_lane *lane, struct baton_call *call, int script,
 		   const struct resp **reply);
 /* The reply is not what the script returns. */

@@ -1,6 +1,11 @@
 -- What every script begins with. KEYS[1] is the namespace, which also tells a cluster where to go;
 -- all other keys have the same hash tag. ARGV[1] is what keys begin with, "{baton}:".
 --
+-- A cluster may be moving the slot: scripts then run where its keys come from, and reading one that
+-- isn't there (any more) is an error, so that nothing is taken for free which has only gone ahead.
+-- They must never run with ASKING where it goes to: what has not come yet looks free there. The one
+-- exception is lease_keep.lua, which looks at one key.
+--
 --   {baton}:namespace         max_lease run replid until: see guard()
 --   {baton}:lease:ID          owner address claim:NAME="nonce term" ...; expires with the lease
 --   {baton}:election:NAME     term, for ever; lease nonce since ... of the claim; order, reservation
