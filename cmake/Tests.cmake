@@ -110,12 +110,24 @@ foreach(source ${programs})
 	set_tests_properties(store/${name} PROPERTIES LABELS store TIMEOUT 600 COST 400)
 endforeach()
 
+# The fault proxy: for the suite below, and as a program for chaos.
+file(GLOB relay_sources CONFIGURE_DEPENDS tests/relay/*.c)
+list(FILTER relay_sources EXCLUDE REGEX /main\\.c$)
+add_library(baton_relay STATIC ${relay_sources})
+target_link_libraries(baton_relay PRIVATE baton_flags Threads::Threads)
+target_include_directories(baton_relay PUBLIC tests tests/relay)
+add_executable(relay tests/relay/main.c)
+target_link_libraries(relay PRIVATE baton_flags baton_relay)
+if(TARGET test_relay)
+	target_link_libraries(test_relay PRIVATE baton_relay Threads::Threads)
+endif()
+
 # The suite that every store passes, and the measurements.
 foreach(program conformance bench)
 	file(GLOB sources CONFIGURE_DEPENDS tests/${program}/*.c ${program}/*.c)
 	if(sources AND TARGET baton_parts)
 		baton_program(${program} ${sources})
-		target_link_libraries(${program} PRIVATE baton_parts)
+		target_link_libraries(${program} PRIVATE baton_parts baton_relay)
 	endif()
 endforeach()
 # The library once more, with its calls of the system renamed so that tests can make them fail.
@@ -134,8 +146,8 @@ if(fault_sources AND TARGET baton_parts AND CMAKE_OBJCOPY)
 	foreach(program faults conformance-faulty)
 		add_dependencies(${program} baton_faulty)
 		target_include_directories(${program} PRIVATE include src tests/faults)
-		target_link_libraries(${program} PRIVATE ${faulty} baton_core Threads::Threads
-			${CMAKE_DL_LIBS})
+		target_link_libraries(${program} PRIVATE ${faulty} baton_core baton_relay
+			Threads::Threads ${CMAKE_DL_LIBS})
 		set_target_properties(${program} PROPERTIES LINK_DEPENDS ${faulty})
 	endforeach()
 endif()

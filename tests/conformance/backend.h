@@ -35,6 +35,7 @@ enum way {
 struct backend {
 	const char *scheme;
 	bool has_processes; /* several processes can use one store */
+	bool has_network;   /* a proxy stands in front of it (proxy.h) */
 	bool pushes;
 	bool proves_death;  /* a dead leader's successor need not wait for the lease */
 	bool shares_leases; /* one renewal for all elections of a process */

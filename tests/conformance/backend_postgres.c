@@ -26,44 +26,6 @@ static const char *const words[N_VERBS] = {
 	[VERB_OBSERVE] = "baton_observe",
 };
 
-/* ErrorResponse with severity, code and message, then ReadyForQuery, idle. */
-static const char refusal[] = "E\0\0\0\x37"
-			      "SERROR\0VERROR\0C58000\0Mrefused by the test's proxy\0"
-			      "\0Z\0\0\0\x05I";
-
-static uint32_t big_endian(const char *at)
-{
-	const unsigned char *b = (const unsigned char *)at;
-
-	return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
-}
-
-/* A request is all up to a Sync or a simple Query. What opens a session has no type, only a length
- * that begins with a zero. */
-static size_t request(void *arg, const char *data, size_t n, enum verb *verb)
-{
-	size_t at = 0;
-
-	(void)arg;
-	*verb = VERB_ANY;
-	while (at + 5 <= n) {
-		size_t size = data[at] == '\0' ? big_endian(data + at)
-					       : 1 + (size_t)big_endian(data + at + 1);
-		char type = data[at];
-
-		if (at + size > n)
-			return 0;
-		at += size;
-		if (strchr("SQpX", type) == NULL) /* '\0' ends one, too */
-			continue;
-		for (unsigned i = 1; i < N_VERBS; i++)
-			if (memmem(data, at, words[i], strlen(words[i])) != NULL)
-				*verb = (enum verb)i;
-		return at;
-	}
-	return 0;
-}
-
 struct hand {
 	PGconn *admin;
 	PGconn *pulse; /* the meter's thread's own */
@@ -171,9 +133,7 @@ static bool place(struct stage *t, const char *base_url, const char *label)
 	name_place(h->place, sizeof(h->place), label);
 	h->admin = connect_as_admin(base_url);
 	h->pulse = connect_as_admin(base_url);
-	h->proxy = proxy_new(port, &(struct proxy_speech){.request = request,
-							  .refusal = refusal,
-							  .refusal_n = sizeof(refusal) - 1});
+	h->proxy = proxy_new(port, &speech_postgres, words);
 	if (h->admin == NULL || h->pulse == NULL || h->proxy == NULL)
 		return false;
 	snprintf(t->url, sizeof(t->url), "postgres://%s@127.0.0.1:%u%s?schema=%s", h->place,
@@ -333,6 +293,7 @@ static uint64_t calls(struct stage *t, enum verb verb)
 const struct backend backend_postgres = {
 	.scheme = "postgres",
 	.has_processes = true,
+	.has_network = true,
 	.pushes = true,
 	.shares_leases = true,
 	.keeps_history = true,

@@ -142,46 +142,6 @@ static char reply[REPLY_SIZE];
 
 /* ---- telling calls apart ---- */
 
-/* The bytes of one word of a command; NULL: not all of it is there. */
-static const char *word_at(const char *data, size_t n, size_t *at, size_t *size)
-{
-	const char *end = memchr(data + *at, '\n', n - *at);
-
-	if (end == NULL)
-		return NULL;
-	*size = strtoul(data + *at + 1, NULL, 10);
-	size_t begin = (size_t)(end + 1 - data);
-
-	if (n - begin < *size + 2)
-		return NULL;
-	*at = begin + *size + 2;
-	return data + begin;
-}
-
-static size_t request(void *arg, const char *data, size_t n, enum verb *verb)
-{
-	const struct hand *hand = arg;
-	const char *line = n > 0 ? memchr(data, '\n', n) : NULL;
-	size_t at = line != NULL ? (size_t)(line + 1 - data) : 0;
-	unsigned long words = line != NULL ? strtoul(data + 1, NULL, 10) : 0;
-	bool is_script = false;
-
-	*verb = VERB_ANY;
-	for (unsigned long i = 0; i < words; i++) {
-		size_t size;
-		const char *word = at < n ? word_at(data, n, &at, &size) : NULL;
-
-		if (word == NULL)
-			return 0;
-		if (i == 0)
-			is_script = size == 7 && memcmp(word, "EVALSHA", 7) == 0;
-		for (int v = 1; i == 1 && is_script && size == 40 && v < N_VERBS; v++)
-			if (memcmp(hand->shas[v], word, 40) == 0)
-				*verb = (enum verb)v;
-	}
-	return at;
-}
-
 static bool read_file(const char *name, char *to, size_t size, size_t *used)
 {
 	char path[128];
@@ -266,6 +226,7 @@ static bool allow(struct hand *h)
 static bool place(struct stage *t, const char *base_url, const char *label)
 {
 	struct hand *h = calloc(1, sizeof(*h));
+	const char *words[N_VERBS] = {NULL};
 
 	if (h == NULL)
 		return false;
@@ -274,10 +235,9 @@ static bool place(struct stage *t, const char *base_url, const char *label)
 	snprintf(h->label, sizeof(h->label), "%s", label);
 	if (!admin_open(&h->admin, h->port) || !settle(h) || !learn_scripts(h) || !allow(h))
 		return false;
-	h->proxy = proxy_new(
-		h->port, &(struct proxy_speech){.request = request,
-						.arg = h,
-						.refusal = "-LOADING not now, says the test\r\n"});
+	for (int v = 1; v < N_VERBS; v++)
+		words[v] = h->shas[v];
+	h->proxy = proxy_new(h->port, &speech_resp, words);
 	if (h->proxy == NULL || !admin_open(&h->pulse, proxy_clear_port(h->proxy)))
 		return false;
 	snprintf(t->url, sizeof(t->url), "redis://%s:%s@127.0.0.1:%u?prefix=%s&max_lease=%d", label,
@@ -457,6 +417,7 @@ static uint64_t calls(struct stage *t, enum verb verb)
 const struct backend backend_redis = {
 	.scheme = "redis",
 	.has_processes = true,
+	.has_network = true,
 	.pushes = true,
 	.shares_leases = true,
 	.keeps_history = true,
