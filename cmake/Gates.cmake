@@ -101,10 +101,15 @@ function(baton_conformance_on kind module)
 		return()
 	endif()
 	set(name conformance/debug-${kind})
+	set(half_cores 2)
+	if(--network IN_LIST ARGN)
+		set(name conformance/network-${kind})
+		set(half_cores 1)
+	endif()
 	baton_gate(${name} 650 900 conformance ${in_memory}
 		${PROJECT_SOURCE_DIR}/tests/servers with ${kind} --
 		build/debug/conformance ${ARGN} {url})
-	set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 PROCESSORS 2
+	set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 PROCESSORS ${half_cores}
 		LABELS "conformance;servers")
 endfunction()
 baton_conformance_on(redis redis)
@@ -115,6 +120,10 @@ baton_conformance_on(postgres postgres --lease 1500 --jobs 4)
 baton_gate(servers/leash 100 300 servers ${PROJECT_SOURCE_DIR}/tests/servers_test
 	redis-sentinel postgres)
 set_tests_properties(servers/leash PROPERTIES SKIP_RETURN_CODE 77)
+
+# And behind a bad network, where they wait even more: only safety counts (conformance --help).
+baton_conformance_on(redis redis --network default --jobs 12)
+baton_conformance_on(postgres postgres --network default --lease 1500 --jobs 8)
 
 # What a restart, a failover or a wrong setting of a real server does.
 if(TARGET baton_module_redis AND TARGET baton_command)
@@ -127,8 +136,8 @@ if(TARGET baton_module_redis AND TARGET baton_command)
 	endforeach()
 endif()
 if(TARGET baton_module_postgres AND TARGET baton_command)
-	foreach(name restart kill_holder traffic locked_row rights names password fence outbox tls plain_server
-			pooler)
+	foreach(name restart kill_holder traffic locked_row rights names password fence outbox tls
+			plain_server pooler)
 		baton_gate(postgres/${name} 100 300 servers ${PROJECT_SOURCE_DIR}/tests/postgres/run
 			$<TARGET_FILE:baton_command> ${name})
 		set_tests_properties(postgres/${name} PROPERTIES SKIP_RETURN_CODE 77)

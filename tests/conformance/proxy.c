@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "relay/relay.h"
 
@@ -32,14 +33,20 @@ static struct {
 	uint64_t seed;
 } weather;
 
+/* What a bad network does, often enough to be met in most cases: `--network default`. */
+static const char bad_weather[] = "request @ chance=3 -> late 40; request @ chance=1 -> cut-after; "
+				  "request @ chance=1 -> cut; request chance=2 -> delay 15; "
+				  "reply chance=1 -> half; request @ chance=2 -> duplicate; "
+				  "request @ chance=1 -> mute";
+
 bool proxy_weather(const char *rules, uint64_t seed, char *why, size_t size)
 {
 	static struct rules tried;
 
 	rules_init(&tried, seed);
-	weather.rules = rules;
+	weather.rules = strcmp(rules, "default") == 0 ? bad_weather : rules;
 	weather.seed = seed;
-	return rules_set(&tried, SLOT_WEATHER, rules, 0, why, size);
+	return rules_set(&tried, SLOT_WEATHER, weather.rules, 0, why, size);
 }
 
 bool proxy_has_weather(void)

@@ -90,6 +90,16 @@ static bool label(struct rules *r, const char *kind, const char *text)
 	return true;
 }
 
+/* Those of higher slots come first; in a slot they stay in their order. */
+static void insert(struct rules *r, const struct rule *rule)
+{
+	size_t at = r->n++;
+
+	for (; at > 0 && r->list[at - 1].slot < rule->slot; at--)
+		r->list[at] = r->list[at - 1];
+	r->list[at] = *rule;
+}
+
 /* One rule or label; its text is cut into words. NULL, or the word that isn't understood. */
 static const char *line(struct rules *r, unsigned slot, uint64_t now_ms, char *text)
 {
@@ -116,7 +126,7 @@ static const char *line(struct rules *r, unsigned slot, uint64_t now_ms, char *t
 
 	if (word == NULL || !action(&rule, word, ms) || strtok_r(NULL, " \t", &rest) != NULL)
 		return word != NULL ? word : "its end";
-	r->list[r->n++] = rule;
+	insert(r, &rule);
 	return NULL;
 }
 

@@ -9,7 +9,7 @@
  * WHEN is request or reply, a kind (of the protocol, or a label; @ is any label, * anything, and
  * may be left out), and any of: text=WORD somewhere in it; nth=N, every=N of those that fit so far;
  * after=MS since the rule was set; chance=PERCENT; times=N at most. The first rule that fires
- * decides.
+ * decides; those of a higher slot are asked first.
  *
  *     drop        it vanishes                     delay MS    it, and all behind it, waits
  *     cut         a reset instead of it           cut-after   it arrives, then comes a reset

@@ -158,6 +158,20 @@ static void test_rules_refused(void **state)
 	assert_int_equal(r.n, 0);
 }
 
+static void test_slots(void **state)
+{
+	static struct rules r;
+	struct message m = {.n = 1, .kind = "GET"};
+	char why[200];
+
+	(void)state;
+	rules_init(&r, 1);
+	assert_true(rules_set(&r, 0, "request -> cut; request -> half", 0, why, sizeof(why)));
+	assert_true(rules_set(&r, 2, "request times=1 -> drop", 0, why, sizeof(why)));
+	assert_int_equal(rules_match(&r, false, false, &m, "a", 0)->act, ACT_DROP);
+	assert_int_equal(rules_match(&r, false, false, &m, "a", 0)->act, ACT_CUT);
+}
+
 /* Which of 12 messages a rule fires on, as letters. */
 static const char *pattern(const char *rule, uint64_t seed)
 {
@@ -502,6 +516,7 @@ int main(void)
 		cmocka_unit_test(test_postgres_encrypted),
 		cmocka_unit_test(test_rules_are_read_and_written),
 		cmocka_unit_test(test_rules_refused),
+		cmocka_unit_test(test_slots),
 		cmocka_unit_test(test_triggers),
 		WHOLE(test_passes),
 		WHOLE(test_drop),
