@@ -16,7 +16,7 @@ function(baton_driver name)
 	file(GLOB sources CONFIGURE_DEPENDS src/store/${name}/*.c)
 	list(POP_FRONT driver_SCHEMES first)
 	add_library(baton_driver_${name} OBJECT ${sources} ${driver_SOURCES}
-		src/base/clock.c src/base/url.c)
+		src/base/clock.c src/base/url.c src/store/doctor.c)
 	target_include_directories(baton_driver_${name} PUBLIC include src)
 	target_link_libraries(baton_driver_${name} PRIVATE baton_flags PUBLIC ${driver_LIBRARIES})
 	add_library(baton_module_${name} MODULE $<TARGET_OBJECTS:baton_driver_${name}>)
@@ -55,7 +55,7 @@ endif()
 # The scripts of src/store/redis/lua as bytes of a C file. The order is that of enum redis_script.
 function(baton_redis_scripts out)
 	set(names prelude lease_open lease_renew lease_keep lease_close claims campaign release
-		observe publish withdraw candidates order pause history)
+		observe publish withdraw candidates order pause history doctor)
 	set(text "/* Made of src/store/redis/lua by cmake/Drivers.cmake. */\n")
 	string(APPEND text "#include \"store/redis/redis.h\"\n")
 	set(list)

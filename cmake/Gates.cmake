@@ -147,6 +147,24 @@ if(TARGET baton_module_postgres AND TARGET baton_command)
 	set_tests_properties(postgres/late PROPERTIES SKIP_RETURN_CODE 77)
 endif()
 
+# What the doctor finds on real servers.
+foreach(store redis postgres)
+	set(cases "" _settings _rights _tls)
+	if(store STREQUAL redis)
+		list(APPEND cases _replica _sentinel _cluster)
+	else()
+		list(APPEND cases _pooler)
+	endif()
+	if(TARGET baton_module_${store} AND TARGET baton_command)
+		foreach(case IN LISTS cases)
+			baton_gate(doctor/${store}${case} 90 300 servers
+				${PROJECT_SOURCE_DIR}/tests/doctor/run
+				$<TARGET_FILE:baton_command> ${store}${case})
+			set_tests_properties(doctor/${store}${case} PROPERTIES SKIP_RETURN_CODE 77)
+		endforeach()
+	endif()
+endforeach()
+
 baton_gate(gate/coverage 850 900 coverage ${tools}/check-coverage)
 baton_gate(gate/gates 60 400 gate ${PROJECT_SOURCE_DIR}/tests/gates/run)
 

@@ -218,6 +218,14 @@ struct baton_driver {
 	/* As baton_work_lock(). No I/O. NULL where work can't be locked. */
 	int (*work_lock)(const void *store, const char *name, char *path, size_t size,
 			 uint32_t *mode, struct baton_error *err);
+	/*
+	 * For baton_examine(): calls found() for each thing about this store that is worth knowing:
+	 * who answers, rights, settings that endanger the promises, its clock. Makes nothing that
+	 * isn't there yet. OK: a lease may be tried on it; REFUSED: not as it is; else it can't be
+	 * looked at, and call->error says why. NULL: nothing beyond what a lease shows.
+	 */
+	int (*examine)(void *lane, struct baton_call *call,
+		       void (*found)(void *arg, const struct baton_finding *finding), void *arg);
 	/* For an administrator, for the store's own client to run: what makes the tables; and what
 	 * makes a guard that refuses older terms, where the store is also what leaders write to.
 	 * NULL where there is none. */

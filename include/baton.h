@@ -514,6 +514,33 @@ struct baton_driver_info {
 BATON_API int baton_list_drivers(void (*found)(void *arg, const struct baton_driver_info *info),
 				 void *arg);
 
+/* ---- what a store is like ---- */
+
+enum baton_finding_level {
+	BATON_FINDING_OK,
+	BATON_FINDING_NOTE,    /* worth knowing */
+	BATON_FINDING_WARNING, /* it works, and promises less, or may fail when it is busy */
+	BATON_FINDING_ERROR,   /* it can't be used like that */
+};
+
+/* One thing that was looked at. What is told of it lives as long as the call that tells it. */
+struct baton_finding {
+	size_t size;
+	int level;
+	const char *check; /* what was looked at, in a word or two: "version" */
+	const char *text;  /* what was found: sentences without secrets */
+	const char *fix;   /* what to do about it; "": nothing */
+};
+
+/*
+ * Looks at the store: who answers, does it keep what it acknowledges, may we do what is needed, how
+ * long does it take with the handle's timings. Calls found() for each thing that was looked at.
+ * Takes part in no election and leaves nothing behind. Returns the worst level. Blocks.
+ */
+BATON_API int baton_examine(struct baton *b,
+			    void (*found)(void *arg, const struct baton_finding *finding),
+			    void *arg, struct baton_error *err);
+
 #ifdef __cplusplus
 }
 #endif

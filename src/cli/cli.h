@@ -14,8 +14,8 @@
 /* Exit codes that are ours: the rest are the child's. As of sysexits.h and the shell. */
 enum cli_exit {
 	EXIT_OK = 0,
-	EXIT_NO = 1,           /* check: that term leads no more. status: nobody leads */
-	EXIT_FAILING = 2,      /* status: the store fails */
+	EXIT_NO = 1,           /* check: that term leads no more. status: nobody leads... */
+	EXIT_FAILING = 2,      /* status: the store fails. doctor: it can't be used like that */
 	EXIT_USAGE = 64,       /* the command line, a variable or the configuration file */
 	EXIT_UNAVAILABLE = 69, /* the store doesn't answer, or refuses us */
 	EXIT_INTERNAL = 70,    /* the guard was killed, or could not be made */
@@ -39,7 +39,8 @@ enum cli_verb_bit {
 	VERB_VERSION = 1 << 10,
 	VERB_CHECK = 1 << 11,
 	VERB_SCHEMA = 1 << 12,
-	VERB_ALL = (1 << 13) - 1,
+	VERB_DOCTOR = 1 << 13,
+	VERB_ALL = (1 << 14) - 1,
 };
 
 enum cli_on_held { ON_HELD_WAIT, ON_HELD_EXIT };
@@ -172,5 +173,6 @@ int verb_stores(struct settings *s);
 int verb_schema(struct settings *s);
 int verb_version(struct settings *s);
 int verb_check(struct settings *s);
+int verb_doctor(struct settings *s);
 
 #endif

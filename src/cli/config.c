@@ -20,7 +20,7 @@ static int section(char *line, const char *election)
 	if (n < 2 || line[n - 1] != ']')
 		return -1;
 	line[n - 1] = '\0';
-	return strcmp(trim(line + 1), election) == 0;
+	return election[0] != '\0' && strcmp(trim(line + 1), election) == 0;
 }
 
 /*

@@ -46,6 +46,11 @@ static const struct cli_verb verbs[] = {
 	{"check", VERB_CHECK, "NAME --term N", "Whether term N still leads: for scripts.",
 	 "Exits with 0 if it does, 1 if it doesn't, 69 if the store can't tell.\n", verb_check,
 	 true},
+	{"doctor", VERB_DOCTOR, "",
+	 "Examine the store: what is wrong with it, and what would help.",
+	 "Exits with 0 if all is well or worth a note, 1 with warnings, 2 with errors.\n"
+	 "JSON: level, findings; of each: check, level, text, fix.\n",
+	 verb_doctor, false},
 	{"stores", VERB_STORES, "", "The kinds of store, and what each promises.", "", verb_stores,
 	 false},
 	{"schema", VERB_SCHEMA, "STORE", "Print what makes the tables of a kind of store.",

@@ -34,23 +34,24 @@ static const char *const formats[] = {"text", "json", NULL};
 
 #define AT(field) offsetof(struct settings, field)
 #define STORE_VERBS (VERB_ALL & ~(unsigned)(VERB_STORES | VERB_SCHEMA | VERB_VERSION))
+#define TIMED_VERBS (VERB_RUN | VERB_DOCTOR) /* they keep a lease */
 
 static const struct row rows[] = {
 	{"store", "URL", "where elections live: file:/var/lib/myapp", STORE_VERBS, TEXT, AT(store),
 	 NULL, NULL, true},
-	{"profile", "WORD", "timings: fast (3s), normal (15s), unreliable (60s)", VERB_RUN, WORD,
+	{"profile", "WORD", "timings: fast (3s), normal (15s), unreliable (60s)", TIMED_VERBS, WORD,
 	 AT(profile), profiles, "normal", true},
-	{"lease", "TIME", "how long a frozen leader blocks the others (15s)", VERB_RUN, TIME,
+	{"lease", "TIME", "how long a frozen leader blocks the others (15s)", TIMED_VERBS, TIME,
 	 AT(lease_ms), NULL, "0", true},
-	{"renew", "TIME", "how often the lease is renewed (a third of it)", VERB_RUN, TIME,
+	{"renew", "TIME", "how often the lease is renewed (a third of it)", TIMED_VERBS, TIME,
 	 AT(renew_ms), NULL, "0", true},
-	{"grace", "TIME", "how long a due renewal may fail (a third of it)", VERB_RUN, TIME,
+	{"grace", "TIME", "how long a due renewal may fail (a third of it)", TIMED_VERBS, TIME,
 	 AT(grace_ms), NULL, "0", true},
-	{"retry", "TIME", "first pause after a failure (2s)", VERB_RUN, TIME, AT(retry_ms), NULL,
+	{"retry", "TIME", "first pause after a failure (2s)", TIMED_VERBS, TIME, AT(retry_ms), NULL,
 	 "0", true},
-	{"retry-max", "TIME", "longest pause (five times retry)", VERB_RUN, TIME, AT(retry_max_ms),
-	 NULL, "0", true},
-	{"drift", "PART", "how much clocks' rates may differ: 0.1 or 10%", VERB_RUN, PERMILLE,
+	{"retry-max", "TIME", "longest pause (five times retry)", TIMED_VERBS, TIME,
+	 AT(retry_max_ms), NULL, "0", true},
+	{"drift", "PART", "how much clocks' rates may differ: 0.1 or 10%", TIMED_VERBS, PERMILLE,
 	 AT(drift_permille), NULL, "0.1", true},
 	{"id", "ID", "our name in the election (made up from the host)", VERB_RUN, TEXT, AT(id),
 	 NULL, NULL, true},
@@ -147,14 +148,14 @@ int options_read(struct settings *s, const struct cli_verb *verb, int argc, char
 		return cli_usage("which election? baton %s %s", verb->name, verb->args);
 	if (verb->bit == VERB_SCHEMA && s->name == NULL)
 		return cli_usage("of which kind of store? baton %s %s", verb->name, verb->args);
-	if (!verb->takes_name)
+	if ((verb->bit & STORE_VERBS) == 0)
 		return 0;
 	r.source = FROM_VARIABLE;
 	code = read_variables(&r);
 	r.source = FROM_CONFIG;
 	if (code == 0)
 		code = read_config(&r);
-	if (code == 0 && verb->bit == VERB_RUN)
+	if (code == 0 && (verb->bit & TIMED_VERBS) != 0)
 		apply_profile(&r);
 	/* The output of run is its command's; what it says itself goes to standard error. */
 	if (verb->bit == VERB_RUN && s->json != 0)
@@ -306,6 +307,7 @@ static int set_key(void *arg, const char *key, const char *value, const char *wh
 static int read_config(struct reader *r)
 {
 	const char *path = r->s->config;
+	const char *election = r->s->name != NULL ? r->s->name : ""; /* no section's */
 	const char *home = getenv("XDG_CONFIG_HOME");
 	char own[4096];
 	int code;
@@ -313,15 +315,15 @@ static int read_config(struct reader *r)
 	if (path == NULL)
 		path = getenv("BATON_CONFIG");
 	if (path != NULL && path[0] != '\0')
-		return config_read(path, true, r->s->name, set_key, r);
+		return config_read(path, true, election, set_key, r);
 	if (home != NULL && home[0] == '/')
 		(void)snprintf(own, sizeof(own), "%s/baton.conf", home);
 	else
 		(void)snprintf(own, sizeof(own), "%s/.config/baton.conf",
 			       getenv("HOME") != NULL ? getenv("HOME") : "/nonexistent");
 	/* The user's own keys win over the host's: read last. */
-	code = config_read("/etc/baton.conf", false, r->s->name, set_key, r);
-	return code != 0 ? code : config_read(own, false, r->s->name, set_key, r);
+	code = config_read("/etc/baton.conf", false, election, set_key, r);
+	return code != 0 ? code : config_read(own, false, election, set_key, r);
 }
 
 /* Timings as the guide gives them; what was given stays. */

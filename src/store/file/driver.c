@@ -338,4 +338,5 @@ const struct baton_driver baton_file_driver = {
 	.pause = file_pause,
 	.history = file_history,
 	.work_lock = work_lock,
+	.examine = file_examine,
 };

@@ -29,6 +29,8 @@
 #define FILE_SEQ_DIGITS 20
 #define FILE_ORDERS_MAX 16
 #define FILE_SIGHTS 64
+#define FILE_TMPFS 0x01021994ul
+#define FILE_OVERLAYFS 0x794c7630ul
 #define FILE_GROUP_KEPT ((gid_t)-1) /* as chown(2) has it */
 
 /* The opened directories. Counted: a lane holds them while it works. */
@@ -167,6 +169,9 @@ int file_enter(struct file_lane *lane, struct baton_call *call, bool create);
 void file_leave(struct file_lane *lane);
 void file_root_keep(struct file_store *store, struct file_root *root);
 void file_root_drop(struct file_store *store, struct file_root *root);
+/* What a directory is on; and its name, NULL where the protocol doesn't hold. */
+int file_system_type(struct file_lane *lane, int dir, unsigned long *type);
+const char *file_system_name(unsigned long type);
 /* Whether DIR and its parts are still the directories that we opened. */
 bool file_root_stands(const struct file_store *store, const struct file_root *root);
 /* Opens an election's folder. -1 with *missing: there is none, and create is false. */
@@ -280,6 +285,11 @@ int file_read_candidate(struct file_lane *lane, const char *lease, const char *n
 			struct file_candidate *out);
 /* 1: a living, healthy candidate has this id. */
 int file_has_candidate(struct file_lane *lane, const char *name, const char *id);
+
+/* ---- what it is like (doctor.c) ---- */
+
+int file_examine(void *l, struct baton_call *call,
+		 void (*found)(void *arg, const struct baton_finding *finding), void *arg);
 
 /* ---- the watch (watch.c) ---- */
 

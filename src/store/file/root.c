@@ -232,33 +232,45 @@ int file_set_up_dir(struct file_lane *lane, int fd, gid_t gid, const char *where
  * The protocol needs one kernel for all who take part: its locks, its clock, its boot. A list of
  * what is known to be wrong would let the next network file system through.
  */
-static int check_file_system(struct file_lane *lane, int dir)
+const char *file_system_name(unsigned long type)
 {
-	static const unsigned long good[] = {
-		0xef53,     /* ext4 */
-		0x58465342, /* xfs */
-		0x9123683e, /* btrfs */
-		0xf2f52010, /* f2fs */
-		0x2fc12fc1, /* zfs */
-		0x01021994, /* tmpfs */
-	};
+	static const struct {
+		unsigned long type;
+		const char *name;
+	} good[] = {{0xef53, "ext4"},     {0x58465342, "xfs"}, {0x9123683e, "btrfs"},
+		    {0xf2f52010, "f2fs"}, {0x2fc12fc1, "zfs"}, {FILE_TMPFS, "tmpfs"}};
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		if (type == good[i].type)
+			return good[i].name;
+	return NULL;
+}
+
+int file_system_type(struct file_lane *lane, int dir, unsigned long *type)
+{
 	struct statfs fs;
 
 	if (fstatfs(dir, &fs) != 0)
 		return file_errno(lane, "ask for the file system of", FILE_DIRECTORY, "");
-	unsigned long type = (unsigned long)fs.f_type & 0xffffffffu;
+	*type = (unsigned long)fs.f_type & 0xffffffffu;
+	return 0;
+}
 
-	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
-		if (type == good[i])
-			return 0;
-	if (lane->store->force)
+static int check_file_system(struct file_lane *lane, int dir)
+{
+	unsigned long type = 0;
+
+	if (file_system_type(lane, dir, &type) != 0)
+		return -1;
+	if (file_system_name(type) != NULL || lane->store->force)
 		return 0;
 	return file_error(
 		&lane->call->error, BATON_E_UNSUPPORTED,
 		"%.80s is on a file system (type %lx) that may be shared between machines "
 		"or keeps no locks; use a directory on ext4, xfs, btrfs, f2fs, zfs or "
 		"tmpfs%s",
-		lane->store->path, type, type == 0x794c7630 ? ", for a container: a volume" : "");
+		lane->store->path, type,
+		type == FILE_OVERLAYFS ? ", for a container: a volume" : "");
 }
 
 static int read_kernel(struct file_lane *lane, struct file_root *root)

@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "store/postgres/postgres.h"
 
-#define SERVER_VERSION_MIN 120000
 #define STATE_LENGTH 5
 /*
  * A call that has little time may end before a slow server has let us in. The attempt goes on with
@@ -228,7 +227,7 @@ static int greet(struct pg_lane *lane)
 {
 	struct pg_conn *c = &lane->conn;
 
-	if (PQserverVersion(c->pg) < SERVER_VERSION_MIN) {
+	if (PQserverVersion(c->pg) < PG_SERVER_MIN) {
 		pg_error(&lane->call->error, BATON_E_UNSUPPORTED,
 			 "The server is PostgreSQL %d; baton needs 12 or newer.",
 			 PQserverVersion(c->pg) / 10000);

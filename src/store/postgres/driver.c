@@ -224,6 +224,7 @@ const struct baton_driver baton_driver = {
 	.order = pg_order,
 	.pause = pg_pause,
 	.history = pg_history,
+	.examine = pg_examine,
 	.schema = pg_schema_script,
 	.fence = pg_fence_script,
 };

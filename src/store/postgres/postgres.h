@@ -16,6 +16,7 @@
  *   claim.c      campaign and release
  *   record.c     observe
  *   people.c     candidates, orders, pause, history
+ *   doctor.c     what the server is like, for those who ask
  *   watch.c      LISTEN, and the ends of leases
  *
  * A lease is a row that its process renews; an election's row names the lease that holds it. A
@@ -37,6 +38,7 @@
 #include "baton-store.h"
 #include "store/postgres/sight.h"
 
+#define PG_SERVER_MIN 120000
 #define PG_SCHEMA_VERSION 1
 #define PG_SCHEMA_MAX 48
 #define PG_HISTORY_MAX 100
@@ -80,7 +82,9 @@
 	X(CANDIDATES, "baton_candidates")     \
 	X(ORDER, "baton_order")               \
 	X(PAUSE, "baton_pause")               \
-	X(HISTORY, "baton_history")
+	X(HISTORY, "baton_history")           \
+	X(EXAMINE, "baton_examine")           \
+	X(EXAMINE_TABLES, "baton_examine_tables")
 
 enum pg_statement {
 #define X(word, name) PG_##word,
@@ -282,6 +286,11 @@ int pg_order(void *lane, struct baton_call *call, const char *name,
 int pg_pause(void *lane, struct baton_call *call, const char *name, bool paused);
 int pg_history(void *lane, struct baton_call *call, const char *name, size_t max,
 	       void (*found)(void *arg, const struct baton_leadership *leadership), void *arg);
+
+/* ---- doctor.c ---- */
+
+int pg_examine(void *l, struct baton_call *call,
+	       void (*found)(void *arg, const struct baton_finding *finding), void *arg);
 
 /* ---- watch.c ---- */
 

@@ -215,6 +215,27 @@ const char *const pg_statements[PG_STATEMENTS] = {
 	[PG_HISTORY] = "SELECT term, leader, " EPOCH "since" AS_MS ", " EPOCH "until" AS_MS ", "
 		       "ended, since_wal, until_wal FROM @history WHERE name = $1 "
 		       "ORDER BY n DESC LIMIT $2::bigint",
+
+	/* idle_session_timeout is not in all versions. */
+	[PG_EXAMINE] =
+		"SELECT current_setting('server_version'), pg_is_in_recovery(), "
+		"current_setting('fsync'), current_setting('synchronous_commit'), "
+		"current_setting('synchronous_standby_names'), "
+		"(SELECT count(*) FROM pg_stat_replication), "
+		"(SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'), "
+		"current_setting('max_connections'), current_setting('transaction_read_only'), "
+		"current_setting('transaction_isolation'), coalesce((SELECT setting::bigint FROM "
+		"pg_settings WHERE name = 'idle_session_timeout'), 0), "
+		"has_database_privilege(current_database(), 'CREATE')",
+	/* $1: the schema. Of each table that is there: is it kept, what may we not. */
+	[PG_EXAMINE_TABLES] =
+		"SELECT c.relname, c.relpersistence = 'u', "
+		"(SELECT coalesce(string_agg(p, ', ' ORDER BY p), '') FROM "
+		"unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS p "
+		"WHERE NOT has_table_privilege(c.oid, p)), "
+		"has_schema_privilege(n.oid, 'USAGE') FROM pg_class c JOIN pg_namespace n ON "
+		"n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relkind = 'r' AND c.relname IN "
+		"('version', 'lease', 'election', 'candidate', 'history') ORDER BY c.relname",
 };
 
 char *pg_sql(const char *text, const char *schema)

@@ -215,4 +215,5 @@ __attribute__((visibility("default"))) const struct baton_driver baton_driver = 
 	.order = redis_order,
 	.pause = redis_pause,
 	.history = redis_history,
+	.examine = redis_examine,
 };

@@ -15,7 +15,6 @@
 
 /* How often a cluster may send us on before we doubt it. */
 #define HOPS_MAX 5
-#define VERSION_MIN 6
 
 static int find_primary(struct redis_lane *lane);
 static int greet(struct redis_lane *lane, bool *is_moved);
@@ -106,8 +105,7 @@ static int connect_to(struct redis_lane *lane, const struct redis_host *host)
 
 /* ---- what the server says of itself ---- */
 
-/* The text behind "key:" up to the end of its line; "" if it isn't there. */
-static void info_get(const char *info, const char *key, char *out, size_t size)
+void redis_info_get(const char *info, const char *key, char *out, size_t size)
 {
 	char words[40];
 	int n = snprintf(words, sizeof(words), "\n%s:", key);
@@ -122,11 +120,12 @@ static int check_version(struct redis_wire *w, const char *info)
 {
 	char version[32];
 
-	info_get(info, "redis_version", version, sizeof(version));
-	if (strtol(version, NULL, 10) >= VERSION_MIN)
+	redis_info_get(info, "redis_version", version, sizeof(version));
+	if (strtol(version, NULL, 10) >= REDIS_VERSION_MIN)
 		return 0;
 	return redis_fail(w->error, BATON_E_UNSUPPORTED,
-			  "Redis %s is too old: baton needs %d or later", version, VERSION_MIN);
+			  "Redis %s is too old: baton needs %d or later", version,
+			  REDIS_VERSION_MIN);
 }
 
 /* A2, A3: a lease that is thrown away early makes two leaders, a term that is makes an old one
@@ -135,7 +134,7 @@ static int check_memory(struct redis_wire *w, const char *info)
 {
 	char policy[32];
 
-	info_get(info, "maxmemory_policy", policy, sizeof(policy));
+	redis_info_get(info, "maxmemory_policy", policy, sizeof(policy));
 	if (strcmp(policy, "noeviction") == 0)
 		return 0;
 	return redis_fail(w->error, BATON_E_UNSUPPORTED,
@@ -148,7 +147,7 @@ static int check_role(struct redis_wire *w, const char *info)
 {
 	char role[16];
 
-	info_get(info, "role", role, sizeof(role));
+	redis_info_get(info, "role", role, sizeof(role));
 	if (strcmp(role, "master") == 0)
 		return 0;
 	return redis_fail(w->error, BATON_E_UNAVAILABLE,
@@ -295,6 +294,8 @@ static int hear(struct redis_lane *lane, enum step step, const struct resp *r, b
 	}
 	if (r->type == RESP_ERROR)
 		return refuse(lane, r->text);
+	if (lane->examines)
+		return 0;
 	switch (step) {
 	case STEP_SERVER: return check_version(w, r->text);
 	case STEP_MEMORY: return check_memory(w, r->text);

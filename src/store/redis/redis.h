@@ -8,6 +8,7 @@
  *   link.c     a lane's connection to the right server: who is it, may we use it
  *   call.c     one script, carried out: what came back, and what that means for the outcome
  *   lease.c, claim.c, show.c   the verbs
+ *   doctor.c   what the server is like, for those who ask
  *   watch.c    hints; books.c has the books of what is watched
  *   lua/       the scripts: the protocol itself. prelude.lua describes the keys
  *
@@ -35,6 +36,7 @@
 #define REDIS_PATH_MAX 512
 /* How many elections one script serves: the server does nothing else meanwhile. */
 #define REDIS_CHUNK 200
+#define REDIS_VERSION_MIN 6
 /* Leaders' leases whose rest a renewal asks for. */
 #define REDIS_SEEN_MAX 64
 
@@ -174,6 +176,7 @@ enum redis_script {
 	REDIS_ORDER,
 	REDIS_PAUSE,
 	REDIS_HISTORY,
+	REDIS_DOCTOR,
 	REDIS_SCRIPTS,
 };
 
@@ -212,6 +215,7 @@ struct redis_lane {
 	int kind;
 	struct redis_host asked; /* cluster: where the last call was told to ask; "": nowhere */
 	bool is_asking;          /* ... and the connection goes there */
+	bool examines;           /* whatever the server is, it is looked at */
 	bool is_subscribed;      /* the watch lane's connection stands */
 	uint64_t heard_ns;       /* ... and said something then */
 	uint64_t asked_ns;       /* ... and was asked then; 0: it has answered */
@@ -227,6 +231,8 @@ int redis_link_asked(struct redis_lane *lane, struct baton_call *call);
 /* "MOVED slot host:port" or "ASK ...": where to. False: it is another error. */
 bool redis_redirect(const char *text, const char *word, struct redis_host *to);
 void redis_unlink(struct redis_lane *lane);
+/* What INFO says behind "key:"; "" if it doesn't. */
+void redis_info_get(const char *info, const char *key, char *out, size_t size);
 /* What an error reply means: its code; is_sure: nothing was carried out. */
 int redis_judge(const char *text, bool *is_sure);
 
@@ -266,6 +272,8 @@ int redis_order(void *l, struct baton_call *call, const char *name,
 int redis_pause(void *l, struct baton_call *call, const char *name, bool paused);
 int redis_history(void *l, struct baton_call *call, const char *name, size_t max,
 		  void (*found)(void *arg, const struct baton_leadership *leadership), void *arg);
+int redis_examine(void *l, struct baton_call *call,
+		  void (*found)(void *arg, const struct baton_finding *finding), void *arg);
 int redis_watch_add(void *l, const char *name, uint64_t cookie);
 void redis_watch_remove(void *l, const char *name, uint64_t cookie);
 int redis_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t max);
