@@ -127,9 +127,9 @@ baton_conformance_on(postgres postgres --network default --lease 1500 --jobs 8)
 
 # What a restart, a failover or a wrong setting of a real server does.
 if(TARGET baton_module_redis AND TARGET baton_command)
-	foreach(name new_server lost_data kept_data durable scripts_flushed evicting max_lease
-			password tls replica_refused wait sentinel sentinel_password cluster
-			slot_moves slot_half_moved traffic)
+	foreach(name new_server lost_data claimed_again claimed_too_late deleted kept_data durable
+			scripts_flushed evicting max_lease password tls replica_refused wait
+			sentinel sentinel_password cluster slot_moves slot_half_moved traffic)
 		baton_gate(redis/${name} 100 300 servers ${PROJECT_SOURCE_DIR}/tests/redis/run
 			$<TARGET_FILE:baton_command> ${name})
 		set_tests_properties(redis/${name} PROPERTIES SKIP_RETURN_CODE 77)

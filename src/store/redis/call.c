@@ -19,6 +19,9 @@ static int begin(struct redis_lane *lane, struct baton_call *call, int script, c
 		lane->asked.name[0] = '\0';
 	if (!lane->is_asking && redis_link(lane, call) != 0)
 		return BATON_OUTCOME_FAILED;
+	if (!lane->is_asking && script != REDIS_AGAIN && script != REDIS_LEASE_OPEN &&
+	    script != REDIS_LEASE_CLOSE && redis_again(lane, call) != 0)
+		return BATON_OUTCOME_FAILED;
 	resp_out_clear(out);
 	if (lane->is_asking) { /* good for the one command behind it */
 		resp_begin(out, 1);
@@ -50,7 +53,8 @@ static bool is_awaited(const struct redis_lane *lane, int script)
 {
 	return lane->store->options.wait > 0 &&
 	       (script == REDIS_LEASE_OPEN || script == REDIS_LEASE_RENEW ||
-		script == REDIS_LEASE_KEEP || script == REDIS_CAMPAIGN || script == REDIS_CLAIMS);
+		script == REDIS_LEASE_KEEP || script == REDIS_AGAIN || script == REDIS_CAMPAIGN ||
+		script == REDIS_CLAIMS);
 }
 
 /* Behind the script, on the same connection: it waits for what that has written. */

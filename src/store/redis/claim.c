@@ -106,9 +106,13 @@ static int campaign_part(struct redis_lane *lane, struct baton_call *call,
 		return outcome;
 	if (reply->type != RESP_ARRAY || reply->n != n)
 		return redis_call_strange(lane, call);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		if (!campaign_result(lane, call, &list[i], &reply->items[i]))
 			return redis_call_strange(lane, call);
+		if (list[i].outcome == BATON_OUTCOME_OK)
+			redis_mine_claim(lane->store->mine, lease->id, list[i].name, list[i].nonce,
+					 list[i].term, &list[i].profile);
+	}
 	return BATON_OUTCOME_OK;
 }
 
@@ -132,6 +136,9 @@ static int release_part(struct redis_lane *lane, struct baton_call *call,
 {
 	struct resp_out *out = &lane->wire.out;
 	const struct resp *reply;
+
+	for (size_t i = 0; i < n; i++)
+		redis_mine_drop(lane->store->mine, list[i].lease_id, list[i].name);
 	int outcome = redis_call_begin(lane, call, REDIS_RELEASE, 7 * n);
 
 	if (outcome != BATON_OUTCOME_OK)

@@ -25,6 +25,7 @@ static void close_store(void *s)
 	for (int i = 0; i < REDIS_SCRIPTS; i++)
 		free(store->scripts[i].text);
 	redis_books_free(store->books);
+	redis_mine_free(store->mine, store->forgotten);
 	if (store->wake >= 0)
 		(void)close(store->wake);
 	if (!store->forgotten)
@@ -56,7 +57,8 @@ static int fill_store(struct redis_store *store)
 	if (store->wake < 0)
 		return BATON_E_SYSTEM;
 	store->books = redis_books_new(store->wake);
-	if (store->books == NULL)
+	store->mine = redis_mine_new();
+	if (store->books == NULL || store->mine == NULL)
 		return BATON_E_MEMORY;
 	for (int i = 0; i < REDIS_SCRIPTS; i++)
 		if (make_script(&store->scripts[i], &redis_sources[i]) != 0)

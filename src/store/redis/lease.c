@@ -47,8 +47,12 @@ int redis_lease_open(void *l, struct baton_call *call, const struct baton_lease 
 	resp_number(out, lane->store->options.max_lease_ms);
 	resp_text(out, lane->store->options.durable ? "1" : "0");
 	outcome = redis_call_end(lane, call, REDIS_LEASE_OPEN, &reply);
-	if (outcome != BATON_OUTCOME_OK || resp_is(reply, 0, "ok"))
+	if (outcome != BATON_OUTCOME_OK)
 		return outcome;
+	if (resp_is(reply, 0, "ok")) {
+		redis_mine_open(lane->store->mine, lease, ttl_ms(lease), lane->server);
+		return outcome;
+	}
 	if (!resp_is(reply, 0, "max"))
 		return redis_call_strange(lane, call);
 	(void)redis_fail(&call->error, BATON_E_TIMING,
@@ -144,6 +148,7 @@ int redis_lease_close(void *l, struct baton_call *call, const struct baton_lease
 	const struct resp *reply;
 	char cursor[24] = "0";
 
+	redis_mine_close(lane->store->mine, lease->id);
 	do {
 		int outcome = redis_call_begin(lane, call, REDIS_LEASE_CLOSE, 2);
 
@@ -169,6 +174,7 @@ int redis_claims(void *l, struct baton_call *call, const struct baton_lease *lea
 	const struct resp *reply;
 	char cursor[24] = "0";
 
+	redis_mine_list(lane->store->mine, lease->id, false);
 	do {
 		int outcome = redis_call_begin(lane, call, REDIS_CLAIMS, 2);
 
@@ -188,8 +194,11 @@ int redis_claims(void *l, struct baton_call *call, const struct baton_lease *lea
 			if (!resp_get_u64(reply, i + 1, &nonce) ||
 			    !resp_get_u64(reply, i + 2, &term))
 				return redis_call_strange(lane, call);
+			redis_mine_claim(lane->store->mine, lease->id, resp_get(reply, i), nonce,
+					 term, NULL);
 			found(arg, resp_get(reply, i), nonce, term);
 		}
 	} while (strcmp(cursor, "0") != 0);
+	redis_mine_list(lane->store->mine, lease->id, true);
 	return BATON_OUTCOME_OK;
 }

@@ -156,6 +156,16 @@ static int check_role(struct redis_wire *w, const char *info)
 			  role);
 }
 
+/* Which server it is is put together from two answers. */
+static void note_server(struct redis_lane *lane, const char *info, const char *key)
+{
+	char id[48];
+	size_t n = strnlen(lane->server, sizeof(lane->server) - 1);
+
+	redis_info_get(info, key, id, sizeof(id));
+	(void)snprintf(lane->server + n, sizeof(lane->server) - n, " %s", id);
+}
+
 /* ---- greeting ---- */
 
 enum step { STEP_AUTH, STEP_SELECT, STEP_NAME, STEP_SERVER, STEP_MEMORY, STEP_ROLE, STEP_PROBE };
@@ -297,9 +307,10 @@ static int hear(struct redis_lane *lane, enum step step, const struct resp *r, b
 	if (lane->examines)
 		return 0;
 	switch (step) {
-	case STEP_SERVER: return check_version(w, r->text);
+	case STEP_SERVER: note_server(lane, r->text, "run_id"); return check_version(w, r->text);
 	case STEP_MEMORY: return check_memory(w, r->text);
 	case STEP_ROLE: /* a replica in a cluster sends us on */
+		note_server(lane, r->text, "master_replid");
 		return lane->store->options.mode == REDIS_CLUSTER ? 0 : check_role(w, r->text);
 	default: return 0;
 	}
@@ -309,6 +320,8 @@ static int greet(struct redis_lane *lane, bool *is_moved)
 {
 	enum step steps[8];
 	size_t n = 0;
+
+	(void)memset(lane->server, 0, sizeof(lane->server));
 	int rc = ask_all(lane, steps, &n);
 
 	for (size_t i = 0; i < n && rc == 0; i++) {

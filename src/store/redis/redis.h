@@ -9,6 +9,7 @@
  *   call.c     one script, carried out: what came back, and what that means for the outcome
  *   lease.c, claim.c, show.c   the verbs
  *   doctor.c   what the server is like, for those who ask
+ *   mine.c     what we hold, and how it is got back from a server that has lost it
  *   watch.c    hints; books.c has the books of what is watched
  *   lua/       the scripts: the protocol itself. prelude.lua describes the keys
  *
@@ -39,6 +40,8 @@
 #define REDIS_VERSION_MIN 6
 /* Leaders' leases whose rest a renewal asks for. */
 #define REDIS_SEEN_MAX 64
+/* "run_id master_replid": which server it is, and which life of it. */
+#define REDIS_SERVER_MAX 96
 
 /* ---- options.c ---- */
 
@@ -159,6 +162,30 @@ void redis_books_left(struct redis_books *b, const char *lease, uint64_t left_ns
 /* Hints that are due; and when the next one will be, if nothing happens. */
 size_t redis_books_take(struct redis_books *b, uint64_t *cookies, size_t max, uint64_t *next_ns);
 
+/* ---- mine.c ---- */
+
+struct redis_mine;
+struct redis_lane;
+
+struct redis_mine *redis_mine_new(void);
+void redis_mine_free(struct redis_mine *m, bool is_forked);
+/* A lease was opened on that server; nothing is held on it yet. And: it is about to be closed. */
+void redis_mine_open(struct redis_mine *m, const struct baton_lease *lease, uint64_t ttl_ms,
+		     const char *server);
+void redis_mine_close(struct redis_mine *m, const char *lease);
+/* Won, or listed as ours (no profile: as it was). And: about to be released. */
+void redis_mine_claim(struct redis_mine *m, const char *lease, const char *name, uint64_t nonce,
+		      uint64_t term, const struct baton_profile *profile);
+void redis_mine_drop(struct redis_mine *m, const char *lease, const char *name);
+/* The store is about to list all claims; it has: what it did not list is none of ours. */
+void redis_mine_list(struct redis_mine *m, const char *lease, bool is_done);
+/* Shown as a candidate; NULL: no more. */
+void redis_mine_show(struct redis_mine *m, const char *lease, const char *name,
+		     const struct baton_profile *profile);
+/* The lane has a link: if that goes to another server than the one that knows of what we hold, it
+ * is told. 0, or -1 with the sentence. */
+int redis_again(struct redis_lane *lane, struct baton_call *call);
+
 /* ---- the store and its lanes ---- */
 
 enum redis_script {
@@ -166,6 +193,7 @@ enum redis_script {
 	REDIS_LEASE_RENEW,
 	REDIS_LEASE_KEEP,
 	REDIS_LEASE_CLOSE,
+	REDIS_AGAIN,
 	REDIS_CLAIMS,
 	REDIS_CAMPAIGN,
 	REDIS_RELEASE,
@@ -199,6 +227,7 @@ struct redis_store {
 	struct redis_options options;
 	struct redis_text scripts[REDIS_SCRIPTS];
 	struct redis_books *books;
+	struct redis_mine *mine;
 	struct redis_lane *lanes; /* `lock` */
 	pthread_mutex_t lock;
 	int wake;       /* an eventfd: ends a wait of the watch lane */
@@ -212,6 +241,7 @@ struct redis_lane {
 	struct redis_tls *tls;    /* NULL: plain */
 	struct redis_host target; /* where the connection goes to; cluster: also where to begin */
 	size_t turn;              /* which host is tried first */
+	char server[REDIS_SERVER_MAX]; /* zeroes behind it; of the last that was greeted */
 	int kind;
 	struct redis_host asked; /* cluster: where the last call was told to ask; "": nowhere */
 	bool is_asking;          /* ... and the connection goes there */

@@ -99,6 +99,12 @@ void resp_signed(struct resp_out *o, int64_t number)
 	resp_bytes(o, text, (size_t)n);
 }
 
+void resp_words(struct resp_out *o, const struct resp_out *words)
+{
+	o->failed = o->failed || words->failed;
+	put(o, words->data, words->n);
+}
+
 /* ---- in ---- */
 
 void resp_in_clear(struct resp_in *in)

@@ -45,6 +45,8 @@ void resp_bytes(struct resp_out *o, const char *data, size_t n);
 void resp_text(struct resp_out *o, const char *text);
 void resp_number(struct resp_out *o, uint64_t number);
 void resp_signed(struct resp_out *o, int64_t number);
+/* Words that were put down elsewhere. */
+void resp_words(struct resp_out *o, const struct resp_out *words);
 
 /* ---- in ---- */
 

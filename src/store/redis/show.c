@@ -35,6 +35,9 @@ static int publish_part(struct redis_lane *lane, struct baton_call *call,
 	for (size_t i = 0; i < n; i++) {
 		list[i].code = 0;
 		list[i].outcome = resp_is(reply, i, "1") ? BATON_OUTCOME_OK : BATON_OUTCOME_REFUSED;
+		if (list[i].outcome == BATON_OUTCOME_OK)
+			redis_mine_show(lane->store->mine, lease->id, list[i].name,
+					&list[i].profile);
 	}
 	return BATON_OUTCOME_OK;
 }
@@ -59,6 +62,8 @@ int redis_withdraw(void *l, struct baton_call *call, const struct baton_lease *l
 {
 	struct redis_lane *lane = l;
 	const struct resp *reply;
+
+	redis_mine_show(lane->store->mine, lease->id, name, NULL);
 	int outcome = redis_call_begin(lane, call, REDIS_WITHDRAW, 2);
 
 	if (outcome != BATON_OUTCOME_OK)

@@ -1,0 +1,55 @@
+-- ARGV: 2 lease, 3 owner, 4 address, 5 ttl, 6 the namespace's longest lease, 7 how much history; then
+-- for each election: name, nonce, term ('0': no claim), priority, score, healthy, metadata, shown
+-- {'ok'}, or {'late'}: others may have won.
+--
+-- The server has changed, and may have lost what this lease holds. While the guard is on nobody can
+-- have won since, so whoever held it then holds it still; in a term that is below the stored one it
+-- didn't. The same term without the claim is one that was given back.
+local now, us = clock()
+local wait, run = guard(now, tonumber(ARGV[6]), '0')
+local max = redis.call('HGET', KEYS[1], 'max_lease')
+if wait <= 0 or max and max ~= ARGV[6] then return {'late'} end
+local key = lease_key(ARGV[2])
+
+local function may(e, i)
+	local stored, mine = tonumber(e[1] or '0'), tonumber(ARGV[i + 2])
+	if stored == mine then return e[2] == ARGV[2] and e[3] == ARGV[i + 1] end
+	return stored < mine
+end
+
+local function claim(i)
+	local name, term = ARGV[i], ARGV[i + 2]
+	local e = redis.call('HMGET', election_key(name), 'term', 'lease', 'nonce')
+	local list = P .. 'history:' .. name
+	if not may(e, i) then return end
+	local stands = e[2] == ARGV[2] and holder(name, e)
+	redis.call('HSET', key, 'claim:' .. name, ARGV[i + 1] .. ' ' .. term)
+	if stands then return end
+	if e[1] ~= term then -- an older leadership is over, since this one began
+		if e[2] then redis.call('HDEL', lease_key(e[2]), 'claim:' .. name) end
+		history_end(name, us, 'lost')
+		redis.call('HDEL', election_key(name), 'order_id', 'order_kind', 'order_quiet',
+			'order_target', 'reserved_for', 'reserved_until')
+		redis.call('HSET', election_key(name), 'term', term, 'lease', ARGV[2], 'nonce',
+			ARGV[i + 1], 'since', str(now), 'leader', ARGV[3], 'priority', ARGV[i + 3], 'score',
+			ARGV[i + 4], 'metadata', ARGV[i + 6])
+		if ARGV[7] ~= '0' then
+			redis.call('LPUSH', list, term .. '\t' .. us .. '\t\t\t' .. string.sub(run, 1, 16) ..
+				'\t' .. ARGV[3])
+			redis.call('LTRIM', list, 0, tonumber(ARGV[7]) - 1)
+		end
+	end
+	hint(name, 'held', term)
+end
+
+redis.call('HSET', KEYS[1], 'max_lease', ARGV[6])
+redis.call('HSET', key, 'owner', ARGV[3], 'address', ARGV[4])
+redis.call('PEXPIRE', key, ARGV[5])
+for i = 8, #ARGV, 8 do
+	if ARGV[i + 2] ~= '0' then claim(i) end
+	if ARGV[i + 7] == '1' then
+		redis.call('HSET', P .. 'candidates:' .. ARGV[i], ARGV[2], str(now) .. '\t' ..
+			ARGV[i + 3] .. '\t' .. ARGV[i + 4] .. '\t' .. ARGV[i + 5] .. '\t' .. ARGV[i + 6])
+	end
+end
+return {'ok'}
