@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +26,7 @@
 #define NOT_STARTED 125
 
 static void die_with_guard(const struct guard_plan *plan);
+static void slow_down(const struct guard_plan *plan);
 static void enter_namespace(const struct guard_plan *plan);
 static void fill_environment(const struct guard_plan *plan, const struct guard_message *start);
 static _Noreturn void refuse(const struct guard_plan *plan, const char *text);
@@ -33,6 +35,7 @@ _Noreturn void child_main(const struct guard_plan *plan, const struct guard_mess
 {
 	(void)setpgid(0, 0);
 	die_with_guard(plan);
+	slow_down(plan);
 	if (isolate_enter(plan) != 0)
 		refuse(plan, "its cgroup can't be entered");
 	if (plan->terminal >= 0)
@@ -72,6 +75,16 @@ static void die_with_guard(const struct guard_plan *plan)
 	/* It may have died before. In a PID namespace it can't be seen as parent. */
 	if (plan->self >= 0 ? poll(&guard, 1, 0) != 0 : getppid() != plan->pid)
 		_exit(NOT_STARTED);
+}
+
+/* To what we were started with: the kernel takes the guard's priority from us, and more. */
+static void slow_down(const struct guard_plan *plan)
+{
+	const struct sched_param none = {0};
+
+	if (plan->policy == SCHED_BATCH || plan->policy == SCHED_IDLE)
+		(void)sched_setscheduler(0, plan->policy, &none);
+	(void)setpriority(PRIO_PROCESS, 0, plan->nice);
 }
 
 /* Nothing that is meant for the command ends or stops those around it. */

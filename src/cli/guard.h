@@ -65,6 +65,8 @@ struct guard_plan {
 	pid_t pid;            /* of the guard, in the guard */
 	int terminal;         /* give it to the child; or -1 */
 	uint64_t patience_ns; /* between a voluntary stop and the KILL */
+	int policy;           /* of scheduling, and the niceness: the child's, not the guard's */
+	int nice;
 	int on_loss;
 	int isolate;
 	char **command;
