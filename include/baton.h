@@ -298,6 +298,9 @@ struct baton_status {
 	int64_t leader_since_ms;      /* wall time, ms since 1970; 0 unknown */
 	int64_t last_renewal_ms;      /* wall time of our lease's last good renewal; 0 none */
 	int64_t last_renewal_boot_ns; /* the same on CLOCK_BOOTTIME, for programs */
+	/* Until when the work of our last leadership may go on at the latest, on CLOCK_BOOTTIME.
+	 * 0: its lease is no more; what was said before counts. */
+	int64_t work_end_boot_ns;
 	int64_t time_left_ms;
 	uint32_t score_permille;
 };

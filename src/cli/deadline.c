@@ -2,8 +2,8 @@
  * deadline.c: until when the child may live, seen from the supervisor.
  *
  * The word is the send of the last good renewal + lease * (1 - drift), less a margin for the
- * killing itself (S2, S7). It is moved only while it lies ahead: a lease that was opened after an
- * older one had ended can't be mistaken for it, since the older one's word has passed by then.
+ * killing itself (S2, S7). Only renewals of the lease that the leadership stands on move it, and
+ * only while it lies ahead.
  */
 #include <errno.h>
 #include <poll.h>
@@ -46,6 +46,7 @@ int deadline_setup(struct run *r)
 	r->lease_ns = t.lease_ns;
 	r->renew_ns = t.renew_ns;
 	r->grace_ns = t.grace_ns;
+	r->margin_ns = margin_ns;
 	r->end_ns = t.end_ns - margin_ns;
 	page->drain_ns = t.drain_ns - margin_ns;
 	page->late_ns = page->drain_ns / 8;
@@ -53,34 +54,36 @@ int deadline_setup(struct run *r)
 	return find_work_lock(r);
 }
 
-static uint64_t last_renewal(const struct run *r)
+uint64_t deadline_word(const struct run *r)
 {
 	struct baton_status status;
 
-	if (baton_get_status(r->e, &status) != 0 || status.last_renewal_boot_ns <= 0)
+	if (baton_get_status(r->e, &status) != 0 || status.work_end_boot_ns <= 0)
 		return 0;
-	return (uint64_t)status.last_renewal_boot_ns;
+	return (uint64_t)status.work_end_boot_ns - r->margin_ns;
 }
 
+/* 0: lost again before we came to hear of it; the child won't be started. */
 void deadline_begin(struct run *r)
 {
-	r->renewed_ns = last_renewal(r);
-	atomic_store(&r->plan.page->kill_ns, r->renewed_ns + r->end_ns);
+	uint64_t word = deadline_word(r);
+
+	r->renewed_ns = word > r->end_ns ? word - r->end_ns : 0;
+	atomic_store(&r->plan.page->kill_ns, word);
 }
 
 void deadline_move(struct run *r)
 {
 	uint64_t word = atomic_load(&r->plan.page->kill_ns);
-	uint64_t renewed_ns;
+	uint64_t next;
 
 	if (r->child == CHILD_NONE && !r->is_leading)
 		return;
-	renewed_ns = last_renewal(r);
-	/* The clock after the look: what was confirmed before the word passed is its lease's. */
-	if (renewed_ns <= r->renewed_ns || clock_boot_ns() >= word)
+	next = deadline_word(r);
+	if (next <= word || clock_boot_ns() >= word)
 		return;
-	r->renewed_ns = renewed_ns;
-	atomic_store(&r->plan.page->kill_ns, renewed_ns + r->end_ns);
+	r->renewed_ns = next - r->end_ns;
+	atomic_store(&r->plan.page->kill_ns, next);
 }
 
 uint64_t deadline_next_ns(const struct run *r)

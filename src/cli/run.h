@@ -41,6 +41,7 @@ struct run {
 	uint64_t grace_ns;
 	uint64_t lease_ns;
 	uint64_t renewed_ns; /* the last good renewal that we know of */
+	uint64_t margin_ns;  /* so long before the end of the lease all must be dead */
 
 	int child;
 	pid_t group;
@@ -75,6 +76,8 @@ struct run {
 int deadline_setup(struct run *r);
 /* Moves the word if the store has confirmed us. */
 void deadline_move(struct run *r);
+/* The word as the library knows it; 0: it knows nothing newer. */
+uint64_t deadline_word(const struct run *r);
 /* A new leadership: the word begins anew. */
 void deadline_begin(struct run *r);
 /* Kills what the guard should have killed. */

@@ -137,11 +137,15 @@ void supervise_start(struct run *r)
 
 void supervise_stop(struct run *r, int sig, bool voluntary)
 {
-	uint64_t at_ns = voluntary ? clock_boot_ns() + r->plan.patience_ns : UINT64_MAX;
+	/* A lease can outlive the claim on it (L5), and then moves the word on no more. */
+	uint64_t word = voluntary ? 0 : deadline_word(r);
+	uint64_t at_ns = voluntary   ? clock_boot_ns() + r->plan.patience_ns
+			 : word != 0 ? word
+				     : UINT64_MAX;
 
 	r->child = CHILD_ENDING;
 	/* The guard has a moment more than it was told. */
-	r->stop_ns = voluntary ? at_ns + CLOCK_NS_PER_S / 4 : 0;
+	r->stop_ns = voluntary ? at_ns + CLOCK_NS_PER_S / 4 : word;
 	guard_send(r->socket, GUARD_STOP, sig, at_ns, "");
 }
 

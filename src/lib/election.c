@@ -260,6 +260,21 @@ static int public_state(uint8_t state)
 	}
 }
 
+/*
+ * Only of the lease that the leadership stands on: another, opened since, says nothing of it. The
+ * end is read before whose it is: should that change in between, it is not taken for ours.
+ */
+static uint64_t work_end_ns(const struct baton_election *e)
+{
+	uint64_t end_ns = atomic_load(&e->carrier->end_ns);
+	uint64_t epoch = atomic_load(&e->carrier->end_epoch);
+	uint64_t work_epoch = atomic_load(&e->work_epoch);
+
+	if (work_epoch == 0 || epoch != work_epoch)
+		return 0;
+	return min_ns(end_ns, atomic_load(&e->overdue_cell));
+}
+
 int baton_get_status(const struct baton_election *e, struct baton_status *status)
 {
 	int code = e != NULL ? lib_check(e->handle) : BATON_E_INVALID;
@@ -286,6 +301,7 @@ int baton_get_status(const struct baton_election *e, struct baton_status *status
 	status->time_left_ms = baton_time_left_ms(e);
 	status->last_renewal_ms = atomic_load(&e->carrier->renewed_wall_ms);
 	status->last_renewal_boot_ns = (int64_t)atomic_load(&e->carrier->renewed_boot_ns);
+	status->work_end_boot_ns = (int64_t)work_end_ns(e);
 	return 0;
 }
 

@@ -53,6 +53,10 @@ static void show_lease(struct carrier *c)
 	bool open = c->core.state != LEASE_CLOSED;
 
 	atomic_store_explicit(c->deadline_cell, c->core.deadline_ns, memory_order_release);
+	if (c->core.state == LEASE_LIVE) {
+		atomic_store(&c->end_epoch, c->core.epoch);
+		atomic_store(&c->end_ns, c->core.end_ns);
+	}
 	if (atomic_exchange_explicit(&c->is_open, open, memory_order_relaxed) == open)
 		return;
 	(void)pthread_mutex_lock(&c->handle->app.lock); /* baton_close() waits for it */
@@ -68,7 +72,11 @@ static void show_election(struct baton_election *e)
 	if (!leads)
 		atomic_store_explicit(&e->term_cell, 0, memory_order_release);
 	show_lease(e->carrier);
+	atomic_store_explicit(&e->overdue_cell,
+			      e->core.state == ELECTION_RESIGNING ? e->core.overdue_ns : NEVER,
+			      memory_order_release);
 	if (leads) {
+		atomic_store_explicit(&e->work_epoch, e->core.epoch, memory_order_release);
 		atomic_store_explicit(&e->work_cell, e->core.work_ns, memory_order_relaxed);
 		atomic_store_explicit(&e->term_cell, e->core.term, memory_order_release);
 	}

@@ -129,6 +129,8 @@ struct carrier {
 	_Atomic bool is_open; /* something of it may be in the store */
 	_Atomic int64_t renewed_wall_ms;
 	_Atomic uint64_t renewed_boot_ns;
+	_Atomic uint64_t end_epoch; /* of the incarnation that lives, or lived last ... */
+	_Atomic uint64_t end_ns;    /* ... and until when work on it may go on; written after it */
 };
 
 enum { POKE_DRAINED = 1, POKE_ALIVE = 2, POKE_DETACH = 4, POKE_QUEUED = 8 };
@@ -189,6 +191,8 @@ struct baton_election {
 	struct baton_election *all_next;  /* app.lock: the handle's list */
 	_Atomic uint64_t term_cell;       /* the term that we lead in, else 0 */
 	_Atomic uint64_t work_cell;       /* L5: leads only before this */
+	_Atomic uint64_t work_epoch;      /* of the lease that the last leadership stands on */
+	_Atomic uint64_t overdue_cell;    /* L5: its claim passes on then */
 	_Atomic uint64_t alive_ns;        /* the last sign of life that was passed on */
 	_Atomic uint32_t pokes;           /* POKE_..., taken by the loop */
 	struct message poke;

@@ -1,7 +1,8 @@
 /*
  * test_handle.c: what a handle tells of itself: its timings as they really are, the lock for work,
- * and the drivers there are. The stores are never touched: opening does no I/O.
+ * until when work may go on, and the drivers there are.
  */
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
+#include "baton-memory.h"
 #include "baton.h"
 
 #define S ((uint64_t)1000000000)
@@ -118,6 +121,52 @@ static void no_work_lock_elsewhere(void **state)
 	baton_close(b);
 }
 
+/* Waits until it leads, or its lease was renewed after `since_ns`; never for long. */
+static struct baton_status status_when(const struct baton_election *e, bool leads, int64_t since_ns)
+{
+	struct baton_status status;
+
+	for (int i = 0; i < 20000; i++) {
+		assert_int_equal(baton_get_status(e, &status), 0);
+		if (status.is_leader == leads && status.last_renewal_boot_ns > since_ns)
+			return status;
+		(void)poll(NULL, 0, 1);
+	}
+	fail_msg("waited in vain");
+	return status;
+}
+
+/* Nobody has pulled an event yet: by the time they do, another lease may have been opened. */
+static void work_ends_with_its_own_lease(void **state)
+{
+	struct baton *b = open_with("memory:work-end", 1000, 100);
+	struct baton_timings t;
+	struct baton_election *e = NULL;
+	struct baton_memory *m = NULL;
+
+	(void)state;
+	assert_int_equal(baton_get_timings(b, &t), 0);
+	assert_int_equal(baton_memory_open("memory:work-end", &m, NULL), 0);
+	assert_int_equal(baton_election_new(b, "n", NULL, &e, NULL), 0);
+	struct baton_event none;
+
+	assert_int_equal(baton_wait(b, 0, &none), 0); /* somebody will listen */
+	assert_int_equal(baton_election_start(e), 0);
+	struct baton_status led = status_when(e, true, 0);
+	struct baton_status renewed = status_when(e, true, led.last_renewal_boot_ns);
+
+	assert_true(led.work_end_boot_ns > led.last_renewal_boot_ns);
+	assert_true(renewed.work_end_boot_ns > led.work_end_boot_ns);
+	assert_true(renewed.work_end_boot_ns <= (int64_t)(clock_boot_ns() + t.end_ns));
+	(void)baton_memory_expire(m, NULL);
+	(void)status_when(e, false, 0);
+	struct baton_status anew = status_when(e, false, (int64_t)clock_boot_ns());
+
+	assert_int_equal(anew.work_end_boot_ns, 0);
+	baton_memory_close(m);
+	baton_close(b);
+}
+
 static void note_driver(void *arg, const struct baton_driver_info *info)
 {
 	char *seen = arg;
@@ -151,6 +200,7 @@ int main(void)
 		cmocka_unit_test(timings_know_their_size),
 		cmocka_unit_test(work_lock_of_a_directory),
 		cmocka_unit_test(no_work_lock_elsewhere),
+		cmocka_unit_test(work_ends_with_its_own_lease),
 		cmocka_unit_test(drivers_are_listed),
 	};
 
