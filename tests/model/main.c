@@ -125,15 +125,16 @@ static void run_all(const struct command *c, struct total *t)
 
 static int walk_all(const struct command *c)
 {
-	struct setup list[SETUPS_MAX];
-	size_t n = setups_get(c->size, list);
+	struct setup list[SETUPS_MAX + SETUPS_MAX];
+	size_t n_walked = setups_walked(list);
+	size_t n = n_walked + setups_get(c->size, list + n_walked);
 	uint64_t n_steps = 0;
 
 	for (size_t i = 0; i < n; i++)
-		if (!selfcheck(&list[i], c->n_walks, &n_steps))
+		if (!selfcheck(&list[i], i < n_walked ? 10 * c->n_walks : c->n_walks, &n_steps))
 			return EXIT_VIOLATED;
-	(void)printf("model: %llu steps of %zu walks, the same packed and unpacked\n",
-		     (unsigned long long)n_steps, n * c->n_walks);
+	(void)printf("model: %llu steps of %zu walks, the same packed and unpacked, 0 violations\n",
+		     (unsigned long long)n_steps, (n + 9 * n_walked) * c->n_walks);
 	return EXIT_FINE;
 }
 

@@ -254,6 +254,8 @@ enum size { SIZE_SMALL, SIZE_TEST, SIZE_LARGE };
 /* Fills in the searches of that size; returns their number. */
 #define SETUPS_MAX 16
 size_t setups_get(enum size size, struct setup *list);
+/* The same stores with every fault of the bounds in one world: too many for a search. */
+size_t setups_walked(struct setup *list);
 unsigned setup_limit_ticks(const struct setup *s, unsigned c);
 /* How far the store's clock can be ahead of or behind a candidate's over one lease. */
 unsigned setup_drift_ticks(const struct setup *s, unsigned c);

@@ -3,6 +3,7 @@
  * by side: once with the world as the core left it, with all its large numbers, exact times and
  * stale fields, and once with a world that is packed and unpacked after every step. In both the
  * same choices must be possible, the same questions must be asked, and the same must come of it.
+ * The rules hold on the way, as in the search; walks also go where it doesn't get to.
  */
 #include <string.h>
 
@@ -73,8 +74,15 @@ static bool step(struct world *raw, struct world *w, unsigned choice, unsigned a
 
 	begin(answers);
 	choice_apply(w, choice);
+	if (trial.broken == RULE_NONE && !trial.beyond)
+		rules_check(w);
+	if (trial.broken != RULE_NONE) {
+		(void)fprintf(stderr, "model: %s: %s\n", rule_name(trial.broken),
+			      rule_text(trial.broken));
+		return false;
+	}
 	*end = over;
-	if (n_asked != trial.n_asked || over != (trial.broken != RULE_NONE || trial.beyond))
+	if (n_asked != trial.n_asked || over != trial.beyond)
 		return false;
 	if (over)
 		return true;
@@ -104,7 +112,8 @@ bool selfcheck(const struct setup *s, unsigned n_walks, uint64_t *n_steps)
 			if (!choice_enabled(&w, choice))
 				break;
 			if (!step(&raw, &w, choice, (unsigned)(draw(&random) & 255u), &end)) {
-				(void)fprintf(stderr, "model: walk %u differs at step %u\n", i, n);
+				(void)fprintf(stderr, "model: walk %u fails at step %u: %s, %s\n",
+					      i, n, s->name, s->faults);
 				return false;
 			}
 		}
