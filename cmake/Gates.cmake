@@ -121,6 +121,20 @@ baton_gate(servers/leash 100 300 servers ${PROJECT_SOURCE_DIR}/tests/servers_tes
 	redis-sentinel postgres)
 set_tests_properties(servers/leash PROPERTIES SKIP_RETURN_CODE 77)
 
+# The other modes of PostgreSQL: what they do otherwise. All cases: make conformance.
+foreach(mode "fast=1" "mode=advisory" "mode=advisory&fast=1")
+	string(REGEX REPLACE "mode=|=1" "" word "${mode}")
+	string(REPLACE "&" "-" word "${word}")
+	if(TARGET conformance AND TARGET baton_module_postgres)
+		baton_gate(conformance/postgres-${word} 250 400 conformance ${in_memory}
+			${PROJECT_SOURCE_DIR}/tests/servers with postgres --
+			build/debug/conformance --lease 1500 --jobs 6
+			--case C3,C8,C16,C17,C18,N1,N2,N3,N5,N6,N16,N21,N25 "{url}?${mode}")
+		set_tests_properties(conformance/postgres-${word} PROPERTIES SKIP_RETURN_CODE 77
+			LABELS "conformance;servers")
+	endif()
+endforeach()
+
 # And behind a bad network, where they wait even more: only safety counts (conformance --help).
 baton_conformance_on(redis redis --network default --jobs 12)
 baton_conformance_on(postgres postgres --network default --lease 1500 --jobs 8)
@@ -137,7 +151,8 @@ if(TARGET baton_module_redis AND TARGET baton_command)
 endif()
 if(TARGET baton_module_postgres AND TARGET baton_command)
 	foreach(name restart kill_holder traffic locked_row rights names password fence outbox tls
-			plain_server pooler)
+			plain_server pooler pooler_refused fast frozen bare unlocked foreign
+			session_ended)
 		baton_gate(postgres/${name} 100 300 servers ${PROJECT_SOURCE_DIR}/tests/postgres/run
 			$<TARGET_FILE:baton_command> ${name})
 		set_tests_properties(postgres/${name} PROPERTIES SKIP_RETURN_CODE 77)

@@ -343,6 +343,12 @@ static void election_done(struct baton_election *e, struct job *job)
 			   .outcome = job->outcome,
 			   .view = e->view};
 
+	/* A lease of its own is granted with the claim: also if only the answer was lost. */
+	if (job->kind == JOB_CAMPAIGN && e->carrier->core.own &&
+	    (job->outcome == BATON_OUTCOME_OK || job->outcome == BATON_OUTCOME_UNKNOWN)) {
+		atomic_store(&e->carrier->renewed_boot_ns, job->sent_ns);
+		atomic_store(&e->carrier->renewed_wall_ms, clock_wall_ms());
+	}
 	if (e->twin) /* written by the lane before it gave the job back */
 		news_error(e, WHY_NONE, BATON_E_DUPLICATE_ID);
 	carrier_step_election(e, &ev);

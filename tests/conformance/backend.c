@@ -6,11 +6,10 @@
 #include <string.h>
 
 static const struct backend *const backends[] = {
-	&backend_memory,
-	&backend_file,
-	&backend_redis,
+	&backend_memory,        &backend_file,          &backend_redis,
 #ifdef WITH_POSTGRES /* libpq is there */
-	&backend_postgres,
+	&backend_postgres,      &backend_postgres_fast, &backend_postgres_advisory,
+	&backend_postgres_bare,
 #endif
 };
 
@@ -19,9 +18,11 @@ const struct backend *backend_find(const char *url)
 	size_t length = strcspn(url, ":");
 
 	for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++) {
-		if (strlen(backends[i]->scheme) == length &&
-		    memcmp(backends[i]->scheme, url, length) == 0)
-			return backends[i];
+		const struct backend *b = backends[i];
+
+		if (strcspn(b->scheme, "+") == length && memcmp(b->scheme, url, length) == 0 &&
+		    (b->serves == NULL || b->serves(url)))
+			return b;
 	}
 	return NULL;
 }

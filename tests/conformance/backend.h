@@ -33,9 +33,10 @@ enum way {
 };
 
 struct backend {
-	const char *scheme;
-	bool has_processes; /* several processes can use one store */
-	bool has_network;   /* a proxy stands in front of it (proxy.h) */
+	const char *scheme; /* of its URLs; with a '+' and a word: of one of its modes */
+	bool (*serves)(const char *url); /* NULL: all URLs of the scheme */
+	bool has_processes;              /* several processes can use one store */
+	bool has_network;                /* a proxy stands in front of it (proxy.h) */
 	bool pushes;
 	bool proves_death;  /* a dead leader's successor need not wait for the lease */
 	bool shares_leases; /* one renewal for all elections of a process */
@@ -81,7 +82,8 @@ struct backend {
 	uint64_t (*calls)(struct stage *t, enum verb verb);
 };
 
-extern const struct backend backend_memory, backend_file, backend_redis, backend_postgres;
+extern const struct backend backend_memory, backend_file, backend_redis, backend_postgres,
+	backend_postgres_fast, backend_postgres_advisory, backend_postgres_bare;
 
 /* By the scheme of a URL; NULL: none. */
 const struct backend *backend_find(const char *url);

@@ -3,7 +3,8 @@
  * network in front of it (proxy.h). Each case has a role without any rights and a schema that
  * belongs to it, and reaches the server through a proxy of its own.
  *
- * It knows the tables that baton-postgres(7) describes, and uses nothing of the driver.
+ * It knows the tables and locks that baton-postgres(7) describes, and uses nothing of the driver.
+ * Each of the four modes is a backend, told by the options of the URL.
  */
 #include "backend.h"
 
@@ -29,8 +30,10 @@ static const char *const words[N_VERBS] = {
 struct hand {
 	PGconn *admin;
 	PGconn *pulse; /* the meter's thread's own */
+	PGconn *thief; /* another program that wants a lock; NULL: none */
 	struct proxy *proxy;
 	char place[64]; /* role and schema */
+	char base[256]; /* the server's URL without options */
 };
 
 static struct proxy *proxy_of(struct stage *t)
@@ -89,10 +92,11 @@ static long ask(struct stage *t, const char *format, const char *one, const char
 
 /* ---- places ---- */
 
-/* "postgres://user@127.0.0.1:port/database": the port, and what follows it. */
+/* "postgres://user@127.0.0.1:port/database?options": the port, and what follows it. */
 static unsigned port_of(const char *url, const char **rest)
 {
-	const char *colon = strrchr(url, ':');
+	const char *at = strchr(url, '@');
+	const char *colon = at != NULL ? strchr(at, ':') : NULL;
 	char *end;
 	unsigned long port = colon != NULL ? strtoul(colon + 1, &end, 10) : 0;
 
@@ -100,6 +104,31 @@ static unsigned port_of(const char *url, const char **rest)
 		return 0;
 	*rest = end;
 	return (unsigned)port;
+}
+
+static bool has(const char *url, const char *option)
+{
+	return strstr(url, option) != NULL;
+}
+
+static bool is_lease(const char *url)
+{
+	return !has(url, "mode=advisory") && !has(url, "fast=1");
+}
+
+static bool is_fast(const char *url)
+{
+	return !has(url, "mode=advisory") && has(url, "fast=1");
+}
+
+static bool is_advisory(const char *url)
+{
+	return has(url, "mode=advisory") && !has(url, "fast=1");
+}
+
+static bool is_bare(const char *url)
+{
+	return has(url, "mode=advisory") && has(url, "fast=1");
 }
 
 static void name_place(char *place, size_t size, const char *label)
@@ -112,7 +141,10 @@ static void name_place(char *place, size_t size, const char *label)
 
 static PGconn *connect_as_admin(const char *url)
 {
-	PGconn *c = PQconnectdb(url);
+	char plain[256];
+
+	snprintf(plain, sizeof(plain), "%.*s", (int)strcspn(url, "?"), url);
+	PGconn *c = PQconnectdb(plain);
 
 	if (PQstatus(c) == CONNECTION_OK && exec(c, "SET client_min_messages = error"))
 		return c;
@@ -131,13 +163,14 @@ static bool place(struct stage *t, const char *base_url, const char *label)
 	if (h == NULL || port == 0)
 		return false;
 	name_place(h->place, sizeof(h->place), label);
+	snprintf(h->base, sizeof(h->base), "%.*s", (int)strcspn(base_url, "?"), base_url);
 	h->admin = connect_as_admin(base_url);
 	h->pulse = connect_as_admin(base_url);
 	h->proxy = proxy_new(port, &speech_postgres, words);
 	if (h->admin == NULL || h->pulse == NULL || h->proxy == NULL)
 		return false;
-	snprintf(t->url, sizeof(t->url), "postgres://%s@127.0.0.1:%u%s?schema=%s", h->place,
-		 proxy_port(h->proxy), rest, h->place);
+	snprintf(t->url, sizeof(t->url), "postgres://%s@127.0.0.1:%u%s%sschema=%s", h->place,
+		 proxy_port(h->proxy), rest, strchr(rest, '?') != NULL ? "&" : "?", h->place);
 	return admin(t, "CREATE ROLE %1$s LOGIN") &&
 	       admin(t, "CREATE SCHEMA %1$s AUTHORIZATION %1$s") &&
 	       admin(t, "CREATE TABLE pulse_%1$s (n bigint)") &&
@@ -290,29 +323,102 @@ static uint64_t calls(struct stage *t, enum verb verb)
 	return proxy_calls(proxy_of(t), verb);
 }
 
+/* ---- locks ---- */
+
+/* The lock of an election as any program can compute it; $1 is the name. */
+#define KEY "hashtextextended('%1$s/' || $1, 0)"
+#define HELD                                                                          \
+	"FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND " \
+	"mode = 'ExclusiveLock' AND (classid::bigint << 32) | objid::bigint = " KEY
+
+/* Nobody can unlock what another session has locked. So it does that itself, by a trigger, when it
+ * next renews; and somebody else, who waits in the queue, has it for a moment. */
+static bool unlock_inside(struct stage *t, const char *name)
+{
+	struct hand *h = t->hand;
+	char sql[SQL_SIZE];
+	char ms[24];
+	const char *params[] = {name, ms};
+
+	snprintf(ms, sizeof(ms), "%" PRIu64, t->lease_ms / 4);
+	h->thief = PQconnectdb(h->base);
+	snprintf(sql, sizeof(sql),
+		 "SELECT pg_advisory_lock(hashtextextended('%s/' || $1, 0)), "
+		 "pg_sleep($2::float8 / 1000), "
+		 "pg_advisory_unlock(hashtextextended('%s/' || $1, 0))",
+		 h->place, h->place);
+	if (PQsendQueryParams(h->thief, sql, 2, NULL, params, NULL, NULL, 0) != 1)
+		return false;
+	while (ask(t,
+		   "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND "
+		   "(classid::bigint << 32) | objid::bigint = " KEY,
+		   name, NULL) == 0)
+		pass_time(1);
+	return admin(t, "CREATE TABLE %1$s.once AS SELECT 1 AS n") &&
+	       admin(t, "CREATE FUNCTION %1$s.unlock() RETURNS trigger LANGUAGE plpgsql SECURITY "
+			"DEFINER AS $$ BEGIN DELETE FROM %1$s.once; IF FOUND THEN PERFORM "
+			"pg_advisory_unlock_all(); END IF; RETURN NEW; END $$") &&
+	       admin(t, "CREATE TRIGGER unlock BEFORE UPDATE ON %1$s.lease FOR EACH ROW EXECUTE "
+			"FUNCTION %1$s.unlock()");
+}
+
+static bool destroy_bare(struct stage *t, const char *name, enum way way)
+{
+	return way == WAY_SESSION &&
+	       ask(t, "SELECT pg_terminate_backend(pid)::int " HELD, name, NULL) == 1;
+}
+
+static int count_locks(struct stage *t, const char *name, size_t length)
+{
+	if (strlen(name) != length)
+		return -1;
+	return (int)ask(t, "SELECT count(*) " HELD, name, NULL);
+}
+
+/* ---- the modes ---- */
+
+#define ALL_MODES                                                                                 \
+	.has_processes = true, .has_network = true, .pushes = true, .is_durable = true,           \
+	.place = place, .clean = clean, .pulse = pulse, .down = down, .hole = hole, .fail = fail, \
+	.mute = mute, .late = late, .deny = deny, .calls = calls
+
+#define WITH_TABLES                                                                     \
+	.shares_leases = true, .keeps_history = true, .destroy = destroy,               \
+	.ways = {[WAY_DELETED] = true, [WAY_OVERWRITTEN] = true, [WAY_SESSION] = true}, \
+	.forget = forget, .set_term = set_term, .count_name = count_name
+
 const struct backend backend_postgres = {
 	.scheme = "postgres",
-	.has_processes = true,
-	.has_network = true,
-	.pushes = true,
-	.shares_leases = true,
-	.keeps_history = true,
-	.is_durable = true,
-	.place = place,
-	.clean = clean,
-	.pulse = pulse,
-	.destroy = destroy,
-	.ways = {[WAY_DELETED] = true, [WAY_OVERWRITTEN] = true, [WAY_SESSION] = true},
+	.serves = is_lease,
 	.unlock = unlock,
-	.down = down,
-	.hole = hole,
-	.fail = fail,
-	.mute = mute,
-	.late = late,
-	.forget = forget,
-	.deny = deny,
-	.set_term = set_term,
-	.count_name = count_name,
-	.calls = calls,
+	ALL_MODES,
+	WITH_TABLES,
+};
+
+const struct backend backend_postgres_fast = {
+	.scheme = "postgres+fast",
+	.serves = is_fast,
+	.proves_death = true,
+	.unlock = unlock,
+	ALL_MODES,
+	WITH_TABLES,
+};
+
+const struct backend backend_postgres_advisory = {
+	.scheme = "postgres+advisory",
+	.serves = is_advisory,
+	.unlock = unlock_inside,
+	ALL_MODES,
+	WITH_TABLES,
+};
+
+const struct backend backend_postgres_bare = {
+	.scheme = "postgres+bare",
+	.serves = is_bare,
+	.proves_death = true,
+	.destroy = destroy_bare,
+	.ways = {[WAY_SESSION] = true},
+	.count_name = count_locks,
+	ALL_MODES,
 };
 #endif

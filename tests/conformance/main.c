@@ -62,9 +62,9 @@ struct counts {
 };
 
 static const char usage[] =
-	"usage: conformance [--times N] [--case NAME] [--lease MS] [--jobs N] [--full] [--keep]\n"
-	"                   [--faults SEED] [--network RULES] [--seed N] [--table FILE] [--list]\n"
-	"                   STORE-URL\n"
+	"usage: conformance [--times N] [--case NAME,...] [--lease MS] [--jobs N] [--full]\n"
+	"                   [--keep] [--faults SEED] [--network RULES] [--seed N] [--table FILE]\n"
+	"                   [--list] STORE-URL\n"
 	"Runs the cases of the conformance list against a store, and says how many failed.\n"
 	"--full repeats in one round as often as the list says (1,000 races, 1,000 handoffs).\n"
 	"--faults makes calls of the system fail (conformance-faulty only): memory, descriptors,\n"
@@ -302,6 +302,19 @@ static void run_all(const struct plan *plan, const struct entry **list, size_t n
 	}
 }
 
+/* In "NAME" or "NAME,NAME". */
+static bool is_in(const char *names, const char *id)
+{
+	size_t n = strlen(id);
+
+	for (const char *at = names; at != NULL; at = strchr(at, ',')) {
+		at += *at == ',';
+		if (strncmp(at, id, n) == 0 && (at[n] == ',' || at[n] == '\0'))
+			return true;
+	}
+	return false;
+}
+
 /* Leaves those in the list that apply; the others are counted, or fail. */
 static size_t select_cases(const struct plan *plan, const struct exemptions *x,
 			   const struct entry **list, size_t n, struct counts *c)
@@ -312,7 +325,7 @@ static size_t select_cases(const struct plan *plan, const struct exemptions *x,
 		const char *reason = table_reason(x, plan->backend->scheme, list[i]->id);
 		unsigned lacks = backend_lacks(plan->backend, list[i]->needs);
 
-		if (plan->only != NULL && strcmp(plan->only, list[i]->id) != 0)
+		if (plan->only != NULL && !is_in(plan->only, list[i]->id))
 			continue;
 		if (reason != NULL) {
 			printf("%-8s %-6s %s: %s\n", "n.a.", list[i]->id, list[i]->title, reason);

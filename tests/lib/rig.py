@@ -136,7 +136,8 @@ class World:
                     found.append(f"process {pid}: {argv!r}")
         return found
 
-    def end(self):
+    def stop(self):
+        """Ends the candidates."""
         for p in self.started:
             p.terminate()
         for p in self.started:
@@ -145,6 +146,10 @@ class World:
             except subprocess.TimeoutExpired:
                 p.kill()
                 p.wait()
+        self.started = []
+
+    def end(self):
+        self.stop()
         servers("stop", self.dir)
         shutil.rmtree(self.folder)
 

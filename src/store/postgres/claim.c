@@ -2,6 +2,7 @@
  * claim.c: campaign and release, a batch in one transaction each. sql.c has the statements, and why
  * they are as they are.
  */
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,11 +71,17 @@ static int claim(struct pg_lane *l, struct baton_call *call, const struct baton_
 			t[C_NAME].at,     t[C_NONCE].at,    t[C_FLOOR].at,
 			t[C_METADATA].at, t[C_PRIORITY].at, t[C_SCORE].at};
 
+		if (l == l->store->holder && !l->conn.holds) {
+			pg_push_hold(l, lease); /* a new session */
+			pg_push_keep(l, lease);
+		}
 		pg_push(l, PG_PIN, 1, params);
 		pg_push(l, PG_MAKE, 1, (const char *const[]){t[C_NAME].at});
 		pg_push(l, PG_KILL, 2, kills ? kill : (const char *const[]){"{}", "{}"});
-		pg_push(l, PG_CLAIM, 9, params);
+		pg_push(l, l->store->info.advisory ? PG_CLAIM_LOCKED : PG_CLAIM, 9, params);
 		outcome = pg_run(l);
+		if (outcome == BATON_OUTCOME_OK)
+			pg_holds(l);
 	}
 	arrays_done(t, C_COLUMNS);
 	arrays_done(dead, 2);
@@ -143,20 +150,24 @@ static void look(struct pg_lane *l, struct baton_call *call, const struct baton_
 	free(o);
 }
 
-void pg_campaign(void *lane, struct baton_call *call, const struct baton_lease *lease,
-		 struct baton_campaign *list, size_t n)
+/* A transaction that failed has not given back the locks that it took. */
+static void put_right(struct pg_lane *l, const struct baton_lease *lease, uint64_t deadline_ns)
 {
-	struct pg_lane *l = lane;
-	int outcome = claim(l, call, lease, list, n);
-	const PGresult *r = outcome == BATON_OUTCOME_OK ? pg_result(l, 3) : NULL;
+	struct baton_call inner = {.deadline_ns = deadline_ns};
+
+	if (l->conn.pg == NULL || pg_begin(l, &inner) != 0)
+		return; /* with the session they go */
+	pg_push_keep(l, lease);
+	if (pg_run(l) == BATON_OUTCOME_FAILED)
+		pg_conn_close(l);
+	pg_results_clear(l);
+}
+
+/* How many were won; the others are 0 for now: answered, and not won. */
+static size_t take_winners(struct baton_campaign *list, size_t n, const PGresult *r)
+{
 	size_t n_won = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		/* 0 for now: answered, and not won. */
-		list[i].outcome = outcome == BATON_OUTCOME_OK ? 0 : outcome;
-		list[i].code = outcome == BATON_OUTCOME_OK ? 0 : call->error.code;
-		list[i].term = 0;
-	}
 	for (int row = 0; r != NULL && row < PQntuples(r); row++) {
 		int64_t at = pg_number(r, row, 0);
 
@@ -166,9 +177,68 @@ void pg_campaign(void *lane, struct baton_call *call, const struct baton_lease *
 		list[at - 1].term = pg_unsigned(r, row, 1);
 		n_won++;
 	}
+	return n_won;
+}
+
+/* True: all are won, or the call failed. */
+static bool try_all(struct pg_lane *lane, struct baton_call *call, const struct baton_lease *lease,
+		    struct baton_campaign *list, size_t n)
+{
+	bool locks = lane->store->info.advisory;
+	struct pg_lane *l = locks ? pg_hold(lane, call) : lane;
+	int outcome = l != NULL ? claim(l, call, lease, list, n) : BATON_OUTCOME_FAILED;
+	bool answered = outcome == BATON_OUTCOME_OK;
+
+	for (size_t i = 0; i < n; i++) {
+		list[i].outcome = answered ? 0 : outcome;
+		list[i].code = answered ? 0 : call->error.code;
+		list[i].term = 0;
+	}
+	if (l == NULL)
+		return true;
+	size_t n_won = answered ? take_winners(list, n,
+					       pg_result_of(l, locks ? PG_CLAIM_LOCKED : PG_CLAIM))
+				: 0;
+
 	pg_results_clear(l);
-	if (outcome == BATON_OUTCOME_OK && n_won < n)
+	if (locks && outcome == BATON_OUTCOME_FAILED)
+		put_right(l, lease, call->deadline_ns);
+	if (locks)
+		pg_let_go(lane, l);
+	return n_won == n || !answered;
+}
+
+/* In mode=advisory those who wait for a lock get it for a moment when it becomes free, all of them;
+ * who comes in between is refused, and tries again. */
+#define TRIES 8
+#define TRY_MS 4
+
+static bool is_worth_another(const struct baton_campaign *c, size_t n)
+{
+	bool worth = true;
+
+	for (size_t i = 0; i < n; i++)
+		worth = worth && c[i].outcome == BATON_OUTCOME_REFUSED && !c[i].record->held &&
+			c[i].record->free_in_ns == 0;
+	return worth;
+}
+
+void pg_campaign(void *lane, struct baton_call *call, const struct baton_lease *lease,
+		 struct baton_campaign *list, size_t n)
+{
+	struct pg_lane *l = lane;
+
+	if (pg_is_bare(l->store)) {
+		bare_campaign(l, call, lease, list, n);
+		return;
+	}
+	for (unsigned i = 0; i < TRIES && !try_all(l, call, lease, list, n); i++) {
 		look(l, call, lease, list, n);
+		if (!l->store->info.advisory || !is_worth_another(list, n) ||
+		    clock_boot_ns() >= call->deadline_ns)
+			break;
+		(void)poll(NULL, 0, TRY_MS);
+	}
 }
 
 /* ---- release ---- */
@@ -212,7 +282,8 @@ static int give_back(struct pg_lane *l, struct baton_call *call, const struct ba
 
 		for (size_t i = 0; i < R_COLUMNS; i++)
 			params[i + 1] = t[i].at;
-		pg_push(l, PG_RELEASE, R_COLUMNS + 1, params);
+		pg_push(l, l->store->info.advisory ? PG_RELEASE_LOCKED : PG_RELEASE, R_COLUMNS + 1,
+			params);
 		pg_push(l, PG_STILL_HELD, 4, params + 1);
 		outcome = pg_run(l);
 	}
@@ -234,8 +305,13 @@ static void mark(struct baton_release *list, size_t n, const PGresult *r, int ou
 
 void pg_release(void *lane, struct baton_call *call, struct baton_release *list, size_t n)
 {
-	struct pg_lane *l = lane;
-	int outcome = give_back(l, call, list, n);
+	if (pg_is_bare(((struct pg_lane *)lane)->store)) {
+		bare_release(lane, call, list, n);
+		return;
+	}
+	bool locks = ((struct pg_lane *)lane)->store->info.advisory;
+	struct pg_lane *l = locks ? pg_hold(lane, call) : lane;
+	int outcome = l != NULL ? give_back(l, call, list, n) : BATON_OUTCOME_FAILED;
 	bool answered = outcome == BATON_OUTCOME_OK;
 
 	for (size_t i = 0; i < n; i++) {
@@ -249,5 +325,9 @@ void pg_release(void *lane, struct baton_call *call, struct baton_release *list,
 				 "PostgreSQL: another transaction keeps an election's row locked.");
 		mark(list, n, pg_result(l, 1), BATON_OUTCOME_FAILED, BATON_E_BUSY);
 	}
+	if (l == NULL)
+		return;
 	pg_results_clear(l);
+	if (locks)
+		pg_let_go(lane, l);
 }

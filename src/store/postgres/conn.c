@@ -141,7 +141,10 @@ static void too_late(struct pg_lane *lane)
 {
 	pg_error(&lane->call->error, BATON_E_TIMEOUT,
 		 "PostgreSQL did not answer in time; the connection is given up.");
-	pg_conn_close(lane);
+	/* S7: who may still lead doesn't give its lock away. */
+	lane->owes = lane->is_apart || lane == lane->store->holder;
+	if (!lane->owes)
+		pg_conn_close(lane);
 }
 
 /* ---- a call ---- */
@@ -152,7 +155,8 @@ void pg_results_clear(struct pg_lane *lane)
 		PQclear(lane->results[i]);
 		lane->results[i] = NULL;
 	}
-	lane->n_pushed = 0;
+	if (!lane->owes) /* else their answers are still to be told apart */
+		lane->n_pushed = 0;
 	lane->push_failed = false;
 }
 
@@ -181,14 +185,16 @@ int pg_begin(struct pg_lane *lane, struct baton_call *call)
 	}
 	if (!pg_is_connected(lane) && pg_connect(lane) != 0)
 		return BATON_OUTCOME_FAILED;
-	if (!atomic_load(&lane->store->has_schema) && pg_schema_check(lane, call) != 0)
+	if (!pg_is_bare(lane->store) && !atomic_load(&lane->store->has_schema) &&
+	    pg_schema_check(lane, call) != 0)
 		return BATON_OUTCOME_FAILED;
 	if (clock_boot_ns() >= call->deadline_ns) {
 		pg_error(&call->error, BATON_E_TIMEOUT,
 			 "To connect to PostgreSQL took all the time that there was.");
 		return BATON_OUTCOME_FAILED;
 	}
-	push_limits(lane);
+	if (!lane->is_apart) /* whose last statement tells who it is */
+		push_limits(lane);
 	return 0;
 }
 
@@ -198,7 +204,8 @@ static bool send_one(struct pg_lane *lane, int statement, size_t n, const char *
 	const char *text = lane->store->sql[statement];
 	const char *name = pg_statement_names[statement];
 
-	if (c->pooled) /* the next transaction may be on another session */
+	/* Of a pooled one the next transaction may be on another session. */
+	if (c->pooled || lane->is_apart)
 		return PQsendQueryParams(c->pg, text, (int)n, NULL, params, NULL, NULL, 0) == 1;
 	if (!c->prepared[statement]) {
 		if (PQsendPrepare(c->pg, name, text, 0, NULL) != 1)
@@ -216,6 +223,24 @@ void pg_push(struct pg_lane *lane, int statement, size_t n, const char *const *p
 		return;
 	}
 	lane->pushed[lane->n_pushed++] = statement;
+}
+
+void pg_push_text(struct pg_lane *lane, const char *text, size_t n, const char *const *params)
+{
+	if (lane->push_failed || lane->n_pushed == PG_PUSHED_MAX ||
+	    PQsendQueryParams(lane->conn.pg, text, (int)n, NULL, params, NULL, NULL, 0) != 1) {
+		lane->push_failed = true;
+		return;
+	}
+	lane->pushed[lane->n_pushed++] = PG_STATEMENTS;
+}
+
+const PGresult *pg_result_of(const struct pg_lane *lane, int statement)
+{
+	for (size_t i = 0; i < lane->n_pushed; i++)
+		if (lane->pushed[i] == statement)
+			return lane->results[i];
+	return NULL;
 }
 
 const PGresult *pg_result(const struct pg_lane *lane, size_t i)
@@ -260,6 +285,7 @@ static bool take(struct pg_lane *lane, size_t at, PGresult *r, bool *refused)
 	ExecStatusType status = PQresultStatus(r);
 
 	lane->results[at] = r;
+	lane->n_taken = at + 1;
 	if (status == PGRES_PIPELINE_ABORTED)
 		return true;
 	if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) {
@@ -322,11 +348,36 @@ static int collect(struct pg_lane *lane)
 	return refused ? BATON_OUTCOME_FAILED : 0;
 }
 
+bool pg_drain(struct pg_lane *lane)
+{
+	PGresult *r;
+	bool synced = false;
+	unsigned n_ends = 0; /* in a row: nothing is to come */
+
+	while (lane->owes && lane->conn.pg != NULL && !synced) {
+		if (!next_result(lane, &r) || PQstatus(lane->conn.pg) != CONNECTION_OK ||
+		    n_ends > 1)
+			return false;
+		n_ends = r == NULL ? n_ends + 1 : 0;
+		synced = PQresultStatus(r) == PGRES_PIPELINE_SYNC;
+		if (r != NULL && !synced && lane->n_taken < lane->n_pushed) {
+			int statement = lane->pushed[lane->n_taken++];
+
+			if (statement < 0 && PQresultStatus(r) == PGRES_COMMAND_OK)
+				lane->conn.prepared[~statement] = true;
+		}
+		PQclear(r);
+	}
+	lane->owes = false;
+	return lane->conn.pg != NULL;
+}
+
 int pg_run(struct pg_lane *lane)
 {
 	struct pg_conn *c = &lane->conn;
 
 	c->warned = false;
+	lane->n_taken = 0;
 	if (lane->push_failed) {
 		pg_broken(lane, PQerrorMessage(c->pg));
 		return BATON_OUTCOME_FAILED;

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "store/postgres/postgres.h"
 
+#define SESSION_VERSION_MIN 140000 /* idle_session_timeout */
 #define STATE_LENGTH 5
 /*
  * A call that has little time may end before a slow server has let us in. The attempt goes on with
@@ -26,7 +27,9 @@ static void heed(void *arg, const PGresult *notice)
 	struct pg_conn *c = arg;
 	const char *severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
 
-	if (severity != NULL && strcmp(severity, "WARNING") == 0)
+	/* Those about a commit have details; those about a lock or a session have none. */
+	if (severity != NULL && strcmp(severity, "WARNING") == 0 &&
+	    PQresultErrorField(notice, PG_DIAG_MESSAGE_DETAIL) != NULL)
 		c->warned = true;
 	/* To an idle session: goodbye. */
 	if (severity != NULL && (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0))
@@ -44,8 +47,28 @@ void pg_conn_free(struct pg_conn *c)
 	c->pg = NULL;
 	c->connecting = false;
 	c->ended = false;
+	c->holds = false;
 	atomic_store(&c->fd, -1);
 	(void)memset(c->prepared, 0, sizeof(c->prepared));
+}
+
+static void ignore(void *arg, const PGresult *notice)
+{
+	(void)arg;
+	(void)notice;
+}
+
+PGconn *pg_conn_take(struct pg_conn *c)
+{
+	PGconn *pg = c->pg;
+
+	(void)PQsetNoticeReceiver(pg, ignore, NULL);
+	c->pg = NULL;
+	c->holds = false;
+	c->ended = false;
+	atomic_store(&c->fd, -1);
+	(void)memset(c->prepared, 0, sizeof(c->prepared));
+	return pg;
 }
 
 void pg_conn_move(struct pg_conn *to, struct pg_conn *from)
@@ -53,6 +76,7 @@ void pg_conn_move(struct pg_conn *to, struct pg_conn *from)
 	to->pg = from->pg;
 	to->pooled = from->pooled;
 	to->heard_ns = from->heard_ns;
+	to->start_us = from->start_us;
 	(void)memcpy(to->prepared, from->prepared, sizeof(to->prepared));
 	atomic_store(&to->fd, atomic_exchange(&from->fd, -1));
 	from->pg = NULL;
@@ -65,8 +89,11 @@ void pg_conn_close(struct pg_lane *lane)
 {
 	if (lane->conn.pg == NULL)
 		return;
+	if (lane == lane->store->holder)
+		pg_lose(lane->store, false);
 	(void)shutdown(PQsocket(lane->conn.pg), SHUT_RDWR);
 	pg_conn_free(&lane->conn);
+	lane->owes = false;
 	atomic_fetch_add(&lane->store->troubles, 1);
 	pg_watch_nudge(lane->store);
 }
@@ -76,7 +103,7 @@ bool pg_is_connected(struct pg_lane *lane)
 	struct pg_store *store = lane->store;
 	struct pg_conn *c = &lane->conn;
 
-	if (c->pg == NULL && lane->watch == NULL) {
+	if (c->pg == NULL && lane->is_plain) {
 		(void)pthread_mutex_lock(&store->lock);
 		if (store->spare.pg != NULL)
 			pg_conn_move(c, &store->spare);
@@ -222,6 +249,30 @@ static int dial(struct pg_lane *lane)
 	return lane->call->error.code;
 }
 
+/* Session locks need sessions, which a pooler doesn't give (N24), and their end (rule 3). */
+static int check_session(struct pg_lane *lane)
+{
+	const struct pg_conninfo *info = &lane->store->info;
+	const char *what = info->advisory ? "mode=advisory" : "fast=1";
+
+	if (!info->advisory && !info->fast)
+		return 0;
+	if (lane->conn.pooled) {
+		pg_error(&lane->call->error, BATON_E_UNSUPPORTED,
+			 "A pooler stands between us and PostgreSQL, and %s needs a session of our "
+			 "own: connect directly, or leave %s out.",
+			 what, what);
+		return BATON_E_UNSUPPORTED;
+	}
+	if (PQserverVersion(lane->conn.pg) < SESSION_VERSION_MIN) {
+		pg_error(&lane->call->error, BATON_E_UNSUPPORTED,
+			 "The server is PostgreSQL %d; %s needs 14 or newer.",
+			 PQserverVersion(lane->conn.pg) / 10000, what);
+		return BATON_E_UNSUPPORTED;
+	}
+	return 0;
+}
+
 /* Rule 4 and N24: who is behind it? A pooler gives out a process id of its own making. */
 static int greet(struct pg_lane *lane)
 {
@@ -246,9 +297,12 @@ static int greet(struct pg_lane *lane)
 	const PGresult *r = pg_result(lane, 0);
 
 	c->pooled = pg_number(r, 0, 0) != PQbackendPID(c->pg);
+	c->start_us = pg_number(r, 0, 2);
+	if (lane == lane->store->holder)
+		atomic_store(&lane->store->holder_pid, PQbackendPID(c->pg));
 	pg_clock_seen(lane, pg_number(r, 0, 1));
 	pg_results_clear(lane);
-	return 0;
+	return check_session(lane);
 }
 
 int pg_connect(struct pg_lane *lane)

@@ -1,11 +1,12 @@
 /*
- * conninfo.c: the URL taken apart. What is ours (schema, mode, fast) is taken out, the rest is what
- * libpq knows, and is checked by it. Then everything that keeps a connection safe is said
- * explicitly, so that PG* variables, which fill in what isn't said, can't weaken it.
+ * conninfo.c: the URL taken apart. What is ours (schema, mode, fast, lock_id) is taken out, the
+ * rest is what libpq knows, and is checked by it. Then everything that keeps a connection safe is
+ * said explicitly, so that PG* variables, which fill in what isn't said, can't weaken it.
  *
  * No error text quotes the URL or libpq's words about it: they may hold a password.
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,6 +100,19 @@ static int take_schema(struct pg_conninfo *info, const char *value, struct baton
 	return 0;
 }
 
+static int take_lock_id(struct pg_conninfo *info, const char *value, struct baton_error *err)
+{
+	char *end;
+
+	errno = 0;
+	long long id = strtoll(value, &end, 10);
+
+	if (errno != 0 || end == value || *end != '\0' || value[0] == ' ')
+		return fail(err, "lock_id= is a whole number of 64 bits.");
+	(void)snprintf(info->lock_id, sizeof(info->lock_id), "%lld", id);
+	return 1;
+}
+
 /* 1: it was ours. 0: it is libpq's. Else a code. */
 static int take_option(struct pg_conninfo *info, const char *key, const char *value,
 		       struct baton_error *err)
@@ -114,26 +128,16 @@ static int take_option(struct pg_conninfo *info, const char *key, const char *va
 		return info->password_file != NULL ? 1 : no_memory(err);
 	}
 	if (strcmp(key, "mode") == 0) {
-		if (strcmp(value, "lease") == 0)
-			return 1;
-		if (strcmp(value, "advisory") != 0)
-			return fail(err, "mode= is lease or advisory.");
-		pg_error(err, BATON_E_UNSUPPORTED,
-			 "mode=advisory is not in this version of baton; mode=lease is.");
-		return BATON_E_UNSUPPORTED;
+		info->advisory = strcmp(value, "advisory") == 0;
+		return info->advisory || strcmp(value, "lease") == 0
+			       ? 1
+			       : fail(err, "mode= is lease or advisory.");
 	}
-	if (strcmp(key, "fast") == 0 && strcmp(value, "0") != 0) {
-		pg_error(err, BATON_E_UNSUPPORTED,
-			 "fast=1 is not in this version of baton; leave it out.");
-		return BATON_E_UNSUPPORTED;
+	if (strcmp(key, "fast") == 0) {
+		info->fast = strcmp(value, "1") == 0;
+		return info->fast || strcmp(value, "0") == 0 ? 1 : fail(err, "fast= is 0 or 1.");
 	}
-	if (strcmp(key, "lock_id") == 0) {
-		pg_error(err, BATON_E_UNSUPPORTED,
-			 "lock_id= belongs to mode=advisory, which is not in this version of "
-			 "baton.");
-		return BATON_E_UNSUPPORTED;
-	}
-	return strcmp(key, "fast") == 0;
+	return strcmp(key, "lock_id") == 0 ? take_lock_id(info, value, err) : 0;
 }
 
 /* ---- what libpq is told ---- */
@@ -318,6 +322,8 @@ int pg_conninfo_parse(struct pg_conninfo *info, const char *text, struct baton_e
 	pg_text_done(&rest);
 	if (code == 0)
 		code = add_defaults(info, err);
+	if (code == 0 && info->lock_id[0] != '\0' && !info->advisory)
+		code = fail(err, "lock_id= belongs to mode=advisory.");
 	if (code != 0)
 		pg_conninfo_done(info);
 	return code;

@@ -21,16 +21,34 @@ static const char promises[] =
 	"with them a claim, so that two may lead for a moment. Terms still grow then as long as "
 	"one candidate lives that saw the highest one: check them where it matters.";
 
+static const char advisory_promises[] =
+	"At most one leader at a time and terms that only grow, as with mode=lease. Beyond that "
+	"the leader holds the advisory lock of its election, so that other programs that take the "
+	"same lock are kept out, and keep it out: until the server ends its session, which it does "
+	"when that was silent for a lease or is terminated, or when the server itself ends.";
+
+static const char fast_promises[] =
+	"A dead leader is replaced at once, and terms only grow, as with mode=lease. One leader at "
+	"a time only while the server keeps its sessions: one that it ends (pg_terminate_backend, "
+	"a restart, a failover) lets another lead before its holder knows. Check terms where it "
+	"matters.";
+
 static void store_free(struct pg_store *s)
 {
 	for (size_t i = 0; i < PG_STATEMENTS; i++)
 		free(s->sql[i]);
-	if (!s->forgotten)
+	if (!s->forgotten) {
 		pg_conn_free(&s->spare);
-	if (!s->forgotten)
 		pg_lookups_free(s->lookups);
+		pg_end_lost(s);
+	}
+	bare_done(s);
+	bare_forget_terms(s);
+	pg_bells_free(s);
+	pg_lane_free(s->holder);
 	sights_done(&s->sights);
 	pg_conninfo_done(&s->info);
+	(void)pthread_mutex_destroy(&s->holder_lock);
 	(void)pthread_mutex_destroy(&s->lock);
 	free(s);
 }
@@ -44,12 +62,21 @@ static bool make_statements(struct pg_store *s)
 		pg_text_add(&text, pg_statement_names[i]);
 		pg_text_add(&text, " */ ");
 		pg_text_add(&text, pg_statements[i]);
-		s->sql[i] = text.failed ? NULL : pg_sql(text.at, s->info.schema);
+		s->sql[i] = text.failed ? NULL : pg_sql(text.at, &s->info);
 		pg_text_done(&text);
 		if (s->sql[i] == NULL)
 			return false;
 	}
 	return true;
+}
+
+/* Of bare.c each claim has its own. */
+static bool make_holder(struct pg_store *s)
+{
+	if (pg_is_bare(s) || (!s->info.advisory && !s->info.fast))
+		return true;
+	s->holder = pg_lane_new(s);
+	return s->holder != NULL;
 }
 
 static int store_open(const struct baton_store_config *config, void **store,
@@ -69,8 +96,9 @@ static int store_open(const struct baton_store_config *config, void **store,
 	int code = pg_conninfo_parse(&s->info, config->url, err);
 
 	(void)pthread_mutex_init(&s->lock, NULL);
+	(void)pthread_mutex_init(&s->holder_lock, NULL);
 	atomic_store(&s->spare.fd, -1);
-	if (code == 0 && !make_statements(s)) {
+	if (code == 0 && (!make_statements(s) || !make_holder(s))) {
 		pg_error(err, BATON_E_MEMORY, "There is no memory for the store.");
 		code = BATON_E_MEMORY;
 	}
@@ -96,40 +124,69 @@ static const struct baton_traits *store_traits(const void *store)
 		.keeps_history = true,
 		.promises = promises,
 	};
+	static const struct baton_traits advisory_traits = {
+		.min_lease_ns = MIN_LEASE_NS,
+		.pushes = true,
+		.keeps_history = true,
+		.promises = advisory_promises,
+	};
+	static const struct baton_traits fast_traits = {
+		.min_lease_ns = MIN_LEASE_NS,
+		.pushes = true,
+		.proves_death = true,
+		.keeps_history = true,
+		.promises = fast_promises,
+	};
+	const struct pg_store *s = store;
 
-	(void)store;
-	return &traits;
+	if (s != NULL && pg_is_bare(s))
+		return &pg_bare_traits;
+	if (s != NULL && s->info.fast)
+		return &fast_traits;
+	return s != NULL && s->info.advisory ? &advisory_traits : &traits;
 }
 
 /* ---- lanes ---- */
 
+/* Known to the store, for forget(). */
+struct pg_lane *pg_lane_new(struct pg_store *store)
+{
+	struct pg_lane *l = calloc(1, sizeof(*l));
+
+	if (l == NULL)
+		return NULL;
+	l->store = store;
+	l->wake_fd = -1;
+	atomic_store(&l->conn.fd, -1);
+	(void)pthread_mutex_lock(&store->lock);
+	l->next = store->lanes;
+	store->lanes = l;
+	(void)pthread_mutex_unlock(&store->lock);
+	return l;
+}
+
+static bool make_watcher(struct pg_lane *l)
+{
+	l->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	l->watch = pg_watch_new();
+	if (l->watch == NULL || l->wake_fd < 0)
+		return false;
+	(void)pthread_mutex_lock(&l->store->lock);
+	l->store->watcher = l;
+	(void)pthread_mutex_unlock(&l->store->lock);
+	return true;
+}
+
 static int lane_open(void *store, int kind, void **lane, struct baton_error *err)
 {
-	struct pg_store *s = store;
-	struct pg_lane *l = calloc(1, sizeof(*l));
-	bool watches = kind == BATON_LANE_WATCH;
+	struct pg_lane *l = pg_lane_new(store);
 
-	if (l != NULL) {
-		l->wake_fd = watches ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
-		l->watch = watches ? pg_watch_new() : NULL;
-	}
-	if (l == NULL || (watches && (l->watch == NULL || l->wake_fd < 0))) {
-		if (l != NULL && l->wake_fd >= 0)
-			(void)close(l->wake_fd);
-		if (l != NULL)
-			pg_watch_free(l->watch);
-		free(l);
+	if (l == NULL || (kind == BATON_LANE_WATCH && !make_watcher(l))) {
+		pg_lane_free(l);
 		pg_error(err, BATON_E_MEMORY, "There is no memory for a lane of the store.");
 		return BATON_E_MEMORY;
 	}
-	l->store = s;
-	atomic_store(&l->conn.fd, -1);
-	(void)pthread_mutex_lock(&s->lock);
-	l->next = s->lanes;
-	s->lanes = l;
-	if (watches)
-		s->watcher = l;
-	(void)pthread_mutex_unlock(&s->lock);
+	l->is_plain = kind != BATON_LANE_WATCH;
 	*lane = l;
 	return 0;
 }
@@ -147,7 +204,7 @@ static void unlink_lane(struct pg_lane *l)
 	if (s->watcher == l)
 		s->watcher = NULL;
 	/* A well one is left for whoever comes next. */
-	if (l->conn.pg != NULL && l->watch == NULL && s->spare.pg == NULL &&
+	if (l->conn.pg != NULL && l->is_plain && s->spare.pg == NULL &&
 	    PQtransactionStatus(l->conn.pg) == PQTRANS_IDLE)
 		pg_conn_move(&s->spare, &l->conn);
 	(void)pthread_mutex_unlock(&s->lock);
@@ -155,8 +212,11 @@ static void unlink_lane(struct pg_lane *l)
 
 static void lane_close(void *lane)
 {
-	struct pg_lane *l = lane;
+	pg_lane_free(lane);
+}
 
+void pg_lane_free(struct pg_lane *l)
+{
 	if (l == NULL)
 		return;
 	pg_results_clear(l);
@@ -191,6 +251,9 @@ static void forget(void *store)
 		l->wake_fd = -1;
 	}
 	forget_fd(&s->spare.fd);
+	for (size_t i = 0; i < PG_LOST_MAX; i++)
+		if (s->parked[i] != NULL)
+			(void)close(PQsocket(s->parked[i]));
 }
 
 static const char *const schemes[] = {"postgres", "postgresql", NULL};

@@ -3,7 +3,6 @@
  * same request asks how the leases of others are that we wait for, so that a standby has no traffic
  * of its own.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,30 +22,49 @@ static void push_end(struct pg_lane *l, const char *from, const char *to, const 
 	pg_push(l, PG_LEASE_FREE, 5, params);
 }
 
-int pg_lease_open(void *lane, struct baton_call *call, const struct baton_lease *lease)
+static int open_lease(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease)
 {
-	struct pg_lane *l = lane;
 	char ttl_ms[24], from[BOUND_SIZE], to[BOUND_SIZE];
-	const char *params[] = {lease->id, lease->owner, lease->address, ttl_ms};
+	const char *params[] = {lease->id, lease->owner, lease->address, ttl_ms,
+				l->store->info.fast ? "t" : "f"};
 	const char *dash = strrchr(lease->id, '-');
 	int who = dash != NULL ? (int)(dash - lease->id) : (int)strlen(lease->id);
 	int outcome = pg_begin(l, call);
 
 	if (outcome != 0)
 		return outcome;
-	(void)snprintf(ttl_ms, sizeof(ttl_ms), "%" PRIu64,
-		       (lease->ttl_ns + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS);
+	pg_lease_ms(lease, ttl_ms);
 	/* Older incarnations of it: "who-which-" and anything; '.' comes next after '-'. */
 	(void)snprintf(from, sizeof(from), "%.*s-", who, lease->id);
 	(void)snprintf(to, sizeof(to), "%.*s.", who, lease->id);
 	push_end(l, from, to, lease->id, "expired");
-	pg_push(l, PG_LEASE_OPEN, 4, params);
+	pg_push(l, PG_LEASE_OPEN, 5, params);
 	pg_push(l, PG_LEASE_STALE, 0, NULL);
 	pg_push(l, PG_LEASE_SWEEP, 0, NULL);
+	pg_push_unlock(l);
+	pg_push_hold(l, lease);
 	outcome = pg_run(l);
-	if (outcome == BATON_OUTCOME_OK)
-		pg_clock_seen(l, pg_number(pg_result(l, 2), 0, 0));
+	if (outcome == BATON_OUTCOME_OK) {
+		pg_clock_seen(l, pg_number(pg_result_of(l, PG_LEASE_OPEN), 0, 0));
+		pg_holds(l);
+	}
 	return outcome;
+}
+
+int pg_lease_open(void *lane, struct baton_call *call, const struct baton_lease *lease)
+{
+	struct pg_lane *l = pg_hold(lane, call);
+	int outcome = l != NULL ? open_lease(l, call, lease) : BATON_OUTCOME_FAILED;
+
+	if (l != NULL)
+		pg_let_go(lane, l);
+	return outcome;
+}
+
+void pg_push_keep(struct pg_lane *l, const struct baton_lease *lease)
+{
+	if (l->store->info.advisory)
+		pg_push(l, PG_KEEP, 2, (const char *const[]){lease->id, l->store->info.schema});
 }
 
 static int renew(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease,
@@ -62,9 +80,10 @@ static int renew(struct pg_lane *l, struct baton_call *call, const struct baton_
 	uint64_t asked_ns = clock_boot_ns();
 	bool asks = pg_sights_ids(l->store, &ids);
 
-	(void)snprintf(ttl_ms, sizeof(ttl_ms), "%" PRIu64,
-		       (lease->ttl_ns + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS);
+	pg_lease_ms(lease, ttl_ms);
 	pg_push(l, PG_LEASE_RENEW, 2, params);
+	pg_push_hold(l, lease);
+	pg_push_keep(l, lease);
 	if (asks)
 		pg_push(l, PG_LEASES_SEEN, 1, (const char *const[]){ids.at});
 	outcome = pg_run(l);
@@ -72,30 +91,38 @@ static int renew(struct pg_lane *l, struct baton_call *call, const struct baton_
 	if (outcome != BATON_OUTCOME_OK)
 		return outcome;
 	const PGresult *r = pg_result(l, 0);
+	const PGresult *kept = pg_result_of(l, PG_KEEP);
 
+	pg_holds(l);
 	pg_clock_seen(l, pg_number(r, 0, 2));
 	if (asks)
-		pg_sights_seen(l, pg_result(l, 1), asked_ns);
+		pg_sights_seen(l, pg_result_of(l, PG_LEASES_SEEN), asked_ns);
 	if (pg_number(r, 0, 0) == 0)
 		return BATON_OUTCOME_REFUSED; /* its row is gone: it was ended, or taken */
-	*n_held = (uint32_t)pg_number(r, 0, 1);
+	*n_held = (uint32_t)(kept != NULL ? pg_number(kept, 0, 0) : pg_number(r, 0, 1));
 	return BATON_OUTCOME_OK;
 }
 
 int pg_lease_renew(void *lane, struct baton_call *call, const struct baton_lease *lease,
 		   uint32_t *n_held)
 {
-	int outcome = renew(lane, call, lease, n_held);
+	if (pg_is_bare(((struct pg_lane *)lane)->store))
+		return bare_renew(lane, call, lease, n_held);
+	struct pg_lane *l = pg_hold(lane, call);
+
+	if (l == NULL)
+		return BATON_OUTCOME_FAILED;
+	int outcome = renew(l, call, lease, n_held);
 
 	/* The session was ended from the other side just then; to renew twice does no harm. */
-	if (pg_may_repeat(lane, outcome))
-		outcome = renew(lane, call, lease, n_held);
+	if (pg_may_repeat(l, outcome))
+		outcome = renew(l, call, lease, n_held);
+	pg_let_go(lane, l);
 	return outcome;
 }
 
-int pg_lease_close(void *lane, struct baton_call *call, const struct baton_lease *lease)
+static int close_lease(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease)
 {
-	struct pg_lane *l = lane;
 	char to[BOUND_SIZE];
 	int outcome = pg_begin(l, call);
 
@@ -103,13 +130,32 @@ int pg_lease_close(void *lane, struct baton_call *call, const struct baton_lease
 		return outcome;
 	(void)snprintf(to, sizeof(to), "%s\x01", lease->id);
 	push_end(l, lease->id, to, to, "closed"); /* this one alone, which is shorter than `to` */
-	return pg_run(l);
+	pg_push_unlock(l);
+	outcome = pg_run(l);
+	if (outcome == BATON_OUTCOME_OK && l == l->store->holder)
+		pg_end_lost(l->store);
+	return outcome;
+}
+
+int pg_lease_close(void *lane, struct baton_call *call, const struct baton_lease *lease)
+{
+	if (pg_is_bare(((struct pg_lane *)lane)->store))
+		return bare_close(lane, lease);
+	struct pg_lane *l = pg_hold(lane, call);
+	int outcome = l != NULL ? close_lease(l, call, lease) : BATON_OUTCOME_FAILED;
+
+	if (l != NULL)
+		pg_let_go(lane, l);
+	return outcome;
 }
 
 int pg_claims(void *lane, struct baton_call *call, const struct baton_lease *lease,
 	      void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term), void *arg)
 {
 	struct pg_lane *l = lane;
+
+	if (pg_is_bare(l->store))
+		return bare_claims(l, lease, found, arg);
 	int outcome = pg_begin(l, call);
 
 	if (outcome != 0)

@@ -55,10 +55,12 @@ void pg_publish(void *lane, struct baton_call *call, const struct baton_lease *l
 		struct baton_publication *list, size_t n)
 {
 	struct pg_lane *l = lane;
-	int outcome = show(l, call, lease, list, n);
+	/* Without tables nobody can be seen but the leader (bare.c). */
+	bool bare = pg_is_bare(l->store);
+	int outcome = bare ? BATON_OUTCOME_OK : show(l, call, lease, list, n);
 
 	/* All or none: it is the lease that lives or doesn't. */
-	if (outcome == BATON_OUTCOME_OK && PQntuples(pg_result(l, 0)) == 0)
+	if (!bare && outcome == BATON_OUTCOME_OK && PQntuples(pg_result(l, 0)) == 0)
 		outcome = BATON_OUTCOME_REFUSED;
 	for (size_t i = 0; i < n; i++) {
 		list[i].outcome = outcome;
@@ -73,6 +75,9 @@ int pg_withdraw(void *lane, struct baton_call *call, const struct baton_lease *l
 		const char *name)
 {
 	struct pg_lane *l = lane;
+
+	if (pg_is_bare(l->store))
+		return BATON_OUTCOME_OK;
 	int outcome = pg_begin(l, call);
 
 	if (outcome != 0)
@@ -85,6 +90,9 @@ int pg_candidates(void *lane, struct baton_call *call, const char *name,
 		  void (*found)(void *arg, const struct baton_candidate *candidate), void *arg)
 {
 	struct pg_lane *l = lane;
+
+	if (pg_is_bare(l->store))
+		return bare_candidates(l, call, name, found, arg);
 	int outcome = pg_begin(l, call);
 
 	if (outcome != 0)
@@ -120,6 +128,9 @@ int pg_order(void *lane, struct baton_call *call, const char *name, const struct
 	char term[24], id[24], kind[12], quiet_ms[24];
 	const char *const params[] = {
 		name, term, id, kind, quiet_ms, order->target, l->store->info.schema};
+
+	if (pg_is_bare(l->store))
+		return bare_refuse(call);
 	int outcome = pg_begin(l, call);
 
 	if (outcome != 0)
@@ -142,6 +153,9 @@ int pg_pause(void *lane, struct baton_call *call, const char *name, bool paused)
 {
 	struct pg_lane *l = lane;
 	const char *const params[] = {name, paused ? "t" : "f", l->store->info.schema};
+
+	if (pg_is_bare(l->store))
+		return bare_refuse(call);
 	int outcome = pg_begin(l, call);
 
 	if (outcome != 0)
@@ -157,6 +171,9 @@ int pg_history(void *lane, struct baton_call *call, const char *name, size_t max
 {
 	struct pg_lane *l = lane;
 	char limit[24];
+
+	if (pg_is_bare(l->store))
+		return bare_refuse(call);
 	int outcome = pg_begin(l, call);
 
 	if (outcome != 0)

@@ -18,6 +18,9 @@
  *   people.c     candidates, orders, pause, history
  *   doctor.c     what the server is like, for those who ask
  *   watch.c      LISTEN, and the ends of leases
+ *   hold.c       the session that holds locks (mode=advisory, fast=1)
+ *   bell.c       sessions that wait for the locks of others to become free
+ *   bare.c       mode=advisory&fast=1: locks and nothing else, no tables
  *
  * A lease is a row that its process renews; an election's row names the lease that holds it. A
  * lease *lives as long as its row is there*. Only two parties delete it: its owner, or somebody who
@@ -27,6 +30,12 @@
  * A claim is one transaction: pin the own lease (FOR KEY SHARE, so that it can't be deleted before
  * the commit; renewals go on), delete proven-dead leases, take what is free, mint the terms. Rows
  * that a stranger has locked are skipped, never waited for.
+ *
+ * Session locks come on top of that. They prove that a connection lives, not its owner (rule 3): so
+ * the server is told to end a session that was silent for a whole lease, and not before; and a
+ * session that may hold a lock is not closed while its owner may still lead. With fast=1 a lease
+ * has a *beacon*, a lock of its session: who finds it free may take the lease at once. In
+ * mode=advisory each claim holds its election's lock, too, which other programs respect.
  */
 #ifndef BATON_POSTGRES_H
 #define BATON_POSTGRES_H
@@ -42,48 +51,64 @@
 #define PG_SCHEMA_VERSION 1
 #define PG_SCHEMA_MAX 48
 #define PG_HISTORY_MAX 100
-#define PG_PUSHED_MAX 20 /* statements of one call, each perhaps prepared first */
+#define PG_PUSHED_MAX 24 /* statements of one call, each perhaps prepared first */
 #define PG_PARAMS_MAX 10
 /* As in the core: terms fit a bigint; a floor that jumps further than this is corrupt (S4). */
 #define PG_TERM_MAX ((uint64_t)INT64_MAX)
 #define PG_FLOOR_JUMP_MAX ((uint64_t)1 << 48)
 
-/* ---- sql.c: the statements. A '@' in their texts stands for the schema and a dot, a
- * '^' for the schema alone ---- */
+/* ---- sql.c: the statements. A '@' in their texts stands for the schema and a dot, a '^' for the
+ * schema alone, a '~' for its name inside quotes, a '#' for lock_id= ---- */
 
 /* Each with the name that it is prepared under, which also stands in its text as a comment: so that
  * a server's log and pg_stat_activity show what it is. PG_LIMITS says how long the others of its
  * transaction may take. */
-#define PG_STATEMENT_LIST(X)                  \
-	X(LIMITS, "baton_limits")             \
-	X(HELLO, "baton_hello")               \
-	X(TABLES, "baton_tables")             \
-	X(VERSION, "baton_version")           \
-	X(LEASE_OPEN, "baton_open")           \
-	X(LEASE_RENEW, "baton_renew")         \
-	X(LEASE_END, "baton_end")             \
-	X(LEASE_FREE, "baton_free")           \
-	X(LEASE_STALE, "baton_stale")         \
-	X(LEASE_SWEEP, "baton_sweep")         \
-	X(LEASES_SEEN, "baton_seen")          \
-	X(CLAIMS, "baton_claims")             \
-	X(PIN, "baton_pin")                   \
-	X(MAKE, "baton_make")                 \
-	X(KILL, "baton_kill")                 \
-	X(CLAIM, "baton_claim")               \
-	X(RELEASE, "baton_release")           \
-	X(STILL_HELD, "baton_still_held")     \
-	X(OBSERVE, "baton_observe")           \
-	X(LISTEN, "baton_listen")             \
-	X(HELD_BY, "baton_held_by")           \
-	X(PUBLISH, "baton_publish")           \
-	X(PUBLISH_HELD, "baton_publish_held") \
-	X(WITHDRAW, "baton_withdraw")         \
-	X(CANDIDATES, "baton_candidates")     \
-	X(ORDER, "baton_order")               \
-	X(PAUSE, "baton_pause")               \
-	X(HISTORY, "baton_history")           \
-	X(EXAMINE, "baton_examine")           \
+#define PG_STATEMENT_LIST(X)                      \
+	X(LIMITS, "baton_limits")                 \
+	X(HELLO, "baton_hello")                   \
+	X(TABLES, "baton_tables")                 \
+	X(VERSION, "baton_version")               \
+	X(LEASE_OPEN, "baton_open")               \
+	X(LEASE_RENEW, "baton_renew")             \
+	X(LEASE_END, "baton_end")                 \
+	X(LEASE_FREE, "baton_free")               \
+	X(LEASE_STALE, "baton_stale")             \
+	X(LEASE_SWEEP, "baton_sweep")             \
+	X(LEASES_SEEN, "baton_seen")              \
+	X(CLAIMS, "baton_claims")                 \
+	X(PIN, "baton_pin")                       \
+	X(MAKE, "baton_make")                     \
+	X(KILL, "baton_kill")                     \
+	X(CLAIM, "baton_claim")                   \
+	X(CLAIM_LOCKED, "baton_claim_locked")     \
+	X(RELEASE, "baton_release")               \
+	X(RELEASE_LOCKED, "baton_release_locked") \
+	X(SESSION, "baton_session")               \
+	X(END_OLD, "baton_end_old")               \
+	X(BEACON, "baton_beacon")                 \
+	X(UNLOCK_ALL, "baton_unlock_all")         \
+	X(KEEP, "baton_keep")                     \
+	X(LOCKED, "baton_observe_locks")          \
+	X(AWAIT, "baton_await")                   \
+	X(BARE_LOOK, "baton_claim_look")          \
+	X(BARE_TAKE, "baton_claim_bare")          \
+	X(BARE_SHOW, "baton_show_bare")           \
+	X(BARE_TERM, "baton_term_bare")           \
+	X(BARE_RENEW, "baton_renew_bare")         \
+	X(BARE_RELEASE, "baton_release_bare")     \
+	X(BARE_NOTIFY, "baton_notify_bare")       \
+	X(STILL_HELD, "baton_still_held")         \
+	X(OBSERVE, "baton_observe")               \
+	X(LISTEN, "baton_listen")                 \
+	X(HELD_BY, "baton_held_by")               \
+	X(PUBLISH, "baton_publish")               \
+	X(PUBLISH_HELD, "baton_publish_held")     \
+	X(WITHDRAW, "baton_withdraw")             \
+	X(CANDIDATES, "baton_candidates")         \
+	X(ORDER, "baton_order")                   \
+	X(PAUSE, "baton_pause")                   \
+	X(HISTORY, "baton_history")               \
+	X(EXAMINE, "baton_examine")               \
 	X(EXAMINE_TABLES, "baton_examine_tables")
 
 enum pg_statement {
@@ -95,8 +120,9 @@ enum pg_statement {
 
 extern const char *const pg_statement_names[PG_STATEMENTS];
 extern const char *const pg_statements[PG_STATEMENTS];
-/* Puts the schema in; the caller frees it. NULL: no memory. */
-char *pg_sql(const char *text, const char *schema);
+struct pg_conninfo;
+/* Puts these in; the caller frees it. NULL: no memory. */
+char *pg_sql(const char *text, const struct pg_conninfo *info);
 
 /* ---- conninfo.c ---- */
 
@@ -107,6 +133,9 @@ struct pg_conninfo {
 	char *values[PG_KEYWORDS_MAX + 1];
 	size_t n;
 	char schema[PG_SCHEMA_MAX + 1];
+	char lock_id[24]; /* "": the locks are named by the elections */
+	bool advisory;
+	bool fast;
 	char *password_file; /* NULL: none */
 };
 
@@ -124,15 +153,24 @@ struct pg_lookup;
 struct pg_conn {
 	PGconn *pg; /* NULL: none */
 	_Atomic int fd;
-	bool pooled;     /* somebody stands in between: sessions aren't ours */
-	bool warned;     /* the server committed, and has doubts about it */
-	bool ended;      /* the server has said goodbye */
-	bool connecting; /* not there yet: since began_ns */
+	bool pooled;      /* somebody stands in between: sessions aren't ours */
+	bool warned;      /* the server committed, and has doubts about it */
+	bool ended;       /* the server has said goodbye */
+	bool connecting;  /* not there yet: since began_ns */
+	bool holds;       /* the session is set up to hold locks, and has its beacon (hold.c) */
+	int64_t start_us; /* of the session, by the server's clock; with the pid, its name */
 	PostgresPollingStatusType polling;
 	uint64_t began_ns;
 	bool prepared[PG_STATEMENTS];
 	uint64_t heard_ns;
 };
+
+#define PG_LOST_MAX 4
+#define PG_BELLS_MAX 8
+
+struct pg_bell;
+struct bare_session;
+struct bare_seen;
 
 struct pg_store {
 	struct pg_conninfo info;
@@ -141,10 +179,19 @@ struct pg_store {
 	struct sights sights;
 	struct sight_clock clock;
 	struct pg_lane *lanes;
-	struct pg_lane *watcher;   /* the lane that listens */
-	uint64_t sleeps_ns;        /* until when, on the boot clock */
-	struct pg_conn spare;      /* left by a lane that was closed, for the next one */
-	struct pg_lookup *lookups; /* questions to the name service that outlived their call */
+	struct pg_lane *watcher;     /* the lane that listens */
+	uint64_t sleeps_ns;          /* until when, on the boot clock */
+	struct pg_conn spare;        /* left by a lane that was closed, for the next one */
+	struct pg_lookup *lookups;   /* questions to the name service that outlived their call */
+	struct pg_lane *holder;      /* whose session holds the locks; NULL: there are none */
+	pthread_mutex_t holder_lock; /* the holder, parked, lost: of two lanes */
+	PGconn *parked[PG_LOST_MAX]; /* sessions that didn't answer, and may hold locks */
+	int lost_pids[PG_LOST_MAX];  /* ... and all that may not have ended yet */
+	int64_t lost_starts[PG_LOST_MAX];
+	struct pg_bell *bells[PG_BELLS_MAX];
+	_Atomic int holder_pid;
+	struct bare_session *sessions; /* of bare.c */
+	struct bare_seen *seen;
 	_Atomic bool listening;
 	_Atomic bool has_schema;
 	_Atomic uint64_t troubles; /* connections that failed: others may be dead as well */
@@ -157,6 +204,7 @@ struct pg_lane {
 	struct pg_store *store;
 	struct pg_lane *next;
 	struct pg_conn conn;
+	bool is_plain;          /* any connection will do */
 	struct pg_watch *watch; /* of a watch lane */
 	int wake_fd;            /* of a watch lane, else -1 */
 	_Atomic bool woken;
@@ -166,7 +214,13 @@ struct pg_lane {
 	int pushed[PG_PUSHED_MAX]; /* a statement, or ~ it: only prepared */
 	PGresult *results[PG_PUSHED_MAX];
 	size_t n_pushed;
+	size_t n_taken; /* of the answers */
 	bool push_failed;
+	/* A session with one purpose (bare.c, bell.c): it is waited for, not replaced; its
+	 * statements are not prepared and set no limits, so that the last one shows what for. */
+	bool is_apart;
+	bool owes;       /* answers that came too late */
+	bool waited_out; /* a bell's: nothing happened for as long as it waits */
 };
 
 /* ---- array.c ---- */
@@ -197,7 +251,11 @@ void pg_array_end(struct pg_text *t);
  */
 int pg_begin(struct pg_lane *lane, struct baton_call *call);
 void pg_push(struct pg_lane *lane, int statement, size_t n, const char *const *params);
+/* A text of one's own, which is not prepared. */
+void pg_push_text(struct pg_lane *lane, const char *text, size_t n, const char *const *params);
 int pg_run(struct pg_lane *lane);
+/* Reads what is still owed; false: it isn't there yet, or never will be. */
+bool pg_drain(struct pg_lane *lane);
 /* The connection was lost, and there is time for another try of what may be done twice. */
 bool pg_may_repeat(const struct pg_lane *lane, int outcome);
 void pg_results_clear(struct pg_lane *lane);
@@ -205,6 +263,8 @@ void pg_results_clear(struct pg_lane *lane);
 int pg_exec(struct pg_lane *lane, const char *text);
 /* The result of what was pushed as the i-th since begin. */
 const PGresult *pg_result(const struct pg_lane *lane, size_t i);
+/* ... of that statement, if it was pushed. */
+const PGresult *pg_result_of(const struct pg_lane *lane, int statement);
 int64_t pg_number(const PGresult *r, int row, int column);
 uint64_t pg_unsigned(const PGresult *r, int row, int column);
 bool pg_is_true(const PGresult *r, int row, int column);
@@ -225,7 +285,11 @@ int pg_connect(struct pg_lane *lane);
 /* False: there is none, or it broke while nobody used it. */
 bool pg_is_connected(struct pg_lane *lane);
 void pg_conn_close(struct pg_lane *lane);
+struct pg_lane *pg_lane_new(struct pg_store *store);
+void pg_lane_free(struct pg_lane *l);
 void pg_conn_free(struct pg_conn *c);
+/* Takes the session out of it; it is only good for PQfinish() then. */
+PGconn *pg_conn_take(struct pg_conn *c);
 void pg_conn_move(struct pg_conn *to, struct pg_conn *from);
 /* An answer of the server about its clock, for the judge (sight.h). */
 void pg_clock_seen(struct pg_lane *lane, int64_t server_us);
@@ -258,6 +322,83 @@ bool pg_sights_ids(struct pg_store *store, struct pg_text *ids);
 void pg_sights_seen(struct pg_lane *lane, const PGresult *r, uint64_t asked_ns);
 /* Those that have surely ended, as arrays of ids and seqs; false: none. */
 bool pg_sights_ended(struct pg_store *store, struct pg_text *ids, struct pg_text *seqs);
+
+/* How long it takes a whole lease to end, in the server's units; the caller's memory. */
+void pg_lease_ms(const struct baton_lease *lease, char text[24]);
+
+/* ---- hold.c ---- */
+
+/* The lane whose session holds the locks; this lane itself where there are none. NULL: it was busy
+ * all the time. Ends with pg_let_go(). */
+struct pg_lane *pg_hold(struct pg_lane *lane, struct baton_call *call);
+void pg_let_go(struct pg_lane *lane, const struct pg_lane *held);
+/* Before and after a session takes locks for that lease, in the call's transaction. */
+void pg_push_hold(struct pg_lane *l, const struct baton_lease *lease);
+void pg_holds(struct pg_lane *l);
+/* lease.c: in mode=advisory, its locks become those of the lease's claims. */
+void pg_push_keep(struct pg_lane *l, const struct baton_lease *lease);
+/* All locks go, and all sessions that may have some. */
+void pg_push_unlock(struct pg_lane *l);
+void pg_end_lost(struct pg_store *store);
+/* The holder's connection goes; `park`: it only didn't answer, and keeps its locks until the lease
+ * is over. */
+void pg_lose(struct pg_store *store, bool park);
+/* Settings of a session that holds locks for so long. */
+void pg_push_session(struct pg_lane *l, const struct baton_lease *lease);
+/* The columns of PG_LOCKED. */
+enum {
+	PG_LOCK_INDEX,
+	PG_LOCK_KEY,
+	PG_LOCK_PID,
+	PG_LOCK_USER,
+	PG_LOCK_APP,
+	PG_LOCK_ADDRESS,
+	PG_LOCK_QUERY,
+	PG_LOCK_SILENT, /* for so many microseconds */
+};
+/* The session is baton's, by its last statement, which others of the same role see. */
+bool pg_is_ours(const PGresult *r, int row);
+/* Another program's can only be told by what the server knows of it. */
+void pg_name_session(const PGresult *r, int row, char *out, size_t size);
+/* The session locks of others: a record of whoever has one that no row tells of. */
+void pg_fill_locked(struct pg_lane *l, const PGresult *r, struct baton_observation *list, size_t n);
+
+/* ---- bell.c ---- */
+
+/* Wants to be told when this lock is free; the label is a lease's id, or an election's name. True:
+ * somebody waits for it already. */
+bool pg_bell_ask(struct pg_store *store, bool is_lease, const char *label, int64_t key);
+/* For the watch lane: sets up what was asked for, and tells who is to look, and who (a lease) has
+ * lost its lock for sure. */
+typedef void pg_bell_rung(struct pg_lane *watcher, bool is_lease, const char *label);
+/* True: somebody was told. */
+bool pg_bells_attend(struct pg_lane *watcher, pg_bell_rung *rung, bool arms);
+struct pollfd;
+/* Their sockets; returns how many. */
+size_t pg_bells_poll(struct pg_store *store, struct pollfd *fds);
+void pg_bells_free(struct pg_store *store);
+
+/* ---- bare.c: the verbs without tables ---- */
+
+bool pg_is_bare(const struct pg_store *store);
+extern const struct baton_traits pg_bare_traits;
+int bare_renew(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease,
+	       uint32_t *n_held);
+int bare_close(struct pg_lane *l, const struct baton_lease *lease);
+int bare_claims(struct pg_lane *l, const struct baton_lease *lease,
+		void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term),
+		void *arg);
+void bare_campaign(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease,
+		   struct baton_campaign *list, size_t n);
+void bare_release(struct pg_lane *l, struct baton_call *call, struct baton_release *list, size_t n);
+void bare_observe(struct pg_lane *l, struct baton_call *call, struct baton_observation *list,
+		  size_t n);
+int bare_candidates(struct pg_lane *l, struct baton_call *call, const char *name,
+		    void (*found)(void *arg, const struct baton_candidate *candidate), void *arg);
+/* What needs a table. */
+int bare_refuse(struct baton_call *call);
+void bare_done(struct pg_store *store);
+void bare_forget_terms(struct pg_store *store);
 
 /* ---- the verbs ---- */
 

@@ -3,6 +3,7 @@
  * it is another's, is noted, and from then on watched for its end (sight.h).
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -33,6 +34,7 @@ enum column {
 	COL_TTL,
 	COL_EXPIRES,
 	COL_NOW,
+	COL_BEACON,
 };
 
 /* ---- what is known of others' leases ---- */
@@ -75,7 +77,7 @@ bool pg_sights_ended(struct pg_store *store, struct pg_text *ids, struct pg_text
 
 /* When the lease in the row will surely have ended, on our clock. */
 static uint64_t note(struct pg_store *store, const char *id, int64_t seq, int64_t expires_us,
-		     int64_t ttl_ms)
+		     int64_t ttl_ms, const char *beacon)
 {
 	uint64_t now_ns = clock_boot_ns();
 	uint64_t ttl_ns = (uint64_t)(ttl_ms > 0 ? ttl_ms : 0) * CLOCK_NS_PER_MS;
@@ -90,6 +92,8 @@ static uint64_t note(struct pg_store *store, const char *id, int64_t seq, int64_
 		sooner = end_ns < store->sleeps_ns;
 	}
 	(void)pthread_mutex_unlock(&store->lock);
+	if (store->info.fast && beacon[0] != '\0')
+		(void)pg_bell_ask(store, true, id, strtoll(beacon, NULL, 10));
 	if (sooner)
 		pg_watch_nudge(store);
 	return end_ns;
@@ -101,7 +105,7 @@ void pg_sights_seen(struct pg_lane *lane, const PGresult *r, uint64_t asked_ns)
 
 	for (int i = 0; i < PQntuples(r); i++)
 		(void)note(store, PQgetvalue(r, i, 0), pg_number(r, i, 1), pg_number(r, i, 3),
-			   pg_number(r, i, 2));
+			   pg_number(r, i, 2), PQgetvalue(r, i, 4));
 	(void)pthread_mutex_lock(&store->lock);
 	bool missed = sights_missed(&store->sights, asked_ns);
 
@@ -122,8 +126,8 @@ static uint64_t free_in(struct pg_store *store, const PGresult *r, int row, cons
 	/* Somebody who only asks, or the holder itself: by the server's clock, for people. */
 	if (asker[0] == '\0' || strcmp(asker, id) == 0)
 		return left_us > 0 ? (uint64_t)left_us * 1000 : 0;
-	uint64_t end_ns =
-		note(store, id, pg_number(r, row, COL_SEQ), expires_us, pg_number(r, row, COL_TTL));
+	uint64_t end_ns = note(store, id, pg_number(r, row, COL_SEQ), expires_us,
+			       pg_number(r, row, COL_TTL), PQgetvalue(r, row, COL_BEACON));
 	uint64_t now_ns = clock_boot_ns();
 
 	if (end_ns == SIGHT_NEVER)
@@ -200,6 +204,8 @@ static int ask(struct pg_lane *l, struct baton_call *call, struct baton_observat
 		return pg_no_memory(l);
 	}
 	pg_push(l, PG_OBSERVE, 1, (const char *const[]){names.at});
+	if (l->store->info.advisory)
+		pg_push(l, PG_LOCKED, 1, (const char *const[]){names.at});
 	outcome = pg_run(l);
 	pg_text_done(&names);
 	return outcome;
@@ -208,6 +214,11 @@ static int ask(struct pg_lane *l, struct baton_call *call, struct baton_observat
 void pg_observe(void *lane, struct baton_call *call, struct baton_observation *list, size_t n)
 {
 	struct pg_lane *l = lane;
+
+	if (pg_is_bare(l->store)) {
+		bare_observe(l, call, list, n);
+		return;
+	}
 	int outcome = ask(l, call, list, n);
 
 	if (pg_may_repeat(l, outcome))
@@ -225,5 +236,7 @@ void pg_observe(void *lane, struct baton_call *call, struct baton_observation *l
 		if (at >= 1 && (size_t)at <= n)
 			fill(l->store, r, row, &list[at - 1]);
 	}
+	if (r != NULL)
+		pg_fill_locked(l, pg_result_of(l, PG_LOCKED), list, n);
 	pg_results_clear(l);
 }

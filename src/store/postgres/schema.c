@@ -22,7 +22,8 @@
 	"	address text NOT NULL,\n"                                                \
 	"	ttl_ms bigint NOT NULL,\n"                                               \
 	"	seq bigint NOT NULL,\n"                                                  \
-	"	expires timestamptz NOT NULL\n"                                          \
+	"	expires timestamptz NOT NULL,\n"                                         \
+	"	fast boolean NOT NULL DEFAULT false\n"                                   \
 	") WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0,\n"           \
 	"	autovacuum_vacuum_threshold = 1000);\n"                                  \
 	"CREATE TABLE IF NOT EXISTS " at "election (\n"                            \
@@ -96,7 +97,7 @@ static const char begin_alone[] =
 
 static int exec(struct pg_lane *lane, const char *text)
 {
-	char *sql = pg_sql(text, lane->store->info.schema);
+	char *sql = pg_sql(text, &lane->store->info);
 	int rc = sql != NULL ? pg_exec(lane, sql) : pg_no_memory(lane);
 
 	free(sql);

@@ -75,7 +75,7 @@ uint64_t sight_end_ns(const struct sight *s, const struct sight_clock *c, uint64
 	uint64_t clock_ns = SIGHT_NEVER;
 	int64_t low_us;
 
-	if (s->gone)
+	if (s->gone || s->freed)
 		return 0;
 	if (lowest(c, now_ns, s->ttl_ns, &low_us))
 		clock_ns = to_boot_ns(s->expires_us, low_us);
@@ -133,6 +133,7 @@ struct sight *sights_note(struct sights *s, const char *id, int64_t seq, int64_t
 	if (is_new || seq != one->seq) {
 		one->since_ns = read_ns;
 		one->told = false;
+		one->freed = false;
 	}
 	one->gone = false;
 	one->noted_ns = read_ns;

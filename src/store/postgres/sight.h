@@ -56,6 +56,7 @@ struct sight {
 	uint64_t since_ns; /* ours: unchanged since then */
 	uint64_t noted_ns; /* ours: last read */
 	bool gone;         /* its row was deleted */
+	bool freed;        /* its session's lock is free, and it wants to be taken then (fast=1) */
 	bool told;         /* those who wait for its end know of it */
 };
 

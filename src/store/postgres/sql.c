@@ -14,10 +14,8 @@
  *    leases (sight.h); reservations, which are a courtesy, may err with it.
  *  - The history counts on from what it has: the election's row may have been deleted by hand.
  *  - The "instants" of the history are positions in the write-ahead log: they only grow.
+ *  - Session locks are not rolled back with a transaction: PG_KEEP puts them right.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "store/postgres/postgres.h"
 
 #define EPOCH "(extract(epoch FROM "
@@ -30,6 +28,99 @@
 	"order_id = NULL, order_term = NULL, order_kind = 0, order_quiet_ms = 0, order_target = ''"
 #define IS_FREE "(e.lease IS NULL OR NOT EXISTS (SELECT FROM @lease l WHERE l.id = e.lease))"
 
+/* The lock of an election, for other programs to compute, too; and that of a lease's session. */
+#define KEY(name) "coalesce(nullif('#', '')::bigint, hashtextextended('~/' || " name ", 0))"
+#define BEACON(id) "hashtextextended('~ lease ' || " id ", 0)"
+/* Exclusive session locks that are held, as 64-bit keys. */
+#define LOCKS                                                                        \
+	"SELECT (classid::bigint << 32) | objid::bigint AS key, pid FROM pg_locks "  \
+	"WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND database = "   \
+	"(SELECT oid FROM pg_database WHERE datname = current_database()) AND mode " \
+	"= 'ExclusiveLock'"
+
+/* Who has the lock of each of the names $1; and whether this session has the lock $1. */
+#define WHO_HAS                                                                       \
+	"WITH held AS MATERIALIZED (" LOCKS ") SELECT w.i, h.key, h.pid, a.usename, " \
+	"a.application_name, host(a.client_addr), a.query, " EPOCH                    \
+	"clock_timestamp() - a.state_change" AS_US " FROM unnest($1::text[]) WITH "   \
+	"ORDINALITY AS w(name, i) JOIN held h ON h.key = " KEY(                       \
+		"w.name") " LEFT JOIN pg_stat_activity a ON a.pid = h.pid"
+#define OWN_LOCK                                                                  \
+	"SELECT count(*) FROM (" LOCKS " AND pid = pg_backend_pid()) AS h WHERE " \
+	"h.key = $1::bigint"
+
+/* Whatever `which` finds held becomes free; `word` is for the history. */
+#define FREE(which, word)                                                            \
+	"now AS MATERIALIZED (SELECT clock_timestamp() AS t, " WAL " AS wal), "      \
+	"locked AS MATERIALIZED (SELECT e.name FROM @election e WHERE " which        \
+	" ORDER BY e.name FOR NO KEY UPDATE SKIP LOCKED), "                          \
+	"freed AS (UPDATE @election e SET lease = NULL, nonce = NULL, "              \
+	"seq = e.seq + 1, since = NULL, " NO_ORDER                                   \
+	" FROM locked WHERE e.name = locked.name RETURNING e.name, e.led), "         \
+	"ended AS (UPDATE @history h SET until = now.t, until_wal = now.wal, ended " \
+	"= " word " FROM freed, now WHERE h.name = freed.name AND h.n = freed.led "  \
+	"AND h.ended = '')"
+
+#define FREE_ENDED                                                                               \
+	FREE("e.lease >= $1 AND e.lease < $2 AND (length(e.lease), e.lease) < (length($3), $3)", \
+	     "$4")
+#define FREE_LOST FREE("e.lease = $1 AND e.name IN (SELECT name FROM lost)", "'unlocked'")
+#define KEY_OF_E KEY("e.name")
+#define OWN_BEACON BEACON("$1::text")
+#define BEACON_IF_FAST "CASE WHEN l.fast THEN " BEACON("l.id") " END"
+
+/* `unless` stands for what else must be true of a row `l` that is ours to take. */
+#define CLAIM(unless)                                                                \
+	"WITH want AS MATERIALIZED (SELECT * FROM unnest($4::text[], $5::bigint[], " \
+	"$6::bigint[], $7::text[], $8::int[], $9::int[]) WITH ORDINALITY AS "        \
+	"w(name, nonce, floor, metadata, priority, score, i)), "                     \
+	"now AS MATERIALIZED (SELECT clock_timestamp() AS t, " WAL " AS wal), "      \
+	"free AS MATERIALIZED (SELECT w.*, e.seq FROM want w JOIN @election e ON "   \
+	"e.name = w.name WHERE NOT e.paused AND " IS_FREE                            \
+	" AND (e.reserved_for IS NULL OR e.reserved_for = $2 OR "                    \
+	"e.reserved_until <= clock_timestamp()) "                                    \
+	"AND greatest(e.term, w.floor) < 9223372036854775807 "                       \
+	"AND (e.term = 0 OR w.floor <= e.term OR "                                   \
+	"w.floor - e.term <= 281474976710656) "                                      \
+	"AND EXISTS (SELECT FROM @lease l WHERE l.id = $1)), "                       \
+	"locked AS MATERIALIZED (SELECT f.* FROM free f JOIN @election e ON "        \
+	"e.name = f.name AND e.seq = f.seq ORDER BY f.name "                         \
+	"FOR NO KEY UPDATE OF e SKIP LOCKED), "                                      \
+	"ours AS MATERIALIZED (SELECT l.* FROM locked l WHERE " unless "), "         \
+	"won AS (UPDATE @election e SET term = greatest(e.term, l.floor) + 1, "      \
+	"seq = e.seq + 1, led = greatest(e.led, (SELECT max(h.n) FROM @history h "   \
+	"WHERE h.name = e.name)) + 1, lease = $1, nonce = l.nonce, since = now.t, "  \
+	"metadata = l.metadata, priority = l.priority, score = l.score, " NO_ORDER   \
+	", reserved_for = NULL, reserved_until = NULL "                              \
+	"FROM ours l, now WHERE e.name = l.name RETURNING e.name, e.term, e.led, "   \
+	"l.i), "                                                                     \
+	"ended AS (UPDATE @history h SET until = now.t, until_wal = now.wal, "       \
+	"ended = 'expired' FROM won, now WHERE h.name = won.name AND "               \
+	"h.n = won.led - 1 AND h.ended = ''), "                                      \
+	"begun AS (INSERT INTO @history (name, n, term, leader, since, since_wal) "  \
+	"SELECT won.name, won.led, won.term, $2, now.t, now.wal FROM won, now), "    \
+	"pruned AS (DELETE FROM @history h USING won WHERE h.name = won.name AND "   \
+	"h.n <= won.led - 100) "                                                     \
+	"SELECT i, term, pg_notify($3, name) FROM won"
+
+#define RELEASE(more)                                                              \
+	"WITH want AS MATERIALIZED (SELECT * FROM unnest($2::text[], $3::text[], " \
+	"$4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::bigint[]) WITH "  \
+	"ORDINALITY AS w(name, lease, nonce, term, reason, target, hold_ms, i)), " \
+	"now AS MATERIALIZED (SELECT clock_timestamp() AS t, " WAL " AS wal), "    \
+	"locked AS MATERIALIZED (SELECT w.* FROM want w JOIN @election e ON "      \
+	"e.name = w.name AND e.lease = w.lease AND e.nonce = w.nonce AND "         \
+	"e.term = w.term ORDER BY w.name FOR NO KEY UPDATE OF e SKIP LOCKED), "    \
+	"done AS (UPDATE @election e SET lease = NULL, nonce = NULL, "             \
+	"seq = e.seq + 1, since = NULL, " NO_ORDER ", reserved_for = l.target, "   \
+	"reserved_until = now.t + l.hold_ms * interval '1 ms' "                    \
+	"FROM locked l, now WHERE e.name = l.name RETURNING e.name, e.led, "       \
+	"l.reason, l.i), "                                                         \
+	"ended AS (UPDATE @history h SET until = now.t, until_wal = now.wal, "     \
+	"ended = done.reason FROM done, now WHERE h.name = done.name AND "         \
+	"h.n = done.led AND h.ended = '') "                                        \
+	"SELECT i, pg_notify($1, name)" more " FROM done"
+
 const char *const pg_statement_names[PG_STATEMENTS] = {
 #define X(word, name) [PG_##word] = (name),
 	PG_STATEMENT_LIST(X)
@@ -40,16 +131,18 @@ const char *const pg_statements[PG_STATEMENTS] = {
 	/* $1 and $2: milliseconds. */
 	[PG_LIMITS] = "SELECT set_config('statement_timeout', $1, true), "
 		      "set_config('lock_timeout', $2, true)",
-	[PG_HELLO] = "SELECT pg_backend_pid(), " NOW_US,
+	[PG_HELLO] = "SELECT pg_backend_pid(), " NOW_US ", (SELECT " EPOCH "backend_start" AS_US
+		     " FROM pg_stat_get_activity(pg_backend_pid()))",
 	[PG_TABLES] = "SELECT to_regnamespace($1) IS NOT NULL, EXISTS (SELECT FROM pg_class c JOIN "
 		      "pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND "
 		      "c.relname = 'version')",
 	[PG_VERSION] = "SELECT max(version) FROM @version",
 
-	/* $1 id, $2 owner, $3 address, $4 ttl. A second time: the first one's answer was lost. */
+	/* $1 id, $2 owner, $3 address, $4 ttl, $5 fast. Twice: the first one's answer was lost. */
 	[PG_LEASE_OPEN] =
-		"INSERT INTO @lease AS l (id, owner, address, ttl_ms, seq, expires) VALUES ($1, "
-		"$2, $3, $4::bigint, 1, clock_timestamp() + $4::bigint * interval '1 ms') "
+		"INSERT INTO @lease AS l (id, owner, address, ttl_ms, seq, expires, fast) VALUES "
+		"($1, $2, $3, $4::bigint, 1, clock_timestamp() + $4::bigint * interval '1 ms', "
+		"$5::boolean) "
 		"ON CONFLICT (id) DO UPDATE SET seq = l.seq + 1, expires = excluded.expires "
 		"RETURNING " NOW_US,
 	[PG_LEASE_RENEW] =
@@ -62,19 +155,9 @@ const char *const pg_statements[PG_STATEMENTS] = {
 	[PG_LEASE_END] = "DELETE FROM @lease WHERE id >= $1 AND id < $2 AND "
 			 "(length(id), id) < (length($3), $3)",
 	/* What they held: $4 is the word for the history, $5 the channel. */
-	[PG_LEASE_FREE] =
-		"WITH now AS MATERIALIZED (SELECT clock_timestamp() AS t, " WAL " AS wal), "
-		"locked AS MATERIALIZED (SELECT e.name FROM @election e WHERE e.lease >= $1 AND "
-		"e.lease < $2 AND (length(e.lease), e.lease) < (length($3), $3) "
-		"ORDER BY e.name FOR NO KEY UPDATE SKIP LOCKED), "
-		"freed AS (UPDATE @election e SET lease = NULL, nonce = NULL, seq = e.seq + 1, "
-		"since = NULL, " NO_ORDER " FROM locked WHERE e.name = locked.name "
-		"RETURNING e.name, e.led), "
-		"ended AS (UPDATE @history h SET until = now.t, until_wal = now.wal, ended = $4 "
-		"FROM freed, now WHERE h.name = freed.name AND h.n = freed.led AND h.ended = ''), "
-		"left_behind AS (DELETE FROM @candidate WHERE lease >= $1 AND lease < $2 AND "
-		"(length(lease), lease) < (length($3), $3)) "
-		"SELECT count(pg_notify($5, name)) FROM freed",
+	[PG_LEASE_FREE] = "WITH " FREE_ENDED ", left_behind AS (DELETE FROM @candidate WHERE "
+			  "lease >= $1 AND lease < $2 AND (length(lease), lease) < (length($3), "
+			  "$3)) SELECT count(pg_notify($5, name)) FROM freed",
 	/* Rows of processes that went long ago; not those that hold something, which needs a proof.
 	 * Locked first, looked at again by the next statement, on a snapshot of its own. */
 	[PG_LEASE_STALE] =
@@ -86,8 +169,8 @@ const char *const pg_statements[PG_STATEMENTS] = {
 		"swept AS (DELETE FROM @lease l USING locked WHERE l.id = locked.id AND NOT EXISTS "
 		"(SELECT FROM @election e WHERE e.lease = l.id) RETURNING l.id) "
 		"DELETE FROM @candidate c USING swept WHERE c.lease = swept.id",
-	[PG_LEASES_SEEN] = "SELECT id, seq, ttl_ms, " EPOCH "expires" AS_US ", " NOW_US
-			   " FROM @lease WHERE id = ANY($1::text[])",
+	[PG_LEASES_SEEN] = "SELECT id, seq, ttl_ms, " EPOCH "expires" AS_US ", " BEACON_IF_FAST
+			   " FROM @lease l WHERE id = ANY($1::text[])",
 	[PG_CLAIMS] =
 		"SELECT e.name, e.nonce, e.term FROM @election e JOIN @lease l ON l.id = e.lease "
 		"WHERE e.lease = $1",
@@ -105,53 +188,12 @@ const char *const pg_statements[PG_STATEMENTS] = {
 		"DELETE FROM @candidate c USING killed WHERE c.lease = killed.id",
 	/* $1 lease, $2 owner, $3 channel; then per election: name, nonce, floor, metadata,
 	 * priority, score. */
-	[PG_CLAIM] =
-		"WITH want AS MATERIALIZED (SELECT * FROM unnest($4::text[], $5::bigint[], "
-		"$6::bigint[], $7::text[], $8::int[], $9::int[]) WITH ORDINALITY AS "
-		"w(name, nonce, floor, metadata, priority, score, i)), "
-		"now AS MATERIALIZED (SELECT clock_timestamp() AS t, " WAL " AS wal), "
-		"free AS MATERIALIZED (SELECT w.*, e.seq FROM want w JOIN @election e ON "
-		"e.name = w.name WHERE NOT e.paused AND " IS_FREE
-		" AND (e.reserved_for IS NULL OR e.reserved_for = $2 OR "
-		"e.reserved_until <= clock_timestamp()) "
-		"AND greatest(e.term, w.floor) < 9223372036854775807 "
-		"AND (e.term = 0 OR w.floor <= e.term OR w.floor - e.term <= 281474976710656) "
-		"AND EXISTS (SELECT FROM @lease l WHERE l.id = $1)), "
-		"locked AS MATERIALIZED (SELECT f.* FROM free f JOIN @election e ON "
-		"e.name = f.name AND e.seq = f.seq ORDER BY f.name "
-		"FOR NO KEY UPDATE OF e SKIP LOCKED), "
-		"won AS (UPDATE @election e SET term = greatest(e.term, l.floor) + 1, "
-		"seq = e.seq + 1, led = greatest(e.led, (SELECT max(h.n) FROM @history h WHERE "
-		"h.name = e.name)) + 1, lease = $1, nonce = l.nonce, since = now.t, "
-		"metadata = l.metadata, priority = l.priority, score = l.score, " NO_ORDER
-		", reserved_for = NULL, reserved_until = NULL "
-		"FROM locked l, now WHERE e.name = l.name RETURNING e.name, e.term, e.led, l.i), "
-		"ended AS (UPDATE @history h SET until = now.t, until_wal = now.wal, "
-		"ended = 'expired' FROM won, now WHERE h.name = won.name AND h.n = won.led - 1 AND "
-		"h.ended = ''), "
-		"begun AS (INSERT INTO @history (name, n, term, leader, since, since_wal) "
-		"SELECT won.name, won.led, won.term, $2, now.t, now.wal FROM won, now), "
-		"pruned AS (DELETE FROM @history h USING won WHERE h.name = won.name AND "
-		"h.n <= won.led - 100) "
-		"SELECT i, term, pg_notify($3, name) FROM won",
+	[PG_CLAIM] = CLAIM("true"),
+	[PG_CLAIM_LOCKED] = CLAIM("pg_try_advisory_lock(" KEY("l.name") ")"),
 	/* $1 channel; then per election: name, lease, nonce, term (S6), reason, whom it is kept
 	 * for, for how many ms. */
-	[PG_RELEASE] =
-		"WITH want AS MATERIALIZED (SELECT * FROM unnest($2::text[], $3::text[], "
-		"$4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::bigint[]) WITH ORDINALITY "
-		"AS w(name, lease, nonce, term, reason, target, hold_ms, i)), "
-		"now AS MATERIALIZED (SELECT clock_timestamp() AS t, " WAL " AS wal), "
-		"locked AS MATERIALIZED (SELECT w.* FROM want w JOIN @election e ON "
-		"e.name = w.name AND e.lease = w.lease AND e.nonce = w.nonce AND e.term = w.term "
-		"ORDER BY w.name FOR NO KEY UPDATE OF e SKIP LOCKED), "
-		"done AS (UPDATE @election e SET lease = NULL, nonce = NULL, seq = e.seq + 1, "
-		"since = NULL, " NO_ORDER ", reserved_for = l.target, "
-		"reserved_until = now.t + l.hold_ms * interval '1 ms' "
-		"FROM locked l, now WHERE e.name = l.name RETURNING e.name, e.led, l.reason, l.i), "
-		"ended AS (UPDATE @history h SET until = now.t, until_wal = now.wal, "
-		"ended = done.reason FROM done, now WHERE h.name = done.name AND h.n = done.led "
-		"AND h.ended = '') "
-		"SELECT i, pg_notify($1, name) FROM done",
+	[PG_RELEASE] = RELEASE(""),
+	[PG_RELEASE_LOCKED] = RELEASE(", pg_advisory_unlock(" KEY("name") ")"),
 	/* Which of them still stand: their rows were locked by somebody else. */
 	[PG_STILL_HELD] =
 		"SELECT w.i FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) WITH "
@@ -167,10 +209,45 @@ const char *const pg_statements[PG_STATEMENTS] = {
 		"o.id = c.lease WHERE c.name = e.name AND o.owner = e.order_target AND c.healthy "
 		"AND o.expires > clock_timestamp()), "
 		"l.id, l.owner, l.address, l.seq, l.ttl_ms, " EPOCH "l.expires" AS_US ", " NOW_US
-		" FROM unnest($1::text[]) WITH ORDINALITY AS w(name, i) JOIN @election e ON "
-		"e.name = w.name LEFT JOIN @lease l ON l.id = e.lease",
+		", " BEACON_IF_FAST " FROM unnest($1::text[]) WITH ORDINALITY AS w(name, i) JOIN "
+		"@election e ON e.name = w.name LEFT JOIN @lease l ON l.id = e.lease",
 	[PG_LISTEN] = "LISTEN ^",
 	[PG_HELD_BY] = "SELECT name, lease FROM @election WHERE lease = ANY($1::text[])",
+
+	/* ---- session locks (hold.c) ---- */
+
+	/* $1 and $2: names of settings and their values, for the whole session. */
+	[PG_SESSION] = "SELECT set_config(w.name, w.value, false) FROM unnest($1::text[], "
+		       "$2::text[]) AS w(name, value)",
+	/* $1 and $2: our own sessions that we lost, which may still hold locks. */
+	[PG_END_OLD] =
+		"SELECT pg_terminate_backend(a.pid, 500) FROM pg_stat_activity a JOIN "
+		"unnest($1::int[], $2::bigint[]) AS o(pid, start) ON a.pid = o.pid AND " EPOCH
+		"a.backend_start" AS_US " = o.start WHERE a.pid <> pg_backend_pid()",
+	/* Those who wait for it, and get it for a moment, are waited for. */
+	[PG_BEACON] = "SELECT pg_advisory_lock(" OWN_BEACON ")",
+	[PG_UNLOCK_ALL] = "SELECT pg_advisory_unlock_all()",
+	/* $1 lease, $2 channel. The locks of this session become those of its claims. A claim whose
+	 * lock another has got is lost. Returns how many are left. */
+	[PG_KEEP] =
+		"WITH mine AS MATERIALIZED (SELECT e.name, " KEY_OF_E " AS key FROM @election e "
+		"WHERE e.lease = $1), held AS MATERIALIZED (" LOCKS " AND pid = pg_backend_pid()), "
+		"extra AS MATERIALIZED (SELECT pg_advisory_unlock(key) FROM held WHERE key NOT IN "
+		"(SELECT key FROM mine) AND key <> " OWN_BEACON "), "
+		"lost AS MATERIALIZED (SELECT name FROM mine WHERE key NOT IN (SELECT key FROM "
+		"held) AND NOT pg_try_advisory_lock(key)), " FREE_LOST
+		" SELECT (SELECT count(*) FROM mine) - (SELECT count(*) FROM freed), (SELECT "
+		"count(*) FROM extra), (SELECT count(pg_notify($2, name)) FROM freed)",
+	[PG_LOCKED] = WHO_HAS,
+	[PG_AWAIT] = "SELECT pg_advisory_xact_lock_shared($1::bigint)",
+	/* ---- without tables (bare.c) ---- */
+	[PG_BARE_LOOK] = WHO_HAS,
+	[PG_BARE_SHOW] = OWN_LOCK,
+	[PG_BARE_TAKE] = "SELECT pg_try_advisory_lock(" KEY("$1::text") "), " KEY("$1::text"),
+	[PG_BARE_TERM] = "SELECT txid_current()",
+	[PG_BARE_RENEW] = OWN_LOCK,
+	[PG_BARE_RELEASE] = "SELECT pg_advisory_unlock($1::bigint), pg_notify($2, $3)",
+	[PG_BARE_NOTIFY] = "SELECT pg_notify($1, $2)",
 
 	/* $1 lease; then per election: name, metadata, priority, score, healthy. */
 	[PG_PUBLISH] =
@@ -238,30 +315,36 @@ const char *const pg_statements[PG_STATEMENTS] = {
 		"('version', 'lease', 'election', 'candidate', 'history') ORDER BY c.relname",
 };
 
-char *pg_sql(const char *text, const char *schema)
+/* What stands for a letter in the statements, or NULL: itself. */
+static const char *stands_for(char c, const struct pg_conninfo *info, const char **around)
 {
-	size_t n = strlen(schema);
-	size_t size = 1;
-
-	for (const char *c = text; *c != '\0'; c++)
-		size += *c == '@' || *c == '^' ? n + 3 : 1;
-	char *out = malloc(size);
-	char *to = out;
-
-	if (out == NULL)
-		return NULL;
-	for (; *text != '\0'; text++) {
-		if (*text != '@' && *text != '^') {
-			*to++ = *text;
-			continue;
-		}
-		*to++ = '"';
-		(void)memcpy(to, schema, n);
-		to += n;
-		*to++ = '"';
-		if (*text == '@')
-			*to++ = '.';
+	*around = c == '@' ? "\"." : c == '^' ? "\"" : "";
+	switch (c) {
+	case '@':
+	case '^':
+	case '~': return info->schema;
+	case '#': return info->lock_id;
+	default: return NULL;
 	}
-	*to = '\0';
-	return out;
+}
+
+char *pg_sql(const char *text, const struct pg_conninfo *info)
+{
+	struct pg_text out = {0};
+	char letter[2] = "";
+
+	for (; *text != '\0'; text++) {
+		const char *around;
+		const char *word = stands_for(*text, info, &around);
+
+		letter[0] = *text;
+		if (around[0] != '\0')
+			pg_text_add(&out, "\"");
+		pg_text_add(&out, word != NULL ? word : letter);
+		pg_text_add(&out, around);
+	}
+	if (!out.failed && out.at != NULL)
+		return out.at;
+	pg_text_done(&out);
+	return NULL;
 }

@@ -320,24 +320,54 @@ static void take_notifications(struct pg_lane *l)
 	}
 }
 
-/* Brings everything up to date. OK, or why not. */
-static int attend(struct pg_lane *l, struct baton_call *call)
+/* The lock of a lease's session is free; or that of an election may be. */
+static void rung(struct pg_lane *l, bool is_lease, const char *label)
+{
+	struct watched *n = is_lease ? NULL : find(l->watch, label);
+
+	if (n != NULL)
+		hint(l->watch, n);
+	if (!is_lease)
+		return;
+	(void)pthread_mutex_lock(&l->store->lock);
+	struct sight *s = sights_find(&l->store->sights, label);
+
+	if (s != NULL) {
+		s->freed = true;
+		s->told = false;
+	}
+	(void)pthread_mutex_unlock(&l->store->lock);
+}
+
+static int catch_up(struct pg_lane *l, struct baton_call *call)
 {
 	struct pg_watch *w = l->watch;
-	uint64_t now_ns = clock_boot_ns();
-	struct baton_call inner = {.deadline_ns = now_ns + CALL_NS};
 	int outcome = BATON_OUTCOME_OK;
 
 	if (w->listens && !pg_is_connected(l))
 		stop_listening(l);
 	if (!w->listens)
-		outcome = start_listening(l, &inner);
+		outcome = start_listening(l, call);
 	else if (w->troubles != atomic_load(&l->store->troubles) ||
-		 now_ns - l->conn.heard_ns > SILENCE_NS)
-		outcome = ping(l, &inner);
-	if (outcome == BATON_OUTCOME_OK && !l->conn.pooled)
-		outcome = ask_about_ended(l, &inner);
+		 clock_boot_ns() - l->conn.heard_ns > SILENCE_NS)
+		outcome = ping(l, call);
+	if (outcome == BATON_OUTCOME_OK && !l->conn.pooled) {
+		(void)pg_bells_attend(l, rung, false);
+		outcome = ask_about_ended(l, call);
+	}
 	take_notifications(l);
+	return outcome;
+}
+
+/* Brings everything up to date. OK, or why not. */
+static int attend(struct pg_lane *l, struct baton_call *call)
+{
+	struct baton_call inner = {.deadline_ns = clock_boot_ns() + CALL_NS};
+	int outcome = catch_up(l, &inner);
+
+	/* The session was ended just then: why there is no other one is what counts. */
+	if (pg_may_repeat(l, outcome))
+		outcome = catch_up(l, &inner);
 	if (outcome == BATON_OUTCOME_OK)
 		return outcome;
 	call->error = inner.error;
@@ -374,9 +404,10 @@ static int take_hints(struct pg_watch *w, uint64_t *cookies, size_t max)
 /* Until something comes, somebody calls, or it is time. */
 static void doze(struct pg_lane *l, uint64_t until_ns)
 {
-	struct pollfd fds[2] = {
+	struct pollfd fds[2 + PG_BELLS_MAX] = {
 		{.fd = l->wake_fd, .events = POLLIN},
 		{.fd = l->conn.pg != NULL ? PQsocket(l->conn.pg) : -1, .events = POLLIN}};
+	size_t n = 2 + pg_bells_poll(l->store, fds + 2);
 	uint64_t now_ns = clock_boot_ns();
 	uint64_t nudges;
 
@@ -386,7 +417,7 @@ static void doze(struct pg_lane *l, uint64_t until_ns)
 	struct timespec wait = {.tv_sec = (time_t)(us / 1000000),
 				.tv_nsec = (long)(us % 1000000) * 1000};
 
-	if (ppoll(fds, 2, &wait, NULL) > 0 && fds[0].revents != 0 &&
+	if (ppoll(fds, n, &wait, NULL) > 0 && fds[0].revents != 0 &&
 	    read(l->wake_fd, &nudges, sizeof(nudges)) < 0)
 		return;
 }
@@ -407,6 +438,9 @@ int pg_watch_wait(void *lane, struct baton_call *call, uint64_t *cookies, size_t
 		if (n > 0 || atomic_exchange(&l->woken, false) ||
 		    clock_boot_ns() >= call->deadline_ns)
 			return n;
+		/* To wait for a lock takes a connection; what is known already goes first. */
+		if (w->listens && !l->conn.pooled && pg_bells_attend(l, rung, true))
+			continue;
 		uint64_t until_ns = call->deadline_ns;
 
 		if (w->listens && !l->conn.pooled)

@@ -1,0 +1,195 @@
+/*
+ * bell.c: sessions that wait for a lock that somebody else holds. PostgreSQL tells nobody when a
+ * session ends, except those who wait for one of its locks: so one session of ours waits, shared
+ * with all others who wait, gets the lock for a moment, and lets go. That is the bell: a reason to
+ * look, never a proof.
+ *
+ * A statement that waits keeps old rows from being vacuumed, so it gives up after a while and is
+ * sent again. There are a few such sessions at most; what finds none is looked for by timers.
+ *
+ * What is asked for is the store's, under its lock; the sessions are the watch lane's thread's.
+ */
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "store/postgres/postgres.h"
+
+#define WAIT_MS "30000"
+#define CALL_NS CLOCK_NS_PER_S
+
+struct pg_bell {
+	struct pg_lane *lane;
+	char *label; /* NULL: not in use */
+	int64_t key;
+	bool is_lease;
+	bool armed; /* the server has been asked */
+};
+
+bool pg_bell_ask(struct pg_store *store, bool is_lease, const char *label, int64_t key)
+{
+	struct pg_bell *free_one = NULL;
+	bool armed = false;
+	bool known = false;
+
+	(void)pthread_mutex_lock(&store->lock);
+	for (size_t i = 0; i < PG_BELLS_MAX && !known; i++) {
+		struct pg_bell *b = store->bells[i];
+
+		if (b == NULL || b->label == NULL) {
+			if (b == NULL)
+				b = store->bells[i] = calloc(1, sizeof(*b));
+			if (free_one == NULL)
+				free_one = b;
+			continue;
+		}
+		known = b->key == key && b->is_lease == is_lease && strcmp(b->label, label) == 0;
+		armed = known && b->armed;
+	}
+	if (!known && free_one != NULL) {
+		free_one->label = strdup(label);
+		free_one->key = key;
+		free_one->is_lease = is_lease;
+		free_one->armed = false;
+	}
+	(void)pthread_mutex_unlock(&store->lock);
+	if (!known && free_one != NULL)
+		pg_watch_nudge(store);
+	return armed;
+}
+
+/* Asks the server; false: not now. */
+static bool arm(struct pg_bell *b, struct pg_store *store)
+{
+	struct baton_call call = {.deadline_ns = clock_boot_ns() + CALL_NS};
+	char key[24];
+
+	if (b->lane == NULL)
+		b->lane = pg_lane_new(store);
+	if (b->lane == NULL)
+		return false;
+	b->lane->is_apart = true;
+	b->lane->call = &call;
+	b->lane->begun_ns = clock_boot_ns();
+	pg_results_clear(b->lane);
+	if (!pg_is_connected(b->lane) && pg_connect(b->lane) != 0)
+		return false;
+	(void)snprintf(key, sizeof(key), "%" PRId64, b->key);
+	pg_push(b->lane, PG_LIMITS, 2, (const char *const[]){"0", WAIT_MS});
+	pg_push(b->lane, PG_AWAIT, 1, (const char *const[]){key});
+	if (!b->lane->push_failed && PQpipelineSync(b->lane->conn.pg) == 1 &&
+	    PQflush(b->lane->conn.pg) >= 0)
+		return true;
+	pg_conn_close(b->lane);
+	return false;
+}
+
+enum { HEARD_NOTHING, HEARD_LOCK, HEARD_TIMEOUT, HEARD_END };
+
+static int listen_to(struct pg_bell *b)
+{
+	struct pg_lane *l = b->lane;
+	struct baton_call call = {.deadline_ns = clock_boot_ns() + CALL_NS};
+
+	l->call = &call;
+	if (PQconsumeInput(l->conn.pg) == 1 && PQisBusy(l->conn.pg))
+		return HEARD_NOTHING;
+	/* The first answers come at once, the last one with the lock. */
+	while (PQstatus(l->conn.pg) == CONNECTION_OK && !PQisBusy(l->conn.pg)) {
+		PGresult *r = PQgetResult(l->conn.pg);
+		const char *state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
+		bool synced = PQresultStatus(r) == PGRES_PIPELINE_SYNC;
+
+		/* lock_timeout, or any other error: it was not got. */
+		l->waited_out = l->waited_out || state != NULL;
+		PQclear(r);
+		if (!synced)
+			continue;
+		int rc = l->waited_out ? HEARD_TIMEOUT : HEARD_LOCK;
+
+		l->waited_out = false;
+		l->n_pushed = 0;
+		return rc;
+	}
+	if (PQstatus(l->conn.pg) == CONNECTION_OK)
+		return HEARD_NOTHING;
+	pg_conn_close(l);
+	return HEARD_END;
+}
+
+/* True: whoever asked is to look; of a lease only when its lock was really got. */
+static bool attend(struct pg_bell *b, struct pg_store *store)
+{
+	int heard = b->armed ? listen_to(b) : HEARD_TIMEOUT;
+
+	if (heard == HEARD_NOTHING)
+		return false;
+	if (heard == HEARD_TIMEOUT && arm(b, store)) {
+		bool is_new = !b->armed;
+
+		(void)pthread_mutex_lock(&store->lock);
+		b->armed = true;
+		(void)pthread_mutex_unlock(&store->lock);
+		return is_new && !b->is_lease; /* it is watched from now on: subscribe, then read */
+	}
+	(void)pthread_mutex_lock(&store->lock);
+	free(b->label);
+	b->label = NULL;
+	b->armed = false;
+	(void)pthread_mutex_unlock(&store->lock);
+	return heard == HEARD_LOCK || (heard == HEARD_END && !b->is_lease);
+}
+
+bool pg_bells_attend(struct pg_lane *watcher, pg_bell_rung *rung, bool arms)
+{
+	struct pg_store *store = watcher->store;
+	bool any = false;
+
+	for (size_t i = 0; i < PG_BELLS_MAX; i++) {
+		(void)pthread_mutex_lock(&store->lock);
+		struct pg_bell *b = store->bells[i];
+		bool is_due = b != NULL && b->label != NULL && b->armed != arms;
+		char *label = is_due ? strdup(b->label) : NULL;
+
+		(void)pthread_mutex_unlock(&store->lock);
+		if (label != NULL && attend(b, store)) {
+			rung(watcher, b->is_lease, label);
+			any = true;
+		}
+		free(label);
+	}
+	return any;
+}
+
+size_t pg_bells_poll(struct pg_store *store, struct pollfd *fds)
+{
+	size_t n = 0;
+
+	(void)pthread_mutex_lock(&store->lock);
+	for (size_t i = 0; i < PG_BELLS_MAX; i++) {
+		const struct pg_bell *b = store->bells[i];
+
+		if (b != NULL && b->armed && b->lane->conn.pg != NULL)
+			fds[n++] =
+				(struct pollfd){.fd = PQsocket(b->lane->conn.pg), .events = POLLIN};
+	}
+	(void)pthread_mutex_unlock(&store->lock);
+	return n;
+}
+
+void pg_bells_free(struct pg_store *store)
+{
+	for (size_t i = 0; i < PG_BELLS_MAX; i++) {
+		struct pg_bell *b = store->bells[i];
+
+		if (b == NULL)
+			continue;
+		pg_lane_free(b->lane);
+		free(b->label);
+		free(b);
+		store->bells[i] = NULL;
+	}
+}

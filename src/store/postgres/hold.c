@@ -1,0 +1,228 @@
+/*
+ * hold.c: the session that holds locks, for mode=advisory and for fast=1. It belongs to no lane:
+ * those that renew and that campaign take turns on it, because a session lock is its session's.
+ *
+ * Two ends must not come too soon (S7, rule 3). The server's: it is told to end this session when
+ * it was silent for a whole lease, and that nothing else may end it before. And ours: a session
+ * that doesn't answer in time is asked again, and then *parked*: neither used nor closed, until its
+ * lease is over or another session of ours has got the locks; a fresh one renews meanwhile. The
+ * fresh one first ends the old ones at the server, inside the transaction that renews the row: who
+ * was waiting for the lock and gets it for a moment finds a lease that was renewed.
+ */
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "store/postgres/postgres.h"
+
+/* An answer that is late is waited for, for half of the time; then the session is parked. */
+static void settle(struct pg_store *store, struct baton_call *call)
+{
+	uint64_t now_ns = clock_boot_ns();
+	struct baton_call half = {.deadline_ns = now_ns};
+
+	if (!store->holder->owes)
+		return;
+	if (call->deadline_ns > now_ns)
+		half.deadline_ns += (call->deadline_ns - now_ns) / 2;
+	store->holder->call = &half;
+	store->holder->begun_ns = now_ns;
+	if (!pg_drain(store->holder))
+		pg_lose(store, true);
+	store->holder->owes = false;
+}
+
+struct pg_lane *pg_hold(struct pg_lane *lane, struct baton_call *call)
+{
+	struct pg_store *store = lane->store;
+	uint64_t now_ns = clock_boot_ns();
+	uint64_t left_ns = call->deadline_ns > now_ns ? call->deadline_ns - now_ns : 0;
+	struct timespec until;
+
+	if (store->holder == NULL)
+		return lane;
+	(void)clock_gettime(CLOCK_MONOTONIC, &until);
+	uint64_t ns = (uint64_t)until.tv_nsec + left_ns;
+
+	until.tv_sec += (time_t)(ns / CLOCK_NS_PER_S);
+	until.tv_nsec = (long)(ns % CLOCK_NS_PER_S);
+	if (pthread_mutex_clocklock(&store->holder_lock, CLOCK_MONOTONIC, &until) == 0) {
+		settle(store, call);
+		return store->holder;
+	}
+	pg_error(&call->error, BATON_E_TIMEOUT,
+		 "The session that holds the locks was busy for all the time that there was.");
+	return NULL;
+}
+
+void pg_let_go(struct pg_lane *lane, const struct pg_lane *held)
+{
+	if (held != lane)
+		(void)pthread_mutex_unlock(&lane->store->holder_lock);
+}
+
+/* ---- sessions that were lost ---- */
+
+static void finish(PGconn *pg)
+{
+	if (pg == NULL)
+		return;
+	(void)shutdown(PQsocket(pg), SHUT_RDWR); /* or its goodbye may take long */
+	PQfinish(pg);
+}
+
+void pg_end_lost(struct pg_store *store)
+{
+	for (size_t i = 0; i < PG_LOST_MAX; i++) {
+		finish(store->parked[i]);
+		store->parked[i] = NULL;
+		store->lost_pids[i] = 0;
+	}
+}
+
+void pg_lose(struct pg_store *store, bool park)
+{
+	struct pg_conn *c = &store->holder->conn;
+	size_t at = 0;
+
+	if (c->pg == NULL || c->connecting)
+		return;
+	while (at < PG_LOST_MAX && store->lost_pids[at] != 0)
+		at++;
+	if (at == PG_LOST_MAX) { /* the oldest has surely been silent for long */
+		finish(store->parked[0]);
+		for (at = 0; at + 1 < PG_LOST_MAX; at++) {
+			store->parked[at] = store->parked[at + 1];
+			store->lost_pids[at] = store->lost_pids[at + 1];
+			store->lost_starts[at] = store->lost_starts[at + 1];
+		}
+	}
+	store->lost_pids[at] = PQbackendPID(c->pg);
+	store->lost_starts[at] = c->start_us;
+	store->parked[at] = park ? pg_conn_take(c) : NULL;
+}
+
+/* ---- what it says ---- */
+
+void pg_lease_ms(const struct baton_lease *lease, char text[24])
+{
+	(void)snprintf(text, 24, "%" PRIu64,
+		       (lease->ttl_ns + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS);
+}
+
+void pg_push_session(struct pg_lane *l, const struct baton_lease *lease)
+{
+	uint64_t ms = (lease->ttl_ns + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS;
+	char values[64];
+
+	if (ms > INT_MAX)
+		ms = INT_MAX;
+	/* Once silent, it has a whole lease; and the network's own ends come no sooner. */
+	(void)snprintf(values, sizeof(values), "{%" PRIu64 ",%" PRIu64 ",%" PRIu64 "}", ms, ms,
+		       ms / 1000 + 1);
+	pg_push(l, PG_SESSION, 2,
+		(const char *const[]){"{idle_session_timeout,tcp_user_timeout,tcp_keepalives_idle}",
+				      values});
+}
+
+static void push_end_old(struct pg_lane *l)
+{
+	const struct pg_store *store = l->store;
+	struct pg_text pids = {0}, starts = {0};
+	bool any = false;
+
+	pg_array_begin(&pids);
+	pg_array_begin(&starts);
+	for (size_t i = 0; i < PG_LOST_MAX; i++) {
+		if (store->lost_pids[i] == 0)
+			continue;
+		pg_array_number(&pids, store->lost_pids[i]);
+		pg_array_number(&starts, store->lost_starts[i]);
+		any = true;
+	}
+	pg_array_end(&pids);
+	pg_array_end(&starts);
+	if (any && !pids.failed && !starts.failed)
+		pg_push(l, PG_END_OLD, 2, (const char *const[]){pids.at, starts.at});
+	pg_text_done(&pids);
+	pg_text_done(&starts);
+}
+
+void pg_push_hold(struct pg_lane *l, const struct baton_lease *lease)
+{
+	if (l != l->store->holder || l->conn.holds)
+		return;
+	pg_push_session(l, lease);
+	push_end_old(l);
+	if (l->store->info.fast)
+		pg_push(l, PG_BEACON, 1, (const char *const[]){lease->id});
+}
+
+void pg_holds(struct pg_lane *l)
+{
+	if (l != l->store->holder || l->conn.holds)
+		return;
+	l->conn.holds = true;
+	pg_end_lost(l->store);
+}
+
+void pg_push_unlock(struct pg_lane *l)
+{
+	if (l != l->store->holder)
+		return;
+	l->conn.holds = false;
+	pg_push(l, PG_UNLOCK_ALL, 0, NULL);
+}
+
+/* ---- locks that no row tells of ---- */
+
+bool pg_is_ours(const PGresult *r, int row)
+{
+	static const char begin[] = "/* baton_";
+
+	return strncmp(PQgetvalue(r, row, PG_LOCK_QUERY), begin, sizeof(begin) - 1) == 0;
+}
+
+void pg_name_session(const PGresult *r, int row, char *out, size_t size)
+{
+	bool has_app = PQgetvalue(r, row, PG_LOCK_APP)[0] != '\0';
+	bool has_address = PQgetvalue(r, row, PG_LOCK_ADDRESS)[0] != '\0';
+
+	(void)snprintf(out, size, "session %s of %.63s%s%.60s%s%.60s",
+		       PQgetvalue(r, row, PG_LOCK_PID), PQgetvalue(r, row, PG_LOCK_USER),
+		       has_app ? ", " : "", PQgetvalue(r, row, PG_LOCK_APP),
+		       has_address ? ", " : "", PQgetvalue(r, row, PG_LOCK_ADDRESS));
+}
+
+void pg_fill_locked(struct pg_lane *l, const PGresult *r, struct baton_observation *list, size_t n)
+{
+	struct pg_store *store = l->store;
+	int own = atomic_load(&store->holder_pid);
+
+	for (int row = 0; r != NULL && row < PQntuples(r); row++) {
+		int64_t at = pg_number(r, row, PG_LOCK_INDEX);
+		int pid = (int)pg_number(r, row, PG_LOCK_PID);
+
+		if (at < 1 || (size_t)at > n || list[at - 1].record->held || pid == own)
+			continue;
+		struct baton_record *out = list[at - 1].record;
+		bool rings = pg_bell_ask(store, false, list[at - 1].name,
+					 pg_number(r, row, PG_LOCK_KEY));
+
+		out->watched = rings && atomic_load(&store->listening);
+		if (pg_is_ours(r, row)) {
+			/* One of us, that is about to have it, or has just lost it. */
+			out->reserved = true;
+			out->free_in_ns = out->watched ? BATON_STORE_NEVER : CLOCK_NS_PER_MS;
+		} else {
+			out->held = true;
+			out->free_in_ns = BATON_STORE_NEVER;
+			pg_name_session(r, row, out->leader, sizeof(out->leader));
+		}
+	}
+}
