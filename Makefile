@@ -23,7 +23,8 @@ help:
 	@echo '  make mutants    plant every known bug in the core; each must be caught'
 	@echo '  make coverage   branches and lines of src/core that the tests reach'
 	@echo '  make conformance  every case on a store (STORE=URL TIMES=n)'
-	@echo '  make chaos      kill and freeze baton run at random (STORE=URL MINUTES=n SEED=s)'
+	@echo '  make chaos      kill and freeze baton run at random (STORE=URL MINUTES=n SEED=s);'
+	@echo '                  STORE=redis or postgres: and its servers, its network, its clock'
 	@echo '  make fuzz       the parsers, on made-up input (MINUTES=n)'
 	@echo '  make bench      measure, beside clock_gettime, flock(1) and fsync'
 	@echo

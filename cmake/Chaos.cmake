@@ -1,8 +1,11 @@
 # Chaos for the command: the rig's worker, the command broken on purpose, and the short runs that
 # are tests. `make chaos` goes on for longer.
-add_executable(chaos_worker tests/chaos/worker.c src/base/clock.c)
-target_include_directories(chaos_worker PRIVATE src)
-target_link_libraries(chaos_worker PRIVATE baton_flags)
+add_executable(chaos_worker tests/chaos/worker.c tests/chaos/fence.c src/base/clock.c)
+target_include_directories(chaos_worker PRIVATE src tests)
+target_link_libraries(chaos_worker PRIVATE baton_flags baton_relay)
+add_library(chaos_clock MODULE tests/chaos/clock.c)
+target_link_libraries(chaos_clock PRIVATE baton_flags)
+set_target_properties(chaos_clock PROPERTIES PREFIX "")
 
 get_target_property(sources baton_command SOURCES)
 add_executable(chaos_broken tests/chaos/broken.c ${sources})
@@ -18,11 +21,35 @@ add_test(NAME chaos/judge COMMAND ${chaos}/judge_test.py)
 set_tests_properties(chaos/judge PROPERTIES LABELS quick TIMEOUT 60)
 add_test(NAME chaos/file COMMAND ${chaos}/run --baton $<TARGET_FILE:baton_command>
 	--worker $<TARGET_FILE:chaos_worker> --failovers 300)
-# Not on Redis in every run: without a work lock the guard must be let run within the drift's share
-# of a lease of a second, and a busy machine's scheduler can be later than that. By hand:
-#   tests/servers with redis -- make chaos STORE='{url}?durable=1' MINUTES=1
-#   tests/redis/run build/debug/baton storm
 add_test(NAME chaos/broken COMMAND ${chaos}/broken $<TARGET_FILE:chaos_broken>
 	$<TARGET_FILE:chaos_worker>)
 set_tests_properties(chaos/file chaos/broken PROPERTIES
 	LABELS chaos TIMEOUT 400 COST 500 PROCESSORS 2)
+
+# On real servers, which are hurt as well (tests/chaos/world.py). They mostly wait for leases.
+function(baton_chaos_on world module failovers)
+	if(NOT TARGET baton_module_${module})
+		return()
+	endif()
+	add_test(NAME chaos/${world} COMMAND ${chaos}/run --baton $<TARGET_FILE:baton_command>
+		--worker $<TARGET_FILE:chaos_worker> --world ${world} --failovers ${failovers})
+	set_tests_properties(chaos/${world} PROPERTIES LABELS "chaos;servers" TIMEOUT 400 COST 600
+		PROCESSORS 1 SKIP_RETURN_CODE 77)
+endfunction()
+baton_chaos_on(redis redis 300)
+baton_chaos_on(redis-lost redis 30)
+baton_chaos_on(redis-sentinel redis 20)
+baton_chaos_on(redis-wild redis 80)
+baton_chaos_on(postgres postgres 300)
+baton_chaos_on(postgres-wild postgres 60)
+if(TARGET baton_module_redis)
+	add_test(NAME chaos/broken-redis COMMAND ${chaos}/broken $<TARGET_FILE:chaos_broken>
+		$<TARGET_FILE:chaos_worker> redis)
+	set_tests_properties(chaos/broken-redis PROPERTIES LABELS "chaos;servers" TIMEOUT 400
+		COST 500 PROCESSORS 1 SKIP_RETURN_CODE 77)
+endif()
+foreach(world redis postgres)
+	if(TEST chaos/${world})
+		set_tests_properties(chaos/${world} PROPERTIES PROCESSORS 2)
+	endif()
+endforeach()

@@ -23,6 +23,8 @@ sys.dont_write_bytecode = True
 
 MAIN = 1
 CLOSED = 2
+# What is wrong, whose processes worked on, and until when.
+Overlap = collections.namedtuple("Overlap", "text seat at_ns")
 STAMP = struct.Struct("=QQIIII")
 Stamp = collections.namedtuple("Stamp", "term at_ns pid seat flags spare")
 
@@ -48,20 +50,28 @@ class Judge:
         self.older_ns = 0  # the latest stamp of all lower terms, of those not excused
         self.latest_ns = 0
         self.n_stamps = 0
-        self.overlaps = {}  # (stale term, term): sentence
+        self.overlaps = {}  # (stale term, term): Overlap
         self.escaped = set()  # (seat, pid)
+        self.begun = {}  # term: when its first stamp was made
+        self.older_seat = None
+        self.backward = []  # (term, higher term, how long after that had begun): see late_terms
 
     def take(self, stamp):
         """The next stamp of the file."""
         self.n_stamps += 1
+        if stamp.term not in self.begun:
+            self.begun[stamp.term] = stamp.at_ns
+            if stamp.term < self.term:
+                self.backward.append((stamp.term, self.term, stamp.at_ns - self.first_ns))
         if stamp.term > self.term:
             self.begin(stamp)
         elif stamp.term < self.term:
             self.stale(stamp)
             return
         elif stamp.seat != self.seat:
-            self.overlaps[stamp.term, stamp.term] = \
-                f"term {stamp.term} is led by two: seats {self.seat} and {stamp.seat}"
+            self.overlaps[stamp.term, stamp.term] = Overlap(
+                f"term {stamp.term} is led by two: seats {self.seat} and {stamp.seat}",
+                self.seat, stamp.at_ns)
         elif stamp.at_ns <= self.older_ns:
             self.out_of_order(stamp)
         if stamp.flags & MAIN:
@@ -72,6 +82,7 @@ class Judge:
 
     def begin(self, stamp):
         self.older_ns = max(self.older_ns, self.latest_ns)
+        self.older_seat = self.seat
         if stamp.at_ns <= self.older_ns:
             self.out_of_order(stamp)
         self.term = stamp.term
@@ -81,8 +92,10 @@ class Judge:
 
     def out_of_order(self, stamp):
         self.overlaps.setdefault(
-            ("below", stamp.term), f"term {stamp.term} (seat {stamp.seat}, process {stamp.pid}) "
-            f"worked {(self.older_ns - stamp.at_ns) / 1e6:.3f} ms before a lower one ended")
+            ("below", stamp.term), Overlap(
+                f"term {stamp.term} (seat {stamp.seat}, process {stamp.pid}) worked "
+                f"{(self.older_ns - stamp.at_ns) / 1e6:.3f} ms before a lower one ended",
+                self.older_seat, self.older_ns))
 
     def stale(self, stamp):
         if self.is_cut_off(stamp, self.first_ns):
@@ -90,11 +103,17 @@ class Judge:
             return
         self.older_ns = max(self.older_ns, stamp.at_ns)
         self.overlaps.setdefault(
-            (stamp.term, self.term),
-            f"term {stamp.term} (seat {stamp.seat}, process {stamp.pid}"
-            f"{', main' if stamp.flags & MAIN else ''}"
-            f"{', closed' if stamp.flags & CLOSED else ''}) worked "
-            f"{(stamp.at_ns - self.first_ns) / 1e6:.3f} ms after term {self.term} had begun")
+            (stamp.term, self.term), Overlap(
+                f"term {stamp.term} (seat {stamp.seat}, process {stamp.pid}"
+                f"{', main' if stamp.flags & MAIN else ''}"
+                f"{', closed' if stamp.flags & CLOSED else ''}) worked "
+                f"{(stamp.at_ns - self.first_ns) / 1e6:.3f} ms after term {self.term} had begun",
+                stamp.seat, stamp.at_ns))
+
+    def late_terms(self, slack_ns):
+        """S3, where two may lead: leaderships that began so long after one with a higher term."""
+        return [f"term {term} began {after / 1e6:.0f} ms after term {higher}"
+                for term, higher, after in self.backward if after > slack_ns]
 
     def is_cut_off(self, stamp, before_ns):
         """Nobody was left before then, in the kernel or outside, who could end this process."""

@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 # tests/chaos/judge_test.py - the oracle itself: what it must call an overlap, and how narrow the
 # one excuse is.
+import os
 import sys
+import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
-from judge import CLOSED, MAIN, Judge, Seat, Stamp  # pylint: disable=wrong-import-position
+# pylint: disable=wrong-import-position
+import stall
+from judge import CLOSED, MAIN, Judge, Seat, Stamp
 
 
 def judge(*stamps, cut_ns=None, cut_term=1, cuts=None, isolated=False, has_work_lock=True):
@@ -46,6 +50,24 @@ class Overlaps(unittest.TestCase):
         self.assertEqual(len(j.overlaps), 1)
 
 
+class Terms(unittest.TestCase):
+    @staticmethod
+    def late(*stamps):
+        j = Judge({n: Seat() for n in range(10)})
+        for term, at_ns in stamps:
+            j.take(Stamp(term, at_ns, 7, term, 0, 0))
+        return len(j.late_terms(100))
+
+    def test_an_old_one_goes_on(self):
+        self.assertEqual(self.late((1, 10), (2, 20), (1, 500), (2, 510)), 0)
+
+    def test_granted_earlier_and_begun_a_little_later(self):
+        self.assertEqual(self.late((2, 20), (1, 60)), 0)
+
+    def test_back(self):
+        self.assertEqual(self.late((2, 20), (1, 200)), 1)
+
+
 class Excuse(unittest.TestCase):
     STORY = ((1, 10, CLOSED), (2, 30, 0), (1, 40, CLOSED), (2, 50, 0))
 
@@ -79,6 +101,44 @@ class Excuse(unittest.TestCase):
 
     def test_hides_nobody_else(self):
         self.assertEqual(judge(*self.STORY, (1, 60, 0), cut_ns=20), (1, 1))
+
+
+class Stall(unittest.TestCase):
+    """What is said to be the machine's fault must have been in the way of the guard just then."""
+
+    @staticmethod
+    def still(*naps):
+        ms = 1_000_000
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "stalls")
+            with open(path, "wb") as file:
+                for core in (0, 1):
+                    file.write(stall.NAP.pack(0, 0, core))
+                for begin, to, core in naps:
+                    file.write(stall.NAP.pack(begin * ms, to * ms, core))
+            return stall.still_ms(path, 700 * ms, 1000 * ms)
+
+    def test_quiet(self):
+        self.assertEqual(self.still(), 0)
+
+    def test_one_core_is_not_the_machine(self):
+        self.assertEqual(self.still((700, 900, 0)), 0)
+
+    def test_all_cores(self):
+        self.assertEqual(self.still((700, 900, 0), (750, 900, 1)), 150)
+
+    def test_not_before(self):
+        self.assertEqual(self.still((300, 720, 0), (300, 710, 1)), 10)
+
+    def test_not_after(self):
+        self.assertEqual(self.still((990, 2000, 0), (980, 2000, 1)), 10)
+
+    def test_short_naps_do_not_add_up(self):
+        self.assertEqual(self.still((700, 740, 0), (750, 790, 0), (700, 740, 1)), 40)
+
+    def test_share_of_the_lease(self):
+        self.assertFalse(stall.explains(1000, 0.1, 99, 0))
+        self.assertTrue(stall.explains(1000, 0.1, 0, 100))
 
 
 if __name__ == "__main__":

@@ -3,19 +3,20 @@
  * that it brings into the world, appends a stamp to a file every few milliseconds; the rig (run)
  * reads from that file whether two terms ever worked at once.
  *
- *     chaos_worker FILE SEAT MANNERS
+ *     chaos_worker FILE SEAT MANNERS [RESOURCE]
  *
  * Manners are letters: f forks; g forks into another process group; d becomes a daemon, in a
  * session of its own; r runs: forks and leaves every few milliseconds, so that no process id is
  * good for long; s ignores the signals that ask it to end; c closes every descriptor; q quits, and
  * leaves its descendants behind.
  *
+ * The main process also writes to a fenced resource (fence.h), if there is one.
+ *
  * The file is opened anew for each stamp, so that who has closed everything can go on stamping. It
  * is never created: whoever survives the rig ends when the rig removes its folder, or after a
  * while.
  */
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,6 +27,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "chaos/fence.h"
 
 #define STAMP_MS 3
 #define STEPS_OF_RUNNER 3 /* stamps between two forks */
@@ -48,6 +50,8 @@ struct worker {
 	const char *path;
 	const char *manners;
 	uint64_t end_ns;
+	const char *resource; /* NULL: none */
+	struct fence fence;
 	struct stamp stamp;
 };
 
@@ -65,7 +69,7 @@ static void stamp(struct worker *w)
 	    write(fd, &w->stamp, sizeof(w->stamp)) != (ssize_t)sizeof(w->stamp))
 		_exit(1);
 	(void)close(fd);
-	(void)poll(NULL, 0, STAMP_MS);
+	fence_work(&w->fence, w->stamp.term, w->stamp.seat, STAMP_MS);
 }
 
 static _Noreturn void work(struct worker *w)
@@ -74,6 +78,8 @@ static _Noreturn void work(struct worker *w)
 		(void)syscall(SYS_close_range, 0, ~0u, 0);
 		w->stamp.flags |= FLAG_CLOSED;
 	}
+	if ((w->stamp.flags & FLAG_MAIN) != 0)
+		fence_open(&w->fence, w->resource);
 	for (unsigned step = 1;; step++) {
 		stamp(w);
 		if (has(w, 'q') && (w->stamp.flags & FLAG_MAIN) != 0 && step == STEPS_OF_QUITTER)
@@ -130,13 +136,16 @@ int main(int argc, char **argv)
 	static const int requests[] = {SIGTERM, SIGINT, SIGHUP};
 	const char *term = getenv("BATON_TERM");
 
-	if (argc != 4 || term == NULL) {
-		(void)fprintf(stderr, "usage: baton run NAME -- chaos_worker FILE SEAT MANNERS\n");
+	if (argc < 4 || argc > 5 || term == NULL) {
+		(void)fprintf(stderr, "usage: baton run NAME -- chaos_worker FILE SEAT MANNERS "
+				      "[RESOURCE]\n");
 		return 64;
 	}
 	struct worker w = {.path = argv[1],
 			   .manners = argv[3],
 			   .end_ns = clock_boot_ns() + LIFE_NS,
+			   .resource = argv[4],
+			   .fence = {.fd = -1},
 			   .stamp = {.term = strtoull(term, NULL, 10),
 				     .pid = (uint32_t)getpid(),
 				     .seat = (uint32_t)strtoul(argv[2], NULL, 10),

@@ -21,9 +21,9 @@ SECRET = "canary-b1c7-5f2e"
 SKIPPED = 77
 
 
-def servers(*args):
+def servers(*args, **variables):
     done = subprocess.run([os.path.join(TESTS, "servers"), *args], text=True, capture_output=True,
-                          timeout=LIMIT_S, check=False)
+                          env={**os.environ, **variables}, timeout=LIMIT_S, check=False)
     if done.returncode == SKIPPED:
         print(done.stderr.strip())
         sys.exit(SKIPPED)

@@ -1,0 +1,477 @@
+# world - what the arenas of a store with a server stand on, and all that goes wrong with it: real
+# servers (tests/servers), three machines that reach them over a network, a fenced resource that
+# every worker writes to, and the weather: one fault after the other, drawn from the seed.
+#
+# A machine is a network namespace with a cable to the servers' one; at the servers' end a fault
+# proxy (tests/relay) listens. Where namespaces aren't allowed, all stand on one network, and a
+# partition is a proxy that swallows everything: that is said, loudly.
+#
+# WORLDS says for each world which faults belong to it, and whether it is in contract. In contract
+# no two terms work at once. Out of contract (what the store's page in docs/stores says that it does
+# not promise) two may; but terms grow, and the resource refuses what is old. The resource is judged
+# in all of them: it stands on a server that nobody hurts, as it would in life.
+import collections
+import json
+import os
+import random
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.append(os.path.join(TESTS, "lib"))
+from rig import descendants, servers  # pylint: disable=wrong-import-position
+
+KILL, STOP, CONT = signal.SIGKILL, signal.SIGSTOP, signal.SIGCONT
+MACHINES = 3
+ANSWER_S = 40  # a server that was started again answers within this, on any load
+HOUR_NS = 3600 * 10**9
+
+# kind of tests/servers; what the URL adds; in contract; faults of the servers, and how often each
+# is dealt; seconds between two of them; whether there are machines (or only one network); leases in
+# ms; elections side by side
+World = collections.namedtuple(
+    "World", "kind query in_contract faults gap_s machines leases arenas")
+NETWORK = {"partition": 3, "slow": 2, "lost": 2, "cut": 2, "doubled": 1}
+WORLDS = {
+    # What it acknowledges is on disk: it may say durable=1, and nobody waits after a restart.
+    "redis": World("redis", "durable=1&max_lease=60000", True,
+                   {"server_kill": 3, "server_stop": 2, **NETWORK}, (0.5, 2.5), True,
+                   "1200,1600,2000", 12),
+    # It forgets, and doesn't claim otherwise: nobody wins before the longest lease is over.
+    "redis-lost": World("redis", "max_lease=2000", True, {"server_lose": 1, "server_kill": 1},
+                        (5, 7), True, "1200,1500,2000", 6),
+    "redis-sentinel": World("redis-sentinel", "max_lease=2000", True, {"failover": 1}, (3, 5),
+                            False, "1200,1500,2000", 6),
+    # It says durable=1 and lies; its clock is stepped; all is flushed; guards are frozen.
+    "redis-wild": World("redis", "durable=1&max_lease=60000", False,
+                        {"server_lose": 2, "flush": 2, "clock_forward": 2, "clock_back": 1,
+                         "partition": 1}, (1.5, 3), True, "1200,1600,2000", 8),
+    "postgres": World("postgres", "", True,
+                      {"server_kill": 2, "server_stop": 2, "clock_forward": 1, "clock_back": 1,
+                       **NETWORK}, (0.5, 2.5), True, "1500,2000,2500", 8),
+    "postgres-wild": World("postgres", "", False, {"flush": 3, "server_kill": 1, "partition": 1},
+                           (2, 4), True, "1500,2000,2500", 6),
+}
+# Rules of the fault proxy; {command} is the protocol's word for a request that does something.
+RULES = {"slow": "request chance=30 -> late {ms}; reply chance=5 -> delay {ms}",
+         "lost": "request {command} chance=10 -> mute; request chance=3 -> stall",
+         "cut": "request {command} chance=8 -> cut-after; request chance=4 -> cut; "
+                "reply chance=4 -> half",
+         "doubled": "request {command} chance=25 -> duplicate"}
+PROTOCOLS = {"redis": ("resp", "EVALSHA"), "postgres": ("postgres", "batch")}
+
+# The resource in PostgreSQL: the guard that `baton schema postgres --fence` prints, and a table.
+RESOURCE = """
+CREATE TABLE written (n bigserial PRIMARY KEY, name text, term bigint, seat int);
+CREATE TABLE refused (name text, term bigint, seat int);
+CREATE FUNCTION chaos_write(name text, term bigint, seat int) RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+    BEGIN
+        PERFORM baton.fence(name, term);
+    EXCEPTION WHEN SQLSTATE 'BATON' THEN
+        INSERT INTO refused VALUES (name, term, seat);
+        RETURN 0;
+    END;
+    INSERT INTO written (name, term, seat) VALUES (name, term, seat);
+    RETURN 1;
+END $$;
+"""
+
+
+def ip(*words):
+    subprocess.run(["ip", *words], check=True, capture_output=True)
+
+
+def in_own_network():
+    """Begins anew in a network namespace of its own, where that is allowed; returns where not."""
+    if os.environ.get("CHAOS_NETWORK") or os.geteuid() != 0 or not shutil.which("ip"):
+        return
+    try:
+        subprocess.run(["unshare", "-n", "ip", "link", "add", "v", "type", "veth"], check=True,
+                       capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        return
+    os.environ["CHAOS_NETWORK"] = "own"
+    os.execvp("unshare", ["unshare", "-n", sys.executable, *sys.argv])
+
+
+class Server:
+    """Servers of one kind, and what can be done to them."""
+
+    def __init__(self, kind, folder, **variables):
+        self.kind = kind
+        self.dir = folder
+        self.variables = variables
+        lines = servers("start", "--for", str(os.getpid()), kind, folder, **variables)
+        self.info = dict(line.split("=", 1) for line in lines.split("\n") if "=" in line)
+        self.port = self.info["port"]
+
+    def pids(self, name):
+        with open(os.path.join(self.dir, name + ".pid"), encoding="ascii") as file:
+            pid = int(file.read().split()[0])
+        return [pid, *descendants(pid)]
+
+    def signal(self, name, sig):
+        """To all of its processes: a PostgreSQL server is many."""
+        for pid in self.pids(name):
+            try:
+                os.kill(pid, sig)
+            except ProcessLookupError:
+                pass
+
+    def is_gone(self, name):
+        with open(os.path.join(self.dir, name + ".pid"), encoding="ascii") as file:
+            pid = file.read().split()[0]
+        try:
+            with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+                return file.read().rpartition(")")[2].split()[0] in "ZX"
+        except OSError:
+            return True
+
+    def again(self, name, port):
+        """Starts it, once more if its last processes were still in the way, until it answers."""
+        until = time.monotonic() + ANSWER_S
+        while not self.answers(port):
+            if self.is_gone(name):
+                servers("again", self.dir, name, **self.variables)
+            select.select([], [], [], 0.05)
+            if time.monotonic() > until:
+                raise AssertionError(f"{name} does not answer after its restart")
+
+    def answers(self, port):
+        if self.kind.startswith("redis"):
+            return self.ask("PING", port=port) == "PONG"
+        return self.ask("SELECT 1", database="postgres") == "1"
+
+    def ask(self, *words, port=None, database="baton"):
+        """By the administrator's own client; the answer's text."""
+        port = port or self.port
+        if self.kind.startswith("redis"):
+            argv = ["redis-cli", "-h", "127.0.0.1", "-p", port, *words]
+        else:
+            argv = ["psql", "-XqAt", "-h", "127.0.0.1", "-p", port, "-U", "baton", "-d", database,
+                    "-v", "ON_ERROR_STOP=1", "-c", words[0]]
+        return subprocess.run(argv, text=True, capture_output=True, check=False,
+                              timeout=ANSWER_S).stdout.strip()
+
+    def stop(self):
+        servers("stop", self.dir)
+
+
+class Relay:
+    """A fault proxy, as a process."""
+
+    def __init__(self, program, speech, address, port, seed):
+        self.process = subprocess.Popen(
+            [program, "--speech=" + speech, "--address=" + address, f"--seed={seed}", port],
+            text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.port = self.process.stdout.readline().strip().partition("=")[2]
+
+    def tell(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline().strip()
+        if answer != "ok":
+            raise AssertionError(f"relay: {line}: {answer}")
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.stdout.read()
+        self.process.wait()
+
+
+class Machine:
+    """Where some of the candidates run: a network of their own, or the one that all have."""
+
+    def __init__(self, number, is_apart):
+        self.cable = f"cable{number}" if is_apart else None
+        self.address = f"10.77.{number}.1" if is_apart else "127.0.0.1"
+        self.prefix = []
+        self.holder = None
+        if is_apart:
+            self.plug(number)
+
+    def plug(self, number):
+        self.holder = subprocess.Popen(["unshare", "-n", "tail", "-f", "/dev/null"])
+        pid = str(self.holder.pid)
+        here = os.readlink("/proc/self/ns/net")
+        while os.readlink(f"/proc/{pid}/ns/net") == here:
+            select.select([], [], [], 0.01)
+        self.prefix = ["nsenter", "--net=/proc/" + pid + "/ns/net", "--"]
+        ip("link", "add", self.cable, "type", "veth", "peer", "name", "eth0", "netns", pid)
+        ip("addr", "add", self.address + "/30", "dev", self.cable)
+        ip("link", "set", self.cable, "up")
+        inside = [*self.prefix, "ip"]
+        for words in (["addr", "add", f"10.77.{number}.2/30", "dev", "eth0"],
+                      ["link", "set", "eth0", "up"], ["link", "set", "lo", "up"]):
+            subprocess.run(inside + words, check=True, capture_output=True)
+
+    def end(self):
+        if self.holder:
+            self.holder.kill()
+            self.holder.wait()
+
+
+class Stage:
+    """A world that is up."""
+
+    def __init__(self, name, folder, options):
+        self.world = WORLDS[name]
+        self.folder = folder
+        self.rng = random.Random(f"{options.seed}-weather")
+        self.protocol, self.command = PROTOCOLS[name.partition("-")[0]]
+        self.kind = name.partition("-")[0]
+        self.build = os.path.dirname(options.worker)
+        self.baton = options.baton
+        self.deck = []
+        self.done = collections.Counter()
+        self.began = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+        self.is_apart = self.world.machines and bool(os.environ.get("CHAOS_NETWORK"))
+        self.clock = os.path.join(folder, "clock")
+        self.set_clock(0)
+        os.chmod(folder, 0o711)  # a server may run as another user
+        self.machines = self.relays = ()
+        self.start(options.seed)
+
+    def start(self, seed):
+        if self.is_apart or os.environ.get("CHAOS_NETWORK"):
+            ip("link", "set", "lo", "up")
+        self.resource = Server(self.kind, os.path.join(self.folder, "resource"))
+        self.make_resource()
+        self.store = Server(self.world.kind, os.path.join(self.folder, "server"),
+                            LD_PRELOAD=os.path.join(self.build, "chaos_clock.so"),
+                            CHAOS_CLOCK=self.clock)
+        if self.world.machines:
+            self.machines = [Machine(n, self.is_apart) for n in range(MACHINES)]
+            program = os.path.join(self.build, "relay")
+            self.relays = [Relay(program, self.protocol, m.address, self.store.port, seed + n)
+                           for n, m in enumerate(self.machines)]
+            self.entrance = Relay(program, self.protocol, "0.0.0.0", self.resource.port, seed)
+
+    def make_resource(self):
+        if self.kind == "postgres":
+            script = subprocess.run([self.baton, "schema", "postgres", "--fence"], text=True,
+                                    capture_output=True, check=True).stdout
+            self.resource.ask(script + RESOURCE)
+
+    # ---- what an arena asks ----
+
+    def url(self, seat=None):
+        """As that seat sees the store; without one, from where the servers are."""
+        base, more = self.store.info["url"], self.world.query
+        if seat is not None and self.machines:
+            n = seat % MACHINES
+            base = base.replace(f"127.0.0.1:{self.store.port}",
+                                f"{self.machines[n].address}:{self.relays[n].port}")
+            more += "&sslmode=disable" if self.kind == "postgres" else ""
+        return base + ("?" + more.lstrip("&") if more else "")
+
+    def prefix(self, seat):
+        return self.machines[seat % MACHINES].prefix if self.machines else []
+
+    def resource_of(self, name, seat):
+        if not self.machines:
+            return f"{self.protocol}:127.0.0.1:{self.resource.port}:{name}"
+        address = self.machines[seat % MACHINES].address
+        return f"{self.protocol}:{address}:{self.entrance.port}:{name}"
+
+    # ---- the weather ----
+
+    def weather(self, is_over):
+        """One fault after the other, until that says so."""
+        while not is_over():
+            self.wait(self.rng.uniform(*self.world.gap_s), is_over)
+            if is_over():
+                return
+            if not self.deck: # first each of them once
+                self.deck = [k for k, n in self.world.faults.items()
+                             for _ in range(n if self.done else 1)]
+                self.rng.shuffle(self.deck)
+            kind = self.deck.pop()
+            detail = getattr(self, kind)(is_over) or ""
+            self.done[kind] += 1
+            self.note(f"{kind} {detail}")
+
+    def has_seen_all(self):
+        """Also asked in the arenas' processes: whether every kind of fault has happened."""
+        try:
+            with open(os.path.join(self.folder, "weather"), encoding="ascii") as file:
+                text = file.read()
+        except OSError:
+            return False
+        return all(f"over is {kind} " in text for kind in self.world.faults)
+
+    def note(self, text):
+        at = (time.clock_gettime_ns(time.CLOCK_BOOTTIME) - self.began) / 1e9
+        with open(os.path.join(self.folder, "weather"), "a", encoding="ascii") as file:
+            file.write(f"{at:8.3f} s: over is {text}\n")
+
+    @staticmethod
+    def wait(seconds, is_over=lambda: False):
+        until = time.monotonic() + seconds
+        while time.monotonic() < until and not is_over():
+            select.select([], [], [], max(0.0, min(0.1, until - time.monotonic())))
+
+    def about_a_lease(self):
+        return self.rng.uniform(0.2, 1.6) * max(map(int, self.world.leases.split(","))) / 1000
+
+    @property
+    def name(self):
+        return "redis" if self.kind == "redis" else "postgres"
+
+    def server_kill(self, _is_over):
+        """With all that it has acknowledged."""
+        self.store.signal(self.name, KILL)
+        self.wait(self.rng.uniform(0, 0.5))
+        self.store.again(self.name, self.store.port)
+
+    def server_stop(self, is_over):
+        seconds = self.about_a_lease()
+        self.store.signal(self.name, STOP)
+        self.wait(seconds, is_over)
+        self.store.signal(self.name, CONT)
+        return f"for {seconds:.3f} s"
+
+    def server_lose(self, _is_over):
+        """It comes back empty."""
+        self.store.signal(self.name, KILL)
+        data = os.path.join(self.store.dir, self.name)
+        for entry in os.listdir(data):
+            shutil.rmtree(os.path.join(data, entry), ignore_errors=True)
+        self.store.again(self.name, self.store.port)
+
+    def flush(self, _is_over):
+        """All data is gone, and the server has noticed nothing."""
+        if self.kind == "redis":
+            self.store.ask("FLUSHALL")
+        else:
+            self.store.ask("DROP SCHEMA baton CASCADE")
+
+    def set_clock(self, ns):
+        with open(self.clock, "r+b" if os.path.exists(self.clock) else "wb") as file:
+            file.write(struct.pack("=q", ns))
+
+    def clock_forward(self, is_over):
+        self.jump(HOUR_NS, is_over)
+
+    def clock_back(self, is_over):
+        self.jump(-HOUR_NS, is_over)
+
+    def jump(self, ns, is_over):
+        self.set_clock(ns)
+        self.wait(self.about_a_lease(), is_over)
+        self.set_clock(0)  # somebody has seen the mistake: a jump, too
+
+    def partition(self, is_over):
+        n = self.rng.randrange(MACHINES)
+        seconds = self.about_a_lease()
+        cable = self.machines[n].cable
+        if cable:
+            ip("link", "set", cable, "down")
+        else:
+            self.relays[n].tell("hole")
+        self.wait(seconds, is_over)
+        if cable:
+            ip("link", "set", cable, "up")
+        else:
+            self.relays[n].tell("open")
+        return f"of machine {n} for {seconds:.3f} s"
+
+    def by_rules(self, kind, is_over):
+        ms = int(self.about_a_lease() * 250)
+        rules = RULES[kind].format(command=self.command, ms=ms)
+        whom = self.relays if self.rng.random() < 0.5 else [self.rng.choice(self.relays)]
+        for relay in whom:
+            relay.tell("rules " + rules)
+        self.wait(self.rng.uniform(0.5, 2.5), is_over)
+        for relay in whom:
+            relay.tell("rules")
+        return f"on {len(whom)} machines: {rules}"
+
+    def slow(self, is_over):
+        return self.by_rules("slow", is_over)
+
+    def lost(self, is_over):
+        return self.by_rules("lost", is_over)
+
+    def cut(self, is_over):
+        return self.by_rules("cut", is_over)
+
+    def doubled(self, is_over):
+        return self.by_rules("doubled", is_over)
+
+    # ---- failover ----
+
+    def primary(self):
+        sentinel = self.store.info["sentinel_ports"].split()[0]
+        return self.store.ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "main",
+                              port=sentinel).split("\n")[-1]
+
+    def until(self, condition, what, is_over):
+        end = time.monotonic() + ANSWER_S
+        while not condition():
+            if time.monotonic() > end:
+                raise AssertionError("waited in vain for " + what)
+            if is_over():
+                return
+            self.wait(0.1)
+
+    def failover(self, is_over):
+        """The primary is killed, the replica promoted, and the old one comes back to follow it."""
+        names = {self.store.info["port"]: "redis", self.store.info["replica_port"]: "replica"}
+        old = self.primary()
+        self.store.signal(names[old], KILL)
+        self.until(lambda: self.primary() != old, "a failover", is_over)
+        self.store.again(names[old], old)
+        self.until(lambda: "state=online" in self.store.ask("INFO", "replication",
+                                                            port=self.primary()),
+                   "the old primary to follow the new one", is_over)
+
+    # ---- the end ----
+
+    def judge(self, names):
+        """What the resource of each election says: (accepted, refused, [what is wrong])."""
+        accepted = refused = 0
+        wrong = []
+        for name in names:
+            rows, n, r = self.written(name)
+            accepted += n
+            refused += r
+            seats = {}
+            top = 0
+            for term, seat in rows:
+                if term < top:
+                    wrong.append(f"{name}: term {term} was written after term {top}")
+                if seats.setdefault(term, seat) != seat:
+                    wrong.append(f"{name}: term {term} was written by seats {seats[term]}, {seat}")
+                top = max(top, term)
+        return accepted, refused, wrong
+
+    def written(self, name):
+        if self.kind == "redis":
+            rows = self.resource.ask("LRANGE", name + ":written", "0", "-1").split("\n")
+            counts = self.resource.ask("HMGET", name, "accepted", "refused").split("\n")
+            accepted, refused = (int(n or 0) for n in (counts + ["0", "0"])[:2])
+            rows = [tuple(map(int, row.split())) for row in rows if row]
+        else:
+            text = self.resource.ask(
+                "SELECT coalesce(json_agg(json_build_array(term, seat) ORDER BY n), '[]') FROM "
+                f"written WHERE name = '{name}'")
+            rows = [tuple(row) for row in json.loads(text)]
+            accepted = len(rows)
+            refused = int(self.resource.ask(f"SELECT count(*) FROM refused WHERE name = '{name}'"))
+        return rows, accepted, refused
+
+    def end(self):
+        for relay in [*self.relays, *([self.entrance] if self.relays else [])]:
+            relay.end()
+        for machine in self.machines:
+            machine.end()
+        self.store.stop()
+        self.resource.stop()
