@@ -22,7 +22,7 @@ help:
 	@echo '  make model      search all interleavings (SIZE=large for the long one)'
 	@echo '  make mutants    plant every known bug in the core; each must be caught'
 	@echo '  make coverage   branches and lines of src/core that the tests reach'
-	@echo '  make conformance  every case on a store (STORE=URL TIMES=n)'
+	@echo '  make conformance  every case on a store (STORE=URL or tests/servers KIND, TIMES=n)'
 	@echo '  make chaos      kill and freeze baton run at random (STORE=URL MINUTES=n SEED=s);'
 	@echo '                  STORE=redis or postgres: and its servers, its network, its clock'
 	@echo '  make fuzz       the parsers, on made-up input (MINUTES=n)'
@@ -74,7 +74,9 @@ TIMES ?= 20
 
 conformance:
 	@tools/build release
-	@build/release/conformance --times $(TIMES) $(or $(STORE),memory:conformance)
+	@$(if $(STORE),$(if $(findstring :,$(STORE)),,tests/servers with $(STORE) --)) \
+		build/release/conformance --times $(TIMES) \
+		'$(if $(STORE),$(if $(findstring :,$(STORE)),$(STORE),{url}),memory:conformance)'
 
 bench:
 	@tools/deps

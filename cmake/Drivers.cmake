@@ -72,6 +72,12 @@ function(baton_redis_scripts out)
 	string(APPEND text "const struct redis_source redis_prelude = "
 		"{lua_prelude, sizeof(lua_prelude)};\n"
 		"const struct redis_source redis_sources[REDIS_SCRIPTS] = {\n${list}};\n")
+	# This one is for users, and is printed.
+	set(file ${PROJECT_SOURCE_DIR}/src/store/redis/lua/fence.lua)
+	set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+	file(READ ${file} bytes HEX)
+	string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
+	string(APPEND text "const char redis_fence[] = {${bytes}0};\n")
 	file(CONFIGURE OUTPUT ${out} CONTENT "${text}" @ONLY)
 endfunction()
 

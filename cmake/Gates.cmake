@@ -113,6 +113,12 @@ function(baton_conformance_on kind module)
 		LABELS "conformance;servers")
 endfunction()
 baton_conformance_on(redis redis)
+# The other ways to a Redis server: what may depend on the way. All of it, by hand:
+#   make conformance STORE=redis-cluster TIMES=20
+foreach(kind redis-tls redis-sentinel redis-cluster)
+	baton_conformance_on(${kind} redis
+		--case C1,C8,C16,C26,C27,N1,N2,N3,N7,N20,N22,N23,N27,N29,N30,N32,N33,N34)
+endforeach()
 # With a lease that leaves a busy machine time to start 150 sessions, and to sync.
 baton_conformance_on(postgres postgres --lease 1500 --jobs 4)
 
@@ -142,8 +148,9 @@ baton_conformance_on(postgres postgres --network default --lease 1500 --jobs 8)
 # What a restart, a failover or a wrong setting of a real server does.
 if(TARGET baton_module_redis AND TARGET baton_command)
 	foreach(name new_server lost_data claimed_again claimed_too_late deleted kept_data durable
-			scripts_flushed evicting max_lease password tls replica_refused wait
-			sentinel sentinel_password cluster slot_moves slot_half_moved traffic)
+			scripts_flushed evicting max_lease password canary tls replica_refused wait
+			sentinel sentinel_password cluster slot_moves slot_half_moved fence queue
+			traffic)
 		baton_gate(redis/${name} 100 300 servers ${PROJECT_SOURCE_DIR}/tests/redis/run
 			$<TARGET_FILE:baton_command> ${name})
 		set_tests_properties(redis/${name} PROPERTIES SKIP_RETURN_CODE 77)

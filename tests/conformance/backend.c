@@ -6,9 +6,10 @@
 #include <string.h>
 
 static const struct backend *const backends[] = {
-	&backend_memory,        &backend_file,          &backend_redis,
+	&backend_memory,        &backend_file,           &backend_redis,
+	&backend_redis_tls,     &backend_redis_sentinel, &backend_redis_cluster,
 #ifdef WITH_POSTGRES /* libpq is there */
-	&backend_postgres,      &backend_postgres_fast, &backend_postgres_advisory,
+	&backend_postgres,      &backend_postgres_fast,  &backend_postgres_advisory,
 	&backend_postgres_bare,
 #endif
 };

@@ -82,8 +82,9 @@ struct backend {
 	uint64_t (*calls)(struct stage *t, enum verb verb);
 };
 
-extern const struct backend backend_memory, backend_file, backend_redis, backend_postgres,
-	backend_postgres_fast, backend_postgres_advisory, backend_postgres_bare;
+extern const struct backend backend_memory, backend_file, backend_redis, backend_redis_tls,
+	backend_redis_sentinel, backend_redis_cluster, backend_postgres, backend_postgres_fast,
+	backend_postgres_advisory, backend_postgres_bare;
 
 /* By the scheme of a URL; NULL: none. */
 const struct backend *backend_find(const char *url);

@@ -1,6 +1,7 @@
 /*
  * backend_redis.c: a Redis server, as its administrator with redis-cli treats it, and the network
- * to it (proxy.h). Each case has a namespace and a user of its own, with the rights that
+ * to it (proxy.h). There are four ways to it: straight, by TLS, by real Sentinels, as the node of a
+ * real cluster. Each case has a namespace and a user of its own, with the rights that
  * docs/stores/redis.md lists and no others. It knows the keys that baton-redis(7) describes, and
  * uses nothing of the driver but the scripts' texts, to tell one call from another.
  */
@@ -15,6 +16,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "proxy.h"
@@ -37,7 +39,10 @@ struct admin {
 	int fd;
 };
 
+enum way_there { PLAIN, TLS, SENTINEL, CLUSTER };
+
 struct hand {
+	enum way_there way;
 	struct admin admin;
 	struct admin pulse; /* of another thread */
 	struct proxy *proxy;
@@ -53,19 +58,39 @@ static struct hand *hand_of(struct stage *t)
 
 /* ---- a small client ---- */
 
+static bool admin_connect(struct admin *a, const struct sockaddr *address, socklen_t size)
+{
+	struct timeval limit = {.tv_sec = 10};
+
+	a->fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (a->fd < 0 || connect(a->fd, address, size) != 0)
+		return false;
+	setsockopt(a->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	a->in = fdopen(a->fd, "r");
+	return a->in != NULL;
+}
+
 static bool admin_open(struct admin *a, unsigned port)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET,
 				      .sin_port = htons((uint16_t)port),
 				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	struct timeval limit = {.tv_sec = 10};
 
-	a->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (a->fd < 0 || connect(a->fd, (const struct sockaddr *)&address, sizeof(address)) != 0)
+	return admin_connect(a, (const struct sockaddr *)&address, sizeof(address));
+}
+
+/* Where the port speaks TLS, the administrator takes the server's socket. */
+static bool admin_open_socket(struct admin *a)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	const char *path = getenv("BATON_TEST_SOCKET");
+
+	if (path == NULL || strlen(path) >= sizeof(address.sun_path)) {
+		fprintf(stderr, "rediss: run it by tests/servers with redis-tls, please\n");
 		return false;
-	setsockopt(a->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	a->in = fdopen(a->fd, "r");
-	return a->in != NULL;
+	}
+	strcpy(address.sun_path, path);
+	return admin_connect(a, (const struct sockaddr *)&address, sizeof(address));
 }
 
 static void admin_close(struct admin *a)
@@ -180,11 +205,18 @@ static bool learn_scripts(struct hand *h)
 
 /* ---- places ---- */
 
-static unsigned port_of(const char *base_url)
-{
-	const char *colon = strrchr(base_url, ':');
+#define HOSTS_MAX 8
 
-	return colon != NULL ? (unsigned)strtoul(colon + 1, NULL, 10) : 0;
+/* All of them are on this machine. */
+static size_t ports_of(const char *base_url, unsigned *ports)
+{
+	static const char host[] = "127.0.0.1:";
+	size_t n = 0;
+
+	for (const char *at = strstr(base_url, host); n < HOSTS_MAX && at != NULL;
+	     at = strstr(at + 1, host))
+		ports[n++] = (unsigned)strtoul(at + strlen(host), NULL, 10);
+	return n;
 }
 
 static const char *key(const struct hand *h, const char *kind, const char *name)
@@ -223,6 +255,86 @@ static bool allow(struct hand *h)
 		   "resetchannels", keys, channels, RIGHTS);
 }
 
+/* Straight to the server that has the keys of this label: its port, and the administrator there. */
+static bool find_home(struct hand *h, const char *base_url)
+{
+	unsigned ports[HOSTS_MAX];
+	size_t n = ports_of(base_url, ports);
+
+	h->way = strncmp(base_url, "rediss:", 7) == 0            ? TLS
+		 : strncmp(base_url, "redis+sentinel:", 15) == 0 ? SENTINEL
+		 : strncmp(base_url, "redis+cluster:", 14) == 0  ? CLUSTER
+								 : PLAIN;
+	h->port = n > 0 ? ports[0] : 0;
+	if (h->way == TLS)
+		return n > 0 && admin_open_socket(&h->admin);
+	if (h->way == SENTINEL) {
+		struct admin sentinel = {0};
+		bool is_told = n > 0 && admin_open(&sentinel, ports[0]) &&
+			       ask(&sentinel, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", "main") &&
+			       strchr(reply, '\n') != NULL;
+
+		admin_close(&sentinel);
+		if (!is_told)
+			return false;
+		h->port = (unsigned)strtoul(strchr(reply, '\n') + 1, NULL, 10);
+	}
+	for (size_t i = 0; h->way == CLUSTER && i < n; i++) {
+		h->port = ports[i];
+		/* The others, and replicas, send one on. */
+		if (admin_open(&h->admin, ports[i]) &&
+		    ask(&h->admin, "EXISTS", key(h, "namespace", "")))
+			return true;
+		admin_close(&h->admin);
+	}
+	return h->way != CLUSTER && admin_open(&h->admin, h->port);
+}
+
+/* The Sentinels know our way to the primary by the label. They must not act on what is done to it:
+ * all of them take it for well, and leave its replicas alone, for longer than any case lasts. */
+static bool tell_sentinels(const struct hand *h, const char *base_url, bool is_there)
+{
+	unsigned ports[HOSTS_MAX];
+	size_t n = ports_of(base_url, ports);
+	char port[16];
+	bool ok = true;
+
+	snprintf(port, sizeof(port), "%u", is_there ? proxy_port(h->proxy) : 0);
+	for (size_t i = 0; i < n && ok; i++) {
+		struct admin a = {0};
+
+		ok = admin_open(&a, ports[i]);
+		if (ok && !is_there)
+			(void)ask(&a, "SENTINEL", "REMOVE", h->label);
+		else if (ok)
+			ok = ask(&a, "SENTINEL", "MONITOR", h->label, "127.0.0.1", port, "2") &&
+			     ask(&a, "SENTINEL", "SET", h->label, "down-after-milliseconds",
+				 "600000", "failover-timeout", "600000");
+		admin_close(&a);
+	}
+	return ok;
+}
+
+/* The candidates' URL: by the proxy, wherever that is hidden. */
+static bool write_url(struct stage *t, const struct hand *h, const char *base_url)
+{
+	const char *hosts = strstr(base_url, "://") + 3;
+	const char *options = strchr(base_url, '?');
+	unsigned port = proxy_port(h->proxy);
+	char own[128];
+
+	snprintf(own, sizeof(own), "prefix=%s&max_lease=%d", h->label, MAX_LEASE_MS);
+	if (h->way == SENTINEL) {
+		snprintf(t->url, sizeof(t->url), "redis+sentinel://%s:%s@%.*s/%s?%s", h->label,
+			 PASSWORD, (int)strcspn(hosts, "/"), hosts, h->label, own);
+		return tell_sentinels(h, base_url, true);
+	}
+	snprintf(t->url, sizeof(t->url), "%.*s://%s:%s@127.0.0.1:%u?%s%s%s",
+		 (int)strcspn(base_url, ":"), base_url, h->label, PASSWORD, port, own,
+		 options != NULL ? "&" : "", options != NULL ? options + 1 : "");
+	return true;
+}
+
 static bool place(struct stage *t, const char *base_url, const char *label)
 {
 	struct hand *h = calloc(1, sizeof(*h));
@@ -231,18 +343,17 @@ static bool place(struct stage *t, const char *base_url, const char *label)
 	if (h == NULL)
 		return false;
 	t->hand = h;
-	h->port = port_of(base_url);
 	snprintf(h->label, sizeof(h->label), "%s", label);
-	if (!admin_open(&h->admin, h->port) || !settle(h) || !learn_scripts(h) || !allow(h))
+	if (!find_home(h, base_url) || !settle(h) || !learn_scripts(h) || !allow(h))
 		return false;
 	for (int v = 1; v < N_VERBS; v++)
 		words[v] = h->shas[v];
-	h->proxy = proxy_new(h->port, &speech_resp, words);
-	if (h->proxy == NULL || !admin_open(&h->pulse, proxy_clear_port(h->proxy)))
-		return false;
-	snprintf(t->url, sizeof(t->url), "redis://%s:%s@127.0.0.1:%u?prefix=%s&max_lease=%d", label,
-		 PASSWORD, proxy_port(h->proxy), label, MAX_LEASE_MS);
-	return true;
+	h->proxy = proxy_new(h->port, h->way == TLS ? &speech_bytes : &speech_resp, words);
+	/* What is encrypted can't be asked by the way that never fails. */
+	return h->proxy != NULL &&
+	       (h->way == TLS ? admin_open_socket(&h->pulse)
+			      : admin_open(&h->pulse, proxy_clear_port(h->proxy))) &&
+	       write_url(t, h, base_url);
 }
 
 static bool forget_keys(struct hand *h)
@@ -273,13 +384,15 @@ static void leave(struct stage *t)
 
 static void clean(const char *base_url, const char *label)
 {
-	struct hand h = {.port = port_of(base_url)};
+	struct hand h = {0};
 
 	snprintf(h.label, sizeof(h.label), "%s", label);
-	if (admin_open(&h.admin, h.port)) {
+	if (find_home(&h, base_url)) {
 		forget_keys(&h);
 		ask(&h.admin, "ACL", "DELUSER", label);
 	}
+	if (h.way == SENTINEL)
+		tell_sentinels(&h, base_url, false);
 	admin_close(&h.admin);
 }
 
@@ -414,32 +527,20 @@ static uint64_t calls(struct stage *t, enum verb verb)
 	return proxy_calls(hand_of(t)->proxy, verb);
 }
 
-const struct backend backend_redis = {
-	.scheme = "redis",
-	.has_processes = true,
-	.has_network = true,
-	.pushes = true,
-	.shares_leases = true,
-	.keeps_history = true,
-	.is_durable = true,
-	.place = place,
-	.leave = leave,
-	.clean = clean,
-	.pulse = pulse,
-	.destroy = destroy,
-	.ways = {[WAY_DELETED] = true,
-		 [WAY_OVERWRITTEN] = true,
-		 [WAY_SESSION] = true,
-		 [WAY_EXPIRED] = true},
-	.unlock = unlock,
-	.down = down,
-	.hole = hole,
-	.fail = fail,
-	.mute = mute,
-	.late = late,
-	.forget = forget,
-	.deny = deny,
-	.set_term = set_term,
-	.count_name = count_name,
-	.calls = calls,
-};
+#define BACKEND(name)                                                                              \
+	.scheme = (name), .has_processes = true, .pushes = true, .shares_leases = true,            \
+	.keeps_history = true, .is_durable = true, .place = place, .leave = leave, .clean = clean, \
+	.pulse = pulse, .destroy = destroy,                                                        \
+	.ways = {[WAY_DELETED] = true,                                                             \
+		 [WAY_OVERWRITTEN] = true,                                                         \
+		 [WAY_SESSION] = true,                                                             \
+		 [WAY_EXPIRED] = true},                                                            \
+	.unlock = unlock, .down = down, .hole = hole, .forget = forget, .deny = deny,              \
+	.set_term = set_term, .count_name = count_name
+#define AWARE .fail = fail, .mute = mute, .late = late, .calls = calls
+
+const struct backend backend_redis = {BACKEND("redis"), AWARE};
+const struct backend backend_redis_sentinel = {BACKEND("redis+sentinel"), AWARE};
+const struct backend backend_redis_cluster = {BACKEND("redis+cluster"), AWARE};
+/* Calls that are encrypted can't be told apart: see not-applicable.txt. */
+const struct backend backend_redis_tls = {BACKEND("rediss")};

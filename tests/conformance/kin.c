@@ -52,6 +52,7 @@ struct kin *kin_new(struct stage *t, const struct kin_options *o)
 
 	CHECK(t, k != NULL && t->n_kins < KINS_MAX, "no room for one more kin");
 	k->t = t;
+	k->track = o->track;
 	snprintf(k->id, sizeof(k->id), "%s", o->id);
 #define ARGUMENT(...) \
 	(snprintf(texts[n - 2], sizeof(texts[0]), __VA_ARGS__), argv[n] = texts[n - 2], n++)
@@ -83,6 +84,8 @@ void kin_stopped(struct kin *k)
 	kin_signal(k, SIGSTOP);
 	CHECK(k->t, waitpid(k->pid, &status, WUNTRACED) == k->pid && WIFSTOPPED(status),
 	      "kin %.60s does not stop", k->id);
+	if (k->t->oracle != NULL)
+		oracle_stopped(k->t->oracle, k->track);
 }
 
 /* How it ended, as waitpid() says it. */

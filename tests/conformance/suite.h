@@ -211,8 +211,9 @@ void stage_judge(struct stage *t);
 struct kin {
 	struct stage *t;
 	pid_t pid;
-	int in;  /* commands */
-	int out; /* lines that it says */
+	unsigned track; /* of the oracle */
+	int in;         /* commands */
+	int out;        /* lines that it says */
 	size_t n_text;
 	char id[BATON_NAME_MAX + 1];
 	char error[256]; /* the last one that it told */

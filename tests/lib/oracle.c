@@ -109,6 +109,11 @@ static void note_waking(struct oracle_track *t, bool yes, uint64_t before, uint6
 	atomic_fetch_add(!yes ? &t->n_woke_no : is_new ? &t->n_woke_new : &t->n_woke_yes, 1);
 }
 
+void oracle_stopped(struct oracle *o, unsigned track)
+{
+	atomic_store(&o->tracks[track].stopped_ns, oracle_now_ns());
+}
+
 void oracle_sample(struct oracle *o, unsigned track, const struct oracle_subject *subject)
 {
 	struct oracle_track *t = &o->tracks[track];
@@ -118,9 +123,11 @@ void oracle_sample(struct oracle *o, unsigned track, const struct oracle_subject
 	uint64_t t1_ns = oracle_now_ns();
 	uint64_t after = subject->term(subject->candidate);
 	uint64_t previous_ns = atomic_load(&t->previous_t0_ns);
+	uint64_t stopped_ns = atomic_load(&t->stopped_ns);
 
 	atomic_fetch_add(&t->n_samples, 1);
-	if (previous_ns != 0 && t0_ns - previous_ns > atomic_load(&o->wake_gap_ns))
+	if (previous_ns != 0 && previous_ns < stopped_ns && stopped_ns < t0_ns &&
+	    t0_ns - stopped_ns > atomic_load(&o->wake_gap_ns))
 		note_waking(t, yes, before, after);
 	atomic_store(&t->previous_t0_ns, t0_ns);
 	/* A term is never led in twice, so the same one before and after is that of the answer. */

@@ -43,11 +43,12 @@ struct oracle_track {
 	_Atomic uint32_t n_woke_no;
 	_Atomic uint32_t n_woke_new; /* yes, but won since: the sampler got to run late */
 	_Atomic uint64_t previous_t0_ns;
+	_Atomic uint64_t stopped_ns; /* when it surely stood still; the last time */
 	struct oracle_term terms[ORACLE_TERMS];
 };
 
 struct oracle {
-	_Atomic uint64_t wake_gap_ns; /* a sampler that stood still for so long was stopped */
+	_Atomic uint64_t wake_gap_ns; /* a stop of so long is one beyond the lease */
 	struct oracle_track tracks[ORACLE_TRACKS];
 };
 
@@ -69,6 +70,9 @@ uint64_t oracle_now_ns(void);
 
 /* One round of t0; is_leader; t1. */
 void oracle_sample(struct oracle *o, unsigned track, const struct oracle_subject *subject);
+/* The track's process stands still, and doesn't go on before this returns. A sampler that only gets
+ * no time while others of its process do is something else: those may have renewed the lease. */
+void oracle_stopped(struct oracle *o, unsigned track);
 /* A yes from elsewhere, like the begin or the end of a piece of work done in that term. */
 void oracle_saw(struct oracle *o, unsigned track, uint64_t term, uint64_t t0_ns, uint64_t t1_ns);
 

@@ -217,5 +217,6 @@ __attribute__((visibility("default"))) const struct baton_driver baton_driver = 
 	.order = redis_order,
 	.pause = redis_pause,
 	.history = redis_history,
+	.fence = redis_fence,
 	.examine = redis_examine,
 };

@@ -316,6 +316,23 @@ static int hear(struct redis_lane *lane, enum step step, const struct resp *r, b
 	}
 }
 
+/* Whoever hangs up at the first words may have been waiting for others. With TLS 1.3 that is also
+ * how a server refuses a client's certificate. */
+static void doubt(struct redis_lane *lane)
+{
+	struct baton_error *error = lane->wire.error;
+	char said[160];
+
+	if (lane->store->options.socket[0] != '\0' || error->code != BATON_E_UNAVAILABLE ||
+	    clock_boot_ns() >= lane->wire.deadline_ns)
+		return;
+	(void)snprintf(said, sizeof(said), "%.*s", (int)sizeof(said) - 1, error->text);
+	(void)redis_fail(error, error->code, "%s; %s", said,
+			 lane->tls != NULL
+				 ? "it may want a certificate of ours, or another (cert=, key=)"
+				 : "if that port speaks TLS, say rediss:// or tls=1");
+}
+
 static int greet(struct redis_lane *lane, bool *is_moved)
 {
 	enum step steps[8];
@@ -324,12 +341,16 @@ static int greet(struct redis_lane *lane, bool *is_moved)
 	(void)memset(lane->server, 0, sizeof(lane->server));
 	int rc = ask_all(lane, steps, &n);
 
+	if (rc != 0)
+		doubt(lane);
 	for (size_t i = 0; i < n && rc == 0; i++) {
 		const struct resp *reply;
 
 		rc = redis_wire_read(&lane->wire, &reply);
 		if (rc == 0)
 			rc = hear(lane, steps[i], reply, is_moved);
+		else if (i == 0)
+			doubt(lane);
 	}
 	resp_out_clear(&lane->wire.out);
 	return rc;

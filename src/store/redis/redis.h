@@ -216,6 +216,8 @@ struct redis_source {
 
 extern const struct redis_source redis_prelude;
 extern const struct redis_source redis_sources[REDIS_SCRIPTS];
+/* The guard on the resource's side (S4); we print it, and never call it. */
+extern const char redis_fence[];
 
 struct redis_text {
 	char *text; /* prelude and body */
