@@ -20,8 +20,10 @@ const struct backend *backend_find(const char *url)
 
 	for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++) {
 		const struct backend *b = backends[i];
+		/* "postgres+fast" is a way to use postgres:, "redis+cluster" a scheme. */
+		size_t n = b->serves != NULL ? strcspn(b->scheme, "+") : strlen(b->scheme);
 
-		if (strcspn(b->scheme, "+") == length && memcmp(b->scheme, url, length) == 0 &&
+		if (n == length && memcmp(b->scheme, url, length) == 0 &&
 		    (b->serves == NULL || b->serves(url)))
 			return b;
 	}
