@@ -3,7 +3,7 @@
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .PHONY: help build quick test examples install sim model mutants coverage lint format clean \
-	conformance bench chaos fuzz demo deb
+	conformance bench chaos jepsen fuzz demo deb
 
 help:
 	@echo 'baton: leader election on the store you already run'
@@ -25,6 +25,7 @@ help:
 	@echo '  make conformance  every case on a store (STORE=URL or tests/servers KIND, TIMES=n)'
 	@echo '  make chaos      kill and freeze baton run at random (STORE=URL MINUTES=n SEED=s);'
 	@echo '                  STORE=redis or postgres: and its servers, its network, its clock'
+	@echo '  make jepsen     updates lost by paused leaders (STORE=redis or postgres MINUTES=n)'
 	@echo '  make fuzz       the parsers, on made-up input (MINUTES=n)'
 	@echo '  make bench      measure, beside clock_gettime, flock(1) and fsync'
 	@echo
@@ -89,6 +90,11 @@ chaos:
 	@tools/build release
 	@tests/chaos/run --baton build/release/baton --worker build/release/chaos_worker \
 		--minutes $(MINUTES) $(if $(STORE),--store '$(STORE)') $(if $(SEED),--seed $(SEED))
+
+jepsen:
+	@tools/build release
+	@tests/jepsen/run --client build/release/jepsen_client --baton build/release/baton \
+		--store $(or $(STORE),redis) --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 fuzz:
 	@tools/deps

@@ -53,3 +53,22 @@ foreach(world redis postgres)
 		set_tests_properties(chaos/${world} PROPERTIES PROCESSORS 2)
 	endif()
 endforeach()
+
+# Jepsen's experiment: what a lease is worth to a leader that is paused, and what fencing is.
+file(GLOB sources CONFIGURE_DEPENDS tests/jepsen/*.c)
+add_executable(jepsen_client ${sources})
+target_include_directories(jepsen_client PRIVATE include)
+target_link_libraries(jepsen_client PRIVATE baton_flags baton)
+if(TARGET baton_driver_postgres)
+	target_compile_definitions(jepsen_client PRIVATE WITH_POSTGRES)
+	target_link_libraries(jepsen_client PRIVATE PostgreSQL::PostgreSQL)
+endif()
+foreach(store redis postgres)
+	if(TARGET baton_module_${store})
+		add_test(NAME jepsen/${store} COMMAND ${PROJECT_SOURCE_DIR}/tests/jepsen/run
+			--client $<TARGET_FILE:jepsen_client> --baton $<TARGET_FILE:baton_command>
+			--store ${store} --minutes 0.5)
+		set_tests_properties(jepsen/${store} PROPERTIES LABELS "chaos;servers" TIMEOUT 240
+			COST 300 PROCESSORS 1 SKIP_RETURN_CODE 77)
+	endif()
+endforeach()
