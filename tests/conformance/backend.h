@@ -41,7 +41,8 @@ struct backend {
 	bool proves_death;  /* a dead leader's successor need not wait for the lease */
 	bool shares_leases; /* one renewal for all elections of a process */
 	bool keeps_history;
-	bool is_durable; /* A3: terms survive that all candidates go away */
+	bool is_durable;   /* A3: terms survive that all candidates go away */
+	uint64_t lease_ms; /* what cases begin with; 0: as usual */
 
 	/* A place of its own for a case: makes it, and writes its URL into t->url. */
 	bool (*place)(struct stage *t, const char *base_url, const char *label);

@@ -446,7 +446,7 @@ static int read_options(struct plan *plan, int argc, char **argv)
 		}
 	}
 	if (optind != argc - 1 || plan->times == 0 || plan->jobs == 0 || plan->jobs > JOBS_MAX ||
-	    plan->lease_ms < 100 || (faults_are_on() && !faults_can_be()))
+	    (plan->lease_ms != 0 && plan->lease_ms < 100) || (faults_are_on() && !faults_can_be()))
 		return 2;
 	plan->url = argv[optind];
 	return 1;
@@ -480,7 +480,6 @@ int main(int argc, char **argv)
 {
 	struct plan plan = {
 		.table = "tests/conformance/not-applicable.txt",
-		.lease_ms = LEASE_MS,
 		.seed = (uint64_t)getpid(),
 		.times = 1,
 		.jobs = 6,
@@ -499,6 +498,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "conformance: no backend for %s\n", plan.url);
 		return 2;
 	}
+	if (plan.lease_ms == 0)
+		plan.lease_ms = plan.backend->lease_ms != 0 ? plan.backend->lease_ms : LEASE_MS;
 	if (plan.network != NULL && !use_network(&plan))
 		return 2;
 	snprintf(plan.run, sizeof(plan.run), "%x%x", (unsigned)getpid(),
