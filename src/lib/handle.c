@@ -246,6 +246,9 @@ static void free_handle(struct baton *b)
 	for (int i = 0; i < 3; i++)
 		lane_stop(&b->lanes[i]);
 	loop_stop(b);
+	/* Not before: the loop, which may be behind, wakes the watch lane. */
+	for (int i = 0; i < 3; i++)
+		lane_done(&b->lanes[i]);
 	news_done(b);
 	fork_unregister(b);
 	log_stop(b);

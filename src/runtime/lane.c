@@ -48,6 +48,10 @@ void lane_stop(struct lane *lane)
 		(void)pthread_join(lane->thread, NULL);
 	}
 	lane->running = false;
+}
+
+void lane_done(struct lane *lane)
+{
 	if (lane->driver_lane != NULL)
 		lane->handle->driver->lane_close(lane->driver_lane);
 	lane->driver_lane = NULL;

@@ -405,7 +405,9 @@ void carrier_done(struct baton *b, struct job *job);
 
 /* lane.c */
 int lane_start(struct baton *b, int kind, struct baton_error *err);
+/* Its thread ends, with what is queued; the driver's lane stays until lane_done(). */
 void lane_stop(struct lane *lane);
+void lane_done(struct lane *lane);
 void lane_put(struct lane *lane, struct job *job, bool first);
 void lane_watch(struct lane *lane, struct baton_election *e, bool add);
 
