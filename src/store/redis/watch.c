@@ -13,6 +13,7 @@
 #include "store/redis/redis.h"
 
 #define LINK_NS (5 * CLOCK_NS_PER_S)
+#define AT_EASE_NS (100 * CLOCK_NS_PER_MS)
 #define ASK_NS (10 * CLOCK_NS_PER_S)
 #define ANSWER_NS (3 * CLOCK_NS_PER_S)
 #define UNSUBSCRIBE_NS (200 * CLOCK_NS_PER_MS)
@@ -29,11 +30,32 @@ static void broken(struct redis_lane *lane)
 	redis_books_broken(lane->store->books);
 }
 
+/*
+ * Whoever wakes us, for each of many names perhaps, would break the attempt off each time, and make
+ * the server let in one connection after the other that nobody uses: so it is first made without
+ * listening. Only where that takes long it can be broken off.
+ */
+static int link_at_ease(struct redis_lane *lane, struct baton_call *link)
+{
+	uint64_t deadline_ns = link->deadline_ns;
+	int wake = lane->wire.wake;
+
+	link->deadline_ns = min_ns(deadline_ns, clock_boot_ns() + AT_EASE_NS);
+	lane->wire.wake = -1;
+	int rc = redis_link(lane, link);
+
+	lane->wire.wake = wake;
+	if (rc == 0 || clock_boot_ns() < link->deadline_ns)
+		return rc;
+	link->deadline_ns = deadline_ns;
+	return redis_link(lane, link);
+}
+
 static int subscribe_link(struct redis_lane *lane, struct baton_call *call)
 {
 	struct baton_call link = {.deadline_ns =
 					  min_ns(call->deadline_ns, clock_boot_ns() + LINK_NS)};
-	int rc = redis_link(lane, &link);
+	int rc = link_at_ease(lane, &link);
 
 	if (rc != 0) {
 		call->error = link.error;
