@@ -141,6 +141,9 @@ foreach(mode "fast=1" "mode=advisory" "mode=advisory&fast=1")
 	endif()
 endforeach()
 
+# A member takes its time on a busy machine, and its leases are 2 s at least.
+baton_conformance_on(etcd etcd --lease 3000 --jobs 8)
+
 # And behind a bad network, where they wait even more: only safety counts (conformance --help).
 baton_conformance_on(redis redis --network default --jobs 12)
 baton_conformance_on(postgres postgres --network default --lease 1500 --jobs 8)
@@ -167,6 +170,14 @@ if(TARGET baton_module_postgres AND TARGET baton_command)
 	baton_gate(postgres/late 100 300 servers ${in_memory} ${PROJECT_SOURCE_DIR}/tests/servers
 		with postgres -- $<TARGET_FILE:postgres-late> ${BATON_MODULES}/postgres.so {url})
 	set_tests_properties(postgres/late PROPERTIES SKIP_RETURN_CODE 77)
+endif()
+if(TARGET baton_module_etcd AND TARGET baton_command)
+	foreach(name kept_data lost_data member_killed member_frozen password tls plain_server
+			elect elect_killed traffic)
+		baton_gate(etcd/${name} 100 300 servers ${PROJECT_SOURCE_DIR}/tests/etcd/run
+			$<TARGET_FILE:baton_command> ${name})
+		set_tests_properties(etcd/${name} PROPERTIES SKIP_RETURN_CODE 77)
+	endforeach()
 endif()
 
 # What the doctor finds on real servers.

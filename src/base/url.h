@@ -32,6 +32,15 @@ bool url_split(const char *text, struct url *out);
 /* False: a '%' without two hex digits, an encoded NUL, or no room. Terminates. */
 bool url_decode(struct url_part part, char *out, size_t size);
 
+/* Takes "user:password@", "user@" or ":password@" off the front of an authority, if it is there.
+ * False: it can't be read, or there is no room. */
+bool url_take_login(struct url_part *authority, char *user, size_t user_size, char *password,
+		    size_t password_size);
+
+/* Takes the next of "host,host:port,[::1]:port" off the list; the port is 8 bytes, and has the
+ * usual one in it when there is none. 1: there was one; 0: the end; -1: malformed. */
+int url_next_host(struct url_part *list, char *name, size_t size, char *port);
+
 /* Takes the next "key=value" off the query. 1: there was one; 0: the end; -1: malformed. */
 int url_next_option(struct url_part *query, char *key, size_t key_size, char *value,
 		    size_t value_size);

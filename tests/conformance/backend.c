@@ -12,6 +12,9 @@ static const struct backend *const backends[] = {
 	&backend_postgres,      &backend_postgres_fast,  &backend_postgres_advisory,
 	&backend_postgres_bare,
 #endif
+#ifdef WITH_ETCD /* libcurl and jansson are there */
+	&backend_etcd,
+#endif
 };
 
 const struct backend *backend_find(const char *url)

@@ -28,18 +28,13 @@ static const char *const words[N_VERBS] = {
 };
 
 struct hand {
+	struct proxy *proxy; /* first: see proxy.h */
 	PGconn *admin;
-	PGconn *pulse; /* the meter's thread's own */
-	PGconn *thief; /* another program that wants a lock; NULL: none */
-	struct proxy *proxy;
+	PGconn *pulse;  /* the meter's thread's own */
+	PGconn *thief;  /* another program that wants a lock; NULL: none */
 	char place[64]; /* role and schema */
 	char base[256]; /* the server's URL without options */
 };
-
-static struct proxy *proxy_of(struct stage *t)
-{
-	return ((struct hand *)t->hand)->proxy;
-}
 
 /* ---- SQL ---- */
 
@@ -249,36 +244,6 @@ static bool destroy(struct stage *t, const char *name, enum way way)
 
 /* ---- faults ---- */
 
-static bool down(struct stage *t, bool is_down)
-{
-	proxy_down(proxy_of(t), is_down);
-	return true;
-}
-
-static bool hole(struct stage *t, bool is_hole)
-{
-	proxy_hole(proxy_of(t), is_hole);
-	return true;
-}
-
-static bool fail(struct stage *t, enum verb verb, unsigned n)
-{
-	proxy_fail(proxy_of(t), verb, n);
-	return true;
-}
-
-static bool mute(struct stage *t, enum verb verb, unsigned n)
-{
-	proxy_mute(proxy_of(t), verb, n);
-	return true;
-}
-
-static bool late(struct stage *t, enum verb verb, unsigned n, uint64_t ms)
-{
-	proxy_late(proxy_of(t), verb, n, ms);
-	return true;
-}
-
 /* Those who work on the tables at the moment may be in the way: a deadlock, once or twice. */
 static bool forget(struct stage *t)
 {
@@ -316,11 +281,6 @@ static int count_name(struct stage *t, const char *name, size_t length)
 	if (strlen(name) != length)
 		return -1;
 	return (int)ask(t, "SELECT count(*) FROM %1$s.election WHERE name = $1", name, NULL);
-}
-
-static uint64_t calls(struct stage *t, enum verb verb)
-{
-	return proxy_calls(proxy_of(t), verb);
 }
 
 /* ---- locks ---- */
@@ -377,10 +337,11 @@ static int count_locks(struct stage *t, const char *name, size_t length)
 
 /* ---- the modes ---- */
 
-#define ALL_MODES                                                                                 \
-	.has_processes = true, .has_network = true, .pushes = true, .is_durable = true,           \
-	.place = place, .clean = clean, .pulse = pulse, .down = down, .hole = hole, .fail = fail, \
-	.mute = mute, .late = late, .deny = deny, .calls = calls
+#define ALL_MODES                                                                               \
+	.has_processes = true, .has_network = true, .pushes = true, .is_durable = true,         \
+	.place = place, .clean = clean, .pulse = pulse, .down = proxy_down, .hole = proxy_hole, \
+	.fail = proxy_fail, .mute = proxy_mute, .late = proxy_late, .deny = deny,               \
+	.calls = proxy_calls
 
 #define WITH_TABLES                                                                     \
 	.shares_leases = true, .keeps_history = true, .destroy = destroy,               \

@@ -42,10 +42,10 @@ struct admin {
 enum way_there { PLAIN, TLS, SENTINEL, CLUSTER };
 
 struct hand {
+	struct proxy *proxy; /* first: see proxy.h */
 	enum way_there way;
 	struct admin admin;
 	struct admin pulse; /* of another thread */
-	struct proxy *proxy;
 	unsigned port;
 	char label[64];
 	char shas[N_VERBS][41];
@@ -452,36 +452,6 @@ static bool unlock(struct stage *t, const char *name)
 
 /* ---- faults ---- */
 
-static bool down(struct stage *t, bool is_down)
-{
-	proxy_down(hand_of(t)->proxy, is_down);
-	return true;
-}
-
-static bool hole(struct stage *t, bool is_hole)
-{
-	proxy_hole(hand_of(t)->proxy, is_hole);
-	return true;
-}
-
-static bool fail(struct stage *t, enum verb verb, unsigned n)
-{
-	proxy_fail(hand_of(t)->proxy, verb, n);
-	return true;
-}
-
-static bool mute(struct stage *t, enum verb verb, unsigned n)
-{
-	proxy_mute(hand_of(t)->proxy, verb, n);
-	return true;
-}
-
-static bool late(struct stage *t, enum verb verb, unsigned n, uint64_t ms)
-{
-	proxy_late(hand_of(t)->proxy, verb, n, ms);
-	return true;
-}
-
 static bool forget(struct stage *t)
 {
 	return forget_keys(hand_of(t));
@@ -522,22 +492,17 @@ static int count_name(struct stage *t, const char *name, size_t length)
 	return n;
 }
 
-static uint64_t calls(struct stage *t, enum verb verb)
-{
-	return proxy_calls(hand_of(t)->proxy, verb);
-}
-
-#define BACKEND(name)                                                                     \
-	.scheme = (name), .has_processes = true, .has_network = true, .pushes = true,     \
-	.shares_leases = true, .keeps_history = true, .is_durable = true, .place = place, \
-	.leave = leave, .clean = clean, .pulse = pulse, .destroy = destroy,               \
-	.ways = {[WAY_DELETED] = true,                                                    \
-		 [WAY_OVERWRITTEN] = true,                                                \
-		 [WAY_SESSION] = true,                                                    \
-		 [WAY_EXPIRED] = true},                                                   \
-	.unlock = unlock, .down = down, .hole = hole, .forget = forget, .deny = deny,     \
+#define BACKEND(name)                                                                             \
+	.scheme = (name), .has_processes = true, .has_network = true, .pushes = true,             \
+	.shares_leases = true, .keeps_history = true, .is_durable = true, .place = place,         \
+	.leave = leave, .clean = clean, .pulse = pulse, .destroy = destroy,                       \
+	.ways = {[WAY_DELETED] = true,                                                            \
+		 [WAY_OVERWRITTEN] = true,                                                        \
+		 [WAY_SESSION] = true,                                                            \
+		 [WAY_EXPIRED] = true},                                                           \
+	.unlock = unlock, .down = proxy_down, .hole = proxy_hole, .forget = forget, .deny = deny, \
 	.set_term = set_term, .count_name = count_name
-#define AWARE .fail = fail, .mute = mute, .late = late, .calls = calls
+#define AWARE .fail = proxy_fail, .mute = proxy_mute, .late = proxy_late, .calls = proxy_calls
 
 const struct backend backend_redis = {BACKEND("redis"), AWARE};
 const struct backend backend_redis_sentinel = {BACKEND("redis+sentinel"), AWARE};

@@ -107,18 +107,27 @@ unsigned proxy_clear_port(const struct proxy *p)
 	return relay_clear_port(p->relay);
 }
 
-void proxy_down(struct proxy *p, bool is_down)
+/* ---- as hooks of a backend ---- */
+
+static struct proxy *proxy_of(struct stage *t)
 {
-	relay_down(p->relay, is_down);
+	return *(struct proxy **)t->hand;
 }
 
-void proxy_hole(struct proxy *p, bool is_hole)
+bool proxy_down(struct stage *t, bool is_down)
 {
-	relay_hole(p->relay, is_hole);
+	relay_down(proxy_of(t)->relay, is_down);
+	return true;
+}
+
+bool proxy_hole(struct stage *t, bool is_hole)
+{
+	relay_hole(proxy_of(t)->relay, is_hole);
+	return true;
 }
 
 /* n requests of that kind; all of them, where the number has no end. */
-static void add_rule(struct proxy *p, unsigned slot, enum verb verb, unsigned n, const char *act)
+static bool add_rule(struct stage *t, unsigned slot, enum verb verb, unsigned n, const char *act)
 {
 	char text[160];
 	char times[40] = "";
@@ -126,29 +135,30 @@ static void add_rule(struct proxy *p, unsigned slot, enum verb verb, unsigned n,
 	if (n != UINT32_MAX)
 		(void)snprintf(times, sizeof(times), "times=%u ", n);
 	(void)snprintf(text, sizeof(text), "request %s %s-> %s", labels[verb], times, act);
-	(void)set(p, slot + verb, n > 0 ? text : "");
+	return set(proxy_of(t), slot + verb, n > 0 ? text : "");
 }
 
-void proxy_fail(struct proxy *p, enum verb verb, unsigned n)
+bool proxy_fail(struct stage *t, enum verb verb, unsigned n)
 {
-	add_rule(p, SLOT_FAIL, verb, n, "refuse");
+	return add_rule(t, SLOT_FAIL, verb, n, "refuse");
 }
 
-void proxy_mute(struct proxy *p, enum verb verb, unsigned n)
+bool proxy_mute(struct stage *t, enum verb verb, unsigned n)
 {
-	add_rule(p, SLOT_MUTE, verb, n, "mute");
+	return add_rule(t, SLOT_MUTE, verb, n, "mute");
 }
 
-void proxy_late(struct proxy *p, enum verb verb, unsigned n, uint64_t ms)
+bool proxy_late(struct stage *t, enum verb verb, unsigned n, uint64_t ms)
 {
 	char act[40];
 
 	(void)snprintf(act, sizeof(act), "late %" PRIu64, ms);
-	add_rule(p, SLOT_LATE, verb, n, act);
+	return add_rule(t, SLOT_LATE, verb, n, act);
 }
 
-uint64_t proxy_calls(struct proxy *p, enum verb verb)
+uint64_t proxy_calls(struct stage *t, enum verb verb)
 {
+	const struct proxy *p = proxy_of(t);
 	struct relay_counts c;
 
 	relay_counts(p->relay, &c);

@@ -18,13 +18,13 @@ unsigned proxy_port(const struct proxy *p);
 /* The same way through, on which nothing ever fails: its time tells how busy the machine is. */
 unsigned proxy_clear_port(const struct proxy *p);
 
-/* As the hooks of a backend; see backend.h. */
-void proxy_down(struct proxy *p, bool is_down);
-void proxy_hole(struct proxy *p, bool is_hole);
-void proxy_fail(struct proxy *p, enum verb verb, unsigned n);
-void proxy_mute(struct proxy *p, enum verb verb, unsigned n);
-void proxy_late(struct proxy *p, enum verb verb, unsigned n, uint64_t ms);
-uint64_t proxy_calls(struct proxy *p, enum verb verb);
+/* Hooks of a backend whose hand begins with a pointer to its proxy. */
+bool proxy_down(struct stage *t, bool is_down);
+bool proxy_hole(struct stage *t, bool is_hole);
+bool proxy_fail(struct stage *t, enum verb verb, unsigned n);
+bool proxy_mute(struct stage *t, enum verb verb, unsigned n);
+bool proxy_late(struct stage *t, enum verb verb, unsigned n, uint64_t ms);
+uint64_t proxy_calls(struct stage *t, enum verb verb);
 
 /* Rules that every proxy of this process has from its beginning (conformance --network): false, and
  * a sentence, if they are not understood. */

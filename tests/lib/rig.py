@@ -6,6 +6,7 @@
 #
 # The canary: every password in these suites is SECRET. What the command says is searched for it,
 # and so are all logs, the arguments and the variables of every process that a candidate started.
+import json
 import os
 import shutil
 import subprocess
@@ -153,6 +154,49 @@ class World:
         self.stop()
         servers("stop", self.dir)
         shutil.rmtree(self.folder)
+
+
+class Judged(World):
+    """Leaders' children write down when they begin, and when they were last there."""
+    work = ('echo "began $BATON_TERM $(date +%s%3N)" >>"$0/work"; '
+            'while :; do echo "lives $BATON_TERM $(date +%s%3N)" >>"$0/work"; '
+            'tail -f /dev/null & p=$!; timeout 0.1 tail --pid=$p -f /dev/null; kill $p; done')
+
+    def status(self, url):
+        done = self.baton("status", "--json", "--store=" + url, "e")
+        try:
+            return json.loads(done.stdout)
+        except ValueError:
+            return {"leader": "", "term": 0}
+
+    def term_of_leader(self, url):
+        status = self.status(url)
+        return status["term"] if status["leader"] else 0
+
+    def leads(self, url, above=0):
+        """Waits until somebody leads in a higher term; that term."""
+        return wait_for(lambda: max(0, self.term_of_leader(url) - above) and
+                        self.term_of_leader(url), f"a leader above {above}")
+
+    def spans(self):
+        """What was written: (term, first, last) in ms."""
+        spans = {}
+        for line in read(self.path("work")).decode().split("\n"):
+            words = line.split()
+            if len(words) == 3 and words[1].isdigit() and words[2].isdigit():
+                span = spans.setdefault(int(words[1]), [int(words[2])] * 2)
+                span[1] = max(span[1], int(words[2]))
+        return [(term, first, last) for term, (first, last) in sorted(spans.items())]
+
+    def check_work(self):
+        """S1, S3: no two at a time, and later ones in higher terms."""
+        work = self.spans()
+        if not work:
+            raise AssertionError("nobody worked")
+        for before, after in zip(work, work[1:]):
+            if after[1] < before[2]:
+                raise AssertionError(f"S1: {before} and {after} overlap")
+        return work
 
 
 def looks(w, url, **variables):

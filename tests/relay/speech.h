@@ -35,7 +35,7 @@ struct speech {
 	size_t refusal_n;
 };
 
-extern const struct speech speech_resp, speech_postgres, speech_bytes;
+extern const struct speech speech_resp, speech_postgres, speech_http, speech_bytes;
 
 /* By its name; NULL: there is none. */
 const struct speech *speech_find(const char *name);

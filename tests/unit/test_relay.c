@@ -110,6 +110,29 @@ static void test_postgres_encrypted(void **state)
 
 /* ---- rules ---- */
 
+static void test_http(void **state)
+{
+	struct speech_state s = {0};
+	struct message m = {0};
+	static const char watch[] = "POST /v3/watch HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}";
+
+	(void)state;
+	FRAME(&speech_http, false, "GET /version HTTP/1.1\r\nHost: a\r\n\r\n", "/version");
+	FRAME(&speech_http, false,
+	      "POST /v3/kv/txn?release HTTP/1.1\r\ncontent-length:  3\r\nX: y\r\n\r\n{ }",
+	      "/v3/kv/txn?release");
+	FRAME(&speech_http, true, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n\r\n\r\n", "200");
+	FRAME(&speech_http, true, "HTTP/1.1 204 No Content\r\nA: b\r\n\r\n", "204");
+	FRAME(&speech_http, true,
+	      "HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n"
+	      "c\r\nhello\r\n0\r\n\r\n\r\n3;x\r\nabc\r\n0\r\nTrailer: z\r\n\r\n",
+	      "503");
+	/* What never ends is passed on as it comes. */
+	assert_true(speech_http.request(&s, watch, sizeof(watch) - 1, &m));
+	assert_int_equal(m.n, sizeof(watch) - 1);
+	assert_true(s.is_opaque);
+}
+
 static void test_rules_are_read_and_written(void **state)
 {
 	static const char text[] = "label renew 5bb1\n"
@@ -513,6 +536,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_resp),
 		cmocka_unit_test(test_postgres),
+		cmocka_unit_test(test_http),
 		cmocka_unit_test(test_postgres_encrypted),
 		cmocka_unit_test(test_rules_are_read_and_written),
 		cmocka_unit_test(test_rules_refused),

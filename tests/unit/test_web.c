@@ -18,6 +18,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/web/bytes.h"
+#include "base/web/hints.h"
 #include "base/web/http.h"
 #include "base/web/json.h"
 #include "web_server.h"
@@ -404,6 +406,100 @@ static void test_json(void **state)
 	assert_null(js_parse("{\"a\":1,\"a\":2}", 13));
 }
 
+static void test_bytes(void **state)
+{
+	struct bytes b = {0};
+
+	(void)state;
+	bytes_print(&b, "%s-%d", "a", 7);
+	assert_true(bytes_add(&b, "xyz", 3, 6));
+	assert_string_equal(b.at, "a-7xyz");
+	assert_false(b.has_failed);
+	assert_false(bytes_add(&b, "z", 1, 6));
+	assert_true(b.has_failed);
+	bytes_clear(&b);
+	assert_int_equal(b.n, 0);
+	assert_false(b.has_failed);
+	for (int i = 0; i < 100000; i++)
+		bytes_print(&b, "%d", i % 10);
+	assert_int_equal(b.n, 100000);
+	assert_int_equal(strlen(b.at), 100000);
+	bytes_clear(&b); /* much: given back */
+	assert_null(b.at);
+	bytes_done(&b);
+}
+
+/* ---- hints ---- */
+
+static void test_hints(void **state)
+{
+	struct hints *h = hints_new();
+	uint64_t cookies[8];
+	uint64_t notes[HINTS_NOTES] = {1, 2, 3, 4};
+
+	(void)state;
+	assert_true(hints_add(h, "a", 1));
+	assert_true(hints_add(h, "b", 2));
+	assert_true(hints_add(h, "b", 3));
+	assert_int_equal(hints_take(h, cookies, 8), 0); /* not watched yet */
+	assert_false(hints_is_watched(h, "a"));
+	hints_set_live(h, true);
+	hints_set_live(h, true);
+	assert_true(hints_is_watched(h, "a"));
+	assert_false(hints_is_watched(h, "c"));
+	assert_int_equal(hints_take(h, cookies, 2), 2);
+	assert_int_equal(hints_take(h, cookies, 8), 1);
+	hints_name(h, "b");
+	hints_name(h, "b");
+	hints_name(h, "c");
+	assert_int_equal(hints_take(h, cookies, 8), 2);
+	assert_true(hints_add(h, "c", 4)); /* is watched at once */
+	assert_int_equal(hints_take(h, cookies, 8), 1);
+	assert_int_equal(cookies[0], 4);
+	assert_true(hints_set(h, "a", notes));
+	notes[0] = 0;
+	assert_true(hints_get(h, "a", notes) && notes[0] == 1 && notes[3] == 4);
+	assert_false(hints_get(h, "z", notes) || notes[0] != 0);
+	hints_all(h);
+	hints_remove(h, "a", 1);
+	hints_remove(h, "b", 9);
+	assert_int_equal(hints_take(h, cookies, 8), 3);
+	hints_set_live(h, false);
+	assert_false(hints_is_watched(h, "b"));
+	hints_free(h);
+}
+
+static void test_many_hints(void **state)
+{
+	struct hints *h = hints_new();
+	uint64_t cookies[256];
+	size_t sum = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < 10000; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "election-%d", (int)i);
+		assert_true(hints_add(h, name, i));
+	}
+	hints_set_live(h, true);
+	for (size_t n; (n = hints_take(h, cookies, 256)) > 0; sum += n)
+		for (size_t i = 0; i < n; i++)
+			assert_int_equal(cookies[i] < 10000, true);
+	assert_int_equal(sum, 10000);
+	for (uint64_t i = 0; i < 10000; i += 2) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "election-%d", (int)i);
+		assert_true(hints_is_watched(h, name));
+		hints_remove(h, name, i);
+		assert_false(hints_is_watched(h, name));
+	}
+	hints_all(h);
+	assert_int_equal(hints_take(h, cookies, 256), 256);
+	hints_free(h);
+}
+
 static void test_base64(void **state)
 {
 	static const char *const pairs[][2] = {
@@ -447,6 +543,9 @@ int main(void)
 		cmocka_unit_test(test_secret),
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_base64),
+		cmocka_unit_test(test_bytes),
+		cmocka_unit_test(test_hints),
+		cmocka_unit_test(test_many_hints),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,8 +76,8 @@ static void drop_connections(struct http *h)
 static void free_answers(struct http *h)
 {
 	for (size_t i = 0; i < h->n_answers; i++) {
-		free(h->answers[i].head.at);
-		free(h->answers[i].body.at);
+		bytes_done(&h->answers[i].head);
+		bytes_done(&h->answers[i].body);
 	}
 	free(h->answers);
 	h->answers = NULL;

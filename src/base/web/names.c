@@ -56,30 +56,26 @@ void names_doubt(struct http *h, const struct http_host *host)
 static void add_address(struct bytes *text, const struct addrinfo *a, bool is_first)
 {
 	char address[NI_MAXHOST];
-	char word[NI_MAXHOST + 4];
 
 	if (getnameinfo(a->ai_addr, a->ai_addrlen, address, sizeof(address), NULL, 0,
-			NI_NUMERICHOST) != 0)
-		return;
-	int n = snprintf(word, sizeof(word), a->ai_family == AF_INET6 ? "%s[%s]" : "%s%s",
-			 is_first ? "" : ",", address);
-
-	(void)bytes_add(text, word, (size_t)n, SIZE_MAX);
+			NI_NUMERICHOST) == 0)
+		bytes_print(text, a->ai_family == AF_INET6 ? "%s[%s]" : "%s%s", is_first ? "" : ",",
+			    address);
 }
 
 /* "name:port:address,address" */
 static void learn(struct name *n, const struct addrinfo *list)
 {
 	struct bytes text = {0};
-	char head[sizeof(n->host)];
-	int size = snprintf(head, sizeof(head), "%s:%s:", n->host.name, n->host.port);
-	bool is_ok = bytes_add(&text, head, (size_t)size, SIZE_MAX);
 	size_t count = 0;
+
+	bytes_print(&text, "%s:%s:", n->host.name, n->host.port);
+	size_t size = text.n;
 
 	for (const struct addrinfo *a = list; a != NULL && count < ADDRESSES_MAX; a = a->ai_next)
 		add_address(&text, a, count++ == 0);
-	if (!is_ok || text.n <= (size_t)size) {
-		free(text.at);
+	if (text.has_failed || text.n <= size) {
+		bytes_done(&text);
 		return;
 	}
 	free(n->entry);

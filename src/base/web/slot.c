@@ -13,39 +13,7 @@
 #include <unistd.h>
 
 #define HEAD_MAX ((size_t)64 << 10)
-/* What is kept of a buffer between calls. */
-#define KEPT_MAX ((size_t)64 << 10)
 #define BASE_MAX (2 * HTTP_NAME_MAX + 32)
-
-bool bytes_add(struct bytes *b, const char *from, size_t n, size_t max)
-{
-	if (n > max || b->n > max - n)
-		return false;
-	if (b->n + n + 1 > b->room) {
-		size_t room = b->n + n + 1 > SIZE_MAX / 2 ? SIZE_MAX : 2 * (b->n + n + 1);
-		char *more = realloc(b->at, room);
-
-		if (more == NULL)
-			return false;
-		b->at = more;
-		b->room = room;
-	}
-	(void)memcpy(b->at + b->n, from, n);
-	b->n += n;
-	b->at[b->n] = '\0';
-	return true;
-}
-
-static void bytes_clear(struct bytes *b)
-{
-	if (b->room > KEPT_MAX) {
-		free(b->at);
-		*b = (struct bytes){0};
-	}
-	b->n = 0;
-	if (b->at != NULL)
-		b->at[0] = '\0';
-}
 
 /* ---- what libcurl calls ---- */
 
@@ -220,7 +188,6 @@ static int set_target(struct slot *s, const struct http_request *request, const 
 	const char *shown = s->http->server_name;
 	char target[BASE_MAX], connect[2 * BASE_MAX + 2];
 	struct bytes url = {0};
-	int rc = -1;
 
 	put_host(shown != NULL ? shown : host->name, host->port, target, sizeof(target));
 	if (shown != NULL) {
@@ -236,15 +203,12 @@ static int set_target(struct slot *s, const struct http_request *request, const 
 			return -1;
 		SET(RESOLVE, s->resolve);
 	}
-	const char *scheme = host->tls ? "https://" : "http://";
+	bytes_print(&url, "%s://%s%s", host->tls ? "https" : "http", target, request->path);
+	CURLcode code =
+		url.has_failed ? CURLE_FAILED_INIT : curl_easy_setopt(s->easy, CURLOPT_URL, url.at);
 
-	if (bytes_add(&url, scheme, strlen(scheme), SIZE_MAX) &&
-	    bytes_add(&url, target, strlen(target), SIZE_MAX) &&
-	    bytes_add(&url, request->path, strlen(request->path), SIZE_MAX) &&
-	    curl_easy_setopt(s->easy, CURLOPT_URL, url.at) == CURLE_OK)
-		rc = 0;
-	free(url.at);
-	return rc;
+	bytes_done(&url);
+	return code == CURLE_OK ? 0 : -1;
 }
 
 static int set_message(struct slot *s, const struct http_request *request)

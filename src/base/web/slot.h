@@ -11,6 +11,7 @@
 
 #include <curl/curl.h>
 
+#include "base/web/bytes.h"
 #include "base/web/http.h"
 #include "base/web/lookup.h"
 
@@ -19,12 +20,6 @@
 #define SLOT_NAMES_MAX 16
 /* A connection that is tried beside another one has a socket, too. */
 #define SLOT_SOCKETS_MAX 64
-
-struct bytes {
-	char *at; /* with a NUL behind it, unless it is NULL */
-	size_t n;
-	size_t room;
-};
 
 /* What came back. Lives until the next call. */
 struct answer {
@@ -74,9 +69,6 @@ struct http {
 	struct http_host stream_host;
 	bool is_forgotten; /* in a child of fork() */
 };
-
-/* Takes more bytes, up to max in all; false: no room. */
-bool bytes_add(struct bytes *b, const char *from, size_t n, size_t max);
 
 /* Makes the handle ready: 0, or -1 (no memory). reply and answer are set. */
 int slot_fill(struct slot *s, const struct http_request *request, const struct name *name,

@@ -1,0 +1,238 @@
+/*
+ * doctor.c: what an etcd cluster is like: who answers, which version (some have bugs in their
+ * leases), how many members, whether it is full, and whether our user may do what is needed.
+ * Nothing is written.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "store/doctor.h"
+#include "store/etcd/etcd.h"
+
+struct visit {
+	struct etcd_lane *lane;
+	struct baton_call *call;
+	struct doctor doctor;
+	bool is_unfit;
+};
+
+#define TELL(v, level, ...) doctor_tell(&(v)->doctor, BATON_FINDING_##level, __VA_ARGS__)
+
+/* One request with a constant body; NULL: it was refused, or failed. */
+static json_t *ask(struct visit *v, const char *path, const char *body)
+{
+	struct baton_call quiet = {.deadline_ns = v->call->deadline_ns};
+	json_t *answer;
+
+	bytes_print(etcd_begin(v->lane), "%s", body);
+	(void)etcd_call(v->lane, &quiet, path, &answer);
+	return answer;
+}
+
+/* ---- versions ---- */
+
+struct version {
+	int major, minor, patch;
+};
+
+/* The first patch of each line that has it fixed. */
+struct fix {
+	int patch_3_4, patch_3_5, patch_3_6;
+};
+
+static bool is_fixed(const struct version *v, const struct fix *f)
+{
+	if (v->major != 3 || v->minor > 6)
+		return v->major > 3 || v->minor > 6;
+	return v->minor == 4   ? v->patch >= f->patch_3_4
+	       : v->minor == 5 ? v->patch >= f->patch_3_5
+	       : v->minor == 6 ? v->patch >= f->patch_3_6
+			       : false;
+}
+
+static void judge_version(struct visit *v, const char *text)
+{
+	static const struct fix stuck_leader = {31, 13, 0};
+	static const struct fix revoked = {38, 23, 5};
+	struct version version = {0, 0, 0};
+
+	if (sscanf(text, "%d.%d.%d", &version.major, &version.minor, &version.patch) != 3) {
+		TELL(v, NOTE, "version", NULL, "It does not tell which version it is.");
+	} else if (version.major < 3 || (version.major == 3 && version.minor < 4)) {
+		v->is_unfit = true;
+		TELL(v, ERROR, "version", "Upgrade it.", "It is %s; baton needs 3.4 or later.",
+		     text);
+	} else if (!is_fixed(&version, &stuck_leader)) {
+		TELL(v, WARNING, "version", "Upgrade it to 3.4.31, 3.5.13 or later.",
+		     "It is %s, in which a member whose disk is stuck renews leases after it was "
+		     "deposed, and later ends leases that live (etcd issue 15247). baton lets no "
+		     "such renewal count, but may lose a leadership by it.",
+		     text);
+	} else if (!is_fixed(&version, &revoked)) {
+		TELL(v, NOTE, "version", "Upgrade it to 3.4.38, 3.5.23, 3.6.5 or later.",
+		     "It is %s, which may confirm the renewal of a lease that has ended. baton "
+		     "lets no such renewal count.",
+		     text);
+	} else {
+		TELL(v, OK, "version", NULL, "It is %s.", text);
+	}
+}
+
+static int look_at_version(struct visit *v)
+{
+	struct etcd_store *s = v->lane->store;
+	const struct http_host *host =
+		&s->options.hosts[atomic_load(&s->turn) % s->options.n_hosts];
+	struct http_request request = {.method = "GET", .host = host, .path = "/version"};
+	struct http_reply reply;
+
+	if (http_call(v->lane->http, &request, v->call->deadline_ns, &reply) != HTTP_OK)
+		return etcd_fail(&v->call->error, BATON_E_UNAVAILABLE, "can't ask etcd: %.180s",
+				 reply.text);
+	json_t *answer = js_parse(reply.body, reply.body_size);
+
+	TELL(v, OK, "reachability", NULL, "etcd answers at %s:%s.", host->name, host->port);
+	judge_version(v, js_text(answer, "etcdserver"));
+	json_decref(answer);
+	return 0;
+}
+
+/* ---- the cluster ---- */
+
+static void look_at_encryption(struct visit *v)
+{
+	const struct etcd_options *o = &v->lane->store->options;
+	bool has_secret = o->user[0] != '\0';
+	bool is_local = true;
+
+	for (size_t i = 0; i < o->n_hosts; i++)
+		is_local = is_local && doctor_is_local(o->hosts[i].name);
+	if (o->tls)
+		TELL(v, OK, "encryption", NULL, "TLS, and the server's certificate is verified.");
+	else if (is_local)
+		TELL(v, OK, "encryption", NULL, "None, and nothing leaves this machine.");
+	else
+		doctor_tell(&v->doctor, has_secret ? BATON_FINDING_WARNING : BATON_FINDING_NOTE,
+			    "encryption", "Use etcds://.",
+			    "None: whoever is on the way reads along%s.",
+			    has_secret ? ", also the password" : " and could write");
+}
+
+static void look_at_members(struct visit *v)
+{
+	json_t *answer = ask(v, "/v3/cluster/member/list", "{}");
+	size_t n = json_array_size(js_get(answer, "members"));
+	size_t n_named = v->lane->store->options.n_hosts;
+
+	json_decref(answer);
+	if (n == 0)
+		return; /* our user may not ask */
+	if (n < 3)
+		TELL(v, NOTE, "members", "Run three or five members.",
+		     "The cluster has %zu: while one is down nobody can win or renew.", n);
+	else if (n_named == 1)
+		TELL(v, WARNING, "members", "Name several members in the URL, with commas.",
+		     "The cluster has %zu members, and the URL names one: when that is down we "
+		     "reach none.",
+		     n);
+	else
+		TELL(v, OK, "members", NULL, "The cluster has %zu, and we know %zu.", n, n_named);
+}
+
+static void look_at_alarms(struct visit *v)
+{
+	json_t *answer = ask(v, "/v3/maintenance/alarm", "{\"action\":\"GET\"}");
+	const json_t *alarm = json_array_get(js_get(answer, "alarms"), 0);
+	const char *what = js_text(alarm, "alarm");
+
+	if (alarm != NULL) {
+		v->is_unfit = true;
+		TELL(v, ERROR, "alarm",
+		     "Compact and defragment it, or repair it, then: etcdctl alarm disarm.",
+		     "It has raised the alarm %.20s: nobody can win.", what);
+	} else if (answer != NULL) {
+		TELL(v, OK, "alarm", NULL, "It has raised no alarm.");
+	}
+	json_decref(answer);
+}
+
+/* ---- what we may ---- */
+
+/* A write that can't come true; but etcd asks for the rights to it before it looks. */
+static int look_at_rights(struct visit *v)
+{
+	const char *prefix = v->lane->store->options.prefix;
+	struct etcd_key key = etcd_state_key(v->lane->store, "doctor", "term");
+	struct etcd_key held = etcd_lease_key(v->lane->store, 1, "");
+	struct bytes *b = etcd_begin(v->lane);
+	json_t *answer;
+
+	bytes_print(b, "{\"compare\":[");
+	etcd_compare(b, &key, false, "CREATE", ETCD_TERM_MAX);
+	bytes_print(b, "],\"success\":[");
+	etcd_put(b, &key, "", 0);
+	etcd_put(b, &held, "", 0);
+	bytes_print(b, "],\"failure\":[");
+	etcd_range(b, &key, false);
+	bytes_print(b, "]}");
+	int outcome = etcd_call(v->lane, v->call, "/v3/kv/txn", &answer);
+
+	json_decref(answer);
+	if (outcome != BATON_OUTCOME_OK && v->call->error.code != BATON_E_DENIED)
+		return -1;
+	v->is_unfit = v->is_unfit || outcome != BATON_OUTCOME_OK;
+	if (outcome == BATON_OUTCOME_OK)
+		TELL(v, OK, "rights", NULL, "Our user may read and write %s/ and beside it.",
+		     prefix);
+	else
+		TELL(v, ERROR, "rights",
+		     "etcdctl role grant-permission ROLE readwrite PREFIX. PREFIX0, as in "
+		     "baton-etcd(7).",
+		     "%s", v->call->error.text);
+	return 0;
+}
+
+static int look_at_speed(struct visit *v)
+{
+	struct doctor_trips trips = {.n = 0};
+	struct etcd_key key = etcd_lease_key(v->lane->store, 1, "");
+
+	for (int i = 0; i < DOCTOR_TRIPS && !v->is_unfit; i++) {
+		struct bytes *b = etcd_begin(v->lane);
+		uint64_t began_ns = clock_boot_ns();
+		json_t *answer;
+
+		bytes_print(b, "{");
+		etcd_put_key(b, "key", &key);
+		bytes_print(b, "}");
+		int outcome = etcd_call(v->lane, v->call, "/v3/kv/range", &answer);
+
+		json_decref(answer);
+		if (outcome != BATON_OUTCOME_OK)
+			return -1;
+		doctor_trip(&trips, began_ns, clock_boot_ns());
+	}
+	if (trips.n > 0)
+		doctor_tell_trips(&v->doctor, &trips, "A read through the cluster");
+	return 0;
+}
+
+int etcd_examine(void *l, struct baton_call *call, doctor_found *found, void *arg)
+{
+	struct visit v = {.lane = l, .call = call, .doctor = {.found = found, .arg = arg}};
+
+	if (look_at_version(&v) != 0)
+		return BATON_OUTCOME_FAILED;
+	look_at_encryption(&v);
+	if (!v.is_unfit) {
+		if (look_at_rights(&v) != 0)
+			return BATON_OUTCOME_FAILED;
+		look_at_members(&v);
+		look_at_alarms(&v);
+		if (look_at_speed(&v) != 0)
+			return BATON_OUTCOME_FAILED;
+	}
+	return v.is_unfit ? BATON_OUTCOME_REFUSED : BATON_OUTCOME_OK;
+}

@@ -1,0 +1,375 @@
+/*
+ * lease.c: the lease that a process keeps alive, and what stands on it. etcd picks its number; the
+ * book of them is the store's.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "store/etcd/etcd.h"
+
+#define PAGE 1000
+
+/* ---- the book ---- */
+
+uint64_t etcd_lease_number(struct etcd_store *s, const char *id)
+{
+	uint64_t number = 0;
+
+	(void)pthread_mutex_lock(&s->lock);
+	for (const struct etcd_lease *l = s->leases; l != NULL; l = l->next)
+		if (strcmp(l->id, id) == 0)
+			number = l->number;
+	(void)pthread_mutex_unlock(&s->lock);
+	return number;
+}
+
+/* The one with the same "who-which", the id up to its last '-': taken out. 0: none. */
+static uint64_t take_older(struct etcd_store *s, const char *id)
+{
+	const char *dash = strrchr(id, '-');
+	size_t n = dash != NULL ? (size_t)(dash - id) + 1 : strlen(id) + 1;
+	uint64_t number = 0;
+
+	(void)pthread_mutex_lock(&s->lock);
+	struct etcd_lease **at = &s->leases;
+
+	while (*at != NULL && strncmp((*at)->id, id, n) != 0)
+		at = &(*at)->next;
+	struct etcd_lease *l = *at;
+
+	if (l != NULL) {
+		number = l->number;
+		*at = l->next;
+	}
+	(void)pthread_mutex_unlock(&s->lock);
+	free(l);
+	return number;
+}
+
+static bool note(struct etcd_store *s, const char *id, uint64_t number)
+{
+	struct etcd_lease *l = calloc(1, sizeof(*l));
+
+	if (l == NULL)
+		return false;
+	(void)snprintf(l->id, sizeof(l->id), "%s", id);
+	l->number = number;
+	(void)pthread_mutex_lock(&s->lock);
+	l->next = s->leases;
+	s->leases = l;
+	(void)pthread_mutex_unlock(&s->lock);
+	return true;
+}
+
+static void forget(struct etcd_store *s, const char *id)
+{
+	(void)pthread_mutex_lock(&s->lock);
+	struct etcd_lease **at = &s->leases;
+
+	while (*at != NULL && strcmp((*at)->id, id) != 0)
+		at = &(*at)->next;
+	struct etcd_lease *l = *at;
+
+	if (l != NULL)
+		*at = l->next;
+	(void)pthread_mutex_unlock(&s->lock);
+	free(l);
+}
+
+/* ---- open and close ---- */
+
+/* All that hangs on it goes with it, in one step. OK also if it was gone. */
+static int revoke(struct etcd_lane *lane, struct baton_call *call, uint64_t number)
+{
+	json_t *answer;
+
+	bytes_print(etcd_begin(lane), "{\"ID\":\"%" PRIu64 "\"}", number);
+	int outcome = etcd_call(lane, call, "/v3/lease/revoke", &answer);
+
+	json_decref(answer);
+	return outcome == BATON_OUTCOME_REFUSED ? BATON_OUTCOME_OK : outcome;
+}
+
+/* etcd counts whole seconds, and may give more than is asked for; never less (A2). */
+static int grant(struct etcd_lane *lane, struct baton_call *call, const struct baton_lease *lease,
+		 uint64_t *number)
+{
+	uint64_t seconds = (lease->ttl_ns + CLOCK_NS_PER_S - 1) / CLOCK_NS_PER_S;
+	json_t *answer;
+	uint64_t ttl;
+
+	bytes_print(etcd_begin(lane), "{\"TTL\":\"%" PRIu64 "\"}", seconds);
+	int outcome = etcd_call(lane, call, "/v3/lease/grant?open", &answer);
+
+	if (outcome == BATON_OUTCOME_OK && (!js_u64(answer, "ID", number) || *number == 0 ||
+					    !js_u64(answer, "TTL", &ttl) || ttl < seconds))
+		outcome = etcd_strange(call);
+	json_decref(answer);
+	return outcome;
+}
+
+/* A key that is there as long as the lease is. */
+static int show(struct etcd_lane *lane, struct baton_call *call, const struct baton_lease *lease,
+		uint64_t number)
+{
+	struct etcd_key key = etcd_lease_key(lane->store, number, "");
+	struct bytes *b = etcd_begin(lane);
+	json_t *answer;
+
+	bytes_print(b, "{\"success\":[");
+	etcd_put(b, &key, lease->owner, number);
+	bytes_print(b, "]}");
+	int outcome = etcd_call(lane, call, "/v3/kv/txn", &answer);
+
+	json_decref(answer);
+	return outcome;
+}
+
+int etcd_lease_open(void *l, struct baton_call *call, const struct baton_lease *lease)
+{
+	struct etcd_lane *lane = l;
+	uint64_t number = take_older(lane->store, lease->id);
+
+	if (number != 0) /* else it ends by itself */
+		(void)revoke(lane, call, number);
+	int outcome = grant(lane, call, lease, &number);
+
+	if (outcome != BATON_OUTCOME_OK)
+		return outcome;
+	outcome = show(lane, call, lease, number);
+	if (outcome == BATON_OUTCOME_OK && note(lane->store, lease->id, number))
+		return BATON_OUTCOME_OK;
+	if (outcome == BATON_OUTCOME_OK || outcome == BATON_OUTCOME_REFUSED)
+		outcome = BATON_OUTCOME_FAILED;
+	/* Nobody keeps it alive, but it would stay for its time. */
+	struct baton_call quiet = {.deadline_ns = call->deadline_ns};
+
+	(void)revoke(lane, &quiet, number);
+	return outcome;
+}
+
+int etcd_lease_close(void *l, struct baton_call *call, const struct baton_lease *lease)
+{
+	struct etcd_lane *lane = l;
+	uint64_t number = etcd_lease_number(lane->store, lease->id);
+
+	if (number == 0)
+		return BATON_OUTCOME_OK;
+	int outcome = revoke(lane, call, number);
+
+	if (outcome == BATON_OUTCOME_OK)
+		forget(lane->store, lease->id);
+	return outcome;
+}
+
+/* ---- renew ---- */
+
+/*
+ * A member answers a keepalive out of its memory if it believes to lead: also when it leads no more
+ * (etcd #15247), or when the lease is gone already. So a renewal counts only when a read through
+ * the whole cluster, sent after it, was answered in the same term of that cluster's leadership, and
+ * still found what hangs on the lease.
+ */
+static int confirm(struct etcd_lane *lane, struct baton_call *call, uint64_t number,
+		   uint64_t *n_keys)
+{
+	struct etcd_key key = etcd_lease_key(lane->store, number, "");
+	struct etcd_key end = etcd_key_end(&key);
+	uint64_t raft_term = lane->raft_term;
+	struct bytes *b = etcd_begin(lane);
+	json_t *answer;
+
+	bytes_print(b, "{");
+	etcd_put_key(b, "key", &key);
+	bytes_print(b, ",");
+	etcd_put_key(b, "range_end", &end);
+	bytes_print(b, ",\"count_only\":true}");
+	int outcome = etcd_call(lane, call, "/v3/kv/range", &answer);
+
+	if (outcome == BATON_OUTCOME_OK) {
+		(void)js_u64(answer, "count", n_keys);
+		if (lane->raft_term != raft_term) {
+			(void)etcd_fail(&call->error, BATON_E_UNAVAILABLE,
+					"the leader of the etcd cluster has changed since the "
+					"renewal: it may not have counted");
+			outcome = BATON_OUTCOME_UNKNOWN;
+		}
+	}
+	json_decref(answer);
+	return outcome;
+}
+
+static int keep_alive(struct etcd_lane *lane, struct baton_call *call, uint64_t number)
+{
+	json_t *answer;
+	uint64_t ttl = 0;
+
+	bytes_print(etcd_begin(lane), "{\"ID\":\"%" PRIu64 "\"}", number);
+	int outcome = etcd_call(lane, call, "/v3/lease/keepalive?renew", &answer);
+	const json_t *result = js_get(answer, "result");
+
+	if (outcome == BATON_OUTCOME_OK && result == NULL)
+		outcome = etcd_strange(call);
+	else if (outcome == BATON_OUTCOME_OK && (!js_u64(result, "TTL", &ttl) || ttl == 0))
+		outcome = BATON_OUTCOME_REFUSED; /* there is none such: that is how it says it */
+	json_decref(answer);
+	return outcome;
+}
+
+int etcd_lease_renew(void *l, struct baton_call *call, const struct baton_lease *lease,
+		     uint32_t *n_held)
+{
+	struct etcd_lane *lane = l;
+	uint64_t number = etcd_lease_number(lane->store, lease->id);
+	uint64_t n_keys = 0;
+
+	if (number == 0)
+		return BATON_OUTCOME_REFUSED;
+	int outcome = keep_alive(lane, call, number);
+
+	if (outcome == BATON_OUTCOME_OK)
+		outcome = confirm(lane, call, number, &n_keys);
+	if (outcome == BATON_OUTCOME_OK && n_keys == 0)
+		outcome = BATON_OUTCOME_REFUSED;
+	*n_held = outcome == BATON_OUTCOME_OK ? (uint32_t)(n_keys - 1) : 0;
+	return outcome;
+}
+
+/* ---- what it holds ---- */
+
+/* "nonce offset" behind a claim's name in the lease. */
+struct held {
+	char name[BATON_NAME_MAX + 1];
+	uint64_t nonce;
+	uint64_t offset;
+	uint64_t revision;
+};
+
+static bool read_held(const struct etcd_store *s, const json_t *kv, struct held *out)
+{
+	char key[ETCD_KEY_MAX];
+	char value[64];
+
+	return js_base64(kv, "key", key, sizeof(key)) && etcd_key_read(s, key, out->name) == 'o' &&
+	       out->name[0] != '\0' && js_base64(kv, "value", value, sizeof(value)) &&
+	       sscanf(value, "%" SCNu64 " %" SCNu64, &out->nonce, &out->offset) == 2 &&
+	       js_u64(kv, "mod_revision", &out->revision);
+}
+
+/* The claim was taken away by hand: what the lease says of it goes, too, unless it is newer. */
+static int sweep(struct etcd_lane *lane, struct baton_call *call, uint64_t number,
+		 const struct held *list, size_t n)
+{
+	struct bytes *b = etcd_begin(lane);
+	json_t *answer;
+
+	bytes_print(b, "{\"success\":[");
+	for (size_t i = 0; i < n; i++) {
+		struct etcd_key key = etcd_lease_key(lane->store, number, list[i].name);
+
+		bytes_print(b, "%s{\"request_txn\":{\"compare\":[", i > 0 ? "," : "");
+		etcd_compare(b, &key, false, "MOD", list[i].revision);
+		bytes_print(b, "],\"success\":[");
+		etcd_delete(b, &key);
+		bytes_print(b, "]}}");
+	}
+	bytes_print(b, "]}");
+	int outcome = etcd_call(lane, call, "/v3/kv/txn", &answer);
+
+	json_decref(answer);
+	return outcome;
+}
+
+/* What the lease says is one half; the claims themselves are the other. */
+static int check_held(struct etcd_lane *lane, struct baton_call *call, uint64_t number,
+		      struct held *list, size_t n,
+		      void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term),
+		      void *arg)
+{
+	struct bytes *b = etcd_begin(lane);
+	json_t *answer;
+
+	bytes_print(b, "{\"success\":[");
+	for (size_t i = 0; i < n; i++) {
+		struct etcd_key key = etcd_claim_key(lane->store, list[i].name, number);
+
+		etcd_range(b, &key, false);
+	}
+	bytes_print(b, "]}");
+	int outcome = etcd_call(lane, call, "/v3/kv/txn", &answer);
+
+	size_t n_stale = 0;
+
+	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++) {
+		uint64_t revision;
+
+		if (js_u64(etcd_kv(answer, i), "create_revision", &revision) &&
+		    revision == list[i].revision)
+			found(arg, list[i].name, list[i].nonce, revision + list[i].offset);
+		else
+			list[n_stale++] = list[i];
+	}
+	json_decref(answer);
+	return n_stale > 0 ? sweep(lane, call, number, list, n_stale) : outcome;
+}
+
+/* A page of what the lease holds, from `from` on, which moves; "": that was the last one. */
+static int read_page(struct etcd_lane *lane, struct baton_call *call, uint64_t number,
+		     struct etcd_key *from, json_t **answer)
+{
+	struct etcd_key all = etcd_lease_key(lane->store, number, "");
+	struct etcd_key end = etcd_key_end(&all);
+	struct bytes *b = etcd_begin(lane);
+
+	bytes_print(b, "{\"limit\":\"%d\",", PAGE);
+	etcd_put_key(b, "key", from);
+	bytes_print(b, ",");
+	etcd_put_key(b, "range_end", &end);
+	bytes_print(b, "}");
+	int outcome = etcd_call(lane, call, "/v3/kv/range", answer);
+	const json_t *kvs = js_get(*answer, "kvs");
+	size_t n = json_array_size(kvs);
+
+	if (outcome != BATON_OUTCOME_OK)
+		return outcome;
+	/* The next key is the last one with the least byte behind it. */
+	if (n < PAGE ||
+	    !js_base64(json_array_get(kvs, n - 1), "key", from->text, sizeof(from->text) - 1))
+		from->text[0] = '\0';
+	else
+		(void)strcat(from->text, "\x01");
+	return outcome;
+}
+
+int etcd_claims(void *l, struct baton_call *call, const struct baton_lease *lease,
+		void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term),
+		void *arg)
+{
+	struct etcd_lane *lane = l;
+	uint64_t number = etcd_lease_number(lane->store, lease->id);
+	struct etcd_key from = etcd_lease_key(lane->store, number, "");
+	int outcome = BATON_OUTCOME_OK;
+
+	while (number != 0 && outcome == BATON_OUTCOME_OK && from.text[0] != '\0') {
+		struct held held[ETCD_CHUNK];
+		json_t *page;
+		size_t n = 0;
+
+		outcome = read_page(lane, call, number, &from, &page);
+		const json_t *kvs = js_get(page, "kvs");
+
+		for (size_t i = 0; i < json_array_size(kvs) && outcome == BATON_OUTCOME_OK; i++) {
+			n += read_held(lane->store, json_array_get(kvs, i), &held[n]);
+			if (n < ETCD_CHUNK && i + 1 < json_array_size(kvs))
+				continue;
+			if (n > 0)
+				outcome = check_held(lane, call, number, held, n, found, arg);
+			n = 0;
+		}
+		json_decref(page);
+	}
+	return outcome;
+}

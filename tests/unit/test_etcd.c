@@ -1,0 +1,207 @@
+/*
+ * test_etcd.c: the parts of the etcd driver that need no server: URLs, keys, errors.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "store/etcd/etcd.h"
+
+/* ---- URLs ---- */
+
+static void test_url(void **state)
+{
+	struct etcd_options o;
+	struct baton_error err = {0};
+
+	(void)state;
+	assert_int_equal(etcd_options_parse(&o, "etcd://one", &err), BATON_OK);
+	assert_int_equal(o.n_hosts, 1);
+	assert_string_equal(o.hosts[0].name, "one");
+	assert_string_equal(o.hosts[0].port, "2379");
+	assert_false(o.hosts[0].tls);
+	assert_string_equal(o.prefix, "baton");
+	assert_int_equal(etcd_options_parse(&o,
+					    "etcds://me:s%40cret@one:1,[::1]:2,[fe80::1],two/"
+					    "?prefix=/my/app/&ca=/ca&cert=/c&key=/k&server_name=s",
+					    &err),
+			 BATON_OK);
+	assert_int_equal(o.n_hosts, 4);
+	assert_string_equal(o.hosts[1].name, "::1");
+	assert_string_equal(o.hosts[1].port, "2");
+	assert_string_equal(o.hosts[2].name, "fe80::1");
+	assert_string_equal(o.hosts[2].port, "2379");
+	assert_string_equal(o.hosts[3].name, "two");
+	assert_true(o.hosts[3].tls);
+	assert_string_equal(o.user, "me");
+	assert_string_equal(o.password, "s@cret");
+	assert_string_equal(o.prefix, "/my/app");
+	assert_string_equal(o.server_name, "s");
+}
+
+static void test_bad_urls(void **state)
+{
+	static const char *const bad[] = {
+		"etcd:one",
+		"etcd://",
+		"etcd://one,",
+		"etcd://,one",
+		"etcd://one,,two",
+		"etcd://one:0",
+		"etcd://one:65536",
+		"etcd://one:x",
+		"etcd://one:",
+		"etcd://[::1",
+		"etcd://[::1]x",
+		"etcd://[]",
+		"etcd://one/db",
+		"etcd://one?prefix=",
+		"etcd://one?nonsense=1",
+		"etcd://one?prefix",
+		"etcd://one?ca=/ca",
+		"etcds://one?ca=relative",
+		"etcds://one?key=/key",
+		"etcd://canary@one",
+		"etcd://one?password=canary",
+		"etcd://u:canary@one?password_file=/f",
+		"etcd://:canary@one",
+		"etcd://u:can%ary@one",
+		"etcd://1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct etcd_options o;
+		struct baton_error err = {0};
+
+		if (etcd_options_parse(&o, bad[i], &err) != BATON_E_URL)
+			fail_msg("%s is taken", bad[i]);
+		assert_true(err.text[0] != '\0');
+		assert_null(strstr(err.text, "canary"));
+	}
+}
+
+/* ---- keys ---- */
+
+static struct etcd_store store_with(const char *prefix)
+{
+	struct etcd_store s = {.wake = -1};
+
+	snprintf(s.options.prefix, sizeof(s.options.prefix), "%s", prefix);
+	return s;
+}
+
+static void test_keys(void **state)
+{
+	struct etcd_store s = store_with("baton");
+	struct etcd_key k = etcd_claim_key(&s, "report", 0x694da1e2ee84ef18);
+
+	(void)state;
+	assert_string_equal(k.text, "baton/report/694da1e2ee84ef18"); /* as etcd's package has it */
+	k = etcd_claim_key(&s, "report", 0);
+	assert_string_equal(k.text, "baton/report/");
+	k = etcd_key_end(&k);
+	assert_string_equal(k.text, "baton/report0");
+	k = etcd_claim_key(&s, "a/b%", 1);
+	assert_string_equal(k.text, "baton/a%2Fb%25/1");
+	k = etcd_claim_key(&s, ".election", 1); /* nobody can call an election like our own keys */
+	assert_string_equal(k.text, "baton/%2Eelection/1");
+	k = etcd_state_key(&s, "..", "term");
+	assert_string_equal(k.text, "baton/.election/%2E./term");
+	k = etcd_lease_key(&s, 255, "a/b");
+	assert_string_equal(k.text, "baton.lease/ff/a%2Fb");
+	k = etcd_candidate_key(&s, "x", 255);
+	assert_string_equal(k.text, "baton.candidate/x/ff");
+}
+
+static void reads(const struct etcd_store *s, struct etcd_key key, int kind, const char *name)
+{
+	char found[BATON_NAME_MAX + 1] = "";
+
+	assert_int_equal(etcd_key_read(s, key.text, found), kind);
+	assert_string_equal(found, name);
+}
+
+static void test_keys_read(void **state)
+{
+	static const char *const names[] = {"report", "a/b%", "..",  ".election",
+					    "%2F",    " ",    "a.b", "lease"};
+	char name[BATON_NAME_MAX + 1];
+	char longest[BATON_NAME_MAX + 1];
+
+	(void)state;
+	memset(longest, '/', BATON_NAME_MAX);
+	longest[BATON_NAME_MAX] = '\0';
+	for (size_t i = 0; i <= sizeof(names) / sizeof(names[0]); i++) {
+		const char *n = i < sizeof(names) / sizeof(names[0]) ? names[i] : longest;
+		struct etcd_store s = store_with(i % 2 == 0 ? "baton" : "/a/b");
+
+		reads(&s, etcd_claim_key(&s, n, 77), 'c', n);
+		reads(&s, etcd_state_key(&s, n, "order"), 's', n);
+		reads(&s, etcd_candidate_key(&s, n, 77), 'o', n);
+		reads(&s, etcd_lease_key(&s, 77, n), 'o', n);
+	}
+	struct etcd_store s = store_with("baton");
+
+	reads(&s, etcd_lease_key(&s, 77, ""), 'o', "");
+	assert_int_equal(etcd_key_read(&s, "batonx/a/1", name), 0);
+	assert_int_equal(etcd_key_read(&s, "bat", name), 0);
+	assert_int_equal(etcd_key_read(&s, "baton/a%zz/1", name), 0);
+}
+
+/* ---- errors ---- */
+
+static void judges(const char *text, int code, bool is_sure)
+{
+	struct baton_call call = {0};
+	json_t *error = js_parse(text, strlen(text));
+	bool sure = !is_sure;
+
+	assert_non_null(error);
+	assert_int_equal(etcd_judge(&call, error, &sure), code);
+	assert_int_equal(sure, is_sure);
+	assert_int_equal(call.error.code, code);
+	json_decref(error);
+}
+
+/* FAILED promises that nothing was carried out: who isn't sure doesn't say it. */
+static void test_errors(void **state)
+{
+	(void)state;
+	judges("{\"message\":\"etcdserver: permission denied\",\"code\":7}", BATON_E_DENIED, true);
+	judges("{\"message\":\"etcdserver: invalid auth token\",\"code\":16}", BATON_E_DENIED,
+	       true);
+	judges("{\"message\":\"etcdserver: authentication failed, invalid user ID or password\","
+	       "\"code\":3}",
+	       BATON_E_DENIED, true);
+	judges("{\"message\":\"etcdserver: no leader\",\"code\":14}", BATON_E_UNAVAILABLE, true);
+	judges("{\"message\":\"etcdserver: request timed out\",\"code\":14}", BATON_E_UNAVAILABLE,
+	       false);
+	judges("{\"message\":\"etcdserver: leader changed\",\"code\":14}", BATON_E_UNAVAILABLE,
+	       false);
+	judges("{\"message\":\"etcdserver: mvcc: database space exceeded\",\"code\":8}",
+	       BATON_E_UNAVAILABLE, true);
+	judges("{\"message\":\"etcdserver: too many operations in txn request\",\"code\":3}",
+	       BATON_E_CORRUPT, true);
+	judges("{\"error\":{\"grpc_code\":14,\"message\":\"etcdserver: no leader\"}}",
+	       BATON_E_UNAVAILABLE, true);
+	judges("{\"error\":\"what is this\",\"code\":2}", BATON_E_UNAVAILABLE, false);
+	judges("{}", BATON_E_UNAVAILABLE, false);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_url),    cmocka_unit_test(test_bad_urls),
+		cmocka_unit_test(test_keys),   cmocka_unit_test(test_keys_read),
+		cmocka_unit_test(test_errors),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
