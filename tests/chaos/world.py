@@ -31,6 +31,7 @@ KILL, STOP, CONT = signal.SIGKILL, signal.SIGSTOP, signal.SIGCONT
 MACHINES = 3
 ANSWER_S = 40  # a server that was started again answers within this, on any load
 HOUR_NS = 3600 * 10**9
+NOTHING = "nothing was done"
 
 # kind of tests/servers; what the URL adds; in contract; faults of the servers, and how often each
 # is dealt; seconds between two of them; whether there are machines (or only one network); leases in
@@ -55,6 +56,9 @@ WORLDS = {
     "postgres": World("postgres", "", True,
                       {"server_kill": 2, "server_stop": 2, "clock_forward": 1, "clock_back": 1,
                        **NETWORK}, (0.5, 2.5), True, "1500,2000,2500", 8),
+    # What the primary has acknowledged, the standby has: it is promoted once, and all go there.
+    "postgres-standby": World("postgres-standby", "", True, {"promote": 1}, (6, 8), False,
+                              "1500,2000,2500", 6),
     "postgres-wild": World("postgres", "", False, {"flush": 3, "server_kill": 1, "partition": 1},
                            (2, 4), True, "1500,2000,2500", 6),
 }
@@ -295,6 +299,8 @@ class Stage:
                 self.rng.shuffle(self.deck)
             kind = self.deck.pop()
             detail = getattr(self, kind)(is_over) or ""
+            if detail == NOTHING:
+                continue
             self.done[kind] += 1
             self.note(f"{kind} {detail}")
 
@@ -432,6 +438,15 @@ class Stage:
         self.until(lambda: "state=online" in self.store.ask("INFO", "replication",
                                                             port=self.primary()),
                    "the old primary to follow the new one", is_over)
+
+    def promote(self, is_over):
+        """The primary is killed, and never comes back."""
+        if self.done["promote"]:
+            self.wait(1, is_over)
+            return NOTHING
+        self.store.signal("postgres", KILL)
+        self.store.ask("SELECT pg_promote()", port=self.store.info["standby_port"])
+        return ""
 
     # ---- the end ----
 
