@@ -223,11 +223,13 @@ static void put(struct pg_store *store, struct bare_session *s)
 	drop_user(store, s);
 }
 
-static void put_in(struct pg_store *store, struct bare_session *s)
+static void put_in(struct bare_session **list, struct bare_session *s)
 {
+	struct pg_store *store = s->lane->store;
+
 	(void)pthread_mutex_lock(&store->lock);
-	s->next = store->sessions;
-	store->sessions = s;
+	s->next = *list;
+	*list = s;
 	(void)pthread_mutex_unlock(&store->lock);
 }
 
@@ -248,15 +250,32 @@ static void take_out(struct pg_store *store, struct bare_session *s)
 		drop_user(store, s);
 }
 
+/* A session that a call had no time to finish; its user is the caller. NULL: there is none. */
+static struct bare_session *half_made(struct pg_store *store, const char *name)
+{
+	(void)pthread_mutex_lock(&store->lock);
+	struct bare_session **at = &store->half_made;
+
+	while (*at != NULL && strcmp((*at)->name, name) != 0)
+		at = &(*at)->next;
+	struct bare_session *s = *at;
+
+	if (s != NULL)
+		*at = s->next;
+	(void)pthread_mutex_unlock(&store->lock);
+	return s;
+}
+
 void bare_done(struct pg_store *store)
 {
 	while (store->sessions != NULL)
 		take_out(store, store->sessions);
+	while (store->half_made != NULL)
+		drop_user(store, half_made(store, store->half_made->name));
 }
 
-/* Not in the list yet; its user is the caller. */
-static struct bare_session *session_new(struct pg_store *store, const struct baton_lease *lease,
-					const struct baton_campaign *c)
+/* In no list yet; its user is the caller. */
+static struct bare_session *session_new(struct pg_store *store)
 {
 	struct bare_session *s = calloc(1, sizeof(*s));
 
@@ -269,9 +288,6 @@ static struct bare_session *session_new(struct pg_store *store, const struct bat
 	}
 	s->lane->is_apart = true;
 	(void)pthread_mutex_init(&s->lock, NULL);
-	(void)snprintf(s->lease_id, sizeof(s->lease_id), "%s", lease->id);
-	(void)snprintf(s->name, sizeof(s->name), "%s", c->name);
-	s->nonce = c->nonce;
 	s->users = 1;
 	return s;
 }
@@ -456,21 +472,16 @@ static int take(struct bare_session *s, struct baton_call *call, const struct ba
 	if (outcome != 0)
 		return outcome;
 	pg_push_session(l, lease); /* before the lock: it must not outlive us */
-	outcome = pg_run(l);
-	if (outcome == BATON_OUTCOME_OK)
-		outcome = pg_begin(l, call);
-	else if (outcome == BATON_OUTCOME_UNKNOWN)
-		return BATON_OUTCOME_FAILED; /* it had no lock to take */
-	if (outcome != 0)
-		return outcome;
 	pg_push(l, PG_BARE_TAKE, 1, (const char *const[]){s->name});
 	pg_push(l, PG_BARE_TERM, 0, NULL);
 	outcome = pg_run(l);
 	if (outcome != BATON_OUTCOME_OK)
 		return outcome;
-	pg_copy(s->key, sizeof(s->key), pg_result(l, 0), 0, 1);
-	s->term = pg_unsigned(pg_result(l, 1), 0, 0);
-	return pg_is_true(pg_result(l, 0), 0, 0) ? BATON_OUTCOME_OK : BATON_OUTCOME_REFUSED;
+	const PGresult *took = pg_result_of(l, PG_BARE_TAKE);
+
+	pg_copy(s->key, sizeof(s->key), took, 0, 1);
+	s->term = pg_unsigned(pg_result_of(l, PG_BARE_TERM), 0, 0);
+	return pg_is_true(took, 0, 0) ? BATON_OUTCOME_OK : BATON_OUTCOME_REFUSED;
 }
 
 /* A statement of the session; its result is in lane->results. */
@@ -498,9 +509,10 @@ static int say(struct bare_session *s, struct baton_call *call, const char *text
 								      : outcome;
 }
 
-static int renew(struct bare_session *s, struct baton_call *call, const char *text)
+static int renew(struct bare_session *s, struct baton_call *call, const char *text, size_t n)
 {
-	int outcome = say(s, call, text, 1, (const char *const[]){s->key});
+	const char *const params[] = {s->key, s->lane->store->info.schema, s->name};
+	int outcome = say(s, call, text, n, params);
 
 	if (outcome != BATON_OUTCOME_OK)
 		return outcome;
@@ -508,7 +520,7 @@ static int renew(struct bare_session *s, struct baton_call *call, const char *te
 							   : BATON_OUTCOME_REFUSED;
 }
 
-/* Who it is stands in the first renewal; then others are told. */
+/* Who it is stands in the first renewal, and others are told when that is there. */
 static int show(struct bare_session *s, struct baton_call *call, const struct baton_lease *lease,
 		const struct baton_campaign *c)
 {
@@ -519,7 +531,7 @@ static int show(struct bare_session *s, struct baton_call *call, const struct ba
 	s->renew = tagged(tag, store->sql[PG_BARE_RENEW]);
 	char *text = tagged(tag, store->sql[PG_BARE_SHOW]);
 	int outcome =
-		s->renew != NULL && text != NULL ? renew(s, call, text) : pg_no_memory(s->lane);
+		s->renew != NULL && text != NULL ? renew(s, call, text, 3) : pg_no_memory(s->lane);
 
 	free(text);
 	return outcome;
@@ -542,12 +554,20 @@ static bool is_above(const struct bare_session *s, struct baton_call *call,
 static int claim(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease,
 		 struct baton_campaign *c)
 {
-	struct bare_session *s = session_new(l->store, lease, c);
+	struct bare_session *s = half_made(l->store, c->name);
 	int outcome;
 
 	l->call = call;
 	if (s == NULL)
+		s = session_new(l->store);
+	if (s == NULL)
 		return pg_no_memory(l);
+	/* It takes over the lane's connection: nobody connects on the way to the lock. */
+	if (s->lane->conn.pg == NULL && pg_is_connected(l))
+		pg_conn_move(&s->lane->conn, &l->conn);
+	(void)snprintf(s->lease_id, sizeof(s->lease_id), "%s", lease->id);
+	(void)snprintf(s->name, sizeof(s->name), "%s", c->name);
+	s->nonce = c->nonce;
 	outcome = take(s, call, lease);
 	if (outcome == BATON_OUTCOME_OK && !is_above(s, call, c))
 		outcome = BATON_OUTCOME_FAILED;
@@ -560,22 +580,13 @@ static int claim(struct pg_lane *l, struct baton_call *call, const struct baton_
 	if (outcome == BATON_OUTCOME_OK) {
 		c->term = s->term;
 		(void)highest(l->store, s->name, s->term);
-		put_in(l->store, s);
+		put_in(&l->store->sessions, s);
+	} else if (s->lane->conn.connecting || outcome == BATON_OUTCOME_REFUSED) {
+		put_in(&l->store->half_made, s); /* the next try goes on with it */
 	} else {
 		drop_user(l->store, s); /* with the session goes the lock */
 	}
 	return outcome;
-}
-
-static void notify(struct pg_lane *l, struct baton_call *call, const char *name)
-{
-	struct baton_call inner = {.deadline_ns = call->deadline_ns};
-
-	if (pg_begin(l, &inner) != 0)
-		return; /* a hint; the bells are there, too */
-	pg_push(l, PG_BARE_NOTIFY, 2, (const char *const[]){l->store->info.schema, name});
-	(void)pg_run(l);
-	pg_results_clear(l);
 }
 
 static void look(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease,
@@ -589,33 +600,38 @@ static void look(struct pg_lane *l, struct baton_call *call, const struct baton_
 	c->code = o.code;
 }
 
-/* Those who wait for the bell have the lock for a moment, too. */
-#define TRIES 8
-#define TRY_MS 4
+/* Those who wait for the bell have the lock for a moment, too: longer on a busy machine. */
+#define TRIES 5
+#define TRY_MS 2
 
 static void campaign_one(struct pg_lane *l, struct baton_call *call,
 			 const struct baton_lease *lease, struct baton_campaign *c)
 {
 	(void)highest(l->store, c->name, c->floor);
 	look(l, call, lease, c);
-	for (unsigned i = 0; i < TRIES && c->outcome == BATON_OUTCOME_REFUSED && !c->record->held &&
+	if (c->outcome != BATON_OUTCOME_REFUSED || c->record->held)
+		return;
+	for (unsigned i = 0; i < TRIES && c->outcome == BATON_OUTCOME_REFUSED &&
 			     clock_boot_ns() < call->deadline_ns;
 	     i++) {
+		if (i > 0)
+			(void)poll(NULL, 0, TRY_MS << i);
 		c->code = 0;
 		c->outcome = claim(l, call, lease, c);
-		if (c->outcome == BATON_OUTCOME_OK) {
-			notify(l, call, c->name);
-			return;
-		}
-		if (c->code == 0 && c->outcome != BATON_OUTCOME_REFUSED)
+		if (c->code == 0 && c->outcome != BATON_OUTCOME_REFUSED &&
+		    c->outcome != BATON_OUTCOME_OK)
 			c->code = call->error.code;
-		if (c->outcome != BATON_OUTCOME_REFUSED)
-			return;
-		(void)poll(NULL, 0, TRY_MS);
-		look(l, call, lease, c);
 	}
+	if (c->outcome == BATON_OUTCOME_REFUSED)
+		look(l, call, lease, c);
 	if (c->outcome == BATON_OUTCOME_REFUSED && !c->record->held)
 		c->record->free_in_ns = 0; /* worth another try soon */
+	struct bare_session *s = half_made(l->store, c->name);
+
+	if (s != NULL && s->lane->conn.connecting)
+		put_in(&l->store->half_made, s);
+	else if (s != NULL)
+		drop_user(l->store, s); /* who stands by has no session of its own */
 }
 
 void bare_campaign(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease,
@@ -663,7 +679,7 @@ int bare_renew(struct pg_lane *l, struct baton_call *call, const struct baton_le
 
 	if (s == NULL)
 		return BATON_OUTCOME_REFUSED;
-	int outcome = renew(s, call, s->renew);
+	int outcome = renew(s, call, s->renew, 1);
 
 	if (outcome == BATON_OUTCOME_REFUSED)
 		take_out(l->store, s);

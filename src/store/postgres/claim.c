@@ -211,7 +211,7 @@ static bool try_all(struct pg_lane *lane, struct baton_call *call, const struct 
 /* In mode=advisory those who wait for a lock get it for a moment when it becomes free, all of them;
  * who comes in between is refused, and tries again. */
 #define TRIES 8
-#define TRY_MS 4
+#define TRY_MS 2
 
 static bool is_worth_another(const struct baton_campaign *c, size_t n)
 {
@@ -237,7 +237,7 @@ void pg_campaign(void *lane, struct baton_call *call, const struct baton_lease *
 		if (!l->store->info.advisory || !is_worth_another(list, n) ||
 		    clock_boot_ns() >= call->deadline_ns)
 			break;
-		(void)poll(NULL, 0, TRY_MS);
+		(void)poll(NULL, 0, TRY_MS << i);
 	}
 }
 

@@ -96,7 +96,6 @@
 	X(BARE_TERM, "baton_term_bare")           \
 	X(BARE_RENEW, "baton_renew_bare")         \
 	X(BARE_RELEASE, "baton_release_bare")     \
-	X(BARE_NOTIFY, "baton_notify_bare")       \
 	X(STILL_HELD, "baton_still_held")         \
 	X(OBSERVE, "baton_observe")               \
 	X(LISTEN, "baton_listen")                 \
@@ -191,6 +190,7 @@ struct pg_store {
 	struct pg_bell *bells[PG_BELLS_MAX];
 	_Atomic int holder_pid;
 	struct bare_session *sessions; /* of bare.c */
+	struct bare_session *half_made;
 	struct bare_seen *seen;
 	_Atomic bool listening;
 	_Atomic bool has_schema;

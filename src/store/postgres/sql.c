@@ -242,12 +242,11 @@ const char *const pg_statements[PG_STATEMENTS] = {
 	[PG_AWAIT] = "SELECT pg_advisory_xact_lock_shared($1::bigint)",
 	/* ---- without tables (bare.c) ---- */
 	[PG_BARE_LOOK] = WHO_HAS,
-	[PG_BARE_SHOW] = OWN_LOCK,
+	[PG_BARE_SHOW] = "SELECT (" OWN_LOCK "), pg_notify($2, $3)",
 	[PG_BARE_TAKE] = "SELECT pg_try_advisory_lock(" KEY("$1::text") "), " KEY("$1::text"),
 	[PG_BARE_TERM] = "SELECT txid_current()",
 	[PG_BARE_RENEW] = OWN_LOCK,
 	[PG_BARE_RELEASE] = "SELECT pg_advisory_unlock($1::bigint), pg_notify($2, $3)",
-	[PG_BARE_NOTIFY] = "SELECT pg_notify($1, $2)",
 
 	/* $1 lease; then per election: name, metadata, priority, score, healthy. */
 	[PG_PUBLISH] =
