@@ -27,7 +27,8 @@ help:
 	@echo '                  STORE=redis or postgres: and its servers, its network, its clock'
 	@echo '  make jepsen     updates lost by paused leaders (STORE=redis or postgres MINUTES=n)'
 	@echo '  make fuzz       the parsers, on made-up input (MINUTES=n)'
-	@echo '  make bench      measure, beside clock_gettime, flock(1) and fsync'
+	@echo '  make bench      measure, beside clock_gettime, flock(1) and fsync (STORE=redis: on'
+	@echo '                  that, beside its own benchmark; or postgres)'
 	@echo
 	@echo 'Keep tidy:'
 	@echo '  make lint       form, clang-tidy, cppcheck, layers, purity, size, style'
@@ -79,10 +80,14 @@ conformance:
 		build/release/conformance --times $(TIMES) \
 		'$(if $(STORE),$(if $(findstring :,$(STORE)),$(STORE),{url}),memory:conformance)'
 
+# With STORE, on a throw-away server of that kind, with its data on this disk; in memory with
+# TMPDIR=/dev/shm.
 bench:
 	@tools/deps
 	@tools/build release
-	@build/release/bench build
+	@$(if $(DEMO),TMPDIR=$${TMPDIR:-$(CURDIR)/build} tests/servers with $(DEMO) -- \
+		build/release/bench --store '{url}$(if $(filter redis,$(DEMO)),?durable=1)', \
+		build/release/bench build)
 
 MINUTES ?= 1
 

@@ -36,9 +36,15 @@ const char *bench_dir(void);
 void bench_die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 /* A handle and one started election; dies if it can't. */
 struct baton *bench_open(const char *url, const char *id);
+/* The same with another lease than the default. */
+struct baton *bench_open_lease(const char *url, const char *id, uint64_t lease_ms);
 struct baton_election *bench_election(struct baton *b, const char *name);
 /* Waits, for a minute at most, until it leads. */
 void bench_until_leader(struct baton_election *e);
+
+/* "election-0" and so on; and waits, two minutes at most, until the handle leads all of them. */
+void bench_start_all(struct baton *b, int n);
+void bench_until_all_lead(struct baton *b, int n);
 
 /* Starts a program in a group of its own, its output on a pipe; waits for its first byte. */
 pid_t bench_start(char *const *argv, int *out, bool waits);
@@ -53,6 +59,8 @@ void bench_handoff(const char *url, const char *name, bool quick);
 void bench_crash(bool quick);
 void bench_command(bool quick);
 void bench_many(bool quick);
+/* On a store with a server, which must be a throw-away one. */
+void bench_store(const char *url, bool quick);
 /* The hidden verbs: what the crash measurement starts and kills. */
 int bench_child(int argc, char **argv);
 

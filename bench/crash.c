@@ -14,7 +14,7 @@
 #include "bench.h"
 
 /*
- * child-leader URL: becomes leader, says so on standard output, and waits to be killed.
+ * child-leader URL [LEASE]: becomes leader, says so on standard output, and waits to be killed.
  * child-stays, child-brief: what others run; says so, and waits to be killed, or ends.
  */
 int bench_child(int argc, char **argv)
@@ -24,9 +24,10 @@ int bench_child(int argc, char **argv)
 			(void)pause();
 		return 0;
 	}
-	if (argc != 3)
+	if (argc < 3)
 		return 2;
-	struct baton *b = bench_open(argv[2], NULL);
+	struct baton *b =
+		bench_open_lease(argv[2], NULL, argc > 3 ? strtoull(argv[3], NULL, 10) : 0);
 	struct baton_election *e = bench_election(b, "crash");
 
 	(void)baton_election_start(e);

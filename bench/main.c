@@ -57,12 +57,26 @@ static void measure(bool quick)
 	bench_many(quick);
 }
 
-/* bench [--quick | --command | FOLDER]: all of it, a tenth of it, the rows of `baton run` alone. */
+/* The store of `--store URL`, or NULL. */
+static const char *store_of(int argc, char **argv)
+{
+	for (int i = 1; i + 1 < argc; i++)
+		if (strcmp(argv[i], "--store") == 0)
+			return argv[i + 1];
+	return NULL;
+}
+
+/*
+ * bench [--quick | --command | FOLDER]: all of it, a tenth of it, the rows of `baton run` alone.
+ * bench [--quick] --store URL: those of a store with a server.
+ */
 int main(int argc, char **argv)
 {
+	const char *store = store_of(argc, argv);
 	bool quick = argc > 1 && strcmp(argv[1], "--quick") == 0;
 	bool only_command = argc > 1 && strcmp(argv[1], "--command") == 0;
-	const char *out = argc > 1 && !quick && !only_command ? argv[1] : "build";
+	bool has_folder = argc > 1 && store == NULL && !quick && !only_command;
+	const char *out = has_folder ? argv[1] : "build";
 	char path[512];
 	int within = 0;
 	int over = 0;
@@ -72,7 +86,9 @@ int main(int argc, char **argv)
 	if (mkdtemp(dir) == NULL)
 		bench_die("No directory can be made here for the measurements.");
 	(void)atexit(remove_dir);
-	if (only_command)
+	if (store != NULL)
+		bench_store(store, quick);
+	else if (only_command)
 		bench_command(false);
 	else
 		measure(quick);
@@ -190,12 +206,19 @@ void bench_die(const char *format, ...)
 
 struct baton *bench_open(const char *url, const char *id)
 {
+	return bench_open_lease(url, id, 0);
+}
+
+struct baton *bench_open_lease(const char *url, const char *id, uint64_t lease_ms)
+{
 	struct baton_options o;
 	struct baton_error err;
 	struct baton *b;
 
 	baton_options_init(&o);
 	o.id = id;
+	if (lease_ms != 0)
+		o.lease_ms = lease_ms;
 	if (baton_open(url, &o, &b, &err) != 0)
 		bench_die("%s: %s", url, err.text);
 	return b;

@@ -34,7 +34,7 @@ static double resident_bytes(void)
 	return (double)kib * 1024;
 }
 
-static void start_all(struct baton *b, int n)
+void bench_start_all(struct baton *b, int n)
 {
 	char name[64];
 
@@ -44,14 +44,18 @@ static void start_all(struct baton *b, int n)
 	}
 }
 
-static void until_all_lead(struct baton *b, int n)
+void bench_until_all_lead(struct baton *b, int n)
 {
-	struct baton_stats s;
+	struct baton_stats s = {0};
 	uint64_t limit_ns = bench_now_ns() + 120000000000u;
 
 	do {
 		if (bench_now_ns() > limit_ns)
-			bench_die("After two minutes not all of %d elections have a leader.", n);
+			bench_die("After two minutes %llu of %d elections lead; %llu campaigns and "
+				  "%llu renewals failed.",
+				  (unsigned long long)s.leading, n,
+				  (unsigned long long)s.campaigns_failed,
+				  (unsigned long long)s.renewals_failed);
 		(void)usleep(1000); /* leave the processor to them */
 		(void)baton_get_stats(b, &s);
 	} while (s.leading < (uint64_t)n);
@@ -63,8 +67,8 @@ static double lead_all(const char *url, int n)
 	struct baton *b = bench_open(url, "many");
 	uint64_t began_ns = bench_now_ns();
 
-	start_all(b, n);
-	until_all_lead(b, n);
+	bench_start_all(b, n);
+	bench_until_all_lead(b, n);
 	double s = (double)(bench_now_ns() - began_ns) / 1e9;
 
 	baton_close(b);
@@ -98,8 +102,8 @@ static void idle_row(int n, int seconds)
 	struct baton_stats after;
 	char beside[96];
 
-	start_all(b, n);
-	until_all_lead(b, n);
+	bench_start_all(b, n);
+	bench_until_all_lead(b, n);
 	(void)sleep(2);
 	(void)baton_get_stats(b, &before);
 	double began = cpu_s();

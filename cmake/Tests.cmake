@@ -136,6 +136,17 @@ foreach(program conformance bench)
 		target_link_libraries(${program} PRIVATE baton_parts baton_relay)
 	endif()
 endforeach()
+# The stores with a server, where their clients' libraries are there: the scripts and statements
+# that their own benchmarks run are the drivers'.
+if(TARGET bench AND TARGET baton_driver_redis)
+	target_compile_definitions(bench PRIVATE WITH_REDIS)
+	target_sources(bench PRIVATE ${PROJECT_BINARY_DIR}/redis_lua.c)
+endif()
+if(TARGET bench AND TARGET baton_driver_postgres)
+	target_compile_definitions(bench PRIVATE WITH_POSTGRES)
+	target_sources(bench PRIVATE src/store/postgres/sql.c src/store/postgres/array.c)
+	target_link_libraries(bench PRIVATE PostgreSQL::PostgreSQL)
+endif()
 # The library once more, with its calls of the system renamed so that tests can make them fail.
 file(GLOB fault_sources CONFIGURE_DEPENDS tests/faults/*.c)
 if(fault_sources AND TARGET baton_parts AND CMAKE_OBJCOPY)

@@ -1,0 +1,42 @@
+/*
+ * server.h: what the measurements on a store with a server need beside baton itself: one raw round
+ * trip, the server's own counters, when it will end a lease, and its own benchmark tool running the
+ * same script or statements. The server must be a throw-away one (tests/servers).
+ */
+#ifndef BATON_BENCH_SERVER_H
+#define BATON_BENCH_SERVER_H
+
+#include "bench.h"
+
+struct bench_server {
+	const char *name;
+	const char *raw;   /* what a raw round trip is */
+	const char *tool;  /* its own benchmark */
+	const char *probe; /* what is counted beside renewals */
+	int settle_s;      /* so late its counters may be */
+	void *(*open)(const char *url);
+	void (*close)(void *server);
+	/* The cheapest write that is as durable as a claim, on a warm connection. */
+	void (*write)(void *server);
+	/* Requests of clients that it has served. Nothing else that comes by itself is counted. */
+	uint64_t (*requests)(void *server);
+	/* Sessions that it has ever had. */
+	uint64_t (*connections)(void *server);
+	/* In how many microseconds it ends the lease of who leads that election; 0: nobody does. */
+	int64_t (*left_us)(void *server, const char *election);
+	/* Claims per second of the tool, n in all, in batches as large as the driver's. */
+	double (*campaigns)(void *server, const char *url, int n);
+};
+
+#ifdef WITH_REDIS
+extern const struct bench_server bench_redis;
+#endif
+#ifdef WITH_POSTGRES
+extern const struct bench_server bench_postgres;
+#endif
+
+/* Runs a program to its end and returns the number before the words in its output; dies if there is
+ * none. */
+double bench_tool(char *const *argv, const char *words);
+
+#endif

@@ -1,0 +1,384 @@
+/*
+ * store.c: the rows of a store with a server. Handoffs beside a raw round trip of the same run,
+ * crash failover beside the moment at which the server itself ends the lease, what the server is
+ * asked when nothing happens, campaigns beside the server's own benchmark, and what others need for
+ * a handoff.
+ */
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "server.h"
+
+/* Renewed three times each, it is counted over two of them. A batch of 1,000 campaigns must be done
+ * within a ninth. */
+#define LEASE_MS 6000
+#define LONG_LEASE_MS 15000
+#define RENEWALS 6
+#define QUIET_TRIES 5
+#define TAIL ((size_t)65536)
+/* Who has just come has shown itself then, and heeds a hint at once again: a look of its own that
+ * found nothing new makes it wait for a 32nd of retry (L4). */
+#define REST_MS 70
+#define CRASH_LEASE_MS 1000
+
+struct rig {
+	const struct bench_server *server;
+	const char *url;
+	void *raw;
+	double trip_ms[2]; /* p50, p99 */
+};
+
+static uint64_t raw_trip(const struct rig *g)
+{
+	uint64_t began_ns = bench_now_ns();
+
+	g->server->write(g->raw);
+	return bench_now_ns() - began_ns;
+}
+
+static double ms_at(struct samples *s, double percent)
+{
+	return (double)samples_at(s, percent) / 1e6;
+}
+
+/* A row of this store: what, then its name. */
+static void tell(const struct rig *g, const char *what, double value, double budget,
+		 const char *unit, const char *beside)
+{
+	char text[128];
+
+	(void)snprintf(text, sizeof(text), "%s: %s", g->server->name, what);
+	row(text, value, budget, unit, beside);
+}
+
+/* Without turning: the other processes need the processor. */
+static void wait_became(struct baton *b, const struct baton_election *e)
+{
+	uint64_t limit_ns = bench_now_ns() + 60000000000u;
+	struct baton_event event;
+
+	while (!baton_is_leader(e)) {
+		if (bench_now_ns() > limit_ns)
+			bench_die("%s has no leader after a minute.", baton_election_name(e));
+		(void)baton_wait(b, 1000, &event);
+	}
+}
+
+static void wait_standby(struct baton *b, const struct baton_election *e)
+{
+	uint64_t limit_ns = bench_now_ns() + 60000000000u;
+	struct baton_event event;
+	struct baton_status s;
+
+	while (baton_get_status(e, &s) == 0 &&
+	       (s.state != BATON_STATE_STANDBY || s.leader[0] == '\0')) {
+		if (bench_now_ns() > limit_ns)
+			bench_die("The standby doesn't see a leader.");
+		(void)baton_wait(b, 10, &event);
+	}
+}
+
+/* ---- handoff ---- */
+
+/* Another election that it leads all the time: its lease stays, as in a program that goes on. */
+static void keep_lease(struct baton *b, const char *name)
+{
+	struct baton_election *e = bench_election(b, name);
+
+	(void)baton_election_start(e);
+	wait_became(b, e);
+}
+
+static void handoffs(struct rig *g, bool quick)
+{
+	struct baton *b[2] = {bench_open(g->url, "a"), bench_open(g->url, "b")};
+	struct baton_election *e[2] = {bench_election(b[0], "handoff"),
+				       bench_election(b[1], "handoff")};
+	int times = quick ? 50 : 400;
+	struct samples raw;
+	struct samples handoff;
+	char beside[96];
+
+	samples_init(&raw);
+	samples_init(&handoff);
+	keep_lease(b[0], "kept by a");
+	keep_lease(b[1], "kept by b");
+	(void)baton_election_start(e[0]);
+	wait_became(b[0], e[0]);
+	for (int i = 0; i < times; i++) {
+		struct baton_election *from = e[i % 2];
+		struct baton_election *to = e[(i + 1) % 2];
+
+		(void)baton_election_start(to);
+		wait_standby(b[(i + 1) % 2], to);
+		(void)poll(NULL, 0, REST_MS);
+		samples_add(&raw, raw_trip(g));
+		uint64_t began_ns = bench_now_ns();
+
+		(void)baton_election_stop(from, 0);
+		wait_became(b[(i + 1) % 2], to);
+		samples_add(&handoff, bench_now_ns() - began_ns);
+		(void)baton_election_stop(from, -1);
+	}
+	g->trip_ms[0] = ms_at(&raw, 50);
+	g->trip_ms[1] = ms_at(&raw, 99);
+	(void)snprintf(beside, sizeof(beside), "%s: %.3f ms", g->server->raw, g->trip_ms[0]);
+	tell(g, "clean handoff, p50", ms_at(&handoff, 50), 4 * g->trip_ms[0] + 0.5, "ms", beside);
+	(void)snprintf(beside, sizeof(beside), "%s, p99: %.3f ms", g->server->raw, g->trip_ms[1]);
+	tell(g, "clean handoff, p99", ms_at(&handoff, 99), 12 * g->trip_ms[1] + 0.5, "ms", beside);
+	samples_done(&raw);
+	samples_done(&handoff);
+	baton_close(b[0]);
+	baton_close(b[1]);
+}
+
+/* ---- crash ---- */
+
+/* How long after the server's end of the lease the next one led, in nanoseconds. */
+static uint64_t one_crash(const struct rig *g, struct baton *b, struct baton_election *e,
+			  struct samples *whole)
+{
+	char lease[16];
+	char *const argv[] = {"/proc/self/exe", "child-leader", (char *)(uintptr_t)g->url, lease,
+			      NULL};
+	int fd;
+
+	(void)snprintf(lease, sizeof(lease), "%d", CRASH_LEASE_MS);
+	pid_t pid = bench_start(argv, &fd, true);
+
+	(void)baton_election_start(e);
+	wait_standby(b, e);
+	/* Somebody who has just come may have to watch for a whole lease: not what is meant. */
+	(void)poll(NULL, 0, CRASH_LEASE_MS * 12 / 10);
+	uint64_t killed_ns = bench_now_ns();
+
+	(void)kill(pid, SIGKILL);
+	uint64_t ends_ns = (uint64_t)g->server->left_us(g->raw, "crash") * 1000;
+
+	ends_ns += bench_now_ns();
+	wait_became(b, e);
+	uint64_t became_ns = bench_now_ns();
+
+	samples_add(whole, became_ns - killed_ns);
+	(void)waitpid(pid, NULL, 0);
+	(void)close(fd);
+	(void)baton_election_stop(e, -1);
+	return became_ns > ends_ns ? became_ns - ends_ns : 0;
+}
+
+static void crashes(struct rig *g, bool quick)
+{
+	struct baton *b = bench_open_lease(g->url, "survivor", CRASH_LEASE_MS);
+	struct baton_election *e = bench_election(b, "crash");
+	struct samples above;
+	struct samples whole;
+	char beside[96];
+
+	samples_init(&above);
+	samples_init(&whole);
+	for (int i = 0; i < (quick ? 3 : 15); i++)
+		samples_add(&above, one_crash(g, b, e, &whole));
+	(void)snprintf(beside, sizeof(beside), "with a lease of %.1f s: %.0f ms after the kill",
+		       CRASH_LEASE_MS / 1000.0, ms_at(&whole, 50));
+	tell(g, "crash failover above the lease's end, p50", ms_at(&above, 50),
+	     10 + 4 * g->trip_ms[0], "ms", beside);
+	(void)snprintf(beside, sizeof(beside), "of %zu kills", above.n);
+	tell(g, "crash failover above the lease's end, max", ms_at(&above, 100), 0, "ms", beside);
+	samples_done(&above);
+	samples_done(&whole);
+	baton_close(b);
+}
+
+/* ---- what it is asked when nothing happens ---- */
+
+static void let_pass(int seconds)
+{
+	uint64_t until_ns = bench_now_ns() + (uint64_t)seconds * 1000000000u;
+
+	while (bench_now_ns() < until_ns)
+		(void)poll(NULL, 0, 50);
+}
+
+/* Of so many processes; one more is at the edge of the window, one the watch's. */
+static uint64_t most_requests(int processes)
+{
+	return (uint64_t)(RENEWALS + 2) * (uint64_t)processes;
+}
+
+static uint64_t requests_in(const struct rig *g, int seconds)
+{
+	uint64_t before = g->server->requests(g->raw);
+
+	let_pass(seconds);
+	return g->server->requests(g->raw) - before;
+}
+
+static void count_requests(const struct rig *g, const char *what, int processes, int lease_ms)
+{
+	int window_s = 2 * lease_ms / 1000;
+	char text[80];
+	char beside[96];
+
+	/* What was begun comes to its end first. */
+	for (int i = 0; i < QUIET_TRIES; i++)
+		if (requests_in(g, g->server->settle_s) <= most_requests(processes))
+			break;
+	uint64_t n = requests_in(g, window_s);
+
+	(void)snprintf(text, sizeof(text), "requests in %d s, %s", window_s, what);
+	(void)snprintf(beside, sizeof(beside), "%d renewals of %d process%s; %s",
+		       RENEWALS * processes, processes, processes > 1 ? "es" : "",
+		       g->server->probe);
+	tell(g, text, (double)n, (double)most_requests(processes), "", beside);
+}
+
+static void standbys(const struct rig *g, int n)
+{
+	struct baton *b[2] = {bench_open_lease(g->url, "leader", LEASE_MS),
+			      bench_open_lease(g->url, "standby", LEASE_MS)};
+	char what[48];
+
+	bench_start_all(b[0], n);
+	bench_until_all_lead(b[0], n);
+	bench_start_all(b[1], n);
+	let_pass(3);
+	(void)snprintf(what, sizeof(what), "%d elections, leader and standby", n);
+	count_requests(g, what, 2, LEASE_MS);
+	baton_close(b[0]);
+	baton_close(b[1]);
+}
+
+/* Seconds until n elections lead; then what they ask for is counted. */
+static double lead(const struct rig *g, int n, int lease_ms, const char *counted)
+{
+	uint64_t connections = g->server->connections(g->raw);
+	struct baton *b = bench_open_lease(g->url, "many", (uint64_t)lease_ms);
+	uint64_t began_ns = bench_now_ns();
+	char what[80];
+
+	bench_start_all(b, n);
+	bench_until_all_lead(b, n);
+	double s = (double)(bench_now_ns() - began_ns) / 1e9;
+
+	count_requests(g, counted, 1, lease_ms);
+	(void)snprintf(what, sizeof(what), "connections made, %s", counted);
+	tell(g, what, (double)(g->server->connections(g->raw) - connections), 3, "", "");
+	baton_close(b);
+	return s;
+}
+
+static void many(const struct rig *g, bool quick)
+{
+	int large = quick ? 10000 : 100000;
+	char beside[96];
+
+	double tool = g->server->campaigns(g->raw, g->url, large);
+
+	(void)lead(g, 1, LEASE_MS, "1 election");
+	double small_us = lead(g, 1000, LEASE_MS, "1,000 elections") * 1e6 / 1000;
+	const char *name = quick ? "10,000 elections" : "100,000 elections";
+	double large_us = lead(g, large, LONG_LEASE_MS, name) * 1e6 / large;
+	double again = g->server->campaigns(g->raw, g->url, large);
+
+	if (again > tool) /* whatever else the machine does slows it down, never up */
+		tool = again;
+	(void)snprintf(beside, sizeof(beside), "%.0f/s, all that belongs to it; %s: %.0f/s",
+		       1e6 / large_us, g->server->tool, tool);
+	tell(g, "its own benchmark / our campaigns", tool / (1e6 / large_us), 2, "x", beside);
+	(void)snprintf(beside, sizeof(beside), "%.1f us each at 1,000, %.1f us each at %d",
+		       small_us, large_us, large);
+	tell(g, "growth, cost per election", large_us / small_us, 1.2, "x", beside);
+	(void)snprintf(beside, sizeof(beside), "%d elections", large);
+	tell(g, "until all lead", large_us * large / 1e6, 0, "s", beside);
+}
+
+/* ---- the others ---- */
+
+/* bench/peers prints "NAME P50 P99", or a line for people that begins with '#'. */
+static void peers(const struct rig *g, bool quick)
+{
+	char *const argv[] = {"bench/peers", (char *)(uintptr_t)g->server->name,
+			      (char *)(uintptr_t)g->url, quick ? "5" : "30", NULL};
+	char line[256];
+	char name[48];
+	double p50, p99;
+	int fd;
+	pid_t pid = bench_start(argv, &fd, false);
+	FILE *in = fdopen(fd, "r");
+
+	while (in != NULL && fgets(line, sizeof(line), in) != NULL) {
+		if (sscanf(line, "%47s %lf %lf", name, &p50, &p99) == 3 && name[0] != '#') {
+			char what[80];
+			char beside[96];
+
+			(void)snprintf(what, sizeof(what), "clean handoff of %s, p50", name);
+			(void)snprintf(beside, sizeof(beside), "p99: %.3f ms", p99);
+			tell(g, what, p50, 0, "ms", beside);
+		} else {
+			(void)fputs(line, stdout);
+		}
+	}
+	if (in != NULL)
+		(void)fclose(in);
+	(void)waitpid(pid, NULL, 0);
+}
+
+/* Tools repeat themselves while they run: only the end of what they say is kept. */
+double bench_tool(char *const *argv, const char *words)
+{
+	char text[4 * TAIL + 1];
+	double value = 0;
+	size_t n = 0;
+	ssize_t got;
+	int fd;
+	pid_t pid = bench_start(argv, &fd, false);
+
+	while ((got = read(fd, text + n, 4 * TAIL - n)) > 0) {
+		n += (size_t)got;
+		if (n < 4 * TAIL)
+			continue;
+		(void)memmove(text, text + 3 * TAIL, TAIL);
+		n = TAIL;
+	}
+	text[n] = '\0';
+	(void)close(fd);
+	(void)waitpid(pid, NULL, 0);
+	char *at = strstr(text, words);
+
+	/* Back to where the number begins. */
+	while (at != NULL && at > text && strchr("0123456789.", at[-1]) != NULL)
+		at--;
+	if (at != NULL)
+		value = strtod(at, NULL);
+	if (value <= 0)
+		bench_die("%s doesn't say how fast it was.", argv[0]);
+	return value;
+}
+
+void bench_store(const char *url, bool quick)
+{
+	struct rig g = {.server = NULL, .url = url};
+
+#ifdef WITH_REDIS
+	if (strncmp(url, "redis:", 6) == 0)
+		g.server = &bench_redis;
+#endif
+#ifdef WITH_POSTGRES
+	if (strncmp(url, "postgres", 8) == 0)
+		g.server = &bench_postgres;
+#endif
+	if (g.server == NULL)
+		bench_die("There are no measurements for that store here.");
+	g.raw = g.server->open(url);
+	handoffs(&g, quick);
+	peers(&g, quick);
+	crashes(&g, quick);
+	standbys(&g, quick ? 100 : 1000);
+	many(&g, quick);
+	g.server->close(g.raw);
+}
