@@ -46,7 +46,7 @@ WORLDS = {
                    "1200,1600,2000", 12),
     # It forgets, and doesn't claim otherwise: nobody wins before the longest lease is over.
     "redis-lost": World("redis", "max_lease=2000", True, {"server_lose": 1, "server_kill": 1},
-                        (5, 7), True, "1200,1500,2000", 6),
+                        (7, 10), True, "1200,1500,2000", 6),
     "redis-sentinel": World("redis-sentinel", "max_lease=2000", True, {"failover": 1}, (3, 5),
                             False, "1200,1500,2000", 6),
     # It says durable=1 and lies; its clock is stepped; all is flushed; guards are frozen.
