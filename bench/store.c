@@ -204,10 +204,11 @@ static void let_pass(int seconds)
 		(void)poll(NULL, 0, 50);
 }
 
-/* Of so many processes; one more is at the edge of the window, one the watch's. */
-static uint64_t most_requests(int processes)
+/* Of so many processes; one more is at the edge of the window, and the watch asks every ten
+ * seconds at most. */
+static uint64_t most_requests(int processes, int window_s)
 {
-	return (uint64_t)(RENEWALS + 2) * (uint64_t)processes;
+	return (uint64_t)(RENEWALS + 1 + window_s / 10) * (uint64_t)processes;
 }
 
 static uint64_t requests_in(const struct rig *g, int seconds)
@@ -226,7 +227,7 @@ static void count_requests(const struct rig *g, const char *what, int processes,
 
 	/* What was begun comes to its end first. */
 	for (int i = 0; i < QUIET_TRIES; i++)
-		if (requests_in(g, g->server->settle_s) <= most_requests(processes))
+		if (requests_in(g, g->server->settle_s) <= most_requests(processes, window_s))
 			break;
 	uint64_t n = requests_in(g, window_s);
 
@@ -234,7 +235,7 @@ static void count_requests(const struct rig *g, const char *what, int processes,
 	(void)snprintf(beside, sizeof(beside), "%d renewals of %d process%s; %s",
 		       RENEWALS * processes, processes, processes > 1 ? "es" : "",
 		       g->server->probe);
-	tell(g, text, (double)n, (double)most_requests(processes), "", beside);
+	tell(g, text, (double)n, (double)most_requests(processes, window_s), "", beside);
 }
 
 static void standbys(const struct rig *g, int n)
