@@ -52,6 +52,17 @@ struct hints *hints_new(void)
 	return h;
 }
 
+static void name_free(struct name *n)
+{
+	struct watcher *next;
+
+	for (struct watcher *w = LIST_FIRST(&n->watchers); w != NULL; w = next) {
+		next = LIST_NEXT(w, of_name);
+		free(w);
+	}
+	free(n);
+}
+
 void hints_free(struct hints *h)
 {
 	if (h == NULL)
@@ -59,13 +70,7 @@ void hints_free(struct hints *h)
 	for (size_t i = 0; i < h->n_buckets; i++) {
 		for (struct name *n = h->buckets[i], *next; n != NULL; n = next) {
 			next = n->next;
-			while (!LIST_EMPTY(&n->watchers)) {
-				struct watcher *w = LIST_FIRST(&n->watchers);
-
-				LIST_REMOVE(w, of_name);
-				free(w);
-			}
-			free(n);
+			name_free(n);
 		}
 	}
 	free(h->buckets);

@@ -80,7 +80,9 @@ bool js_base64(const json_t *object, const char *key, char *out, size_t size)
 
 /* ---- base64 ---- */
 
-static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+#define PAD 64
+
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
 
 void base64_encode(const void *from, size_t n, char *out)
 {
@@ -95,8 +97,8 @@ void base64_encode(const void *from, size_t n, char *out)
 			bits |= in[i + 2];
 		*out++ = digits[bits >> 18];
 		*out++ = digits[bits >> 12 & 63];
-		*out++ = i + 1 < n ? digits[bits >> 6 & 63] : '=';
-		*out++ = i + 2 < n ? digits[bits & 63] : '=';
+		*out++ = digits[i + 1 < n ? bits >> 6 & 63 : PAD];
+		*out++ = digits[i + 2 < n ? bits & 63 : PAD];
 	}
 	*out = '\0';
 }
@@ -105,7 +107,7 @@ static int digit(char c)
 {
 	const char *at = c != '\0' ? strchr(digits, c) : NULL;
 
-	return at != NULL ? (int)(at - digits) : -1;
+	return at != NULL && at < digits + PAD ? (int)(at - digits) : -1;
 }
 
 long base64_decode(const char *from, size_t n, char *out, size_t size)

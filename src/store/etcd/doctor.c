@@ -52,13 +52,30 @@ static bool is_fixed(const struct version *v, const struct fix *f)
 			       : false;
 }
 
+/* "3.5.12", whatever follows. */
+static bool read_version(const char *text, struct version *out)
+{
+	int *const parts[] = {&out->major, &out->minor, &out->patch};
+
+	for (int i = 0; i < 3; i++) {
+		char *end;
+		long number = strtol(text, &end, 10);
+
+		if (end == text || number < 0 || number > 9999 || (i < 2 && *end != '.'))
+			return false;
+		*parts[i] = (int)number;
+		text = end + 1;
+	}
+	return true;
+}
+
 static void judge_version(struct visit *v, const char *text)
 {
 	static const struct fix stuck_leader = {31, 13, 0};
 	static const struct fix revoked = {38, 23, 5};
 	struct version version = {0, 0, 0};
 
-	if (sscanf(text, "%d.%d.%d", &version.major, &version.minor, &version.patch) != 3) {
+	if (!read_version(text, &version)) {
 		TELL(v, NOTE, "version", NULL, "It does not tell which version it is.");
 	} else if (version.major < 3 || (version.major == 3 && version.minor < 4)) {
 		v->is_unfit = true;

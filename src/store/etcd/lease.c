@@ -248,6 +248,18 @@ struct held {
 	uint64_t revision;
 };
 
+static bool read_numbers(const char *text, struct held *out)
+{
+	char *end;
+
+	out->nonce = strtoull(text, &end, 10);
+	if (end == text || *end != ' ')
+		return false;
+	text = end + 1;
+	out->offset = strtoull(text, &end, 10);
+	return end != text && *end == '\0';
+}
+
 static bool read_held(const struct etcd_store *s, const json_t *kv, struct held *out)
 {
 	char key[ETCD_KEY_MAX];
@@ -255,8 +267,7 @@ static bool read_held(const struct etcd_store *s, const json_t *kv, struct held 
 
 	return js_base64(kv, "key", key, sizeof(key)) && etcd_key_read(s, key, out->name) == 'o' &&
 	       out->name[0] != '\0' && js_base64(kv, "value", value, sizeof(value)) &&
-	       sscanf(value, "%" SCNu64 " %" SCNu64, &out->nonce, &out->offset) == 2 &&
-	       js_u64(kv, "mod_revision", &out->revision);
+	       read_numbers(value, out) && js_u64(kv, "mod_revision", &out->revision);
 }
 
 /* The claim was taken away by hand: what the lease says of it goes, too, unless it is newer. */
