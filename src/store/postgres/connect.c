@@ -273,6 +273,15 @@ static int check_session(struct pg_lane *lane)
 	return 0;
 }
 
+/* Statements look at what those before them did: with one snapshot they would not see it. */
+static int refuse_isolation(struct pg_lane *lane)
+{
+	pg_error(&lane->call->error, BATON_E_UNSUPPORTED,
+		 "Transactions of this role are not \"read committed\": ALTER ROLE ... SET "
+		 "default_transaction_isolation = 'read committed'.");
+	return BATON_E_UNSUPPORTED;
+}
+
 /* Rule 4 and N24: who is behind it? A pooler gives out a process id of its own making. */
 static int greet(struct pg_lane *lane)
 {
@@ -301,8 +310,10 @@ static int greet(struct pg_lane *lane)
 	if (lane == lane->store->holder)
 		atomic_store(&lane->store->holder_pid, PQbackendPID(c->pg));
 	pg_clock_seen(lane, pg_number(r, 0, 1));
+	bool is_committed = strcmp(PQgetvalue(r, 0, 3), "read committed") == 0;
+
 	pg_results_clear(lane);
-	return check_session(lane);
+	return is_committed || lane->examines ? check_session(lane) : refuse_isolation(lane);
 }
 
 int pg_connect(struct pg_lane *lane)

@@ -268,6 +268,7 @@ int pg_examine(void *l, struct baton_call *call, doctor_found *found, void *arg)
 {
 	struct visit v = {.lane = l, .doctor = {.found = found, .arg = arg}};
 
+	v.lane->examines = true;
 	v.lane->call = call;
 	v.lane->begun_ns = clock_boot_ns();
 	pg_results_clear(v.lane);

@@ -132,7 +132,8 @@ const char *const pg_statements[PG_STATEMENTS] = {
 	[PG_LIMITS] = "SELECT set_config('statement_timeout', $1, true), "
 		      "set_config('lock_timeout', $2, true)",
 	[PG_HELLO] = "SELECT pg_backend_pid(), " NOW_US ", (SELECT " EPOCH "backend_start" AS_US
-		     " FROM pg_stat_get_activity(pg_backend_pid()))",
+		     " FROM pg_stat_get_activity(pg_backend_pid())), "
+		     "current_setting('transaction_isolation')",
 	[PG_TABLES] = "SELECT to_regnamespace($1) IS NOT NULL, EXISTS (SELECT FROM pg_class c JOIN "
 		      "pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND "
 		      "c.relname = 'version')",
