@@ -306,20 +306,19 @@ static void peers(const struct rig *g, bool quick)
 	char *const argv[] = {"bench/peers", (char *)(uintptr_t)g->server->name,
 			      (char *)(uintptr_t)g->url, quick ? "5" : "30", NULL};
 	char line[256];
-	char name[48];
-	double p50, p99;
+	char name[48], p50[16], p99[16];
 	int fd;
 	pid_t pid = bench_start(argv, &fd, false);
 	FILE *in = fdopen(fd, "r");
 
 	while (in != NULL && fgets(line, sizeof(line), in) != NULL) {
-		if (sscanf(line, "%47s %lf %lf", name, &p50, &p99) == 3 && name[0] != '#') {
+		if (sscanf(line, "%47s %15s %15s", name, p50, p99) == 3 && name[0] != '#') {
 			char what[80];
 			char beside[96];
 
 			(void)snprintf(what, sizeof(what), "clean handoff of %s, p50", name);
-			(void)snprintf(beside, sizeof(beside), "p99: %.3f ms", p99);
-			tell(g, what, p50, 0, "ms", beside);
+			(void)snprintf(beside, sizeof(beside), "p99: %.3f ms", strtod(p99, NULL));
+			tell(g, what, strtod(p50, NULL), 0, "ms", beside);
 		} else {
 			(void)fputs(line, stdout);
 		}

@@ -34,6 +34,13 @@ __attribute__((constructor)) static void begin(void)
 		(void)close(fd);
 }
 
+#define IN_PLACE_OF(name) __asm__(name) __attribute__((visibility("default")))
+
+int shifted_clock_gettime(clockid_t clock, struct timespec *t) IN_PLACE_OF("clock_gettime");
+int shifted_gettimeofday(struct timeval *restrict t, void *restrict zone)
+	IN_PLACE_OF("gettimeofday");
+time_t shifted_time(time_t *to) IN_PLACE_OF("time");
+
 static int64_t wall_ns(void)
 {
 	struct timespec t = {0};
@@ -43,7 +50,7 @@ static int64_t wall_ns(void)
 }
 
 /* The kernel's own call, but for the time of day. */
-int clock_gettime(clockid_t clock, struct timespec *t)
+int shifted_clock_gettime(clockid_t clock, struct timespec *t)
 {
 	int rc = (int)syscall(SYS_clock_gettime, clock, t);
 
@@ -56,7 +63,7 @@ int clock_gettime(clockid_t clock, struct timespec *t)
 	return rc;
 }
 
-int gettimeofday(struct timeval *restrict t, void *restrict zone)
+int shifted_gettimeofday(struct timeval *restrict t, void *restrict zone)
 {
 	int64_t now = wall_ns();
 
@@ -66,7 +73,7 @@ int gettimeofday(struct timeval *restrict t, void *restrict zone)
 	return 0;
 }
 
-time_t time(time_t *to)
+time_t shifted_time(time_t *to)
 {
 	time_t now = (time_t)(wall_ns() / NS_PER_S);
 

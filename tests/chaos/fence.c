@@ -113,15 +113,14 @@ static void hear(struct fence *f)
 void fence_open(struct fence *f, const char *spec)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET};
-	char protocol[16], address[20];
-	unsigned port;
+	char protocol[16], address[20], port[6];
 
 	*f = (struct fence){.fd = -1};
 	if (spec == NULL ||
-	    sscanf(spec, "%15[^:]:%19[^:]:%u:%63s", protocol, address, &port, f->name) != 4)
+	    sscanf(spec, "%15[^:]:%19[^:]:%5[0-9]:%63s", protocol, address, port, f->name) != 4)
 		return;
 	f->speech = speech_find(protocol);
-	at.sin_port = htons((uint16_t)port);
+	at.sin_port = htons((uint16_t)strtoul(port, NULL, 10));
 	f->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (f->speech == NULL || inet_pton(AF_INET, address, &at.sin_addr) != 1 ||
 	    (connect(f->fd, (const struct sockaddr *)&at, sizeof(at)) != 0 && errno != EINPROGRESS))

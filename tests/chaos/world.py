@@ -369,8 +369,15 @@ class Stage:
     def clock_back(self, is_over):
         self.jump(-HOUR_NS, is_over)
 
+    def server_time(self):
+        if self.kind == "redis":
+            return int(self.store.ask("TIME").split()[0])
+        return float(self.store.ask("SELECT extract(epoch FROM clock_timestamp())"))
+
     def jump(self, ns, is_over):
         self.set_clock(ns)
+        if abs(self.server_time() - time.time() - ns / 1e9) > 60:
+            raise AssertionError("the server's clock has not jumped")
         self.wait(self.about_a_lease(), is_over)
         self.set_clock(0)  # somebody has seen the mistake: a jump, too
 
