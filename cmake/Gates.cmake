@@ -143,8 +143,10 @@ foreach(mode "fast=1" "mode=advisory" "mode=advisory&fast=1")
 	endif()
 endforeach()
 
-# A member takes its time on a busy machine, and its leases are 2 s at least.
-baton_conformance_on(etcd etcd --lease 3000 --jobs 8)
+# A member takes its time on a busy machine, and its leases are 2 s at least: what may depend on the
+# store, with leases that leave it time. All of it, by hand: make conformance STORE=etcd
+baton_conformance_on(etcd etcd --lease 4000 --jobs 5
+	--case C1,C3,C8,C16,C17,C19,C26,N1,N3,N5,N7,N16,N20,N23,N25,N27,N28,N29,N32,N34)
 
 # And behind a bad network, where they wait even more: only safety counts (conformance --help).
 baton_conformance_on(redis redis --network default --jobs 12)

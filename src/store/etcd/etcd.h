@@ -116,6 +116,7 @@ struct etcd_lane {
 	uint64_t raft_term;        /* of the last answer */
 	uint64_t revision;         /* of the last answer */
 	uint64_t heard_ns;         /* watch lane: when something was heard */
+	bool is_made;              /* the watch lane's: its stream has begun */
 	char token[ETCD_PATH_MAX]; /* "": none */
 };
 

@@ -44,6 +44,7 @@ static int open_watch(struct etcd_lane *lane, struct baton_call *call)
 	etcd_put_key(b, "range_end", &end);
 	bytes_print(b, "}}");
 	lane->heard_ns = clock_boot_ns();
+	lane->is_made = false;
 	if (etcd_listen(lane, &open) == 0)
 		return 0;
 	call->error = open.error;
@@ -79,6 +80,7 @@ static int hear(struct etcd_lane *lane, struct baton_call *call, const struct ht
 		hear_event(lane->store, json_array_get(events, i));
 	if (json_is_true(js_get(result, "created")) && !json_is_true(js_get(result, "canceled"))) {
 		hints_set_live(lane->store->hints, true);
+		lane->is_made = true;
 	} else if (result == NULL) {
 		etcd_drop_token(lane); /* perhaps it is that */
 		(void)etcd_judge(call, line, &is_sure);
@@ -87,11 +89,18 @@ static int hear(struct etcd_lane *lane, struct baton_call *call, const struct ht
 		const char *why = js_text(result, "cancel_reason");
 
 		etcd_drop_token(lane);
-		(void)etcd_fail(&call->error,
-				strstr(why, "permission") != NULL ? BATON_E_DENIED
-								  : BATON_E_UNAVAILABLE,
-				"etcd has ended the watch: %.150s", why);
-		rc = -1;
+		/* Rights have changed: with a new token it goes on, and nobody need know. */
+		bool goes_on =
+			lane->is_made && strstr(why, "revision of auth store is old") != NULL;
+
+		if (goes_on)
+			broken(lane);
+		else
+			(void)etcd_fail(&call->error,
+					strstr(why, "permission") != NULL ? BATON_E_DENIED
+									  : BATON_E_UNAVAILABLE,
+					"etcd has ended the watch: %.150s", why);
+		rc = goes_on ? 0 : -1;
 	}
 	json_decref(line);
 	return rc;
