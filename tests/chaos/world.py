@@ -248,8 +248,10 @@ class Stage:
             ip("link", "set", "lo", "up")
         self.resource = Server(self.kind, os.path.join(self.folder, "resource"))
         self.make_resource()
+        # Where a server that runs as another user can read it.
+        preload = shutil.copy(os.path.join(self.build, "chaos_clock.so"), self.folder)
         self.store = Server(self.world.kind, os.path.join(self.folder, "server"),
-                            LD_PRELOAD=os.path.join(self.build, "chaos_clock.so"),
+                            LD_PRELOAD=preload,
                             CHAOS_CLOCK=self.clock)
         if self.world.machines:
             self.machines = [Machine(n, self.is_apart) for n in range(MACHINES)]
