@@ -26,7 +26,7 @@ static void *rows_add(struct rows *rows, size_t size);
 
 static int no_memory(struct baton_call *call)
 {
-	memory_error(&call->error, BATON_E_MEMORY, "There is no memory for it.");
+	store_fail(&call->error, BATON_E_MEMORY, "There is no memory for it.");
 	return BATON_OUTCOME_FAILED;
 }
 
@@ -39,7 +39,7 @@ static int store_open(const struct baton_store_config *config, void **store,
 	struct baton_error own = {0};
 
 	if (config == NULL || config->size < sizeof(*config)) {
-		memory_error(err, BATON_E_INVALID, "The store's configuration is not one.");
+		store_fail(err, BATON_E_INVALID, "The store's configuration is not one.");
 		return BATON_E_INVALID;
 	}
 	handle = memory_handle_new(config->url, &own);
@@ -80,7 +80,7 @@ static int lane_open(void *store, int kind, void **lane, struct baton_error *err
 	(void)kind;
 	if (l == NULL || memory_cond_init(&l->wake) != 0) {
 		free(l);
-		memory_error(err, BATON_E_MEMORY, "There is no memory for a lane of the store.");
+		store_fail(err, BATON_E_MEMORY, "There is no memory for a lane of the store.");
 		return BATON_E_MEMORY;
 	}
 	l->handle = store;
@@ -242,7 +242,7 @@ static void campaign_failed(struct baton_call *call, struct baton_campaign *c, i
 {
 	c->outcome = BATON_OUTCOME_FAILED;
 	c->code = code;
-	memory_error(&call->error, code, "The election \"%.60s\" %s", c->name, what);
+	store_fail(&call->error, code, "The election \"%.60s\" %s", c->name, what);
 }
 
 /* S3, S4: above what the store knows and above what the candidate knows; or not at all. */

@@ -26,6 +26,7 @@
 
 #include "baton-memory.h"
 #include "baton-store.h"
+#include "store/base.h"
 
 #define MEMORY_HISTORY_MAX 100
 /* Terms fit a signed 64-bit column; a floor that jumps further than this is corrupt (S4). */
@@ -230,8 +231,6 @@ struct baton_memory *memory_handle_new(const char *url, struct baton_error *err)
 void memory_handle_free(struct baton_memory *handle);
 /* It came here through a fork(): its locks may never be free again. */
 bool memory_handle_is_forked(const struct baton_memory *handle);
-void memory_error(struct baton_error *err, int code, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
 
 /* ---- memory_gate.c: with the lock held, unless it says otherwise ---- */
 

@@ -46,8 +46,8 @@ struct baton_memory *memory_handle_new(const char *url, struct baton_error *err)
 	}
 	if (handle == NULL || handle->memory == NULL) {
 		free(handle);
-		memory_error(err, BATON_E_MEMORY, "There is no memory for the store \"%.100s\".",
-			     url);
+		store_fail(err, BATON_E_MEMORY, "There is no memory for the store \"%.100s\".",
+			   url);
 		return NULL;
 	}
 	return handle;
@@ -84,18 +84,6 @@ bool memory_handle_is_forked(const struct baton_memory *handle)
 	return forked;
 }
 
-void memory_error(struct baton_error *err, int code, const char *format, ...)
-{
-	va_list args;
-
-	if (err == NULL)
-		return;
-	err->code = code;
-	va_start(args, format);
-	(void)vsnprintf(err->text, sizeof(err->text), format, args);
-	va_end(args);
-}
-
 static const char *name_in(const char *url, struct baton_error *err)
 {
 	const char *name = url;
@@ -103,16 +91,16 @@ static const char *name_in(const char *url, struct baton_error *err)
 	if (url != NULL && strncmp(url, SCHEME, strlen(SCHEME)) == 0)
 		name = url + strlen(SCHEME);
 	if (url == NULL || name == url || *name == '\0') {
-		memory_error(err, BATON_E_URL,
-			     "The memory store's URL is \"memory:NAME\", where NAME is what the "
-			     "handles of this process that share it call it.");
+		store_fail(err, BATON_E_URL,
+			   "The memory store's URL is \"memory:NAME\", where NAME is what the "
+			   "handles of this process that share it call it.");
 		return NULL;
 	}
 	if (strlen(name) > BATON_NAME_MAX || strpbrk(name, "?#/") != NULL) {
-		memory_error(err, BATON_E_URL,
-			     "The memory store's name \"%.60s\" must be at most %d bytes long, "
-			     "without \"?\", \"#\" and \"/\": it takes no options.",
-			     name, BATON_NAME_MAX);
+		store_fail(err, BATON_E_URL,
+			   "The memory store's name \"%.60s\" must be at most %d bytes long, "
+			   "without \"?\", \"#\" and \"/\": it takes no options.",
+			   name, BATON_NAME_MAX);
 		return NULL;
 	}
 	return name;

@@ -34,7 +34,7 @@ int baton_memory_open(const char *url, struct baton_memory **out, struct baton_e
 	struct baton_error own = {0};
 
 	if (out == NULL) {
-		memory_error(err, BATON_E_INVALID, "There must be a place for the switches.");
+		store_fail(err, BATON_E_INVALID, "There must be a place for the switches.");
 		return BATON_E_INVALID;
 	}
 	*out = memory_handle_new(url, &own);
@@ -147,8 +147,7 @@ static struct memory_fault fault_of(int kind, uint32_t times)
 
 static void set_error(struct memory_fault *fault, int code, const char *text)
 {
-	memory_error(&fault->error, code, "%s",
-		     text != NULL ? text : "A test made this call fail.");
+	store_fail(&fault->error, code, "%s", text != NULL ? text : "A test made this call fail.");
 }
 
 void baton_memory_fail(struct baton_memory *m, int verb, uint32_t times, int code, const char *text)

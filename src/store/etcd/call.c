@@ -48,8 +48,8 @@ bool etcd_has_moved(const struct etcd_lane *lane)
 
 int etcd_strange(struct baton_call *call)
 {
-	(void)etcd_fail(&call->error, BATON_E_CORRUPT,
-			"etcd answers in a way that it never does; is something else there?");
+	(void)store_fail(&call->error, BATON_E_CORRUPT,
+			 "etcd answers in a way that it never does; is something else there?");
 	return BATON_OUTCOME_UNKNOWN;
 }
 
@@ -94,8 +94,8 @@ int etcd_judge(struct baton_call *call, const json_t *error, bool *is_sure)
 		code = BATON_E_DENIED;
 	else if (grpc == GRPC_INVALID || grpc == GRPC_NOT_FOUND)
 		code = BATON_E_CORRUPT;
-	(void)etcd_fail(&call->error, code, "etcd says: %.180s",
-			text[0] != '\0' ? text : "an error without words");
+	(void)store_fail(&call->error, code, "etcd says: %.180s",
+			 text[0] != '\0' ? text : "an error without words");
 	return code;
 }
 
@@ -129,17 +129,17 @@ static int code_of(int result)
 
 static void unreachable(struct baton_call *call, const struct http_reply *reply)
 {
-	(void)etcd_fail(&call->error, code_of(reply->result), "can't ask etcd: %.180s",
-			reply->text);
+	(void)store_fail(&call->error, code_of(reply->result), "can't ask etcd: %.180s",
+			 reply->text);
 }
 
 /* 404 and a page: that is no etcd, one without a gateway, or one that is too old. */
 static int no_gateway(struct baton_call *call, int status)
 {
-	(void)etcd_fail(&call->error, BATON_E_UNSUPPORTED,
-			"that is no etcd 3.4 or later, or its gateway is switched off "
-			"(--enable-grpc-gateway): it answers with HTTP status %d",
-			status);
+	(void)store_fail(&call->error, BATON_E_UNSUPPORTED,
+			 "that is no etcd 3.4 or later, or its gateway is switched off "
+			 "(--enable-grpc-gateway): it answers with HTTP status %d",
+			 status);
 	return BATON_OUTCOME_FAILED;
 }
 
@@ -171,15 +171,15 @@ static int login_body(const struct etcd_options *o, struct baton_call *call, str
 	(void)snprintf(password, sizeof(password), "%s", o->password);
 	if (o->password_file[0] != '\0' &&
 	    http_secret(o->password_file, password, sizeof(password), reason) != 0)
-		return etcd_fail(&call->error, BATON_E_DENIED, "%s", reason);
+		return store_fail(&call->error, BATON_E_DENIED, "%s", reason);
 	json_t *login = json_pack("{s:s,s:s}", "name", o->user, "password", password);
 	char *text = json_dumps(login, JSON_COMPACT);
 
 	explicit_bzero(password, sizeof(password));
 	json_decref(login);
 	if (text == NULL)
-		return etcd_fail(&call->error, BATON_E_MEMORY,
-				 "no memory, or the password is no text");
+		return store_fail(&call->error, BATON_E_MEMORY,
+				  "no memory, or the password is no text");
 	bytes_print(body, "%s", text);
 	explicit_bzero(text, strlen(text));
 	free(text);
@@ -191,9 +191,9 @@ static bool share_token(struct etcd_lane *lane)
 {
 	struct etcd_store *s = lane->store;
 
-	(void)pthread_mutex_lock(&s->lock);
+	store_lock(&s->base);
 	(void)memcpy(lane->token, s->token, sizeof(lane->token));
-	(void)pthread_mutex_unlock(&s->lock);
+	store_unlock(&s->base);
 	return lane->token[0] != '\0';
 }
 
@@ -202,19 +202,19 @@ static void keep_token(struct etcd_lane *lane, const char *token)
 	struct etcd_store *s = lane->store;
 
 	(void)snprintf(lane->token, sizeof(lane->token), "%s", token);
-	(void)pthread_mutex_lock(&s->lock);
+	store_lock(&s->base);
 	(void)memcpy(s->token, lane->token, sizeof(s->token));
-	(void)pthread_mutex_unlock(&s->lock);
+	store_unlock(&s->base);
 }
 
 void etcd_drop_token(struct etcd_lane *lane)
 {
 	struct etcd_store *s = lane->store;
 
-	(void)pthread_mutex_lock(&s->lock);
+	store_lock(&s->base);
 	if (strcmp(s->token, lane->token) == 0)
 		s->token[0] = '\0';
-	(void)pthread_mutex_unlock(&s->lock);
+	store_unlock(&s->base);
 	lane->token[0] = '\0';
 }
 
@@ -278,9 +278,9 @@ static enum next hear_error(struct etcd_lane *lane, struct baton_call *call,
 	bool is_sure = false;
 
 	if (!json_is_object(error) && reply->status >= 500) {
-		(void)etcd_fail(&call->error, BATON_E_UNAVAILABLE,
-				"etcd, or what stands in front of it, answers with HTTP status %d",
-				reply->status);
+		(void)store_fail(&call->error, BATON_E_UNAVAILABLE,
+				 "etcd, or what stands in front of it, answers with HTTP status %d",
+				 reply->status);
 		etcd_move_on(lane->store, atomic_load(&lane->store->turn));
 		*outcome = BATON_OUTCOME_UNKNOWN;
 	} else if (!json_is_object(error)) {
@@ -342,7 +342,7 @@ int etcd_call(struct etcd_lane *lane, struct baton_call *call, const char *path,
 
 	*answer = NULL;
 	if (lane->body.has_failed) {
-		(void)etcd_fail(&call->error, BATON_E_MEMORY, "no memory for a request");
+		(void)store_fail(&call->error, BATON_E_MEMORY, "no memory for a request");
 		return outcome;
 	}
 	for (size_t i = 0; i < n_members; i++) {

@@ -28,7 +28,7 @@ static int fail_one(struct baton_call *call, struct baton_campaign *c, int code,
 {
 	c->outcome = BATON_OUTCOME_FAILED;
 	c->code = code;
-	return etcd_fail(&call->error, code, "the election \"%.60s\" %s", c->name, what);
+	return store_fail(&call->error, code, "the election \"%.60s\" %s", c->name, what);
 }
 
 /* Where the cluster really is. */

@@ -106,8 +106,8 @@ static int look_at_version(struct visit *v)
 	struct http_reply reply;
 
 	if (http_call(v->lane->http, &request, v->call->deadline_ns, &reply) != HTTP_OK)
-		return etcd_fail(&v->call->error, BATON_E_UNAVAILABLE, "can't ask etcd: %.180s",
-				 reply.text);
+		return store_fail(&v->call->error, BATON_E_UNAVAILABLE, "can't ask etcd: %.180s",
+				  reply.text);
 	json_t *answer = js_parse(reply.body, reply.body_size);
 
 	TELL(v, OK, "reachability", NULL, "etcd answers at %s:%s.", host->name, host->port);

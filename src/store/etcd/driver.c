@@ -30,8 +30,7 @@ static void close_store(void *s)
 	hints_free(store->hints);
 	if (store->wake >= 0)
 		(void)close(store->wake);
-	if (!store->forgotten)
-		(void)pthread_mutex_destroy(&store->lock);
+	store_base_done(&store->base);
 	explicit_bzero(&store->options, sizeof(store->options));
 	explicit_bzero(store->token, sizeof(store->token));
 	free(store);
@@ -47,7 +46,7 @@ static int fill_store(struct etcd_store *store, const char *url, struct baton_er
 	store->hints = hints_new();
 	if (store->wake < 0 || store->hints == NULL) {
 		code = store->wake < 0 ? BATON_E_SYSTEM : BATON_E_MEMORY;
-		(void)etcd_fail(err, code, "no memory or no descriptor for a store");
+		(void)store_fail(err, code, "no memory or no descriptor for a store");
 		return code;
 	}
 	/* So that not all of them begin at the same member. */
@@ -60,9 +59,9 @@ static int open_store(const struct baton_store_config *config, void **out, struc
 	struct etcd_store *store = calloc(1, sizeof(*store));
 
 	*out = NULL;
-	if (store == NULL || pthread_mutex_init(&store->lock, NULL) != 0) {
+	if (store == NULL || store_base_init(&store->base) != 0) {
 		free(store);
-		(void)etcd_fail(err, BATON_E_MEMORY, "no memory for a store");
+		(void)store_fail(err, BATON_E_MEMORY, "no memory for a store");
 		return BATON_E_MEMORY;
 	}
 	store->wake = -1;
@@ -115,15 +114,12 @@ static int open_lane(void *s, int kind, void **out, struct baton_error *err)
 		lane->http = http_new(&config);
 	if (lane == NULL || lane->http == NULL) {
 		free(lane);
-		(void)etcd_fail(err, BATON_E_MEMORY, "no memory for a lane");
+		(void)store_fail(err, BATON_E_MEMORY, "no memory for a lane");
 		return BATON_E_MEMORY;
 	}
 	lane->store = store;
 	lane->kind = kind;
-	(void)pthread_mutex_lock(&store->lock);
-	lane->next = store->lanes;
-	store->lanes = lane;
-	(void)pthread_mutex_unlock(&store->lock);
+	store_lane_add(&store->base, &lane->link);
 	*out = lane;
 	return BATON_OK;
 }
@@ -136,16 +132,7 @@ static void close_lane(void *l)
 		return;
 	struct etcd_store *store = lane->store;
 
-	if (!store->forgotten)
-		(void)pthread_mutex_lock(&store->lock);
-	struct etcd_lane **at = &store->lanes;
-
-	while (*at != NULL && *at != lane)
-		at = &(*at)->next;
-	if (*at != NULL)
-		*at = lane->next;
-	if (!store->forgotten)
-		(void)pthread_mutex_unlock(&store->lock);
+	store_lane_remove(&store->base, &lane->link);
 	http_free(lane->http);
 	bytes_done(&lane->body);
 	explicit_bzero(lane->token, sizeof(lane->token));
@@ -157,9 +144,9 @@ static void forget(void *s)
 {
 	struct etcd_store *store = s;
 
-	store->forgotten = true;
-	for (struct etcd_lane *lane = store->lanes; lane != NULL; lane = lane->next)
-		http_forget(lane->http);
+	store->base.forgotten = true;
+	for (struct store_lane *at = store->base.lanes; at != NULL; at = at->next)
+		http_forget(((struct etcd_lane *)at)->http);
 	if (store->wake >= 0)
 		(void)close(store->wake);
 	store->wake = -1;

@@ -49,6 +49,7 @@
 #include "base/web/http.h"
 #include "base/web/json.h"
 #include "baton-store.h"
+#include "store/base.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -81,8 +82,6 @@ struct etcd_options {
 
 /* BATON_OK, or a code and the sentence in err. */
 int etcd_options_parse(struct etcd_options *o, const char *text, struct baton_error *err);
-int etcd_fail(struct baton_error *err, int code, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
 
 /* ---- the store and its lanes ---- */
 
@@ -94,21 +93,19 @@ struct etcd_lease {
 };
 
 struct etcd_store {
+	struct store_base base;
 	struct etcd_options options;
 	struct hints *hints;
 	struct etcd_lease *leases; /* `lock` */
-	struct etcd_lane *lanes;   /* `lock` */
 	char token[ETCD_PATH_MAX]; /* `lock`; of the last who logged in, "": none */
-	pthread_mutex_t lock;
-	int wake;         /* an eventfd: ends a wait of the watch lane */
-	atomic_uint turn; /* the member that all lanes use; it moves on when one fails */
+	int wake;                  /* an eventfd: ends a wait of the watch lane */
+	atomic_uint turn;          /* the member that all lanes use; it moves on when one fails */
 	atomic_bool is_loss_reported; /* the cluster's revisions are below a term that was seen */
-	bool forgotten;               /* in a child of fork(): no lock is to be had */
 };
 
 struct etcd_lane {
+	struct store_lane link;
 	struct etcd_store *store;
-	struct etcd_lane *next;
 	struct http *http;
 	struct bytes body; /* of the request that is made */
 	unsigned stream;   /* watch lane: the member that it listens to */

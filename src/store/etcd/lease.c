@@ -18,11 +18,11 @@ uint64_t etcd_lease_number(struct etcd_store *s, const char *id)
 {
 	uint64_t number = 0;
 
-	(void)pthread_mutex_lock(&s->lock);
+	store_lock(&s->base);
 	for (const struct etcd_lease *l = s->leases; l != NULL; l = l->next)
 		if (strcmp(l->id, id) == 0)
 			number = l->number;
-	(void)pthread_mutex_unlock(&s->lock);
+	store_unlock(&s->base);
 	return number;
 }
 
@@ -33,7 +33,7 @@ static uint64_t take_older(struct etcd_store *s, const char *id)
 	size_t n = dash != NULL ? (size_t)(dash - id) + 1 : strlen(id) + 1;
 	uint64_t number = 0;
 
-	(void)pthread_mutex_lock(&s->lock);
+	store_lock(&s->base);
 	struct etcd_lease **at = &s->leases;
 
 	while (*at != NULL && strncmp((*at)->id, id, n) != 0)
@@ -44,7 +44,7 @@ static uint64_t take_older(struct etcd_store *s, const char *id)
 		number = l->number;
 		*at = l->next;
 	}
-	(void)pthread_mutex_unlock(&s->lock);
+	store_unlock(&s->base);
 	free(l);
 	return number;
 }
@@ -57,16 +57,16 @@ static bool note(struct etcd_store *s, const char *id, uint64_t number)
 		return false;
 	(void)snprintf(l->id, sizeof(l->id), "%s", id);
 	l->number = number;
-	(void)pthread_mutex_lock(&s->lock);
+	store_lock(&s->base);
 	l->next = s->leases;
 	s->leases = l;
-	(void)pthread_mutex_unlock(&s->lock);
+	store_unlock(&s->base);
 	return true;
 }
 
 static void forget(struct etcd_store *s, const char *id)
 {
-	(void)pthread_mutex_lock(&s->lock);
+	store_lock(&s->base);
 	struct etcd_lease **at = &s->leases;
 
 	while (*at != NULL && strcmp((*at)->id, id) != 0)
@@ -75,7 +75,7 @@ static void forget(struct etcd_store *s, const char *id)
 
 	if (l != NULL)
 		*at = l->next;
-	(void)pthread_mutex_unlock(&s->lock);
+	store_unlock(&s->base);
 	free(l);
 }
 
@@ -192,9 +192,9 @@ static int confirm(struct etcd_lane *lane, struct baton_call *call, uint64_t num
 	if (outcome == BATON_OUTCOME_OK) {
 		(void)js_u64(answer, "count", n_keys);
 		if (lane->raft_term != raft_term) {
-			(void)etcd_fail(&call->error, BATON_E_UNAVAILABLE,
-					"the leader of the etcd cluster has changed since the "
-					"renewal: it may not have counted");
+			(void)store_fail(&call->error, BATON_E_UNAVAILABLE,
+					 "the leader of the etcd cluster has changed since the "
+					 "renewal: it may not have counted");
 			outcome = BATON_OUTCOME_UNKNOWN;
 		}
 	}

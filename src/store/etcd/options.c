@@ -16,17 +16,6 @@
 
 #define PORT "2379"
 
-int etcd_fail(struct baton_error *err, int code, const char *format, ...)
-{
-	va_list args;
-
-	err->code = code;
-	va_start(args, format);
-	(void)vsnprintf(err->text, sizeof(err->text), format, args);
-	va_end(args);
-	return -1;
-}
-
 static int parse_hosts(struct etcd_options *o, struct url_part list, struct baton_error *err)
 {
 	int got = 1;
@@ -41,10 +30,10 @@ static int parse_hosts(struct etcd_options *o, struct url_part list, struct bato
 	}
 	if (got == 0 && o->n_hosts > 0)
 		return 0;
-	return etcd_fail(err, BATON_E_URL,
-			 "an etcd store is named by its members, %d at most: "
-			 "etcd://host:2379,host:2379",
-			 ETCD_HOSTS_MAX);
+	return store_fail(err, BATON_E_URL,
+			  "an etcd store is named by its members, %d at most: "
+			  "etcd://host:2379,host:2379",
+			  ETCD_HOSTS_MAX);
 }
 
 /* ---- what stands behind the '?' ---- */
@@ -96,19 +85,19 @@ static int check(const struct etcd_options *o, struct baton_error *err)
 {
 	if (!o->tls && (o->ca[0] != '\0' || o->cert[0] != '\0' || o->key[0] != '\0' ||
 			o->server_name[0] != '\0'))
-		return etcd_fail(err, BATON_E_URL,
-				 "ca, cert, key and server_name are for TLS: say etcds://");
+		return store_fail(err, BATON_E_URL,
+				  "ca, cert, key and server_name are for TLS: say etcds://");
 	if (o->key[0] != '\0' && o->cert[0] == '\0')
-		return etcd_fail(err, BATON_E_URL,
-				 "key= needs the certificate that it is for: cert=");
+		return store_fail(err, BATON_E_URL,
+				  "key= needs the certificate that it is for: cert=");
 	if (o->password[0] != '\0' && o->password_file[0] != '\0')
-		return etcd_fail(err, BATON_E_URL, "there are two passwords, one in a file");
+		return store_fail(err, BATON_E_URL, "there are two passwords, one in a file");
 	bool has_password = o->password[0] != '\0' || o->password_file[0] != '\0';
 
 	if (has_password != (o->user[0] != '\0'))
-		return etcd_fail(err, BATON_E_URL,
-				 "a user and a password belong together: etcd://user@host with "
-				 "password_file=/path");
+		return store_fail(err, BATON_E_URL,
+				  "a user and a password belong together: etcd://user@host with "
+				  "password_file=/path");
 	return 0;
 }
 
@@ -120,13 +109,13 @@ static int parse_query(struct etcd_options *o, struct url_part query, struct bat
 
 	while ((got = url_next_option(&query, key, sizeof(key), value, sizeof(value))) == 1)
 		if (!set_option(o, key, value))
-			return etcd_fail(err, BATON_E_URL,
-					 "\"%.31s\" is no option of an etcd store, or what it is "
-					 "set to is no value for it: baton-etcd(7) has the list",
-					 key);
+			return store_fail(err, BATON_E_URL,
+					  "\"%.31s\" is no option of an etcd store, or what it is "
+					  "set to is no value for it: baton-etcd(7) has the list",
+					  key);
 	if (got != 0)
-		return etcd_fail(err, BATON_E_URL,
-				 "the options of an etcd store are written key=value&key=value");
+		return store_fail(err, BATON_E_URL,
+				  "the options of an etcd store are written key=value&key=value");
 	return check(o, err);
 }
 
@@ -137,17 +126,17 @@ int etcd_options_parse(struct etcd_options *o, const char *text, struct baton_er
 	*o = (struct etcd_options){.prefix = "baton"};
 	if (!url_split(text, &url) || !url.has_authority ||
 	    (url.path.n > 0 && (url.path.n > 1 || url.path.at[0] != '/'))) {
-		(void)etcd_fail(err, BATON_E_URL,
-				"that is no URL of an etcd store; say etcd://host:2379, and write "
-				"special characters as %%XX");
+		(void)store_fail(err, BATON_E_URL,
+				 "that is no URL of an etcd store; say etcd://host:2379, and write "
+				 "special characters as %%XX");
 		return BATON_E_URL;
 	}
 	o->tls = url.scheme.n == strlen("etcds");
 	if (!url_take_login(&url.authority, o->user, sizeof(o->user), o->password,
 			    sizeof(o->password))) {
-		(void)etcd_fail(err, BATON_E_URL,
-				"the user or password can't be read; write special characters as "
-				"%%XX");
+		(void)store_fail(err, BATON_E_URL,
+				 "the user or password can't be read; write special characters as "
+				 "%%XX");
 		return BATON_E_URL;
 	}
 	if (parse_hosts(o, url.authority, err) != 0 || parse_query(o, url.query, err) != 0)

@@ -96,10 +96,10 @@ static int hear(struct etcd_lane *lane, struct baton_call *call, const struct ht
 		if (goes_on)
 			broken(lane);
 		else
-			(void)etcd_fail(&call->error,
-					strstr(why, "permission") != NULL ? BATON_E_DENIED
-									  : BATON_E_UNAVAILABLE,
-					"etcd has ended the watch: %.150s", why);
+			(void)store_fail(&call->error,
+					 strstr(why, "permission") != NULL ? BATON_E_DENIED
+									   : BATON_E_UNAVAILABLE,
+					 "etcd has ended the watch: %.150s", why);
 		rc = goes_on ? 0 : -1;
 	}
 	json_decref(line);
@@ -119,8 +119,8 @@ static int listen_for(struct etcd_lane *lane, struct baton_call *call)
 	if (result == HTTP_LATE && clock_boot_ns() < lane->heard_ns + SILENCE_NS)
 		return 0;
 	etcd_move_on(lane->store, lane->stream);
-	return etcd_fail(&call->error, BATON_E_UNAVAILABLE, "the watch on etcd is broken: %.150s",
-			 reply.text);
+	return store_fail(&call->error, BATON_E_UNAVAILABLE, "the watch on etcd is broken: %.150s",
+			  reply.text);
 }
 
 static bool take_wake(const struct etcd_lane *lane)

@@ -85,7 +85,7 @@ void file_books_clear(struct file_watch *w)
 
 void file_books_reset(struct file_watch *w)
 {
-	(void)pthread_mutex_lock(&w->store->lock);
+	store_lock(&w->store->base);
 	if (w->inotify >= 0)
 		(void)close(w->inotify);
 	w->inotify = w->top_wd = w->leases_wd = -1;
@@ -93,7 +93,7 @@ void file_books_reset(struct file_watch *w)
 	for (struct file_node *node = file_table_each(&w->names, NULL); node != NULL;
 	     node = file_table_each(&w->names, node))
 		file_books_is_off(w, file_container(node, struct watch_entry, by_name));
-	(void)pthread_mutex_unlock(&w->store->lock);
+	store_unlock(&w->store->base);
 }
 
 static struct watch_entry *by_name(const struct file_watch *w, const char *name,
@@ -115,12 +115,12 @@ static struct watch_entry *by_name(const struct file_watch *w, const char *name,
 
 bool file_books_next_pending(struct file_watch *w, char name[BATON_NAME_MAX + 1])
 {
-	(void)pthread_mutex_lock(&w->store->lock);
+	store_lock(&w->store->base);
 	struct file_node *node = file_table_find(&w->wds, PENDING);
 	if (node != NULL)
 		(void)snprintf(name, BATON_NAME_MAX + 1, "%s",
 			       file_container(node, struct watch_entry, by_wd)->name);
-	(void)pthread_mutex_unlock(&w->store->lock);
+	store_unlock(&w->store->base);
 	return node != NULL;
 }
 
@@ -254,7 +254,7 @@ bool file_watch_holder(struct file_store *store, const char *name, const char *l
 {
 	bool watched = false;
 
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	struct file_watch *w = store->watch;
 	struct watch_entry *e = w != NULL ? by_name(w, name, NULL) : NULL;
 	for (; e != NULL; e = by_name(w, name, e)) {
@@ -266,20 +266,20 @@ bool file_watch_holder(struct file_store *store, const char *name, const char *l
 			join_holder(h, e);
 		watched = e->wd >= 0 && w->leases_wd >= 0 && (h != NULL || lease[0] == '\0');
 	}
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 	return watched;
 }
 
 void file_watch_expiry(struct file_store *store, const char *lease, uint64_t free_in_ns)
 {
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	struct watch_holder *h = store->watch != NULL ? find_holder(store->watch, lease) : NULL;
 	uint64_t check_ns = clock_boot_ns() + free_in_ns;
 	if (h != NULL && check_ns < h->check_ns) {
 		h->check_ns = check_ns;
 		file_watch_stir(store->watch); /* it may sleep for longer than that */
 	}
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 }
 
 void file_books_hint_holder(struct file_watch *w, const char *id)
@@ -309,7 +309,7 @@ bool file_books_next_due(struct file_watch *w, uint64_t now_ns, char id[BATON_LE
 {
 	bool found = false;
 
-	(void)pthread_mutex_lock(&w->store->lock);
+	store_lock(&w->store->base);
 	struct file_node *node = file_table_each(&w->holders, NULL);
 	for (; !found && node != NULL; node = file_table_each(&w->holders, node)) {
 		struct watch_holder *h = file_container(node, struct watch_holder, node);
@@ -321,7 +321,7 @@ bool file_books_next_due(struct file_watch *w, uint64_t now_ns, char id[BATON_LE
 			*closing_ns = h->closing_ns;
 		}
 	}
-	(void)pthread_mutex_unlock(&w->store->lock);
+	store_unlock(&w->store->base);
 	return found;
 }
 

@@ -1,7 +1,7 @@
 /*
  * books.h: the books of the watch: which names are watched, by which number of the kernel, which
  * lease holds each, what is to be hinted at, and when to look at which lease. Memory only, all
- * under store->lock; the system calls are in watch.c.
+ * under store->base.lock; the system calls are in watch.c.
  */
 #ifndef BATON_FILE_BOOKS_H
 #define BATON_FILE_BOOKS_H

@@ -48,7 +48,7 @@ static int open_own_folder(struct file_lane *lane, const char *lease)
 	char folder[BATON_LEASE_ID_MAX + 16];
 
 	if (file_own_expires_ns(lane, lease) == 0)
-		return file_error(&lane->call->error, BATON_E_UNAVAILABLE,
+		return store_fail(&lane->call->error, BATON_E_UNAVAILABLE,
 				  "the lease %.63s has ended, or was never open here", lease);
 	(void)snprintf(folder, sizeof(folder), "%s.candidate", lease);
 	if (mkdirat(lane->root->leases, folder, file_dir_mode(lane->store)) != 0 && errno != EEXIST)
@@ -83,7 +83,7 @@ static int publish_one(struct file_lane *lane, const struct baton_lease *lease, 
 	size_t n = file_write_candidate(&candidate, text);
 
 	if (n == 0)
-		return file_error(&lane->call->error, BATON_E_INVALID, "a name is malformed");
+		return store_fail(&lane->call->error, BATON_E_INVALID, "a name is malformed");
 	file_path_of(p->name, path);
 	if (file_make_parents(lane, dir, path) != 0)
 		return -1;

@@ -129,7 +129,7 @@ static bool lease_lives(struct file_lane *lane, const struct attempt *a)
 {
 	if (clock_boot_ns() < file_own_expires_ns(lane, a->lease->id))
 		return true;
-	file_error(&lane->call->error, BATON_E_UNAVAILABLE,
+	store_fail(&lane->call->error, BATON_E_UNAVAILABLE,
 		   "the lease %.63s has ended, or was never open here", a->lease->id);
 	return false;
 }
@@ -170,13 +170,13 @@ static int mint(struct file_lane *lane, struct attempt *a, const struct file_sig
 	uint64_t floor = a->c->floor;
 
 	if (floor > stored && floor - stored > TERM_JUMP_MAX)
-		return file_error(&lane->call->error, BATON_E_CORRUPT,
+		return store_fail(&lane->call->error, BATON_E_CORRUPT,
 				  "the floor %llu is impossibly far above the stored term %llu",
 				  (unsigned long long)floor, (unsigned long long)stored);
 	uint64_t base = floor > stored ? floor : stored;
 
 	if (base >= (uint64_t)INT64_MAX || sight->look.highest == UINT64_MAX)
-		return file_error(&lane->call->error, BATON_E_UNSUPPORTED,
+		return store_fail(&lane->call->error, BATON_E_UNSUPPORTED,
 				  "the election %.80s has reached the last term; use another name",
 				  a->c->name);
 	a->c->term = base + 1;
@@ -223,7 +223,7 @@ static int write_claim(struct file_lane *lane, struct attempt *a, const struct f
 	size_t n = file_write_claim(&claim, text);
 
 	if (n == 0)
-		return file_error(&lane->call->error, BATON_E_INVALID,
+		return store_fail(&lane->call->error, BATON_E_INVALID,
 				  "a name, id or address of this claim is malformed");
 	if (file_tmp_make(lane, &a->tmp, text, n) != 0) /* model: CLAIM_WRITE */
 		return -1;
@@ -406,7 +406,7 @@ static int link_end(struct file_lane *lane, int dir, uint64_t seq, const struct 
 	size_t n = file_write_end(&end, text);
 
 	if (n == 0) {
-		file_error(&lane->call->error, BATON_E_INVALID, "the release is malformed");
+		store_fail(&lane->call->error, BATON_E_INVALID, "the release is malformed");
 		return BATON_OUTCOME_FAILED;
 	}
 	/* No sync: a host that crashed has no leader, and every lease of its boot is over. */

@@ -47,8 +47,7 @@ static void close_store(void *s)
 		free(file_container(node, struct file_held, node));
 	file_table_done(&store->held);
 	file_root_drop(store, store->root);
-	if (!store->forgotten)
-		(void)pthread_mutex_destroy(&store->lock);
+	store_base_done(&store->base);
 	free(store->path);
 	free(store);
 }
@@ -58,9 +57,9 @@ static int open_store(const struct baton_store_config *config, void **out, struc
 	struct file_store *store = calloc(1, sizeof(*store));
 
 	*out = NULL;
-	if (store == NULL || pthread_mutex_init(&store->lock, NULL) != 0) {
+	if (store == NULL || store_base_init(&store->base) != 0) {
 		free(store);
-		file_error(err, BATON_E_MEMORY, "no memory for a store");
+		store_fail(err, BATON_E_MEMORY, "no memory for a store");
 		return BATON_E_MEMORY;
 	}
 	store->mode = 0700;
@@ -83,7 +82,7 @@ static int parse_url(struct file_store *store, const char *text, struct baton_er
 
 	if (!url_split(text, &url)) {
 		/* Not what it was: whoever mistakes the scheme may have put a password in it. */
-		file_error(err, BATON_E_URL, "that is no URL; say file:/path/to/directory");
+		store_fail(err, BATON_E_URL, "that is no URL; say file:/path/to/directory");
 		return BATON_E_URL;
 	}
 	int code = parse_path(store, &url, err);
@@ -99,7 +98,7 @@ static int parse_path(struct file_store *store, const struct url *url, struct ba
 		     (url->authority.n == 9 && memcmp(url->authority.at, "localhost", 9) == 0);
 
 	if (!local || url->path.n == 0 || !url_decode(url->path, path, sizeof(path))) {
-		file_error(
+		store_fail(
 			err, BATON_E_URL,
 			"a file store needs a directory of this machine: file:/path/to/directory");
 		return BATON_E_URL;
@@ -110,7 +109,7 @@ static int parse_path(struct file_store *store, const struct url *url, struct ba
 	size_t size = (here != NULL ? strlen(here) : 0) + strlen(path) + 2;
 
 	if (path[0] != '/' && here == NULL) {
-		file_error(err, BATON_E_SYSTEM, "there is no working directory; use a full path");
+		store_fail(err, BATON_E_SYSTEM, "there is no working directory; use a full path");
 		return BATON_E_SYSTEM;
 	}
 	store->path = malloc(size);
@@ -120,7 +119,7 @@ static int parse_path(struct file_store *store, const struct url *url, struct ba
 	free(here);
 	if (store->path != NULL)
 		return BATON_OK;
-	file_error(err, BATON_E_MEMORY, "no memory for a store");
+	store_fail(err, BATON_E_MEMORY, "no memory for a store");
 	return BATON_E_MEMORY;
 }
 
@@ -164,7 +163,7 @@ static int parse_options(struct file_store *store, struct url_part query, struct
 	while ((got = url_next_option(&query, key, sizeof(key), value, sizeof(value))) == 1) {
 		if (parse_option(store, key, value))
 			continue;
-		file_error(
+		store_fail(
 			err, BATON_E_URL,
 			"\"%s\" is no option of a file store, or its value isn't right; there are "
 			"mode (octal, at least 0700), history (1 to %d) and force (0 or 1)",
@@ -173,7 +172,7 @@ static int parse_options(struct file_store *store, struct url_part query, struct
 	}
 	if (got == 0)
 		return BATON_OK;
-	file_error(err, BATON_E_URL, "the options of a file store are written key=value&key=value");
+	store_fail(err, BATON_E_URL, "the options of a file store are written key=value&key=value");
 	return BATON_E_URL;
 }
 
@@ -214,7 +213,7 @@ static int open_lane(void *s, int kind, void **out, struct baton_error *err)
 	}
 	if (lane == NULL || lane->scan == NULL) {
 		free(lane);
-		file_error(err, BATON_E_MEMORY, "no memory for a lane");
+		store_fail(err, BATON_E_MEMORY, "no memory for a lane");
 		return BATON_E_MEMORY;
 	}
 	int code = kind == BATON_LANE_WATCH ? file_watch_new(lane, err) : BATON_OK;
@@ -224,12 +223,12 @@ static int open_lane(void *s, int kind, void **out, struct baton_error *err)
 		free(lane);
 		return code;
 	}
-	(void)pthread_mutex_lock(&store->lock);
-	lane->next = store->lanes;
-	store->lanes = lane;
-	if (lane->watch != NULL)
+	if (lane->watch != NULL) {
+		store_lock(&store->base);
 		store->watch = lane->watch;
-	(void)pthread_mutex_unlock(&store->lock);
+		store_unlock(&store->base);
+	}
+	store_lane_add(&store->base, &lane->link);
 	*out = lane;
 	return BATON_OK;
 }
@@ -242,17 +241,11 @@ static void close_lane(void *l)
 		return;
 	struct file_store *store = lane->store;
 
-	if (!store->forgotten)
-		(void)pthread_mutex_lock(&store->lock);
-	struct file_lane **at = &store->lanes;
-	while (*at != NULL && *at != lane)
-		at = &(*at)->next;
-	if (*at != NULL)
-		*at = lane->next;
+	store_lane_remove(&store->base, &lane->link);
+	store_lock(&store->base);
 	if (store->watch == lane->watch)
 		store->watch = NULL;
-	if (!store->forgotten)
-		(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 	file_watch_free(lane);
 	free(lane->scan);
 	free(lane);
@@ -274,7 +267,7 @@ static void forget(void *s)
 {
 	struct file_store *store = s;
 
-	store->forgotten = true;
+	store->base.forgotten = true;
 	for (struct file_own *own = store->owns; own != NULL; own = own->next) {
 		if (own->alive >= 0)
 			(void)close(own->alive);
@@ -283,7 +276,9 @@ static void forget(void *s)
 	}
 	if (store->root != NULL)
 		close_root(store->root);
-	for (struct file_lane *lane = store->lanes; lane != NULL; lane = lane->next) {
+	for (struct store_lane *at = store->base.lanes; at != NULL; at = at->next) {
+		struct file_lane *lane = (struct file_lane *)at;
+
 		file_watch_forget(lane);
 		if (lane->root != NULL)
 			close_root(lane->root);
@@ -301,7 +296,7 @@ static int work_lock(const void *s, const char *name, char *path, size_t size, u
 	int n = snprintf(path, size, "%s/elections/%s/work", store->path, folder);
 
 	if (n < 0 || (size_t)n >= size) {
-		file_error(err, BATON_E_INVALID, "the path of the work lock doesn't fit");
+		store_fail(err, BATON_E_INVALID, "the path of the work lock doesn't fit");
 		return BATON_E_INVALID;
 	}
 	*mode = (uint32_t)file_mode(store);

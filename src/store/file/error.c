@@ -39,7 +39,7 @@ int file_errno(struct file_lane *lane, const char *what, const char *where, cons
 
 	const char *in = strcmp(file, FILE_DIRECTORY) == 0 ? "" : "in ";
 
-	return file_error(&lane->call->error, code_of(error), "can't %s %s%s %s%s%s: %.40s%s", what,
+	return store_fail(&lane->call->error, code_of(error), "can't %s %s%s %s%s%s: %.40s%s", what,
 			  dots, file, in, more, dir, said, advice_for(error));
 }
 
@@ -48,30 +48,17 @@ int file_corrupt(struct file_lane *lane, const char *where, const char *name)
 	const char *more;
 	const char *dir = end_of(lane->store->path, &more);
 
-	return file_error(&lane->call->error, BATON_E_CORRUPT,
+	return store_fail(&lane->call->error, BATON_E_CORRUPT,
 			  "%.60s/%.80s in %s%s is damaged or not ours; look at it, restore it "
 			  "or move it away",
 			  where, name, more, dir);
-}
-
-int file_error(struct baton_error *err, int code, const char *format, ...)
-{
-	va_list args;
-
-	if (err == NULL)
-		return -1;
-	err->code = code;
-	va_start(args, format);
-	(void)vsnprintf(err->text, sizeof(err->text), format, args);
-	va_end(args);
-	return -1;
 }
 
 int file_in_time(struct file_lane *lane)
 {
 	if (clock_boot_ns() < lane->call->deadline_ns)
 		return 0;
-	return file_error(&lane->call->error, BATON_E_TIMEOUT,
+	return store_fail(&lane->call->error, BATON_E_TIMEOUT,
 			  "the disk under %.120s is too slow: the call's time is up",
 			  lane->store->path);
 }

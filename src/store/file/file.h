@@ -21,6 +21,7 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
+#include "store/base.h"
 #include "store/file/table.h"
 #include "store/file/text.h"
 
@@ -39,7 +40,7 @@ struct file_root {
 	int leases;
 	int elections;
 	int tmp;
-	unsigned refs; /* store->lock */
+	unsigned refs; /* store->base.lock */
 	dev_t dev;
 	ino_t ino;
 	gid_t gid;
@@ -90,13 +91,14 @@ struct file_watch;
 struct file_lane;
 
 struct file_store {
+	struct store_base base; /* its lock is never held over I/O that can take long */
 	char *path;
 	mode_t mode;
 	uint64_t history;
 	bool force;
-	uint64_t random;      /* makes the names of temporary files our own */
-	uint64_t counter;     /* atomic: numbers them */
-	pthread_mutex_t lock; /* all below; never held over I/O that can take long */
+	uint64_t random;  /* makes the names of temporary files our own */
+	uint64_t counter; /* atomic: numbers them */
+	/* All below belongs to the lock. */
 	struct file_root *root;
 	struct file_own *owns;
 	struct file_table held;
@@ -104,13 +106,11 @@ struct file_store {
 	uint64_t swept_ns;
 	struct file_stare stares[FILE_SIGHTS];
 	struct file_watch *watch;
-	struct file_lane *lanes;
-	bool forgotten; /* we are the child of a fork: no locks, no files */
 };
 
 struct file_lane {
+	struct store_lane link;
 	struct file_store *store;
-	struct file_lane *next;
 	struct file_root *root; /* during a call */
 	struct baton_call *call;
 	struct file_watch *watch; /* the watch lane's; else NULL */
@@ -151,10 +151,8 @@ struct file_sight {
 	bool watched;
 };
 
-/* ---- errors (error.c): all return -1 ---- */
+/* ---- errors (error.c): all return -1, as store_fail() does ---- */
 
-int file_error(struct baton_error *err, int code, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
 #define FILE_DIRECTORY "the directory" /* DIR itself, where one names a file */
 /* A sentence on errno: which file, what happened, what to do. */
 int file_errno(struct file_lane *lane, const char *what, const char *where, const char *name);

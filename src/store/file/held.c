@@ -30,42 +30,42 @@ int file_held_add(struct file_lane *lane, const char *name, const char *lease, u
 	struct file_held *held = calloc(1, sizeof(*held) + n);
 
 	if (held == NULL)
-		return file_error(&lane->call->error, BATON_E_MEMORY, "no memory for a claim");
+		return store_fail(&lane->call->error, BATON_E_MEMORY, "no memory for a claim");
 	memcpy(held->name, name, n);
 	(void)snprintf(held->lease, sizeof(held->lease), "%s", lease);
 	held->seq = seq;
 	held->term = term;
 	held->nonce = nonce;
 	held->state = FILE_LINKING;
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	bool room = file_table_reserve(&store->held) == 0;
 	if (room)
 		file_table_add(&store->held, &held->node, file_table_key(name));
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 	if (room)
 		return 0;
 	free(held);
-	return file_error(&lane->call->error, BATON_E_MEMORY, "no memory for a claim");
+	return store_fail(&lane->call->error, BATON_E_MEMORY, "no memory for a claim");
 }
 
 void file_held_state(struct file_lane *lane, const char *name, uint64_t nonce, int state)
 {
-	(void)pthread_mutex_lock(&lane->store->lock);
+	store_lock(&lane->store->base);
 	struct file_held *held = find(lane->store, name, nonce);
 	if (held != NULL) {
 		held->state = state;
 		held->round = lane->store->round;
 	}
-	(void)pthread_mutex_unlock(&lane->store->lock);
+	store_unlock(&lane->store->base);
 }
 
 void file_held_drop(struct file_lane *lane, const char *name, uint64_t nonce)
 {
-	(void)pthread_mutex_lock(&lane->store->lock);
+	store_lock(&lane->store->base);
 	struct file_held *held = find(lane->store, name, nonce);
 	if (held != NULL)
 		file_table_remove(&lane->store->held, &held->node);
-	(void)pthread_mutex_unlock(&lane->store->lock);
+	store_unlock(&lane->store->base);
 	free(held);
 }
 
@@ -86,14 +86,14 @@ uint32_t file_held_count(struct file_store *store, const char *lease)
 {
 	uint32_t n = 0;
 
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	for (struct file_node *node = file_table_each(&store->held, NULL); node != NULL;
 	     node = file_table_each(&store->held, node)) {
 		const struct file_held *held = file_container(node, struct file_held, node);
 
 		n += held->state == FILE_LINKED && strcmp(held->lease, lease) == 0;
 	}
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 	return n;
 }
 
@@ -127,9 +127,9 @@ static size_t copy_some(const struct file_store *store, const char *lease, uint6
 size_t file_held_copy(struct file_store *store, const char *lease, struct file_held **out,
 		      size_t max)
 {
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	size_t n = copy_some(store, lease, 0, out, max);
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 	return n;
 }
 
@@ -139,13 +139,13 @@ int file_held_verify(struct file_lane *lane, const char *lease, uint64_t until_n
 	struct file_held *list[VERIFY_MAX];
 	int result = 0;
 
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	size_t n = store->round == 0 ? 0 : copy_some(store, lease, store->round, list, VERIFY_MAX);
 	if (n == 0) { /* all had their turn */
 		store->round++;
 		n = copy_some(store, lease, store->round, list, VERIFY_MAX);
 	}
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 	for (size_t i = 0; i < n; i++) {
 		bool stands = true;
 		/* One at least, however little time there is: so the turn comes to each. */
@@ -204,9 +204,9 @@ int file_claims(void *l, struct baton_call *call, const struct baton_lease *leas
 
 	if (file_enter(lane, call, false) != 0)
 		return outcome;
-	(void)pthread_mutex_lock(&lane->store->lock);
+	store_lock(&lane->store->base);
 	size_t max = lane->store->held.n;
-	(void)pthread_mutex_unlock(&lane->store->lock);
+	store_unlock(&lane->store->base);
 	struct file_held **list = calloc(max + 1, sizeof(list[0]));
 	bool *stand = calloc(max + 1, sizeof(stand[0]));
 	size_t n = 0;
@@ -215,7 +215,7 @@ int file_claims(void *l, struct baton_call *call, const struct baton_lease *leas
 	if (list != NULL && stand != NULL)
 		n = file_held_copy(lane->store, lease->id, list, max);
 	else
-		result = file_error(&call->error, BATON_E_MEMORY, "no memory for claims");
+		result = store_fail(&call->error, BATON_E_MEMORY, "no memory for claims");
 
 	for (size_t i = 0; i < n && result == 0; i++)
 		result = file_in_time(lane) != 0 ? -1 : verify_one(lane, list[i], &stand[i]);

@@ -109,7 +109,7 @@ static int stare(struct file_lane *lane, const char *id, uint64_t serial, uint64
 	int verdict = FILE_ALIVE;
 
 	*free_in_ns = ttl_ns;
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	for (size_t i = 0; i < FILE_SIGHTS; i++) {
 		struct file_stare *s = &store->stares[i];
 
@@ -130,7 +130,7 @@ static int stare(struct file_lane *lane, const char *id, uint64_t serial, uint64
 	} else if (now_ns > slot->since_ns) {
 		*free_in_ns = ttl_ns - (now_ns - slot->since_ns);
 	}
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 	return verdict;
 }
 
@@ -233,11 +233,11 @@ void file_sweep(struct file_lane *lane)
 	struct file_store *store = lane->store;
 	uint64_t now_ns = clock_boot_ns();
 
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	bool due = store->swept_ns == 0 || now_ns >= store->swept_ns + SWEEP_PERIOD_NS;
 	if (due)
 		store->swept_ns = now_ns;
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 	if (!due)
 		return;
 	sweep_leases(lane);

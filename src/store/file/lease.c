@@ -57,7 +57,7 @@ static int open_lease(struct file_lane *lane, const struct baton_lease *lease)
 	bool doubt;
 
 	if (own == NULL) {
-		file_error(&lane->call->error, BATON_E_MEMORY, "no memory for a lease");
+		store_fail(&lane->call->error, BATON_E_MEMORY, "no memory for a lease");
 		return BATON_OUTCOME_FAILED;
 	}
 	own->alive = -1;
@@ -66,7 +66,7 @@ static int open_lease(struct file_lane *lane, const struct baton_lease *lease)
 	file_root_keep(store, own->root);
 	(void)snprintf(own->id, sizeof(own->id), "%s", lease->id);
 	if (!file_is_lease_id(lease->id) || lease->ttl_ns == 0 || lease->ttl_ns > INT64_MAX / 2) {
-		file_error(&lane->call->error, BATON_E_INVALID, "this lease is malformed");
+		store_fail(&lane->call->error, BATON_E_INVALID, "this lease is malformed");
 		goto failed;
 	}
 	if (place_alive(lane, own) != 0)
@@ -81,10 +81,10 @@ static int open_lease(struct file_lane *lane, const struct baton_lease *lease)
 		goto failed;
 	}
 	own->ino = st.st_ino;
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	own->next = store->owns;
 	store->owns = own;
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 	return BATON_OUTCOME_OK;
 failed:
 	own_free(store, own);
@@ -165,7 +165,7 @@ static int write_lease(struct file_lane *lane, const struct baton_lease *lease,
 	size_t n = file_write_lease(&record, text);
 
 	if (n == 0)
-		return file_error(&lane->call->error, BATON_E_INVALID,
+		return store_fail(&lane->call->error, BATON_E_INVALID,
 				  "this lease or its owner's id is malformed");
 	/* model: OPEN_LEASE, RENEW_WRITE */
 	return file_replace(lane, lane->root->leases, own->id, text, n, false, doubt);
@@ -183,7 +183,7 @@ int file_lease_renew(void *l, struct baton_call *call, const struct baton_lease 
 	lane->call = call;
 	call->error = (struct baton_error){0};
 	*n_held = 0;
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	struct file_own *own = find_own(store, lease->id);
 	bool busy = own != NULL && own->busy;
 	bool usable = own != NULL && !own->lost && !busy;
@@ -192,9 +192,9 @@ int file_lease_renew(void *l, struct baton_call *call, const struct baton_lease 
 		own->root->refs++;
 		copy = *own;
 	}
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 	if (busy) {
-		file_error(&call->error, BATON_E_BUSY, "a renewal of this lease is under way");
+		store_fail(&call->error, BATON_E_BUSY, "a renewal of this lease is under way");
 		return BATON_OUTCOME_FAILED;
 	}
 	if (!usable)
@@ -202,13 +202,13 @@ int file_lease_renew(void *l, struct baton_call *call, const struct baton_lease 
 	lane->root = copy.root;
 	int outcome = renew_lease(lane, lease, &copy);
 
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	own->busy = false; /* nobody frees it while it is busy */
 	own->expires_ns = copy.expires_ns;
 	own->serial = copy.serial;
 	own->ino = copy.ino;
 	own->lost = own->lost || outcome == BATON_OUTCOME_REFUSED;
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 	if (outcome == BATON_OUTCOME_OK) {
 		/* The lease is renewed, whatever this look meets; the next one goes on. */
 		struct baton_error kept = call->error;
@@ -264,7 +264,7 @@ static int is_in_place(struct file_lane *lane, const char *name, ino_t ino)
 		file_errno(lane, "find", "leases", name);
 		return BATON_OUTCOME_FAILED;
 	}
-	file_error(&lane->call->error, BATON_E_CORRUPT,
+	store_fail(&lane->call->error, BATON_E_CORRUPT,
 		   "leases/%.70s in %.80s was removed or replaced while in use", name,
 		   lane->store->path);
 	return BATON_OUTCOME_REFUSED;
@@ -280,7 +280,7 @@ static int check_places(struct file_lane *lane, const struct file_own *own)
 		return BATON_OUTCOME_FAILED;
 	}
 	if (!file_root_stands(lane->store, own->root)) {
-		file_error(
+		store_fail(
 			&lane->call->error, BATON_E_CORRUPT,
 			"the directory %.120s, or a part of it, was removed or replaced while in "
 			"use",
@@ -306,7 +306,7 @@ int file_lease_close(void *l, struct baton_call *call, const struct baton_lease 
 
 	lane->call = call;
 	call->error = (struct baton_error){0};
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	struct file_own **at = &store->owns;
 	while (*at != NULL && strcmp((*at)->id, lease->id) != 0)
 		at = &(*at)->next;
@@ -316,11 +316,11 @@ int file_lease_close(void *l, struct baton_call *call, const struct baton_lease 
 		*at = own->next;
 		own->root->refs++;
 	}
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 	if (own == NULL)
 		return BATON_OUTCOME_OK;
 	if (busy) {
-		file_error(&call->error, BATON_E_BUSY, "a renewal of this lease is under way");
+		store_fail(&call->error, BATON_E_BUSY, "a renewal of this lease is under way");
 		return BATON_OUTCOME_FAILED;
 	}
 	lane->root = own->root;
@@ -348,11 +348,11 @@ uint64_t file_own_expires_ns(struct file_lane *lane, const char *id)
 	struct file_store *store = lane->store;
 	uint64_t expires_ns = 0;
 
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	const struct file_own *own = find_own(store, id);
 	if (own != NULL && !own->lost && own->root->dev == lane->root->dev &&
 	    own->root->ino == lane->root->ino)
 		expires_ns = own->expires_ns;
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 	return expires_ns;
 }

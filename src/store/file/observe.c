@@ -98,7 +98,7 @@ int file_see_claim(struct file_lane *lane, int dir, const char *name, struct fil
 			return file_corrupt(lane, name, entry);
 		return out->look.ended ? see_end(lane, dir, out) : 0;
 	}
-	return file_error(&lane->call->error, BATON_E_BUSY,
+	return store_fail(&lane->call->error, BATON_E_BUSY,
 			  "the election %.100s changes faster than it can be read", name);
 }
 

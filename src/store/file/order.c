@@ -68,7 +68,7 @@ static int leave_order(struct file_lane *lane, int dir, const char *name,
 	size_t n = file_write_order(&record, text);
 
 	if (n == 0) {
-		file_error(&lane->call->error, BATON_E_INVALID, "the order is malformed");
+		store_fail(&lane->call->error, BATON_E_INVALID, "the order is malformed");
 		return BATON_OUTCOME_FAILED;
 	}
 	(void)snprintf(entry, sizeof(entry), "order-%020llu-%020llu",
@@ -273,7 +273,7 @@ static int tell_history(struct file_lane *lane, struct past *past, size_t max,
 	uint64_t *list = list_claims(lane, &n);
 
 	if (list == NULL)
-		return file_error(&lane->call->error, BATON_E_MEMORY, "no memory for history");
+		return store_fail(&lane->call->error, BATON_E_MEMORY, "no memory for history");
 	for (size_t i = 0; i < n && max > 0 && result >= 0; i++) {
 		struct baton_leadership leadership;
 

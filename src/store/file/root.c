@@ -31,11 +31,11 @@ int file_enter(struct file_lane *lane, struct baton_call *call, bool create)
 	call->error = (struct baton_error){0};
 	if (file_in_time(lane) != 0)
 		return -1;
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	struct file_root *root = store->root;
 	if (root != NULL)
 		root->refs++;
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 	if (root != NULL && file_root_stands(store, root)) {
 		lane->root = root;
 		return 0;
@@ -43,7 +43,7 @@ int file_enter(struct file_lane *lane, struct baton_call *call, bool create)
 	struct file_root *fresh = root_open(lane, create);
 	struct file_root *stale = NULL;
 
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	if (fresh != NULL) {
 		stale = store->root;
 		store->root = fresh;
@@ -51,7 +51,7 @@ int file_enter(struct file_lane *lane, struct baton_call *call, bool create)
 	}
 	if (stale != NULL && store->watch != NULL && lane->watch == NULL)
 		file_watch_stir(store->watch);
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 	file_root_drop(store, stale);
 	file_root_drop(store, root);
 	lane->root = fresh;
@@ -66,20 +66,18 @@ void file_leave(struct file_lane *lane)
 
 void file_root_keep(struct file_store *store, struct file_root *root)
 {
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	root->refs++;
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 }
 
 void file_root_drop(struct file_store *store, struct file_root *root)
 {
 	if (root == NULL)
 		return;
-	if (!store->forgotten)
-		(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	bool last = --root->refs == 0;
-	if (!store->forgotten)
-		(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 	if (last)
 		root_close(root);
 }
@@ -151,7 +149,7 @@ static int open_top(struct file_lane *lane, bool create)
 	if (dir < 0 && errno == ENOENT && create) {
 		made = mkdir(store->path, file_dir_mode(store)) == 0;
 		if (!made && errno == ENOENT)
-			return file_error(&lane->call->error, BATON_E_UNAVAILABLE,
+			return store_fail(&lane->call->error, BATON_E_UNAVAILABLE,
 					  "can't make the directory %.120s: the one above it isn't "
 					  "there; make that first",
 					  store->path);
@@ -160,7 +158,7 @@ static int open_top(struct file_lane *lane, bool create)
 		dir = open(store->path, flags);
 	}
 	if (dir < 0 && errno == ENOENT && !create)
-		return file_error(&lane->call->error, BATON_E_UNAVAILABLE,
+		return store_fail(&lane->call->error, BATON_E_UNAVAILABLE,
 				  "there is no store at %.200s; its first candidate makes it",
 				  store->path);
 	if (dir < 0)
@@ -264,7 +262,7 @@ static int check_file_system(struct file_lane *lane, int dir)
 		return -1;
 	if (file_system_name(type) != NULL || lane->store->force)
 		return 0;
-	return file_error(
+	return store_fail(
 		&lane->call->error, BATON_E_UNSUPPORTED,
 		"%.80s is on a file system (type %lx) that may be shared between machines "
 		"or keeps no locks; use a directory on ext4, xfs, btrfs, f2fs, zfs or "
@@ -283,7 +281,7 @@ static int read_kernel(struct file_lane *lane, struct file_root *root)
 	if (fd >= 0)
 		(void)close(fd);
 	if (n != FILE_BOOT_ID || strspn(root->boot, "0123456789abcdef-") != FILE_BOOT_ID)
-		return file_error(&lane->call->error, BATON_E_SYSTEM,
+		return store_fail(&lane->call->error, BATON_E_SYSTEM,
 				  "can't read %s, which tells one boot from another; mount /proc",
 				  path);
 	/* Kernels before 5.6 have no time namespaces: all clocks are one. */

@@ -11,7 +11,7 @@
  * Where the system's limit is reached, those that don't fit are not watched (their records say so,
  * and are polled then), everything is hinted at from time to time, and it is tried again.
  *
- * Everything here belongs to store->lock, but for the descriptors: they are the watch lane's.
+ * Everything here belongs to store->base.lock, but for the descriptors: they are the watch lane's.
  */
 #include "store/file/books.h"
 
@@ -63,9 +63,9 @@ int file_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t 
 		n = wait_inside(lane, cookies, max);
 	file_leave(lane);
 	if (n < 0) {
-		(void)pthread_mutex_lock(&w->store->lock);
+		store_lock(&w->store->base);
 		w->all = true; /* when it works again */
-		(void)pthread_mutex_unlock(&w->store->lock);
+		store_unlock(&w->store->base);
 	}
 	return n;
 }
@@ -97,7 +97,7 @@ static int take_hints(struct file_watch *w, uint64_t *cookies, size_t max)
 {
 	size_t n = 0;
 
-	(void)pthread_mutex_lock(&w->store->lock);
+	store_lock(&w->store->base);
 	if (w->all) {
 		w->all = false;
 		cookies[n++] = BATON_HINT_ALL;
@@ -106,7 +106,7 @@ static int take_hints(struct file_watch *w, uint64_t *cookies, size_t max)
 	}
 	for (struct watch_entry *e; n < max && n < INT_MAX && (e = file_books_pop_hint(w)) != NULL;)
 		cookies[n++] = e->cookie;
-	(void)pthread_mutex_unlock(&w->store->lock);
+	store_unlock(&w->store->base);
 	return (int)n;
 }
 
@@ -117,9 +117,9 @@ static int sleep_until(struct file_lane *lane, bool *woken)
 	uint64_t now_ns = clock_boot_ns();
 	uint64_t count;
 
-	(void)pthread_mutex_lock(&w->store->lock);
+	store_lock(&w->store->base);
 	uint64_t next_ns = file_books_next_ns(w);
-	(void)pthread_mutex_unlock(&w->store->lock);
+	store_unlock(&w->store->base);
 	if (next_ns < until_ns)
 		until_ns = next_ns;
 	uint64_t left_ns = until_ns > now_ns ? until_ns - now_ns : 0;
@@ -173,14 +173,14 @@ static int set_up(struct file_lane *lane)
 		errno = error;
 		return complain(lane, "inotify watches (fs.inotify.max_user_watches)");
 	}
-	(void)pthread_mutex_lock(&w->store->lock);
+	store_lock(&w->store->base);
 	w->inotify = fd;
 	w->top_wd = top_wd;
 	w->leases_wd = leases_wd;
 	w->dev = root->dev;
 	w->ino = root->ino;
 	w->limited = false;
-	(void)pthread_mutex_unlock(&w->store->lock);
+	store_unlock(&w->store->base);
 	return 0;
 }
 
@@ -197,7 +197,7 @@ static int complain(struct file_lane *lane, const char *what)
 	if (w->complained_ns != 0 && now_ns < w->complained_ns + COMPLAIN_NS)
 		return 0;
 	w->complained_ns = now_ns;
-	return file_error(&lane->call->error, BATON_E_SYSTEM,
+	return store_fail(&lane->call->error, BATON_E_SYSTEM,
 			  "the system has no more %s, or this process no descriptors; raise that "
 			  "limit. Until then changes are found by polling",
 			  what);
@@ -221,12 +221,12 @@ static int add_pending(struct file_lane *lane)
 
 		if (dir < 0)
 			return -1;
-		(void)pthread_mutex_lock(&w->store->lock);
+		store_lock(&w->store->base);
 		int wd = add_watch(w->inotify, dir, ELECTION_MASK);
 		int error = errno;
 		if (wd >= 0)
 			file_books_is_on(w, name, wd);
-		(void)pthread_mutex_unlock(&w->store->lock);
+		store_unlock(&w->store->base);
 		(void)close(dir);
 		errno = error;
 		if (wd < 0)
@@ -301,14 +301,14 @@ static void read_events(struct file_lane *lane)
 			continue;
 		if (n <= 0) /* EAGAIN: that was all */
 			return;
-		(void)pthread_mutex_lock(&w->store->lock);
+		store_lock(&w->store->base);
 		for (size_t at = 0; at + sizeof(struct inotify_event) <= (size_t)n;) {
 			const struct inotify_event *event = (const void *)(buffer + at);
 
 			take_event(w, event);
 			at += sizeof(*event) + event->len;
 		}
-		(void)pthread_mutex_unlock(&w->store->lock);
+		store_unlock(&w->store->base);
 	}
 }
 
@@ -331,12 +331,12 @@ static void check_holders(struct file_lane *lane)
 		if (verdict == FILE_ALIVE && clock_boot_ns() < closing_ns &&
 		    free_in_ns > UNLOCK_TRY_NS)
 			free_in_ns = UNLOCK_TRY_NS;
-		(void)pthread_mutex_lock(&w->store->lock);
+		store_lock(&w->store->base);
 		if (verdict == FILE_ALIVE)
 			file_books_recheck(w, id, clock_boot_ns() + free_in_ns, closing_ns);
 		else
 			file_books_hint_holder(w, id);
-		(void)pthread_mutex_unlock(&w->store->lock);
+		store_unlock(&w->store->base);
 	}
 }
 
@@ -347,7 +347,7 @@ int file_watch_new(struct file_lane *lane, struct baton_error *err)
 	struct file_watch *w = calloc(1, sizeof(*w));
 
 	if (w == NULL) {
-		file_error(err, BATON_E_MEMORY, "no memory for a watch");
+		store_fail(err, BATON_E_MEMORY, "no memory for a watch");
 		return BATON_E_MEMORY;
 	}
 	w->store = lane->store;
@@ -355,7 +355,7 @@ int file_watch_new(struct file_lane *lane, struct baton_error *err)
 	w->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (w->wake < 0) {
 		free(w);
-		file_error(err, BATON_E_SYSTEM,
+		store_fail(err, BATON_E_SYSTEM,
 			   "no descriptor for a watch; raise the limit of open files (ulimit -n)");
 		return BATON_E_SYSTEM;
 	}
@@ -406,9 +406,9 @@ int file_watch_add(void *l, const char *name, uint64_t cookie)
 	const struct file_lane *lane = l;
 	struct file_watch *w = lane->watch;
 
-	(void)pthread_mutex_lock(&w->store->lock);
+	store_lock(&w->store->base);
 	int result = file_books_add(w, name, cookie);
-	(void)pthread_mutex_unlock(&w->store->lock);
+	store_unlock(&w->store->base);
 	file_watch_stir(w);
 	return result == 0 ? BATON_OK : BATON_E_MEMORY;
 }
@@ -418,9 +418,9 @@ void file_watch_remove(void *l, const char *name, uint64_t cookie)
 	const struct file_lane *lane = l;
 	struct file_watch *w = lane->watch;
 
-	(void)pthread_mutex_lock(&w->store->lock);
+	store_lock(&w->store->base);
 	int wd = file_books_drop(w, name, cookie);
 	if (wd >= 0 && w->inotify >= 0)
 		(void)inotify_rm_watch(w->inotify, wd);
-	(void)pthread_mutex_unlock(&w->store->lock);
+	store_unlock(&w->store->base);
 }

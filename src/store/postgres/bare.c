@@ -65,8 +65,8 @@ bool pg_is_bare(const struct pg_store *store)
 
 int bare_refuse(struct baton_call *call)
 {
-	pg_error(&call->error, BATON_E_UNSUPPORTED,
-		 "mode=advisory&fast=1 keeps no tables, and this needs them: leave fast=1 out.");
+	store_fail(&call->error, BATON_E_UNSUPPORTED,
+		   "mode=advisory&fast=1 keeps no tables, and this needs them: leave fast=1 out.");
 	return BATON_OUTCOME_FAILED;
 }
 
@@ -189,10 +189,10 @@ static bool read_tag(const char *query, struct baton_record *out, uint64_t *ttl_
 
 static void drop_user(struct pg_store *store, struct bare_session *s)
 {
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	bool last = --s->users == 0;
 
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 	if (!last)
 		return;
 	pg_lane_free(s->lane);
@@ -204,14 +204,14 @@ static void drop_user(struct pg_store *store, struct bare_session *s)
 /* For as long as put() isn't called; NULL: that lease has no session, and so it has no lock. */
 static struct bare_session *get(struct pg_store *store, const char *lease_id)
 {
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	struct bare_session *s = store->sessions;
 
 	while (s != NULL && strcmp(s->lease_id, lease_id) != 0)
 		s = s->next;
 	if (s != NULL)
 		s->users++;
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 	if (s != NULL)
 		(void)pthread_mutex_lock(&s->lock); /* a call of another lane, which ends in time */
 	return s;
@@ -227,16 +227,16 @@ static void put_in(struct bare_session **list, struct bare_session *s)
 {
 	struct pg_store *store = s->lane->store;
 
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	s->next = *list;
 	*list = s;
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 }
 
 /* Out of the list: nobody finds it any more; whoever uses it closes it at last. */
 static void take_out(struct pg_store *store, struct bare_session *s)
 {
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	struct bare_session **at = &store->sessions;
 
 	while (*at != NULL && *at != s)
@@ -245,7 +245,7 @@ static void take_out(struct pg_store *store, struct bare_session *s)
 
 	if (listed)
 		*at = s->next;
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 	if (listed)
 		drop_user(store, s);
 }
@@ -253,7 +253,7 @@ static void take_out(struct pg_store *store, struct bare_session *s)
 /* A session that a call had no time to finish; its user is the caller. NULL: there is none. */
 static struct bare_session *half_made(struct pg_store *store, const char *name)
 {
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	struct bare_session **at = &store->half_made;
 
 	while (*at != NULL && strcmp((*at)->name, name) != 0)
@@ -262,7 +262,7 @@ static struct bare_session *half_made(struct pg_store *store, const char *name)
 
 	if (s != NULL)
 		*at = s->next;
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 	return s;
 }
 
@@ -304,7 +304,7 @@ static uint64_t highest(struct pg_store *store, const char *name, uint64_t term)
 {
 	size_t size = strlen(name) + 1;
 
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	struct bare_seen *s = store->seen;
 
 	while (s != NULL && strcmp(s->name, name) != 0)
@@ -318,7 +318,7 @@ static uint64_t highest(struct pg_store *store, const char *name, uint64_t term)
 		s->term = term;
 	if (s != NULL)
 		term = s->term;
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 	return term;
 }
 
@@ -347,12 +347,12 @@ static bool is_ghost(struct pg_store *store, const struct baton_observation *o,
 {
 	if (o->lease_id[0] == '\0' || strcmp(said->lease_id, o->lease_id) != 0)
 		return false;
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	const struct bare_session *s = store->sessions;
 
 	while (s != NULL && (strcmp(s->lease_id, said->lease_id) != 0 || s->term != said->term))
 		s = s->next;
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 	return s == NULL;
 }
 
@@ -494,7 +494,7 @@ static int say(struct bare_session *s, struct baton_call *call, const char *text
 	l->begun_ns = clock_boot_ns();
 	if (l->owes && !pg_drain(l) && l->conn.pg != NULL &&
 	    PQstatus(l->conn.pg) == CONNECTION_OK) {
-		pg_error(&call->error, BATON_E_TIMEOUT, "PostgreSQL did not answer in time.");
+		store_fail(&call->error, BATON_E_TIMEOUT, "PostgreSQL did not answer in time.");
 		return BATON_OUTCOME_FAILED;
 	}
 	if (!pg_is_connected(l))
@@ -543,11 +543,11 @@ static bool is_above(const struct bare_session *s, struct baton_call *call,
 	if (s->term > c->floor && s->term < PG_TERM_MAX)
 		return true;
 	c->code = BATON_E_CORRUPT;
-	pg_error(&call->error, c->code,
-		 "The server's transaction ids are behind the term %" PRIu64 " of the election "
-		 "\"%.60s\": it is another server, or was restored. Use mode=advisory without "
-		 "fast=1.",
-		 c->floor, c->name);
+	store_fail(&call->error, c->code,
+		   "The server's transaction ids are behind the term %" PRIu64 " of the election "
+		   "\"%.60s\": it is another server, or was restored. Use mode=advisory without "
+		   "fast=1.",
+		   c->floor, c->name);
 	return false;
 }
 

@@ -35,7 +35,7 @@ bool pg_bell_ask(struct pg_store *store, bool is_lease, const char *label, int64
 	bool armed = false;
 	bool known = false;
 
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	for (size_t i = 0; i < PG_BELLS_MAX && !known; i++) {
 		struct pg_bell *b = store->bells[i];
 
@@ -55,7 +55,7 @@ bool pg_bell_ask(struct pg_store *store, bool is_lease, const char *label, int64
 		free_one->is_lease = is_lease;
 		free_one->armed = false;
 	}
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 	if (!known && free_one != NULL)
 		pg_watch_nudge(store);
 	return armed;
@@ -130,16 +130,16 @@ static bool attend(struct pg_bell *b, struct pg_store *store)
 	if (heard == HEARD_TIMEOUT && arm(b, store)) {
 		bool is_new = !b->armed;
 
-		(void)pthread_mutex_lock(&store->lock);
+		store_lock(&store->base);
 		b->armed = true;
-		(void)pthread_mutex_unlock(&store->lock);
+		store_unlock(&store->base);
 		return is_new && !b->is_lease; /* it is watched from now on: subscribe, then read */
 	}
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	free(b->label);
 	b->label = NULL;
 	b->armed = false;
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 	return heard == HEARD_LOCK || (heard == HEARD_END && !b->is_lease);
 }
 
@@ -149,12 +149,12 @@ bool pg_bells_attend(struct pg_lane *watcher, pg_bell_rung *rung, bool arms)
 	bool any = false;
 
 	for (size_t i = 0; i < PG_BELLS_MAX; i++) {
-		(void)pthread_mutex_lock(&store->lock);
+		store_lock(&store->base);
 		struct pg_bell *b = store->bells[i];
 		bool is_due = b != NULL && b->label != NULL && b->armed != arms;
 		char *label = is_due ? strdup(b->label) : NULL;
 
-		(void)pthread_mutex_unlock(&store->lock);
+		store_unlock(&store->base);
 		if (label != NULL && attend(b, store)) {
 			rung(watcher, b->is_lease, label);
 			any = true;
@@ -168,7 +168,7 @@ size_t pg_bells_poll(struct pg_store *store, struct pollfd *fds)
 {
 	size_t n = 0;
 
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	for (size_t i = 0; i < PG_BELLS_MAX; i++) {
 		const struct pg_bell *b = store->bells[i];
 
@@ -176,7 +176,7 @@ size_t pg_bells_poll(struct pg_store *store, struct pollfd *fds)
 			fds[n++] =
 				(struct pollfd){.fd = PQsocket(b->lane->conn.pg), .events = POLLIN};
 	}
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 	return n;
 }
 

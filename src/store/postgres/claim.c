@@ -92,7 +92,7 @@ static void campaign_failed(struct baton_call *call, struct baton_campaign *c, c
 {
 	c->outcome = BATON_OUTCOME_FAILED;
 	c->code = BATON_E_CORRUPT;
-	pg_error(&call->error, c->code, "The election \"%.60s\" %s", c->name, what);
+	store_fail(&call->error, c->code, "The election \"%.60s\" %s", c->name, what);
 }
 
 /* It was not won: what the record says, or why a free one could not be had (S3, S4). */
@@ -321,8 +321,9 @@ void pg_release(void *lane, struct baton_call *call, struct baton_release *list,
 	if (answered) {
 		mark(list, n, pg_result(l, 0), BATON_OUTCOME_OK, 0);
 		if (PQntuples(pg_result(l, 1)) > 0)
-			pg_error(&call->error, BATON_E_BUSY,
-				 "PostgreSQL: another transaction keeps an election's row locked.");
+			store_fail(
+				&call->error, BATON_E_BUSY,
+				"PostgreSQL: another transaction keeps an election's row locked.");
 		mark(list, n, pg_result(l, 1), BATON_OUTCOME_FAILED, BATON_E_BUSY);
 	}
 	if (l == NULL)

@@ -17,22 +17,10 @@
 #include "base/clock.h"
 #include "store/postgres/postgres.h"
 
-void pg_error(struct baton_error *err, int code, const char *format, ...)
-{
-	va_list args;
-
-	if (err == NULL)
-		return;
-	err->code = code;
-	va_start(args, format);
-	(void)vsnprintf(err->text, sizeof(err->text), format, args);
-	va_end(args);
-}
-
 int pg_no_memory(struct pg_lane *lane)
 {
-	pg_error(&lane->call->error, BATON_E_MEMORY,
-		 "There is no memory for a call to PostgreSQL.");
+	store_fail(&lane->call->error, BATON_E_MEMORY,
+		   "There is no memory for a call to PostgreSQL.");
 	return BATON_OUTCOME_FAILED;
 }
 
@@ -116,14 +104,14 @@ void pg_refused(struct pg_lane *lane, const char *state, const char *words)
 	/* The tables are gone: the next call makes them, or says why not. */
 	if (strcmp(state, "42P01") == 0 || strcmp(state, "3F000") == 0) {
 		atomic_store(&lane->store->has_schema, false);
-		pg_error(
+		store_fail(
 			&lane->call->error, BATON_E_UNAVAILABLE,
 			"PostgreSQL: the tables in the schema \"%s\" are gone; they are made anew.",
 			lane->store->info.schema);
 		return;
 	}
-	pg_error(&lane->call->error, code_of(state), "PostgreSQL says: %.*s%s.",
-		 line_length(words) > 150 ? 150 : line_length(words), words, advice_for(state));
+	store_fail(&lane->call->error, code_of(state), "PostgreSQL says: %.*s%s.",
+		   line_length(words) > 150 ? 150 : line_length(words), words, advice_for(state));
 }
 
 void pg_broken(struct pg_lane *lane, const char *words)
@@ -132,15 +120,15 @@ void pg_broken(struct pg_lane *lane, const char *words)
 		words = "nobody says why";
 	int n = line_length(words);
 
-	pg_error(&lane->call->error, BATON_E_UNAVAILABLE,
-		 "The connection to PostgreSQL is lost: %.*s.", n > 170 ? 170 : n, words);
+	store_fail(&lane->call->error, BATON_E_UNAVAILABLE,
+		   "The connection to PostgreSQL is lost: %.*s.", n > 170 ? 170 : n, words);
 	pg_conn_close(lane);
 }
 
 static void too_late(struct pg_lane *lane)
 {
-	pg_error(&lane->call->error, BATON_E_TIMEOUT,
-		 "PostgreSQL did not answer in time; the connection is given up.");
+	store_fail(&lane->call->error, BATON_E_TIMEOUT,
+		   "PostgreSQL did not answer in time; the connection is given up.");
 	/* S7: who may still lead doesn't give its lock away. */
 	lane->owes = lane->is_apart || lane == lane->store->holder;
 	if (!lane->owes)
@@ -179,8 +167,8 @@ int pg_begin(struct pg_lane *lane, struct baton_call *call)
 	lane->call = call;
 	lane->begun_ns = clock_boot_ns();
 	pg_results_clear(lane);
-	if (lane->store->forgotten) {
-		pg_error(&call->error, BATON_E_FORKED, "The connection is the parent process's.");
+	if (lane->store->base.forgotten) {
+		store_fail(&call->error, BATON_E_FORKED, "The connection is the parent process's.");
 		return BATON_OUTCOME_FAILED;
 	}
 	if (!pg_is_connected(lane) && pg_connect(lane) != 0)
@@ -189,8 +177,8 @@ int pg_begin(struct pg_lane *lane, struct baton_call *call)
 	    pg_schema_check(lane, call) != 0)
 		return BATON_OUTCOME_FAILED;
 	if (clock_boot_ns() >= call->deadline_ns) {
-		pg_error(&call->error, BATON_E_TIMEOUT,
-			 "To connect to PostgreSQL took all the time that there was.");
+		store_fail(&call->error, BATON_E_TIMEOUT,
+			   "To connect to PostgreSQL took all the time that there was.");
 		return BATON_OUTCOME_FAILED;
 	}
 	if (!lane->is_apart) /* whose last statement tells who it is */
@@ -394,8 +382,8 @@ int pg_run(struct pg_lane *lane)
 
 	if (outcome == 0 && c->warned) {
 		/* "committed locally": a standby that was to have it too may not. */
-		pg_error(&lane->call->error, BATON_E_UNAVAILABLE,
-			 "PostgreSQL warns that the commit may not survive a failover.");
+		store_fail(&lane->call->error, BATON_E_UNAVAILABLE,
+			   "PostgreSQL warns that the commit may not survive a failover.");
 		return BATON_OUTCOME_UNKNOWN;
 	}
 	return outcome == 0 ? BATON_OUTCOME_OK : outcome;
@@ -443,7 +431,7 @@ int pg_exec(struct pg_lane *lane, const char *text)
 
 void pg_clock_seen(struct pg_lane *lane, int64_t server_us)
 {
-	(void)pthread_mutex_lock(&lane->store->lock);
+	store_lock(&lane->store->base);
 	sight_clock_add(&lane->store->clock, clock_boot_ns(), server_us);
-	(void)pthread_mutex_unlock(&lane->store->lock);
+	store_unlock(&lane->store->base);
 }

@@ -104,10 +104,10 @@ bool pg_is_connected(struct pg_lane *lane)
 	struct pg_conn *c = &lane->conn;
 
 	if (c->pg == NULL && lane->is_plain) {
-		(void)pthread_mutex_lock(&store->lock);
+		store_lock(&store->base);
 		if (store->spare.pg != NULL)
 			pg_conn_move(c, &store->spare);
-		(void)pthread_mutex_unlock(&store->lock);
+		store_unlock(&store->base);
 	}
 	if (c->pg == NULL || c->connecting)
 		return false;
@@ -149,9 +149,9 @@ static void connect_failed(struct pg_lane *lane, const char *text)
 		last--;
 	bool denied = PQconnectionNeedsPassword(lane->conn.pg) != 0;
 
-	pg_error(&lane->call->error, denied ? BATON_E_DENIED : BATON_E_UNAVAILABLE,
-		 "Can't connect to PostgreSQL: %.*s.",
-		 text + n - last > 190 ? 190 : (int)(text + n - last), last);
+	store_fail(&lane->call->error, denied ? BATON_E_DENIED : BATON_E_UNAVAILABLE,
+		   "Can't connect to PostgreSQL: %.*s.",
+		   text + n - last > 190 ? 190 : (int)(text + n - last), last);
 }
 
 /* Names are replaced by what pg_resolve() found. */
@@ -196,8 +196,9 @@ static int begin(struct pg_lane *lane)
 	int code = pg_resolve(lane, hosts);
 
 	if (password == NULL && info->password_file != NULL) {
-		pg_error(&lane->call->error, BATON_E_DENIED,
-			 "The file %.100s has no password, or can't be read.", info->password_file);
+		store_fail(&lane->call->error, BATON_E_DENIED,
+			   "The file %.100s has no password, or can't be read.",
+			   info->password_file);
 		code = BATON_E_DENIED;
 	}
 	if (code == 0) {
@@ -236,8 +237,8 @@ static int dial(struct pg_lane *lane)
 		if (pg_wait(lane, c->polling == PGRES_POLLING_READING ? POLLIN : POLLOUT,
 			    lane->call->deadline_ns) != 1) {
 			c->connecting = clock_boot_ns() - c->began_ns < PATIENCE_NS;
-			pg_error(&lane->call->error, BATON_E_TIMEOUT,
-				 "PostgreSQL did not let us connect in time.");
+			store_fail(&lane->call->error, BATON_E_TIMEOUT,
+				   "PostgreSQL did not let us connect in time.");
 			return BATON_E_TIMEOUT;
 		}
 		c->polling = PQconnectPoll(c->pg);
@@ -258,16 +259,17 @@ static int check_session(struct pg_lane *lane)
 	if (!info->advisory && !info->fast)
 		return 0;
 	if (lane->conn.pooled) {
-		pg_error(&lane->call->error, BATON_E_UNSUPPORTED,
-			 "A pooler stands between us and PostgreSQL, and %s needs a session of our "
-			 "own: connect directly, or leave %s out.",
-			 what, what);
+		store_fail(
+			&lane->call->error, BATON_E_UNSUPPORTED,
+			"A pooler stands between us and PostgreSQL, and %s needs a session of our "
+			"own: connect directly, or leave %s out.",
+			what, what);
 		return BATON_E_UNSUPPORTED;
 	}
 	if (PQserverVersion(lane->conn.pg) < SESSION_VERSION_MIN) {
-		pg_error(&lane->call->error, BATON_E_UNSUPPORTED,
-			 "The server is PostgreSQL %d; %s needs 14 or newer.",
-			 PQserverVersion(lane->conn.pg) / 10000, what);
+		store_fail(&lane->call->error, BATON_E_UNSUPPORTED,
+			   "The server is PostgreSQL %d; %s needs 14 or newer.",
+			   PQserverVersion(lane->conn.pg) / 10000, what);
 		return BATON_E_UNSUPPORTED;
 	}
 	return 0;
@@ -276,9 +278,9 @@ static int check_session(struct pg_lane *lane)
 /* Statements look at what those before them did: with one snapshot they would not see it. */
 static int refuse_isolation(struct pg_lane *lane)
 {
-	pg_error(&lane->call->error, BATON_E_UNSUPPORTED,
-		 "Transactions of this role are not \"read committed\": ALTER ROLE ... SET "
-		 "default_transaction_isolation = 'read committed'.");
+	store_fail(&lane->call->error, BATON_E_UNSUPPORTED,
+		   "Transactions of this role are not \"read committed\": ALTER ROLE ... SET "
+		   "default_transaction_isolation = 'read committed'.");
 	return BATON_E_UNSUPPORTED;
 }
 
@@ -288,13 +290,13 @@ static int greet(struct pg_lane *lane)
 	struct pg_conn *c = &lane->conn;
 
 	if (PQserverVersion(c->pg) < PG_SERVER_MIN) {
-		pg_error(&lane->call->error, BATON_E_UNSUPPORTED,
-			 "The server is PostgreSQL %d; baton needs 12 or newer.",
-			 PQserverVersion(c->pg) / 10000);
+		store_fail(&lane->call->error, BATON_E_UNSUPPORTED,
+			   "The server is PostgreSQL %d; baton needs 12 or newer.",
+			   PQserverVersion(c->pg) / 10000);
 		return BATON_E_UNSUPPORTED;
 	}
 	if (PQsetnonblocking(c->pg, 1) != 0 || PQenterPipelineMode(c->pg) != 1) {
-		pg_error(&lane->call->error, BATON_E_SYSTEM, "libpq has no pipeline mode.");
+		store_fail(&lane->call->error, BATON_E_SYSTEM, "libpq has no pipeline mode.");
 		return BATON_E_SYSTEM;
 	}
 	c->pooled = true; /* until we know better: prepares nothing */

@@ -20,13 +20,13 @@
 
 static int fail(struct baton_error *err, const char *what)
 {
-	pg_error(err, BATON_E_URL, "%s", what);
+	store_fail(err, BATON_E_URL, "%s", what);
 	return BATON_E_URL;
 }
 
 static int no_memory(struct baton_error *err)
 {
-	pg_error(err, BATON_E_MEMORY, "There is no memory for the store's URL.");
+	store_fail(err, BATON_E_MEMORY, "There is no memory for the store's URL.");
 	return BATON_E_MEMORY;
 }
 
@@ -264,8 +264,9 @@ static int split_query(struct pg_conninfo *info, const struct url *url, struct p
 			continue;
 		}
 		if (rc == 0 && !is_keyword(known, key)) {
-			pg_error(err, BATON_E_URL,
-				 "\"%.40s\" is no option of a postgres: store, nor of libpq.", key);
+			store_fail(err, BATON_E_URL,
+				   "\"%.40s\" is no option of a postgres: store, nor of libpq.",
+				   key);
 			rc = BATON_E_URL;
 		}
 		(void)snprintf(raw, sizeof(raw), "%.*s", (int)strcspn(begin, "&"), begin);

@@ -37,7 +37,7 @@ static void store_free(struct pg_store *s)
 {
 	for (size_t i = 0; i < PG_STATEMENTS; i++)
 		free(s->sql[i]);
-	if (!s->forgotten) {
+	if (!s->base.forgotten) {
 		pg_conn_free(&s->spare);
 		pg_lookups_free(s->lookups);
 		pg_end_lost(s);
@@ -49,7 +49,7 @@ static void store_free(struct pg_store *s)
 	sights_done(&s->sights);
 	pg_conninfo_done(&s->info);
 	(void)pthread_mutex_destroy(&s->holder_lock);
-	(void)pthread_mutex_destroy(&s->lock);
+	store_base_done(&s->base);
 	free(s);
 }
 
@@ -85,21 +85,21 @@ static int store_open(const struct baton_store_config *config, void **store,
 	struct pg_store *s;
 
 	if (config == NULL || config->size < sizeof(*config)) {
-		pg_error(err, BATON_E_INVALID, "The store's configuration is not one.");
+		store_fail(err, BATON_E_INVALID, "The store's configuration is not one.");
 		return BATON_E_INVALID;
 	}
 	s = calloc(1, sizeof(*s));
 	if (s == NULL) {
-		pg_error(err, BATON_E_MEMORY, "There is no memory for the store.");
+		store_fail(err, BATON_E_MEMORY, "There is no memory for the store.");
 		return BATON_E_MEMORY;
 	}
 	int code = pg_conninfo_parse(&s->info, config->url, err);
 
-	(void)pthread_mutex_init(&s->lock, NULL);
+	(void)store_base_init(&s->base);
 	(void)pthread_mutex_init(&s->holder_lock, NULL);
 	atomic_store(&s->spare.fd, -1);
 	if (code == 0 && (!make_statements(s) || !make_holder(s))) {
-		pg_error(err, BATON_E_MEMORY, "There is no memory for the store.");
+		store_fail(err, BATON_E_MEMORY, "There is no memory for the store.");
 		code = BATON_E_MEMORY;
 	}
 	if (code != 0) {
@@ -158,10 +158,7 @@ struct pg_lane *pg_lane_new(struct pg_store *store)
 	l->store = store;
 	l->wake_fd = -1;
 	atomic_store(&l->conn.fd, -1);
-	(void)pthread_mutex_lock(&store->lock);
-	l->next = store->lanes;
-	store->lanes = l;
-	(void)pthread_mutex_unlock(&store->lock);
+	store_lane_add(&store->base, &l->link);
 	return l;
 }
 
@@ -171,9 +168,9 @@ static bool make_watcher(struct pg_lane *l)
 	l->watch = pg_watch_new();
 	if (l->watch == NULL || l->wake_fd < 0)
 		return false;
-	(void)pthread_mutex_lock(&l->store->lock);
+	store_lock(&l->store->base);
 	l->store->watcher = l;
-	(void)pthread_mutex_unlock(&l->store->lock);
+	store_unlock(&l->store->base);
 	return true;
 }
 
@@ -183,7 +180,7 @@ static int lane_open(void *store, int kind, void **lane, struct baton_error *err
 
 	if (l == NULL || (kind == BATON_LANE_WATCH && !make_watcher(l))) {
 		pg_lane_free(l);
-		pg_error(err, BATON_E_MEMORY, "There is no memory for a lane of the store.");
+		store_fail(err, BATON_E_MEMORY, "There is no memory for a lane of the store.");
 		return BATON_E_MEMORY;
 	}
 	l->is_plain = kind != BATON_LANE_WATCH;
@@ -195,19 +192,15 @@ static void unlink_lane(struct pg_lane *l)
 {
 	struct pg_store *s = l->store;
 
-	(void)pthread_mutex_lock(&s->lock);
-	struct pg_lane **at = &s->lanes;
-
-	while (*at != l)
-		at = &(*at)->next;
-	*at = l->next;
+	store_lane_remove(&s->base, &l->link);
+	store_lock(&s->base);
 	if (s->watcher == l)
 		s->watcher = NULL;
 	/* A well one is left for whoever comes next. */
 	if (l->conn.pg != NULL && l->is_plain && s->spare.pg == NULL &&
 	    PQtransactionStatus(l->conn.pg) == PQTRANS_IDLE)
 		pg_conn_move(&s->spare, &l->conn);
-	(void)pthread_mutex_unlock(&s->lock);
+	store_unlock(&s->base);
 }
 
 static void lane_close(void *lane)
@@ -220,7 +213,7 @@ void pg_lane_free(struct pg_lane *l)
 	if (l == NULL)
 		return;
 	pg_results_clear(l);
-	if (!l->store->forgotten) {
+	if (!l->store->base.forgotten) {
 		unlink_lane(l);
 		pg_conn_free(&l->conn);
 		if (l->wake_fd >= 0)
@@ -243,8 +236,10 @@ static void forget(void *store)
 {
 	struct pg_store *s = store;
 
-	s->forgotten = true;
-	for (struct pg_lane *l = s->lanes; l != NULL; l = l->next) {
+	s->base.forgotten = true;
+	for (struct store_lane *at = s->base.lanes; at != NULL; at = at->next) {
+		struct pg_lane *l = (struct pg_lane *)at;
+
 		forget_fd(&l->conn.fd);
 		if (l->wake_fd >= 0)
 			(void)close(l->wake_fd);

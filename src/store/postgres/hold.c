@@ -55,8 +55,8 @@ struct pg_lane *pg_hold(struct pg_lane *lane, struct baton_call *call)
 		settle(store, call);
 		return store->holder;
 	}
-	pg_error(&call->error, BATON_E_TIMEOUT,
-		 "The session that holds the locks was busy for all the time that there was.");
+	store_fail(&call->error, BATON_E_TIMEOUT,
+		   "The session that holds the locks was busy for all the time that there was.");
 	return NULL;
 }
 

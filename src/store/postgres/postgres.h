@@ -45,6 +45,7 @@
 #include <stdatomic.h>
 
 #include "baton-store.h"
+#include "store/base.h"
 #include "store/postgres/sight.h"
 
 #define PG_SERVER_MIN 120000
@@ -172,12 +173,11 @@ struct bare_session;
 struct bare_seen;
 
 struct pg_store {
+	struct store_base base; /* its lock: sights, clock, spare, lookups, bells, sessions */
 	struct pg_conninfo info;
 	char *sql[PG_STATEMENTS];
-	pthread_mutex_t lock; /* sights, clock, lanes, spare, lookups */
 	struct sights sights;
 	struct sight_clock clock;
-	struct pg_lane *lanes;
 	struct pg_lane *watcher;     /* the lane that listens */
 	uint64_t sleeps_ns;          /* until when, on the boot clock */
 	struct pg_conn spare;        /* left by a lane that was closed, for the next one */
@@ -195,14 +195,13 @@ struct pg_store {
 	_Atomic bool listening;
 	_Atomic bool has_schema;
 	_Atomic uint64_t troubles; /* connections that failed: others may be dead as well */
-	bool forgotten;            /* this is a child of fork(): touch nothing */
 };
 
 struct pg_watch;
 
 struct pg_lane {
+	struct store_lane link;
 	struct pg_store *store;
-	struct pg_lane *next;
 	struct pg_conn conn;
 	bool is_plain;          /* any connection will do */
 	bool examines;          /* for the doctor, who tells what is wrong in its own words */
@@ -294,8 +293,6 @@ PGconn *pg_conn_take(struct pg_conn *c);
 void pg_conn_move(struct pg_conn *to, struct pg_conn *from);
 /* An answer of the server about its clock, for the judge (sight.h). */
 void pg_clock_seen(struct pg_lane *lane, int64_t server_us);
-void pg_error(struct baton_error *err, int code, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
 
 /* ---- resolve.c ---- */
 

@@ -42,12 +42,12 @@ enum column {
 bool pg_sights_ids(struct pg_store *store, struct pg_text *ids)
 {
 	pg_array_begin(ids);
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	size_t n = store->sights.n;
 
 	for (size_t i = 0; i < n; i++)
 		pg_array_text(ids, store->sights.list[i].id);
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 	pg_array_end(ids);
 	return n > 0 && !ids->failed;
 }
@@ -59,7 +59,7 @@ bool pg_sights_ended(struct pg_store *store, struct pg_text *ids, struct pg_text
 
 	pg_array_begin(ids);
 	pg_array_begin(seqs);
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	for (size_t i = 0; i < store->sights.n; i++) {
 		const struct sight *s = &store->sights.list[i];
 
@@ -69,7 +69,7 @@ bool pg_sights_ended(struct pg_store *store, struct pg_text *ids, struct pg_text
 		pg_array_number(seqs, s->seq);
 		any = true;
 	}
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 	pg_array_end(ids);
 	pg_array_end(seqs);
 	return any && !ids->failed && !seqs->failed;
@@ -84,14 +84,14 @@ static uint64_t note(struct pg_store *store, const char *id, int64_t seq, int64_
 	uint64_t end_ns = SIGHT_NEVER;
 	bool sooner = false;
 
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	struct sight *s = sights_note(&store->sights, id, seq, expires_us, ttl_ns, now_ns);
 
 	if (s != NULL) {
 		end_ns = sight_end_ns(s, &store->clock, now_ns);
 		sooner = end_ns < store->sleeps_ns;
 	}
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 	if (store->info.fast && beacon[0] != '\0')
 		(void)pg_bell_ask(store, true, id, strtoll(beacon, NULL, 10));
 	if (sooner)
@@ -106,10 +106,10 @@ void pg_sights_seen(struct pg_lane *lane, const PGresult *r, uint64_t asked_ns)
 	for (int i = 0; i < PQntuples(r); i++)
 		(void)note(store, PQgetvalue(r, i, 0), pg_number(r, i, 1), pg_number(r, i, 3),
 			   pg_number(r, i, 2), PQgetvalue(r, i, 4));
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	bool missed = sights_missed(&store->sights, asked_ns);
 
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 	if (missed)
 		pg_watch_nudge(store);
 }

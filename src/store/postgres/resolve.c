@@ -25,7 +25,7 @@ struct pg_lookup {
 
 static struct pg_lookup *lookup_take(struct pg_store *store, const char *name)
 {
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	struct pg_lookup **at = &store->lookups;
 
 	while (*at != NULL && strcmp((*at)->name, name) != 0)
@@ -34,16 +34,16 @@ static struct pg_lookup *lookup_take(struct pg_store *store, const char *name)
 
 	if (l != NULL)
 		*at = l->next;
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 	return l;
 }
 
 static void lookup_keep(struct pg_store *store, struct pg_lookup *l)
 {
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	l->next = store->lookups;
 	store->lookups = l;
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 }
 
 static void lookup_free(struct pg_lookup *l)
@@ -100,8 +100,8 @@ static int look_up(struct pg_lane *lane, const char *name, struct pg_lookup **ou
 
 		if (now_ns >= lane->call->deadline_ns || atomic_load(&lane->woken)) {
 			lookup_keep(lane->store, l);
-			pg_error(&lane->call->error, BATON_E_TIMEOUT,
-				 "The name service did not find %.100s in time.", name);
+			store_fail(&lane->call->error, BATON_E_TIMEOUT,
+				   "The name service did not find %.100s in time.", name);
 			return BATON_E_TIMEOUT;
 		}
 		/* In steps: the watch lane may be wanted back. */
@@ -116,8 +116,8 @@ static int look_up(struct pg_lane *lane, const char *name, struct pg_lookup **ou
 		*out = l;
 		return 0;
 	}
-	pg_error(&lane->call->error, BATON_E_UNAVAILABLE,
-		 "The name service does not know %.100s: %s.", name, gai_strerror(rc));
+	store_fail(&lane->call->error, BATON_E_UNAVAILABLE,
+		   "The name service does not know %.100s: %s.", name, gai_strerror(rc));
 	lookup_free(l);
 	return BATON_E_UNAVAILABLE;
 }

@@ -144,10 +144,11 @@ static int make(struct pg_lane *lane)
 	if (make_alone(lane) == 0)
 		return 0;
 	if (lane->call->error.code == BATON_E_DENIED)
-		pg_error(&lane->call->error, BATON_E_DENIED,
-			 "baton's tables are not in the schema \"%s\", and this role may not make "
-			 "them; let somebody who may run `baton schema postgres | psql`.",
-			 lane->store->info.schema);
+		store_fail(
+			&lane->call->error, BATON_E_DENIED,
+			"baton's tables are not in the schema \"%s\", and this role may not make "
+			"them; let somebody who may run `baton schema postgres | psql`.",
+			lane->store->info.schema);
 	pg_conn_close(lane); /* its transaction failed */
 	return BATON_OUTCOME_FAILED;
 }
@@ -162,10 +163,10 @@ static int check_version(struct pg_lane *lane)
 	pg_results_clear(lane);
 	if (version == PG_SCHEMA_VERSION)
 		return 0;
-	pg_error(&lane->call->error, BATON_E_UNSUPPORTED,
-		 "The tables in the schema \"%s\" are of version %d, not %d; upgrade %s.",
-		 lane->store->info.schema, (int)version, PG_SCHEMA_VERSION,
-		 version > PG_SCHEMA_VERSION ? "baton" : "them");
+	store_fail(&lane->call->error, BATON_E_UNSUPPORTED,
+		   "The tables in the schema \"%s\" are of version %d, not %d; upgrade %s.",
+		   lane->store->info.schema, (int)version, PG_SCHEMA_VERSION,
+		   version > PG_SCHEMA_VERSION ? "baton" : "them");
 	return BATON_OUTCOME_FAILED;
 }
 

@@ -156,10 +156,10 @@ void pg_watch_wake(void *lane)
 
 void pg_watch_nudge(struct pg_store *store)
 {
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	if (store->watcher != NULL)
 		ring(store->watcher);
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 }
 
 /* ---- the ends of leases ---- */
@@ -174,14 +174,14 @@ static uint64_t next_due(struct pg_store *store, uint64_t limit_ns)
 {
 	uint64_t now_ns = clock_boot_ns();
 
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	for (size_t i = 0; i < store->sights.n; i++) {
 		uint64_t due = due_ns(store, &store->sights.list[i], now_ns);
 
 		limit_ns = due < limit_ns ? due : limit_ns;
 	}
 	store->sleeps_ns = limit_ns;
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 	return limit_ns;
 }
 
@@ -190,10 +190,10 @@ static bool has_suspect(struct pg_store *store)
 	uint64_t now_ns = clock_boot_ns();
 	bool any = false;
 
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	for (size_t i = 0; i < store->sights.n; i++)
 		any = any || due_ns(store, &store->sights.list[i], now_ns) <= now_ns;
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 	return any;
 }
 
@@ -206,11 +206,11 @@ static void hint_ended(struct pg_lane *l, const PGresult *held)
 	for (int i = 0; i < PQntuples(held); i++) {
 		struct watched *n = find(l->watch, PQgetvalue(held, i, 0));
 
-		(void)pthread_mutex_lock(&store->lock);
+		store_lock(&store->base);
 		const struct sight *s = sights_find(&store->sights, PQgetvalue(held, i, 1));
 		bool ended = s == NULL || sight_end_ns(s, &store->clock, now_ns) <= now_ns;
 
-		(void)pthread_mutex_unlock(&store->lock);
+		store_unlock(&store->base);
 		if (n != NULL && ended)
 			hint(l->watch, n);
 	}
@@ -222,7 +222,7 @@ static void settle(struct pg_lane *l, const PGresult *held)
 	struct pg_store *store = l->store;
 	uint64_t now_ns = clock_boot_ns();
 
-	(void)pthread_mutex_lock(&store->lock);
+	store_lock(&store->base);
 	for (size_t i = store->sights.n; i > 0; i--) {
 		struct sight *s = &store->sights.list[i - 1];
 		bool holds = false;
@@ -235,7 +235,7 @@ static void settle(struct pg_lane *l, const PGresult *held)
 		if (s->gone || !holds)
 			sights_drop(&store->sights, s->id);
 	}
-	(void)pthread_mutex_unlock(&store->lock);
+	store_unlock(&store->base);
 }
 
 /* Some leases may have ended: asks once more, and tells those who wait for them. */
@@ -329,14 +329,14 @@ static void rung(struct pg_lane *l, bool is_lease, const char *label)
 		hint(l->watch, n);
 	if (!is_lease)
 		return;
-	(void)pthread_mutex_lock(&l->store->lock);
+	store_lock(&l->store->base);
 	struct sight *s = sights_find(&l->store->sights, label);
 
 	if (s != NULL) {
 		s->freed = true;
 		s->told = false;
 	}
-	(void)pthread_mutex_unlock(&l->store->lock);
+	store_unlock(&l->store->base);
 }
 
 static int catch_up(struct pg_lane *l, struct baton_call *call)

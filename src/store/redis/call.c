@@ -101,7 +101,7 @@ static int load(struct redis_lane *lane, int script)
 	bool is_sure;
 	int code = redis_judge(reply->text, &is_sure);
 
-	return redis_fail(lane->wire.error, code, "Redis does not take our script: %.150s",
+	return store_fail(lane->wire.error, code, "Redis does not take our script: %.150s",
 			  reply->text);
 }
 
@@ -118,12 +118,12 @@ static int judge(struct redis_lane *lane, struct baton_call *call, const char *t
 	if (redis_redirect(text, "ASK ", &to))
 		lane->asked = to;
 	if (lane->asked.name[0] != '\0' || strstr(text, "non local key") != NULL)
-		(void)redis_fail(&call->error, BATON_E_UNAVAILABLE,
+		(void)store_fail(&call->error, BATON_E_UNAVAILABLE,
 				 "the cluster is moving the slot of %.80s to another node: leases "
 				 "are renewed meanwhile, all else waits until that is done",
 				 lane->store->options.prefix);
 	else
-		(void)redis_fail(&call->error, code, "Redis says: %.200s", text);
+		(void)store_fail(&call->error, code, "Redis says: %.200s", text);
 	for (size_t i = 0; i < sizeof(elsewhere) / sizeof(elsewhere[0]); i++)
 		if (strncmp(text, elsewhere[i], strlen(elsewhere[i])) == 0)
 			return failed(lane, is_sure);
@@ -140,7 +140,7 @@ static int hear_wait(struct redis_lane *lane, struct baton_call *call)
 		return failed(lane, false);
 	if (reply->type == RESP_INTEGER && reply->integer >= (int64_t)wanted)
 		return BATON_OUTCOME_OK;
-	(void)redis_fail(&call->error, BATON_E_UNAVAILABLE,
+	(void)store_fail(&call->error, BATON_E_UNAVAILABLE,
 			 "%lld of the %u replicas that wait= asks for have confirmed it in time",
 			 reply->type == RESP_INTEGER ? (long long)reply->integer : 0, wanted);
 	return BATON_OUTCOME_UNKNOWN;
@@ -188,7 +188,7 @@ int redis_call_end(struct redis_lane *lane, struct baton_call *call, int script,
 
 int redis_call_strange(struct redis_lane *lane, struct baton_call *call)
 {
-	(void)redis_fail(&call->error, BATON_E_CORRUPT,
+	(void)store_fail(&call->error, BATON_E_CORRUPT,
 			 "Redis answers a script in a way that it never returns; do other programs "
 			 "write to %.80s?",
 			 lane->store->options.prefix);

@@ -32,7 +32,7 @@ static void campaign_guarded(const struct redis_lane *lane, struct baton_call *c
 {
 	c->outcome = BATON_OUTCOME_FAILED;
 	c->code = BATON_E_UNAVAILABLE;
-	(void)redis_fail(
+	(void)store_fail(
 		&call->error, c->code,
 		"this Redis has just begun, or has just taken over, and may have forgotten "
 		"leases: nobody wins before max_lease (%llu ms) is over",
@@ -43,7 +43,7 @@ static void campaign_failed(struct baton_call *call, struct baton_campaign *c, c
 {
 	c->outcome = BATON_OUTCOME_FAILED;
 	c->code = BATON_E_CORRUPT;
-	(void)redis_fail(&call->error, c->code, "the election \"%.60s\" %s", c->name, what);
+	(void)store_fail(&call->error, c->code, "the election \"%.60s\" %s", c->name, what);
 }
 
 /* True: that is something which the script returns. */

@@ -340,7 +340,7 @@ static int read_info(struct visit *v)
 		return -1;
 	v->info = r->type == RESP_TEXT ? strdup(r->text) : NULL;
 	return v->info != NULL ? 0
-			       : redis_fail(&v->call->error, BATON_E_DENIED,
+			       : store_fail(&v->call->error, BATON_E_DENIED,
 					    "Redis does not tell what it is (INFO): %.150s",
 					    r->type == RESP_ERROR ? r->text : "no memory");
 }

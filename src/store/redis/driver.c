@@ -25,11 +25,10 @@ static void close_store(void *s)
 	for (int i = 0; i < REDIS_SCRIPTS; i++)
 		free(store->scripts[i].text);
 	redis_books_free(store->books);
-	redis_mine_free(store->mine, store->forgotten);
+	redis_mine_free(store->mine, store->base.forgotten);
 	if (store->wake >= 0)
 		(void)close(store->wake);
-	if (!store->forgotten)
-		(void)pthread_mutex_destroy(&store->lock);
+	store_base_done(&store->base);
 	explicit_bzero(&store->options, sizeof(store->options));
 	free(store);
 }
@@ -71,9 +70,9 @@ static int open_store(const struct baton_store_config *config, void **out, struc
 	struct redis_store *store = calloc(1, sizeof(*store));
 
 	*out = NULL;
-	if (store == NULL || pthread_mutex_init(&store->lock, NULL) != 0) {
+	if (store == NULL || store_base_init(&store->base) != 0) {
 		free(store);
-		(void)redis_fail(err, BATON_E_MEMORY, "no memory for a store");
+		(void)store_fail(err, BATON_E_MEMORY, "no memory for a store");
 		return BATON_E_MEMORY;
 	}
 	store->wake = -1;
@@ -82,7 +81,7 @@ static int open_store(const struct baton_store_config *config, void **out, struc
 	if (code == BATON_OK) {
 		code = fill_store(store);
 		if (code != BATON_OK)
-			(void)redis_fail(err, code, "no memory or no descriptor for a store");
+			(void)store_fail(err, code, "no memory or no descriptor for a store");
 	}
 	if (code != BATON_OK) {
 		close_store(store);
@@ -129,7 +128,7 @@ static int open_lane(void *s, int kind, void **out, struct baton_error *err)
 		}
 	}
 	if (lane == NULL) {
-		(void)redis_fail(err, BATON_E_MEMORY, "no memory for a lane");
+		(void)store_fail(err, BATON_E_MEMORY, "no memory for a lane");
 		return BATON_E_MEMORY;
 	}
 	lane->store = store;
@@ -137,10 +136,7 @@ static int open_lane(void *s, int kind, void **out, struct baton_error *err)
 	redis_wire_init(&lane->wire);
 	if (kind == BATON_LANE_WATCH)
 		lane->wire.wake = store->wake;
-	(void)pthread_mutex_lock(&store->lock);
-	lane->next = store->lanes;
-	store->lanes = lane;
-	(void)pthread_mutex_unlock(&store->lock);
+	store_lane_add(&store->base, &lane->link);
 	*out = lane;
 	return BATON_OK;
 }
@@ -153,16 +149,7 @@ static void close_lane(void *l)
 		return;
 	struct redis_store *store = lane->store;
 
-	if (!store->forgotten)
-		(void)pthread_mutex_lock(&store->lock);
-	struct redis_lane **at = &store->lanes;
-
-	while (*at != NULL && *at != lane)
-		at = &(*at)->next;
-	if (*at != NULL)
-		*at = lane->next;
-	if (!store->forgotten)
-		(void)pthread_mutex_unlock(&store->lock);
+	store_lane_remove(&store->base, &lane->link);
 	redis_wire_done(&lane->wire);
 	redis_tls_free(lane->tls);
 	free(lane);
@@ -174,8 +161,10 @@ static void forget(void *s)
 {
 	struct redis_store *store = s;
 
-	store->forgotten = true;
-	for (struct redis_lane *lane = store->lanes; lane != NULL; lane = lane->next) {
+	store->base.forgotten = true;
+	for (struct store_lane *at = store->base.lanes; at != NULL; at = at->next) {
+		struct redis_lane *lane = (struct redis_lane *)at;
+
 		if (lane->wire.fd >= 0)
 			(void)close(lane->wire.fd);
 		lane->wire.fd = -1;

@@ -21,7 +21,7 @@ static int too_long(const struct redis_lane *lane, struct baton_call *call,
 
 	if (lease->ttl_ns <= max_ms * CLOCK_NS_PER_MS)
 		return 0;
-	return redis_fail(
+	return store_fail(
 		&call->error, BATON_E_TIMING,
 		"a lease of %llu ms is longer than this store's max_lease of %llu ms; make "
 		"it shorter, or raise max_lease= in every candidate's URL",
@@ -55,7 +55,7 @@ int redis_lease_open(void *l, struct baton_call *call, const struct baton_lease 
 	}
 	if (!resp_is(reply, 0, "max"))
 		return redis_call_strange(lane, call);
-	(void)redis_fail(&call->error, BATON_E_TIMING,
+	(void)store_fail(&call->error, BATON_E_TIMING,
 			 "other candidates use max_lease=%.20s on %.80s, and this one %llu: they "
 			 "have to agree",
 			 resp_get(reply, 1), lane->store->options.prefix,

@@ -46,7 +46,7 @@ static int link_cluster(struct redis_lane *lane)
 			return 0;
 	}
 	lane->target.name[0] = '\0';
-	return redis_fail(lane->wire.error, BATON_E_UNAVAILABLE,
+	return store_fail(lane->wire.error, BATON_E_UNAVAILABLE,
 			  "the cluster sends us from node to node");
 }
 
@@ -123,7 +123,7 @@ static int check_version(struct redis_wire *w, const char *info)
 	redis_info_get(info, "redis_version", version, sizeof(version));
 	if (strtol(version, NULL, 10) >= REDIS_VERSION_MIN)
 		return 0;
-	return redis_fail(w->error, BATON_E_UNSUPPORTED,
+	return store_fail(w->error, BATON_E_UNSUPPORTED,
 			  "Redis %s is too old: baton needs %d or later", version,
 			  REDIS_VERSION_MIN);
 }
@@ -137,7 +137,7 @@ static int check_memory(struct redis_wire *w, const char *info)
 	redis_info_get(info, "maxmemory_policy", policy, sizeof(policy));
 	if (strcmp(policy, "noeviction") == 0)
 		return 0;
-	return redis_fail(w->error, BATON_E_UNSUPPORTED,
+	return store_fail(w->error, BATON_E_UNSUPPORTED,
 			  "this Redis throws keys away when its memory is full (maxmemory-policy "
 			  "%s), leases among them; set it to noeviction, or use another server",
 			  policy[0] != '\0' ? policy : "unknown");
@@ -150,7 +150,7 @@ static int check_role(struct redis_wire *w, const char *info)
 	redis_info_get(info, "role", role, sizeof(role));
 	if (strcmp(role, "master") == 0)
 		return 0;
-	return redis_fail(w->error, BATON_E_UNAVAILABLE,
+	return store_fail(w->error, BATON_E_UNAVAILABLE,
 			  "this Redis is a replica (role %s); name the primary, or use "
 			  "redis+sentinel://",
 			  role);
@@ -185,7 +185,7 @@ static int read_secret(struct redis_lane *lane, const struct redis_secret *secre
 	if (n < 0) {
 		char words[80];
 
-		return redis_fail(lane->wire.error, BATON_E_DENIED,
+		return store_fail(lane->wire.error, BATON_E_DENIED,
 				  "can't read the password in %.120s: %s", secret->file,
 				  strerror_r(errno, words, sizeof(words)));
 	}
@@ -282,12 +282,12 @@ static int refuse(struct redis_lane *lane, const char *text)
 	int code = redis_judge(text, &is_sure);
 
 	if (strncmp(text, "NOPERM", 6) == 0)
-		return redis_fail(
+		return store_fail(
 			lane->wire.error, code,
 			"Redis refuses our user a command that baton needs (the list is in "
 			"baton-redis(7)): %.100s",
 			text);
-	return redis_fail(lane->wire.error, code, "Redis refuses us: %.180s", text);
+	return store_fail(lane->wire.error, code, "Redis refuses us: %.180s", text);
 }
 
 static int hear(struct redis_lane *lane, enum step step, const struct resp *r, bool *is_moved)
@@ -327,7 +327,7 @@ static void doubt(struct redis_lane *lane)
 	    clock_boot_ns() >= lane->wire.deadline_ns)
 		return;
 	(void)snprintf(said, sizeof(said), "%.*s", (int)sizeof(said) - 1, error->text);
-	(void)redis_fail(error, error->code, "%s; %s", said,
+	(void)store_fail(error, error->code, "%s; %s", said,
 			 lane->tls != NULL
 				 ? "it may want a certificate of ours, or another (cert=, key=)"
 				 : "if that port speaks TLS, say rediss:// or tls=1");
@@ -380,7 +380,7 @@ static int ask_sentinel(struct redis_lane *lane, const struct redis_host *sentin
 	for (size_t i = is_asked ? 2 : 1; i > 0 && rc == 0; i--) {
 		rc = redis_wire_read(w, &reply);
 		if (rc == 0 && reply->type == RESP_ERROR)
-			rc = redis_fail(w->error, BATON_E_DENIED,
+			rc = store_fail(w->error, BATON_E_DENIED,
 					"the Sentinel %.80s refuses us (its own user and password "
 					"are sentinel_user and sentinel_password_file): %.80s",
 					sentinel->name, reply->text);
@@ -388,7 +388,7 @@ static int ask_sentinel(struct redis_lane *lane, const struct redis_host *sentin
 	if (rc != 0)
 		return -1;
 	if (reply->type != RESP_ARRAY || reply->n != 2)
-		return redis_fail(w->error, BATON_E_UNAVAILABLE,
+		return store_fail(w->error, BATON_E_UNAVAILABLE,
 				  "the Sentinel %.80s knows no primary called \"%.80s\"",
 				  sentinel->name, o->master);
 	(void)snprintf(primary->name, sizeof(primary->name), "%s", resp_get(reply, 0));
@@ -437,7 +437,7 @@ static int find_primary(struct redis_lane *lane)
 		return 0;
 	if (n == 0)
 		return -1; /* the last one's sentence says why */
-	return redis_fail(w->error, BATON_E_UNAVAILABLE,
+	return store_fail(w->error, BATON_E_UNAVAILABLE,
 			  "%zu of %zu Sentinels agree on the primary \"%.80s\": most have to", best,
 			  o->n_hosts, o->master);
 }

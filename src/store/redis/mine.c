@@ -331,7 +331,7 @@ static int begin_round(struct redis_lane *lane, struct baton_call *call, const c
 	if (m->lease[0] == '\0' || strcmp(m->server, server) == 0) {
 		rc = 0;
 	} else if (!is_free(m, call->deadline_ns)) {
-		rc = redis_fail(&call->error, BATON_E_UNAVAILABLE,
+		rc = store_fail(&call->error, BATON_E_UNAVAILABLE,
 				"Redis does not answer in time (to give back what we hold)");
 	} else if (strcmp(m->server, server) != 0) {
 		for (item = TAILQ_FIRST(&m->items); item != NULL && item->term == 0;)
@@ -385,7 +385,7 @@ int redis_again(struct redis_lane *lane, struct baton_call *call)
 		rc = get_some(lane, call, lease, &n, &is_late);
 	/* Another server again, meanwhile: the next call begins with that one. */
 	if (rc == 0 && memcmp(server, lane->server, sizeof(server)) != 0)
-		rc = redis_fail(&call->error, BATON_E_UNAVAILABLE, "the Redis server changes");
+		rc = store_fail(&call->error, BATON_E_UNAVAILABLE, "the Redis server changes");
 	end_round(lane->store->mine, server, lease, rc == 0, is_late);
 	return rc;
 }

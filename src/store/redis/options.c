@@ -32,7 +32,7 @@ int redis_options_parse(struct redis_options *o, const char *text, struct baton_
 	*o = (struct redis_options){.max_lease_ms = MAX_LEASE_MS, .history = 100};
 	(void)snprintf(o->prefix, sizeof(o->prefix), "{baton}:");
 	if (!url_split(text, &url)) {
-		(void)redis_fail(err, BATON_E_URL,
+		(void)store_fail(err, BATON_E_URL,
 				 "that is no URL of a Redis store; say redis://host:6379/0, and "
 				 "write special characters as %%XX");
 		return BATON_E_URL;
@@ -58,7 +58,7 @@ static int parse_scheme(struct redis_options *o, const struct url *url, struct b
 		if (!url->has_authority && url->path.n > 1 && url->path.at[0] == '/' &&
 		    url_decode(url->path, o->socket, sizeof(o->socket)))
 			return 0;
-		return redis_fail(err, BATON_E_URL,
+		return store_fail(err, BATON_E_URL,
 				  "a socket is named by its full path, of up to 107 bytes: "
 				  "redis+unix:/run/redis/redis.sock");
 	}
@@ -67,7 +67,7 @@ static int parse_scheme(struct redis_options *o, const struct url *url, struct b
 						    : REDIS_SINGLE;
 	if (url->has_authority && url->authority.n > 0)
 		return 0;
-	return redis_fail(err, BATON_E_URL, "a Redis store needs a host: redis://host:6379/0");
+	return store_fail(err, BATON_E_URL, "a Redis store needs a host: redis://host:6379/0");
 }
 
 /* "host", "host:port", "[::1]:port". */
@@ -125,7 +125,7 @@ static int parse_authority(struct redis_options *o, struct url_part a, struct ba
 		struct url_part login = {a.at, (size_t)(at - a.at)};
 
 		if (!parse_login(o, login))
-			return redis_fail(err, BATON_E_URL,
+			return store_fail(err, BATON_E_URL,
 					  "the user or password can't be read; write special "
 					  "characters as %%XX");
 		a = (struct url_part){at + 1, a.n - login.n - 1};
@@ -135,7 +135,7 @@ static int parse_authority(struct redis_options *o, struct url_part a, struct ba
 		struct url_part one = {a.at, comma != NULL ? (size_t)(comma - a.at) : a.n};
 
 		if (o->n_hosts == REDIS_HOSTS_MAX || !parse_host(&o->hosts[o->n_hosts], one, port))
-			return redis_fail(err, BATON_E_URL,
+			return store_fail(err, BATON_E_URL,
 					  "\"%.*s\" is no host:port, or there are more than %d",
 					  (int)(one.n < 100 ? one.n : 100), one.at,
 					  REDIS_HOSTS_MAX);
@@ -145,7 +145,7 @@ static int parse_authority(struct redis_options *o, struct url_part a, struct ba
 		a = (struct url_part){a.at + used, a.n - used};
 	}
 	if (o->n_hosts == 0 || (o->n_hosts > 1 && o->mode == REDIS_SINGLE))
-		return redis_fail(err, BATON_E_URL,
+		return store_fail(err, BATON_E_URL,
 				  "a Redis store is one server; several are redis+sentinel:// or "
 				  "redis+cluster://");
 	return 0;
@@ -171,14 +171,14 @@ static int parse_path(struct redis_options *o, const struct url *url, struct bat
 	if (o->socket[0] != '\0')
 		return 0;
 	if (!url_decode(url->path, path, sizeof(path)))
-		return redis_fail(err, BATON_E_URL, "the path of the URL can't be read");
+		return store_fail(err, BATON_E_URL, "the path of the URL can't be read");
 	if (path[0] == '\0')
 		db = path;
 	if (o->mode == REDIS_SENTINEL) {
 		size_t n = strcspn(db, "/");
 
 		if (n == 0 || n >= sizeof(o->master))
-			return redis_fail(err, BATON_E_URL,
+			return store_fail(err, BATON_E_URL,
 					  "Sentinel needs the name of the primary: "
 					  "redis+sentinel://host:26379/mymaster");
 		(void)memcpy(o->master, db, n);
@@ -187,7 +187,7 @@ static int parse_path(struct redis_options *o, const struct url *url, struct bat
 	if (db[0] == '\0')
 		return 0;
 	if (o->mode == REDIS_CLUSTER || !parse_number(db, UINT16_MAX, &number))
-		return redis_fail(err, BATON_E_URL,
+		return store_fail(err, BATON_E_URL,
 				  "\"%.40s\" is no number of a database (a cluster has only one)",
 				  db);
 	o->db = (uint32_t)number;
@@ -298,23 +298,23 @@ static bool is_twice(const struct redis_secret *secret)
 static int check(const struct redis_options *o, bool was_secure, struct baton_error *err)
 {
 	if (was_secure && !o->tls)
-		return redis_fail(err, BATON_E_URL, "rediss:// is TLS: tls=0 contradicts it");
+		return store_fail(err, BATON_E_URL, "rediss:// is TLS: tls=0 contradicts it");
 	if (!o->tls && (o->ca[0] != '\0' || o->cert[0] != '\0' || o->key[0] != '\0' ||
 			o->server_name[0] != '\0'))
-		return redis_fail(err, BATON_E_URL,
+		return store_fail(err, BATON_E_URL,
 				  "ca, cert, key and server_name are for TLS: say rediss://, or "
 				  "tls=1 with Sentinel and Cluster");
 	if (o->tls && o->socket[0] != '\0')
-		return redis_fail(err, BATON_E_URL, "there is no TLS on a socket of this machine");
+		return store_fail(err, BATON_E_URL, "there is no TLS on a socket of this machine");
 	if (is_twice(&o->password) || is_twice(&o->sentinel_password))
-		return redis_fail(err, BATON_E_URL, "there are two passwords, one in a file");
+		return store_fail(err, BATON_E_URL, "there are two passwords, one in a file");
 	if (o->sentinel_user[0] != '\0' && o->sentinel_password.text[0] == '\0' &&
 	    o->sentinel_password.file[0] == '\0')
-		return redis_fail(err, BATON_E_URL,
+		return store_fail(err, BATON_E_URL,
 				  "sentinel_user needs sentinel_password_file (or "
 				  "sentinel_password, where the URL itself is kept secret)");
 	if (o->wait > 0 && o->durable)
-		return redis_fail(err, BATON_E_URL,
+		return store_fail(err, BATON_E_URL,
 				  "durable=1 is for one server without replicas, wait is for those "
 				  "with replicas");
 	return 0;
@@ -329,14 +329,14 @@ static int parse_query(struct redis_options *o, struct url_part query, struct ba
 
 	while ((got = url_next_option(&query, key, sizeof(key), value, sizeof(value))) == 1) {
 		if (!set_option(o, key, value))
-			return redis_fail(
+			return store_fail(
 				err, BATON_E_URL,
 				"\"%.31s\" is no option of a Redis store, or what it is set to is "
 				"no value for it: baton-redis(7) has the list",
 				key);
 	}
 	if (got != 0)
-		return redis_fail(err, BATON_E_URL,
+		return store_fail(err, BATON_E_URL,
 				  "the options of a Redis store are written key=value&key=value");
 	return check(o, was_secure, err);
 }

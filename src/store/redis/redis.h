@@ -29,6 +29,7 @@
 #include <stdint.h>
 
 #include "baton-store.h"
+#include "store/base.h"
 #include "store/redis/resp.h"
 
 #pragma GCC visibility push(hidden)
@@ -118,9 +119,7 @@ int redis_wire_listen(struct redis_wire *w, const struct resp **reply);
 bool redis_wire_is_sound(struct redis_wire *w);
 /* Until the socket can be read or written: 0; WIRE_WOKEN, or -1: see errno. */
 int redis_wire_wait(struct redis_wire *w, short events);
-int redis_fail(struct baton_error *err, int code, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-/* The same, but what the deadline or the system says comes first. */
+/* As store_fail(), but what the deadline or the system says comes first. */
 int redis_wire_fail(struct redis_wire *w, const char *what, int error);
 
 struct redis_tls *redis_tls_new(const struct redis_options *o);
@@ -226,19 +225,17 @@ struct redis_text {
 };
 
 struct redis_store {
+	struct store_base base;
 	struct redis_options options;
 	struct redis_text scripts[REDIS_SCRIPTS];
 	struct redis_books *books;
 	struct redis_mine *mine;
-	struct redis_lane *lanes; /* `lock` */
-	pthread_mutex_t lock;
-	int wake;       /* an eventfd: ends a wait of the watch lane */
-	bool forgotten; /* in a child of fork(): no lock is to be had */
+	int wake; /* an eventfd: ends a wait of the watch lane */
 };
 
 struct redis_lane {
+	struct store_lane link;
 	struct redis_store *store;
-	struct redis_lane *next;
 	struct redis_wire wire;
 	struct redis_tls *tls;    /* NULL: plain */
 	struct redis_host target; /* where the connection goes to; cluster: also where to begin */

@@ -24,7 +24,7 @@ struct lookup {
 
 static int fail(struct redis_wire *w, const struct redis_host *host, int code)
 {
-	return redis_fail(
+	return store_fail(
 		w->error, BATON_E_UNAVAILABLE, "can't find the host %.100s: %.80s", host->name,
 		code == EAI_INPROGRESS ? "the name service does not answer" : gai_strerror(code));
 }

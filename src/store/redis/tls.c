@@ -103,7 +103,7 @@ static int fail(struct redis_wire *w, int code, const char *what)
 	if (error != 0)
 		ERR_error_string_n(error, words, sizeof(words));
 	ERR_clear_error();
-	return redis_fail(w->error, code, "TLS: %s: %.110s", what, words);
+	return store_fail(w->error, code, "TLS: %s: %.110s", what, words);
 }
 
 static int load_files(struct redis_wire *w, const struct redis_options *o, SSL_CTX *context)
@@ -168,7 +168,7 @@ static int refuse(struct redis_wire *w, const SSL *ssl, const char *name)
 			    "no handshake: is that a port that speaks TLS, and wants no other "
 			    "certificate of ours");
 	ERR_clear_error();
-	return redis_fail(w->error, BATON_E_DENIED,
+	return store_fail(w->error, BATON_E_DENIED,
 			  "TLS: the certificate of %.80s is refused: %.80s", name,
 			  X509_verify_cert_error_string(why));
 }

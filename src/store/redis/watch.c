@@ -105,7 +105,7 @@ static int ask(struct redis_lane *lane, uint64_t now_ns)
 		return redis_wire_send(&lane->wire);
 	}
 	if (lane->asked_ns != 0 && now_ns - lane->asked_ns >= ANSWER_NS)
-		return redis_fail(lane->wire.error, BATON_E_UNAVAILABLE,
+		return store_fail(lane->wire.error, BATON_E_UNAVAILABLE,
 				  "Redis does not answer on the connection for hints");
 	return 0;
 }
@@ -122,7 +122,7 @@ static int hear(struct redis_lane *lane, const struct resp *r)
 	if (r->type == RESP_ERROR) {
 		bool is_sure;
 
-		return redis_fail(lane->wire.error, redis_judge(r->text, &is_sure),
+		return store_fail(lane->wire.error, redis_judge(r->text, &is_sure),
 				  "Redis does not let us watch: %.150s", r->text);
 	}
 	if (resp_is(r, 0, "subscribe"))

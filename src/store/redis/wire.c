@@ -22,27 +22,14 @@
 #define KEEPALIVE_S 15
 #define USER_TIMEOUT_MS 20000
 
-int redis_fail(struct baton_error *err, int code, const char *format, ...)
-{
-	va_list args;
-
-	if (err == NULL)
-		return -1;
-	err->code = code;
-	va_start(args, format);
-	(void)vsnprintf(err->text, sizeof(err->text), format, args);
-	va_end(args);
-	return -1;
-}
-
 int redis_wire_fail(struct redis_wire *w, const char *what, int error)
 {
 	char words[80];
 
 	if (error == ETIMEDOUT && clock_boot_ns() >= w->deadline_ns)
-		return redis_fail(w->error, BATON_E_UNAVAILABLE,
+		return store_fail(w->error, BATON_E_UNAVAILABLE,
 				  "Redis does not answer in time (%s)", what);
-	return redis_fail(w->error,
+	return store_fail(w->error,
 			  error == EMFILE || error == ENFILE ? BATON_E_SYSTEM : BATON_E_UNAVAILABLE,
 			  "can't %s: %s", what, strerror_r(error, words, sizeof(words)));
 }
@@ -210,7 +197,7 @@ int redis_wire_send(struct redis_wire *w)
 
 	w->sent = false;
 	if (w->out.failed)
-		return redis_fail(w->error, BATON_E_MEMORY, "no memory for a request to Redis");
+		return store_fail(w->error, BATON_E_MEMORY, "no memory for a request to Redis");
 	while (done < w->out.n) {
 		short events;
 		ssize_t n = transmit(w, w->out.data + done, w->out.n - done, &events);
@@ -248,7 +235,7 @@ int redis_wire_listen(struct redis_wire *w, const struct resp **reply)
 		char *to = rc == 0 ? resp_in_room(&w->in, &room) : NULL;
 
 		if (to == NULL)
-			return redis_fail(w->error, BATON_E_CORRUPT,
+			return store_fail(w->error, BATON_E_CORRUPT,
 					  "what answers there does not speak as Redis does, or "
 					  "says too much at once");
 		ssize_t n = receive(w, to, room, &events);
@@ -258,7 +245,7 @@ int redis_wire_listen(struct redis_wire *w, const struct resp **reply)
 			continue;
 		}
 		if (n == 0)
-			return redis_fail(w->error, BATON_E_UNAVAILABLE,
+			return store_fail(w->error, BATON_E_UNAVAILABLE,
 					  "Redis has closed the connection");
 		if (errno == EINTR)
 			continue;

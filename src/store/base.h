@@ -1,0 +1,41 @@
+/*
+ * base.h: what every driver has, whatever its store: the sentence of an error, and a store's lock
+ * and lanes. A driver's struct begins with it, and nothing here knows which driver that is.
+ */
+#ifndef BATON_STORE_BASE_H
+#define BATON_STORE_BASE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+struct baton_error;
+
+/* Notes what went wrong, where anybody wants to know. Always -1, for `return`. */
+int store_fail(struct baton_error *err, int code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* The first member of a driver's lane. */
+struct store_lane {
+	struct store_lane *next;
+};
+
+/* The first member of a driver's store. */
+struct store_base {
+	pthread_mutex_t lock;
+	struct store_lane *lanes; /* `lock`; for forget() */
+	bool forgotten;           /* in a child of fork() (S10): no lock is to be had */
+};
+
+/* 0, or -1 when there is no memory for it. */
+int store_base_init(struct store_base *base);
+void store_base_done(struct store_base *base);
+
+/* In a child of fork() neither waits: another thread may have held the lock for ever. */
+void store_lock(struct store_base *base);
+void store_unlock(struct store_base *base);
+
+/* These take the lock. */
+void store_lane_add(struct store_base *base, struct store_lane *lane);
+void store_lane_remove(struct store_base *base, struct store_lane *lane);
+
+#endif
