@@ -22,27 +22,27 @@ static void test_url(void **state)
 
 	(void)state;
 	assert_int_equal(etcd_options_parse(&o, "etcd://one", &err), BATON_OK);
-	assert_int_equal(o.n_hosts, 1);
-	assert_string_equal(o.hosts[0].name, "one");
-	assert_string_equal(o.hosts[0].port, "2379");
-	assert_false(o.hosts[0].tls);
+	assert_int_equal(o.web.n_hosts, 1);
+	assert_string_equal(o.web.hosts[0].name, "one");
+	assert_string_equal(o.web.hosts[0].port, "2379");
+	assert_false(o.web.hosts[0].tls);
 	assert_string_equal(o.prefix, "baton");
 	assert_int_equal(etcd_options_parse(&o,
 					    "etcds://me:s%40cret@one:1,[::1]:2,[fe80::1],two/"
 					    "?prefix=/my/app/&ca=/ca&cert=/c&key=/k&server_name=s",
 					    &err),
 			 BATON_OK);
-	assert_int_equal(o.n_hosts, 4);
-	assert_string_equal(o.hosts[1].name, "::1");
-	assert_string_equal(o.hosts[1].port, "2");
-	assert_string_equal(o.hosts[2].name, "fe80::1");
-	assert_string_equal(o.hosts[2].port, "2379");
-	assert_string_equal(o.hosts[3].name, "two");
-	assert_true(o.hosts[3].tls);
+	assert_int_equal(o.web.n_hosts, 4);
+	assert_string_equal(o.web.hosts[1].name, "::1");
+	assert_string_equal(o.web.hosts[1].port, "2");
+	assert_string_equal(o.web.hosts[2].name, "fe80::1");
+	assert_string_equal(o.web.hosts[2].port, "2379");
+	assert_string_equal(o.web.hosts[3].name, "two");
+	assert_true(o.web.hosts[3].tls);
 	assert_string_equal(o.user, "me");
 	assert_string_equal(o.password, "s@cret");
 	assert_string_equal(o.prefix, "/my/app");
-	assert_string_equal(o.server_name, "s");
+	assert_string_equal(o.web.server_name, "s");
 }
 
 static void test_bad_urls(void **state)
@@ -91,7 +91,7 @@ static void test_bad_urls(void **state)
 
 static struct etcd_store store_with(const char *prefix)
 {
-	struct etcd_store s = {.wake = -1};
+	struct etcd_store s = {.web = {.wake = -1}};
 
 	snprintf(s.options.prefix, sizeof(s.options.prefix), "%s", prefix);
 	return s;

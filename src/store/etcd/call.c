@@ -21,31 +21,6 @@ enum {
 	GRPC_UNAUTHENTICATED = 16,
 };
 
-struct bytes *etcd_begin(struct etcd_lane *lane)
-{
-	bytes_clear(&lane->body);
-	return &lane->body;
-}
-
-void etcd_move_on(struct etcd_store *s, unsigned turn)
-{
-	uint64_t one = 1;
-
-	if (!atomic_compare_exchange_strong(&s->turn, &turn, turn + 1) || s->options.n_hosts == 1)
-		return;
-	/* The watch lane listens to somebody who may say nothing any more. */
-	if (write(s->wake, &one, sizeof(one)) < 0)
-		return; /* it is full: so it wakes anyhow */
-}
-
-bool etcd_has_moved(const struct etcd_lane *lane)
-{
-	const struct etcd_store *s = lane->store;
-	size_t n = s->options.n_hosts;
-
-	return atomic_load(&s->turn) % n != lane->stream % n;
-}
-
 int etcd_strange(struct baton_call *call)
 {
 	(void)store_fail(&call->error, BATON_E_CORRUPT,
@@ -116,20 +91,9 @@ static bool is_lost_lease(const json_t *error)
 	return says(words_of(error, &grpc), "lease not found") && grpc == GRPC_NOT_FOUND;
 }
 
-static int code_of(int result)
-{
-	switch (result) {
-	case HTTP_LATE: return BATON_E_TIMEOUT;
-	case HTTP_UNTRUSTED: return BATON_E_DENIED;
-	case HTTP_STRANGE: return BATON_E_CORRUPT;
-	case HTTP_MEMORY: return BATON_E_MEMORY;
-	default: return BATON_E_UNAVAILABLE;
-	}
-}
-
 static void unreachable(struct baton_call *call, const struct http_reply *reply)
 {
-	(void)store_fail(&call->error, code_of(reply->result), "can't ask etcd: %.180s",
+	(void)store_fail(&call->error, web_code_of(reply->result), "can't ask etcd: %.180s",
 			 reply->text);
 }
 
@@ -159,14 +123,14 @@ static void post(struct etcd_lane *lane, struct baton_call *call, const struct h
 				       .body_size = body->n};
 
 	(void)snprintf(token, sizeof(token), "Authorization: %s", lane->token);
-	(void)http_call(lane->http, &request, call->deadline_ns, reply);
+	(void)http_call(lane->web.http, &request, call->deadline_ns, reply);
 	explicit_bzero(token, sizeof(token));
 }
 
 static int login_body(const struct etcd_options *o, struct baton_call *call, struct bytes *body)
 {
 	char reason[HTTP_TEXT_MAX];
-	char password[ETCD_PATH_MAX];
+	char password[WEB_PATH_MAX];
 
 	(void)snprintf(password, sizeof(password), "%s", o->password);
 	if (o->password_file[0] != '\0' &&
@@ -191,9 +155,9 @@ static bool share_token(struct etcd_lane *lane)
 {
 	struct etcd_store *s = lane->store;
 
-	store_lock(&s->base);
+	store_lock(&s->web.base);
 	(void)memcpy(lane->token, s->token, sizeof(lane->token));
-	store_unlock(&s->base);
+	store_unlock(&s->web.base);
 	return lane->token[0] != '\0';
 }
 
@@ -202,19 +166,19 @@ static void keep_token(struct etcd_lane *lane, const char *token)
 	struct etcd_store *s = lane->store;
 
 	(void)snprintf(lane->token, sizeof(lane->token), "%s", token);
-	store_lock(&s->base);
+	store_lock(&s->web.base);
 	(void)memcpy(s->token, lane->token, sizeof(s->token));
-	store_unlock(&s->base);
+	store_unlock(&s->web.base);
 }
 
 void etcd_drop_token(struct etcd_lane *lane)
 {
 	struct etcd_store *s = lane->store;
 
-	store_lock(&s->base);
+	store_lock(&s->web.base);
 	if (strcmp(s->token, lane->token) == 0)
 		s->token[0] = '\0';
-	store_unlock(&s->base);
+	store_unlock(&s->web.base);
 	lane->token[0] = '\0';
 }
 
@@ -281,7 +245,7 @@ static enum next hear_error(struct etcd_lane *lane, struct baton_call *call,
 		(void)store_fail(&call->error, BATON_E_UNAVAILABLE,
 				 "etcd, or what stands in front of it, answers with HTTP status %d",
 				 reply->status);
-		etcd_move_on(lane->store, atomic_load(&lane->store->turn));
+		web_move_on(&lane->store->web, atomic_load(&lane->store->web.turn));
 		*outcome = BATON_OUTCOME_UNKNOWN;
 	} else if (!json_is_object(error)) {
 		*outcome = no_gateway(call, reply->status);
@@ -297,7 +261,7 @@ static enum next hear_error(struct etcd_lane *lane, struct baton_call *call,
 			next = SAME_MEMBER;
 		} else if (code == BATON_E_UNAVAILABLE) {
 			next = is_sure ? NEXT_MEMBER : NOBODY;
-			etcd_move_on(lane->store, atomic_load(&lane->store->turn));
+			web_move_on(&lane->store->web, atomic_load(&lane->store->web.turn));
 		}
 	}
 	json_decref(error);
@@ -308,21 +272,21 @@ static enum next ask(struct etcd_lane *lane, struct baton_call *call, const char
 		     json_t **answer, int *outcome)
 {
 	struct etcd_store *s = lane->store;
-	unsigned turn = atomic_load(&s->turn);
-	const struct http_host *host = &s->options.hosts[turn % s->options.n_hosts];
+	unsigned turn = atomic_load(&s->web.turn);
+	const struct http_host *host = web_host(&s->web, turn);
 	struct http_reply reply;
 
 	*outcome = BATON_OUTCOME_FAILED;
 	if (log_in(lane, call, host, &reply) != 0) {
 		if (reply.result == HTTP_OK)
 			return NOBODY;
-		etcd_move_on(s, turn);
+		web_move_on(&s->web, turn);
 		return NEXT_MEMBER;
 	}
-	post(lane, call, host, path, &lane->body, &reply);
+	post(lane, call, host, path, &lane->web.body, &reply);
 	if (reply.result != HTTP_OK) {
 		unreachable(call, &reply);
-		etcd_move_on(s, turn);
+		web_move_on(&s->web, turn);
 		*outcome = reply.sent ? BATON_OUTCOME_UNKNOWN : BATON_OUTCOME_FAILED;
 		return reply.sent ? NOBODY : NEXT_MEMBER;
 	}
@@ -336,12 +300,12 @@ static enum next ask(struct etcd_lane *lane, struct baton_call *call, const char
 
 int etcd_call(struct etcd_lane *lane, struct baton_call *call, const char *path, json_t **answer)
 {
-	size_t n_members = lane->store->options.n_hosts;
+	size_t n_members = lane->store->options.web.n_hosts;
 	int outcome = BATON_OUTCOME_FAILED;
 	bool has_logged_in = false;
 
 	*answer = NULL;
-	if (lane->body.has_failed) {
+	if (lane->web.body.has_failed) {
 		(void)store_fail(&call->error, BATON_E_MEMORY, "no memory for a request");
 		return outcome;
 	}
@@ -361,8 +325,8 @@ int etcd_call(struct etcd_lane *lane, struct baton_call *call, const char *path,
 int etcd_listen(struct etcd_lane *lane, struct baton_call *call)
 {
 	struct etcd_store *s = lane->store;
-	unsigned turn = atomic_load(&s->turn);
-	const struct http_host *host = &s->options.hosts[turn % s->options.n_hosts];
+	unsigned turn = atomic_load(&s->web.turn);
+	const struct http_host *host = web_host(&s->web, turn);
 	char token[sizeof(lane->token) + 32];
 	struct http_reply reply;
 	/* A member without a leader hears nothing: it is to say so. */
@@ -371,7 +335,7 @@ int etcd_listen(struct etcd_lane *lane, struct baton_call *call)
 
 	if (log_in(lane, call, host, &reply) != 0) {
 		if (reply.result != HTTP_OK)
-			etcd_move_on(s, turn);
+			web_move_on(&s->web, turn);
 		return -1;
 	}
 	(void)snprintf(token, sizeof(token), "Authorization: %s", lane->token);
@@ -381,16 +345,16 @@ int etcd_listen(struct etcd_lane *lane, struct baton_call *call)
 				       .host = host,
 				       .path = "/v3/watch",
 				       .headers = headers,
-				       .body = lane->body.at,
-				       .body_size = lane->body.n};
-	int result = http_stream_open(lane->http, &request, false, call->deadline_ns, &reply);
+				       .body = lane->web.body.at,
+				       .body_size = lane->web.body.n};
+	int result = http_stream_open(lane->web.http, &request, false, call->deadline_ns, &reply);
 
 	explicit_bzero(token, sizeof(token));
-	lane->stream = turn;
+	lane->web.stream = turn;
 	if (result == HTTP_OK)
 		return 0;
 	unreachable(call, &reply);
-	etcd_move_on(s, turn);
+	web_move_on(&s->web, turn);
 	return -1;
 }
 

@@ -35,7 +35,7 @@ static int fail_one(struct baton_call *call, struct baton_campaign *c, int code,
 static int read_revision(struct etcd_lane *lane, struct baton_call *call)
 {
 	struct etcd_key key = etcd_lease_key(lane->store, 1, "");
-	struct bytes *b = etcd_begin(lane);
+	struct bytes *b = web_begin(&lane->web);
 	json_t *answer;
 
 	bytes_print(b, "{");
@@ -130,7 +130,7 @@ static void put_claim(struct bytes *b, const struct etcd_store *s, const struct 
 	struct etcd_key offset = etcd_state_key(s, name, "offset");
 	struct etcd_key order = etcd_state_key(s, name, "order");
 	struct etcd_key reserved = etcd_state_key(s, name, "reserved");
-	char *text = etcd_claim_text(lease, t->c->nonce, clock_wall_ms(), &t->c->profile);
+	char *text = web_claim_text(lease, t->c->nonce, clock_wall_ms(), &t->c->profile);
 	char words[64];
 
 	b->has_failed = b->has_failed || text == NULL;
@@ -173,8 +173,7 @@ static void put_undo(struct bytes *b, const struct etcd_store *s, const char *na
 	etcd_delete(b, &claim);
 	if (r != NULL && r->reserve_for != NULL && r->reserve_for[0] != '\0') {
 		struct etcd_key reserved = etcd_state_key(s, name, "reserved");
-		json_t *value = json_pack("{s:s,s:I}", "for", r->reserve_for, "hold",
-					  (json_int_t)(r->hold_ns / CLOCK_NS_PER_MS));
+		json_t *value = web_reserve_make(r);
 		char *text = json_dumps(value, JSON_COMPACT);
 
 		b->has_failed = b->has_failed || text == NULL;
@@ -189,7 +188,7 @@ static void put_undo(struct bytes *b, const struct etcd_store *s, const char *na
 static int undo(struct etcd_lane *lane, struct baton_call *call, struct baton_campaign *c,
 		uint64_t number, uint64_t revision)
 {
-	struct bytes *b = etcd_begin(lane);
+	struct bytes *b = web_begin(&lane->web);
 	json_t *answer;
 
 	bytes_print(b, "{\"success\":[");
@@ -233,7 +232,7 @@ static void hear_try(struct etcd_lane *lane, const struct baton_lease *lease, st
 static int send_tries(struct etcd_lane *lane, struct baton_call *call,
 		      const struct baton_lease *lease, uint64_t number, struct try *tries, size_t n)
 {
-	struct bytes *b = etcd_begin(lane);
+	struct bytes *b = web_begin(&lane->web);
 	json_t *answer;
 	uint64_t revision = 0;
 
@@ -369,7 +368,7 @@ static int release_part(struct etcd_lane *lane, struct baton_call *call,
 			struct baton_release **list, struct etcd_known *known, size_t n,
 			bool *is_again)
 {
-	struct bytes *b = etcd_begin(lane);
+	struct bytes *b = web_begin(&lane->web);
 	json_t *answer;
 
 	bytes_print(b, "{\"success\":[");

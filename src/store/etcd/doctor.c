@@ -26,7 +26,7 @@ static json_t *ask(struct visit *v, const char *path, const char *body)
 	struct baton_call quiet = {.deadline_ns = v->call->deadline_ns};
 	json_t *answer;
 
-	bytes_print(etcd_begin(v->lane), "%s", body);
+	bytes_print(web_begin(&v->lane->web), "%s", body);
 	(void)etcd_call(v->lane, &quiet, path, &answer);
 	return answer;
 }
@@ -100,12 +100,11 @@ static void judge_version(struct visit *v, const char *text)
 static int look_at_version(struct visit *v)
 {
 	struct etcd_store *s = v->lane->store;
-	const struct http_host *host =
-		&s->options.hosts[atomic_load(&s->turn) % s->options.n_hosts];
+	const struct http_host *host = web_host(&s->web, atomic_load(&s->web.turn));
 	struct http_request request = {.method = "GET", .host = host, .path = "/version"};
 	struct http_reply reply;
 
-	if (http_call(v->lane->http, &request, v->call->deadline_ns, &reply) != HTTP_OK)
+	if (http_call(v->lane->web.http, &request, v->call->deadline_ns, &reply) != HTTP_OK)
 		return store_fail(&v->call->error, BATON_E_UNAVAILABLE, "can't ask etcd: %.180s",
 				  reply.text);
 	json_t *answer = js_parse(reply.body, reply.body_size);
@@ -124,9 +123,9 @@ static void look_at_encryption(struct visit *v)
 	bool has_secret = o->user[0] != '\0';
 	bool is_local = true;
 
-	for (size_t i = 0; i < o->n_hosts; i++)
-		is_local = is_local && doctor_is_local(o->hosts[i].name);
-	if (o->tls)
+	for (size_t i = 0; i < o->web.n_hosts; i++)
+		is_local = is_local && doctor_is_local(o->web.hosts[i].name);
+	if (o->web.tls)
 		TELL(v, OK, "encryption", NULL, "TLS, and the server's certificate is verified.");
 	else if (is_local)
 		TELL(v, OK, "encryption", NULL, "None, and nothing leaves this machine.");
@@ -141,7 +140,7 @@ static void look_at_members(struct visit *v)
 {
 	json_t *answer = ask(v, "/v3/cluster/member/list", "{}");
 	size_t n = json_array_size(js_get(answer, "members"));
-	size_t n_named = v->lane->store->options.n_hosts;
+	size_t n_named = v->lane->store->options.web.n_hosts;
 
 	json_decref(answer);
 	if (n == 0)
@@ -183,7 +182,7 @@ static int look_at_rights(struct visit *v)
 	const char *prefix = v->lane->store->options.prefix;
 	struct etcd_key key = etcd_state_key(v->lane->store, "doctor", "term");
 	struct etcd_key held = etcd_lease_key(v->lane->store, 1, "");
-	struct bytes *b = etcd_begin(v->lane);
+	struct bytes *b = web_begin(&v->lane->web);
 	json_t *answer;
 
 	bytes_print(b, "{\"compare\":[");
@@ -217,7 +216,7 @@ static int look_at_speed(struct visit *v)
 	struct etcd_key key = etcd_lease_key(v->lane->store, 1, "");
 
 	for (int i = 0; i < DOCTOR_TRIPS && !v->is_unfit; i++) {
-		struct bytes *b = etcd_begin(v->lane);
+		struct bytes *b = web_begin(&v->lane->web);
 		uint64_t began_ns = clock_boot_ns();
 		json_t *answer;
 

@@ -2,11 +2,8 @@
  * driver.c: the etcd store as a driver: its lanes and its table of functions. etcd.h says how the
  * parts hang together, and what is in the store.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "store/etcd/etcd.h"
@@ -21,37 +18,10 @@ static void close_store(void *s)
 
 	if (store == NULL)
 		return;
-	while (store->leases != NULL) {
-		struct etcd_lease *l = store->leases;
-
-		store->leases = l->next;
-		free(l);
-	}
-	hints_free(store->hints);
-	if (store->wake >= 0)
-		(void)close(store->wake);
-	store_base_done(&store->base);
+	web_store_done(&store->web);
 	explicit_bzero(&store->options, sizeof(store->options));
 	explicit_bzero(store->token, sizeof(store->token));
 	free(store);
-}
-
-static int fill_store(struct etcd_store *store, const char *url, struct baton_error *err)
-{
-	int code = etcd_options_parse(&store->options, url, err);
-
-	if (code != BATON_OK)
-		return code;
-	store->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	store->hints = hints_new();
-	if (store->wake < 0 || store->hints == NULL) {
-		code = store->wake < 0 ? BATON_E_SYSTEM : BATON_E_MEMORY;
-		(void)store_fail(err, code, "no memory or no descriptor for a store");
-		return code;
-	}
-	/* So that not all of them begin at the same member. */
-	atomic_init(&store->turn, (unsigned)(clock_boot_ns() / 1000 % store->options.n_hosts));
-	return BATON_OK;
 }
 
 static int open_store(const struct baton_store_config *config, void **out, struct baton_error *err)
@@ -59,14 +29,15 @@ static int open_store(const struct baton_store_config *config, void **out, struc
 	struct etcd_store *store = calloc(1, sizeof(*store));
 
 	*out = NULL;
-	if (store == NULL || store_base_init(&store->base) != 0) {
+	if (store == NULL || store_base_init(&store->web.base) != 0) {
 		free(store);
 		(void)store_fail(err, BATON_E_MEMORY, "no memory for a store");
 		return BATON_E_MEMORY;
 	}
-	store->wake = -1;
-	int code = fill_store(store, config->url, err);
+	int code = etcd_options_parse(&store->options, config->url, err);
 
+	if (code == BATON_OK)
+		code = web_store_init(&store->web, &store->options.web, err);
 	if (code != BATON_OK) {
 		close_store(store);
 		return code;
@@ -98,58 +69,31 @@ static const struct baton_traits *traits_of(const void *store)
 
 /* ---- lanes ---- */
 
-static int open_lane(void *s, int kind, void **out, struct baton_error *err)
-{
-	struct etcd_store *store = s;
-	const struct etcd_options *o = &store->options;
-	struct http_config config = {.ca = o->ca,
-				     .cert = o->cert,
-				     .key = o->key,
-				     .server_name = o->server_name,
-				     .wake = kind == BATON_LANE_WATCH ? store->wake : 0};
-	struct etcd_lane *lane = calloc(1, sizeof(*lane));
-
-	*out = NULL;
-	if (lane != NULL)
-		lane->http = http_new(&config);
-	if (lane == NULL || lane->http == NULL) {
-		free(lane);
-		(void)store_fail(err, BATON_E_MEMORY, "no memory for a lane");
-		return BATON_E_MEMORY;
-	}
-	lane->store = store;
-	lane->kind = kind;
-	store_lane_add(&store->base, &lane->link);
-	*out = lane;
-	return BATON_OK;
-}
-
 static void close_lane(void *l)
 {
 	struct etcd_lane *lane = l;
 
 	if (lane == NULL)
 		return;
-	struct etcd_store *store = lane->store;
-
-	store_lane_remove(&store->base, &lane->link);
-	http_free(lane->http);
-	bytes_done(&lane->body);
+	web_lane_done(&lane->web);
 	explicit_bzero(lane->token, sizeof(lane->token));
 	free(lane);
 }
 
-/* S10: in the child. The connections are the parent's. */
-static void forget(void *s)
+static int open_lane(void *s, int kind, void **out, struct baton_error *err)
 {
 	struct etcd_store *store = s;
+	struct etcd_lane *lane = calloc(1, sizeof(*lane));
 
-	store->base.forgotten = true;
-	for (struct store_lane *at = store->base.lanes; at != NULL; at = at->next)
-		http_forget(((struct etcd_lane *)at)->http);
-	if (store->wake >= 0)
-		(void)close(store->wake);
-	store->wake = -1;
+	*out = NULL;
+	if (lane == NULL || web_lane_init(&lane->web, &store->web, kind, 0, err) != 0) {
+		close_lane(lane);
+		(void)store_fail(err, BATON_E_MEMORY, "no memory for a lane");
+		return BATON_E_MEMORY;
+	}
+	lane->store = store;
+	*out = lane;
+	return BATON_OK;
 }
 
 static const char *const schemes[] = {"etcd", "etcds", NULL};
@@ -163,7 +107,7 @@ __attribute__((visibility("default"))) const struct baton_driver baton_driver = 
 	.traits = traits_of,
 	.lane_open = open_lane,
 	.lane_close = close_lane,
-	.forget = forget,
+	.forget = web_store_forget,
 	.lease_open = etcd_lease_open,
 	.lease_renew = etcd_lease_renew,
 	.lease_close = etcd_lease_close,
@@ -171,10 +115,10 @@ __attribute__((visibility("default"))) const struct baton_driver baton_driver = 
 	.campaign = etcd_campaign,
 	.release = etcd_release,
 	.observe = etcd_observe,
-	.watch_add = etcd_watch_add,
-	.watch_remove = etcd_watch_remove,
+	.watch_add = web_watch_add,
+	.watch_remove = web_watch_remove,
 	.watch_wait = etcd_watch_wait,
-	.watch_wake = etcd_watch_wake,
+	.watch_wake = web_watch_wake,
 	.publish = etcd_publish,
 	.withdraw = etcd_withdraw,
 	.candidates = etcd_candidates,

@@ -38,23 +38,10 @@
 #ifndef BATON_ETCD_H
 #define BATON_ETCD_H
 
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/web/bytes.h"
-#include "base/web/hints.h"
-#include "base/web/http.h"
-#include "base/web/json.h"
-#include "baton-store.h"
-#include "store/base.h"
+#include "store/web/web.h"
 
 #pragma GCC visibility push(hidden)
 
-#define ETCD_HOSTS_MAX 16
-#define ETCD_PATH_MAX 512
 #define ETCD_PREFIX_MAX 128
 /* A name with every byte encoded, before or behind a lease, and what stands around it. */
 #define ETCD_KEY_MAX (ETCD_PREFIX_MAX + 2 * 3 * BATON_NAME_MAX + 64)
@@ -67,16 +54,10 @@
 /* ---- options.c ---- */
 
 struct etcd_options {
-	struct http_host hosts[ETCD_HOSTS_MAX];
-	size_t n_hosts;
-	bool tls;
+	struct web_options web;
 	char user[BATON_NAME_MAX + 1];
-	char password[ETCD_PATH_MAX];
-	char password_file[ETCD_PATH_MAX];
-	char ca[ETCD_PATH_MAX];
-	char cert[ETCD_PATH_MAX];
-	char key[ETCD_PATH_MAX];
-	char server_name[BATON_NAME_MAX + 1];
+	char password[WEB_PATH_MAX];
+	char password_file[WEB_PATH_MAX];
 	char prefix[ETCD_PREFIX_MAX + 1]; /* without the '/' */
 };
 
@@ -85,36 +66,21 @@ int etcd_options_parse(struct etcd_options *o, const char *text, struct baton_er
 
 /* ---- the store and its lanes ---- */
 
-/* A lease that this process has opened. */
-struct etcd_lease {
-	struct etcd_lease *next;
-	char id[BATON_LEASE_ID_MAX + 1]; /* as baton calls it */
-	uint64_t number;                 /* as etcd does */
-};
-
 struct etcd_store {
-	struct store_base base;
+	struct web_store web;
 	struct etcd_options options;
-	struct hints *hints;
-	struct etcd_lease *leases; /* `lock` */
-	char token[ETCD_PATH_MAX]; /* `lock`; of the last who logged in, "": none */
-	int wake;                  /* an eventfd: ends a wait of the watch lane */
-	atomic_uint turn;          /* the member that all lanes use; it moves on when one fails */
+	char token[WEB_PATH_MAX];     /* `lock`; of the last who logged in, "": none */
 	atomic_bool is_loss_reported; /* the cluster's revisions are below a term that was seen */
 };
 
 struct etcd_lane {
-	struct store_lane link;
+	struct web_lane web;
 	struct etcd_store *store;
-	struct http *http;
-	struct bytes body; /* of the request that is made */
-	unsigned stream;   /* watch lane: the member that it listens to */
-	int kind;
-	uint64_t raft_term;        /* of the last answer */
-	uint64_t revision;         /* of the last answer */
-	uint64_t heard_ns;         /* watch lane: when something was heard */
-	bool is_made;              /* the watch lane's: its stream has begun */
-	char token[ETCD_PATH_MAX]; /* "": none */
+	uint64_t raft_term;       /* of the last answer */
+	uint64_t revision;        /* of the last answer */
+	uint64_t heard_ns;        /* watch lane: when something was heard */
+	bool is_made;             /* the watch lane's: its stream has begun */
+	char token[WEB_PATH_MAX]; /* "": none */
 };
 
 /* ---- key.c ---- */
@@ -149,23 +115,17 @@ void etcd_range(struct bytes *b, const struct etcd_key *key, bool first);
 /* ---- call.c ---- */
 
 /*
- * lane->body to that path, and the answer, to be given back with json_decref(). OK, or an outcome
+ * lane->web.body to that path, and the answer, to be given back with json_decref(). OK, or an outcome
  * with the sentence in call->error; REFUSED: etcd knows no such lease. What stands behind a '?' is
  * for those who read along, in a log or a test; etcd doesn't look at it.
  */
 int etcd_call(struct etcd_lane *lane, struct baton_call *call, const char *path, json_t **answer);
-/* Begins a body. */
-struct bytes *etcd_begin(struct etcd_lane *lane);
 /* The same for the watch lane's stream; 0 or -1. */
 int etcd_listen(struct etcd_lane *lane, struct baton_call *call);
 /* The token doesn't work any more: the next call logs in. */
 void etcd_drop_token(struct etcd_lane *lane);
 /* The answer isn't what etcd says. */
 int etcd_strange(struct baton_call *call);
-/* Another member, unless somebody has moved on from this one already. */
-void etcd_move_on(struct etcd_store *s, unsigned turn);
-/* The others have left the member that this lane's stream listens to. */
-bool etcd_has_moved(const struct etcd_lane *lane);
 /* An error of etcd's: its code; is_sure: nothing was carried out. Fills call->error. */
 int etcd_judge(struct baton_call *call, const json_t *error, bool *is_sure);
 
@@ -198,10 +158,6 @@ void etcd_record(struct etcd_store *s, const char *name, const char *id, const j
 		 size_t at, struct etcd_known *k, struct baton_record *out);
 /* Who has the claim that is in this key. */
 void etcd_read_claim(const json_t *kv, struct baton_record *out);
-/* How a claim shows who has it; to be freed. NULL: no memory. */
-char *etcd_claim_text(const struct baton_lease *lease, uint64_t nonce, int64_t since_ms,
-		      const struct baton_profile *profile);
-
 /* ---- the verbs ---- */
 
 int etcd_lease_open(void *l, struct baton_call *call, const struct baton_lease *lease);
@@ -225,10 +181,7 @@ int etcd_order(void *l, struct baton_call *call, const char *name, const struct 
 int etcd_pause(void *l, struct baton_call *call, const char *name, bool paused);
 int etcd_examine(void *l, struct baton_call *call,
 		 void (*found)(void *arg, const struct baton_finding *finding), void *arg);
-int etcd_watch_add(void *l, const char *name, uint64_t cookie);
-void etcd_watch_remove(void *l, const char *name, uint64_t cookie);
 int etcd_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t max);
-void etcd_watch_wake(void *l);
 
 #pragma GCC visibility pop
 

@@ -9,25 +9,13 @@
 
 /* ---- keys ---- */
 
-/* What would be taken for the end of a name, or for our own keys, is written otherwise. */
-static void encode(const char *name, char *out)
-{
-	for (const char *at = name; *at != '\0'; at++) {
-		if (*at == '/' || *at == '%' || (*at == '.' && at == name))
-			out += snprintf(out, 4, "%%%02X", (unsigned char)*at);
-		else
-			*out++ = *at;
-	}
-	*out = '\0';
-}
-
 static struct etcd_key make(const struct etcd_store *s, const char *kind, const char *name,
 			    const char *rest)
 {
 	char encoded[3 * BATON_NAME_MAX + 1];
 	struct etcd_key key;
 
-	encode(name, encoded);
+	web_encode_name(name, encoded);
 	(void)snprintf(key.text, sizeof(key.text), "%s%s%s/%s", s->options.prefix, kind, encoded,
 		       rest);
 	return key;
@@ -61,7 +49,7 @@ struct etcd_key etcd_lease_key(const struct etcd_store *s, uint64_t lease, const
 	char encoded[3 * BATON_NAME_MAX + 1];
 	char hex[24];
 
-	encode(name, encoded);
+	web_encode_name(name, encoded);
 	(void)snprintf(hex, sizeof(hex), "%" PRIx64, lease);
 	return make(s, ".lease/", hex, encoded);
 }

@@ -12,71 +12,19 @@
 
 #define PAGE 1000
 
-/* ---- the book ---- */
-
 uint64_t etcd_lease_number(struct etcd_store *s, const char *id)
 {
-	uint64_t number = 0;
+	struct web_lease lease;
 
-	store_lock(&s->base);
-	for (const struct etcd_lease *l = s->leases; l != NULL; l = l->next)
-		if (strcmp(l->id, id) == 0)
-			number = l->number;
-	store_unlock(&s->base);
-	return number;
-}
-
-/* The one with the same "who-which", the id up to its last '-': taken out. 0: none. */
-static uint64_t take_older(struct etcd_store *s, const char *id)
-{
-	const char *dash = strrchr(id, '-');
-	size_t n = dash != NULL ? (size_t)(dash - id) + 1 : strlen(id) + 1;
-	uint64_t number = 0;
-
-	store_lock(&s->base);
-	struct etcd_lease **at = &s->leases;
-
-	while (*at != NULL && strncmp((*at)->id, id, n) != 0)
-		at = &(*at)->next;
-	struct etcd_lease *l = *at;
-
-	if (l != NULL) {
-		number = l->number;
-		*at = l->next;
-	}
-	store_unlock(&s->base);
-	free(l);
-	return number;
+	return web_lease_get(&s->web, id, &lease) ? lease.number : 0;
 }
 
 static bool note(struct etcd_store *s, const char *id, uint64_t number)
 {
-	struct etcd_lease *l = calloc(1, sizeof(*l));
+	struct web_lease lease = {.number = number};
 
-	if (l == NULL)
-		return false;
-	(void)snprintf(l->id, sizeof(l->id), "%s", id);
-	l->number = number;
-	store_lock(&s->base);
-	l->next = s->leases;
-	s->leases = l;
-	store_unlock(&s->base);
-	return true;
-}
-
-static void forget(struct etcd_store *s, const char *id)
-{
-	store_lock(&s->base);
-	struct etcd_lease **at = &s->leases;
-
-	while (*at != NULL && strcmp((*at)->id, id) != 0)
-		at = &(*at)->next;
-	struct etcd_lease *l = *at;
-
-	if (l != NULL)
-		*at = l->next;
-	store_unlock(&s->base);
-	free(l);
+	(void)snprintf(lease.id, sizeof(lease.id), "%s", id);
+	return web_lease_note(&s->web, &lease);
 }
 
 /* ---- open and close ---- */
@@ -86,7 +34,7 @@ static int revoke(struct etcd_lane *lane, struct baton_call *call, uint64_t numb
 {
 	json_t *answer;
 
-	bytes_print(etcd_begin(lane), "{\"ID\":\"%" PRIu64 "\"}", number);
+	bytes_print(web_begin(&lane->web), "{\"ID\":\"%" PRIu64 "\"}", number);
 	int outcome = etcd_call(lane, call, "/v3/lease/revoke", &answer);
 
 	json_decref(answer);
@@ -101,7 +49,7 @@ static int grant(struct etcd_lane *lane, struct baton_call *call, const struct b
 	json_t *answer;
 	uint64_t ttl;
 
-	bytes_print(etcd_begin(lane), "{\"TTL\":\"%" PRIu64 "\"}", seconds);
+	bytes_print(web_begin(&lane->web), "{\"TTL\":\"%" PRIu64 "\"}", seconds);
 	int outcome = etcd_call(lane, call, "/v3/lease/grant?open", &answer);
 
 	if (outcome == BATON_OUTCOME_OK && (!js_u64(answer, "ID", number) || *number == 0 ||
@@ -116,7 +64,7 @@ static int show(struct etcd_lane *lane, struct baton_call *call, const struct ba
 		uint64_t number)
 {
 	struct etcd_key key = etcd_lease_key(lane->store, number, "");
-	struct bytes *b = etcd_begin(lane);
+	struct bytes *b = web_begin(&lane->web);
 	json_t *answer;
 
 	bytes_print(b, "{\"success\":[");
@@ -131,10 +79,11 @@ static int show(struct etcd_lane *lane, struct baton_call *call, const struct ba
 int etcd_lease_open(void *l, struct baton_call *call, const struct baton_lease *lease)
 {
 	struct etcd_lane *lane = l;
-	uint64_t number = take_older(lane->store, lease->id);
+	struct web_lease older;
+	uint64_t number;
 
-	if (number != 0) /* else it ends by itself */
-		(void)revoke(lane, call, number);
+	if (web_lease_take_older(&lane->store->web, lease->id, &older))
+		(void)revoke(lane, call, older.number); /* else it ends by itself */
 	int outcome = grant(lane, call, lease, &number);
 
 	if (outcome != BATON_OUTCOME_OK)
@@ -161,7 +110,7 @@ int etcd_lease_close(void *l, struct baton_call *call, const struct baton_lease 
 	int outcome = revoke(lane, call, number);
 
 	if (outcome == BATON_OUTCOME_OK)
-		forget(lane->store, lease->id);
+		web_lease_forget(&lane->store->web, lease->id);
 	return outcome;
 }
 
@@ -179,7 +128,7 @@ static int confirm(struct etcd_lane *lane, struct baton_call *call, uint64_t num
 	struct etcd_key key = etcd_lease_key(lane->store, number, "");
 	struct etcd_key end = etcd_key_end(&key);
 	uint64_t raft_term = lane->raft_term;
-	struct bytes *b = etcd_begin(lane);
+	struct bytes *b = web_begin(&lane->web);
 	json_t *answer;
 
 	bytes_print(b, "{");
@@ -207,7 +156,7 @@ static int keep_alive(struct etcd_lane *lane, struct baton_call *call, uint64_t 
 	json_t *answer;
 	uint64_t ttl = 0;
 
-	bytes_print(etcd_begin(lane), "{\"ID\":\"%" PRIu64 "\"}", number);
+	bytes_print(web_begin(&lane->web), "{\"ID\":\"%" PRIu64 "\"}", number);
 	int outcome = etcd_call(lane, call, "/v3/lease/keepalive?renew", &answer);
 	const json_t *result = js_get(answer, "result");
 
@@ -274,7 +223,7 @@ static bool read_held(const struct etcd_store *s, const json_t *kv, struct held 
 static int sweep(struct etcd_lane *lane, struct baton_call *call, uint64_t number,
 		 const struct held *list, size_t n)
 {
-	struct bytes *b = etcd_begin(lane);
+	struct bytes *b = web_begin(&lane->web);
 	json_t *answer;
 
 	bytes_print(b, "{\"success\":[");
@@ -300,7 +249,7 @@ static int check_held(struct etcd_lane *lane, struct baton_call *call, uint64_t 
 		      void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term),
 		      void *arg)
 {
-	struct bytes *b = etcd_begin(lane);
+	struct bytes *b = web_begin(&lane->web);
 	json_t *answer;
 
 	bytes_print(b, "{\"success\":[");
@@ -333,7 +282,7 @@ static int read_page(struct etcd_lane *lane, struct baton_call *call, uint64_t n
 {
 	struct etcd_key all = etcd_lease_key(lane->store, number, "");
 	struct etcd_key end = etcd_key_end(&all);
-	struct bytes *b = etcd_begin(lane);
+	struct bytes *b = web_begin(&lane->web);
 
 	bytes_print(b, "{\"limit\":\"%d\",", PAGE);
 	etcd_put_key(b, "key", from);

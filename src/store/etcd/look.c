@@ -16,7 +16,7 @@ void etcd_known_get(struct etcd_store *s, const char *name, struct etcd_known *k
 {
 	uint64_t notes[HINTS_NOTES];
 
-	(void)hints_get(s->hints, name, notes);
+	(void)hints_get(s->web.hints, name, notes);
 	*k = (struct etcd_known){notes[0], notes[1], notes[2], notes[3]};
 }
 
@@ -25,77 +25,27 @@ void etcd_known_set(struct etcd_store *s, const char *name, const struct etcd_kn
 	const uint64_t notes[HINTS_NOTES] = {k->offset, k->offset_mod, k->reserved_mod,
 					     k->reserved_until_ns};
 
-	(void)hints_set(s->hints, name, notes);
+	(void)hints_set(s->web.hints, name, notes);
 }
 
 /* ---- claims ---- */
 
-char *etcd_claim_text(const struct baton_lease *lease, uint64_t nonce, int64_t since_ms,
-		      const struct baton_profile *profile)
-{
-	char number[24];
-
-	(void)snprintf(number, sizeof(number), "%" PRIu64, nonce);
-	json_t *claim =
-		json_pack("{s:s,s:s,s:s,s:s,s:I,s:i,s:i,s:s}", "leader", lease->owner, "lease",
-			  lease->id, "nonce", number, "address", lease->address, "since",
-			  (json_int_t)since_ms, "priority", (int)profile->priority, "score",
-			  (int)profile->score_permille, "metadata", profile->metadata);
-	char *text = json_dumps(claim, JSON_COMPACT);
-
-	json_decref(claim);
-	return text;
-}
-
-static void copy(char *to, size_t size, const json_t *object, const char *key)
-{
-	(void)snprintf(to, size, "%s", js_text(object, key));
-}
-
-/* Not one of ours: etcd's own package, of which `etcdctl elect` is one. The value is free text. */
-static void foreign_claim(const json_t *kv, const char *value, struct baton_record *out)
-{
-	uint64_t lease = 0;
-
-	(void)js_u64(kv, "lease", &lease);
-	(void)js_u64(kv, "create_revision", &out->nonce);
-	(void)snprintf(out->lease_id, sizeof(out->lease_id), "%" PRIx64, lease);
-	(void)snprintf(out->leader, sizeof(out->leader), "%s", value);
-	for (char *c = out->leader; *c != '\0'; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = '?';
-	json_t *is_text = json_string(out->leader);
-
-	if (is_text == NULL || out->leader[0] == '\0')
-		(void)snprintf(out->leader, sizeof(out->leader), "etcd lease %" PRIx64, lease);
-	json_decref(is_text);
-}
-
 void etcd_read_claim(const json_t *kv, struct baton_record *out)
 {
-	char value[8192];
-	int64_t priority = 0;
-	uint64_t score = 0;
+	char value[WEB_VALUE_MAX];
+	char otherwise[40];
+	uint64_t lease = 0;
 
 	if (!js_base64(kv, "value", value, sizeof(value)))
 		value[0] = '\0';
-	json_t *claim = js_parse(value, strlen(value));
-
-	if (!js_u64(claim, "nonce", &out->nonce) || js_text(claim, "leader")[0] == '\0') {
-		foreign_claim(kv, value, out);
-		json_decref(claim);
+	if (web_claim_read(value, out))
 		return;
-	}
-	copy(out->leader, sizeof(out->leader), claim, "leader");
-	copy(out->lease_id, sizeof(out->lease_id), claim, "lease");
-	copy(out->address, sizeof(out->address), claim, "address");
-	copy(out->metadata, sizeof(out->metadata), claim, "metadata");
-	(void)js_i64(claim, "since", &out->since_ms);
-	(void)js_i64(claim, "priority", &priority);
-	(void)js_u64(claim, "score", &score);
-	out->priority = (int32_t)priority;
-	out->score_permille = (uint32_t)score;
-	json_decref(claim);
+	/* Not one of ours: etcd's own package, of which `etcdctl elect` is one. */
+	(void)js_u64(kv, "lease", &lease);
+	(void)js_u64(kv, "create_revision", &out->nonce);
+	(void)snprintf(out->lease_id, sizeof(out->lease_id), "%" PRIx64, lease);
+	(void)snprintf(otherwise, sizeof(otherwise), "etcd lease %" PRIx64, lease);
+	web_claim_foreign(value, otherwise, out);
 }
 
 /* ---- the rest of the record ---- */
@@ -128,19 +78,8 @@ static bool get_state(const json_t *kvs, const char *what, struct state *out)
 static void read_order(const struct state *state, struct baton_record *out)
 {
 	json_t *order = js_parse(state->value, strlen(state->value));
-	uint64_t term = 0;
-	uint64_t kind = 0;
 
-	(void)js_u64(order, "term", &term);
-	if (term == out->term && js_u64(order, "id", &out->order.id) &&
-	    js_u64(order, "kind", &kind)) { /* rule 10: for this leadership */
-		out->order.term = term;
-		out->order.kind = (int)kind;
-		(void)js_u64(order, "quiet", &out->order.quiet_ms);
-		copy(out->order.target, sizeof(out->order.target), order, "target");
-	} else {
-		out->order = (struct baton_order){0};
-	}
+	web_order_read(order, out);
 	json_decref(order);
 }
 
@@ -202,39 +141,11 @@ void etcd_record(struct etcd_store *s, const char *name, const char *id, const j
 	else
 		k->reserved_mod = 0;
 	/* Its end by itself is a deletion, too, which etcd pushes. */
-	out->watched = hints_is_watched(s->hints, name);
+	out->watched = hints_is_watched(s->web.hints, name);
 	etcd_known_set(s, name, k);
 }
 
 /* ---- observe ---- */
-
-struct target {
-	const char *id;
-	bool is_ok;
-};
-
-static void look_for(void *arg, const struct baton_candidate *candidate)
-{
-	struct target *t = arg;
-
-	if (strcmp(candidate->id, t->id) == 0 && candidate->is_healthy)
-		t->is_ok = true;
-}
-
-/* Whether the candidate that a leader is to hand over to is there: asked only then. */
-static int check_target(struct etcd_lane *lane, struct baton_call *call,
-			struct baton_observation *o)
-{
-	struct baton_order *order = &o->record->order;
-	struct target t = {.id = order->target};
-
-	if (order->kind != BATON_ORDER_TRANSFER || order->target[0] == '\0')
-		return BATON_OUTCOME_OK;
-	int outcome = etcd_candidates(lane, call, o->name, look_for, &t);
-
-	order->target_ok = t.is_ok;
-	return outcome;
-}
 
 /*
  * Who doesn't watch would like to know how long the leader's lease still is; whole seconds, rounded
@@ -247,7 +158,7 @@ static void look_at_lease(struct etcd_lane *lane, struct baton_call *call, const
 	json_t *answer;
 	uint64_t ttl;
 
-	bytes_print(etcd_begin(lane), "{\"ID\":\"%s\"}", js_text(kv, "lease"));
+	bytes_print(web_begin(&lane->web), "{\"ID\":\"%s\"}", js_text(kv, "lease"));
 	(void)etcd_call(lane, &quiet, "/v3/lease/timetolive", &answer);
 	if (js_u64(answer, "TTL", &ttl))
 		record->free_in_ns = (ttl + 1) * CLOCK_NS_PER_S;
@@ -257,7 +168,7 @@ static void look_at_lease(struct etcd_lane *lane, struct baton_call *call, const
 static int observe_part(struct etcd_lane *lane, struct baton_call *call,
 			struct baton_observation *list, size_t n)
 {
-	struct bytes *b = etcd_begin(lane);
+	struct bytes *b = web_begin(&lane->web);
 	json_t *answer;
 
 	bytes_print(b, "{\"success\":[");
@@ -281,7 +192,7 @@ static int observe_part(struct etcd_lane *lane, struct baton_call *call,
 		look_at_lease(lane, call, etcd_kv(answer, 0), list->record);
 	json_decref(answer);
 	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++)
-		outcome = check_target(lane, call, &list[i]);
+		outcome = web_check_target(etcd_candidates, lane, call, &list[i]);
 	return outcome;
 }
 

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "store/etcd/etcd.h"
 
-/* A transaction that is in lane->body, without an answer that matters. */
+/* A transaction that is in lane->web.body, without an answer that matters. */
 static int run(struct etcd_lane *lane, struct baton_call *call)
 {
 	json_t *answer;
@@ -21,18 +21,6 @@ static int run(struct etcd_lane *lane, struct baton_call *call)
 
 /* ---- candidates ---- */
 
-static char *candidate_text(const struct baton_lease *lease, const struct baton_profile *p)
-{
-	json_t *value = json_pack("{s:s,s:s,s:I,s:i,s:i,s:b,s:s}", "id", lease->owner, "address",
-				  lease->address, "updated", (json_int_t)clock_wall_ms(),
-				  "priority", (int)p->priority, "score", (int)p->score_permille,
-				  "healthy", (int)p->is_healthy, "metadata", p->metadata);
-	char *text = json_dumps(value, JSON_COMPACT);
-
-	json_decref(value);
-	return text;
-}
-
 /* Shows it; and if it leads, asks for the claim, which shows the profile, too. */
 static void put_candidate(struct bytes *b, const struct etcd_store *s,
 			  const struct baton_lease *lease, uint64_t number,
@@ -40,18 +28,12 @@ static void put_candidate(struct bytes *b, const struct etcd_store *s,
 {
 	struct etcd_key key = etcd_candidate_key(s, p->name, number);
 	struct etcd_key claim = etcd_claim_key(s, p->name, number);
-	char *text = candidate_text(lease, &p->profile);
+	char *text = web_candidate_text(lease, &p->profile);
 
 	b->has_failed = b->has_failed || text == NULL;
 	etcd_put(b, &key, text != NULL ? text : "", number);
 	etcd_range(b, &claim, true);
 	free(text);
-}
-
-static bool is_shown(const struct baton_record *r, const struct baton_profile *p)
-{
-	return r->priority == p->priority && r->score_permille == p->score_permille &&
-	       strcmp(r->metadata, p->metadata) == 0;
 }
 
 /* The same claim with another profile; not if it has changed meanwhile. */
@@ -61,8 +43,8 @@ static int show_leader(struct etcd_lane *lane, struct baton_call *call,
 		       uint64_t mod)
 {
 	struct etcd_key claim = etcd_claim_key(lane->store, p->name, number);
-	char *text = etcd_claim_text(lease, r->nonce, r->since_ms, &p->profile);
-	struct bytes *b = etcd_begin(lane);
+	char *text = web_claim_text(lease, r->nonce, r->since_ms, &p->profile);
+	struct bytes *b = web_begin(&lane->web);
 
 	bytes_print(b, "{\"compare\":[");
 	etcd_compare(b, &claim, false, "MOD", mod);
@@ -79,7 +61,7 @@ static int publish_part(struct etcd_lane *lane, struct baton_call *call,
 			struct baton_publication *list, size_t n)
 {
 	struct baton_record record;
-	struct bytes *b = etcd_begin(lane);
+	struct bytes *b = web_begin(&lane->web);
 	json_t *answer;
 
 	bytes_print(b, "{\"success\":[");
@@ -97,7 +79,8 @@ static int publish_part(struct etcd_lane *lane, struct baton_call *call,
 		if (!js_u64(claim, "mod_revision", &mod))
 			continue;
 		etcd_read_claim(claim, &record);
-		if (is_shown(&record, &list[i].profile) || strcmp(record.lease_id, lease->id) != 0)
+		if (web_claim_shows(&record, &list[i].profile) ||
+		    strcmp(record.lease_id, lease->id) != 0)
 			continue;
 		list[i].outcome = show_leader(lane, call, lease, number, &list[i], &record, mod);
 		list[i].code = list[i].outcome == BATON_OUTCOME_OK ? 0 : call->error.code;
@@ -131,7 +114,7 @@ int etcd_withdraw(void *l, struct baton_call *call, const struct baton_lease *le
 	struct etcd_lane *lane = l;
 	uint64_t number = etcd_lease_number(lane->store, lease->id);
 	struct etcd_key key = etcd_candidate_key(lane->store, name, number);
-	struct bytes *b = etcd_begin(lane);
+	struct bytes *b = web_begin(&lane->web);
 
 	if (number == 0)
 		return BATON_OUTCOME_OK;
@@ -143,27 +126,13 @@ int etcd_withdraw(void *l, struct baton_call *call, const struct baton_lease *le
 
 static bool read_candidate(const json_t *kv, uint64_t leader, struct baton_candidate *c)
 {
-	char value[8192];
-	int64_t priority = 0;
-	uint64_t score = 0;
+	char value[WEB_VALUE_MAX];
 	uint64_t lease = 0;
 
-	*c = (struct baton_candidate){0};
-	if (!js_base64(kv, "value", value, sizeof(value)))
+	if (!js_base64(kv, "value", value, sizeof(value)) || !web_candidate_read(value, c))
 		return false;
-	json_t *j = js_parse(value, strlen(value));
-	bool is_one = js_text(j, "id")[0] != '\0' && js_i64(j, "priority", &priority) &&
-		      js_u64(j, "score", &score) && js_i64(j, "updated", &c->updated_ms);
-
-	c->priority = (int32_t)priority;
-	c->score_permille = (uint32_t)score;
-	c->is_healthy = json_is_true(js_get(j, "healthy"));
 	c->is_leader = js_u64(kv, "lease", &lease) && lease == leader;
-	(void)snprintf(c->id, sizeof(c->id), "%s", js_text(j, "id"));
-	(void)snprintf(c->address, sizeof(c->address), "%s", js_text(j, "address"));
-	(void)snprintf(c->metadata, sizeof(c->metadata), "%s", js_text(j, "metadata"));
-	json_decref(j);
-	return is_one;
+	return true;
 }
 
 int etcd_candidates(void *l, struct baton_call *call, const char *name,
@@ -172,7 +141,7 @@ int etcd_candidates(void *l, struct baton_call *call, const char *name,
 	struct etcd_lane *lane = l;
 	struct etcd_key all = etcd_candidate_key(lane->store, name, 0);
 	struct etcd_key claims = etcd_claim_key(lane->store, name, 0);
-	struct bytes *b = etcd_begin(lane);
+	struct bytes *b = web_begin(&lane->web);
 	uint64_t leader = 0;
 	json_t *answer;
 
@@ -196,29 +165,15 @@ int etcd_candidates(void *l, struct baton_call *call, const char *name,
 
 /* ---- orders and pauses ---- */
 
-static char *order_text(const struct baton_order *order)
-{
-	char id[24], term[24], quiet[24];
-
-	(void)snprintf(id, sizeof(id), "%" PRIu64, order->id);
-	(void)snprintf(term, sizeof(term), "%" PRIu64, order->term);
-	(void)snprintf(quiet, sizeof(quiet), "%" PRIu64, order->quiet_ms);
-	json_t *value = json_pack("{s:s,s:s,s:i,s:s,s:s}", "id", id, "term", term, "kind",
-				  order->kind, "quiet", quiet, "target", order->target);
-	char *text = json_dumps(value, JSON_COMPACT);
-
-	json_decref(value);
-	return text;
-}
-
 /* Only if that leadership still stands. */
 static int leave_order(struct etcd_lane *lane, struct baton_call *call, const char *name,
 		       const struct etcd_key *claim, uint64_t revision,
 		       const struct baton_order *order)
 {
 	struct etcd_key key = etcd_state_key(lane->store, name, "order");
-	char *text = order_text(order);
-	struct bytes *b = etcd_begin(lane);
+	json_t *value = web_order_make(order);
+	char *text = json_dumps(value, JSON_COMPACT);
+	struct bytes *b = web_begin(&lane->web);
 	json_t *answer;
 
 	bytes_print(b, "{\"compare\":[");
@@ -227,6 +182,7 @@ static int leave_order(struct etcd_lane *lane, struct baton_call *call, const ch
 	b->has_failed = b->has_failed || text == NULL;
 	etcd_put(b, &key, text != NULL ? text : "", 0);
 	free(text);
+	json_decref(value);
 	bytes_print(b, "]}");
 	int outcome = etcd_call(lane, call, "/v3/kv/txn", &answer);
 
@@ -240,7 +196,7 @@ int etcd_order(void *l, struct baton_call *call, const char *name, const struct 
 {
 	struct baton_record record;
 	struct etcd_lane *lane = l;
-	struct bytes *b = etcd_begin(lane);
+	struct bytes *b = web_begin(&lane->web);
 	struct etcd_known known;
 	struct etcd_key claim;
 	json_t *answer;
@@ -270,7 +226,7 @@ int etcd_pause(void *l, struct baton_call *call, const char *name, bool paused)
 {
 	struct etcd_lane *lane = l;
 	struct etcd_key key = etcd_state_key(lane->store, name, "paused");
-	struct bytes *b = etcd_begin(lane);
+	struct bytes *b = web_begin(&lane->web);
 
 	bytes_print(b, "{\"success\":[");
 	if (paused)

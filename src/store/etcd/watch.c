@@ -19,8 +19,8 @@
 
 static void broken(struct etcd_lane *lane)
 {
-	http_stream_close(lane->http);
-	hints_set_live(lane->store->hints, false);
+	http_stream_close(lane->web.http);
+	hints_set_live(lane->store->web.hints, false);
 }
 
 static uint64_t min_ns(uint64_t a, uint64_t b)
@@ -33,7 +33,7 @@ static int open_watch(struct etcd_lane *lane, struct baton_call *call)
 	struct baton_call open = {.deadline_ns =
 					  min_ns(call->deadline_ns, clock_boot_ns() + OPEN_NS)};
 	struct etcd_key all;
-	struct bytes *b = etcd_begin(lane);
+	struct bytes *b = web_begin(&lane->web);
 
 	(void)snprintf(all.text, sizeof(all.text), "%s/", lane->store->options.prefix);
 	struct etcd_key end = etcd_key_end(&all);
@@ -63,7 +63,7 @@ static void hear_event(struct etcd_store *s, const json_t *event)
 	size_t n = strlen(key);
 
 	if (kind == 'c' || (kind == 's' && (n < 5 || strcmp(key + n - 5, "/term") != 0)))
-		hints_name(s->hints, name);
+		hints_name(s->web.hints, name);
 }
 
 /* 0, or -1: it is over. */
@@ -79,7 +79,7 @@ static int hear(struct etcd_lane *lane, struct baton_call *call, const struct ht
 	for (size_t i = 0; i < json_array_size(events); i++)
 		hear_event(lane->store, json_array_get(events, i));
 	if (json_is_true(js_get(result, "created")) && !json_is_true(js_get(result, "canceled"))) {
-		hints_set_live(lane->store->hints, true);
+		hints_set_live(lane->store->web.hints, true);
 		lane->is_made = true;
 	} else if (result == NULL) {
 		etcd_drop_token(lane); /* perhaps it is that */
@@ -110,7 +110,7 @@ static int listen_for(struct etcd_lane *lane, struct baton_call *call)
 {
 	struct http_reply reply;
 	uint64_t until_ns = min_ns(call->deadline_ns, lane->heard_ns + SILENCE_NS);
-	int result = http_stream_next(lane->http, until_ns, &reply);
+	int result = http_stream_next(lane->web.http, until_ns, &reply);
 
 	if (result == HTTP_OK)
 		return hear(lane, call, &reply);
@@ -118,16 +118,9 @@ static int listen_for(struct etcd_lane *lane, struct baton_call *call)
 		return 1;
 	if (result == HTTP_LATE && clock_boot_ns() < lane->heard_ns + SILENCE_NS)
 		return 0;
-	etcd_move_on(lane->store, lane->stream);
+	web_move_on(&lane->store->web, lane->web.stream);
 	return store_fail(&call->error, BATON_E_UNAVAILABLE, "the watch on etcd is broken: %.150s",
 			  reply.text);
-}
-
-static bool take_wake(const struct etcd_lane *lane)
-{
-	uint64_t count;
-
-	return read(lane->store->wake, &count, sizeof(count)) > 0;
 }
 
 int etcd_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t max)
@@ -136,15 +129,15 @@ int etcd_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t 
 	struct etcd_store *s = lane->store;
 
 	for (;;) {
-		size_t n = hints_take(s->hints, cookies, max);
+		size_t n = hints_take(s->web.hints, cookies, max);
 
 		if (n > 0 || clock_boot_ns() >= call->deadline_ns)
 			return (int)n;
-		if (http_stream_is_open(lane->http) && etcd_has_moved(lane))
+		if (http_stream_is_open(lane->web.http) && web_has_moved(&lane->web))
 			broken(lane);
-		if (!http_stream_is_open(lane->http) && open_watch(lane, call) != 0) {
+		if (!http_stream_is_open(lane->web.http) && open_watch(lane, call) != 0) {
 			broken(lane);
-			return take_wake(lane) ? 0 : call->error.code;
+			return web_take_wake(&s->web) ? 0 : call->error.code;
 		}
 		int rc = listen_for(lane, call);
 
@@ -152,30 +145,7 @@ int etcd_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t 
 			broken(lane);
 			return call->error.code;
 		}
-		if (rc > 0 && take_wake(lane))
-			return (int)hints_take(s->hints, cookies, max);
+		if (rc > 0 && web_take_wake(&s->web))
+			return (int)hints_take(s->web.hints, cookies, max);
 	}
-}
-
-void etcd_watch_wake(void *l)
-{
-	const struct etcd_lane *lane = l;
-	uint64_t one = 1;
-
-	if (write(lane->store->wake, &one, sizeof(one)) < 0)
-		return; /* it is full: so it wakes anyhow */
-}
-
-int etcd_watch_add(void *l, const char *name, uint64_t cookie)
-{
-	const struct etcd_lane *lane = l;
-
-	return hints_add(lane->store->hints, name, cookie) ? BATON_OK : BATON_E_MEMORY;
-}
-
-void etcd_watch_remove(void *l, const char *name, uint64_t cookie)
-{
-	const struct etcd_lane *lane = l;
-
-	hints_remove(lane->store->hints, name, cookie);
 }

@@ -1,0 +1,158 @@
+/* store.c: a store that is a service with one or more members, and its lanes: see web.h. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "store/web/web.h"
+
+/* ---- the store ---- */
+
+int web_store_init(struct web_store *s, const struct web_options *o, struct baton_error *err)
+{
+	int code = BATON_OK;
+
+	s->options = o;
+	s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	s->hints = hints_new();
+	if (s->wake < 0 || s->hints == NULL) {
+		code = s->wake < 0 ? BATON_E_SYSTEM : BATON_E_MEMORY;
+		(void)store_fail(err, code, "no memory or no descriptor for a store");
+	}
+	/* So that not all of them begin at the same member. */
+	atomic_init(&s->turn, o->n_hosts > 0 ? (unsigned)(clock_boot_ns() / 1000 % o->n_hosts) : 0);
+	return code;
+}
+
+void web_store_done(struct web_store *s)
+{
+	while (s->leases != NULL) {
+		struct web_lease *l = s->leases;
+
+		s->leases = l->next;
+		free(l);
+	}
+	hints_free(s->hints);
+	if (s->options != NULL && s->wake >= 0)
+		(void)close(s->wake);
+	store_base_done(&s->base);
+}
+
+void web_store_forget(void *store)
+{
+	struct web_store *s = store;
+
+	s->base.forgotten = true;
+	for (struct store_lane *lane = s->base.lanes; lane != NULL; lane = lane->next)
+		http_forget(((struct web_lane *)lane)->http);
+	if (s->wake >= 0)
+		(void)close(s->wake);
+	s->wake = -1;
+}
+
+/* ---- lanes ---- */
+
+int web_lane_init(struct web_lane *lane, struct web_store *s, int kind, size_t body_max,
+		  struct baton_error *err)
+{
+	const struct web_options *o = s->options;
+	struct http_config config = {.ca = o->ca,
+				     .cert = o->cert,
+				     .key = o->key,
+				     .server_name = o->server_name,
+				     .body_max = body_max,
+				     .wake = kind == BATON_LANE_WATCH ? s->wake : 0};
+
+	lane->http = http_new(&config);
+	if (lane->http == NULL)
+		return store_fail(err, BATON_E_MEMORY, "no memory for a lane");
+	lane->store = s;
+	lane->kind = kind;
+	store_lane_add(&s->base, &lane->base);
+	return 0;
+}
+
+void web_lane_done(struct web_lane *lane)
+{
+	if (lane->store != NULL)
+		store_lane_remove(&lane->store->base, &lane->base);
+	http_free(lane->http);
+	bytes_done(&lane->body);
+}
+
+struct bytes *web_begin(struct web_lane *lane)
+{
+	bytes_clear(&lane->body);
+	return &lane->body;
+}
+
+/* ---- members ---- */
+
+const struct http_host *web_host(const struct web_store *s, unsigned turn)
+{
+	return &s->options->hosts[turn % s->options->n_hosts];
+}
+
+void web_move_on(struct web_store *s, unsigned turn)
+{
+	if (!atomic_compare_exchange_strong(&s->turn, &turn, turn + 1) || s->options->n_hosts == 1)
+		return;
+	/* The watch lane listens to somebody who may say nothing any more. */
+	web_wake(s);
+}
+
+bool web_has_moved(const struct web_lane *lane)
+{
+	const struct web_store *s = lane->store;
+	size_t n = s->options->n_hosts;
+
+	return atomic_load(&s->turn) % n != lane->stream % n;
+}
+
+int web_code_of(int http_result)
+{
+	switch (http_result) {
+	case HTTP_LATE: return BATON_E_TIMEOUT;
+	case HTTP_UNTRUSTED: return BATON_E_DENIED;
+	case HTTP_STRANGE: return BATON_E_CORRUPT;
+	case HTTP_MEMORY: return BATON_E_MEMORY;
+	default: return BATON_E_UNAVAILABLE;
+	}
+}
+
+/* ---- the watch ---- */
+
+bool web_take_wake(const struct web_store *s)
+{
+	uint64_t count;
+
+	return read(s->wake, &count, sizeof(count)) > 0;
+}
+
+void web_wake(const struct web_store *s)
+{
+	uint64_t one = 1;
+
+	if (write(s->wake, &one, sizeof(one)) < 0)
+		return; /* it is full: so it wakes anyhow */
+}
+
+void web_watch_wake(void *lane)
+{
+	web_wake(((const struct web_lane *)lane)->store);
+}
+
+int web_watch_add(void *lane, const char *name, uint64_t cookie)
+{
+	const struct web_lane *l = lane;
+
+	return hints_add(l->store->hints, name, cookie) ? BATON_OK : BATON_E_MEMORY;
+}
+
+void web_watch_remove(void *lane, const char *name, uint64_t cookie)
+{
+	const struct web_lane *l = lane;
+
+	hints_remove(l->store->hints, name, cookie);
+}

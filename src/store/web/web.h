@@ -1,0 +1,159 @@
+/*
+ * web.h: what the drivers share whose stores are services that speak HTTP and JSON.
+ *
+ *   store.c    the store: its members, and which of them is asked; its hints; its wake descriptor
+ *   options.c  the part of a URL that is the same for all: members and TLS
+ *   lease.c    the book of the leases that this process has, and what the service calls them
+ *   text.c     claims, candidates and orders as they are written down: JSON
+ *
+ * A driver's store begins with struct web_store, and its lanes with struct web_lane.
+ */
+#ifndef BATON_STORE_WEB_H
+#define BATON_STORE_WEB_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/url.h"
+#include "base/web/bytes.h"
+#include "base/web/hints.h"
+#include "base/web/http.h"
+#include "base/web/json.h"
+#include "baton-store.h"
+#include "store/base.h"
+
+#pragma GCC visibility push(hidden)
+
+#define WEB_HOSTS_MAX 16
+#define WEB_PATH_MAX 512
+#define WEB_VALUE_MAX 8192
+#define WEB_ID_MAX 40
+
+/* ---- options.c ---- */
+
+struct web_options {
+	struct http_host hosts[WEB_HOSTS_MAX];
+	size_t n_hosts;
+	bool tls;
+	char ca[WEB_PATH_MAX];
+	char cert[WEB_PATH_MAX];
+	char key[WEB_PATH_MAX];
+	char server_name[BATON_NAME_MAX + 1];
+};
+
+/* "host:port,host:port"; tls is set. False: none, too many, or no names. */
+bool web_parse_hosts(struct web_options *o, struct url_part list, const char *port);
+bool web_set_text(const char *value, char *out, size_t size);
+bool web_set_path(const char *value, char *out, size_t size);
+/* What is added to is without a '/' at its end. */
+bool web_set_prefix(const char *value, char *out, size_t size);
+/* ca, cert, key or server_name. False: it is none of them, or no value for it. */
+bool web_set_option(struct web_options *o, const char *key, const char *value);
+/* Whether they fit together: 0, or -1 with the sentence. with_tls: the scheme to use for TLS. */
+int web_check_options(const struct web_options *o, const char *with_tls, struct baton_error *err);
+
+/* ---- store.c ---- */
+
+/* A lease that this process has opened, and what the service calls it. */
+struct web_lease {
+	struct web_lease *next;
+	char id[BATON_LEASE_ID_MAX + 1]; /* as baton calls it */
+	char name[WEB_ID_MAX];           /* as the service does: one of these two */
+	uint64_t number;
+	uint64_t n_claims; /* for those who count */
+	uint64_t index;    /* when that was written */
+};
+
+struct web_store {
+	struct store_base base;
+	const struct web_options *options;
+	struct hints *hints;
+	struct web_lease *leases; /* `lock` */
+	int wake;                 /* an eventfd: ends a wait of the watch lane */
+	atomic_uint turn;         /* the member that all lanes use; it moves on when one fails */
+};
+
+struct web_lane {
+	struct store_lane base;
+	struct web_store *store;
+	struct http *http;
+	struct bytes body; /* of the request that is made */
+	unsigned stream;   /* watch lane: the member that it listens to */
+	int kind;
+};
+
+/* In memory that is zeroed: BATON_OK or a code with the sentence. Done after either. */
+int web_store_init(struct web_store *s, const struct web_options *o, struct baton_error *err);
+void web_store_done(struct web_store *s);
+/* S10: in the child. The connections are the parent's. */
+void web_store_forget(void *store);
+
+/* 0 or -1: no memory; done after either. body_max: as in http.h. */
+int web_lane_init(struct web_lane *lane, struct web_store *s, int kind, size_t body_max,
+		  struct baton_error *err);
+void web_lane_done(struct web_lane *lane);
+
+const struct http_host *web_host(const struct web_store *s, unsigned turn);
+/* Another member, unless somebody has moved on from this one already. */
+void web_move_on(struct web_store *s, unsigned turn);
+/* The others have left the member that this lane's stream listens to. */
+bool web_has_moved(const struct web_lane *lane);
+/* Of a request that had no reply: the code for it. */
+int web_code_of(int http_result);
+/* Begins a body. */
+struct bytes *web_begin(struct web_lane *lane);
+
+/* Takes what woke the watch lane; false: nothing did. */
+bool web_take_wake(const struct web_store *s);
+void web_wake(const struct web_store *s);
+void web_watch_wake(void *lane);
+int web_watch_add(void *lane, const char *name, uint64_t cookie);
+void web_watch_remove(void *lane, const char *name, uint64_t cookie);
+
+/* ---- lease.c ---- */
+
+/* What is known of it; false: we have none such. */
+bool web_lease_get(struct web_store *s, const char *id, struct web_lease *out);
+/* The one with the same "who-which", the id up to its last '-': taken out. False: none. */
+bool web_lease_take_older(struct web_store *s, const char *id, struct web_lease *out);
+/* False: no memory. */
+bool web_lease_note(struct web_store *s, const struct web_lease *lease);
+/* How many claims it carries, by something that was written at that index; not if we know newer. */
+void web_lease_count(struct web_store *s, const char *id, uint64_t n_claims, uint64_t index);
+void web_lease_forget(struct web_store *s, const char *id);
+
+/* ---- text.c: all texts are to be freed; NULL: no memory ---- */
+
+/* What would be taken for the end of a name, or for our own keys, is written otherwise. out has
+ * room for three bytes for each of the name. */
+void web_encode_name(const char *name, char *out);
+
+char *web_claim_text(const struct baton_lease *lease, uint64_t nonce, int64_t since_ms,
+		     const struct baton_profile *profile);
+/* Who has the claim. False: it isn't one of ours. */
+bool web_claim_read(const char *value, struct baton_record *out);
+/* A claim of others, who write what they like; `otherwise` where that is no name. */
+void web_claim_foreign(const char *value, const char *otherwise, struct baton_record *out);
+/* The claim shows this profile already. */
+bool web_claim_shows(const struct baton_record *r, const struct baton_profile *p);
+
+char *web_candidate_text(const struct baton_lease *lease, const struct baton_profile *p);
+bool web_candidate_read(const char *value, struct baton_candidate *c);
+
+json_t *web_order_make(const struct baton_order *order);
+/* Only if it is for out->term (rule 10). */
+void web_order_read(const json_t *order, struct baton_record *out);
+json_t *web_reserve_make(const struct baton_release *r);
+
+typedef int web_candidates(void *lane, struct baton_call *call, const char *name,
+			   void (*found)(void *arg, const struct baton_candidate *candidate),
+			   void *arg);
+/* Whether the candidate that a leader is to hand over to is there: asked only then. An outcome. */
+int web_check_target(web_candidates *candidates, void *lane, struct baton_call *call,
+		     struct baton_observation *o);
+
+#pragma GCC visibility pop
+
+#endif
