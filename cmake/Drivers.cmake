@@ -16,7 +16,8 @@ function(baton_driver name)
 	file(GLOB sources CONFIGURE_DEPENDS src/store/${name}/*.c)
 	list(POP_FRONT driver_SCHEMES first)
 	add_library(baton_driver_${name} OBJECT ${sources} ${driver_SOURCES}
-		src/base/clock.c src/base/url.c src/store/base.c src/store/doctor.c)
+		src/base/clock.c src/base/url.c
+		src/store/base.c src/store/doctor.c src/store/options.c)
 	target_include_directories(baton_driver_${name} PUBLIC include src)
 	target_link_libraries(baton_driver_${name} PRIVATE baton_flags PUBLIC ${driver_LIBRARIES})
 	add_library(baton_module_${name} MODULE $<TARGET_OBJECTS:baton_driver_${name}>)

@@ -42,7 +42,11 @@ static void test_url(void **state)
 	assert_string_equal(o.user, "me");
 	assert_string_equal(o.password, "s@cret");
 	assert_string_equal(o.prefix, "/my/app");
-	assert_string_equal(o.web.server_name, "s");
+	assert_string_equal(o.web.files.server_name, "s");
+	assert_int_equal(
+		etcd_options_parse(&o, "etcd://1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16", &err),
+		BATON_OK);
+	assert_int_equal(o.web.n_hosts, WEB_HOSTS_MAX);
 }
 
 static void test_bad_urls(void **state)

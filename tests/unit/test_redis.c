@@ -156,7 +156,7 @@ static void test_urls(void **state)
 	assert_string_equal(o.sentinel_password.text, "s&");
 	assert_int_equal(parse("rediss://h?ca=/ca.pem", &o, &err), 0);
 	assert_true(o.tls);
-	assert_string_equal(o.server_name, "h");
+	assert_string_equal(o.files.server_name, "h");
 }
 
 static void test_bad_urls(void **state)

@@ -23,15 +23,15 @@ static bool set_option(struct etcd_options *o, const char *key, const char *valu
 	if (strcmp(key, "prefix") == 0)
 		return web_set_prefix(value, o->prefix, sizeof(o->prefix));
 	if (strcmp(key, "user") == 0)
-		return web_set_text(value, o->user, sizeof(o->user));
+		return option_text(value, o->user, sizeof(o->user));
 	if (strcmp(key, "password_file") == 0)
-		return web_set_path(value, o->password_file, sizeof(o->password_file));
-	return web_set_option(&o->web, key, value);
+		return option_path(value, o->password_file, sizeof(o->password_file));
+	return option_tls(&o->web.files, key, value);
 }
 
 static int check(const struct etcd_options *o, struct baton_error *err)
 {
-	if (web_check_options(&o->web, "etcds", err) != 0)
+	if (option_tls_check(&o->web.files, o->web.tls, "etcds://", err) != 0)
 		return -1;
 	if (o->password[0] != '\0' && o->password_file[0] != '\0')
 		return store_fail(err, BATON_E_URL, "there are two passwords, one in a file");

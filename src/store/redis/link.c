@@ -96,7 +96,7 @@ int redis_link_asked(struct redis_lane *lane, struct baton_call *call)
 static int connect_to(struct redis_lane *lane, const struct redis_host *host)
 {
 	const struct redis_options *o = &lane->store->options;
-	const char *name = o->server_name[0] != '\0' ? o->server_name : host->name;
+	const char *name = o->files.server_name[0] != '\0' ? o->files.server_name : host->name;
 
 	if (redis_wire_open(&lane->wire, host, o->socket) != 0)
 		return -1;

@@ -41,8 +41,9 @@ int redis_options_parse(struct redis_options *o, const char *text, struct baton_
 	    (o->socket[0] == '\0' && parse_authority(o, url.authority, err) != 0) ||
 	    parse_path(o, &url, err) != 0 || parse_query(o, url.query, err) != 0)
 		return BATON_E_URL;
-	if (o->tls && o->server_name[0] == '\0' && o->mode == REDIS_SINGLE)
-		(void)snprintf(o->server_name, sizeof(o->server_name), "%s", o->hosts[0].name);
+	if (o->tls && o->files.server_name[0] == '\0' && o->mode == REDIS_SINGLE)
+		(void)snprintf(o->files.server_name, sizeof(o->files.server_name), "%s",
+			       o->hosts[0].name);
 	return BATON_OK;
 }
 
@@ -70,80 +71,27 @@ static int parse_scheme(struct redis_options *o, const struct url *url, struct b
 	return store_fail(err, BATON_E_URL, "a Redis store needs a host: redis://host:6379/0");
 }
 
-/* "host", "host:port", "[::1]:port". */
-static bool parse_host(struct redis_host *h, struct url_part text, const char *port)
-{
-	struct url_part name = text;
-	struct url_part number = {port, strlen(port)};
-	const char *end = text.n > 0 && text.at[0] == '[' ? memchr(text.at, ']', text.n) : NULL;
-	const char *colon = NULL;
-
-	if (text.n > 0 && text.at[0] == '[') {
-		if (end == NULL)
-			return false;
-		name = (struct url_part){text.at + 1, (size_t)(end - text.at) - 1};
-		if (end + 1 < text.at + text.n)
-			colon = end + 1;
-	} else {
-		colon = memchr(text.at, ':', text.n);
-		if (colon != NULL)
-			name.n = (size_t)(colon - text.at);
-	}
-	if (colon != NULL) {
-		number = (struct url_part){colon + 1, text.n - (size_t)(colon + 1 - text.at)};
-		if (*colon != ':')
-			return false;
-	}
-	if (!url_decode(name, h->name, sizeof(h->name)) || h->name[0] == '\0' ||
-	    !url_decode(number, h->port, sizeof(h->port)))
-		return false;
-	size_t digits = strspn(h->port, "0123456789");
-	long value = strtol(h->port, NULL, 10);
-
-	return digits > 0 && h->port[digits] == '\0' && value > 0 && value < 65536;
-}
-
-/* "user:password", "user", ":password". */
-static bool parse_login(struct redis_options *o, struct url_part text)
-{
-	const char *colon = memchr(text.at, ':', text.n);
-	struct url_part user = {text.at, colon != NULL ? (size_t)(colon - text.at) : text.n};
-	struct url_part password = {colon, 0};
-
-	if (colon != NULL)
-		password = (struct url_part){colon + 1, text.n - user.n - 1};
-	return url_decode(user, o->user, sizeof(o->user)) &&
-	       (colon == NULL || url_decode(password, o->password.text, sizeof(o->password.text)));
-}
-
 static int parse_authority(struct redis_options *o, struct url_part a, struct baton_error *err)
 {
-	const char *at = memrchr(a.at, '@', a.n);
-	const char *port = o->mode == REDIS_SENTINEL ? SENTINEL_PORT : PORT;
+	int got = 1;
 
-	if (at != NULL) {
-		struct url_part login = {a.at, (size_t)(at - a.at)};
+	if (!url_take_login(&a, o->user, sizeof(o->user), o->password.text,
+			    sizeof(o->password.text)))
+		return store_fail(err, BATON_E_URL,
+				  "the user or password can't be read; write special characters as "
+				  "%%XX");
+	while (got == 1 && o->n_hosts < REDIS_HOSTS_MAX) {
+		struct redis_host *h = &o->hosts[o->n_hosts];
 
-		if (!parse_login(o, login))
-			return store_fail(err, BATON_E_URL,
-					  "the user or password can't be read; write special "
-					  "characters as %%XX");
-		a = (struct url_part){at + 1, a.n - login.n - 1};
+		(void)snprintf(h->port, sizeof(h->port), "%s",
+			       o->mode == REDIS_SENTINEL ? SENTINEL_PORT : PORT);
+		got = url_next_host(&a, h->name, sizeof(h->name), h->port);
+		o->n_hosts += got == 1;
 	}
-	while (a.n > 0) {
-		const char *comma = memchr(a.at, ',', a.n);
-		struct url_part one = {a.at, comma != NULL ? (size_t)(comma - a.at) : a.n};
-
-		if (o->n_hosts == REDIS_HOSTS_MAX || !parse_host(&o->hosts[o->n_hosts], one, port))
-			return store_fail(err, BATON_E_URL,
-					  "\"%.*s\" is no host:port, or there are more than %d",
-					  (int)(one.n < 100 ? one.n : 100), one.at,
-					  REDIS_HOSTS_MAX);
-		o->n_hosts++;
-		size_t used = one.n + (comma != NULL ? 1 : 0);
-
-		a = (struct url_part){a.at + used, a.n - used};
-	}
+	if (got < 0 || a.n > 0)
+		return store_fail(err, BATON_E_URL,
+				  "servers are named host:port,host:port, %d at most",
+				  REDIS_HOSTS_MAX);
 	if (o->n_hosts == 0 || (o->n_hosts > 1 && o->mode == REDIS_SINGLE))
 		return store_fail(err, BATON_E_URL,
 				  "a Redis store is one server; several are redis+sentinel:// or "
@@ -151,22 +99,11 @@ static int parse_authority(struct redis_options *o, struct url_part a, struct ba
 	return 0;
 }
 
-static bool parse_number(const char *text, uint64_t max, uint64_t *out)
-{
-	size_t n = strlen(text);
-
-	if (n == 0 || n > 9 || strspn(text, "0123456789") != n)
-		return false;
-	*out = strtoull(text, NULL, 10);
-	return *out <= max;
-}
-
 /* "", "/", "/3"; Sentinel: "/master", "/master/3". */
 static int parse_path(struct redis_options *o, const struct url *url, struct baton_error *err)
 {
 	char path[2 * BATON_NAME_MAX];
 	char *db = path + 1;
-	uint64_t number = 0;
 
 	if (o->socket[0] != '\0')
 		return 0;
@@ -186,11 +123,10 @@ static int parse_path(struct redis_options *o, const struct url *url, struct bat
 	}
 	if (db[0] == '\0')
 		return 0;
-	if (o->mode == REDIS_CLUSTER || !parse_number(db, UINT16_MAX, &number))
+	if (o->mode == REDIS_CLUSTER || !option_number(db, UINT16_MAX, &o->db))
 		return store_fail(err, BATON_E_URL,
 				  "\"%.40s\" is no number of a database (a cluster has only one)",
 				  db);
-	o->db = (uint32_t)number;
 	return 0;
 }
 
@@ -207,39 +143,9 @@ static bool set_prefix(struct redis_options *o, const char *value)
 	return true;
 }
 
-static bool set_flag(const char *value, bool *out)
-{
-	*out = strcmp(value, "1") == 0;
-	return *out || strcmp(value, "0") == 0;
-}
-
-static bool set_path(const char *value, char *out, size_t size)
-{
-	int n = snprintf(out, size, "%s", value);
-
-	return value[0] == '/' && n > 0 && (size_t)n < size;
-}
-
-static bool set_number(const char *value, uint32_t max, uint32_t *out)
-{
-	uint64_t number;
-
-	if (!parse_number(value, max, &number))
-		return false;
-	*out = (uint32_t)number;
-	return true;
-}
-
 static bool set_max_lease(struct redis_options *o, const char *value)
 {
-	return parse_number(value, 86400000, &o->max_lease_ms) && o->max_lease_ms >= 100;
-}
-
-static bool set_text(const char *value, char *out, size_t size)
-{
-	int n = snprintf(out, size, "%s", value);
-
-	return n > 0 && (size_t)n < size;
+	return option_number(value, 86400000, &o->max_lease_ms) && o->max_lease_ms >= 100;
 }
 
 /* Those of the Sentinels, which need not be those of the server. */
@@ -250,11 +156,11 @@ static bool set_sentinel(struct redis_options *o, const char *key, const char *v
 	if (o->mode != REDIS_SENTINEL)
 		return false;
 	if (strcmp(key, "sentinel_user") == 0)
-		return set_text(value, o->sentinel_user, sizeof(o->sentinel_user));
+		return option_text(value, o->sentinel_user, sizeof(o->sentinel_user));
 	if (strcmp(key, "sentinel_password") == 0)
-		return set_text(value, secret->text, sizeof(secret->text));
+		return option_text(value, secret->text, sizeof(secret->text));
 	return strcmp(key, "sentinel_password_file") == 0 &&
-	       set_path(value, secret->file, sizeof(secret->file));
+	       option_path(value, secret->file, sizeof(secret->file));
 }
 
 static bool set_option(struct redis_options *o, const char *key, const char *value)
@@ -264,30 +170,22 @@ static bool set_option(struct redis_options *o, const char *key, const char *val
 	if (strcmp(key, "prefix") == 0)
 		return set_prefix(o, value);
 	if (strcmp(key, "db") == 0)
-		return o->mode != REDIS_CLUSTER && set_number(value, UINT16_MAX, &o->db);
+		return o->mode != REDIS_CLUSTER && option_number(value, UINT16_MAX, &o->db);
 	if (strcmp(key, "max_lease") == 0)
 		return set_max_lease(o, value);
 	if (strcmp(key, "wait") == 0)
-		return set_number(value, 16, &o->wait);
+		return option_number(value, 16, &o->wait);
 	if (strcmp(key, "history") == 0)
-		return set_number(value, 10000, &o->history);
+		return option_number(value, 10000, &o->history);
 	if (strcmp(key, "durable") == 0)
-		return set_flag(value, &o->durable);
+		return option_flag(value, &o->durable);
 	if (strcmp(key, "user") == 0)
-		return set_text(value, o->user, sizeof(o->user));
+		return option_text(value, o->user, sizeof(o->user));
 	if (strcmp(key, "password_file") == 0)
-		return set_path(value, o->password.file, sizeof(o->password.file));
+		return option_path(value, o->password.file, sizeof(o->password.file));
 	if (strcmp(key, "tls") == 0)
-		return set_flag(value, &o->tls);
-	if (strcmp(key, "ca") == 0)
-		return set_path(value, o->ca, sizeof(o->ca));
-	if (strcmp(key, "cert") == 0)
-		return set_path(value, o->cert, sizeof(o->cert));
-	if (strcmp(key, "key") == 0)
-		return set_path(value, o->key, sizeof(o->key));
-	if (strcmp(key, "server_name") == 0)
-		return set_text(value, o->server_name, sizeof(o->server_name));
-	return false;
+		return option_flag(value, &o->tls);
+	return option_tls(&o->files, key, value);
 }
 
 static bool is_twice(const struct redis_secret *secret)
@@ -299,11 +197,9 @@ static int check(const struct redis_options *o, bool was_secure, struct baton_er
 {
 	if (was_secure && !o->tls)
 		return store_fail(err, BATON_E_URL, "rediss:// is TLS: tls=0 contradicts it");
-	if (!o->tls && (o->ca[0] != '\0' || o->cert[0] != '\0' || o->key[0] != '\0' ||
-			o->server_name[0] != '\0'))
-		return store_fail(err, BATON_E_URL,
-				  "ca, cert, key and server_name are for TLS: say rediss://, or "
-				  "tls=1 with Sentinel and Cluster");
+	if (option_tls_check(&o->files, o->tls, "rediss://, or tls=1 with Sentinel and Cluster",
+			     err) != 0)
+		return -1;
 	if (o->tls && o->socket[0] != '\0')
 		return store_fail(err, BATON_E_URL, "there is no TLS on a socket of this machine");
 	if (is_twice(&o->password) || is_twice(&o->sentinel_password))

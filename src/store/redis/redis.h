@@ -30,6 +30,7 @@
 
 #include "baton-store.h"
 #include "store/base.h"
+#include "store/options.h"
 #include "store/redis/resp.h"
 
 #pragma GCC visibility push(hidden)
@@ -71,12 +72,9 @@ struct redis_options {
 	struct redis_secret password;
 	char sentinel_user[BATON_NAME_MAX + 1];
 	struct redis_secret sentinel_password;
-	char ca[REDIS_PATH_MAX];
-	char cert[REDIS_PATH_MAX];
-	char key[REDIS_PATH_MAX];
-	char server_name[BATON_NAME_MAX + 1];
+	struct option_tls files;
 	char prefix[BATON_NAME_MAX + 8]; /* "{baton}:" */
-	uint64_t max_lease_ms;
+	uint32_t max_lease_ms;
 	uint32_t db;
 	uint32_t wait; /* replicas that must have a write before it counts */
 	uint32_t history;

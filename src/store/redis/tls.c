@@ -108,14 +108,15 @@ static int fail(struct redis_wire *w, int code, const char *what)
 
 static int load_files(struct redis_wire *w, const struct redis_options *o, SSL_CTX *context)
 {
-	if (o->ca[0] != '\0' ? SSL_CTX_load_verify_locations(context, o->ca, NULL) != 1
-			     : SSL_CTX_set_default_verify_paths(context) != 1)
+	if (o->files.ca[0] != '\0' ? SSL_CTX_load_verify_locations(context, o->files.ca, NULL) != 1
+				   : SSL_CTX_set_default_verify_paths(context) != 1)
 		return fail(w, BATON_E_DENIED, "can't read the authorities' certificates (ca=)");
-	if (o->cert[0] == '\0')
+	if (o->files.cert[0] == '\0')
 		return 0;
-	if (SSL_CTX_use_certificate_chain_file(context, o->cert) != 1)
+	if (SSL_CTX_use_certificate_chain_file(context, o->files.cert) != 1)
 		return fail(w, BATON_E_DENIED, "can't read our certificate (cert=)");
-	if (SSL_CTX_use_PrivateKey_file(context, o->key[0] != '\0' ? o->key : o->cert,
+	if (SSL_CTX_use_PrivateKey_file(context,
+					o->files.key[0] != '\0' ? o->files.key : o->files.cert,
 					SSL_FILETYPE_PEM) != 1 ||
 	    SSL_CTX_check_private_key(context) != 1)
 		return fail(w, BATON_E_DENIED, "can't use our private key (key=)");

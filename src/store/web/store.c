@@ -57,10 +57,10 @@ int web_lane_init(struct web_lane *lane, struct web_store *s, int kind, size_t b
 		  struct baton_error *err)
 {
 	const struct web_options *o = s->options;
-	struct http_config config = {.ca = o->ca,
-				     .cert = o->cert,
-				     .key = o->key,
-				     .server_name = o->server_name,
+	struct http_config config = {.ca = o->files.ca,
+				     .cert = o->files.cert,
+				     .key = o->files.key,
+				     .server_name = o->files.server_name,
 				     .body_max = body_max,
 				     .wake = kind == BATON_LANE_WATCH ? s->wake : 0};
 

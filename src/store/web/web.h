@@ -23,11 +23,12 @@
 #include "base/web/json.h"
 #include "baton-store.h"
 #include "store/base.h"
+#include "store/options.h"
 
 #pragma GCC visibility push(hidden)
 
 #define WEB_HOSTS_MAX 16
-#define WEB_PATH_MAX 512
+#define WEB_PATH_MAX OPTION_PATH_MAX
 #define WEB_VALUE_MAX 8192
 #define WEB_ID_MAX 40
 
@@ -37,22 +38,13 @@ struct web_options {
 	struct http_host hosts[WEB_HOSTS_MAX];
 	size_t n_hosts;
 	bool tls;
-	char ca[WEB_PATH_MAX];
-	char cert[WEB_PATH_MAX];
-	char key[WEB_PATH_MAX];
-	char server_name[BATON_NAME_MAX + 1];
+	struct option_tls files;
 };
 
 /* "host:port,host:port"; tls is set. False: none, too many, or no names. */
 bool web_parse_hosts(struct web_options *o, struct url_part list, const char *port);
-bool web_set_text(const char *value, char *out, size_t size);
-bool web_set_path(const char *value, char *out, size_t size);
 /* What is added to is without a '/' at its end. */
 bool web_set_prefix(const char *value, char *out, size_t size);
-/* ca, cert, key or server_name. False: it is none of them, or no value for it. */
-bool web_set_option(struct web_options *o, const char *key, const char *value);
-/* Whether they fit together: 0, or -1 with the sentence. with_tls: the scheme to use for TLS. */
-int web_check_options(const struct web_options *o, const char *with_tls, struct baton_error *err);
 
 /* ---- store.c ---- */
 

@@ -1,0 +1,62 @@
+/*
+ * options.c: what the URLs of several drivers can say: see options.h.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/base.h"
+#include "store/options.h"
+
+bool option_text(const char *value, char *out, size_t size)
+{
+	int n = snprintf(out, size, "%s", value);
+
+	return n > 0 && (size_t)n < size;
+}
+
+bool option_path(const char *value, char *out, size_t size)
+{
+	return value[0] == '/' && option_text(value, out, size);
+}
+
+bool option_flag(const char *value, bool *out)
+{
+	*out = strcmp(value, "1") == 0;
+	return *out || strcmp(value, "0") == 0;
+}
+
+bool option_number(const char *value, uint32_t max, uint32_t *out)
+{
+	size_t n = strlen(value);
+
+	if (n == 0 || n > 9 || strspn(value, "0123456789") != n)
+		return false;
+	*out = (uint32_t)strtoul(value, NULL, 10);
+	return *out <= max;
+}
+
+bool option_tls(struct option_tls *tls, const char *key, const char *value)
+{
+	if (strcmp(key, "ca") == 0)
+		return option_path(value, tls->ca, sizeof(tls->ca));
+	if (strcmp(key, "cert") == 0)
+		return option_path(value, tls->cert, sizeof(tls->cert));
+	if (strcmp(key, "key") == 0)
+		return option_path(value, tls->key, sizeof(tls->key));
+	return strcmp(key, "server_name") == 0 &&
+	       option_text(value, tls->server_name, sizeof(tls->server_name));
+}
+
+int option_tls_check(const struct option_tls *tls, bool is_on, const char *say,
+		     struct baton_error *err)
+{
+	if (!is_on && (tls->ca[0] != '\0' || tls->cert[0] != '\0' || tls->key[0] != '\0' ||
+		       tls->server_name[0] != '\0'))
+		return store_fail(err, BATON_E_URL,
+				  "ca, cert, key and server_name are for TLS: say %s", say);
+	if (tls->key[0] != '\0' && tls->cert[0] == '\0')
+		return store_fail(err, BATON_E_URL,
+				  "key= needs the certificate that it is for: cert=");
+	return 0;
+}
