@@ -3,7 +3,7 @@
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .PHONY: help build quick test examples install sim model mutants coverage lint format clean \
-	conformance bench chaos jepsen fuzz demo deb
+	conformance bench chaos jepsen fuzz demo deb servers
 
 help:
 	@echo 'baton: leader election on the store you already run'
@@ -13,6 +13,7 @@ help:
 	@echo '  make build      build into build/debug; the command is build/baton (PRESET=...)'
 	@echo '  make quick      the edit loop: debug build, unit tests, stories'
 	@echo '  make test       everything: install what is missing, build, test, prove, check'
+	@echo '  make servers    Consul, Kubernetes, a newer etcd: built once, with Go, for tests'
 	@echo '  make examples   build the programs of examples/ into build/release/examples'
 	@echo '  make install    command, library, manual to PREFIX (/usr/local); DESTDIR'
 	@echo '  make deb        Debian packages into build/deb'
@@ -57,6 +58,9 @@ quick:
 
 test:
 	@tools/run-tests
+
+servers:
+	@tests/built make
 
 sim_options = $(if $(WORLDS),--worlds $(WORLDS)) $(if $(YEARS),--years $(YEARS)) \
 	$(if $(SEED),--seed $(SEED))
