@@ -116,8 +116,8 @@ void etcd_range(struct bytes *b, const struct etcd_key *key, bool first);
 
 /*
  * The lane's body to that path, and the answer, to be given back with json_decref(). OK, or an
- * outcome with the sentence in call->error; REFUSED: etcd knows no such lease. What stands behind a '?' is
- * for those who read along, in a log or a test; etcd doesn't look at it.
+ * outcome with the sentence in call->error; REFUSED: etcd knows no such lease. What stands behind a
+ * '?' is for those who read along, in a log or a test; etcd doesn't look at it.
  */
 int etcd_call(struct etcd_lane *lane, struct baton_call *call, const char *path, json_t **answer);
 /* The same for the watch lane's stream; 0 or -1. */
