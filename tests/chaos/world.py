@@ -49,6 +49,8 @@ WORLDS = {
                         (7, 10), True, "1200,1500,2000", 6),
     "redis-sentinel": World("redis-sentinel", "max_lease=2000", True, {"failover": 1}, (3, 5),
                             False, "1200,1500,2000", 6),
+    "redis-cluster": World("redis-cluster", "max_lease=2000", True, {"cluster_failover": 1}, (3, 5),
+                           False, "1200,1500,2000", 6),
     # It says durable=1 and lies; its clock is stepped; all is flushed; guards are frozen.
     "redis-wild": World("redis", "durable=1&max_lease=60000", False,
                         {"server_lose": 2, "flush": 2, "clock_forward": 2, "clock_back": 1,
@@ -56,6 +58,17 @@ WORLDS = {
     "postgres": World("postgres", "", True,
                       {"server_kill": 2, "server_stop": 2, "clock_forward": 1, "clock_back": 1,
                        **NETWORK}, (0.5, 2.5), True, "1500,2000,2500", 8),
+    "postgres-advisory": World("postgres", "mode=advisory", True,
+                               {"server_kill": 2, "server_stop": 2, "clock_forward": 1,
+                                "clock_back": 1, **NETWORK}, (0.5, 2.5), True, "1500,2000,2500",
+                               8),
+    # A session that ends frees its locks at once, whoever thinks that it still has them.
+    "postgres-fast": World("postgres", "fast=1", False,
+                           {"server_kill": 2, "terminate": 2, "server_stop": 1, **NETWORK},
+                           (1, 2.5), True, "1500,2000,2500", 8),
+    "postgres-bare": World("postgres", "mode=advisory&fast=1", False,
+                           {"server_kill": 2, "terminate": 2, "server_stop": 1, **NETWORK},
+                           (1, 2.5), True, "1500,2000,2500", 8),
     # What the primary has acknowledged, the standby has: it is promoted once, and all go there.
     "postgres-standby": World("postgres-standby", "", True, {"promote": 1}, (6, 8), False,
                               "1500,2000,2500", 6),
@@ -114,7 +127,7 @@ class Server:
         self.variables = variables
         lines = servers("start", "--for", str(os.getpid()), kind, folder, **variables)
         self.info = dict(line.split("=", 1) for line in lines.split("\n") if "=" in line)
-        self.port = self.info["port"]
+        self.port = self.info.get("port") or self.info["ports"].split()[0]
 
     def pids(self, name):
         with open(os.path.join(self.dir, name + ".pid"), encoding="ascii") as file:
@@ -453,6 +466,35 @@ class Stage:
         self.until(lambda: "state=online" in self.store.ask("INFO", "replication",
                                                             port=self.primary()),
                    "the old primary to follow the new one", is_over)
+
+    def slot_owner(self):
+        """The port of the node that has our slot, as those say who can be asked; None: nobody."""
+        for port in self.store.info["ports"].split():
+            slot = self.store.ask("CLUSTER", "KEYSLOT", "{baton}:any", port=port)
+            for line in self.store.ask("CLUSTER", "NODES", port=port).split("\n"):
+                _, address, flags, *_, = words = line.split() + [""] * 3
+                ranges = [r.split("-") for r in words[8:] if r[:1].isdigit()]
+                if slot and "fail" not in flags and any(
+                        int(r[0]) <= int(slot) <= int(r[-1]) for r in ranges):
+                    return address.partition("@")[0].rpartition(":")[2]
+        return None
+
+    def cluster_failover(self, is_over):
+        """The node that has our slot is killed, its replica takes over, and it comes back."""
+        ports = self.store.info["ports"].split()
+        old = self.slot_owner()
+        name = f"node{ports.index(old) + 1}"
+        self.store.signal(name, KILL)
+        self.until(lambda: self.slot_owner() not in (None, old), "a failover", is_over)
+        self.store.again(name, old)
+        self.until(lambda: "state=online" in self.store.ask("INFO", "replication",
+                                                            port=self.slot_owner()),
+                   "the old primary to follow the new one", is_over)
+
+    def terminate(self, _is_over):
+        """An administrator ends all sessions."""
+        return self.store.ask("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+                              "WHERE pid <> pg_backend_pid() AND usename = current_user")
 
     def promote(self, is_over):
         """The primary is killed, and never comes back."""
