@@ -127,9 +127,10 @@ static void drained_before_release(struct stage *t)
 		      "thread");
 	}
 	struct sampler *sampler = sampler_new(t, list, 3, 0, false);
-	uint64_t end_ns = now_ns() + ((t->full ? 250000 : 25000) + n * t->lease_ms / 6) * MS;
 
 	for (unsigned i = 0; i < n; i++) {
+		uint64_t end_ns = now_ns() + 2 * failover_ms(t) * MS;
+
 		while (runs_of(workers, 3) <= i && now_ns() < end_ns)
 			pass_time(1);
 		CHECK(t, now_ns() < end_ns, "%u handoffs, %u runs of the work", i,
