@@ -25,13 +25,16 @@ import time
 sys.dont_write_bytecode = True
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.append(os.path.join(TESTS, "lib"))
-from rig import descendants, servers  # pylint: disable=wrong-import-position
+# pylint: disable=wrong-import-position
+from judge import MAIN, STAMP, Seat
+from rig import descendants, servers
 
 KILL, STOP, CONT = signal.SIGKILL, signal.SIGSTOP, signal.SIGCONT
 MACHINES = 3
 ANSWER_S = 40  # a server that was started again answers within this, on any load
 HOUR_NS = 3600 * 10**9
 NOTHING = "nothing was done"
+RIVAL = 0  # the seat of whoever is none of ours
 
 # kind of tests/servers; what the URL adds; in contract; faults of the servers, and how often each
 # is dealt; seconds between two of them; whether there are machines (or only one network); leases in
@@ -74,6 +77,10 @@ WORLDS = {
                               "1500,2000,2500", 6),
     "postgres-wild": World("postgres", "", False, {"flush": 3, "server_kill": 1, "partition": 1},
                            (2, 4), True, "1500,2000,2500", 6),
+    # Three members, of which one at a time is hurt, or all die; etcd's own candidates stand beside.
+    "etcd": World("etcd-cluster", "", True,
+                  {"member_kill": 2, "member_stop": 2, "leader_change": 2, "all_kill": 1,
+                   "compaction": 2, "rival": 3, **NETWORK}, (0.5, 2.5), True, "3000,4000", 8),
 }
 # Rules of the fault proxy; {command} is the protocol's word for a request that does something.
 RULES = {"slow": "request chance=30 -> late {ms}; reply chance=5 -> delay {ms}",
@@ -81,7 +88,11 @@ RULES = {"slow": "request chance=30 -> late {ms}; reply chance=5 -> delay {ms}",
          "cut": "request {command} chance=8 -> cut-after; request chance=4 -> cut; "
                 "reply chance=4 -> half",
          "doubled": "request {command} chance=25 -> duplicate"}
-PROTOCOLS = {"redis": ("resp", "EVALSHA"), "postgres": ("postgres", "batch")}
+# How the proxy understands a store; {command} of the rules; the servers that the resource is on.
+Store = collections.namedtuple("Store", "protocol command resource")
+STORES = {"redis": Store("resp", "EVALSHA", "redis"),
+          "postgres": Store("postgres", "batch", "postgres"),
+          "etcd": Store("http", "text=/v3/kv/txn", "redis")}
 
 # The resource in PostgreSQL: the guard that `baton schema postgres --fence` prints, and a table.
 RESOURCE = """
@@ -118,6 +129,22 @@ def in_own_network():
     os.execvp("unshare", ["unshare", "-n", sys.executable, *sys.argv])
 
 
+class Rival(Seat):
+    """Whoever leads without baton; the rig stamps for it."""
+    lease_ms = 1000
+
+    @staticmethod
+    def waited_ms(_since_ns):
+        return 0
+
+
+def stamp_as_rival(path, term):
+    fd = os.open(path, os.O_WRONLY | os.O_APPEND)
+    now = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    os.write(fd, STAMP.pack(term, now, os.getpid(), RIVAL, MAIN, 0))
+    os.close(fd)
+
+
 class Server:
     """Servers of one kind, and what can be done to them."""
 
@@ -127,7 +154,10 @@ class Server:
         self.variables = variables
         lines = servers("start", "--for", str(os.getpid()), kind, folder, **variables)
         self.info = dict(line.split("=", 1) for line in lines.split("\n") if "=" in line)
-        self.port = self.info.get("port") or self.info["ports"].split()[0]
+        word = kind.partition("-")[0]
+        self.members = {word + n: self.info["port" + n] for n in ("", "1", "2", "3")
+                        if "port" + n in self.info}
+        self.port = (*self.members.values(), *self.info.get("ports", "").split())[0]
 
     def pids(self, name):
         with open(os.path.join(self.dir, name + ".pid"), encoding="ascii") as file:
@@ -164,6 +194,8 @@ class Server:
     def answers(self, port):
         if self.kind.startswith("redis"):
             return self.ask("PING", port=port) == "PONG"
+        if self.kind.startswith("etcd"):
+            return "leader" in self.ask("endpoint", "status", "--write-out=json", port=port)
         return self.ask("SELECT 1", database="postgres") == "1"
 
     def ask(self, *words, port=None, database="baton"):
@@ -171,11 +203,14 @@ class Server:
         port = port or self.port
         if self.kind.startswith("redis"):
             argv = ["redis-cli", "-h", "127.0.0.1", "-p", port, *words]
+        elif self.kind.startswith("etcd"):
+            argv = ["etcdctl", "--endpoints", "http://127.0.0.1:" + port, "--command-timeout=5s",
+                    *words]
         else:
             argv = ["psql", "-XqAt", "-h", "127.0.0.1", "-p", port, "-U", "baton", "-d", database,
                     "-v", "ON_ERROR_STOP=1", "-c", words[0]]
-        return subprocess.run(argv, text=True, capture_output=True, check=False,
-                              timeout=ANSWER_S).stdout.strip()
+        return subprocess.run(argv, text=True, capture_output=True, check=False, timeout=ANSWER_S,
+                              env={**os.environ, "ETCDCTL_API": "3"}).stdout.strip()
 
     def stop(self):
         servers("stop", self.dir)
@@ -242,10 +277,11 @@ class Stage:
         self.world = WORLDS[name]
         self.folder = folder
         self.rng = random.Random(f"{options.seed}-weather")
-        self.protocol, self.command = PROTOCOLS[name.partition("-")[0]]
         self.kind = name.partition("-")[0]
+        self.traits = STORES[self.kind]
         self.build = os.path.dirname(options.worker)
         self.baton = options.baton
+        self.elections = []  # (name, path of its stamps)
         self.deck = []
         self.done = collections.Counter()
         self.began = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
@@ -253,13 +289,14 @@ class Stage:
         self.clock = os.path.join(folder, "clock")
         self.set_clock(0)
         os.chmod(folder, 0o711)  # a server may run as another user
-        self.machines = self.relays = ()
+        self.machines = []
+        self.relays = []  # of each machine, one for each member
         self.start(options.seed)
 
     def start(self, seed):
         if self.is_apart or os.environ.get("CHAOS_NETWORK"):
             ip("link", "set", "lo", "up")
-        self.resource = Server(self.kind, os.path.join(self.folder, "resource"))
+        self.resource = Server(self.traits.resource, os.path.join(self.folder, "resource"))
         self.make_resource()
         # Where a server that runs as another user can read it.
         preload = shutil.copy(os.path.join(self.build, "chaos_clock.so"), self.folder)
@@ -269,12 +306,14 @@ class Stage:
         if self.world.machines:
             self.machines = [Machine(n, self.is_apart) for n in range(MACHINES)]
             program = os.path.join(self.build, "relay")
-            self.relays = [Relay(program, self.protocol, m.address, self.store.port, seed + n)
+            self.relays = [[Relay(program, self.traits.protocol, m.address, port, seed + n)
+                            for port in self.store.members.values()]
                            for n, m in enumerate(self.machines)]
-            self.entrance = Relay(program, self.protocol, "0.0.0.0", self.resource.port, seed)
+            self.entrance = Relay(program, STORES[self.traits.resource].protocol, "0.0.0.0",
+                                  self.resource.port, seed)
 
     def make_resource(self):
-        if self.kind == "postgres":
+        if self.traits.resource == "postgres":
             script = subprocess.run([self.baton, "schema", "postgres", "--fence"], text=True,
                                     capture_output=True, check=True).stdout
             self.resource.ask(script + RESOURCE)
@@ -286,8 +325,8 @@ class Stage:
         base, more = self.store.info["url"], self.world.query
         if seat is not None and self.machines:
             n = seat % MACHINES
-            base = base.replace(f"127.0.0.1:{self.store.port}",
-                                f"{self.machines[n].address}:{self.relays[n].port}")
+            for port, relay in zip(self.store.members.values(), self.relays[n]):
+                base = base.replace(f"127.0.0.1:{port}", f"{self.machines[n].address}:{relay.port}")
             more += "&sslmode=disable" if self.kind == "postgres" else ""
         return base + ("?" + more.lstrip("&") if more else "")
 
@@ -295,10 +334,11 @@ class Stage:
         return self.machines[seat % MACHINES].prefix if self.machines else []
 
     def resource_of(self, name, seat):
+        protocol = STORES[self.traits.resource].protocol
         if not self.machines:
-            return f"{self.protocol}:127.0.0.1:{self.resource.port}:{name}"
+            return f"{protocol}:127.0.0.1:{self.resource.port}:{name}"
         address = self.machines[seat % MACHINES].address
-        return f"{self.protocol}:{address}:{self.entrance.port}:{name}"
+        return f"{protocol}:{address}:{self.entrance.port}:{name}"
 
     # ---- the weather ----
 
@@ -409,23 +449,28 @@ class Stage:
         if cable:
             ip("link", "set", cable, "down")
         else:
-            self.relays[n].tell("hole")
+            self.tell("hole", self.relays[n])
         self.wait(seconds, is_over)
         if cable:
             ip("link", "set", cable, "up")
         else:
-            self.relays[n].tell("open")
+            self.tell("open", self.relays[n])
         return f"of machine {n} for {seconds:.3f} s"
+
+    @staticmethod
+    def tell(line, relays):
+        for relay in relays:
+            relay.tell(line)
 
     def by_rules(self, kind, is_over):
         ms = int(self.about_a_lease() * 250)
-        rules = RULES[kind].format(command=self.command, ms=ms)
+        rules = RULES[kind].format(command=self.traits.command, ms=ms)
         whom = self.relays if self.rng.random() < 0.5 else [self.rng.choice(self.relays)]
-        for relay in whom:
-            relay.tell("rules " + rules)
+        for relays in whom:
+            self.tell("rules " + rules, relays)
         self.wait(self.rng.uniform(0.5, 2.5), is_over)
-        for relay in whom:
-            relay.tell("rules")
+        for relays in whom:
+            self.tell("rules", relays)
         return f"on {len(whom)} machines: {rules}"
 
     def slow(self, is_over):
@@ -505,6 +550,103 @@ class Stage:
         self.store.ask("SELECT pg_promote()", port=self.store.info["standby_port"])
         return ""
 
+    # ---- members of a cluster ----
+
+    def member_kill(self, _is_over):
+        """One of three, with all that it has acknowledged."""
+        name = self.rng.choice(list(self.store.members))
+        self.store.signal(name, KILL)
+        self.wait(self.rng.uniform(0, 1.5))
+        self.store.again(name, self.store.members[name])
+        return name
+
+    def member_stop(self, is_over):
+        name = self.rng.choice(list(self.store.members))
+        seconds = self.about_a_lease()
+        self.store.signal(name, STOP)
+        self.wait(seconds, is_over)
+        self.store.signal(name, CONT)
+        return f"{name} for {seconds:.3f} s"
+
+    def all_kill(self, _is_over):
+        """The whole cluster, which comes back with all that it has acknowledged."""
+        for name in self.store.members:
+            self.store.signal(name, KILL)
+        self.wait(self.rng.uniform(0, 0.5))
+        until = time.monotonic() + ANSWER_S
+        while time.monotonic() < until and not all(map(self.store.is_gone, self.store.members)):
+            self.wait(0.02)
+        for name in self.store.members:  # one alone would wait for another
+            servers("again", self.store.dir, name, **self.store.variables)
+        for name, port in self.store.members.items():
+            self.store.again(name, port)
+
+    def of_etcd(self, port):
+        """What a member says of itself and the cluster."""
+        said = self.store.ask("endpoint", "status", "--write-out=json", port=port)
+        return json.loads(said)[0]["Status"] if said else {}
+
+    def leader_change(self, _is_over):
+        """Without anybody's death."""
+        status = {port: self.of_etcd(port) for port in self.store.members.values()}
+        ids = {port: s["header"]["member_id"] for port, s in status.items() if s}
+        old = [port for port, s in status.items() if s and s.get("leader") == ids[port]]
+        others = [port for port in ids if port not in old]
+        if not old or not others:
+            return NOTHING
+        new = self.rng.choice(others)
+        said = self.store.ask("move-leader", f"{ids[new]:x}", port=old[0])
+        return said if "transferred" in said else NOTHING
+
+    def compaction(self, is_over):
+        """A machine comes back when what it has missed can't be read any more."""
+        relays = self.rng.choice(self.relays)
+        seconds = self.rng.uniform(0.1, 0.6)
+        self.tell("down", relays)
+        self.wait(seconds, is_over)
+        for _ in range(3):  # that there surely is something
+            self.store.ask("put", "elsewhere", "something")
+        revision = self.of_etcd(self.store.port).get("header", {}).get("revision", 0)
+        self.store.ask("compact", str(revision))
+        self.tell("up", relays)
+        return f"to revision {revision} after {seconds:.3f} s"
+
+    # ---- somebody else's candidate ----
+
+    def rival(self, is_over):
+        """Leads one of the elections for a moment, in the words of etcd's own client."""
+        name, path = self.rng.choice(self.elections)
+        rival = subprocess.Popen(
+            ["etcdctl", "--endpoints", "http://127.0.0.1:" + self.store.port, "elect",
+             "baton/" + name, "a-rival"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, env={**os.environ, "ETCDCTL_API": "3"})
+        n = 0
+        try:
+            end = time.monotonic() + ANSWER_S
+            while not select.select([rival.stdout], [], [], 0.1)[0] and not is_over():
+                if time.monotonic() > end:
+                    raise AssertionError("the rival never led")
+            if select.select([rival.stdout], [], [], 0)[0]:
+                n = self.work_as_rival(path, rival.stdout.readline().decode().strip())
+        finally:
+            rival.send_signal(signal.SIGINT)
+            rival.communicate()
+        return f"in {name}, {n} stamps" if n else NOTHING
+
+    def work_as_rival(self, path, key):
+        """Stamps as a worker would; its lease of a minute is sure to last."""
+        found = self.store.ask("get", key, "--write-out=json")
+        if not found.count("create_revision"):
+            return 0
+        term = json.loads(found)["kvs"][0]["create_revision"]
+        until = time.monotonic() + self.rng.uniform(0.1, 0.6)
+        n = 0
+        while time.monotonic() < until:
+            stamp_as_rival(path, term)
+            n += 1
+            self.wait(0.003)
+        return n
+
     # ---- the end ----
 
     def judge(self, names):
@@ -526,7 +668,7 @@ class Stage:
         return accepted, refused, wrong
 
     def written(self, name):
-        if self.kind == "redis":
+        if self.traits.resource == "redis":
             rows = self.resource.ask("LRANGE", name + ":written", "0", "-1").split("\n")
             counts = self.resource.ask("HMGET", name, "accepted", "refused").split("\n")
             accepted, refused = (int(n or 0) for n in (counts + ["0", "0"])[:2])
@@ -541,7 +683,7 @@ class Stage:
         return rows, accepted, refused
 
     def end(self):
-        for relay in [*self.relays, *([self.entrance] if self.relays else [])]:
+        for relay in [*sum(self.relays, []), *([self.entrance] if self.relays else [])]:
             relay.end()
         for machine in self.machines:
             machine.end()
