@@ -9,7 +9,7 @@ help:
 	@echo 'baton: leader election on the store you already run'
 	@echo
 	@echo 'Work:'
-	@echo '  make demo       three candidates: kill, freeze, resign (STORE=redis|postgres|etcd)'
+	@echo '  make demo       three candidates: kill, freeze, resign (STORE=redis|consul|...)'
 	@echo '  make build      build into build/debug; the command is build/baton (PRESET=...)'
 	@echo '  make quick      the edit loop: debug build, unit tests, stories'
 	@echo '  make test       everything: install what is missing, build, test, prove, check'

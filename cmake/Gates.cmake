@@ -148,6 +148,11 @@ endforeach()
 baton_conformance_on(etcd etcd --lease 4000 --jobs 5
 	--case C1,C3,C8,C16,C17,C19,C26,N1,N3,N5,N7,N16,N20,N23,N25,N27,N28,N29,N32,N34)
 
+# A session ends after twice its time: only what may depend on the store, as for etcd. All of it:
+#   make conformance STORE=consul-acl
+baton_conformance_on(consul-acl consul --lease 3000 --jobs 6
+	--case C1,C3,C8,C16,C17,C19,C21,C26,N1,N3,N5,N7,N16,N20,N23,N25,N27,N28,N29,N32,N33,N34)
+
 # And behind a bad network, where they wait even more: only safety counts (conformance --help).
 baton_conformance_on(redis redis --network default --jobs 12)
 baton_conformance_on(postgres postgres --network default --lease 1500 --jobs 8)
@@ -174,6 +179,15 @@ if(TARGET baton_module_postgres AND TARGET baton_command)
 	baton_gate(postgres/late 100 300 servers ${in_memory} ${PROJECT_SOURCE_DIR}/tests/servers
 		with postgres -- $<TARGET_FILE:postgres-late> ${BATON_MODULES}/postgres.so {url})
 	set_tests_properties(postgres/late PROPERTIES SKIP_RETURN_CODE 77)
+endif()
+if(TARGET baton_module_consul AND TARGET baton_command)
+	foreach(name kept_data lost_data server_killed server_frozen server_leaves session_ended
+			session_expired checks token tls plain_server lock lock_killed lock_crashed
+			traffic)
+		baton_gate(consul/${name} 100 300 servers ${PROJECT_SOURCE_DIR}/tests/consul/run
+			$<TARGET_FILE:baton_command> ${name})
+		set_tests_properties(consul/${name} PROPERTIES SKIP_RETURN_CODE 77)
+	endforeach()
 endif()
 if(TARGET baton_module_etcd AND TARGET baton_command)
 	foreach(name kept_data lost_data member_killed member_frozen password tls plain_server

@@ -15,6 +15,9 @@ static const struct backend *const backends[] = {
 #ifdef WITH_ETCD /* libcurl and jansson are there */
 	&backend_etcd,
 #endif
+#ifdef WITH_CONSUL
+	&backend_consul,
+#endif
 };
 
 const struct backend *backend_find(const char *url)

@@ -43,6 +43,7 @@ struct backend {
 	bool keeps_history;
 	bool is_durable;   /* A3: terms survive that all candidates go away */
 	uint64_t lease_ms; /* what cases begin with; 0: as usual */
+	unsigned n_leases; /* after how many of them the store ends one; 0: after one */
 
 	/* A place of its own for a case: makes it, and writes its URL into t->url. */
 	bool (*place)(struct stage *t, const char *base_url, const char *label);
@@ -85,7 +86,7 @@ struct backend {
 
 extern const struct backend backend_memory, backend_file, backend_redis, backend_redis_tls,
 	backend_redis_sentinel, backend_redis_cluster, backend_postgres, backend_postgres_fast,
-	backend_postgres_advisory, backend_postgres_bare, backend_etcd;
+	backend_postgres_advisory, backend_postgres_bare, backend_etcd, backend_consul;
 
 /* By the scheme of a URL; NULL: none. */
 const struct backend *backend_find(const char *url);

@@ -318,8 +318,8 @@ static void crashed_candidate(struct stage *t)
 	uint64_t begin_ns = now_ns();
 
 	kin_kill(k);
-	await(t, is_gone, &r, t->lease_ms + t->lease_ms / 10 + 300 + stall_worst_ms(),
-	      "the crashed one to be dropped within a lease");
+	await(t, is_gone, &r, expiry_ms(t) + t->lease_ms / 10 + 300 + stall_worst_ms(),
+	      "the crashed one to be dropped with its lease");
 	stage_note(t, "dropped after %" PRIu64 " ms", (now_ns() - begin_ns) / MS);
 	kin_end(k);
 	/* Who leaves properly is gone at once. */

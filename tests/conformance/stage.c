@@ -164,9 +164,14 @@ uint64_t deadline_ms(const struct stage *t)
 	return t->lease_ms / 3 * 2;
 }
 
+uint64_t expiry_ms(const struct stage *t)
+{
+	return t->lease_ms * (t->backend->n_leases > 0 ? t->backend->n_leases : 1);
+}
+
 uint64_t failover_ms(const struct stage *t)
 {
-	return t->lease_ms + t->lease_ms / 10 + t->lease_ms / 6 * 5 + SLACK_MS;
+	return expiry_ms(t) + t->lease_ms / 10 + t->lease_ms / 6 * 5 + SLACK_MS;
 }
 
 uint64_t soon_ms(const struct stage *t)

@@ -113,6 +113,8 @@ void stays(struct stage *t, bool (*is_so)(void *arg), void *arg, uint64_t for_ms
 /* Only the time passes: where the case is about its passing. */
 void pass_time(uint64_t for_ms);
 
+/* After how long the store ends a lease that nobody renews. */
+uint64_t expiry_ms(const struct stage *t);
 /* L1, with what a busy machine takes: nobody may take longer to lead. */
 uint64_t failover_ms(const struct stage *t);
 /* For what has no bound of its own. */

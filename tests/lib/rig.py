@@ -75,6 +75,8 @@ class World:
     """The servers of one case, and the processes on them."""
     # Variables that would change what the command does.
     foreign = ("BATON_",)
+    # What nobody may ever see.
+    secret = SECRET
     # What a leader does; $0 is the folder.
     work = "exec tail -f /dev/null"
 
@@ -95,7 +97,7 @@ class World:
     def baton(self, *args, **variables):
         done = subprocess.run([BATON, *args], env={**self.env, **variables}, text=True,
                               capture_output=True, timeout=LIMIT_S, check=False)
-        if SECRET in done.stdout + done.stderr:
+        if self.secret in done.stdout + done.stderr:
             raise AssertionError(f"the password is in {done.stdout}{done.stderr}")
         return done
 
@@ -124,9 +126,10 @@ class World:
     def canary(self):
         """Where the password stands and must not."""
         found = []
+        secret = self.secret.encode()
         for folder in (self.folder, self.dir):
             for name in os.listdir(folder):
-                if name.endswith(".log") and SECRET.encode() in read(os.path.join(folder, name)):
+                if name.endswith(".log") and secret in read(os.path.join(folder, name)):
                     found.append(name)
         for candidate in self.started:
             for pid in descendants(candidate.pid):
@@ -134,7 +137,7 @@ class World:
                 # A fork of the command that has not become another has the user's own words.
                 if argv == read(f"/proc/{candidate.pid}/cmdline"):
                     continue
-                if SECRET.encode() in argv + read(f"/proc/{pid}/environ"):
+                if secret in argv + read(f"/proc/{pid}/environ"):
                     found.append(f"process {pid}: {argv!r}")
         return found
 

@@ -1,0 +1,233 @@
+/*
+ * doctor.c: what a Consul cluster is like: who answers, which version, how many servers, how short
+ * a session may be, and whether our token may do what is needed. Nothing is written.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "store/consul/consul.h"
+#include "store/doctor.h"
+
+struct visit {
+	struct consul_lane *lane;
+	struct baton_call *call;
+	struct doctor doctor;
+	bool is_unfit;
+};
+
+#define TELL(v, level, ...) doctor_tell(&(v)->doctor, BATON_FINDING_##level, __VA_ARGS__)
+
+/* One question; NULL: it was refused, or failed. */
+static json_t *ask(struct visit *v, const char *path)
+{
+	struct baton_call quiet = {.deadline_ns = v->call->deadline_ns};
+	struct consul_answer answer;
+
+	(void)web_begin(&v->lane->web);
+	if (consul_call(v->lane, &quiet, path, &answer) == BATON_OUTCOME_OK && answer.status == 200)
+		return answer.json;
+	json_decref(answer.json);
+	return NULL;
+}
+
+/* ---- the cluster ---- */
+
+static int look_at_leader(struct visit *v)
+{
+	struct consul_store *s = v->lane->store;
+	const struct http_host *host = web_host(&s->web, atomic_load(&s->web.turn));
+	struct consul_answer answer;
+
+	(void)web_begin(&v->lane->web);
+	int outcome = consul_call(v->lane, v->call, "/v1/status/leader", &answer);
+	bool has_leader = strchr(answer.text, ':') != NULL;
+
+	json_decref(answer.json);
+	if (outcome != BATON_OUTCOME_OK)
+		return -1;
+	TELL(v, OK, "reachability", NULL, "Consul answers at %s:%s.", host->name, host->port);
+	if (!has_leader) {
+		v->is_unfit = true;
+		TELL(v, ERROR, "leader", "Bring back a majority of its servers.",
+		     "The cluster has no leader: nobody can win or renew.");
+	}
+	return 0;
+}
+
+static void judge_version(struct visit *v, const char *version)
+{
+	char *end;
+	long major = strtol(version, &end, 10);
+	long minor = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
+
+	if (version[0] == '\0')
+		TELL(v, NOTE, "version", NULL, "Our token may not ask which version it is.");
+	else if (major == 0 || (major == 1 && minor < 7))
+		TELL(v, WARNING, "version", "Upgrade it.", "It is %.30s; baton needs 1.7 or later.",
+		     version);
+	else
+		TELL(v, OK, "version", NULL, "It is %.30s.", version);
+}
+
+/* An agent that isn't a server knows nothing of the servers' settings. */
+static void judge_ttl(struct visit *v, const json_t *config)
+{
+	const char *text = js_text(config, "SessionTTLMin");
+	double most_s = text[0] != '\0' ? strtod(text, NULL) : 0;
+	uint64_t told_ms = v->lane->store->options.ttl_min_ms;
+
+	if (strstr(text, "ms") != NULL)
+		most_s /= 1000;
+	else if (strchr(text, 'm') != NULL)
+		most_s *= 60;
+	if (most_s * 1000 > (double)told_ms)
+		TELL(v, WARNING, "session ttl", "Say the same in session_ttl_min=.",
+		     "Its servers want sessions of %.20s at least, and the URL speaks of %llu ms.",
+		     text, (unsigned long long)told_ms);
+}
+
+static void look_at_agent(struct visit *v)
+{
+	json_t *self = ask(v, "/v1/agent/self");
+
+	judge_version(v, js_text(js_get(self, "Config"), "Version"));
+	judge_ttl(v, js_get(self, "DebugConfig"));
+	json_decref(self);
+}
+
+static void look_at_servers(struct visit *v)
+{
+	json_t *peers = ask(v, "/v1/status/peers");
+	size_t n = json_array_size(peers);
+
+	json_decref(peers);
+	if (n > 0 && n < 3)
+		TELL(v, NOTE, "servers", "Run three or five servers.",
+		     "The cluster has %zu: while one is down nobody can win or renew.", n);
+	else if (n > 0)
+		TELL(v, OK, "servers", NULL, "The cluster has %zu, and we know %zu of its agents.",
+		     n, v->lane->store->options.web.n_hosts);
+}
+
+static void look_at_encryption(struct visit *v)
+{
+	const struct consul_options *o = &v->lane->store->options;
+	bool has_secret = o->token[0] != '\0' || o->token_file[0] != '\0';
+	bool is_local = true;
+
+	for (size_t i = 0; i < o->web.n_hosts; i++)
+		is_local = is_local && doctor_is_local(o->web.hosts[i].name);
+	if (o->web.tls)
+		TELL(v, OK, "encryption", NULL, "TLS, and the server's certificate is verified.");
+	else if (is_local)
+		TELL(v, OK, "encryption", NULL, "None, and nothing leaves this machine.");
+	else
+		doctor_tell(&v->doctor, has_secret ? BATON_FINDING_WARNING : BATON_FINDING_NOTE,
+			    "encryption", "Use consuls://.",
+			    "None: whoever is on the way reads along%s.",
+			    has_secret ? ", also the token" : " and could write");
+}
+
+static void look_at_session(struct visit *v)
+{
+	const struct consul_options *o = &v->lane->store->options;
+
+	if (o->node[0] != '\0')
+		TELL(v, OK, "sessions", NULL,
+		     "They stand on the node %.60s, which no agent can take along.", o->node);
+	else
+		TELL(v, NOTE, "sessions",
+		     "Leave out checks= if a crash need not be noticed sooner than by the lease.",
+		     "They end with the checks %.60s of the agent's node; a lock delay as long as "
+		     "the lease follows.",
+		     o->checks);
+}
+
+/* ---- what we may ---- */
+
+/* A write that can't come true; but Consul asks for the rights to it before it looks. */
+static int look_at_rights(struct visit *v)
+{
+	struct consul_store *s = v->lane->store;
+	struct consul_key keys[] = {consul_state_key(s, "doctor"),
+				    consul_candidate_key(s, "doctor", "none"),
+				    consul_book_key(s, "none")};
+	struct consul_answer answer;
+	bool is_denied = false;
+
+	consul_begin(v->lane);
+	for (size_t i = 0; i < 3; i++) {
+		struct consul_op op = {.verb = "cas",
+				       .key = &keys[i],
+				       .value = "",
+				       .index = CONSUL_TERM_MAX,
+				       .has_index = true};
+
+		consul_op(v->lane, &op);
+	}
+	int outcome = consul_txn(v->lane, v->call, "rights", &answer);
+
+	for (size_t i = 0; i < consul_n_errors(&answer) && outcome == BATON_OUTCOME_OK; i++) {
+		size_t op;
+
+		is_denied = is_denied || consul_error(v->call, &answer, i, &op) == CONSUL_DENIED;
+	}
+	json_decref(answer.json);
+	is_denied =
+		is_denied || (outcome != BATON_OUTCOME_OK && v->call->error.code == BATON_E_DENIED);
+	if (outcome != BATON_OUTCOME_OK && !is_denied)
+		return -1;
+	v->is_unfit = v->is_unfit || is_denied;
+	if (is_denied)
+		TELL(v, ERROR, "rights", "Give it the policy that stands in baton-consul(7).", "%s",
+		     v->call->error.text);
+	else
+		TELL(v, OK, "rights", NULL, "We may read and write %s/ and beside it.",
+		     s->options.prefix);
+	return 0;
+}
+
+static int look_at_speed(struct visit *v)
+{
+	struct consul_key key = consul_book_key(v->lane->store, "none");
+	struct doctor_trips trips = {.n = 0};
+
+	for (int i = 0; i < DOCTOR_TRIPS && !v->is_unfit; i++) {
+		struct consul_op op = {.verb = "get-tree", .key = &key};
+		struct consul_answer answer;
+		uint64_t began_ns = clock_boot_ns();
+
+		consul_begin(v->lane);
+		consul_op(v->lane, &op);
+		int outcome = consul_read(v->lane, v->call, "speed", &answer);
+
+		json_decref(answer.json);
+		if (outcome != BATON_OUTCOME_OK)
+			return -1;
+		doctor_trip(&trips, began_ns, clock_boot_ns());
+	}
+	if (trips.n > 0)
+		doctor_tell_trips(&v->doctor, &trips, "A read through the cluster");
+	return 0;
+}
+
+int consul_examine(void *l, struct baton_call *call, doctor_found *found, void *arg)
+{
+	struct visit v = {.lane = l, .call = call, .doctor = {.found = found, .arg = arg}};
+
+	if (look_at_leader(&v) != 0)
+		return BATON_OUTCOME_FAILED;
+	look_at_encryption(&v);
+	if (!v.is_unfit) {
+		if (look_at_rights(&v) != 0)
+			return BATON_OUTCOME_FAILED;
+		look_at_agent(&v);
+		look_at_servers(&v);
+		look_at_session(&v);
+		if (look_at_speed(&v) != 0)
+			return BATON_OUTCOME_FAILED;
+	}
+	return v.is_unfit ? BATON_OUTCOME_REFUSED : BATON_OUTCOME_OK;
+}

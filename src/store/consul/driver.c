@@ -1,0 +1,133 @@
+/*
+ * driver.c: the Consul store as a driver: its lanes and its table of functions. consul.h says how
+ * the parts hang together, and what is in the store.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "store/consul/consul.h"
+
+/* The watch hears of all elections at once: some 300 bytes for each. */
+#define WATCH_MAX ((size_t)64 << 20)
+
+extern const struct baton_driver baton_driver;
+
+static const struct baton_traits usual = {
+	.min_lease_ns = 10 * CLOCK_NS_PER_S,
+	.pushes = true,
+	.promises =
+		"A Consul cluster decides, by its consensus. Exclusion and growing terms hold "
+		"whatever candidates, networks, agents and a minority of the servers do, and no "
+		"clock that jumps endangers them. A renewal counts only when a read through the "
+		"whole cluster has confirmed it. Exclusion can break when a session is destroyed, "
+		"a node deregistered or a key deleted or unlocked by hand, or a snapshot restored, "
+		"while somebody leads; terms grow even then, as long as a candidate is left that "
+		"saw the highest. After a crash the next one leads when Consul has ended the "
+		"session, which takes twice the lease, and more where a lock delay is set or the "
+		"cluster has a new leader.",
+};
+
+/* ---- the store ---- */
+
+static void close_store(void *s)
+{
+	struct consul_store *store = s;
+
+	if (store == NULL)
+		return;
+	web_store_done(&store->web);
+	explicit_bzero(&store->options, sizeof(store->options));
+	free(store);
+}
+
+static int open_store(const struct baton_store_config *config, void **out, struct baton_error *err)
+{
+	struct consul_store *store = calloc(1, sizeof(*store));
+
+	*out = NULL;
+	if (store == NULL || store_base_init(&store->web.base) != 0) {
+		free(store);
+		(void)store_fail(err, BATON_E_MEMORY, "no memory for a store");
+		return BATON_E_MEMORY;
+	}
+	int code = consul_options_parse(&store->options, config->url, err);
+
+	if (code == BATON_OK)
+		code = web_store_init(&store->web, &store->options.web, err);
+	if (code != BATON_OK) {
+		close_store(store);
+		return code;
+	}
+	store->traits = usual;
+	store->traits.min_lease_ns = store->options.ttl_min_ms * CLOCK_NS_PER_MS;
+	*out = store;
+	return BATON_OK;
+}
+
+static const struct baton_traits *traits_of(const void *s)
+{
+	const struct consul_store *store = s;
+
+	return store != NULL ? &store->traits : &usual;
+}
+
+/* ---- lanes ---- */
+
+static void close_lane(void *l)
+{
+	struct consul_lane *lane = l;
+
+	if (lane == NULL)
+		return;
+	web_lane_done(&lane->web);
+	free(lane);
+}
+
+static int open_lane(void *s, int kind, void **out, struct baton_error *err)
+{
+	struct consul_store *store = s;
+	struct consul_lane *lane = calloc(1, sizeof(*lane));
+
+	*out = NULL;
+	if (lane == NULL || web_lane_init(&lane->web, &store->web, kind,
+					  kind == BATON_LANE_WATCH ? WATCH_MAX : 0, err) != 0) {
+		close_lane(lane);
+		(void)store_fail(err, BATON_E_MEMORY, "no memory for a lane");
+		return BATON_E_MEMORY;
+	}
+	lane->store = store;
+	*out = lane;
+	return BATON_OK;
+}
+
+static const char *const schemes[] = {"consul", "consuls", NULL};
+
+__attribute__((visibility("default"))) const struct baton_driver baton_driver = {
+	.abi = BATON_STORE_ABI,
+	.name = "consul",
+	.schemes = schemes,
+	.open = open_store,
+	.close = close_store,
+	.traits = traits_of,
+	.lane_open = open_lane,
+	.lane_close = close_lane,
+	.forget = web_store_forget,
+	.lease_open = consul_lease_open,
+	.lease_renew = consul_lease_renew,
+	.lease_close = consul_lease_close,
+	.claims = consul_claims,
+	.campaign = consul_campaign,
+	.release = consul_release,
+	.observe = consul_observe,
+	.watch_add = consul_watch_add,
+	.watch_remove = consul_watch_remove,
+	.watch_wait = consul_watch_wait,
+	.watch_wake = web_watch_wake,
+	.publish = consul_publish,
+	.withdraw = consul_withdraw,
+	.candidates = consul_candidates,
+	.order = consul_order,
+	.pause = consul_pause,
+	.examine = consul_examine,
+};

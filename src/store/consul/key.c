@@ -1,0 +1,167 @@
+/* key.c: keys, and the operations of a transaction. consul.h has the list of keys. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/consul/consul.h"
+
+/* What `consul lock` and all others that use Consul's own package for locks look for. */
+#define LOCK_FLAGS "3304740253564472344"
+
+/* ---- keys ---- */
+
+static struct consul_key make(const struct consul_store *s, const char *kind, const char *name,
+			      const char *rest)
+{
+	char encoded[3 * BATON_NAME_MAX + 1];
+	struct consul_key key;
+
+	web_encode_name(name, encoded);
+	(void)snprintf(key.text, sizeof(key.text), "%s%s%s%s", s->options.prefix, kind, encoded,
+		       rest);
+	return key;
+}
+
+struct consul_key consul_lock_key(const struct consul_store *s, const char *name)
+{
+	return make(s, "/", name, "/.lock");
+}
+
+struct consul_key consul_state_key(const struct consul_store *s, const char *name)
+{
+	return make(s, "/", name, "/.baton");
+}
+
+struct consul_key consul_tree_key(const struct consul_store *s, const char *name)
+{
+	return make(s, "/", name, name[0] != '\0' ? "/" : "");
+}
+
+struct consul_key consul_candidate_key(const struct consul_store *s, const char *name,
+				       const char *session)
+{
+	char rest[CONSUL_SESSION_MAX + 2];
+
+	(void)snprintf(rest, sizeof(rest), "/%s", session);
+	return make(s, ".candidate/", name, rest);
+}
+
+struct consul_key consul_book_key(const struct consul_store *s, const char *session)
+{
+	return make(s, ".lease/", session, "");
+}
+
+int consul_key_read(const struct consul_store *s, const char *key, char *name)
+{
+	size_t n = strlen(s->options.prefix);
+
+	if (strncmp(key, s->options.prefix, n) != 0 || key[n] != '/')
+		return 0;
+	key += n + 1;
+	const char *slash = strchr(key, '/');
+
+	if (slash == NULL ||
+	    !url_decode((struct url_part){key, (size_t)(slash - key)}, name, BATON_NAME_MAX + 1))
+		return 0;
+	return strcmp(slash, "/.lock") == 0 ? 'l' : strcmp(slash, "/.baton") == 0 ? 's' : 0;
+}
+
+/* ---- operations ---- */
+
+void consul_begin(struct consul_lane *lane)
+{
+	(void)web_begin(&lane->web);
+	bytes_print(&lane->web.body, "[");
+	lane->n_ops = 0;
+}
+
+/* Names have no control characters; so there is little that JSON wants otherwise. */
+static void put_text(struct bytes *b, const char *member, const char *text)
+{
+	bytes_print(b, ",\"%s\":\"", member);
+	for (size_t n; *text != '\0'; text += n) {
+		n = strcspn(text, "\"\\");
+		if (n > 0)
+			bytes_print(b, "%.*s", (int)n, text);
+		else
+			bytes_print(b, "\\%c", text[n++]);
+	}
+	bytes_print(b, "\"");
+}
+
+static void put_value(struct bytes *b, const char *value)
+{
+	size_t n = strlen(value);
+	char *text = malloc(BASE64_SIZE(n));
+
+	if (text == NULL) {
+		b->has_failed = true;
+		return;
+	}
+	base64_encode(value, n, text);
+	bytes_print(b, ",\"Value\":\"%s\"", text);
+	free(text);
+}
+
+void consul_op(struct consul_lane *lane, const struct consul_op *op)
+{
+	const struct consul_options *o = &lane->store->options;
+	struct bytes *b = &lane->web.body;
+
+	bytes_print(b, "%s{\"KV\":{\"Verb\":\"%s\"", lane->n_ops++ > 0 ? "," : "", op->verb);
+	put_text(b, "Key", op->key->text);
+	if (op->value != NULL)
+		put_value(b, op->value);
+	if (op->session != NULL)
+		put_text(b, "Session", op->session);
+	if (op->has_index)
+		bytes_print(b, ",\"Index\":%" PRIu64, op->index);
+	if (op->is_lock)
+		bytes_print(b, ",\"Flags\":" LOCK_FLAGS);
+	if (o->ns[0] != '\0')
+		put_text(b, "Namespace", o->ns);
+	if (o->partition[0] != '\0')
+		put_text(b, "Partition", o->partition);
+	bytes_print(b, "}}");
+}
+
+void consul_op_check(struct consul_lane *lane, const struct consul_key *key, uint64_t index)
+{
+	struct consul_op op = {.verb = index != 0 ? "check-index" : "check-not-exists",
+			       .key = key,
+			       .index = index,
+			       .has_index = index != 0};
+
+	consul_op(lane, &op);
+}
+
+void consul_op_state(struct consul_lane *lane, const struct consul_key *key, const json_t *state,
+		     uint64_t index)
+{
+	char *text = json_dumps(state, JSON_COMPACT);
+	struct consul_op op = {.verb = "cas",
+			       .key = key,
+			       .value = text != NULL ? text : "",
+			       .index = index,
+			       .has_index = true};
+
+	consul_op(lane, &op);
+	lane->web.body.has_failed = lane->web.body.has_failed || text == NULL;
+	free(text);
+}
+
+void consul_op_book(struct consul_lane *lane, const struct web_lease *lease, uint64_t n_claims)
+{
+	struct consul_key key = consul_book_key(lane->store, lease->name);
+	char value[24];
+
+	(void)snprintf(value, sizeof(value), "%" PRIu64, n_claims);
+	struct consul_op op = {.verb = "cas",
+			       .key = &key,
+			       .value = value,
+			       .index = lease->index,
+			       .has_index = true};
+
+	consul_op(lane, &op);
+}

@@ -1,0 +1,307 @@
+/*
+ * lease.c: the session that a process keeps alive, and the book of how many claims it carries.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "store/consul/consul.h"
+
+/* A PUT whose body doesn't matter, with the session at the end of its path. */
+static int put(struct consul_lane *lane, struct baton_call *call, const char *what,
+	       const char *session, struct consul_answer *answer)
+{
+	char path[96];
+
+	bytes_print(web_begin(&lane->web), "{}");
+	(void)snprintf(path, sizeof(path), "/v1/session/%s/%s", what, session);
+	return consul_call(lane, call, path, answer);
+}
+
+/* ---- open ---- */
+
+/*
+ * Why it may take long until somebody else can have what this session has: where it can end before
+ * its time, with its node, nobody may lead until we have surely noticed.
+ */
+static uint64_t lock_delay_ms(const struct consul_options *o, uint64_t ttl_ms)
+{
+	return o->node[0] == '\0' && o->lock_delay_ms < ttl_ms ? ttl_ms : o->lock_delay_ms;
+}
+
+static json_t *checks_of(const struct consul_options *o)
+{
+	json_t *list = json_array();
+
+	for (const char *at = o->checks; *at != '\0';) {
+		size_t n = strcspn(at, ",");
+
+		if (n > 0)
+			(void)json_array_append_new(list, json_stringn(at, n));
+		at += n + (at[n] == ',');
+	}
+	return list;
+}
+
+static int put_session(struct consul_lane *lane, struct baton_call *call,
+		       const struct baton_lease *lease)
+{
+	const struct consul_options *o = &lane->store->options;
+	uint64_t ttl_ms = (lease->ttl_ns + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS;
+	uint64_t delay_ms = lock_delay_ms(o, ttl_ms);
+	char ttl[32], delay[32];
+
+	if (delay_ms > CONSUL_LOCK_DELAY_MAX_MS)
+		return store_fail(
+			&call->error, BATON_E_TIMING,
+			"with checks= a lease has 60 s at most: Consul's lock delay, which "
+			"has to be as long, ends there");
+	(void)snprintf(ttl, sizeof(ttl), "%" PRIu64 "ms", ttl_ms);
+	(void)snprintf(delay, sizeof(delay), "%" PRIu64 "ms", delay_ms);
+	json_t *session =
+		json_pack("{s:s,s:s,s:s,s:s,s:o}", "Name", lease->owner, "TTL", ttl, "LockDelay",
+			  delay, "Behavior", "release", "NodeChecks", checks_of(o));
+
+	if (o->node[0] != '\0')
+		(void)json_object_set_new(session, "Node", json_string(o->node));
+	char *text = json_dumps(session, JSON_COMPACT);
+
+	json_decref(session);
+	bytes_print(web_begin(&lane->web), "%s", text != NULL ? text : "");
+	lane->web.body.has_failed = lane->web.body.has_failed || text == NULL;
+	free(text);
+	return 0;
+}
+
+/* Nobody's node: it is there to carry sessions, and no agent can take it along. */
+static int make_node(struct consul_lane *lane, struct baton_call *call)
+{
+	json_t *node =
+		json_pack("{s:s,s:s}", "Node", lane->store->options.node, "Address", "127.0.0.1");
+	char *text = json_dumps(node, JSON_COMPACT);
+	struct consul_answer answer;
+
+	json_decref(node);
+	bytes_print(web_begin(&lane->web), "%s", text != NULL ? text : "");
+	lane->web.body.has_failed = lane->web.body.has_failed || text == NULL;
+	free(text);
+	int outcome = consul_call(lane, call, "/v1/catalog/register", &answer);
+
+	json_decref(answer.json);
+	return outcome;
+}
+
+static int create(struct consul_lane *lane, struct baton_call *call,
+		  const struct baton_lease *lease, struct web_lease *out)
+{
+	int outcome = BATON_OUTCOME_FAILED;
+
+	for (int round = 0; round < 2; round++) {
+		struct consul_answer answer;
+
+		if (put_session(lane, call, lease) != 0)
+			return BATON_OUTCOME_FAILED;
+		outcome = consul_call(lane, call, "/v1/session/create", &answer);
+		const char *id = js_text(answer.json, "ID");
+
+		if (outcome == BATON_OUTCOME_OK &&
+		    (id[0] == '\0' || strlen(id) >= sizeof(out->name) ||
+		     strlen(id) > CONSUL_SESSION_MAX))
+			outcome = consul_strange(call);
+		else if (outcome == BATON_OUTCOME_OK)
+			(void)snprintf(out->name, sizeof(out->name), "%s", id);
+		json_decref(answer.json);
+		if (outcome != BATON_OUTCOME_REFUSED || round > 0)
+			break;
+		outcome = make_node(lane, call);
+		if (outcome != BATON_OUTCOME_OK)
+			break;
+	}
+	return outcome == BATON_OUTCOME_REFUSED ? BATON_OUTCOME_FAILED : outcome;
+}
+
+void consul_sweep(struct consul_lane *lane, const struct baton_call *call,
+		  const struct consul_answer *seen)
+{
+	const json_t *results = consul_results(seen);
+	struct baton_call quiet = {.deadline_ns = call->deadline_ns};
+	struct consul_answer answer;
+
+	consul_begin(lane);
+	for (size_t i = 0; i < json_array_size(results) && lane->n_ops < CONSUL_CHUNK; i++) {
+		const json_t *kv = js_get(json_array_get(results, i), "KV");
+		struct consul_key key;
+		struct consul_op op = {.verb = "delete-cas", .key = &key, .has_index = true};
+
+		const char *at = js_text(kv, "Key");
+		size_t n = strlen(lane->store->options.prefix);
+
+		/* Below the prefix there are claims, which stay. */
+		if (js_text(kv, "Session")[0] != '\0' || !js_u64(kv, "ModifyIndex", &op.index) ||
+		    strlen(at) <= n || at[n] != '.')
+			continue;
+		(void)snprintf(key.text, sizeof(key.text), "%s", at);
+		consul_op(lane, &op);
+	}
+	if (lane->n_ops == 0)
+		return;
+	(void)consul_txn(lane, &quiet, "sweep", &answer);
+	json_decref(answer.json);
+}
+
+/* A key that is locked as long as the session lives, and says how many claims it has: none. */
+static int begin_book(struct consul_lane *lane, struct baton_call *call, struct web_lease *lease)
+{
+	struct consul_key key = consul_book_key(lane->store, lease->name);
+	struct consul_key all = consul_book_key(lane->store, "");
+	struct consul_op lock = {.verb = "lock", .key = &key, .value = "0", .session = lease->name};
+	struct consul_op list = {.verb = "get-tree", .key = &all};
+	struct consul_answer answer;
+	size_t op;
+
+	consul_begin(lane);
+	consul_op(lane, &lock);
+	consul_op(lane, &list);
+	int outcome = consul_txn(lane, call, "book", &answer);
+
+	if (outcome == BATON_OUTCOME_OK && answer.status == 409) {
+		(void)store_fail(&call->error, BATON_E_UNAVAILABLE,
+				 "the new session has ended before it could be used");
+		(void)consul_error(call, &answer, 0, &op);
+		outcome = BATON_OUTCOME_FAILED;
+	} else if (outcome == BATON_OUTCOME_OK &&
+		   !js_u64(consul_find(&answer, key.text), "ModifyIndex", &lease->index)) {
+		outcome = consul_strange(call);
+	} else if (outcome == BATON_OUTCOME_OK) {
+		consul_sweep(lane, call, &answer);
+	}
+	json_decref(answer.json);
+	return outcome;
+}
+
+/* ---- close ---- */
+
+/* OK also if it was gone. */
+static int destroy(struct consul_lane *lane, struct baton_call *call, const char *session)
+{
+	struct consul_key key = consul_book_key(lane->store, session);
+	struct consul_op op = {.verb = "delete", .key = &key};
+	struct baton_call quiet = {.deadline_ns = call->deadline_ns};
+	struct consul_answer answer;
+	int outcome = put(lane, call, "destroy", session, &answer);
+
+	json_decref(answer.json);
+	if (outcome != BATON_OUTCOME_OK && outcome != BATON_OUTCOME_REFUSED)
+		return outcome;
+	consul_begin(lane);
+	consul_op(lane, &op);
+	(void)consul_txn(lane, &quiet, "close", &answer); /* else somebody sweeps it away */
+	json_decref(answer.json);
+	return BATON_OUTCOME_OK;
+}
+
+int consul_lease_open(void *l, struct baton_call *call, const struct baton_lease *lease)
+{
+	struct consul_lane *lane = l;
+	struct web_lease mine = {.n_claims = 0};
+	struct web_lease older;
+
+	if (web_lease_take_older(&lane->store->web, lease->id, &older)) {
+		struct baton_call quiet = {.deadline_ns = call->deadline_ns};
+
+		(void)destroy(lane, &quiet, older.name); /* else it ends by itself */
+	}
+	(void)snprintf(mine.id, sizeof(mine.id), "%s", lease->id);
+	int outcome = create(lane, call, lease, &mine);
+
+	if (outcome != BATON_OUTCOME_OK)
+		return outcome;
+	outcome = begin_book(lane, call, &mine);
+	if (outcome == BATON_OUTCOME_OK && web_lease_note(&lane->store->web, &mine))
+		return BATON_OUTCOME_OK;
+	if (outcome == BATON_OUTCOME_OK || outcome == BATON_OUTCOME_REFUSED)
+		outcome = BATON_OUTCOME_FAILED;
+	/* Nobody keeps it alive, but it would stay for its time. */
+	struct baton_call quiet = {.deadline_ns = call->deadline_ns};
+
+	(void)destroy(lane, &quiet, mine.name);
+	return outcome;
+}
+
+int consul_lease_close(void *l, struct baton_call *call, const struct baton_lease *lease)
+{
+	struct consul_lane *lane = l;
+	struct web_lease mine;
+
+	if (!web_lease_get(&lane->store->web, lease->id, &mine))
+		return BATON_OUTCOME_OK;
+	int outcome = destroy(lane, call, mine.name);
+
+	if (outcome == BATON_OUTCOME_OK)
+		web_lease_forget(&lane->store->web, lease->id);
+	return outcome;
+}
+
+/* ---- renew ---- */
+
+int consul_read_book(struct consul_lane *lane, struct baton_call *call, const char *id,
+		     struct web_lease *lease)
+{
+	struct consul_key key = consul_book_key(lane->store, lease->name);
+	struct consul_op op = {.verb = "get-tree", .key = &key};
+	struct consul_answer answer;
+	char value[32];
+
+	consul_begin(lane);
+	consul_op(lane, &op);
+	int outcome = consul_read(lane, call, "book", &answer);
+	const json_t *book = consul_find(&answer, key.text);
+
+	if (outcome == BATON_OUTCOME_OK && strcmp(js_text(book, "Session"), lease->name) != 0)
+		outcome = BATON_OUTCOME_REFUSED;
+	if (outcome == BATON_OUTCOME_OK && (!js_u64(book, "ModifyIndex", &lease->index) ||
+					    !js_base64(book, "Value", value, sizeof(value))))
+		outcome = consul_strange(call);
+	if (outcome == BATON_OUTCOME_OK) {
+		lease->n_claims = strtoull(value, NULL, 10);
+		web_lease_count(&lane->store->web, id, lease->n_claims, lease->index);
+	}
+	json_decref(answer.json);
+	return outcome;
+}
+
+/*
+ * A server that believes to lead the cluster renews sessions out of its memory, also when it leads
+ * no more, or doesn't know all yet. So a renewal counts only when a read through the whole cluster,
+ * sent after it, still finds the session; and it is lost only when that doesn't.
+ */
+int consul_lease_renew(void *l, struct baton_call *call, const struct baton_lease *lease,
+		       uint32_t *n_held)
+{
+	struct consul_lane *lane = l;
+	struct consul_answer answer;
+	struct web_lease mine;
+
+	*n_held = 0;
+	if (!web_lease_get(&lane->store->web, lease->id, &mine))
+		return BATON_OUTCOME_REFUSED;
+	int outcome = put(lane, call, "renew", mine.name, &answer);
+	bool is_renewed = outcome == BATON_OUTCOME_OK && answer.status == 200;
+	const char *id = js_text(json_array_get(answer.json, 0), "ID");
+
+	if (is_renewed && strcmp(id, mine.name) != 0)
+		outcome = consul_strange(call);
+	json_decref(answer.json);
+	if (outcome == BATON_OUTCOME_OK || outcome == BATON_OUTCOME_REFUSED)
+		outcome = consul_read_book(lane, call, lease->id, &mine);
+	if (outcome == BATON_OUTCOME_OK && !is_renewed) {
+		(void)store_fail(&call->error, BATON_E_UNAVAILABLE,
+				 "a server of the Consul cluster doesn't know our session, and "
+				 "others do");
+		outcome = BATON_OUTCOME_UNKNOWN;
+	}
+	*n_held = outcome == BATON_OUTCOME_OK ? (uint32_t)mine.n_claims : 0;
+	return outcome;
+}

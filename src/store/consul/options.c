@@ -1,0 +1,141 @@
+/*
+ * options.c: the URL of a Consul store.
+ *
+ *     consul://[:token@]host[:port][,host[:port]...][?option=value&...]
+ *     consuls://...                                                with TLS
+ *
+ * What isn't understood is refused with a sentence; nothing is guessed at. A token never stands in
+ * a sentence; where the URL has none, it is taken from where Consul's own command takes it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/consul/consul.h"
+
+#define NODE "baton"
+#define MOST_MS (24 * 3600 * 1000)
+
+static bool set_option(struct consul_options *o, const char *key, const char *value)
+{
+	if (strcmp(key, "prefix") == 0)
+		return value[0] != '/' && web_set_prefix(value, o->prefix, sizeof(o->prefix));
+	if (strcmp(key, "token_file") == 0)
+		return option_path(value, o->token_file, sizeof(o->token_file));
+	if (strcmp(key, "dc") == 0)
+		return option_text(value, o->dc, sizeof(o->dc));
+	if (strcmp(key, "ns") == 0)
+		return option_text(value, o->ns, sizeof(o->ns));
+	if (strcmp(key, "partition") == 0)
+		return option_text(value, o->partition, sizeof(o->partition));
+	if (strcmp(key, "node") == 0)
+		return option_text(value, o->node, sizeof(o->node));
+	if (strcmp(key, "checks") == 0)
+		return option_text(value, o->checks, sizeof(o->checks));
+	if (strcmp(key, "lock_delay") == 0)
+		return option_number(value, CONSUL_LOCK_DELAY_MAX_MS, &o->lock_delay_ms);
+	if (strcmp(key, "session_ttl_min") == 0)
+		return option_number(value, MOST_MS, &o->ttl_min_ms) && o->ttl_min_ms >= 100;
+	return option_tls(&o->web.files, key, value);
+}
+
+/* What Consul's own command looks at, in its order; a file before a variable. */
+static int ask_environment(struct consul_options *o, struct baton_error *err)
+{
+	const char *file = getenv("CONSUL_HTTP_TOKEN_FILE");
+	const char *token = getenv("CONSUL_HTTP_TOKEN");
+
+	if (o->token[0] != '\0' || o->token_file[0] != '\0')
+		return 0;
+	if (file != NULL && file[0] != '\0' &&
+	    !option_path(file, o->token_file, sizeof(o->token_file)))
+		return store_fail(err, BATON_E_URL,
+				  "CONSUL_HTTP_TOKEN_FILE has to be the full path of a file");
+	if (o->token_file[0] == '\0' && token != NULL && token[0] != '\0' &&
+	    !option_text(token, o->token, sizeof(o->token)))
+		return store_fail(err, BATON_E_URL, "CONSUL_HTTP_TOKEN is too long for a token");
+	return 0;
+}
+
+static int check(struct consul_options *o, struct baton_error *err)
+{
+	if (option_tls_check(&o->web.files, o->web.tls, "consuls://", err) != 0)
+		return -1;
+	if (o->token[0] != '\0' && o->token_file[0] != '\0')
+		return store_fail(err, BATON_E_URL, "there are two tokens, one in a file");
+	for (const char *c = o->token; *c != '\0'; c++)
+		if ((unsigned char)*c <= ' ' || *c == 0x7f)
+			return store_fail(err, BATON_E_URL, "a token has no blanks in it");
+	if (o->node[0] != '\0' && o->checks[0] != '\0')
+		return store_fail(err, BATON_E_URL,
+				  "checks= are those of the agent's own node: there is no node= "
+				  "beside them");
+	/* A session that hangs on the health of a node stands on the node that has it. */
+	if (o->checks[0] == '\0' && o->node[0] == '\0')
+		(void)option_text(NODE, o->node, sizeof(o->node));
+	return ask_environment(o, err);
+}
+
+static int parse_query(struct consul_options *o, struct url_part query, struct baton_error *err)
+{
+	char key[32];
+	char value[WEB_PATH_MAX];
+	int got;
+
+	while ((got = url_next_option(&query, key, sizeof(key), value, sizeof(value))) == 1)
+		if (!set_option(o, key, value))
+			return store_fail(err, BATON_E_URL,
+					  "\"%.31s\" is no option of a Consul store, or what it is "
+					  "set to is no value for it: baton-consul(7) has the list",
+					  key);
+	if (got != 0)
+		return store_fail(err, BATON_E_URL,
+				  "the options of a Consul store are written key=value&key=value");
+	return check(o, err);
+}
+
+static void add_query(struct consul_options *o, const char *key, const char *value)
+{
+	char encoded[3 * BATON_NAME_MAX + 1];
+	size_t n = strlen(o->query);
+
+	if (value[0] != '\0' && http_encode(value, encoded, sizeof(encoded)))
+		(void)snprintf(o->query + n, sizeof(o->query) - n, "%s%s=%s", n > 0 ? "&" : "", key,
+			       encoded);
+}
+
+int consul_options_parse(struct consul_options *o, const char *text, struct baton_error *err)
+{
+	char user[BATON_NAME_MAX + 1] = "";
+	struct url url;
+
+	*o = (struct consul_options){.prefix = "baton", .ttl_min_ms = 10000};
+	if (!url_split(text, &url) || !url.has_authority ||
+	    (url.path.n > 0 && (url.path.n > 1 || url.path.at[0] != '/'))) {
+		(void)store_fail(err, BATON_E_URL,
+				 "that is no URL of a Consul store; say consul://host:8500, and "
+				 "write special characters as %%XX");
+		return BATON_E_URL;
+	}
+	o->web.tls = url.scheme.n == strlen("consuls");
+	if (!url_take_login(&url.authority, user, sizeof(user), o->token, sizeof(o->token)) ||
+	    user[0] != '\0') {
+		(void)store_fail(err, BATON_E_URL,
+				 "Consul knows no users: a token stands behind a colon, "
+				 "consul://:TOKEN@host; better in a file, with token_file=/path");
+		return BATON_E_URL;
+	}
+	if (!web_parse_hosts(&o->web, url.authority, o->web.tls ? "8501" : "8500")) {
+		(void)store_fail(err, BATON_E_URL,
+				 "a Consul store is named by its agents or servers, %d at most: "
+				 "consul://host:8500,host:8500",
+				 WEB_HOSTS_MAX);
+		return BATON_E_URL;
+	}
+	if (parse_query(o, url.query, err) != 0)
+		return BATON_E_URL;
+	add_query(o, "dc", o->dc);
+	add_query(o, "ns", o->ns);
+	add_query(o, "partition", o->partition);
+	return BATON_OK;
+}
