@@ -49,6 +49,9 @@ void bench_until_all_lead(struct baton *b, int n);
 /* Starts a program in a group of its own, its output on a pipe; waits for its first byte. */
 pid_t bench_start(char *const *argv, int *out, bool waits);
 
+/* How much memory a process has, in MiB. */
+double bench_resident_mib(pid_t pid);
+
 /* Two fsyncs: a small file, and the directory that names it. */
 void bench_raw_write(struct samples *s, int i);
 

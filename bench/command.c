@@ -154,7 +154,7 @@ static void crashes(struct command *c, bool by_flock, int times, struct samples 
 
 /* ---- memory ---- */
 
-static double resident_mib(pid_t pid)
+double bench_resident_mib(pid_t pid)
 {
 	char path[64];
 	char line[256];
@@ -180,10 +180,10 @@ static void memory(struct command *c)
 	char beside[96];
 
 	(void)poll(NULL, 0, 200); /* a few renewals later it would be the same */
-	(void)snprintf(beside, sizeof(beside), "flock(1): %.3f MiB", resident_mib(flock.pid));
-	row("baton run, resident: supervisor", resident_mib(run.pid), SUPERVISOR_MIB, "MiB",
+	(void)snprintf(beside, sizeof(beside), "flock(1): %.3f MiB", bench_resident_mib(flock.pid));
+	row("baton run, resident: supervisor", bench_resident_mib(run.pid), SUPERVISOR_MIB, "MiB",
 	    beside);
-	row("baton run, resident: guard", resident_mib(child_of(run.pid)), GUARD_MIB, "MiB",
+	row("baton run, resident: guard", bench_resident_mib(child_of(run.pid)), GUARD_MIB, "MiB",
 	    beside);
 	kill_all(&run, false);
 	kill_all(&flock, true);

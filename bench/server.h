@@ -10,21 +10,25 @@
 
 struct bench_server {
 	const char *name;
-	const char *raw;   /* what a raw round trip is */
-	const char *tool;  /* its own benchmark */
-	const char *probe; /* what is counted beside renewals */
-	int settle_s;      /* so late its counters may be */
+	const char *raw;    /* what a raw round trip is */
+	const char *tool;   /* its own benchmark */
+	const char *probe;  /* what is counted beside renewals */
+	int settle_s;       /* so late its counters may be */
+	int per_renewal;    /* requests; 0: one */
+	int crash_lease_ms; /* the shortest lease; 0: a second */
+	int expiry_ms;      /* so late it may notice itself that a lease has ended */
 	void *(*open)(const char *url);
 	void (*close)(void *server);
 	/* The cheapest write that is as durable as a claim, on a warm connection. */
 	void (*write)(void *server);
 	/* Requests of clients that it has served. Nothing else that comes by itself is counted. */
 	uint64_t (*requests)(void *server);
-	/* Sessions that it has ever had. */
+	/* Sessions that it has ever had. NULL: it doesn't count them. */
 	uint64_t (*connections)(void *server);
 	/* In how many microseconds it ends the lease of who leads that election; 0: nobody does. */
 	int64_t (*left_us)(void *server, const char *election);
-	/* Claims per second of the tool, n in all, in batches as large as the driver's. */
+	/* Claims per second of the tool, n in all, in batches as large as the driver's. NULL: there
+	 * is none. */
 	double (*campaigns)(void *server, const char *url, int n);
 };
 
@@ -33,6 +37,9 @@ extern const struct bench_server bench_redis;
 #endif
 #ifdef WITH_POSTGRES
 extern const struct bench_server bench_postgres;
+#endif
+#ifdef WITH_ETCD
+extern const struct bench_server bench_etcd;
 #endif
 
 /* Runs a program to its end and returns the number before the words in its output; dies if there is

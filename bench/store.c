@@ -31,6 +31,8 @@ struct rig {
 	const char *url;
 	void *raw;
 	double trip_ms[2]; /* p50, p99 */
+	double handoff_ms; /* p50 */
+	double leader_mib; /* of a process that leads one election */
 };
 
 static uint64_t raw_trip(const struct rig *g)
@@ -127,8 +129,9 @@ static void handoffs(struct rig *g, bool quick)
 	}
 	g->trip_ms[0] = ms_at(&raw, 50);
 	g->trip_ms[1] = ms_at(&raw, 99);
+	g->handoff_ms = ms_at(&handoff, 50);
 	(void)snprintf(beside, sizeof(beside), "%s: %.3f ms", g->server->raw, g->trip_ms[0]);
-	tell(g, "clean handoff, p50", ms_at(&handoff, 50), 4 * g->trip_ms[0] + 0.5, "ms", beside);
+	tell(g, "clean handoff, p50", g->handoff_ms, 4 * g->trip_ms[0] + 0.5, "ms", beside);
 	(void)snprintf(beside, sizeof(beside), "%s, p99: %.3f ms", g->server->raw, g->trip_ms[1]);
 	tell(g, "clean handoff, p99", ms_at(&handoff, 99), 12 * g->trip_ms[1] + 0.5, "ms", beside);
 	samples_done(&raw);
@@ -139,8 +142,13 @@ static void handoffs(struct rig *g, bool quick)
 
 /* ---- crash ---- */
 
+static int crash_lease_ms(const struct rig *g)
+{
+	return g->server->crash_lease_ms > 0 ? g->server->crash_lease_ms : CRASH_LEASE_MS;
+}
+
 /* How long after the server's end of the lease the next one led, in nanoseconds. */
-static uint64_t one_crash(const struct rig *g, struct baton *b, struct baton_election *e,
+static uint64_t one_crash(struct rig *g, struct baton *b, struct baton_election *e,
 			  struct samples *whole)
 {
 	char lease[16];
@@ -148,13 +156,14 @@ static uint64_t one_crash(const struct rig *g, struct baton *b, struct baton_ele
 			      NULL};
 	int fd;
 
-	(void)snprintf(lease, sizeof(lease), "%d", CRASH_LEASE_MS);
+	(void)snprintf(lease, sizeof(lease), "%d", crash_lease_ms(g));
 	pid_t pid = bench_start(argv, &fd, true);
 
 	(void)baton_election_start(e);
 	wait_standby(b, e);
 	/* Somebody who has just come may have to watch for a whole lease: not what is meant. */
-	(void)poll(NULL, 0, CRASH_LEASE_MS * 12 / 10);
+	(void)poll(NULL, 0, crash_lease_ms(g) * 12 / 10);
+	g->leader_mib = bench_resident_mib(pid);
 	uint64_t killed_ns = bench_now_ns();
 
 	(void)kill(pid, SIGKILL);
@@ -173,7 +182,7 @@ static uint64_t one_crash(const struct rig *g, struct baton *b, struct baton_ele
 
 static void crashes(struct rig *g, bool quick)
 {
-	struct baton *b = bench_open_lease(g->url, "survivor", CRASH_LEASE_MS);
+	struct baton *b = bench_open_lease(g->url, "survivor", (uint64_t)crash_lease_ms(g));
 	struct baton_election *e = bench_election(b, "crash");
 	struct samples above;
 	struct samples whole;
@@ -184,11 +193,12 @@ static void crashes(struct rig *g, bool quick)
 	for (int i = 0; i < (quick ? 3 : 15); i++)
 		samples_add(&above, one_crash(g, b, e, &whole));
 	(void)snprintf(beside, sizeof(beside), "with a lease of %.1f s: %.0f ms after the kill",
-		       CRASH_LEASE_MS / 1000.0, ms_at(&whole, 50));
+		       crash_lease_ms(g) / 1000.0, ms_at(&whole, 50));
 	tell(g, "crash failover above the lease's end, p50", ms_at(&above, 50),
-	     10 + 4 * g->trip_ms[0], "ms", beside);
+	     10 + g->server->expiry_ms + 4 * g->trip_ms[0], "ms", beside);
 	(void)snprintf(beside, sizeof(beside), "of %zu kills", above.n);
 	tell(g, "crash failover above the lease's end, max", ms_at(&above, 100), 0, "ms", beside);
+	tell(g, "resident memory of a leader", g->leader_mib, 0, "MiB", "");
 	samples_done(&above);
 	samples_done(&whole);
 	baton_close(b);
@@ -204,11 +214,16 @@ static void let_pass(int seconds)
 		(void)poll(NULL, 0, 50);
 }
 
+static int per_renewal(const struct rig *g)
+{
+	return g->server->per_renewal > 0 ? g->server->per_renewal : 1;
+}
+
 /* Of so many processes; one more is at the edge of the window, and the watch asks every ten
  * seconds at most. */
-static uint64_t most_requests(int processes, int window_s)
+static uint64_t most_requests(const struct rig *g, int processes, int window_s)
 {
-	return (uint64_t)(RENEWALS + 1 + window_s / 10) * (uint64_t)processes;
+	return (uint64_t)((RENEWALS + 1) * per_renewal(g) + window_s / 10) * (uint64_t)processes;
 }
 
 static uint64_t requests_in(const struct rig *g, int seconds)
@@ -227,7 +242,7 @@ static void count_requests(const struct rig *g, const char *what, int processes,
 
 	/* What was begun comes to its end first. */
 	for (int i = 0; i < QUIET_TRIES; i++)
-		if (requests_in(g, g->server->settle_s) <= most_requests(processes, window_s))
+		if (requests_in(g, g->server->settle_s) <= most_requests(g, processes, window_s))
 			break;
 	uint64_t n = requests_in(g, window_s);
 
@@ -235,7 +250,7 @@ static void count_requests(const struct rig *g, const char *what, int processes,
 	(void)snprintf(beside, sizeof(beside), "%d renewals of %d process%s; %s",
 		       RENEWALS * processes, processes, processes > 1 ? "es" : "",
 		       g->server->probe);
-	tell(g, text, (double)n, (double)most_requests(processes, window_s), "", beside);
+	tell(g, text, (double)n, (double)most_requests(g, processes, window_s), "", beside);
 }
 
 static void standbys(const struct rig *g, int n)
@@ -257,7 +272,7 @@ static void standbys(const struct rig *g, int n)
 /* Seconds until n elections lead; then what they ask for is counted. */
 static double lead(const struct rig *g, int n, int lease_ms, const char *counted)
 {
-	uint64_t connections = g->server->connections(g->raw);
+	uint64_t connections = g->server->connections != NULL ? g->server->connections(g->raw) : 0;
 	struct baton *b = bench_open_lease(g->url, "many", (uint64_t)lease_ms);
 	uint64_t began_ns = bench_now_ns();
 	char what[80];
@@ -268,29 +283,37 @@ static double lead(const struct rig *g, int n, int lease_ms, const char *counted
 
 	count_requests(g, counted, 1, lease_ms);
 	(void)snprintf(what, sizeof(what), "connections made, %s", counted);
-	tell(g, what, (double)(g->server->connections(g->raw) - connections), 3, "", "");
+	if (g->server->connections != NULL)
+		tell(g, what, (double)(g->server->connections(g->raw) - connections), 3, "", "");
 	baton_close(b);
 	return s;
 }
 
+/* Before and after ours: whatever else the machine does slows it down, never up. */
+static double tool_rate(const struct rig *g, int n, double before)
+{
+	double rate = g->server->campaigns != NULL ? g->server->campaigns(g->raw, g->url, n) : 0;
+
+	return rate > before ? rate : before;
+}
+
 static void many(const struct rig *g, bool quick)
 {
-	int large = quick ? 10000 : 100000;
+	int large = quick || g->server->campaigns == NULL ? 10000 : 100000;
 	char beside[96];
 
-	double tool = g->server->campaigns(g->raw, g->url, large);
+	double tool = tool_rate(g, large, 0);
 
 	(void)lead(g, 1, LEASE_MS, "1 election");
 	double small_us = lead(g, 1000, LEASE_MS, "1,000 elections") * 1e6 / 1000;
-	const char *name = quick ? "10,000 elections" : "100,000 elections";
+	const char *name = large == 10000 ? "10,000 elections" : "100,000 elections";
 	double large_us = lead(g, large, LONG_LEASE_MS, name) * 1e6 / large;
-	double again = g->server->campaigns(g->raw, g->url, large);
-
-	if (again > tool) /* whatever else the machine does slows it down, never up */
-		tool = again;
+	tool = tool_rate(g, large, tool);
 	(void)snprintf(beside, sizeof(beside), "%.0f/s, all that belongs to it; %s: %.0f/s",
 		       1e6 / large_us, g->server->tool, tool);
-	tell(g, "its own benchmark / our campaigns", tool / (1e6 / large_us), 2, "x", beside);
+	if (tool > 0)
+		tell(g, "its own benchmark / our campaigns", tool / (1e6 / large_us), 2, "x",
+		     beside);
 	(void)snprintf(beside, sizeof(beside), "%.1f us each at 1,000, %.1f us each at %d",
 		       small_us, large_us, large);
 	tell(g, "growth, cost per election", large_us / small_us, 1.2, "x", beside);
@@ -300,28 +323,43 @@ static void many(const struct rig *g, bool quick)
 
 /* ---- the others ---- */
 
-/* bench/peers prints "NAME P50 P99", or a line for people that begins with '#'. */
+/* "NAME P50 P99 [SHARE [MIB]]": what a peer needs; of that, so much we may need at most; and how
+ * much memory one of its leaders has. */
+static bool tell_peer(const struct rig *g, const char *line)
+{
+	char name[48];
+	char what[96];
+	char beside[96];
+	double v[4] = {0, 0, 0, 0}; /* p50, p99, share, MiB */
+	int n = sscanf(line, "%47s %lf %lf %lf %lf", name, &v[0], &v[1], &v[2], &v[3]);
+
+	if (n < 3 || name[0] == '#')
+		return false;
+	(void)snprintf(what, sizeof(what), "clean handoff of %s, p50", name);
+	(void)snprintf(beside, sizeof(beside), "p99: %.3f ms", v[1]);
+	tell(g, what, v[0], 0, "ms", beside);
+	(void)snprintf(what, sizeof(what), "clean handoff / that of %s", name);
+	if (n >= 4)
+		tell(g, what, g->handoff_ms / v[0], v[2], "x", "");
+	(void)snprintf(what, sizeof(what), "resident memory of %s", name);
+	if (n >= 5)
+		tell(g, what, v[3], 0, "MiB", "");
+	return true;
+}
+
+/* bench/peers prints a line for each peer, or one for people that begins with '#'. */
 static void peers(const struct rig *g, bool quick)
 {
 	char *const argv[] = {"bench/peers", (char *)(uintptr_t)g->server->name,
 			      (char *)(uintptr_t)g->url, quick ? "5" : "30", NULL};
 	char line[256];
-	char name[48], p50[16], p99[16];
 	int fd;
 	pid_t pid = bench_start(argv, &fd, false);
 	FILE *in = fdopen(fd, "r");
 
 	while (in != NULL && fgets(line, sizeof(line), in) != NULL) {
-		if (sscanf(line, "%47s %15s %15s", name, p50, p99) == 3 && name[0] != '#') {
-			char what[80];
-			char beside[96];
-
-			(void)snprintf(what, sizeof(what), "clean handoff of %s, p50", name);
-			(void)snprintf(beside, sizeof(beside), "p99: %.3f ms", strtod(p99, NULL));
-			tell(g, what, strtod(p50, NULL), 0, "ms", beside);
-		} else {
+		if (!tell_peer(g, line))
 			(void)fputs(line, stdout);
-		}
 	}
 	if (in != NULL)
 		(void)fclose(in);
@@ -371,6 +409,10 @@ void bench_store(const char *url, bool quick)
 #ifdef WITH_POSTGRES
 	if (strncmp(url, "postgres", 8) == 0)
 		g.server = &bench_postgres;
+#endif
+#ifdef WITH_ETCD
+	if (strncmp(url, "etcd:", 5) == 0)
+		g.server = &bench_etcd;
 #endif
 	if (g.server == NULL)
 		bench_die("There are no measurements for that store here.");
