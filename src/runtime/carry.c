@@ -265,10 +265,8 @@ static void lease_done(struct carrier *c, const struct job *job)
 		atomic_store(&c->renewed_wall_ms, clock_wall_ms());
 		publish_again(c);
 	}
-	for (struct baton_election *e = c->elections, *next; c->core.own && e != NULL; e = next) {
-		next = e->carrier_next;
-		loop_try_leave(e);
-	}
+	if (c->core.own)
+		loop_try_leave(c->elections);
 }
 
 /* A claim of an election that is no more: give it back (L3). False: no memory, next time. */
@@ -328,6 +326,8 @@ static void claims_done(struct carrier *c, const struct job *job)
 		if (!ok || loop_find(c->handle, f->name) != NULL || !release_stray(c, f, epoch))
 			free(f);
 	}
+	if (c->core.own)
+		loop_try_leave(c->elections);
 }
 
 static void election_done(struct baton_election *e, struct job *job)

@@ -25,6 +25,7 @@ static int post(struct baton *b, uint8_t message, struct baton_election *e, cons
 static bool handle(struct baton *b, struct message *m);
 static void tell_watch_failed(struct baton *b);
 static void run_timers(struct baton *b);
+static void let_leave(struct baton *b);
 static void wait_for_more(struct baton *b);
 
 int loop_start(struct baton *b, struct baton_error *err)
@@ -149,6 +150,7 @@ static void *loop_main(void *arg)
 			struct message *next = m->next;
 
 			quit = handle(b, m) || quit;
+			let_leave(b);
 			m = next;
 		}
 		run_timers(b);
@@ -190,6 +192,7 @@ static void run_timers(struct baton *b)
 		} else {
 			carrier_step_election(PART_OF(struct baton_election, timer, item), &ev);
 		}
+		let_leave(b);
 	}
 }
 
@@ -273,6 +276,17 @@ static void unlink_election(struct baton *b, struct baton_election *e)
 	(void)pthread_mutex_unlock(&b->app.lock);
 }
 
+/* Nothing in the loop or in the lanes refers to it, nor to a lease of its own. */
+static bool can_leave(const struct baton_election *e)
+{
+	const struct carrier *c = e->carrier;
+
+	return e->detached && e->core.state == ELECTION_STOPPED && !e->job.busy &&
+	       !e->publish_job.busy && e->unwatched == e->watched &&
+	       (!c->core.own ||
+		(!c->job.busy && !c->claims_job.busy && c->core.state == LEASE_CLOSED));
+}
+
 void loop_try_leave(struct baton_election *e)
 {
 	if (!e->detached || e->core.state != ELECTION_STOPPED || e->job.busy || e->publish_job.busy)
@@ -280,13 +294,27 @@ void loop_try_leave(struct baton_election *e)
 	if (e->watched && !e->unwatching) /* the last thing that can name it is a hint */
 		lane_watch(&e->handle->lanes[BATON_LANE_WATCH], e, false);
 	e->unwatching = true;
-	if (e->unwatched != e->watched ||
-	    (e->carrier->core.own &&
-	     (e->carrier->job.busy || e->carrier->core.state != LEASE_CLOSED)))
+	if (e->leaving || !can_leave(e))
 		return;
-	unlink_election(e->handle, e);
-	atomic_fetch_sub(&e->handle->counters.elections, 1);
-	election_unref(e);
+	e->leaving = true;
+	e->leaving_next = e->handle->leaving;
+	e->handle->leaving = e;
+}
+
+/* After each step, for those who take it go on with the election and its lease. */
+static void let_leave(struct baton *b)
+{
+	while (b->leaving != NULL) {
+		struct baton_election *e = b->leaving;
+
+		b->leaving = e->leaving_next;
+		e->leaving = false;
+		if (!can_leave(e)) /* it has begun something, whose end tries again */
+			continue;
+		unlink_election(b, e);
+		atomic_fetch_sub(&b->counters.elections, 1);
+		election_unref(e);
+	}
 }
 
 struct baton_election *election_ref(struct baton_election *e)

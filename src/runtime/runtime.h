@@ -215,7 +215,9 @@ struct baton_election {
 	bool detached; /* the application has let go of it */
 	bool watched;  /* from its first start on */
 	bool unwatching;
-	bool unwatched;               /* no hint names it any more */
+	bool unwatched; /* no hint names it any more */
+	bool leaving;   /* in the handle's list of those */
+	struct baton_election *leaving_next;
 	struct watch_change watch[2]; /* added, removed */
 	/* app.lock from here on */
 	struct news news;
@@ -366,7 +368,8 @@ struct baton {
 	struct baton_election **table; /* by name; the loop's */
 	uint32_t table_room;
 	uint32_t n_attached;
-	uint64_t random; /* state of the loop's generator */
+	struct baton_election *leaving; /* they go when the loop's step is done */
+	uint64_t random;                /* state of the loop's generator */
 	int timer_fd;
 	pthread_t loop_thread;
 	pthread_t dispatchers[DISPATCHERS_MAX];
@@ -380,7 +383,8 @@ struct baton {
 /* loop.c */
 int loop_start(struct baton *b, struct baton_error *err);
 void loop_stop(struct baton *b);
-/* Frees it, once the application let go of it and nothing in the loop refers to it. */
+/* Frees it after this step, once the application let go of it and nothing in the loop or in the
+ * lanes refers to it. */
 void loop_try_leave(struct baton_election *e);
 struct baton_election *loop_find(struct baton *b, const char *name);
 /* 0, or BATON_E_MEMORY. ev may be NULL for messages that carry none. */

@@ -3,7 +3,9 @@
  */
 #include <stdarg.h>
 #include <stdio.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "baton-store.h"
 #include "store/base.h"
 
@@ -63,4 +65,60 @@ void store_lane_remove(struct store_base *base, struct store_lane *lane)
 	if (*at != NULL)
 		*at = lane->next;
 	store_unlock(base);
+}
+
+int store_turn_init(struct store_turn *turn)
+{
+	pthread_condattr_t attr;
+
+	turn->is_taken = false;
+	if (pthread_mutex_init(&turn->lock, NULL) != 0)
+		return -1;
+	if (pthread_condattr_init(&attr) != 0) {
+		(void)pthread_mutex_destroy(&turn->lock);
+		return -1;
+	}
+	/* It can't have the boot clock; that one is never behind this one. */
+	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	int rc = pthread_cond_init(&turn->given, &attr);
+
+	(void)pthread_condattr_destroy(&attr);
+	if (rc != 0)
+		(void)pthread_mutex_destroy(&turn->lock);
+	return rc == 0 ? 0 : -1;
+}
+
+void store_turn_done(struct store_turn *turn)
+{
+	(void)pthread_cond_destroy(&turn->given);
+	(void)pthread_mutex_destroy(&turn->lock);
+}
+
+bool store_turn_take(struct store_turn *turn, uint64_t deadline_ns)
+{
+	uint64_t now_ns = clock_boot_ns();
+	uint64_t left_ns = now_ns < deadline_ns ? deadline_ns - now_ns : 0;
+	struct timespec until;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &until);
+	left_ns += (uint64_t)until.tv_nsec;
+	until.tv_sec += (time_t)(left_ns / CLOCK_NS_PER_S);
+	until.tv_nsec = (long)(left_ns % CLOCK_NS_PER_S);
+	(void)pthread_mutex_lock(&turn->lock);
+	while (turn->is_taken)
+		if (pthread_cond_timedwait(&turn->given, &turn->lock, &until) != 0)
+			break;
+	bool is_ours = !turn->is_taken;
+
+	turn->is_taken = true;
+	(void)pthread_mutex_unlock(&turn->lock);
+	return is_ours;
+}
+
+void store_turn_give(struct store_turn *turn)
+{
+	(void)pthread_mutex_lock(&turn->lock);
+	turn->is_taken = false;
+	(void)pthread_cond_signal(&turn->given);
+	(void)pthread_mutex_unlock(&turn->lock);
 }

@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 struct baton_error;
 
@@ -37,5 +38,19 @@ void store_unlock(struct store_base *base);
 /* These take the lock. */
 void store_lane_add(struct store_base *base, struct store_lane *lane);
 void store_lane_remove(struct store_base *base, struct store_lane *lane);
+
+/* One lane at a time, for as long as a call takes: nobody waits for it past a deadline. */
+struct store_turn {
+	pthread_mutex_t lock;
+	pthread_cond_t given;
+	bool is_taken;
+};
+
+/* 0, or -1 when there is no memory for it. */
+int store_turn_init(struct store_turn *turn);
+void store_turn_done(struct store_turn *turn);
+/* False: it was another's until then, on the boot clock. */
+bool store_turn_take(struct store_turn *turn, uint64_t deadline_ns);
+void store_turn_give(struct store_turn *turn);
 
 #endif

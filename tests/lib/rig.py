@@ -193,9 +193,7 @@ class Judged(World):
 
     def check_work(self):
         """S1, S3: no two at a time, and later ones in higher terms."""
-        work = self.spans()
-        if not work:
-            raise AssertionError("nobody worked")
+        work = wait_for(self.spans, "anybody to work")
         for before, after in zip(work, work[1:]):
             if after[1] < before[2]:
                 raise AssertionError(f"S1: {before} and {after} overlap")

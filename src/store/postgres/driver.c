@@ -48,7 +48,8 @@ static void store_free(struct pg_store *s)
 	pg_lane_free(s->holder);
 	sights_done(&s->sights);
 	pg_conninfo_done(&s->info);
-	(void)pthread_mutex_destroy(&s->holder_lock);
+	if (!s->base.forgotten)
+		store_turn_done(&s->holder_turn);
 	store_base_done(&s->base);
 	free(s);
 }
@@ -96,7 +97,7 @@ static int store_open(const struct baton_store_config *config, void **store,
 	int code = pg_conninfo_parse(&s->info, config->url, err);
 
 	(void)store_base_init(&s->base);
-	(void)pthread_mutex_init(&s->holder_lock, NULL);
+	(void)store_turn_init(&s->holder_turn);
 	atomic_store(&s->spare.fd, -1);
 	if (code == 0 && (!make_statements(s) || !make_holder(s))) {
 		store_fail(err, BATON_E_MEMORY, "There is no memory for the store.");

@@ -40,18 +40,10 @@ static void settle(struct pg_store *store, struct baton_call *call)
 struct pg_lane *pg_hold(struct pg_lane *lane, struct baton_call *call)
 {
 	struct pg_store *store = lane->store;
-	uint64_t now_ns = clock_boot_ns();
-	uint64_t left_ns = call->deadline_ns > now_ns ? call->deadline_ns - now_ns : 0;
-	struct timespec until;
 
 	if (store->holder == NULL)
 		return lane;
-	(void)clock_gettime(CLOCK_MONOTONIC, &until);
-	uint64_t ns = (uint64_t)until.tv_nsec + left_ns;
-
-	until.tv_sec += (time_t)(ns / CLOCK_NS_PER_S);
-	until.tv_nsec = (long)(ns % CLOCK_NS_PER_S);
-	if (pthread_mutex_clocklock(&store->holder_lock, CLOCK_MONOTONIC, &until) == 0) {
+	if (store_turn_take(&store->holder_turn, call->deadline_ns)) {
 		settle(store, call);
 		return store->holder;
 	}
@@ -63,7 +55,7 @@ struct pg_lane *pg_hold(struct pg_lane *lane, struct baton_call *call)
 void pg_let_go(struct pg_lane *lane, const struct pg_lane *held)
 {
 	if (held != lane)
-		(void)pthread_mutex_unlock(&lane->store->holder_lock);
+		store_turn_give(&lane->store->holder_turn);
 }
 
 /* ---- sessions that were lost ---- */

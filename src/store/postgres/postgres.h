@@ -178,14 +178,14 @@ struct pg_store {
 	char *sql[PG_STATEMENTS];
 	struct sights sights;
 	struct sight_clock clock;
-	struct pg_lane *watcher;     /* the lane that listens */
-	uint64_t sleeps_ns;          /* until when, on the boot clock */
-	struct pg_conn spare;        /* left by a lane that was closed, for the next one */
-	struct pg_lookup *lookups;   /* questions to the name service that outlived their call */
-	struct pg_lane *holder;      /* whose session holds the locks; NULL: there are none */
-	pthread_mutex_t holder_lock; /* the holder, parked, lost: of two lanes */
-	PGconn *parked[PG_LOST_MAX]; /* sessions that didn't answer, and may hold locks */
-	int lost_pids[PG_LOST_MAX];  /* ... and all that may not have ended yet */
+	struct pg_lane *watcher;       /* the lane that listens */
+	uint64_t sleeps_ns;            /* until when, on the boot clock */
+	struct pg_conn spare;          /* left by a lane that was closed, for the next one */
+	struct pg_lookup *lookups;     /* questions to the name service that outlived their call */
+	struct pg_lane *holder;        /* whose session holds the locks; NULL: there are none */
+	struct store_turn holder_turn; /* the holder, parked, lost: of two lanes */
+	PGconn *parked[PG_LOST_MAX];   /* sessions that didn't answer, and may hold locks */
+	int lost_pids[PG_LOST_MAX];    /* ... and all that may not have ended yet */
 	int64_t lost_starts[PG_LOST_MAX];
 	struct pg_bell *bells[PG_BELLS_MAX];
 	_Atomic int holder_pid;

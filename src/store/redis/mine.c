@@ -42,8 +42,7 @@ struct item {
 
 struct redis_mine {
 	pthread_mutex_t lock;
-	pthread_cond_t done; /* nobody is getting it back any more */
-	bool is_busy;
+	struct store_turn turn; /* of those who get it back */
 	void *by_name;
 	struct items items;
 	uint32_t round;
@@ -57,22 +56,14 @@ struct redis_mine {
 struct redis_mine *redis_mine_new(void)
 {
 	struct redis_mine *m = calloc(1, sizeof(*m));
-	pthread_condattr_t attr;
 
-	if (m == NULL || pthread_condattr_init(&attr) != 0) {
+	if (m == NULL || store_turn_init(&m->turn) != 0) {
 		free(m);
 		return NULL;
 	}
-	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	bool is_made =
-		pthread_mutex_init(&m->lock, NULL) == 0 && pthread_cond_init(&m->done, &attr) == 0;
-
-	(void)pthread_condattr_destroy(&attr);
+	(void)pthread_mutex_init(&m->lock, NULL);
 	TAILQ_INIT(&m->items);
-	if (is_made)
-		return m;
-	free(m);
-	return NULL;
+	return m;
 }
 
 static int compare(const void *a, const void *b)
@@ -102,7 +93,7 @@ void redis_mine_free(struct redis_mine *m, bool is_forked)
 		return;
 	clear(m);
 	if (!is_forked) {
-		(void)pthread_cond_destroy(&m->done);
+		store_turn_done(&m->turn);
 		(void)pthread_mutex_destroy(&m->lock);
 	}
 	free(m);
@@ -302,49 +293,20 @@ static int get_some(struct redis_lane *lane, struct baton_call *call, const char
 	return outcome == BATON_OUTCOME_OK || *n == 0 ? 0 : -1;
 }
 
-/* Waits until no other lane is at it. */
-static bool is_free(struct redis_mine *m, uint64_t deadline_ns)
+/* Which lease has claims that this server may not know of; false: none. */
+static bool is_due(struct redis_mine *m, const char *server, char *lease)
 {
-	uint64_t now_ns = clock_boot_ns();
-	uint64_t left_ns = now_ns < deadline_ns ? deadline_ns - now_ns : 0;
-	struct timespec until;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &until);
-	left_ns += (uint64_t)until.tv_nsec;
-	until.tv_sec += (time_t)(left_ns / CLOCK_NS_PER_S);
-	until.tv_nsec = (long)(left_ns % CLOCK_NS_PER_S);
-	while (m->is_busy)
-		if (pthread_cond_timedwait(&m->done, &m->lock, &until) != 0)
-			break;
-	return !m->is_busy;
-}
-
-/* 1: a round begins, on that lease. 0: nothing is to be got back. */
-static int begin_round(struct redis_lane *lane, struct baton_call *call, const char *server,
-		       char *lease)
-{
-	struct redis_mine *m = lane->store->mine;
-	const struct item *item;
-	int rc = 0;
-
 	(void)pthread_mutex_lock(&m->lock);
-	if (m->lease[0] == '\0' || strcmp(m->server, server) == 0) {
-		rc = 0;
-	} else if (!is_free(m, call->deadline_ns)) {
-		rc = store_fail(&call->error, BATON_E_UNAVAILABLE,
-				"Redis does not answer in time (to give back what we hold)");
-	} else if (strcmp(m->server, server) != 0) {
-		for (item = TAILQ_FIRST(&m->items); item != NULL && item->term == 0;)
-			item = TAILQ_NEXT(item, of_items);
-		if (item == NULL) /* the lease may go: another is opened, and all shown again */
-			(void)memcpy(m->server, server, sizeof(m->server));
-		m->is_busy = item != NULL;
-		m->round++;
-		(void)memcpy(lease, m->lease, sizeof(m->lease));
-		rc = m->is_busy ? 1 : 0;
-	}
+	const struct item *item = TAILQ_FIRST(&m->items);
+	bool is_new = m->lease[0] != '\0' && strcmp(m->server, server) != 0;
+
+	while (item != NULL && item->term == 0)
+		item = TAILQ_NEXT(item, of_items);
+	if (is_new && item == NULL) /* the lease may go: another is opened, and all shown again */
+		(void)memcpy(m->server, server, sizeof(m->server));
+	(void)memcpy(lease, m->lease, sizeof(m->lease));
 	(void)pthread_mutex_unlock(&m->lock);
-	return rc;
+	return is_new && item != NULL;
 }
 
 /* Late: not now, so not ever. */
@@ -363,29 +325,44 @@ static void end_round(struct redis_mine *m, const char *server, const char *leas
 			unclaim(m, item);
 		item = next;
 	}
-	m->is_busy = false;
-	(void)pthread_cond_broadcast(&m->done);
 	(void)pthread_mutex_unlock(&m->lock);
+}
+
+static int get_all(struct redis_lane *lane, struct baton_call *call, const char *server,
+		   const char *lease)
+{
+	struct redis_mine *m = lane->store->mine;
+	bool is_late = lane->store->options.durable; /* it has kept all that there was */
+	size_t n = 1;
+	int rc = 0;
+
+	(void)pthread_mutex_lock(&m->lock);
+	m->round++;
+	(void)pthread_mutex_unlock(&m->lock);
+	while (rc == 0 && n > 0 && !is_late)
+		rc = get_some(lane, call, lease, &n, &is_late);
+	/* Another server again, meanwhile: the next call begins with that one. */
+	if (rc == 0 && strcmp(server, lane->server) != 0)
+		rc = store_fail(&call->error, BATON_E_UNAVAILABLE, "the Redis server changes");
+	end_round(m, server, lease, rc == 0, is_late);
+	return rc;
 }
 
 int redis_again(struct redis_lane *lane, struct baton_call *call)
 {
+	struct redis_mine *m = lane->store->mine;
 	char server[REDIS_SERVER_MAX];
 	char lease[BATON_LEASE_ID_MAX + 1];
-	bool is_late = lane->store->options.durable; /* it has kept all that there was */
-	size_t n = 1;
+	int rc = 0;
 
 	(void)memcpy(server, lane->server, sizeof(server));
-	int rc = begin_round(lane, call, server, lease);
-
-	if (rc != 1)
-		return rc;
-	rc = 0;
-	while (rc == 0 && n > 0 && !is_late)
-		rc = get_some(lane, call, lease, &n, &is_late);
-	/* Another server again, meanwhile: the next call begins with that one. */
-	if (rc == 0 && memcmp(server, lane->server, sizeof(server)) != 0)
-		rc = store_fail(&call->error, BATON_E_UNAVAILABLE, "the Redis server changes");
-	end_round(lane->store->mine, server, lease, rc == 0, is_late);
+	if (!is_due(m, server, lease))
+		return 0;
+	if (!store_turn_take(&m->turn, call->deadline_ns))
+		return store_fail(&call->error, BATON_E_UNAVAILABLE,
+				  "Redis does not answer in time (to give back what we hold)");
+	if (is_due(m, server, lease)) /* or another lane has done it meanwhile */
+		rc = get_all(lane, call, server, lease);
+	store_turn_give(&m->turn);
 	return rc;
 }
