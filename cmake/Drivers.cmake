@@ -114,3 +114,17 @@ elseif(TARGET baton_web)
 else()
 	message(STATUS "driver consul: NOT built, ${web_missing} is missing")
 endif()
+
+# libyaml: kubeconfigs. libcrypto: names that can't be names of objects; libcurl has it anyhow.
+if(PKG_CONFIG_FOUND)
+	pkg_check_modules(YAML IMPORTED_TARGET yaml-0.1>=0.2)
+endif()
+if(NOT EXISTS ${PROJECT_SOURCE_DIR}/src/store/kubernetes)
+elseif(TARGET baton_web AND YAML_FOUND AND OpenSSL_FOUND)
+	baton_driver(kubernetes WEB SCHEMES kubernetes
+		LIBRARIES PkgConfig::YAML OpenSSL::Crypto)
+elseif(TARGET baton_web)
+	message(STATUS "driver kubernetes: NOT built, libyaml (libyaml-dev) or OpenSSL is missing")
+else()
+	message(STATUS "driver kubernetes: NOT built, ${web_missing} is missing")
+endif()

@@ -100,6 +100,7 @@ static int attach(struct baton *b, struct baton_election *e, struct baton_error 
 
 	e->refs = 1; /* the application's */
 	e->auto_drain_ns = NEVER;
+	e->publish_ns = NEVER;
 	e->poke.kind = MSG_POKE;
 	e->is_stopped = true;
 	e->score = SCORE_MAX;

@@ -114,6 +114,23 @@ static void auto_drain(struct baton_election *e, uint64_t now_ns)
 	(void)pthread_mutex_unlock(&app->lock);
 }
 
+static void set_election_timer(struct baton_election *e)
+{
+	heap_set(&e->handle->heap, &e->timer,
+		 min_ns(election_wake_ns(&e->core, &e->carrier->core),
+			min_ns(e->auto_drain_ns, e->publish_ns)));
+}
+
+/* Where nothing is renewed, what wasn't shown is shown after a while. */
+static void publish_late(struct baton_election *e, uint64_t now_ns)
+{
+	if (now_ns < e->publish_ns)
+		return;
+	e->publish_ns = NEVER;
+	if (e->publish_due)
+		carrier_publish(e);
+}
+
 void carrier_step_election(struct baton_election *e, struct event *ev)
 {
 	struct actions out;
@@ -122,13 +139,13 @@ void carrier_step_election(struct baton_election *e, struct event *ev)
 	ev->now_ns = clock_boot_ns();
 	ev->random = next_random(e->handle);
 	auto_drain(e, ev->now_ns);
+	publish_late(e, ev->now_ns);
 	election_step(&e->core, &e->carrier->core, ev, &out);
 	show_election(e);
 	news_seen(e);
 	run(e->carrier, e, &out);
 	set_lease_timer(e->carrier);
-	heap_set(&e->handle->heap, &e->timer,
-		 min_ns(election_wake_ns(&e->core, &e->carrier->core), e->auto_drain_ns));
+	set_election_timer(e);
 	if (e->detached)
 		loop_try_leave(e);
 }
@@ -362,6 +379,10 @@ static void publish_done(struct baton_election *e, struct job *job)
 	if (job->outcome != BATON_OUTCOME_OK && job->kind == JOB_PUBLISH && !e->publish_due) {
 		e->publish_due = true; /* with the next renewal */
 		e->carrier->n_publish_due++;
+		if (e->carrier->core.own) { /* ... which there may not be */
+			e->publish_ns = clock_boot_ns() + e->carrier->core.timing.retry_max_ns;
+			set_election_timer(e);
+		}
 	} else if (e->publish_due) {
 		carrier_publish(e);
 	}

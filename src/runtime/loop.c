@@ -369,7 +369,9 @@ static void handle_event(struct baton_election *e, struct event *ev)
 	carrier_step_election(e, ev);
 	if (e->handle->watch_untold)
 		tell_watch_failed(e->handle);
-	if ((ev->kind == EV_START || ev->kind == EV_HEALTH) && e->carrier->core.deadline_ns != 0)
+	/* A lease of its own lives only while it leads: who waits is shown all the same. */
+	if ((ev->kind == EV_START || ev->kind == EV_HEALTH) &&
+	    (e->carrier->core.deadline_ns != 0 || e->carrier->core.state == LEASE_READY))
 		carrier_publish(e);
 }
 

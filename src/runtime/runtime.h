@@ -197,6 +197,7 @@ struct baton_election {
 	_Atomic uint32_t pokes;           /* POKE_..., taken by the loop */
 	struct message poke;
 	uint64_t auto_drain_ns;          /* nobody listens: when the work counts as ended */
+	uint64_t publish_ns;             /* own lease: when to show ourselves again */
 	const struct claim_found *claim; /* while the loop tells of claims */
 	struct heap_item timer;
 	struct job job;

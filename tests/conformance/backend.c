@@ -6,10 +6,16 @@
 #include <string.h>
 
 static const struct backend *const backends[] = {
-	&backend_memory,        &backend_file,           &backend_redis,
-	&backend_redis_tls,     &backend_redis_sentinel, &backend_redis_cluster,
+	&backend_memory,
+	&backend_file,
+	&backend_redis,
+	&backend_redis_tls,
+	&backend_redis_sentinel,
+	&backend_redis_cluster,
 #ifdef WITH_POSTGRES /* libpq is there */
-	&backend_postgres,      &backend_postgres_fast,  &backend_postgres_advisory,
+	&backend_postgres,
+	&backend_postgres_fast,
+	&backend_postgres_advisory,
 	&backend_postgres_bare,
 #endif
 #ifdef WITH_ETCD /* libcurl and jansson are there */
@@ -17,6 +23,10 @@ static const struct backend *const backends[] = {
 #endif
 #ifdef WITH_CONSUL
 	&backend_consul,
+#endif
+#ifdef WITH_KUBERNETES /* libyaml as well */
+	&backend_kubernetes,
+	&backend_kubernetes_process,
 #endif
 };
 

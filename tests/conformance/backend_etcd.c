@@ -15,28 +15,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/web/http.h"
-#include "base/web/json.h"
+#include "admin.h"
 #include "proxy.h"
 
 #define PASSWORD "canary-7d0f"
 #define ROOT_PASSWORD "root"
 #define BODY_SIZE 16384
 #define KEY_SIZE 1200
-#define PATIENCE_MS 10000
 
 /* The requests by what stands in their path. */
 static const char *const words[N_VERBS] = {
 	[VERB_OPEN] = "/lease/grant?open",    [VERB_RENEW] = "/keepalive?renew",
 	[VERB_CAMPAIGN] = "/kv/txn?campaign", [VERB_RELEASE] = "/kv/txn?release",
 	[VERB_OBSERVE] = "/kv/txn?observe",
-};
-
-/* A connection of the administrator. */
-struct admin {
-	struct http *http;
-	struct http_host host;
-	char token[256];
 };
 
 struct hand {
@@ -60,28 +51,21 @@ static json_t *ask(struct admin *a, const char *path, const char *format, ...)
 static json_t *ask(struct admin *a, const char *path, const char *format, ...)
 {
 	static _Thread_local char body[BODY_SIZE];
-	char token[300];
-	const char *const headers[] = {token, NULL};
-	struct http_request q = {.method = "POST",
-				 .host = &a->host,
-				 .path = path,
-				 .headers = a->token[0] != '\0' ? headers : NULL,
-				 .body = body};
-	struct http_reply r;
+	json_t *answer = NULL;
 	va_list args;
 
-	snprintf(token, sizeof(token), "Authorization: %s", a->token);
 	va_start(args, format);
-	q.body_size = (size_t)vsnprintf(body, sizeof(body), format, args);
+	size_t n = (size_t)vsnprintf(body, sizeof(body), format, args);
+
 	va_end(args);
 	/* Other cases make users at the same time: then etcd wants to be asked again. */
 	for (int try = 0; try < 20; try++) {
-		if (http_call(a->http, &q, now_ns() + PATIENCE_MS * MS, &r) != HTTP_OK)
-			return NULL;
-		if (strstr(r.body, "revision of auth store is old") == NULL)
+		json_decref(answer);
+		answer = admin_send(a, "POST", path, body, n);
+		if (strstr(js_text(answer, "message"), "revision of auth store is old") == NULL)
 			break;
 	}
-	return js_parse(r.body, r.body_size);
+	return answer;
 }
 
 /* It was done, or had been. */
@@ -163,32 +147,24 @@ static bool put(struct hand *h, const char *at, const char *value, const char *l
 
 /* ---- places ---- */
 
-static unsigned port_of(const char *base_url)
-{
-	const char *colon = strrchr(base_url, ':');
-
-	return colon != NULL ? (unsigned)strtoul(colon + 1, NULL, 10) : 0;
-}
-
 static bool log_in(struct admin *a)
 {
 	json_t *answer = ask(a, "/v3/auth/authenticate",
 			     "{\"name\":\"root\",\"password\":\"" ROOT_PASSWORD "\"}");
 
-	snprintf(a->token, sizeof(a->token), "%s", js_text(answer, "token"));
+	const char *token = js_text(answer, "token");
+
+	a->header[0] = '\0';
+	if (token[0] != '\0')
+		snprintf(a->header, sizeof(a->header), "Authorization: %s", token);
 	json_decref(answer);
-	return a->token[0] != '\0';
+	return a->header[0] != '\0';
 }
 
 /* Without users there are no rights: the first case of a server makes the administrator. */
-static bool admin_open(struct admin *a, unsigned port)
+static bool root_open(struct admin *a, unsigned port)
 {
-	static const struct http_config config;
-
-	a->http = http_new(&config);
-	snprintf(a->host.name, sizeof(a->host.name), "127.0.0.1");
-	snprintf(a->host.port, sizeof(a->host.port), "%u", port);
-	if (a->http == NULL)
+	if (!admin_open(a, port))
 		return false;
 	if (log_in(a))
 		return true;
@@ -198,12 +174,6 @@ static bool admin_open(struct admin *a, unsigned port)
 	json_decref(ask(a, "/v3/auth/user/grant", "{\"user\":\"root\",\"role\":\"root\"}"));
 	json_decref(ask(a, "/v3/auth/enable", "{}"));
 	return log_in(a);
-}
-
-static void admin_close(struct admin *a)
-{
-	http_free(a->http);
-	a->http = NULL;
 }
 
 static bool allow(struct hand *h)
@@ -226,16 +196,16 @@ static bool make_user(struct hand *h)
 static bool place(struct stage *t, const char *base_url, const char *label)
 {
 	struct hand *h = calloc(1, sizeof(*h));
-	unsigned port = port_of(base_url);
+	unsigned port = admin_port_of(base_url);
 
 	if (h == NULL)
 		return false;
 	t->hand = h;
 	snprintf(h->label, sizeof(h->label), "%s", label);
-	if (!admin_open(&h->admin, port) || !make_user(h))
+	if (!root_open(&h->admin, port) || !make_user(h))
 		return false;
 	h->proxy = proxy_new(port, &speech_http, words);
-	if (h->proxy == NULL || !admin_open(&h->pulse, proxy_clear_port(h->proxy)))
+	if (h->proxy == NULL || !root_open(&h->pulse, proxy_clear_port(h->proxy)))
 		return false;
 	snprintf(t->url, sizeof(t->url), "etcd://%s:%s@127.0.0.1:%u?prefix=%s", label, PASSWORD,
 		 proxy_port(h->proxy), label);
@@ -261,7 +231,7 @@ static void clean(const char *base_url, const char *label)
 	struct hand h = {0};
 
 	snprintf(h.label, sizeof(h.label), "%s", label);
-	if (admin_open(&h.admin, port_of(base_url))) {
+	if (root_open(&h.admin, admin_port_of(base_url))) {
 		forget_keys(&h);
 		json_decref(ask(&h.admin, "/v3/auth/user/delete", "{\"name\":\"%s\"}", label));
 		json_decref(ask(&h.admin, "/v3/auth/role/delete", "{\"role\":\"%s\"}", label));

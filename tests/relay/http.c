@@ -98,7 +98,10 @@ static bool request(struct speech_state *s, const char *data, size_t n, struct m
 	if (m->n == 0)
 		return false;
 	set_kind(m, data, head);
-	if (strstr(m->kind, "/watch") != NULL || strstr(m->kind, "watch=") != NULL)
+	/* In the whole path: a kind is cut. */
+	size_t line = (size_t)((const char *)memchr(data, '\n', head) - data);
+
+	if (memmem(data, line, "/watch", 6) != NULL || memmem(data, line, "watch=", 6) != NULL)
 		s->is_opaque = true;
 	return true;
 }

@@ -256,6 +256,39 @@ bool hints_is_watched(struct hints *h, const char *name)
 	return is_watched;
 }
 
+bool hints_is_live(struct hints *h)
+{
+	(void)pthread_mutex_lock(&h->lock);
+	bool is_live = h->is_live;
+
+	(void)pthread_mutex_unlock(&h->lock);
+	return is_live;
+}
+
+bool hints_has(struct hints *h, const char *name)
+{
+	(void)pthread_mutex_lock(&h->lock);
+	bool has = *find(h, name) != NULL;
+
+	(void)pthread_mutex_unlock(&h->lock);
+	return has;
+}
+
+bool hints_only(struct hints *h, char *name, size_t size)
+{
+	const struct name *only = NULL;
+
+	(void)pthread_mutex_lock(&h->lock);
+	for (size_t i = 0; h->n_names == 1 && i < h->n_buckets && only == NULL; i++)
+		only = h->buckets[i];
+	size_t n = only != NULL ? strlen(only->text) + 1 : size + 1;
+
+	if (n <= size)
+		(void)memcpy(name, only->text, n);
+	(void)pthread_mutex_unlock(&h->lock);
+	return n <= size;
+}
+
 bool hints_get(struct hints *h, const char *name, uint64_t notes[HINTS_NOTES])
 {
 	(void)pthread_mutex_lock(&h->lock);

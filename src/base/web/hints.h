@@ -32,6 +32,11 @@ void hints_all(struct hints *h);
 size_t hints_take(struct hints *h, uint64_t *cookies, size_t max);
 /* Whatever happens to that name from now on will be hinted at. */
 bool hints_is_watched(struct hints *h, const char *name);
+bool hints_is_live(struct hints *h);
+/* Whether somebody watches that name, now or when it is live; and the only one that is, if it is
+ * one: of no more than `size` bytes with its end. */
+bool hints_has(struct hints *h, const char *name);
+bool hints_only(struct hints *h, char *name, size_t size);
 
 /* A few numbers that a driver keeps with a name, as long as it is watched; zeros at first. False:
  * it isn't. */

@@ -1,0 +1,329 @@
+/*
+ * exec.c: credentials by a program that the kubeconfig names (client.authentication.k8s.io). It may
+ * take longer than a call has time: then it runs on, and the next call picks up what it says. One
+ * of the lanes looks after it at a time.
+ *
+ * The program is started with no descriptor of ours but its output and our standard error, and with
+ * the environment that we have: that is where such programs look for their own secrets.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "store/kubernetes/kube.h"
+
+#define OUTPUT_MAX ((size_t)1 << 20)
+#define LIFE_NS (60 * CLOCK_NS_PER_S)
+/* A credential is replaced that long before its end. */
+#define EARLY_MS 30000
+#define ARGS_MAX 64
+#define VERSION "client.authentication.k8s.io/v1"
+
+static void forget_secret(char **text)
+{
+	if (*text != NULL)
+		explicit_bzero(*text, strlen(*text));
+	free(*text);
+	*text = NULL;
+}
+
+/* Ended, if it still runs. */
+static int reap(struct kube_plugin *p, bool kill_it)
+{
+	int status = -1;
+
+	if (p->pid > 0) {
+		if (kill_it)
+			(void)kill(p->pid, SIGKILL);
+		while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR)
+			;
+	}
+	if (p->out >= 0)
+		(void)close(p->out);
+	p->pid = 0;
+	p->out = -1;
+	return status;
+}
+
+void kube_plugin_done(struct kube_plugin *p)
+{
+	(void)reap(p, true);
+	forget_secret(&p->token);
+	forget_secret(&p->key_text);
+	free(p->cert_text);
+	if (p->said.at != NULL)
+		explicit_bzero(p->said.at, p->said.n);
+	bytes_done(&p->said);
+}
+
+/* ---- starting it ---- */
+
+/* What it is told of us; to be freed. */
+static char *exec_info(const struct kube_config *c)
+{
+	const char *version = js_text(c->exec, "apiVersion");
+	char url[KUBE_TEXT_MAX + HTTP_NAME_MAX + 32];
+	bool is_v6 = strchr(c->host.name, ':') != NULL;
+	char *text = NULL;
+
+	(void)snprintf(url, sizeof(url), "http%s://%s%s%s:%s%s", c->host.tls ? "s" : "",
+		       is_v6 ? "[" : "", c->host.name, is_v6 ? "]" : "", c->host.port, c->prefix);
+	json_t *spec =
+		strcmp(js_text(c->exec, "provideClusterInfo"), "true") == 0
+			? json_pack("{s:b,s:{s:s}}", "interactive", 0, "cluster", "server", url)
+			: json_pack("{s:b}", "interactive", 0);
+	json_t *info =
+		json_pack("{s:s,s:s,s:o}", "apiVersion", version[0] != '\0' ? version : VERSION,
+			  "kind", "ExecCredential", "spec", spec);
+	char *json = json_dumps(info, JSON_COMPACT);
+
+	if (json != NULL && asprintf(&text, "KUBERNETES_EXEC_INFO=%s", json) < 0)
+		text = NULL;
+	free(json);
+	json_decref(info);
+	return text;
+}
+
+/* Our environment, and what the kubeconfig adds to it. */
+static char **make_environment(const struct kube_config *c)
+{
+	const json_t *extra = js_get(c->exec, "env");
+	size_t n_extra = json_array_size(extra);
+	size_t n = 0;
+
+	while (environ[n] != NULL)
+		n++;
+	char **list = calloc(n + n_extra + 2, sizeof(char *));
+
+	if (list == NULL)
+		return NULL;
+	size_t at = 0;
+
+	list[at++] = exec_info(c); /* of two with one name the first one counts */
+	for (size_t i = 0; i < n_extra && list[at - 1] != NULL; i++) {
+		const json_t *one = json_array_get(extra, i);
+
+		if (asprintf(&list[at++], "%s=%s", js_text(one, "name"), js_text(one, "value")) < 0)
+			list[at - 1] = NULL;
+	}
+	bool is_whole = list[at - 1] != NULL;
+
+	for (size_t i = 0; i < n && is_whole; i++)
+		if ((list[at] = strdup(environ[i])) != NULL)
+			at++;
+	return list;
+}
+
+static void free_list(char **list)
+{
+	for (char **at = list; at != NULL && *at != NULL; at++)
+		free(*at);
+	free(list);
+}
+
+static int spawn(const char *command, char **args, char **env, int out, int *pid)
+{
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t how;
+	sigset_t none;
+
+	(void)sigemptyset(&none);
+	if (posix_spawn_file_actions_init(&files) != 0)
+		return ENOMEM;
+	int rc = posix_spawnattr_init(&how);
+
+	if (rc == 0) {
+		(void)posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+		(void)posix_spawn_file_actions_adddup2(&files, out, 1);
+		(void)posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK);
+		(void)posix_spawnattr_setsigmask(&how, &none);
+		rc = posix_spawnp(pid, command, &files, &how, args, env);
+		(void)posix_spawnattr_destroy(&how);
+	}
+	(void)posix_spawn_file_actions_destroy(&files);
+	return rc;
+}
+
+static int start(struct kube_store *s, struct baton_call *call)
+{
+	const struct kube_config *c = &s->config;
+	struct kube_plugin *p = &s->plugin;
+	const char *name = js_text(c->exec, "command");
+	const json_t *list = js_get(c->exec, "args");
+	char command[2 * KUBE_TEXT_MAX];
+	char *args[ARGS_MAX + 2] = {command};
+	char **env = make_environment(c);
+	int ends[2];
+
+	(void)snprintf(command, sizeof(command), "%s%s",
+		       strchr(name, '/') != NULL && name[0] != '/' ? c->exec_folder : "", name);
+	for (size_t i = 0; i < json_array_size(list) && i < ARGS_MAX; i++)
+		args[i + 1] = (char *)(uintptr_t)json_string_value(json_array_get(list, i));
+	if (env == NULL || env[0] == NULL || pipe2(ends, O_CLOEXEC) != 0) {
+		free_list(env);
+		return store_fail(&call->error, BATON_E_SYSTEM,
+				  "no memory or descriptor to run \"%.80s\" for a credential",
+				  name);
+	}
+	int rc = spawn(command, args, env, ends[1], &p->pid);
+
+	free_list(env);
+	(void)close(ends[1]);
+	if (rc != 0) {
+		p->pid = 0;
+		(void)close(ends[0]);
+		return store_fail(&call->error, BATON_E_DENIED,
+				  "can't run \"%.80s\", which the kubeconfig names for "
+				  "credentials: %.60s",
+				  name, strerror(rc)); /* NOLINT: glibc's is safe */
+	}
+	p->out = ends[0];
+	p->started_ns = clock_boot_ns();
+	bytes_clear(&p->said);
+	return 0;
+}
+
+/* ---- what it says ---- */
+
+/* On our clock; never, if it doesn't say. */
+static uint64_t end_of(const char *expires)
+{
+	int64_t left_ms = kube_time_ms(expires) - clock_wall_ms() - EARLY_MS;
+
+	if (expires[0] == '\0')
+		return BATON_STORE_NEVER;
+	return clock_boot_ns() + (left_ms > 0 ? (uint64_t)left_ms : 0) * CLOCK_NS_PER_MS;
+}
+
+static bool is_header(const char *token)
+{
+	return strlen(token) < KUBE_SECRET_MAX && strpbrk(token, "\r\n") == NULL;
+}
+
+/* Under the lock. */
+static bool take(struct kube_plugin *p, const json_t *status)
+{
+	const char *token = js_text(status, "token");
+	const char *cert = js_text(status, "clientCertificateData");
+	const char *key = js_text(status, "clientKeyData");
+
+	if ((token[0] == '\0' && cert[0] == '\0') || !is_header(token))
+		return false;
+	forget_secret(&p->token);
+	forget_secret(&p->key_text);
+	free(p->cert_text);
+	p->cert_text = cert[0] != '\0' ? strdup(cert) : NULL;
+	p->key_text = key[0] != '\0' ? strdup(key) : NULL;
+	p->token = token[0] != '\0' ? strdup(token) : NULL;
+	p->until_ns = end_of(js_text(status, "expirationTimestamp"));
+	p->n_logins += cert[0] != '\0';
+	p->is_known = true;
+	return true;
+}
+
+static int finish(struct kube_store *s, struct baton_call *call)
+{
+	struct kube_plugin *p = &s->plugin;
+	int status = reap(p, false);
+	json_t *said = js_parse(p->said.at != NULL ? p->said.at : "", p->said.n);
+
+	store_lock(&s->web.base);
+	bool is_taken = status == 0 && take(p, js_get(said, "status"));
+
+	store_unlock(&s->web.base);
+	json_decref(said);
+	if (p->said.at != NULL)
+		explicit_bzero(p->said.at, p->said.n);
+	bytes_clear(&p->said);
+	if (is_taken)
+		return 0;
+	return store_fail(&call->error, BATON_E_DENIED,
+			  "\"%.80s\", which the kubeconfig names for credentials, gave none%s",
+			  js_text(s->config.exec, "command"), status != 0 ? ": it failed" : "");
+}
+
+/* Until it has ended: 0; or until the deadline: -1. */
+static int hear(struct kube_store *s, struct baton_call *call)
+{
+	struct kube_plugin *p = &s->plugin;
+	struct pollfd ready = {.fd = p->out, .events = POLLIN};
+	char piece[4096];
+
+	for (;;) {
+		uint64_t now_ns = clock_boot_ns();
+		uint64_t left_ns = now_ns < call->deadline_ns ? call->deadline_ns - now_ns : 0;
+
+		if (now_ns > p->started_ns + LIFE_NS || p->said.has_failed) {
+			(void)reap(p, true);
+			return store_fail(&call->error, BATON_E_DENIED,
+					  "\"%.80s\", which the kubeconfig names for credentials, "
+					  "does not end",
+					  js_text(s->config.exec, "command"));
+		}
+		int rc = poll(&ready, 1,
+			      (int)(left_ns / CLOCK_NS_PER_MS < 60000 ? left_ns / CLOCK_NS_PER_MS
+								      : 60000));
+		ssize_t n = rc > 0 ? read(p->out, piece, sizeof(piece)) : -1;
+
+		if (n == 0)
+			return 0;
+		if (n > 0)
+			(void)bytes_add(&p->said, piece, (size_t)n, OUTPUT_MAX);
+		explicit_bzero(piece, sizeof(piece));
+		if (n < 0 && clock_boot_ns() >= call->deadline_ns)
+			return store_fail(&call->error, BATON_E_TIMEOUT,
+					  "waiting for \"%.80s\", which the kubeconfig names for "
+					  "credentials",
+					  js_text(s->config.exec, "command"));
+	}
+}
+
+/* True: known. False, and it is ours to run, or (is_busy) another's. */
+static bool look(struct kube_store *s, bool *is_busy)
+{
+	struct kube_plugin *p = &s->plugin;
+
+	store_lock(&s->web.base);
+	bool is_known = p->is_known && clock_boot_ns() < p->until_ns;
+
+	*is_busy = p->is_busy;
+	if (!is_known)
+		p->is_busy = true;
+	store_unlock(&s->web.base);
+	return is_known;
+}
+
+int kube_plugin_run(struct kube_store *s, struct baton_call *call)
+{
+	bool is_busy;
+	int rc = 0;
+
+	for (;;) {
+		if (look(s, &is_busy))
+			return 0;
+		if (!is_busy)
+			break;
+		if (clock_boot_ns() >= call->deadline_ns)
+			return store_fail(&call->error, BATON_E_TIMEOUT,
+					  "waiting for a credential");
+		(void)poll(NULL, 0, 5); /* another lane looks after it */
+	}
+	if (s->plugin.pid == 0)
+		rc = start(s, call);
+	if (rc == 0)
+		rc = hear(s, call);
+	if (rc == 0)
+		rc = finish(s, call);
+	store_lock(&s->web.base);
+	s->plugin.is_busy = false;
+	store_unlock(&s->web.base);
+	return rc;
+}

@@ -1,0 +1,372 @@
+/*
+ * lease.c: what is renewed: the election's own Lease, by one patch with tests; or, with
+ * process_lease=1, one Lease of the process that carries any number of elections.
+ *
+ * A process lease that is gone, or that others have marked as dead, never comes back: its owner's
+ * next renewal fails, and whoever finds it so may take its elections.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "store/kubernetes/kube.h"
+
+#define PAGE 500
+
+/* ---- the book ---- */
+
+/* Under the lock. */
+static struct kube_use *find_use(struct kube_store *s, const char *lease_id)
+{
+	char who[BATON_LEASE_ID_MAX + 1];
+	struct kube_use *u = s->uses;
+
+	kube_who(lease_id, 1, who);
+	while (u != NULL && strcmp(u->who, who) != 0)
+		u = u->next;
+	return u;
+}
+
+void kube_note_use(struct kube_store *s, const char *lease_id, const char *name)
+{
+	store_lock(&s->web.base);
+	struct kube_use *u = find_use(s, lease_id);
+
+	if (u == NULL && (u = calloc(1, sizeof(*u))) != NULL) {
+		kube_who(lease_id, 1, u->who);
+		u->next = s->uses;
+		s->uses = u;
+	}
+	if (u != NULL) {
+		(void)snprintf(u->name, sizeof(u->name), "%s", name);
+		u->n_held = 0;
+	}
+	store_unlock(&s->web.base);
+}
+
+bool kube_use_of(struct kube_store *s, const char *lease_id, char name[BATON_NAME_MAX + 1])
+{
+	store_lock(&s->web.base);
+	const struct kube_use *u = find_use(s, lease_id);
+
+	name[0] = '\0';
+	if (u != NULL)
+		(void)snprintf(name, BATON_NAME_MAX + 1, "%s", u->name);
+	store_unlock(&s->web.base);
+	return name[0] != '\0';
+}
+
+void kube_count_claim(struct kube_store *s, const char *lease_id, int change)
+{
+	store_lock(&s->web.base);
+	struct kube_use *u = find_use(s, lease_id);
+
+	if (u != NULL && (change > 0 || u->n_held > 0))
+		u->n_held += (uint32_t)change;
+	store_unlock(&s->web.base);
+}
+
+static uint32_t count_held(struct kube_store *s, const char *lease_id, bool forget)
+{
+	store_lock(&s->web.base);
+	struct kube_use *u = find_use(s, lease_id);
+	uint32_t n = u != NULL ? u->n_held : 0;
+
+	if (u != NULL && forget)
+		u->n_held = 0;
+	store_unlock(&s->web.base);
+	return n;
+}
+
+/* ---- the election's own Lease ---- */
+
+static void put_renewal(const struct kube_store *s, struct kube_call *call, const char *object)
+{
+	*call = (struct kube_call){.method = "PATCH", .type = KUBE_PATCH};
+	kube_path(s, call, object, "?fieldManager=baton&for=renew");
+	bytes_print(&call->body, "[");
+}
+
+static void end_renewal(struct kube_call *call)
+{
+	char now[KUBE_TIME_MAX];
+	char time[KUBE_TIME_MAX + 2];
+
+	kube_now(now); /* to the microsecond: a patch that changes nothing isn't written */
+	(void)snprintf(time, sizeof(time), "\"%s\"", now);
+	kube_put_op(&call->body, "replace", "/spec/renewTime", time);
+	bytes_print(&call->body, "]");
+}
+
+static int renew_once(struct kube_lane *lane, struct baton_call *call, const char *name,
+		      const struct kube_lease *l)
+{
+	char object[KUBE_NAME_MAX + 1];
+	struct bytes holder = {0};
+	struct kube_call c;
+
+	kube_object_name(name, object);
+	kube_put_text(&holder, l->holder);
+	put_renewal(lane->store, &c, object);
+	kube_put_annotation(&c.body, "test", "claim", l->claim);
+	kube_put_op(&c.body, "test", "/spec/holderIdentity", holder.at != NULL ? holder.at : "0");
+	end_renewal(&c);
+	c.body.has_failed = c.body.has_failed || holder.has_failed;
+	bytes_done(&holder);
+	int outcome = kube_call(lane, call, &c);
+
+	if (outcome == BATON_OUTCOME_OK)
+		kube_see_answer(lane->store, name, &c);
+	kube_call_done(&c);
+	return outcome;
+}
+
+static bool is_mine(const struct kube_lease *l, const struct baton_lease *lease)
+{
+	return l->is_ours && strcmp(l->lease_id, lease->id) == 0;
+}
+
+/* What the patch's tests refuse is looked at before it is believed. */
+static int renew_own(struct kube_lane *lane, struct baton_call *call,
+		     const struct baton_lease *lease)
+{
+	char name[BATON_NAME_MAX + 1];
+	struct kube_lease l;
+	int outcome = BATON_OUTCOME_REFUSED;
+
+	if (!kube_use_of(lane->store, lease->id, name))
+		return BATON_OUTCOME_REFUSED;
+	if (kube_recall(lane->store, name, &l) && is_mine(&l, lease))
+		outcome = renew_once(lane, call, name, &l);
+	if (outcome == BATON_OUTCOME_REFUSED) {
+		outcome = kube_look_again(lane, call, name, &l);
+		if (outcome == BATON_OUTCOME_OK)
+			outcome = is_mine(&l, lease) ? renew_once(lane, call, name, &l)
+						     : BATON_OUTCOME_REFUSED;
+	}
+	kube_lease_done(&l);
+	return outcome;
+}
+
+static int close_own(struct kube_lane *lane, struct baton_call *call,
+		     const struct baton_lease *lease)
+{
+	char name[BATON_NAME_MAX + 1];
+	struct baton_release r = {.name = name, .lease_id = lease->id};
+
+	if (!kube_use_of(lane->store, lease->id, name))
+		return BATON_OUTCOME_OK;
+	int outcome = kube_let_go(lane, call, &r);
+
+	return outcome == BATON_OUTCOME_REFUSED ? BATON_OUTCOME_OK : outcome;
+}
+
+/* ---- the process lease ---- */
+
+static int delete_process(struct kube_lane *lane, struct baton_call *call, const char *lease_id)
+{
+	struct kube_call c = {.method = "DELETE"};
+	char object[KUBE_NAME_MAX + 1];
+
+	kube_process_name(lease_id, object);
+	kube_path(lane->store, &c, object, "%s", "");
+	(void)kube_call(lane, call, &c);
+	int outcome = c.status == 404 ? BATON_OUTCOME_OK : c.outcome;
+
+	kube_call_done(&c);
+	return outcome;
+}
+
+int kube_lease_open(void *l, struct baton_call *call, const struct baton_lease *lease)
+{
+	struct kube_lane *lane = l;
+	struct kube_call c = {.method = "POST", .type = KUBE_JSON};
+	char older[BATON_NAME_MAX + 1];
+	char object[KUBE_NAME_MAX + 1];
+	char now[KUBE_TIME_MAX];
+
+	if (kube_use_of(lane->store, lease->id, older)) /* else it ends by itself */
+		(void)delete_process(lane, call, older);
+	kube_process_name(lease->id, object);
+	kube_path(lane->store, &c, NULL, "?fieldManager=baton&for=open");
+	kube_now(now);
+	bytes_print(&c.body,
+		    "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\",\"metadata\":{"
+		    "\"name\":\"%s\",\"labels\":{\"baton/process\":\"lease\"},\"annotations\":{"
+		    "\"baton/alive\":\"%s\"}},\"spec\":{\"leaseDurationSeconds\":%" PRIu64
+		    ",\"acquireTime\":\"%s\",\"renewTime\":\"%s\",\"holderIdentity\":",
+		    object, lease->id, (lease->ttl_ns + CLOCK_NS_PER_S - 1) / CLOCK_NS_PER_S, now,
+		    now);
+	kube_put_text(&c.body, lease->owner);
+	bytes_print(&c.body, "}}");
+	int outcome = kube_call(lane, call, &c);
+
+	kube_call_done(&c);
+	if (outcome == BATON_OUTCOME_OK || outcome == BATON_OUTCOME_UNKNOWN)
+		kube_note_use(lane->store, lease->id, lease->id);
+	return outcome == BATON_OUTCOME_REFUSED ? BATON_OUTCOME_FAILED : outcome;
+}
+
+static int look_at_process(struct kube_lane *lane, struct baton_call *call, const char *lease_id,
+			   struct kube_lease *out)
+{
+	char object[KUBE_NAME_MAX + 1];
+	char key[KUBE_NAME_MAX + 2];
+	struct kube_call c;
+
+	kube_process_name(lease_id, object);
+	kube_process_key(object, key);
+	kube_look(lane->store, &c, object, "process");
+	(void)kube_call(lane, call, &c);
+	int outcome = kube_looked(lane, call, &c, key, false, out);
+
+	kube_call_done(&c);
+	return outcome;
+}
+
+int kube_process_lives(struct kube_lane *lane, struct baton_call *call, const char *lease_id)
+{
+	struct kube_lease l;
+	int outcome = look_at_process(lane, call, lease_id, &l);
+
+	if (outcome == BATON_OUTCOME_OK && (l.object == NULL || l.is_dead))
+		outcome = BATON_OUTCOME_REFUSED;
+	kube_lease_done(&l);
+	return outcome;
+}
+
+static int renew_process(struct kube_lane *lane, struct baton_call *call,
+			 const struct baton_lease *lease, uint32_t *n_held)
+{
+	char object[KUBE_NAME_MAX + 1];
+	struct kube_call c;
+
+	kube_process_name(lease->id, object);
+	put_renewal(lane->store, &c, object);
+	kube_put_annotation(&c.body, "test", "alive", lease->id);
+	end_renewal(&c);
+	int outcome = kube_call(lane, call, &c);
+
+	kube_call_done(&c);
+	if (outcome == BATON_OUTCOME_REFUSED) {
+		outcome = kube_process_lives(lane, call, lease->id);
+		if (outcome == BATON_OUTCOME_OK) { /* the server was too busy with it */
+			(void)store_fail(&call->error, BATON_E_UNAVAILABLE,
+					 "the API server refuses a renewal that it could grant");
+			outcome = BATON_OUTCOME_FAILED;
+		}
+	}
+	*n_held = count_held(lane->store, lease->id, false);
+	return outcome;
+}
+
+int kube_end_process(struct kube_lane *lane, struct baton_call *call, const char *process,
+		     struct kube_lease *l)
+{
+	struct kube_call c = {.method = "PATCH", .type = KUBE_MERGE};
+	char key[KUBE_NAME_MAX + 2];
+
+	kube_path(lane->store, &c, process, "?fieldManager=baton&for=end");
+	bytes_print(&c.body,
+		    "{\"metadata\":{\"resourceVersion\":\"%" PRIu64 "\",\"annotations\":{"
+		    "\"baton/alive\":\"\",\"baton/dead\":\"1\"}}}",
+		    l->rv);
+	int outcome = kube_call(lane, call, &c);
+
+	kube_process_key(process, key);
+	if (outcome == BATON_OUTCOME_OK)
+		kube_see_answer(lane->store, key, &c);
+	else if (outcome == BATON_OUTCOME_REFUSED)
+		kube_unsee(lane->store, key);
+	kube_call_done(&c);
+	return outcome;
+}
+
+/* ---- the verbs ---- */
+
+int kube_lease_renew(void *l, struct baton_call *call, const struct baton_lease *lease,
+		     uint32_t *n_held)
+{
+	struct kube_lane *lane = l;
+
+	*n_held = 0;
+	if (lane->store->options.process_lease)
+		return renew_process(lane, call, lease, n_held);
+	int outcome = renew_own(lane, call, lease);
+
+	*n_held = outcome == BATON_OUTCOME_OK;
+	return outcome;
+}
+
+int kube_lease_close(void *l, struct baton_call *call, const struct baton_lease *lease)
+{
+	struct kube_lane *lane = l;
+
+	return lane->store->options.process_lease ? delete_process(lane, call, lease->id)
+						  : close_own(lane, call, lease);
+}
+
+typedef void claim_found(void *arg, const char *name, uint64_t nonce, uint64_t term);
+
+static void tell(struct kube_store *s, const struct baton_lease *lease, json_t *object,
+		 claim_found *found, void *arg)
+{
+	char name[BATON_NAME_MAX + 1];
+	struct kube_lease l;
+
+	kube_lease_read(&l, json_incref(object), 0);
+	if (kube_name_of(object, name) && is_mine(&l, lease)) {
+		found(arg, name, l.nonce, l.term);
+		if (s->options.process_lease)
+			kube_count_claim(s, lease->id, 1);
+	}
+	kube_lease_done(&l);
+}
+
+/* By pages: `continue` says where the next one begins. */
+static int claims_of_process(struct kube_lane *lane, struct baton_call *call,
+			     const struct baton_lease *lease, claim_found *found, void *arg)
+{
+	char next[KUBE_TEXT_MAX] = "";
+	int outcome;
+
+	(void)count_held(lane->store, lease->id, true);
+	do {
+		struct kube_call c = {.method = "GET", .is_read = true};
+
+		kube_path(lane->store, &c, NULL,
+			  "?labelSelector=baton%%2Flease%%3D%s&limit=%d&for=claims%s%s", lease->id,
+			  PAGE, next[0] != '\0' ? "&continue=" : "", next);
+		outcome = kube_call(lane, call, &c);
+		const json_t *items = js_get(c.answer, "items");
+
+		for (size_t i = 0; i < json_array_size(items) && outcome == BATON_OUTCOME_OK; i++)
+			tell(lane->store, lease, json_array_get(items, i), found, arg);
+		if (!http_encode(js_text(js_get(c.answer, "metadata"), "continue"), next,
+				 sizeof(next)))
+			outcome = kube_strange(call);
+		kube_call_done(&c);
+	} while (outcome == BATON_OUTCOME_OK && next[0] != '\0');
+	return outcome == BATON_OUTCOME_REFUSED ? BATON_OUTCOME_FAILED : outcome;
+}
+
+int kube_claims(void *l, struct baton_call *call, const struct baton_lease *lease,
+		claim_found *found, void *arg)
+{
+	struct kube_lane *lane = l;
+	char name[BATON_NAME_MAX + 1];
+	struct kube_lease now = {.object = NULL};
+
+	if (lane->store->options.process_lease)
+		return claims_of_process(lane, call, lease, found, arg);
+	if (!kube_use_of(lane->store, lease->id, name))
+		return BATON_OUTCOME_OK;
+	int outcome = kube_look_again(lane, call, name, &now);
+
+	if (outcome == BATON_OUTCOME_OK && now.object != NULL)
+		tell(lane->store, lease, now.object, found, arg);
+	kube_lease_done(&now);
+	return outcome;
+}

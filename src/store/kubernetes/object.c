@@ -1,0 +1,213 @@
+/* object.c: a Lease object, read without trust; and the pieces that are written. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "store/kubernetes/kube.h"
+
+/* ---- reading ---- */
+
+const char *kube_annotation(const json_t *object, const char *key)
+{
+	return js_text(js_get(js_get(object, "metadata"), "annotations"), key);
+}
+
+static bool read_number(const char *text, uint64_t *out)
+{
+	char *end;
+
+	if (text[0] < '0' || text[0] > '9')
+		return false;
+	*out = strtoull(text, &end, 10);
+	return *end == '\0' && *out <= KUBE_TERM_MAX + 1;
+}
+
+/* The next word of a text, which moves behind it. False: none, or no room. */
+static bool next_word(const char **text, char *out, size_t size)
+{
+	size_t n = strcspn(*text, " ");
+
+	if (n == 0 || n >= size)
+		return false;
+	(void)memcpy(out, *text, n);
+	out[n] = '\0';
+	*text += n + ((*text)[n] == ' ');
+	return true;
+}
+
+/* "LEASE NONCE TERM": a claim of ours, if the spec is still the one that it came with. */
+static void read_claim(struct kube_lease *l)
+{
+	const char *rest = l->claim;
+	char nonce[24], term[24];
+	uint64_t number = 0;
+	json_t *leader = js_parse(l->leader, strlen(l->leader));
+	bool is_same = strcmp(js_text(leader, "leader"), l->holder) == 0;
+
+	json_decref(leader);
+	l->is_ours = l->holder[0] != '\0' && is_same &&
+		     next_word(&rest, l->lease_id, sizeof(l->lease_id)) &&
+		     next_word(&rest, nonce, sizeof(nonce)) &&
+		     next_word(&rest, term, sizeof(term)) && *rest == '\0' &&
+		     read_number(nonce, &l->nonce) && read_number(term, &number) &&
+		     number == l->term;
+	if (!l->is_ours)
+		l->lease_id[0] = '\0';
+}
+
+/* Whoever leads without us counts leaseTransitions on, and the term goes along. */
+static void read_term(struct kube_lease *l)
+{
+	uint64_t counted = 0;
+
+	l->term = 0;
+	if (!read_number(kube_annotation(l->object, "baton/term"), &l->term))
+		return;
+	if (!read_number(kube_annotation(l->object, "baton/transitions"), &counted))
+		counted = l->transitions;
+	if (l->transitions > counted)
+		l->term += l->transitions - counted;
+	if (l->term > KUBE_TERM_MAX)
+		l->term = KUBE_TERM_MAX;
+}
+
+void kube_lease_read(struct kube_lease *l, json_t *object, uint64_t list_rv)
+{
+	const json_t *spec = js_get(object, "spec");
+
+	*l = (struct kube_lease){.object = object, .rv = list_rv};
+	l->holder = js_text(spec, "holderIdentity");
+	l->acquire = js_text(spec, "acquireTime");
+	l->renew = js_text(spec, "renewTime");
+	l->preferred = js_text(spec, "preferredHolder");
+	l->claim = kube_annotation(object, "baton/claim");
+	l->leader = kube_annotation(object, "baton/leader");
+	l->process = kube_annotation(object, "baton/process");
+	l->order = kube_annotation(object, "baton/order");
+	l->reserved = kube_annotation(object, "baton/reserved");
+	l->is_paused = kube_annotation(object, "baton/paused")[0] != '\0';
+	l->is_dead = kube_annotation(object, "baton/dead")[0] != '\0';
+	(void)js_u64(spec, "leaseDurationSeconds", &l->duration_s);
+	(void)js_u64(spec, "leaseTransitions", &l->transitions);
+	if (object == NULL)
+		return;
+	(void)js_u64(js_get(object, "metadata"), "resourceVersion", &l->rv);
+	read_term(l);
+	read_claim(l);
+	if (!l->is_ours)
+		l->process = "";
+}
+
+void kube_lease_done(struct kube_lease *l)
+{
+	json_decref(l->object);
+	*l = (struct kube_lease){.object = NULL};
+}
+
+int kube_lease_of_list(struct kube_lease *l, struct baton_call *call, const json_t *list)
+{
+	const json_t *items = js_get(list, "items");
+	uint64_t rv = 0;
+
+	*l = (struct kube_lease){.object = NULL};
+	if (!json_is_array(items) || json_array_size(items) > 1 ||
+	    !js_u64(js_get(list, "metadata"), "resourceVersion", &rv) || rv == 0)
+		return kube_strange(call);
+	kube_lease_read(l, json_incref(json_array_get(items, 0)), rv);
+	return BATON_OUTCOME_OK;
+}
+
+/* Rule 6: by the record's duration. Who doesn't say how long, or whose process lease can't be known
+ * any more, is given as long as we take. */
+uint64_t kube_lease_end_ns(const struct kube_lease *l, uint64_t ttl_ns)
+{
+	uint64_t seconds = l->duration_s < KUBE_FOREVER_S ? l->duration_s : 0;
+
+	if (l->is_dead)
+		return 0;
+	if (l->since_ns == 0)
+		return BATON_STORE_NEVER;
+	return l->since_ns + (seconds != 0 ? seconds * CLOCK_NS_PER_S : ttl_ns);
+}
+
+uint64_t kube_hash(uint64_t h, const char *text)
+{
+	if (h == 0)
+		h = 14695981039346656037u;
+	for (; *text != '\0'; text++)
+		h = (h ^ (unsigned char)*text) * 1099511628211u;
+	return (h ^ 0xff) * 1099511628211u; /* where one text ends */
+}
+
+uint64_t kube_lease_mark(const struct kube_lease *l)
+{
+	const char *const texts[] = {l->holder, l->claim,    l->leader,   l->process,
+				     l->order,  l->reserved, l->preferred};
+	char numbers[80];
+	uint64_t h = 0;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		h = kube_hash(h, texts[i]);
+	(void)snprintf(numbers, sizeof(numbers), "%d %d %d %" PRIu64 " %" PRIu64 " %" PRIu64,
+		       l->object != NULL, l->is_paused, l->is_dead, l->transitions, l->term,
+		       l->duration_s);
+	return kube_hash(h, numbers);
+}
+
+/* ---- times ---- */
+
+void kube_now(char out[KUBE_TIME_MAX])
+{
+	struct timespec now;
+	struct tm tm;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	(void)gmtime_r(&now.tv_sec, &tm);
+	size_t n = strftime(out, KUBE_TIME_MAX, "%Y-%m-%dT%H:%M:%S", &tm);
+
+	(void)snprintf(out + n, KUBE_TIME_MAX - n, ".%06ldZ", now.tv_nsec / 1000);
+}
+
+int64_t kube_time_ms(const char *text)
+{
+	struct tm tm = {.tm_sec = 0};
+	const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+	double fraction = 0;
+
+	if (rest == NULL)
+		return 0;
+	if (*rest == '.')
+		fraction = strtod(rest, NULL);
+	return (int64_t)timegm(&tm) * 1000 + (int64_t)(fraction * 1000);
+}
+
+/* ---- writing ---- */
+
+void kube_put_text(struct bytes *b, const char *text)
+{
+	json_t *value = json_string(text);
+	char *quoted = value != NULL ? json_dumps(value, JSON_ENCODE_ANY) : NULL;
+
+	if (quoted != NULL)
+		bytes_print(b, "%s", quoted);
+	b->has_failed = b->has_failed || quoted == NULL;
+	free(quoted);
+	json_decref(value);
+}
+
+void kube_put_op(struct bytes *b, const char *op, const char *path, const char *json)
+{
+	bytes_print(b, "%s{\"op\":\"%s\",\"path\":\"%s\",\"value\":%s}",
+		    b->n > 0 && b->at[b->n - 1] == '}' ? "," : "", op, path, json);
+}
+
+void kube_put_annotation(struct bytes *b, const char *op, const char *key, const char *text)
+{
+	bytes_print(b, "%s{\"op\":\"%s\",\"path\":\"/metadata/annotations/baton~1%s\",\"value\":",
+		    b->n > 0 && b->at[b->n - 1] == '}' ? "," : "", op, key);
+	kube_put_text(b, text);
+	bytes_print(b, "}");
+}

@@ -1,0 +1,189 @@
+/*
+ * presence.c: that a process with candidates is alive, and, if it is a pod, whether it leads. Both
+ * are for others to look at; nobody leads by them. The watch lane does it, beside listening: it is
+ * the one that is never in a hurry.
+ *
+ * How old such a sign is is judged by the API server's clock alone: by when it wrote the object
+ * (managedFields), and the time that it puts on its answers.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "store/kubernetes/kube.h"
+
+#define CALL_NS (2 * CLOCK_NS_PER_S)
+/* Who has been silent for so long doesn't come back; leases are hardly ever as long. */
+#define SWEEP_MS ((int64_t)3600 * 1000)
+#define SWEEP_FIRST_NS (60 * CLOCK_NS_PER_S)
+#define SWEEP_NS (3600 * CLOCK_NS_PER_S)
+
+/* ---- how old ---- */
+
+static int64_t written_ms(const json_t *object)
+{
+	const json_t *fields = js_get(js_get(object, "metadata"), "managedFields");
+	int64_t last = kube_time_ms(js_text(js_get(object, "metadata"), "creationTimestamp"));
+
+	for (size_t i = 0; i < json_array_size(fields); i++) {
+		int64_t ms = kube_time_ms(js_text(json_array_get(fields, i), "time"));
+
+		if (ms > last)
+			last = ms;
+	}
+	return last;
+}
+
+/* Times are in whole seconds, and a renewal may be just on its way. */
+bool kube_is_fresh(const json_t *object, int64_t server_ms)
+{
+	uint64_t seconds = 0;
+
+	(void)js_u64(js_get(object, "spec"), "leaseDurationSeconds", &seconds);
+	return kube_annotation(object, "baton/dead")[0] == '\0' &&
+	       server_ms - written_ms(object) <= (int64_t)seconds * 1000;
+}
+
+/* ---- the life sign ---- */
+
+int kube_show_presence(struct kube_lane *lane, struct baton_call *call)
+{
+	struct kube_store *s = lane->store;
+	struct kube_call c = {.method = "PATCH", .type = KUBE_APPLY};
+	char object[KUBE_NAME_MAX + 1];
+	char now[KUBE_TIME_MAX];
+
+	store_lock(&s->web.base);
+	struct kube_presence p = s->presence;
+
+	s->presence.next_ns = clock_boot_ns() + p.ttl_ns / 3;
+	store_unlock(&s->web.base);
+	kube_process_name(p.who, object);
+	kube_path(s, &c, object, "?fieldManager=baton&force=true&for=presence");
+	kube_now(now);
+	bytes_print(&c.body,
+		    "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\",\"metadata\":{"
+		    "\"name\":\"%s\",\"labels\":{\"baton/candidate\":\"process\","
+		    "\"baton/process\":\"presence\"}},\"spec\":{\"leaseDurationSeconds\":%" PRIu64
+		    ",\"renewTime\":\"%s\",\"holderIdentity\":",
+		    object, (p.ttl_ns + CLOCK_NS_PER_S - 1) / CLOCK_NS_PER_S, now);
+	kube_put_text(&c.body, p.owner);
+	bytes_print(&c.body, "}}");
+	int outcome = kube_call(lane, call, &c);
+
+	kube_call_done(&c);
+	return outcome;
+}
+
+/* ---- the pod's label ---- */
+
+static void label_pod(struct kube_lane *lane, struct baton_call *call)
+{
+	struct kube_store *s = lane->store;
+	struct kube_call c = {.method = "PATCH", .type = KUBE_MERGE};
+
+	store_lock(&s->web.base);
+	int wanted = s->is_leader_pod ? 1 : -1;
+	bool is_due = s->options.pod_label[0] != '\0' && s->labelled != wanted;
+
+	store_unlock(&s->web.base);
+	if (!is_due)
+		return;
+	(void)snprintf(c.path, sizeof(c.path), "%s/api/v1/namespaces/%s/pods/%s?fieldManager=baton",
+		       s->config.prefix, s->config.space, s->options.pod);
+	bytes_print(&c.body, "{\"metadata\":{\"labels\":{\"%s\":\"%s\"}}}", s->options.pod_label,
+		    wanted > 0 ? "leader" : "standby");
+	if (kube_call(lane, call, &c) == BATON_OUTCOME_OK) {
+		store_lock(&s->web.base);
+		s->labelled = wanted;
+		store_unlock(&s->web.base);
+	}
+	kube_call_done(&c);
+}
+
+/* ---- what the dead have left behind ---- */
+
+static void delete_object(struct kube_lane *lane, struct baton_call *call, const json_t *object)
+{
+	struct kube_call c = {.method = "DELETE", .type = KUBE_JSON};
+	const json_t *metadata = js_get(object, "metadata");
+
+	kube_path(lane->store, &c, js_text(metadata, "name"), "%s", "");
+	bytes_print(&c.body, "{\"preconditions\":{\"resourceVersion\":\"%s\"}}",
+		    js_text(metadata, "resourceVersion"));
+	(void)kube_call(lane, call, &c);
+	kube_call_done(&c);
+}
+
+static int list(struct kube_lane *lane, struct baton_call *call, const char *label,
+		struct kube_call *c)
+{
+	*c = (struct kube_call){.method = "GET", .is_read = true};
+	kube_path(lane->store, c, NULL, "?labelSelector=baton%%2F%s&limit=500&for=sweep", label);
+	return kube_call(lane, call, c);
+}
+
+static bool has(const json_t *items, const char *name)
+{
+	for (size_t i = 0; i < json_array_size(items); i++)
+		if (strcmp(js_text(js_get(json_array_get(items, i), "metadata"), "name"), name) ==
+		    0)
+			return true;
+	return false;
+}
+
+/* Processes that were silent for very long, and candidates whose process is gone. */
+static void sweep(struct kube_lane *lane, struct baton_call *call)
+{
+	struct baton_call quiet = {.deadline_ns = call->deadline_ns};
+	struct kube_call candidates, processes;
+	/* In this order: a process is there before its candidates. */
+	bool is_known = list(lane, &quiet, "candidate", &candidates) == BATON_OUTCOME_OK;
+
+	is_known = list(lane, &quiet, "process", &processes) == BATON_OUTCOME_OK && is_known;
+	const json_t *alive = js_get(processes.answer, "items");
+	const json_t *shown = js_get(candidates.answer, "items");
+	bool is_whole = js_text(js_get(processes.answer, "metadata"), "continue")[0] == '\0';
+
+	for (size_t i = 0; is_known && i < json_array_size(alive); i++)
+		if (processes.server_ms - written_ms(json_array_get(alive, i)) > SWEEP_MS)
+			delete_object(lane, &quiet, json_array_get(alive, i));
+	for (size_t i = 0; is_known && is_whole && i < json_array_size(shown); i++) {
+		const char *process = kube_annotation(json_array_get(shown, i), "baton/process");
+
+		if (process[0] != '\0' && !has(alive, process))
+			delete_object(lane, &quiet, json_array_get(shown, i));
+	}
+	kube_call_done(&candidates);
+	kube_call_done(&processes);
+}
+
+/* ---- what the watch lane does ---- */
+
+uint64_t kube_beat(struct kube_lane *lane, uint64_t now_ns)
+{
+	struct kube_store *s = lane->store;
+	struct baton_call call = {.deadline_ns = now_ns + CALL_NS};
+
+	label_pod(lane, &call);
+	/* Not while there is so much to do as at the start. */
+	if (lane->sweep_ns == 0) {
+		lane->sweep_ns = now_ns + SWEEP_FIRST_NS;
+	} else if (now_ns >= lane->sweep_ns) {
+		lane->sweep_ns = now_ns + SWEEP_NS;
+		sweep(lane, &call);
+	}
+	store_lock(&s->web.base);
+	bool is_shown = s->presence.n_published > 0 && !s->options.process_lease;
+	uint64_t next_ns = is_shown ? s->presence.next_ns : BATON_STORE_NEVER;
+
+	store_unlock(&s->web.base);
+	if (now_ns < next_ns)
+		return next_ns;
+	(void)kube_show_presence(lane, &call); /* else the next one does */
+	store_lock(&s->web.base);
+	next_ns = s->presence.next_ns;
+	store_unlock(&s->web.base);
+	return next_ns;
+}

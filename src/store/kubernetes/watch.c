@@ -1,0 +1,318 @@
+/*
+ * watch.c: the watch lane: one watch, on the one election that there is, or on all Leases of the
+ * namespace but those of candidates. Look first, then watch from there: nothing is missed.
+ *
+ * Every renewal of a leader is an event. It is noted (sight.c), and nobody is told: only what
+ * others wait for becomes a hint. A lease that nobody renews is no event at all, so its end is
+ * timed here.
+ */
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "store/kubernetes/kube.h"
+
+#define OPEN_NS (5 * CLOCK_NS_PER_S)
+#define WATCH_S 290
+/* The server ends it after WATCH_S, and says something at least every minute (bookmarks). */
+#define SILENCE_NS ((WATCH_S + 20) * CLOCK_NS_PER_S)
+#define PAGE 500
+/* A server that is down is knocked at less and less. */
+#define RETRY_MAX_NS (10 * CLOCK_NS_PER_S)
+
+static uint64_t min_ns(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static void broken(struct kube_lane *lane)
+{
+	http_stream_close(lane->web.http);
+	hints_set_live(lane->store->web.hints, false);
+}
+
+/* ---- what is seen ---- */
+
+/* Whether this process leads anything; for its pod's label. */
+static void note_leader(struct kube_store *s, const struct kube_lease *l)
+{
+	char who[BATON_LEASE_ID_MAX + 1];
+
+	if (s->options.pod_label[0] == '\0' || s->presence.who[0] == '\0')
+		return;
+	kube_who(l->lease_id, 2, who);
+	store_lock(&s->web.base);
+	s->is_leader_pod = l->is_ours && strcmp(who, s->presence.who) == 0;
+	store_unlock(&s->web.base);
+}
+
+static void see_process(struct kube_store *s, const char *object, struct kube_lease *l)
+{
+	char key[KUBE_NAME_MAX + 2];
+
+	kube_process_key(object, key);
+	if (kube_see(s, key, l, clock_boot_ns(), true) && (l->object == NULL || l->is_dead))
+		kube_hint_process(s, object);
+}
+
+static void see(struct kube_store *s, json_t *object, bool is_gone, uint64_t rv)
+{
+	const json_t *metadata = js_get(object, "metadata");
+	char name[BATON_NAME_MAX + 1];
+	struct kube_lease l;
+
+	kube_lease_read(&l, is_gone ? NULL : json_incref(object), rv);
+	if (strcmp(js_text(js_get(metadata, "labels"), "baton/process"), "lease") == 0) {
+		see_process(s, js_text(metadata, "name"), &l);
+	} else if (kube_name_of(object, name) && hints_has(s->web.hints, name)) {
+		note_leader(s, &l);
+		if (kube_see(s, name, &l, clock_boot_ns(), true))
+			hints_name(s->web.hints, name);
+	}
+	kube_lease_done(&l);
+}
+
+/* ---- looking first ---- */
+
+/* Which Leases: of one election, or of all but candidates; encoded. */
+static void selector_of(const struct kube_lane *lane, char *out, size_t size)
+{
+	char object[KUBE_NAME_MAX + 1];
+
+	kube_object_name(lane->only, object);
+	if (lane->only[0] != '\0')
+		(void)snprintf(out, size, "fieldSelector=metadata.name%%3D%s", object);
+	else
+		(void)snprintf(out, size, "labelSelector=%%21baton%%2Fcandidate");
+}
+
+static int look(struct kube_lane *lane, struct baton_call *call)
+{
+	char next[KUBE_TEXT_MAX] = "";
+	char selector[KUBE_NAME_MAX + 64];
+	int outcome;
+
+	selector_of(lane, selector, sizeof(selector));
+	do {
+		struct kube_call c = {.method = "GET", .is_read = true};
+
+		kube_path(lane->store, &c, NULL, "?%s&limit=%d&for=watch%s%s", selector, PAGE,
+			  next[0] != '\0' ? "&continue=" : "", next);
+		outcome = kube_call(lane, call, &c);
+		const json_t *items = js_get(c.answer, "items");
+		const json_t *metadata = js_get(c.answer, "metadata");
+
+		if (outcome == BATON_OUTCOME_OK &&
+		    (!json_is_array(items) || !js_u64(metadata, "resourceVersion", &lane->rv) ||
+		     !http_encode(js_text(metadata, "continue"), next, sizeof(next))))
+			outcome = kube_strange(call);
+		for (size_t i = 0; outcome == BATON_OUTCOME_OK && i < json_array_size(items); i++)
+			see(lane->store, json_array_get(items, i), false, 0);
+		kube_call_done(&c);
+	} while (outcome == BATON_OUTCOME_OK && next[0] != '\0');
+	return outcome == BATON_OUTCOME_OK ? 0 : -1;
+}
+
+/* Where the last one ended, if we know that; all are hinted at when it is live anew. */
+static int open_watch(struct kube_lane *lane, struct baton_call *call)
+{
+	struct kube_store *s = lane->store;
+	struct baton_call open = {.deadline_ns =
+					  min_ns(call->deadline_ns, clock_boot_ns() + OPEN_NS)};
+	char selector[KUBE_NAME_MAX + 64];
+	struct kube_call c = {.method = "GET"};
+	bool is_narrow = !s->options.process_lease && !s->has_process_claims &&
+			 hints_only(s->web.hints, lane->only, sizeof(lane->only));
+
+	if (!is_narrow)
+		lane->only[0] = '\0';
+	store_lock(&s->web.base);
+	s->is_narrow = is_narrow;
+	store_unlock(&s->web.base);
+	int rc = lane->rv == 0 ? look(lane, &open) : 0;
+
+	if (rc == 0) {
+		selector_of(lane, selector, sizeof(selector));
+		kube_path(s, &c, NULL,
+			  "?watch=1&%s&allowWatchBookmarks=true&timeoutSeconds=%d"
+			  "&resourceVersion=%" PRIu64,
+			  selector, WATCH_S, lane->rv);
+		rc = kube_listen(lane, &open, c.path);
+	}
+	lane->heard_ns = clock_boot_ns();
+	call->error = open.error;
+	if (rc != 0)
+		return -1;
+	hints_set_live(s->web.hints, true);
+	return 0;
+}
+
+/* What it is for has changed: another one is needed. */
+static bool is_outdated(struct kube_lane *lane)
+{
+	struct kube_store *s = lane->store;
+	char only[BATON_NAME_MAX + 1] = "";
+
+	if (!http_stream_is_open(lane->web.http))
+		return false;
+	if (s->options.process_lease || s->has_process_claims ||
+	    !hints_only(s->web.hints, only, sizeof(only)))
+		only[0] = '\0';
+	return strcmp(only, lane->only) != 0;
+}
+
+/* ---- listening ---- */
+
+/* 0, or -1: it is over. */
+static int hear_end(struct kube_lane *lane, struct baton_call *call, int status,
+		    const json_t *error)
+{
+	uint64_t code = 0;
+
+	(void)js_u64(error, "code", &code);
+	lane->rv = 0; /* whatever it was, we look again */
+	broken(lane);
+	/* 410 Gone: we were away for too long. Nobody need know. */
+	if (code == 410 || status == 410)
+		return 0;
+	(void)kube_judge(call, status >= 400 ? status : (int)code, error);
+	return -1;
+}
+
+static int hear(struct kube_lane *lane, struct baton_call *call, const struct http_reply *reply)
+{
+	json_t *line = js_parse(reply->body, reply->body_size);
+	const char *type = js_text(line, "type");
+	json_t *object = json_object_get(line, "object");
+	uint64_t rv = 0;
+	int rc = 0;
+
+	lane->heard_ns = clock_boot_ns();
+	(void)js_u64(js_get(object, "metadata"), "resourceVersion", &rv);
+	if (reply->status != 200 || strcmp(type, "ERROR") == 0) {
+		rc = hear_end(lane, call, reply->status, reply->status != 200 ? line : object);
+	} else if (rv == 0) {
+		lane->rv = 0;
+		broken(lane);
+		(void)kube_strange(call);
+		rc = -1;
+	} else {
+		lane->rv = rv;
+		if (strcmp(type, "BOOKMARK") != 0)
+			see(lane->store, object, strcmp(type, "DELETED") == 0, rv);
+	}
+	json_decref(line);
+	return rc;
+}
+
+/* 0, 1: woken, -1: it is broken. */
+static int listen_for(struct kube_lane *lane, struct baton_call *call, uint64_t until_ns)
+{
+	struct http_reply reply;
+	uint64_t silence_ns = lane->heard_ns + SILENCE_NS;
+	int result = http_stream_next(lane->web.http, min_ns(until_ns, silence_ns), &reply);
+
+	if (result == HTTP_OK)
+		return hear(lane, call, &reply);
+	if (result == HTTP_WOKEN)
+		return 1;
+	if (result == HTTP_LATE && clock_boot_ns() < silence_ns)
+		return 0;
+	if (result == HTTP_END) /* its time is over: the next one goes on from there */
+		return 0;
+	return store_fail(&call->error, BATON_E_UNAVAILABLE,
+			  "the watch on the API server is broken: %.150s", reply.text);
+}
+
+static void set_down(struct kube_store *s, bool is_down)
+{
+	store_lock(&s->web.base);
+	s->is_watch_down = is_down;
+	store_unlock(&s->web.base);
+}
+
+/* L4: after a failure it takes longer and longer, or until another lane has had an answer. */
+static bool is_too_early(struct kube_lane *lane, uint64_t until_ns)
+{
+	struct kube_store *s = lane->store;
+	struct pollfd wake = {.fd = s->web.wake, .events = POLLIN};
+	uint64_t now_ns = clock_boot_ns();
+	uint64_t end_ns = min_ns(lane->retry_ns, until_ns);
+
+	if (now_ns >= lane->retry_ns)
+		return false;
+	if (poll(&wake, 1, (int)((end_ns > now_ns ? end_ns - now_ns : 0) / CLOCK_NS_PER_MS + 1)) >
+	    0) {
+		(void)web_take_wake(&s->web);
+		store_lock(&s->web.base);
+		if (!s->is_watch_down)
+			lane->retry_ns = 0;
+		store_unlock(&s->web.base);
+	}
+	return true;
+}
+
+/* 0 or a code. */
+static int stay_open(struct kube_lane *lane, struct baton_call *call)
+{
+	uint64_t wait_ns = CLOCK_NS_PER_S << (lane->n_failed < 4 ? lane->n_failed : 4);
+
+	if (http_stream_is_open(lane->web.http))
+		return 0;
+	if (open_watch(lane, call) == 0) {
+		lane->n_failed = 0;
+		lane->retry_ns = 0;
+		set_down(lane->store, false);
+		return 0;
+	}
+	lane->rv = 0;
+	broken(lane);
+	lane->n_failed++;
+	lane->retry_ns = clock_boot_ns() + min_ns(wait_ns, RETRY_MAX_NS);
+	set_down(lane->store, true);
+	return call->error.code;
+}
+
+int kube_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t max)
+{
+	struct kube_lane *lane = l;
+	struct kube_store *s = lane->store;
+
+	for (;;) {
+		uint64_t now_ns = clock_boot_ns();
+		uint64_t next_ns = min_ns(kube_end_some(s, now_ns), call->deadline_ns);
+		size_t n = hints_take(s->web.hints, cookies, max);
+
+		if (n > 0 || now_ns >= call->deadline_ns)
+			return (int)n;
+		if (is_outdated(lane)) {
+			lane->rv = 0;
+			broken(lane);
+		}
+		if (!http_stream_is_open(lane->web.http) && is_too_early(lane, next_ns))
+			return 0;
+		int rc = stay_open(lane, call);
+
+		if (rc != 0)
+			return web_take_wake(&s->web) ? 0 : rc;
+		rc = listen_for(lane, call, min_ns(next_ns, kube_beat(lane, now_ns)));
+
+		if (rc < 0) {
+			broken(lane);
+			return call->error.code;
+		}
+		if (rc > 0 && web_take_wake(&s->web))
+			return (int)hints_take(s->web.hints, cookies, max);
+	}
+}
+
+void kube_watch_remove(void *l, const char *name, uint64_t cookie)
+{
+	struct kube_lane *lane = l;
+
+	web_watch_remove(lane, name, cookie);
+	if (!hints_has(lane->store->web.hints, name))
+		kube_unsee(lane->store, name);
+}
