@@ -331,18 +331,26 @@ static bool tell_peer(const struct rig *g, const char *line)
 	char what[96];
 	char beside[96];
 	double v[4] = {0, 0, 0, 0}; /* p50, p99, share, MiB */
-	int n = sscanf(line, "%47s %lf %lf %lf %lf", name, &v[0], &v[1], &v[2], &v[3]);
+	size_t size = strcspn(line, " ");
+	const char *at = line + size;
+	int n = 0;
 
-	if (n < 3 || name[0] == '#')
+	for (char *end; n < 4; n++, at = end) {
+		v[n] = strtod(at, &end);
+		if (end == at)
+			break;
+	}
+	if (n < 2 || line[0] == '#')
 		return false;
+	(void)snprintf(name, sizeof(name), "%.*s", (int)size, line);
 	(void)snprintf(what, sizeof(what), "clean handoff of %s, p50", name);
 	(void)snprintf(beside, sizeof(beside), "p99: %.3f ms", v[1]);
 	tell(g, what, v[0], 0, "ms", beside);
 	(void)snprintf(what, sizeof(what), "clean handoff / that of %s", name);
-	if (n >= 4)
+	if (n >= 3)
 		tell(g, what, g->handoff_ms / v[0], v[2], "x", "");
 	(void)snprintf(what, sizeof(what), "resident memory of %s", name);
-	if (n >= 5)
+	if (n >= 4)
 		tell(g, what, v[3], 0, "MiB", "");
 	return true;
 }
