@@ -26,6 +26,7 @@
 #define LEASE_MS 600
 #define JOBS_MAX 16
 #define LIMIT_S 40
+#define LIMIT_LEASES 10 /* and so many leases: some cases wait for their end again and again */
 /* A case that the machine disturbed is tried again, with twice the lease each time. */
 #define TRIES_MAX 3
 
@@ -138,12 +139,12 @@ static _Noreturn void play(const struct plan *plan, const struct job *job)
 
 static void begin(const struct plan *plan, struct job *job)
 {
-	unsigned limit_s = job->entry->limit_s != 0 ? job->entry->limit_s : LIMIT_S;
+	uint64_t limit_ms = (job->entry->limit_s != 0 ? job->entry->limit_s : LIMIT_S) * 1000u;
 
+	limit_ms += LIMIT_LEASES * job->lease_ms;
 	memset(job->result, 0, sizeof(*job->result));
 	job->begin_ns = now_ns();
-	job->limit_ns =
-		job->begin_ns + (plan->full ? 6 : 1) * (job->try + 1u) * limit_s * 1000 * MS;
+	job->limit_ns = job->begin_ns + (plan->full ? 6 : 1) * (job->try + 1u) * limit_ms * MS;
 	fflush(stdout);
 	job->pid = fork();
 	if (job->pid == 0)
