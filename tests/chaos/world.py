@@ -81,6 +81,10 @@ WORLDS = {
     "etcd": World("etcd-cluster", "", True,
                   {"member_kill": 2, "member_stop": 2, "leader_change": 2, "all_kill": 1,
                    "compaction": 2, "rival": 3, **NETWORK}, (0.5, 2.5), True, "3000,4000", 8),
+    # The same with Consul, whose sessions last twice as long as they are asked for.
+    "consul": World("consul-cluster", "session_ttl_min=1000", True,
+                    {"member_kill": 2, "member_stop": 2, "leader_change": 2, "all_kill": 1,
+                     "rival": 3, **NETWORK}, (0.5, 2.5), True, "3000,4000", 8),
 }
 # Rules of the fault proxy; {command} is the protocol's word for a request that does something.
 RULES = {"slow": "request chance=30 -> late {ms}; reply chance=5 -> delay {ms}",
@@ -92,7 +96,8 @@ RULES = {"slow": "request chance=30 -> late {ms}; reply chance=5 -> delay {ms}",
 Store = collections.namedtuple("Store", "protocol command resource")
 STORES = {"redis": Store("resp", "EVALSHA", "redis"),
           "postgres": Store("postgres", "batch", "postgres"),
-          "etcd": Store("http", "text=/v3/kv/txn", "redis")}
+          "etcd": Store("http", "text=/v3/kv/txn", "redis"),
+          "consul": Store("http", "text=/v1/txn", "redis")}
 
 # The resource in PostgreSQL: the guard that `baton schema postgres --fence` prints, and a table.
 RESOURCE = """
@@ -196,6 +201,8 @@ class Server:
             return self.ask("PING", port=port) == "PONG"
         if self.kind.startswith("etcd"):
             return "leader" in self.ask("endpoint", "status", "--write-out=json", port=port)
+        if self.kind.startswith("consul"):
+            return "leader" in self.ask("operator", "raft", "list-peers", port=port)
         return self.ask("SELECT 1", database="postgres") == "1"
 
     def ask(self, *words, port=None, database="baton"):
@@ -206,11 +213,18 @@ class Server:
         elif self.kind.startswith("etcd"):
             argv = ["etcdctl", "--endpoints", "http://127.0.0.1:" + port, "--command-timeout=5s",
                     *words]
+        elif self.kind.startswith("consul"):
+            argv = [self.info["program"], *words]
         else:
             argv = ["psql", "-XqAt", "-h", "127.0.0.1", "-p", port, "-U", "baton", "-d", database,
                     "-v", "ON_ERROR_STOP=1", "-c", words[0]]
         return subprocess.run(argv, text=True, capture_output=True, check=False, timeout=ANSWER_S,
-                              env={**os.environ, "ETCDCTL_API": "3"}).stdout.strip()
+                              env=self.environment(port)).stdout.strip()
+
+    @staticmethod
+    def environment(port):
+        """For the servers' own clients."""
+        return {**os.environ, "ETCDCTL_API": "3", "CONSUL_HTTP_ADDR": "127.0.0.1:" + port}
 
     def stop(self):
         servers("stop", self.dir)
@@ -588,6 +602,9 @@ class Stage:
 
     def leader_change(self, _is_over):
         """Without anybody's death."""
+        if self.kind == "consul":
+            said = self.store.ask("operator", "raft", "transfer-leader")
+            return said if "Success" in said else NOTHING
         status = {port: self.of_etcd(port) for port in self.store.members.values()}
         ids = {port: s["header"]["member_id"] for port, s in status.items() if s}
         old = [port for port, s in status.items() if s and s.get("leader") == ids[port]]
@@ -613,35 +630,53 @@ class Stage:
 
     # ---- somebody else's candidate ----
 
+    def rival_argv(self, name):
+        if self.kind == "consul":
+            return [self.store.info["program"], "lock", "baton/" + name,
+                    "echo leads; exec tail -f /dev/null"]
+        return ["etcdctl", "--endpoints", "http://127.0.0.1:" + self.store.port, "elect",
+                "baton/" + name, "a-rival"]
+
     def rival(self, is_over):
-        """Leads one of the elections for a moment, in the words of etcd's own client."""
+        """Leads one of the elections for a moment, in the words of the store's own client."""
         name, path = self.rng.choice(self.elections)
         rival = subprocess.Popen(
-            ["etcdctl", "--endpoints", "http://127.0.0.1:" + self.store.port, "elect",
-             "baton/" + name, "a-rival"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, env={**os.environ, "ETCDCTL_API": "3"})
+            self.rival_argv(name), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, env=self.store.environment(self.store.port))
         n = 0
         try:
             end = time.monotonic() + ANSWER_S
             while not select.select([rival.stdout], [], [], 0.1)[0] and not is_over():
+                if time.monotonic() > end and self.kind == "consul":
+                    break  # nobody stands in line there: ours are faster
                 if time.monotonic() > end:
                     raise AssertionError("the rival never led")
             if select.select([rival.stdout], [], [], 0)[0]:
-                n = self.work_as_rival(path, rival.stdout.readline().decode().strip())
+                key = rival.stdout.readline().decode().strip()
+                n = self.work_as_rival(path, f"baton/{name}/.lock" if key == "leads" else key)
         finally:
             rival.send_signal(signal.SIGINT)
             rival.communicate()
         return f"in {name}, {n} stamps" if n else NOTHING
 
-    def work_as_rival(self, path, key):
-        """Stamps as a worker would; its lease of a minute is sure to last."""
+    def rival_term(self, key):
+        """As baton counts them; 0: it leads no more."""
+        if self.kind == "consul":
+            found = dict(line.split(None, 1) for line in
+                         self.store.ask("kv", "get", "-detailed", key).split("\n")
+                         if len(line.split(None, 1)) == 2)
+            if found.get("Session", "-") == "-":
+                return 0
+            return int(found["CreateIndex"]) << 12 | int(found["LockIndex"])
         found = self.store.ask("get", key, "--write-out=json")
-        if not found.count("create_revision"):
-            return 0
-        term = json.loads(found)["kvs"][0]["create_revision"]
+        return json.loads(found)["kvs"][0]["create_revision"] if "create_revision" in found else 0
+
+    def work_as_rival(self, path, key):
+        """Stamps as a worker would; its own lease is sure to last."""
+        term = self.rival_term(key)
         until = time.monotonic() + self.rng.uniform(0.1, 0.6)
         n = 0
-        while time.monotonic() < until:
+        while term and time.monotonic() < until:
             stamp_as_rival(path, term)
             n += 1
             self.wait(0.003)
