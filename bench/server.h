@@ -41,6 +41,9 @@ extern const struct bench_server bench_postgres;
 #ifdef WITH_ETCD
 extern const struct bench_server bench_etcd;
 #endif
+#ifdef WITH_CONSUL
+extern const struct bench_server bench_consul;
+#endif
 
 /* Runs a program to its end and returns the number before the words in its output; dies if there is
  * none. */

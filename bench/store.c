@@ -422,6 +422,10 @@ void bench_store(const char *url, bool quick)
 	if (strncmp(url, "etcd:", 5) == 0)
 		g.server = &bench_etcd;
 #endif
+#ifdef WITH_CONSUL
+	if (strncmp(url, "consul:", 7) == 0)
+		g.server = &bench_consul;
+#endif
 	if (g.server == NULL)
 		bench_die("There are no measurements for that store here.");
 	g.raw = g.server->open(url);

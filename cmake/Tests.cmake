@@ -143,8 +143,8 @@ if(TARGET bench AND TARGET baton_driver_postgres)
 	target_sources(bench PRIVATE src/store/postgres/sql.c src/store/postgres/array.c)
 	target_link_libraries(bench PRIVATE PostgreSQL::PostgreSQL)
 endif()
-if(TARGET bench AND TARGET baton_driver_etcd)
-	target_compile_definitions(bench PRIVATE WITH_WEB WITH_ETCD)
+if(TARGET bench AND TARGET baton_driver_etcd) # they need the same
+	target_compile_definitions(bench PRIVATE WITH_WEB WITH_ETCD WITH_CONSUL)
 	target_link_libraries(bench PRIVATE baton_web)
 endif()
 # The library once more, with its calls of the system renamed so that tests can make them fail.

@@ -82,7 +82,7 @@ WORLDS = {
                   {"member_kill": 2, "member_stop": 2, "leader_change": 2, "all_kill": 1,
                    "compaction": 2, "rival": 3, **NETWORK}, (0.5, 2.5), True, "3000,4000", 8),
     # The same with Consul, whose sessions last twice as long as they are asked for.
-    "consul": World("consul-cluster", "session_ttl_min=1000", True,
+    "consul": World("consul-cluster", "", True,
                     {"member_kill": 2, "member_stop": 2, "leader_change": 2, "all_kill": 1,
                      "rival": 3, **NETWORK}, (0.5, 2.5), True, "3000,4000", 8),
 }

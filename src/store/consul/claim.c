@@ -120,6 +120,18 @@ static int fail_one(struct batch *b, struct baton_campaign *c, int code, const c
 	return store_fail(&b->call->error, code, "the election \"%.60s\" %s", c->name, what);
 }
 
+/* Said once, as an error; true: just now. */
+static bool say_loss(struct batch *b, struct baton_campaign *c)
+{
+	if (atomic_exchange(&b->lane->store->is_loss_reported, true))
+		return false;
+	(void)fail_one(b, c, BATON_E_UNAVAILABLE,
+		       "had higher terms than this Consul has: its data was put back to an earlier "
+		       "state, or it is another cluster; terms go on above the highest that was "
+		       "seen");
+	return true;
+}
+
 /*
  * S4: the next term has to be above the floor. It is, unless the cluster was put back to an earlier
  * state, or is another one: then the claim brings a higher offset with it. That is said once, as an
@@ -143,11 +155,8 @@ static int mint(struct batch *b, struct try *t)
 		return fail_one(b, t->c, BATON_E_CORRUPT,
 				"has a term in the store that is impossibly far below the one that "
 				"the candidate has seen: one of the two is damaged");
-	if (!atomic_exchange(&b->lane->store->is_loss_reported, true))
-		return fail_one(b, t->c, BATON_E_UNAVAILABLE,
-				"had higher terms than this Consul has: its data was put back to "
-				"an earlier state, or it is another cluster; terms go on above the "
-				"highest that was seen");
+	if (say_loss(b, t->c))
+		return -1;
 	t->raised = floor - native;
 	return 0;
 }
@@ -267,8 +276,9 @@ static void undo(struct batch *b, struct try *t)
 
 	json_decref(answer.json);
 	(void)consul_read_book(b->lane, b->call, b->lease->id, &b->mine);
-	(void)fail_one(b, t->c, BATON_E_UNAVAILABLE,
-		       "was won in a term that isn't above all that were seen: given back");
+	if (!say_loss(b, t->c))
+		(void)fail_one(b, t->c, BATON_E_UNAVAILABLE,
+			       "was won in a term that isn't above all that were seen: given back");
 	t->c->outcome = is_done ? BATON_OUTCOME_FAILED : BATON_OUTCOME_UNKNOWN;
 }
 

@@ -102,6 +102,7 @@ struct consul_lane {
 	uint64_t index;                /* where we are; 0: at the beginning */
 	size_t n_keys;                 /* that there were then */
 	uint64_t asked_ns;
+	uint64_t rest_ns; /* not before then is anything asked again */
 };
 
 /* ---- key.c ---- */
