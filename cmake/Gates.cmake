@@ -148,6 +148,8 @@ endforeach()
 # store, with leases that leave it time. All of it, by hand: make conformance STORE=etcd
 baton_conformance_on(etcd etcd --lease 4000 --jobs 5
 	--case C1,C3,C8,C16,C17,C19,C26,N1,N3,N5,N7,N16,N20,N23,N25,N27,N28,N29,N32,N34)
+# A newer one differs in how it ends leases and watches.
+baton_conformance_on(etcd-new etcd --lease 4000 --case C1,C8,C16,N1,N5,N7,N23,N27)
 
 # A session ends after twice its time: only what may depend on the store, as for etcd. All of it:
 #   make conformance STORE=consul-acl
@@ -162,6 +164,8 @@ baton_conformance_on(kubernetes-plain kubernetes --lease 6000 --jobs 5
 # And behind a bad network, where they wait even more: only safety counts (conformance --help).
 baton_conformance_on(redis redis --network default --jobs 12)
 baton_conformance_on(postgres postgres --network default --lease 1500 --jobs 8)
+baton_conformance_on(etcd etcd --network default --lease 4000 --jobs 8
+	--case C1,C3,C8,C16,C19,C26,N1,N3,N5,N6,N10,N16,N20,N23)
 
 # What a restart, a failover or a wrong setting of a real server does.
 if(TARGET baton_module_redis AND TARGET baton_command)
@@ -197,7 +201,7 @@ if(TARGET baton_module_consul AND TARGET baton_command)
 endif()
 if(TARGET baton_module_etcd AND TARGET baton_command)
 	foreach(name kept_data lost_data member_killed member_frozen password tls plain_server
-			elect elect_killed traffic)
+			elect elect_killed concurrency traffic)
 		baton_gate(etcd/${name} 100 300 servers ${PROJECT_SOURCE_DIR}/tests/etcd/run
 			$<TARGET_FILE:baton_command> ${name})
 		set_tests_properties(etcd/${name} PROPERTIES SKIP_RETURN_CODE 77)
