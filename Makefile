@@ -29,7 +29,8 @@ help:
 	@echo '  make jepsen     updates lost by paused leaders (STORE=redis or postgres MINUTES=n)'
 	@echo '  make fuzz       the parsers, on made-up input (MINUTES=n)'
 	@echo '  make bench      measure, beside clock_gettime, flock(1) and fsync (STORE=redis: on'
-	@echo '                  that, beside its own benchmark; or postgres, etcd, consul)'
+	@echo '                  that, beside its own benchmark; or postgres, etcd, consul,'
+	@echo '                  kubernetes)'
 	@echo
 	@echo 'Keep tidy:'
 	@echo '  make lint       form, clang-tidy, cppcheck, layers, purity, size, style'

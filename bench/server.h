@@ -16,6 +16,7 @@ struct bench_server {
 	int settle_s;       /* so late its counters may be */
 	int per_renewal;    /* requests; 0: one */
 	int crash_lease_ms; /* the shortest lease; 0: a second */
+	int most;           /* elections that make sense; 0: any number */
 	int expiry_ms;      /* so late it may notice itself that a lease has ended */
 	void *(*open)(const char *url);
 	void (*close)(void *server);
@@ -43,6 +44,9 @@ extern const struct bench_server bench_etcd;
 #endif
 #ifdef WITH_CONSUL
 extern const struct bench_server bench_consul;
+#endif
+#ifdef WITH_KUBERNETES
+extern const struct bench_server bench_kubernetes;
 #endif
 
 /* Runs a program to its end and returns the number before the words in its output; dies if there is

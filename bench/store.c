@@ -426,13 +426,18 @@ void bench_store(const char *url, bool quick)
 	if (strncmp(url, "consul:", 7) == 0)
 		g.server = &bench_consul;
 #endif
+#ifdef WITH_KUBERNETES
+	if (strncmp(url, "kubernetes:", 11) == 0)
+		g.server = &bench_kubernetes;
+#endif
 	if (g.server == NULL)
 		bench_die("There are no measurements for that store here.");
 	g.raw = g.server->open(url);
 	handoffs(&g, quick);
 	peers(&g, quick);
 	crashes(&g, quick);
-	standbys(&g, quick ? 100 : 1000);
-	many(&g, quick);
+	standbys(&g, g.server->most > 0 ? g.server->most : quick ? 100 : 1000);
+	if (g.server->most == 0)
+		many(&g, quick);
 	g.server->close(g.raw);
 }

@@ -45,6 +45,7 @@ baton_chaos_on(postgres-standby postgres 40)
 baton_chaos_on(postgres-wild postgres 60)
 baton_chaos_on(etcd etcd 60)
 baton_chaos_on(consul consul 15)
+baton_chaos_on(kubernetes kubernetes 15)
 if(TARGET baton_module_redis)
 	add_test(NAME chaos/broken-redis COMMAND ${chaos}/broken $<TARGET_FILE:chaos_broken>
 		$<TARGET_FILE:chaos_worker> redis)

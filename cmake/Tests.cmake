@@ -147,6 +147,10 @@ if(TARGET bench AND TARGET baton_driver_etcd) # they need the same
 	target_compile_definitions(bench PRIVATE WITH_WEB WITH_ETCD WITH_CONSUL)
 	target_link_libraries(bench PRIVATE baton_web)
 endif()
+if(TARGET bench AND TARGET baton_driver_kubernetes)
+	target_compile_definitions(bench PRIVATE WITH_KUBERNETES)
+	target_link_libraries(bench PRIVATE baton_web)
+endif()
 # The library once more, with its calls of the system renamed so that tests can make them fail.
 file(GLOB fault_sources CONFIGURE_DEPENDS tests/faults/*.c)
 if(fault_sources AND TARGET baton_parts AND CMAKE_OBJCOPY)

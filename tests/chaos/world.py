@@ -85,6 +85,10 @@ WORLDS = {
     "consul": World("consul-cluster", "", True,
                     {"member_kill": 2, "member_stop": 2, "leader_change": 2, "all_kill": 1,
                      "rival": 3, **NETWORK}, (0.5, 2.5), True, "3000,4000", 8),
+    # A restart is a gap in every watch, too; a candidate of client-go stands beside.
+    "kubernetes": World("kubernetes-plain", "", True,
+                        {"server_kill": 2, "server_stop": 2, "client_go": 2, **NETWORK}, (1, 4),
+                        True, "6000,9000", 3),
 }
 # Rules of the fault proxy; {command} is the protocol's word for a request that does something.
 RULES = {"slow": "request chance=30 -> late {ms}; reply chance=5 -> delay {ms}",
@@ -97,7 +101,8 @@ Store = collections.namedtuple("Store", "protocol command resource")
 STORES = {"redis": Store("resp", "EVALSHA", "redis"),
           "postgres": Store("postgres", "batch", "postgres"),
           "etcd": Store("http", "text=/v3/kv/txn", "redis"),
-          "consul": Store("http", "text=/v1/txn", "redis")}
+          "consul": Store("http", "text=/v1/txn", "redis"),
+          "kubernetes": Store("http", "text=fieldManager=baton", "redis")}
 
 # The resource in PostgreSQL: the guard that `baton schema postgres --fence` prints, and a table.
 RESOURCE = """
@@ -162,6 +167,8 @@ class Server:
         word = kind.partition("-")[0]
         self.members = {word + n: self.info["port" + n] for n in ("", "1", "2", "3")
                         if "port" + n in self.info}
+        if "plain_port" in self.info: # what the fault proxy can look into
+            self.members = {word: self.info["plain_port"]}
         self.port = (*self.members.values(), *self.info.get("ports", "").split())[0]
 
     def pids(self, name):
@@ -203,6 +210,8 @@ class Server:
             return "leader" in self.ask("endpoint", "status", "--write-out=json", port=port)
         if self.kind.startswith("consul"):
             return "leader" in self.ask("operator", "raft", "list-peers", port=port)
+        if self.kind.startswith("kubernetes"):
+            return self.ask("/readyz", port=port) == "ok"
         return self.ask("SELECT 1", database="postgres") == "1"
 
     def ask(self, *words, port=None, database="baton"):
@@ -215,6 +224,9 @@ class Server:
                     *words]
         elif self.kind.startswith("consul"):
             argv = [self.info["program"], *words]
+        elif self.kind.startswith("kubernetes"):
+            argv = ["curl", "-s", "-m", "5", "-H", "Authorization: Bearer " + self.info["token"],
+                    f"http://127.0.0.1:{port}{words[0]}"]
         else:
             argv = ["psql", "-XqAt", "-h", "127.0.0.1", "-p", port, "-U", "baton", "-d", database,
                     "-v", "ON_ERROR_STOP=1", "-c", words[0]]
@@ -337,12 +349,27 @@ class Stage:
     def url(self, seat=None):
         """As that seat sees the store; without one, from where the servers are."""
         base, more = self.store.info["url"], self.world.query
+        if self.kind == "kubernetes":
+            return self.kubeconfig(seat)
         if seat is not None and self.machines:
             n = seat % MACHINES
             for port, relay in zip(self.store.members.values(), self.relays[n]):
                 base = base.replace(f"127.0.0.1:{port}", f"{self.machines[n].address}:{relay.port}")
             more += "&sslmode=disable" if self.kind == "postgres" else ""
         return base + ("?" + more.lstrip("&") if more else "")
+
+    def kubeconfig(self, seat):
+        """Which server it is stands in a file there: one for each machine."""
+        path = self.store.info["url"].partition("kubeconfig=")[2]
+        if seat is not None:
+            n = seat % MACHINES
+            with open(path, encoding="ascii") as file:
+                text = file.read().replace(f"127.0.0.1:{self.store.port}",
+                                           f"{self.machines[n].address}:{self.relays[n][0].port}")
+            path = os.path.join(self.folder, f"kubeconfig{n}")
+            with open(path, "w", encoding="ascii") as file:
+                file.write(text)
+        return "kubernetes://default?kubeconfig=" + path
 
     def prefix(self, seat):
         return self.machines[seat % MACHINES].prefix if self.machines else []
@@ -398,7 +425,7 @@ class Stage:
 
     @property
     def name(self):
-        return "redis" if self.kind == "redis" else "postgres"
+        return self.kind if self.kind in ("redis", "kubernetes") else "postgres"
 
     def server_kill(self, _is_over):
         """With all that it has acknowledged."""
@@ -659,6 +686,49 @@ class Stage:
             rival.communicate()
         return f"in {name}, {n} stamps" if n else NOTHING
 
+    def client_go(self, is_over):
+        """The same with client-go, which polls: it is let in by a pause."""
+        name, path = self.rng.choice(self.elections)
+        program = subprocess.run([os.path.join(TESTS, "built"), "find", "client-go-elect"],
+                                 text=True, capture_output=True, check=True).stdout.strip()
+        rival = subprocess.Popen([program, self.store.info["kubeconfig"], "default", name,
+                                  "a-rival", "15s", "10s", "500ms"], stdin=subprocess.PIPE,
+                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        n = 0
+        try:
+            self.order("pause", name)
+            end = time.monotonic() + ANSWER_S
+            while not select.select([rival.stdout], [], [], 0.1)[0] and not is_over():
+                if time.monotonic() > end:
+                    raise AssertionError("the rival never led")
+            if select.select([rival.stdout], [], [], 0)[0]:
+                n = self.stamp_for_a_while(path, self.term_of(name))
+        finally:
+            self.order("resume", name)
+            rival.stdin.write(b"resign\n")
+            rival.stdin.close()
+            rival.stdout.read()
+            rival.wait()
+        return f"in {name}, {n} stamps" if n else NOTHING
+
+    def order(self, verb, name):
+        env = {**os.environ, "BATON_MODULE_DIR": os.path.join(self.build, "modules")}
+        for _ in range(10):
+            done = subprocess.run([self.baton, verb, "--store=" + self.url(), name], env=env,
+                                  capture_output=True, check=False)
+            if done.returncode == 0:
+                return
+
+    def term_of(self, name):
+        """As baton counts it: from its own last one on, by leaseTransitions."""
+        path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/" + name
+        lease = json.loads(self.store.ask(path))
+        if lease["spec"].get("holderIdentity") != "a-rival":
+            return 0
+        marks = lease["metadata"]["annotations"]
+        return int(marks["baton/term"]) + lease["spec"]["leaseTransitions"] - \
+            int(marks["baton/transitions"])
+
     def rival_term(self, key):
         """As baton counts them; 0: it leads no more."""
         if self.kind == "consul":
@@ -674,6 +744,9 @@ class Stage:
     def work_as_rival(self, path, key):
         """Stamps as a worker would; its own lease is sure to last."""
         term = self.rival_term(key)
+        return self.stamp_for_a_while(path, term)
+
+    def stamp_for_a_while(self, path, term):
         until = time.monotonic() + self.rng.uniform(0.1, 0.6)
         n = 0
         while term and time.monotonic() < until:

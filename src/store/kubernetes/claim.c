@@ -24,6 +24,15 @@ try {
 	char object[KUBE_NAME_MAX + 1];
 };
 
+/* So many are looked at in one go. */
+#define CROWD 16
+
+struct crowd {
+	struct try *tries;
+	size_t n;
+	uint64_t rv; /* where the store was */
+};
+
 static void done(struct try *t, int outcome, int code)
 {
 	t->c->outcome = outcome;
@@ -202,14 +211,36 @@ static void try_known(struct kube_lane *lane, struct baton_call *call,
 		forget(t);
 }
 
-static void look_at_all(struct kube_lane *lane, struct baton_call *call,
-			const struct baton_lease *lease, struct try *tries, struct kube_call *calls,
-			size_t n)
+static bool is_open(const struct try *t)
+{
+	return t->c->outcome == 0 && !t->is_wanted;
+}
+
+/* What was looked at: to be claimed, or why not. */
+static void weigh(struct kube_lane *lane, struct baton_call *call, const struct baton_lease *lease,
+		  struct try *t, int outcome)
+{
+	if (outcome != BATON_OUTCOME_OK) {
+		done(t, BATON_OUTCOME_FAILED, call->error.code);
+		return;
+	}
+	t->is_wanted = judge(lane, call, lease, t);
+	if (t->is_wanted || t->c->outcome != 0)
+		return;
+	/* Held: then it has a term, too. */
+	if (t->l.term == 0 && kube_stamp(lane, call, t->c->name, &t->l) == BATON_OUTCOME_OK)
+		t->c->record->term = t->l.term;
+	done(t, BATON_OUTCOME_REFUSED, 0);
+}
+
+static void look_at_each(struct kube_lane *lane, struct baton_call *call,
+			 const struct baton_lease *lease, struct try *tries,
+			 struct kube_call *calls, size_t n)
 {
 	size_t k = 0;
 
 	for (size_t i = 0; i < n; i++)
-		if (tries[i].c->outcome == 0 && !tries[i].is_wanted)
+		if (is_open(&tries[i]))
 			kube_look(lane->store, &calls[k++], tries[i].object,
 				  tries[i].is_known ? "campaign" : "look");
 	(void)kube_call_all(lane, call, calls, k);
@@ -217,23 +248,64 @@ static void look_at_all(struct kube_lane *lane, struct baton_call *call,
 	for (size_t i = 0; i < n; i++) {
 		struct try *t = &tries[i];
 
-		if (t->c->outcome != 0 || t->is_wanted)
+		if (!is_open(t))
 			continue;
-		int outcome = kube_looked(lane, call, &calls[k], t->c->name, true, &t->l);
-
+		weigh(lane, call, lease, t,
+		      kube_looked(lane, call, &calls[k], t->c->name, true, &t->l));
 		kube_call_done(&calls[k++]);
-		if (outcome != BATON_OUTCOME_OK) {
-			done(t, BATON_OUTCOME_FAILED, call->error.code);
-			continue;
-		}
-		t->is_wanted = judge(lane, call, lease, t);
-		if (t->is_wanted || t->c->outcome != 0)
-			continue;
-		/* Held: then it has a term, too. */
-		if (t->l.term == 0 && kube_stamp(lane, call, t->c->name, &t->l) == BATON_OUTCOME_OK)
-			t->c->record->term = t->l.term;
-		done(t, BATON_OUTCOME_REFUSED, 0);
 	}
+}
+
+/* One of many: those that wait for it are asked by name. */
+static void take_item(void *arg, const char *name, json_t *object, uint64_t rv)
+{
+	struct crowd *crowd = arg;
+
+	crowd->rv = rv;
+	for (size_t i = 0; object != NULL && i < crowd->n; i++) {
+		struct try *t = &crowd->tries[i];
+
+		if (is_open(t) && t->l.object == NULL && strcmp(t->c->name, name) == 0) {
+			kube_lease_read(&t->l, json_incref(object), 0);
+			return;
+		}
+	}
+}
+
+/* All Leases of the namespace at once, instead of many questions for one. */
+static void look_at_crowd(struct kube_lane *lane, struct baton_call *call,
+			  const struct baton_lease *lease, struct try *tries, size_t n)
+{
+	struct crowd crowd = {.tries = tries, .n = n};
+	int outcome = kube_list(lane, call, "labelSelector=%21baton%2Fcandidate", "look", take_item,
+				&crowd);
+	uint64_t read_ns = clock_boot_ns();
+
+	for (size_t i = 0; i < n; i++) {
+		struct try *t = &tries[i];
+
+		if (!is_open(t))
+			continue;
+		if (t->l.object == NULL)
+			kube_lease_read(&t->l, NULL, crowd.rv);
+		if (outcome == BATON_OUTCOME_OK)
+			(void)kube_see(lane->store, t->c->name, &t->l, read_ns, false);
+		weigh(lane, call, lease, t, outcome);
+	}
+}
+
+static void look_at_all(struct kube_lane *lane, struct baton_call *call,
+			const struct baton_lease *lease, struct try *tries, struct kube_call *calls,
+			size_t n)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < n; i++)
+		k += is_open(&tries[i]);
+	if (k > CROWD)
+		look_at_crowd(lane, call, lease, tries, n);
+	else
+		look_at_each(lane, call, lease, tries, calls, n);
 }
 
 /* Whose time is over is ended before anything of it is taken: it can't come back then. */

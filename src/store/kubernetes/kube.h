@@ -267,8 +267,8 @@ void kube_lease_done(struct kube_lease *l);
 int kube_lease_of_list(struct kube_lease *l, struct baton_call *call, const json_t *list);
 /* When it ends, on our clock, unless it is renewed. */
 uint64_t kube_lease_end_ns(const struct kube_lease *l, uint64_t ttl_ns);
-/* Everything that others wait for, and nothing else, as a number. */
-uint64_t kube_lease_mark(const struct kube_lease *l);
+/* Everything that is waited for, and nothing else, as a number: an order only by who leads. */
+uint64_t kube_lease_mark(const struct kube_lease *l, bool is_mine);
 uint64_t kube_hash(uint64_t h, const char *text);
 const char *kube_annotation(const json_t *object, const char *key);
 
@@ -304,6 +304,11 @@ void kube_process_key(const char *process, char out[KUBE_NAME_MAX + 2]);
 /* LISTs by name: the only answer that tells where the store is also when there is no such one. */
 void kube_look(const struct kube_store *s, struct kube_call *c, const char *object,
 	       const char *why);
+/* Every Lease that is selected, with the election's name ("": it is none of an election); and NULL
+ * when a page is over. rv: where the store was. An outcome. */
+typedef void kube_item(void *arg, const char *name, json_t *object, uint64_t rv);
+int kube_list(struct kube_lane *lane, struct baton_call *call, const char *selector,
+	      const char *why, kube_item *found, void *arg);
 /* Reads the answer to that, notes it; l is to be given back. OK or not. */
 int kube_looked(struct kube_lane *lane, struct baton_call *call, struct kube_call *c,
 		const char *name, bool is_kept, struct kube_lease *l);
@@ -332,6 +337,8 @@ int kube_let_go(struct kube_lane *lane, struct baton_call *call, const struct ba
 /* lease.c: the book of what leases are used for. False: that one was never used. */
 void kube_note_use(struct kube_store *s, const char *lease_id, const char *name);
 bool kube_use_of(struct kube_store *s, const char *lease_id, char name[BATON_NAME_MAX + 1]);
+/* Whether that lease is one of ours; with the lock held. */
+bool kube_is_used(struct kube_store *s, const char *lease_id);
 /* One more claim is held on a process lease, or one less. */
 void kube_count_claim(struct kube_store *s, const char *lease_id, int change);
 /* Whether the process lease lives; OK, REFUSED or not known. */

@@ -13,8 +13,6 @@
 #include "base/clock.h"
 #include "store/kubernetes/kube.h"
 
-#define PAGE 500
-
 /* ---- the book ---- */
 
 /* Under the lock. */
@@ -56,6 +54,11 @@ bool kube_use_of(struct kube_store *s, const char *lease_id, char name[BATON_NAM
 		(void)snprintf(name, BATON_NAME_MAX + 1, "%s", u->name);
 	store_unlock(&s->web.base);
 	return name[0] != '\0';
+}
+
+bool kube_is_used(struct kube_store *s, const char *lease_id)
+{
+	return find_use(s, lease_id) != NULL;
 }
 
 void kube_count_claim(struct kube_store *s, const char *lease_id, int change)
@@ -310,46 +313,36 @@ int kube_lease_close(void *l, struct baton_call *call, const struct baton_lease 
 
 typedef void claim_found(void *arg, const char *name, uint64_t nonce, uint64_t term);
 
-static void tell(struct kube_store *s, const struct baton_lease *lease, json_t *object,
-		 claim_found *found, void *arg)
+/* Who asks for the claims of a lease. */
+struct asker {
+	struct kube_store *store;
+	const struct baton_lease *lease;
+	claim_found *found;
+	void *arg;
+};
+
+static void tell(void *arg, const char *name, json_t *object, uint64_t rv)
 {
-	char name[BATON_NAME_MAX + 1];
+	const struct asker *a = arg;
 	struct kube_lease l;
 
-	kube_lease_read(&l, json_incref(object), 0);
-	if (kube_name_of(object, name) && is_mine(&l, lease)) {
-		found(arg, name, l.nonce, l.term);
-		if (s->options.process_lease)
-			kube_count_claim(s, lease->id, 1);
+	kube_lease_read(&l, json_incref(object), rv);
+	if (name[0] != '\0' && is_mine(&l, a->lease)) {
+		a->found(a->arg, name, l.nonce, l.term);
+		if (a->store->options.process_lease)
+			kube_count_claim(a->store, a->lease->id, 1);
 	}
 	kube_lease_done(&l);
 }
 
-/* By pages: `continue` says where the next one begins. */
-static int claims_of_process(struct kube_lane *lane, struct baton_call *call,
-			     const struct baton_lease *lease, claim_found *found, void *arg)
+static int claims_of_process(struct kube_lane *lane, struct baton_call *call, struct asker *asker)
 {
-	char next[KUBE_TEXT_MAX] = "";
-	int outcome;
+	char selector[BATON_LEASE_ID_MAX + 64];
 
-	(void)count_held(lane->store, lease->id, true);
-	do {
-		struct kube_call c = {.method = "GET", .is_read = true};
-
-		kube_path(lane->store, &c, NULL,
-			  "?labelSelector=baton%%2Flease%%3D%s&limit=%d&for=claims%s%s", lease->id,
-			  PAGE, next[0] != '\0' ? "&continue=" : "", next);
-		outcome = kube_call(lane, call, &c);
-		const json_t *items = js_get(c.answer, "items");
-
-		for (size_t i = 0; i < json_array_size(items) && outcome == BATON_OUTCOME_OK; i++)
-			tell(lane->store, lease, json_array_get(items, i), found, arg);
-		if (!http_encode(js_text(js_get(c.answer, "metadata"), "continue"), next,
-				 sizeof(next)))
-			outcome = kube_strange(call);
-		kube_call_done(&c);
-	} while (outcome == BATON_OUTCOME_OK && next[0] != '\0');
-	return outcome == BATON_OUTCOME_REFUSED ? BATON_OUTCOME_FAILED : outcome;
+	(void)snprintf(selector, sizeof(selector), "labelSelector=baton%%2Flease%%3D%s",
+		       asker->lease->id);
+	(void)count_held(lane->store, asker->lease->id, true);
+	return kube_list(lane, call, selector, "claims", tell, asker);
 }
 
 int kube_claims(void *l, struct baton_call *call, const struct baton_lease *lease,
@@ -358,15 +351,16 @@ int kube_claims(void *l, struct baton_call *call, const struct baton_lease *leas
 	struct kube_lane *lane = l;
 	char name[BATON_NAME_MAX + 1];
 	struct kube_lease now = {.object = NULL};
+	struct asker asker = {.store = lane->store, .lease = lease, .found = found, .arg = arg};
 
 	if (lane->store->options.process_lease)
-		return claims_of_process(lane, call, lease, found, arg);
+		return claims_of_process(lane, call, &asker);
 	if (!kube_use_of(lane->store, lease->id, name))
 		return BATON_OUTCOME_OK;
 	int outcome = kube_look_again(lane, call, name, &now);
 
-	if (outcome == BATON_OUTCOME_OK && now.object != NULL)
-		tell(lane->store, lease, now.object, found, arg);
+	if (outcome == BATON_OUTCOME_OK)
+		tell(&asker, name, now.object, now.rv);
 	kube_lease_done(&now);
 	return outcome;
 }

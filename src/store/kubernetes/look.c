@@ -10,10 +10,46 @@
 #include "base/clock.h"
 #include "store/kubernetes/kube.h"
 
+/* A list comes by pages; `continue` says where the next one begins. */
+#define PAGE 500
+
 void kube_look(const struct kube_store *s, struct kube_call *c, const char *object, const char *why)
 {
 	*c = (struct kube_call){.method = "GET", .is_read = true};
 	kube_path(s, c, NULL, "?fieldSelector=metadata.name%%3D%s&for=%s", object, why);
+}
+
+int kube_list(struct kube_lane *lane, struct baton_call *call, const char *selector,
+	      const char *why, kube_item *found, void *arg)
+{
+	char next[KUBE_TEXT_MAX] = "";
+	uint64_t rv = 0;
+	int outcome;
+
+	do {
+		struct kube_call c = {.method = "GET", .is_read = true};
+
+		kube_path(lane->store, &c, NULL, "?%s&limit=%d&for=%s%s%s", selector, PAGE, why,
+			  next[0] != '\0' ? "&continue=" : "", next);
+		outcome = kube_call(lane, call, &c);
+		const json_t *items = js_get(c.answer, "items");
+		const json_t *metadata = js_get(c.answer, "metadata");
+
+		if (outcome == BATON_OUTCOME_OK &&
+		    (!json_is_array(items) || !js_u64(metadata, "resourceVersion", &rv) ||
+		     !http_encode(js_text(metadata, "continue"), next, sizeof(next))))
+			outcome = kube_strange(call);
+		for (size_t i = 0; outcome == BATON_OUTCOME_OK && i < json_array_size(items); i++) {
+			char name[BATON_NAME_MAX + 1];
+			json_t *object = json_array_get(items, i);
+
+			found(arg, kube_name_of(object, name) ? name : "", object, rv);
+		}
+		if (outcome == BATON_OUTCOME_OK)
+			found(arg, "", NULL, rv);
+		kube_call_done(&c);
+	} while (outcome == BATON_OUTCOME_OK && next[0] != '\0');
+	return outcome == BATON_OUTCOME_REFUSED ? BATON_OUTCOME_FAILED : outcome;
 }
 
 int kube_looked(struct kube_lane *lane, struct baton_call *call, struct kube_call *c,

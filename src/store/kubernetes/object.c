@@ -142,10 +142,15 @@ uint64_t kube_hash(uint64_t h, const char *text)
 	return (h ^ 0xff) * 1099511628211u; /* where one text ends */
 }
 
-uint64_t kube_lease_mark(const struct kube_lease *l)
+uint64_t kube_lease_mark(const struct kube_lease *l, bool is_mine)
 {
-	const char *const texts[] = {l->holder, l->claim,    l->leader,   l->process,
-				     l->order,  l->reserved, l->preferred};
+	const char *const texts[] = {l->holder,
+				     l->claim,
+				     l->leader,
+				     l->process,
+				     l->reserved,
+				     is_mine ? l->order : "",
+				     is_mine ? l->preferred : ""};
 	char numbers[80];
 	uint64_t h = 0;
 

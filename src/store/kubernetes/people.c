@@ -112,23 +112,28 @@ void kube_publish(void *l, struct baton_call *call, const struct baton_lease *le
 		  struct baton_publication *list, size_t n)
 {
 	struct kube_lane *lane = l;
+	struct kube_call *calls = calloc(n, sizeof(*calls));
 	int first = begin_presence(lane, call, lease);
 
-	for (size_t i = 0; i < n; i++) {
-		struct kube_call c = {.outcome = first};
+	if (calls == NULL)
+		(void)store_fail(&call->error, BATON_E_MEMORY, "no memory for a candidate");
+	bool is_ready = calls != NULL && first == BATON_OUTCOME_OK;
 
-		if (first == BATON_OUTCOME_OK) {
-			put_candidate(lane->store, &c, lease, &list[i]);
-			(void)kube_call(lane, call, &c);
-		}
-		list[i].outcome = c.outcome;
-		if (c.status == 201)
+	for (size_t i = 0; i < n && is_ready; i++)
+		put_candidate(lane->store, &calls[i], lease, &list[i]);
+	if (is_ready)
+		(void)kube_call_all(lane, call, calls, n);
+	for (size_t i = 0; i < n; i++) {
+		list[i].outcome = is_ready ? calls[i].outcome : BATON_OUTCOME_FAILED;
+		if (is_ready && calls[i].status == 201)
 			count_shown(lane->store, 1);
-		kube_call_done(&c);
+		if (is_ready)
+			kube_call_done(&calls[i]);
 		if (list[i].outcome == BATON_OUTCOME_OK)
 			list[i].outcome = show_leader(lane, call, lease, &list[i]);
 		list[i].code = list[i].outcome == BATON_OUTCOME_OK ? 0 : call->error.code;
 	}
+	free(calls);
 }
 
 static int remove_object(struct kube_lane *lane, struct baton_call *call, const char *object,

@@ -147,9 +147,9 @@ static void note_reserved(struct kube_sight *g, const struct kube_lease *l, uint
 }
 
 /* True: something that matters has changed. */
-static bool note(struct kube_sight *g, struct kube_lease *l, uint64_t read_ns)
+static bool note(struct kube_store *s, struct kube_sight *g, struct kube_lease *l, uint64_t read_ns)
 {
-	uint64_t mark = kube_lease_mark(l);
+	uint64_t mark = kube_lease_mark(l, l->is_ours && kube_is_used(s, l->lease_id));
 	char *object = l->object != NULL ? text_of(l->object) : NULL;
 	char *spec = spec_of(l);
 	bool is_new = g->mark != mark;
@@ -182,7 +182,7 @@ bool kube_see(struct kube_store *s, const char *name, struct kube_lease *l, uint
 	if (g != NULL) {
 		/* A watch may tell what we know already. An answer counts always: a store that was
 		 * put back to an earlier state has lower numbers. */
-		is_new = !(is_event && g->spec != NULL && l->rv < g->rv) && note(g, l, read_ns);
+		is_new = !(is_event && g->spec != NULL && l->rv < g->rv) && note(s, g, l, read_ns);
 		l->since_ns = g->since_ns;
 		l->reserved_ns = g->reserved_ns;
 		g->end_ns = l->holder[0] != '\0' && l->process[0] == '\0'

@@ -18,7 +18,6 @@
 #define WATCH_S 290
 /* The server ends it after WATCH_S, and says something at least every minute (bookmarks). */
 #define SILENCE_NS ((WATCH_S + 20) * CLOCK_NS_PER_S)
-#define PAGE 500
 /* A server that is down is knocked at less and less. */
 #define RETRY_MAX_NS (10 * CLOCK_NS_PER_S)
 
@@ -88,31 +87,23 @@ static void selector_of(const struct kube_lane *lane, char *out, size_t size)
 		(void)snprintf(out, size, "labelSelector=%%21baton%%2Fcandidate");
 }
 
+static void take_item(void *arg, const char *name, json_t *object, uint64_t rv)
+{
+	struct kube_lane *lane = arg;
+
+	(void)name;
+	lane->rv = rv;
+	if (object != NULL)
+		see(lane->store, object, false, 0);
+}
+
 static int look(struct kube_lane *lane, struct baton_call *call)
 {
-	char next[KUBE_TEXT_MAX] = "";
 	char selector[KUBE_NAME_MAX + 64];
-	int outcome;
 
 	selector_of(lane, selector, sizeof(selector));
-	do {
-		struct kube_call c = {.method = "GET", .is_read = true};
-
-		kube_path(lane->store, &c, NULL, "?%s&limit=%d&for=watch%s%s", selector, PAGE,
-			  next[0] != '\0' ? "&continue=" : "", next);
-		outcome = kube_call(lane, call, &c);
-		const json_t *items = js_get(c.answer, "items");
-		const json_t *metadata = js_get(c.answer, "metadata");
-
-		if (outcome == BATON_OUTCOME_OK &&
-		    (!json_is_array(items) || !js_u64(metadata, "resourceVersion", &lane->rv) ||
-		     !http_encode(js_text(metadata, "continue"), next, sizeof(next))))
-			outcome = kube_strange(call);
-		for (size_t i = 0; outcome == BATON_OUTCOME_OK && i < json_array_size(items); i++)
-			see(lane->store, json_array_get(items, i), false, 0);
-		kube_call_done(&c);
-	} while (outcome == BATON_OUTCOME_OK && next[0] != '\0');
-	return outcome == BATON_OUTCOME_OK ? 0 : -1;
+	return kube_list(lane, call, selector, "watch", take_item, lane) == BATON_OUTCOME_OK ? 0
+											     : -1;
 }
 
 /* Where the last one ended, if we know that; all are hinted at when it is live anew. */
