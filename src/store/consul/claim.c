@@ -15,8 +15,7 @@
 #define DELAY_STEP_NS (2 * CLOCK_NS_PER_S)
 
 /* One election of a batch, on its way. */
-struct
-try {
+struct attempt {
 	struct baton_campaign *c;
 	struct consul_known known;
 	uint64_t raised; /* the offset that the claim is to bring with it; 0: as it is */
@@ -31,7 +30,7 @@ struct batch {
 	struct baton_call *call;
 	const struct baton_lease *lease;
 	struct web_lease mine;
-	struct try tries[CONSUL_CHUNK];
+	struct attempt tries[CONSUL_CHUNK];
 	size_t n;
 	size_t owner[CONSUL_OPS_MAX]; /* of each operation; n: the book */
 	bool is_book_old;
@@ -55,7 +54,7 @@ static void without_lease(struct baton_campaign *c)
 /* ---- looking ---- */
 
 /* A lock delay has begun when the session ended, and ends a while later; we ask in between. */
-static void delay(const struct consul_options *o, struct try *t, uint64_t now_ns)
+static void delay(const struct consul_options *o, struct attempt *t, uint64_t now_ns)
 {
 	uint64_t own_ns = o->lock_delay_ms * CLOCK_NS_PER_MS;
 	uint64_t wait_ns = DELAY_STEP_NS;
@@ -68,7 +67,7 @@ static void delay(const struct consul_options *o, struct try *t, uint64_t now_ns
 }
 
 /* What became of those who failed: out, or, with outcome 0, worth another try. */
-static void judge(struct batch *b, struct try *t, const struct consul_answer *answer)
+static void judge(struct batch *b, struct attempt *t, const struct consul_answer *answer)
 {
 	struct baton_campaign *c = t->c;
 	struct consul_known before = t->known;
@@ -137,7 +136,7 @@ static bool say_loss(struct batch *b, struct baton_campaign *c)
  * state, or is another one: then the claim brings a higher offset with it. That is said once, as an
  * error, before it is done.
  */
-static int mint(struct batch *b, struct try *t)
+static int mint(struct batch *b, struct attempt *t)
 {
 	uint64_t native = t->known.native;
 	uint64_t offset = t->known.offset;
@@ -168,7 +167,7 @@ static int mint_all(struct batch *b)
 	bool is_any = false;
 
 	for (size_t i = 0; i < b->n; i++) {
-		struct try *t = &b->tries[i];
+		struct attempt *t = &b->tries[i];
 		bool is_low = t->state == NULL && t->c->floor > 0 &&
 			      t->known.native + t->known.offset < t->c->floor;
 
@@ -198,7 +197,7 @@ static int mint_all(struct batch *b)
 /* ---- claims ---- */
 
 /* The state is what we think, or becomes it: with a higher offset. */
-static void put_state(struct batch *b, const struct try *t)
+static void put_state(struct batch *b, const struct attempt *t)
 {
 	struct consul_key key = consul_state_key(b->lane->store, t->c->name);
 	char number[24];
@@ -219,7 +218,7 @@ static void put_state(struct batch *b, const struct try *t)
  * Nobody has it, we neither: Consul would let us lock it twice in one term. When a key's LockIndex
  * is used up, the key is made anew.
  */
-static void put_lock(struct batch *b, const struct try *t)
+static void put_lock(struct batch *b, const struct attempt *t)
 {
 	struct consul_key key = consul_lock_key(b->lane->store, t->c->name);
 	char *text = web_claim_text(b->lease, t->c->nonce, clock_wall_ms(), &t->c->profile);
@@ -242,7 +241,7 @@ static void put_lock(struct batch *b, const struct try *t)
 	free(text);
 }
 
-static void won(struct batch *b, struct try *t, const json_t *kv)
+static void won(struct batch *b, struct attempt *t, const json_t *kv)
 {
 	struct baton_campaign *c = t->c;
 	uint64_t state_index = 0;
@@ -264,7 +263,7 @@ static void won(struct batch *b, struct try *t, const json_t *kv)
 }
 
 /* Won in a term that isn't above the floor: the cluster went back under our feet. Given back. */
-static void undo(struct batch *b, struct try *t)
+static void undo(struct batch *b, struct attempt *t)
 {
 	struct consul_answer answer;
 
@@ -396,7 +395,7 @@ static void campaign_part(struct batch *b, struct baton_campaign *list, size_t n
 	b->n = n;
 	for (size_t i = 0; i < n; i++) {
 		start(&list[i], 0, 0);
-		b->tries[i] = (struct try){.c = &list[i]};
+		b->tries[i] = (struct attempt){.c = &list[i]};
 		consul_known_get(b->lane->store, list[i].name, &b->tries[i].known);
 	}
 	if (!has_lease)

@@ -12,8 +12,7 @@
 #include "store/kubernetes/kube.h"
 
 /* One election of a batch, on its way. */
-struct
-try {
+struct attempt {
 	struct baton_campaign *c;
 	struct kube_lease l;
 	struct kube_lease process; /* that holds it; ended, if it is to be taken over */
@@ -28,12 +27,12 @@ try {
 #define CROWD 16
 
 struct crowd {
-	struct try *tries;
+	struct attempt *tries;
 	size_t n;
 	uint64_t rv; /* where the store was */
 };
 
-static void done(struct try *t, int outcome, int code)
+static void done(struct attempt *t, int outcome, int code)
 {
 	t->c->outcome = outcome;
 	t->c->code = code;
@@ -41,7 +40,7 @@ static void done(struct try *t, int outcome, int code)
 
 /* ---- terms ---- */
 
-static int fail_one(struct baton_call *call, struct try *t, int code, const char *what)
+static int fail_one(struct baton_call *call, struct attempt *t, int code, const char *what)
 {
 	done(t, BATON_OUTCOME_FAILED, code);
 	return store_fail(&call->error, code, "the election \"%.60s\" %s", t->c->name, what);
@@ -53,7 +52,7 @@ static int fail_one(struct baton_call *call, struct try *t, int code, const char
  * higher than that, the store was put back to an earlier state: that is said once, as an error,
  * before it is done.
  */
-static int mint(struct kube_store *s, struct baton_call *call, struct try *t)
+static int mint(struct kube_store *s, struct baton_call *call, struct attempt *t)
 {
 	uint64_t stored = t->l.object == NULL ? t->l.rv - 1 : t->l.term != 0 ? t->l.term : t->l.rv;
 	uint64_t floor = t->c->floor;
@@ -95,7 +94,7 @@ static uint64_t seconds_of(uint64_t ns)
 }
 
 static void put_annotations(struct bytes *b, const struct kube_store *s,
-			    const struct baton_lease *lease, const struct try *t,
+			    const struct baton_lease *lease, const struct attempt *t,
 			    uint64_t transitions)
 {
 	char process[KUBE_NAME_MAX + 1];
@@ -134,7 +133,7 @@ static void put_spec(struct bytes *b, const struct kube_store *s, const struct b
 
 /* The same for an object that is to be made, and for one that is to be changed. */
 static void put_claim(const struct kube_store *s, struct kube_call *call,
-		      const struct baton_lease *lease, const struct try *t)
+		      const struct baton_lease *lease, const struct attempt *t)
 {
 	bool is_new = t->l.object == NULL;
 	uint64_t transitions = t->l.transitions + !is_new;
@@ -171,7 +170,7 @@ static void start(struct baton_campaign *c)
 	*c->record = (struct baton_record){.free_in_ns = BATON_STORE_NEVER};
 }
 
-static void forget(struct try *t)
+static void forget(struct attempt *t)
 {
 	kube_lease_done(&t->l);
 	kube_lease_done(&t->process);
@@ -180,7 +179,7 @@ static void forget(struct try *t)
 
 /* Free, paused, kept or held: by what we know of it. True: it can be claimed. */
 static bool judge(struct kube_lane *lane, struct baton_call *call, const struct baton_lease *lease,
-		  struct try *t)
+		  struct attempt *t)
 {
 	struct baton_record *r = t->c->record;
 	int outcome = kube_end_of(lane, call, &t->l, lease->ttl_ns, &t->end_ns, &t->process);
@@ -198,7 +197,7 @@ static bool judge(struct kube_lane *lane, struct baton_call *call, const struct 
 
 /* What the watch has shown, if it shows that it is worth a try; else we look. */
 static void try_known(struct kube_lane *lane, struct baton_call *call,
-		      const struct baton_lease *lease, struct try *t)
+		      const struct baton_lease *lease, struct attempt *t)
 {
 	if (hints_is_watched(lane->store->web.hints, t->c->name) &&
 	    kube_recall(lane->store, t->c->name, &t->l) && t->l.object != NULL &&
@@ -211,14 +210,14 @@ static void try_known(struct kube_lane *lane, struct baton_call *call,
 		forget(t);
 }
 
-static bool is_open(const struct try *t)
+static bool is_open(const struct attempt *t)
 {
 	return t->c->outcome == 0 && !t->is_wanted;
 }
 
 /* What was looked at: to be claimed, or why not. */
 static void weigh(struct kube_lane *lane, struct baton_call *call, const struct baton_lease *lease,
-		  struct try *t, int outcome)
+		  struct attempt *t, int outcome)
 {
 	if (outcome != BATON_OUTCOME_OK) {
 		done(t, BATON_OUTCOME_FAILED, call->error.code);
@@ -234,7 +233,7 @@ static void weigh(struct kube_lane *lane, struct baton_call *call, const struct 
 }
 
 static void look_at_each(struct kube_lane *lane, struct baton_call *call,
-			 const struct baton_lease *lease, struct try *tries,
+			 const struct baton_lease *lease, struct attempt *tries,
 			 struct kube_call *calls, size_t n)
 {
 	size_t k = 0;
@@ -246,7 +245,7 @@ static void look_at_each(struct kube_lane *lane, struct baton_call *call,
 	(void)kube_call_all(lane, call, calls, k);
 	k = 0;
 	for (size_t i = 0; i < n; i++) {
-		struct try *t = &tries[i];
+		struct attempt *t = &tries[i];
 
 		if (!is_open(t))
 			continue;
@@ -263,7 +262,7 @@ static void take_item(void *arg, const char *name, json_t *object, uint64_t rv)
 
 	crowd->rv = rv;
 	for (size_t i = 0; object != NULL && i < crowd->n; i++) {
-		struct try *t = &crowd->tries[i];
+		struct attempt *t = &crowd->tries[i];
 
 		if (is_open(t) && t->l.object == NULL && strcmp(t->c->name, name) == 0) {
 			kube_lease_read(&t->l, json_incref(object), 0);
@@ -274,7 +273,7 @@ static void take_item(void *arg, const char *name, json_t *object, uint64_t rv)
 
 /* All Leases of the namespace at once, instead of many questions for one. */
 static void look_at_crowd(struct kube_lane *lane, struct baton_call *call,
-			  const struct baton_lease *lease, struct try *tries, size_t n)
+			  const struct baton_lease *lease, struct attempt *tries, size_t n)
 {
 	struct crowd crowd = {.tries = tries, .n = n};
 	int outcome = kube_list(lane, call, "labelSelector=%21baton%2Fcandidate", "look", take_item,
@@ -282,7 +281,7 @@ static void look_at_crowd(struct kube_lane *lane, struct baton_call *call,
 	uint64_t read_ns = clock_boot_ns();
 
 	for (size_t i = 0; i < n; i++) {
-		struct try *t = &tries[i];
+		struct attempt *t = &tries[i];
 
 		if (!is_open(t))
 			continue;
@@ -295,8 +294,8 @@ static void look_at_crowd(struct kube_lane *lane, struct baton_call *call,
 }
 
 static void look_at_all(struct kube_lane *lane, struct baton_call *call,
-			const struct baton_lease *lease, struct try *tries, struct kube_call *calls,
-			size_t n)
+			const struct baton_lease *lease, struct attempt *tries,
+			struct kube_call *calls, size_t n)
 {
 	size_t k = 0;
 
@@ -309,7 +308,7 @@ static void look_at_all(struct kube_lane *lane, struct baton_call *call,
 }
 
 /* Whose time is over is ended before anything of it is taken: it can't come back then. */
-static void end_process(struct kube_lane *lane, struct baton_call *call, struct try *t)
+static void end_process(struct kube_lane *lane, struct baton_call *call, struct attempt *t)
 {
 	if (t->l.process[0] == '\0' || t->process.object == NULL || t->process.is_dead)
 		return;
@@ -324,7 +323,7 @@ static void end_process(struct kube_lane *lane, struct baton_call *call, struct 
 	t->is_wanted = false;
 }
 
-static void hear_claim(struct kube_lane *lane, struct try *t, struct kube_call *call)
+static void hear_claim(struct kube_lane *lane, struct attempt *t, struct kube_call *call)
 {
 	bool is_missing = call->status == 404 && t->l.object == NULL; /* the namespace */
 
@@ -341,13 +340,13 @@ static void hear_claim(struct kube_lane *lane, struct try *t, struct kube_call *
 }
 
 static void claim_all(struct kube_lane *lane, struct baton_call *call,
-		      const struct baton_lease *lease, struct try *tries, struct kube_call *calls,
-		      size_t n)
+		      const struct baton_lease *lease, struct attempt *tries,
+		      struct kube_call *calls, size_t n)
 {
 	size_t k = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		struct try *t = &tries[i];
+		struct attempt *t = &tries[i];
 
 		if (t->is_wanted && t->c->outcome == 0)
 			end_process(lane, call, t);
@@ -373,7 +372,7 @@ static void claim_all(struct kube_lane *lane, struct baton_call *call,
  * seen alive. It never comes back to life, so it lived when the claim was made.
  */
 static void check_process(struct kube_lane *lane, struct baton_call *call,
-			  const struct baton_lease *lease, struct try *tries, size_t n)
+			  const struct baton_lease *lease, struct attempt *tries, size_t n)
 {
 	bool any = false;
 
@@ -401,7 +400,7 @@ static void check_process(struct kube_lane *lane, struct baton_call *call,
 }
 
 static void campaign_all(struct kube_lane *lane, struct baton_call *call,
-			 const struct baton_lease *lease, struct try *tries,
+			 const struct baton_lease *lease, struct attempt *tries,
 			 struct kube_call *calls, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -425,7 +424,7 @@ void kube_campaign(void *l, struct baton_call *call, const struct baton_lease *l
 		   struct baton_campaign *list, size_t n)
 {
 	struct kube_lane *lane = l;
-	struct try *tries = calloc(n, sizeof(*tries));
+	struct attempt *tries = calloc(n, sizeof(*tries));
 	struct kube_call *calls = calloc(n, sizeof(*calls));
 
 	store_lock(&lane->store->web.base);
