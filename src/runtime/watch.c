@@ -13,6 +13,8 @@
 #define HINTS_MAX 256
 #define WAIT_NS (30 * CLOCK_NS_PER_S)
 #define RETRY_NS CLOCK_NS_PER_S
+/* Full jitter may be next to nothing. */
+#define BACKOFF_MIN_NS (100 * CLOCK_NS_PER_MS)
 
 static struct baton_election *election_of(struct watch_change *w)
 {
@@ -134,11 +136,21 @@ static void tell_failure(struct lane *lane, const struct baton_error *err)
 	loop_post_message(lane->handle, &lane->failed);
 }
 
+/* L4: a store that is down is not asked more often by a watch than by a campaign. */
+static void back_off(struct lane *lane, unsigned attempt)
+{
+	uint64_t random = clock_boot_ns() * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+
+	rest(lane,
+	     max_ns(timing_backoff_ns(&lane->handle->timing, attempt, random), BACKOFF_MIN_NS));
+}
+
 void *watch_main(void *arg)
 {
 	struct lane *lane = arg;
 	uint64_t cookies[HINTS_MAX];
 	size_t n_watched = 0;
+	unsigned n_failed = 0;
 	bool quit = false;
 
 	while (!quit) {
@@ -166,8 +178,9 @@ void *watch_main(void *arg)
 
 		if (n < 0) {
 			tell_failure(lane, &call.error);
-			rest(lane, RETRY_NS);
+			back_off(lane, n_failed++);
 		} else {
+			n_failed = 0;
 			post_hints(lane, cookies, n);
 		}
 	}
