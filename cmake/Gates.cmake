@@ -178,8 +178,8 @@ if(TARGET baton_module_redis AND TARGET baton_command)
 	endforeach()
 endif()
 if(TARGET baton_module_postgres AND TARGET baton_command)
-	foreach(name restart kill_holder traffic locked_row rights isolation names password fence
-			outbox tls plain_server pooler pooler_refused fast frozen bare unlocked
+	foreach(name restart lost_tables kill_holder traffic locked_row rights isolation names
+			password fence outbox tls plain_server pooler pooler_refused fast frozen bare unlocked
 			foreign session_ended failover)
 		baton_gate(postgres/${name} 100 300 servers ${PROJECT_SOURCE_DIR}/tests/postgres/run
 			$<TARGET_FILE:baton_command> ${name})

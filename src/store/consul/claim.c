@@ -124,7 +124,7 @@ static bool say_loss(struct batch *b, struct baton_campaign *c)
 {
 	if (atomic_exchange(&b->lane->store->is_loss_reported, true))
 		return false;
-	(void)fail_one(b, c, BATON_E_UNAVAILABLE,
+	(void)fail_one(b, c, BATON_E_STALE,
 		       "had higher terms than this Consul has: its data was put back to an earlier "
 		       "state, or it is another cluster; terms go on above the highest that was "
 		       "seen");

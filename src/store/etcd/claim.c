@@ -71,7 +71,7 @@ static int mint(struct etcd_lane *lane, struct baton_call *call, struct try *t)
 				"has a term in the store that is impossibly far below the one that "
 				"the candidate has seen: one of the two is damaged");
 	if (!atomic_exchange(&s->is_loss_reported, true))
-		return fail_one(call, t->c, BATON_E_UNAVAILABLE,
+		return fail_one(call, t->c, BATON_E_STALE,
 				"had higher terms than this etcd has revisions: its data was put "
 				"back to an earlier state, or it is another cluster; terms go on "
 				"above the highest that was seen");

@@ -71,7 +71,7 @@ static int mint(struct kube_store *s, struct baton_call *call, struct attempt *t
 	s->is_loss_reported = s->is_loss_reported || floor > stored;
 	store_unlock(&s->web.base);
 	if (is_news)
-		return fail_one(call, t, BATON_E_UNAVAILABLE,
+		return fail_one(call, t, BATON_E_STALE,
 				"had higher terms than this cluster knows: its data was put back "
 				"to an earlier state, or it is another cluster; terms go on above "
 				"the highest that was seen");

@@ -69,6 +69,14 @@
 #define OWN_BEACON BEACON("$1::text")
 #define BEACON_IF_FAST "CASE WHEN l.fast THEN " BEACON("l.id") " END"
 
+/*
+ * S3: a row that is new begins with the transaction's own number, which is above all terms that the
+ * server ever gave, since each took a transaction: tables that are lost and made anew repeat none.
+ */
+#define NEXT_TERM                                                                     \
+	"greatest(e.term + 1, l.floor + 1, CASE WHEN e.term = 0 THEN txid_current() " \
+	"END)"
+
 /* `unless` stands for what else must be true of a row `l` that is ours to take. */
 #define CLAIM(unless)                                                                \
 	"WITH want AS MATERIALIZED (SELECT * FROM unnest($4::text[], $5::bigint[], " \
@@ -87,7 +95,7 @@
 	"e.name = f.name AND e.seq = f.seq ORDER BY f.name "                         \
 	"FOR NO KEY UPDATE OF e SKIP LOCKED), "                                      \
 	"ours AS MATERIALIZED (SELECT l.* FROM locked l WHERE " unless "), "         \
-	"won AS (UPDATE @election e SET term = greatest(e.term, l.floor) + 1, "      \
+	"won AS (UPDATE @election e SET term = " NEXT_TERM ", "                      \
 	"seq = e.seq + 1, led = greatest(e.led, (SELECT max(h.n) FROM @history h "   \
 	"WHERE h.name = e.name)) + 1, lease = $1, nonce = l.nonce, since = now.t, "  \
 	"metadata = l.metadata, priority = l.priority, score = l.score, " NO_ORDER   \
