@@ -50,9 +50,10 @@ static void renew(struct world *w)
 static void sample(struct world *w, uint64_t later_ns)
 {
 	int64_t said_us = server_us(w);
+	uint64_t asked_ns = w->now_ns;
 
 	w->now_ns += later_ns;
-	sight_clock_add(&w->clock, w->now_ns, said_us);
+	sight_clock_add(&w->clock, asked_ns, w->now_ns, said_us);
 }
 
 static uint64_t end_of(struct world *w)
@@ -82,6 +83,8 @@ static void steady_clock(void **state)
 	(void)state;
 	live(&w, 6);
 	renew(&w);
+	(void)end_of(&w);
+	sample(&w, MS);
 	/* The slowest answer of the window, and a microsecond or two of rounding. */
 	uint64_t end_ns = end_of(&w);
 
@@ -152,6 +155,38 @@ static void jump_back(void **state)
 	sights_done(&w.sights);
 }
 
+/* It has jumped since we last asked, and the holder has renewed since: what is written is old by the
+ * clock that we know. Only what was asked after we saw it tells. */
+static void jump_back_unseen(void **state)
+{
+	struct world w = begin(15 * S);
+
+	(void)state;
+	live(&w, 6);
+	w.offset_us -= 3600000000;
+	renew(&w);
+	assert_true(end_of(&w) >= w.renewed_ns + w.ttl_ns);
+	w.now_ns += S;
+	sample(&w, MS);
+	assert_true(end_of(&w) >= w.renewed_ns + w.ttl_ns);
+	/* An answer that was under way doesn't tell, however late it is read. */
+	struct world late = begin(15 * S);
+
+	live(&late, 6);
+	uint64_t asked_ns = late.now_ns;
+	int64_t said_us = server_us(&late);
+
+	late.offset_us -= 3600000000;
+	late.now_ns += MS;
+	renew(&late);
+	(void)end_of(&late);
+	late.now_ns += S;
+	sight_clock_add(&late.clock, asked_ns, late.now_ns, said_us);
+	assert_true(end_of(&late) >= late.renewed_ns + late.ttl_ns);
+	sights_done(&w.sights);
+	sights_done(&late.sights);
+}
+
 static void gone_is_ended(void **state)
 {
 	struct world w = begin(15 * S);
@@ -213,9 +248,10 @@ static void never_too_early(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(steady_clock),  cmocka_unit_test(newcomer_watches),
-		cmocka_unit_test(jump_forward),  cmocka_unit_test(jump_back),
-		cmocka_unit_test(gone_is_ended), cmocka_unit_test(never_too_early),
+		cmocka_unit_test(steady_clock),     cmocka_unit_test(newcomer_watches),
+		cmocka_unit_test(jump_forward),     cmocka_unit_test(jump_back),
+		cmocka_unit_test(jump_back_unseen), cmocka_unit_test(gone_is_ended),
+		cmocka_unit_test(never_too_early),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

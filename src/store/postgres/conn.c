@@ -432,6 +432,6 @@ int pg_exec(struct pg_lane *lane, const char *text)
 void pg_clock_seen(struct pg_lane *lane, int64_t server_us)
 {
 	store_lock(&lane->store->base);
-	sight_clock_add(&lane->store->clock, clock_boot_ns(), server_us);
+	sight_clock_add(&lane->store->clock, lane->begun_ns, clock_boot_ns(), server_us);
 	store_unlock(&lane->store->base);
 }

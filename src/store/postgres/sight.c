@@ -27,11 +27,13 @@ static void condense(struct sight_clock *c)
 	c->n = to;
 }
 
-void sight_clock_add(struct sight_clock *c, uint64_t read_ns, int64_t server_us)
+void sight_clock_add(struct sight_clock *c, uint64_t asked_ns, uint64_t read_ns, int64_t server_us)
 {
 	/* Rounded so that the bound stays one. */
 	int64_t low_us = server_us - (int64_t)(read_ns / NS_PER_US) - 1;
 
+	if (asked_ns > c->asked_ns)
+		c->asked_ns = asked_ns;
 	/* Lanes answer in any order; an older one adds nothing but its bound. */
 	if (c->n > 0 && read_ns < c->list[c->n - 1].to_ns) {
 		c->list[c->n - 1].low_us = min_us(c->list[c->n - 1].low_us, low_us);
@@ -77,7 +79,7 @@ uint64_t sight_end_ns(const struct sight *s, const struct sight_clock *c, uint64
 
 	if (s->gone || s->freed)
 		return 0;
-	if (lowest(c, now_ns, s->ttl_ns, &low_us))
+	if (c->asked_ns >= s->since_ns && lowest(c, now_ns, s->ttl_ns, &low_us))
 		clock_ns = to_boot_ns(s->expires_us, low_us);
 	return clock_ns < watched_ns ? clock_ns : watched_ns;
 }

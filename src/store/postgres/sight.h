@@ -11,9 +11,11 @@
  *     S − t1. Let `low` be the lowest of these bounds over the last ttl. The renewal at our time r
  *     wrote expires = r + o(r) + ttl, and o(r) ≥ low. So from our time expires − low on, at least
  *     ttl has passed since r. If our samples don't reach back a whole ttl this says nothing, and if
- *     they do, but not to r, then a ttl has passed anyway. A jump of the server's clock makes `low`
- *     low, never high: it delays this proof, and can't forge it. (Assumed: the clock doesn't jump
- *     back *and* forth again between two samples, a renewal's interval.)
+ *     they do, but not to r, then a ttl has passed anyway. Nor does it say anything before a sample
+ *     was asked for after r, that is, after we had read the row: a clock that was set back between
+ *     our last sample and r would make the row look old. So a jump of the server's clock makes
+ *     `low` low, never high: it delays this proof, and can't forge it. (Assumed: the clock doesn't
+ *     jump back *and* forth again between two samples, a renewal's interval.)
  *  2. The row watched unchanged: `seq` was the same at two sights of ours that are a ttl apart,
  *     counted from when we had read the first one. This needs no server clock at all, and is what
  *     is left to somebody who has just come.
@@ -43,9 +45,10 @@ struct sight_sample {
 struct sight_clock {
 	struct sight_sample list[SIGHT_SAMPLES];
 	size_t n;
+	uint64_t asked_ns; /* our clock, when the last of them was asked for */
 };
 
-void sight_clock_add(struct sight_clock *c, uint64_t read_ns, int64_t server_us);
+void sight_clock_add(struct sight_clock *c, uint64_t asked_ns, uint64_t read_ns, int64_t server_us);
 
 /* A lease of somebody else. */
 struct sight {
