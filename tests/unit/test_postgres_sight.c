@@ -155,8 +155,8 @@ static void jump_back(void **state)
 	sights_done(&w.sights);
 }
 
-/* It has jumped since we last asked, and the holder has renewed since: what is written is old by the
- * clock that we know. Only what was asked after we saw it tells. */
+/* It has jumped since we last asked, and the holder has renewed since: what is written is old by
+ * the clock that we know. Only what was asked after we saw it tells. */
 static void jump_back_unseen(void **state)
 {
 	struct world w = begin(15 * S);
