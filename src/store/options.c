@@ -36,6 +36,27 @@ bool option_number(const char *value, uint32_t max, uint32_t *out)
 	return *out <= max;
 }
 
+int option_each(struct url_part query, bool (*set)(void *o, const char *key, const char *value),
+		void *o, const char *store, const char *page, struct baton_error *err)
+{
+	char key[32];
+	char value[OPTION_PATH_MAX];
+	int got;
+
+	while ((got = url_next_option(&query, key, sizeof(key), value, sizeof(value))) == 1)
+		if (!set(o, key, value))
+			return store_fail(
+				err, BATON_E_URL,
+				"\"%.31s\" is no option of this store (%s), or what it is "
+				"set to is no value for it: %s has the list",
+				key, store, page);
+	if (got != 0)
+		return store_fail(err, BATON_E_URL,
+				  "the options of this store (%s) are written key=value&key=value",
+				  store);
+	return 0;
+}
+
 bool option_tls(struct option_tls *tls, const char *key, const char *value)
 {
 	if (strcmp(key, "ca") == 0)

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/url.h"
 #include "baton-store.h"
 
 #define OPTION_PATH_MAX 512
@@ -18,6 +19,11 @@ bool option_text(const char *value, char *out, size_t size);
 bool option_path(const char *value, char *out, size_t size); /* from the root on */
 bool option_flag(const char *value, bool *out);              /* 0 or 1 */
 bool option_number(const char *value, uint32_t max, uint32_t *out);
+
+/* Each key=value of a URL to `set`, which says false where that is nothing for it. 0, or -1 with
+ * the sentence; store and page name the driver and its manual: "Redis", "baton-redis(7)". */
+int option_each(struct url_part query, bool (*set)(void *o, const char *key, const char *value),
+		void *o, const char *store, const char *page, struct baton_error *err);
 
 /* Whom to trust, and who we are. Empty: what the system trusts, nobody, the name in the URL. */
 struct option_tls {

@@ -16,8 +16,10 @@
 #define NODE "baton"
 #define MOST_MS (24 * 3600 * 1000)
 
-static bool set_option(struct consul_options *o, const char *key, const char *value)
+static bool set_option(void *options, const char *key, const char *value)
 {
+	struct consul_options *o = options;
+
 	if (strcmp(key, "prefix") == 0)
 		return value[0] != '/' && web_set_prefix(value, o->prefix, sizeof(o->prefix));
 	if (strcmp(key, "token_file") == 0)
@@ -78,19 +80,8 @@ static int check(struct consul_options *o, struct baton_error *err)
 
 static int parse_query(struct consul_options *o, struct url_part query, struct baton_error *err)
 {
-	char key[32];
-	char value[WEB_PATH_MAX];
-	int got;
-
-	while ((got = url_next_option(&query, key, sizeof(key), value, sizeof(value))) == 1)
-		if (!set_option(o, key, value))
-			return store_fail(err, BATON_E_URL,
-					  "\"%.31s\" is no option of a Consul store, or what it is "
-					  "set to is no value for it: baton-consul(7) has the list",
-					  key);
-	if (got != 0)
-		return store_fail(err, BATON_E_URL,
-				  "the options of a Consul store are written key=value&key=value");
+	if (option_each(query, set_option, o, "Consul", "baton-consul(7)", err) != 0)
+		return -1;
 	return check(o, err);
 }
 

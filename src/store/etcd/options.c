@@ -18,8 +18,10 @@
 
 /* ---- what stands behind the '?' ---- */
 
-static bool set_option(struct etcd_options *o, const char *key, const char *value)
+static bool set_option(void *options, const char *key, const char *value)
 {
+	struct etcd_options *o = options;
+
 	if (strcmp(key, "prefix") == 0)
 		return web_set_prefix(value, o->prefix, sizeof(o->prefix));
 	if (strcmp(key, "user") == 0)
@@ -46,19 +48,8 @@ static int check(const struct etcd_options *o, struct baton_error *err)
 
 static int parse_query(struct etcd_options *o, struct url_part query, struct baton_error *err)
 {
-	char key[32];
-	char value[WEB_PATH_MAX];
-	int got;
-
-	while ((got = url_next_option(&query, key, sizeof(key), value, sizeof(value))) == 1)
-		if (!set_option(o, key, value))
-			return store_fail(err, BATON_E_URL,
-					  "\"%.31s\" is no option of an etcd store, or what it is "
-					  "set to is no value for it: baton-etcd(7) has the list",
-					  key);
-	if (got != 0)
-		return store_fail(err, BATON_E_URL,
-				  "the options of an etcd store are written key=value&key=value");
+	if (option_each(query, set_option, o, "etcd", "baton-etcd(7)", err) != 0)
+		return -1;
 	return check(o, err);
 }
 

@@ -38,8 +38,10 @@ static bool set_label(const char *value, char *out, size_t size)
 	return strspn(value, plain) == strlen(value) && option_text(value, out, size);
 }
 
-static bool set_option(struct kube_options *o, const char *key, const char *value)
+static bool set_option(void *options, const char *key, const char *value)
 {
+	struct kube_options *o = options;
+
 	if (strcmp(key, "kubeconfig") == 0)
 		return option_path(value, o->kubeconfig, sizeof(o->kubeconfig));
 	if (strcmp(key, "context") == 0)
@@ -72,22 +74,8 @@ static int find_pod(struct kube_options *o, struct baton_error *err)
 
 static int parse_query(struct kube_options *o, struct url_part query, struct baton_error *err)
 {
-	char key[32];
-	char value[KUBE_TEXT_MAX];
-	int got;
-
-	while ((got = url_next_option(&query, key, sizeof(key), value, sizeof(value))) == 1)
-		if (!set_option(o, key, value))
-			return store_fail(
-				err, BATON_E_URL,
-				"\"%.31s\" is no option of a Kubernetes store, or what it "
-				"is set to is no value for it: baton-kubernetes(7) has the "
-				"list",
-				key);
-	if (got != 0)
-		return store_fail(
-			err, BATON_E_URL,
-			"the options of a Kubernetes store are written key=value&key=value");
+	if (option_each(query, set_option, o, "Kubernetes", "baton-kubernetes(7)", err) != 0)
+		return -1;
 	return find_pod(o, err);
 }
 

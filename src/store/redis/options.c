@@ -163,8 +163,10 @@ static bool set_sentinel(struct redis_options *o, const char *key, const char *v
 	       option_path(value, secret->file, sizeof(secret->file));
 }
 
-static bool set_option(struct redis_options *o, const char *key, const char *value)
+static bool set_option(void *options, const char *key, const char *value)
 {
+	struct redis_options *o = options;
+
 	if (strncmp(key, "sentinel_", 9) == 0)
 		return set_sentinel(o, key, value);
 	if (strcmp(key, "prefix") == 0)
@@ -218,21 +220,9 @@ static int check(const struct redis_options *o, bool was_secure, struct baton_er
 
 static int parse_query(struct redis_options *o, struct url_part query, struct baton_error *err)
 {
-	char key[32];
-	char value[REDIS_PATH_MAX];
 	bool was_secure = o->tls;
-	int got;
 
-	while ((got = url_next_option(&query, key, sizeof(key), value, sizeof(value))) == 1) {
-		if (!set_option(o, key, value))
-			return store_fail(
-				err, BATON_E_URL,
-				"\"%.31s\" is no option of a Redis store, or what it is set to is "
-				"no value for it: baton-redis(7) has the list",
-				key);
-	}
-	if (got != 0)
-		return store_fail(err, BATON_E_URL,
-				  "the options of a Redis store are written key=value&key=value");
+	if (option_each(query, set_option, o, "Redis", "baton-redis(7)", err) != 0)
+		return -1;
 	return check(o, was_secure, err);
 }
