@@ -167,13 +167,12 @@ int baton_election_stop(struct baton_election *e, int64_t timeout_ms)
 		news_check_drained(e);
 	}
 	(void)pthread_mutex_unlock(&b->app.lock);
-	if (stopped)
-		return 0;
-	code = loop_tell(e, &(struct event){.kind = EV_STOP});
+	if (!stopped)
+		code = loop_tell(e, &(struct event){.kind = EV_STOP});
 	if (code != 0)
 		return code;
 	(void)pthread_mutex_lock(&b->app.lock);
-	/* S8: no handler is called after this has returned. */
+	/* S8: no handler is called after this has returned, also if it had stopped before. */
 	while ((!e->is_stopped || (e->handler != NULL && (e->news.queued || e->news.delivering))) &&
 	       news_wait(b, until_ns))
 		;

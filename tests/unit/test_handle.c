@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -167,6 +168,51 @@ static void work_ends_with_its_own_lease(void **state)
 	baton_close(b);
 }
 
+/* ---- the end of an election ---- */
+
+struct slow {
+	_Atomic int n_told;
+	_Atomic bool is_stopped;
+};
+
+static void tell_slowly(void *arg, const struct baton_event *event)
+{
+	struct slow *s = arg;
+
+	(void)poll(NULL, 0, 50);
+	atomic_fetch_add(&s->n_told, 1);
+	if (event->kind == BATON_EVENT_STOPPED)
+		atomic_store(&s->is_stopped, true);
+}
+
+/* S8: what a handler uses may go when a stop has returned; also if it is the second one. */
+static void stop_waits_for_the_handler(void **state)
+{
+	struct baton *b = open_with("memory:slow", 2000, 100);
+	struct baton_election_options o;
+	struct baton_election *e = NULL;
+	struct slow slow = {0};
+
+	(void)state;
+	baton_election_options_init(&o);
+	o.handler = tell_slowly;
+	o.handler_arg = &slow;
+	assert_int_equal(baton_election_new(b, "slow", &o, &e, NULL), 0);
+	assert_int_equal(baton_election_start(e), 0);
+	while (atomic_load(&slow.n_told) < 1)
+		(void)poll(NULL, 0, 1);
+	assert_int_equal(baton_election_stop(e, 0), BATON_E_TIMEOUT);
+	while (baton_election_stop(e, 1) != 0)
+		;
+	baton_election_free(e);
+	int n_told = atomic_load(&slow.n_told);
+
+	assert_true(atomic_load(&slow.is_stopped));
+	(void)poll(NULL, 0, 120);
+	assert_int_equal(atomic_load(&slow.n_told), n_told);
+	baton_close(b);
+}
+
 static void note_driver(void *arg, const struct baton_driver_info *info)
 {
 	char *seen = arg;
@@ -201,6 +247,7 @@ int main(void)
 		cmocka_unit_test(work_lock_of_a_directory),
 		cmocka_unit_test(no_work_lock_elsewhere),
 		cmocka_unit_test(work_ends_with_its_own_lease),
+		cmocka_unit_test(stop_waits_for_the_handler),
 		cmocka_unit_test(drivers_are_listed),
 	};
 
