@@ -388,7 +388,7 @@ static int ask(struct pg_lane *l, struct baton_call *call, int statement,
 	       struct baton_observation *list, size_t n)
 {
 	struct pg_text names = {0};
-	int outcome = pg_begin(l, call);
+	int outcome = pg_begin(l, call, n);
 
 	if (outcome != 0)
 		return outcome;
@@ -467,7 +467,7 @@ int bare_candidates(struct pg_lane *l, struct baton_call *call, const char *name
 static int take(struct bare_session *s, struct baton_call *call, const struct baton_lease *lease)
 {
 	struct pg_lane *l = s->lane;
-	int outcome = pg_begin(l, call);
+	int outcome = pg_begin(l, call, 0);
 
 	if (outcome != 0)
 		return outcome;
@@ -499,7 +499,7 @@ static int say(struct bare_session *s, struct baton_call *call, const char *text
 	}
 	if (!pg_is_connected(l))
 		return BATON_OUTCOME_REFUSED; /* the session is gone, and its lock with it */
-	int outcome = pg_begin(l, call);
+	int outcome = pg_begin(l, call, 0);
 
 	if (outcome != 0)
 		return outcome;
@@ -579,6 +579,7 @@ static int claim(struct pg_lane *l, struct baton_call *call, const struct baton_
 	}
 	if (outcome == BATON_OUTCOME_OK) {
 		c->term = s->term;
+		c->record->watched = atomic_load(&l->store->listening);
 		(void)highest(l->store, s->name, s->term);
 		put_in(&l->store->sessions, s);
 	} else if (s->lane->conn.connecting || outcome == BATON_OUTCOME_REFUSED) {

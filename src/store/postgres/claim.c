@@ -55,7 +55,7 @@ static int claim(struct pg_lane *l, struct baton_call *call, const struct baton_
 {
 	struct pg_text t[C_COLUMNS] = {{0}};
 	struct pg_text dead[2] = {{0}};
-	int outcome = pg_begin(l, call);
+	int outcome = pg_begin(l, call, n);
 
 	if (outcome != 0)
 		return outcome;
@@ -155,7 +155,7 @@ static void put_right(struct pg_lane *l, const struct baton_lease *lease, uint64
 {
 	struct baton_call inner = {.deadline_ns = deadline_ns};
 
-	if (l->conn.pg == NULL || pg_begin(l, &inner) != 0)
+	if (l->conn.pg == NULL || pg_begin(l, &inner, 0) != 0)
 		return; /* with the session they go */
 	pg_push_keep(l, lease);
 	if (pg_run(l) == BATON_OUTCOME_FAILED)
@@ -164,7 +164,8 @@ static void put_right(struct pg_lane *l, const struct baton_lease *lease, uint64
 }
 
 /* How many were won; the others are 0 for now: answered, and not won. */
-static size_t take_winners(struct baton_campaign *list, size_t n, const PGresult *r)
+static size_t take_winners(struct pg_store *store, struct baton_campaign *list, size_t n,
+			   const PGresult *r)
 {
 	size_t n_won = 0;
 
@@ -175,6 +176,7 @@ static size_t take_winners(struct baton_campaign *list, size_t n, const PGresult
 			continue;
 		list[at - 1].outcome = BATON_OUTCOME_OK;
 		list[at - 1].term = pg_unsigned(r, row, 1);
+		list[at - 1].record->watched = atomic_load(&store->listening);
 		n_won++;
 	}
 	return n_won;
@@ -196,7 +198,7 @@ static bool try_all(struct pg_lane *lane, struct baton_call *call, const struct 
 	}
 	if (l == NULL)
 		return true;
-	size_t n_won = answered ? take_winners(list, n,
+	size_t n_won = answered ? take_winners(l->store, list, n,
 					       pg_result_of(l, locks ? PG_CLAIM_LOCKED : PG_CLAIM))
 				: 0;
 
@@ -270,7 +272,7 @@ static int give_back(struct pg_lane *l, struct baton_call *call, const struct ba
 		     size_t n)
 {
 	struct pg_text t[R_COLUMNS] = {{0}};
-	int outcome = pg_begin(l, call);
+	int outcome = pg_begin(l, call, n);
 
 	if (outcome != 0)
 		return outcome;

@@ -28,6 +28,7 @@ int pg_no_memory(struct pg_lane *lane)
 
 /* Somebody wants the watch lane back: what it was doing may take so much longer, no more. */
 #define WOKEN_NS (100 * CLOCK_NS_PER_MS)
+#define FEW 4
 
 int pg_wait(struct pg_lane *lane, short events, uint64_t deadline_ns)
 {
@@ -148,21 +149,31 @@ void pg_results_clear(struct pg_lane *lane)
 	lane->push_failed = false;
 }
 
-static void push_limits(struct pg_lane *lane)
+/*
+ * To plan a claim takes longer than to carry it out. So for a few elections the plan is made once,
+ * and always by the indexes: it must be as good when the tables have grown. For many, who share one
+ * plan, it is made for just that many.
+ */
+static void push_limits(struct pg_lane *lane, size_t n)
 {
 	uint64_t now_ns = clock_boot_ns();
 	uint64_t left_ms = lane->call->deadline_ns > now_ns
 				   ? (lane->call->deadline_ns - now_ns) / CLOCK_NS_PER_MS
 				   : 0;
 	char statement_ms[24], lock_ms[24];
-	const char *params[] = {statement_ms, lock_ms};
+	bool is_few = n > 0 && n <= FEW;
+	const char *params[] = {statement_ms, lock_ms,
+				is_few   ? "force_generic_plan"
+				: n == 0 ? "auto"
+					 : "force_custom_plan",
+				is_few ? "off" : "on"};
 
 	(void)snprintf(statement_ms, sizeof(statement_ms), "%" PRIu64, left_ms + 1);
 	(void)snprintf(lock_ms, sizeof(lock_ms), "%" PRIu64, left_ms / 2 + 1);
-	pg_push(lane, PG_LIMITS, 2, params);
+	pg_push(lane, PG_LIMITS, 4, params);
 }
 
-int pg_begin(struct pg_lane *lane, struct baton_call *call)
+int pg_begin(struct pg_lane *lane, struct baton_call *call, size_t n)
 {
 	lane->call = call;
 	lane->begun_ns = clock_boot_ns();
@@ -182,7 +193,7 @@ int pg_begin(struct pg_lane *lane, struct baton_call *call)
 		return BATON_OUTCOME_FAILED;
 	}
 	if (!lane->is_apart) /* whose last statement tells who it is */
-		push_limits(lane);
+		push_limits(lane, n);
 	return 0;
 }
 

@@ -29,7 +29,7 @@ static int open_lease(struct pg_lane *l, struct baton_call *call, const struct b
 				l->store->info.fast ? "t" : "f"};
 	const char *dash = strrchr(lease->id, '-');
 	int who = dash != NULL ? (int)(dash - lease->id) : (int)strlen(lease->id);
-	int outcome = pg_begin(l, call);
+	int outcome = pg_begin(l, call, 0);
 
 	if (outcome != 0)
 		return outcome;
@@ -73,7 +73,7 @@ static int renew(struct pg_lane *l, struct baton_call *call, const struct baton_
 	char ttl_ms[24];
 	const char *params[] = {lease->id, ttl_ms};
 	struct pg_text ids = {0};
-	int outcome = pg_begin(l, call);
+	int outcome = pg_begin(l, call, 0);
 
 	if (outcome != 0)
 		return outcome;
@@ -124,7 +124,7 @@ int pg_lease_renew(void *lane, struct baton_call *call, const struct baton_lease
 static int close_lease(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease)
 {
 	char to[BOUND_SIZE];
-	int outcome = pg_begin(l, call);
+	int outcome = pg_begin(l, call, 0);
 
 	if (outcome != 0)
 		return outcome;
@@ -156,7 +156,7 @@ int pg_claims(void *lane, struct baton_call *call, const struct baton_lease *lea
 
 	if (pg_is_bare(l->store))
 		return bare_claims(l, lease, found, arg);
-	int outcome = pg_begin(l, call);
+	int outcome = pg_begin(l, call, 0);
 
 	if (outcome != 0)
 		return outcome;

@@ -17,7 +17,7 @@ static int show(struct pg_lane *l, struct baton_call *call, const struct baton_l
 {
 	struct pg_text t[P_COLUMNS] = {{0}};
 	bool failed = false;
-	int outcome = pg_begin(l, call);
+	int outcome = pg_begin(l, call, n);
 
 	if (outcome != 0)
 		return outcome;
@@ -78,7 +78,7 @@ int pg_withdraw(void *lane, struct baton_call *call, const struct baton_lease *l
 
 	if (pg_is_bare(l->store))
 		return BATON_OUTCOME_OK;
-	int outcome = pg_begin(l, call);
+	int outcome = pg_begin(l, call, 0);
 
 	if (outcome != 0)
 		return outcome;
@@ -93,7 +93,7 @@ int pg_candidates(void *lane, struct baton_call *call, const char *name,
 
 	if (pg_is_bare(l->store))
 		return bare_candidates(l, call, name, found, arg);
-	int outcome = pg_begin(l, call);
+	int outcome = pg_begin(l, call, 0);
 
 	if (outcome != 0)
 		return outcome;
@@ -131,7 +131,7 @@ int pg_order(void *lane, struct baton_call *call, const char *name, const struct
 
 	if (pg_is_bare(l->store))
 		return bare_refuse(call);
-	int outcome = pg_begin(l, call);
+	int outcome = pg_begin(l, call, 0);
 
 	if (outcome != 0)
 		return outcome;
@@ -156,7 +156,7 @@ int pg_pause(void *lane, struct baton_call *call, const char *name, bool paused)
 
 	if (pg_is_bare(l->store))
 		return bare_refuse(call);
-	int outcome = pg_begin(l, call);
+	int outcome = pg_begin(l, call, 0);
 
 	if (outcome != 0)
 		return outcome;
@@ -174,7 +174,7 @@ int pg_history(void *lane, struct baton_call *call, const char *name, size_t max
 
 	if (pg_is_bare(l->store))
 		return bare_refuse(call);
-	int outcome = pg_begin(l, call);
+	int outcome = pg_begin(l, call, 0);
 
 	if (outcome != 0)
 		return outcome;

@@ -247,9 +247,9 @@ void pg_array_end(struct pg_text *t);
  * A call: begin, push statements, run. begin connects if need be, and makes the schema; it returns
  * 0, or the outcome (FAILED: nothing was asked). run() sends all as one transaction and returns OK,
  * with the results of each statement in lane->results until the next begin; or FAILED or UNKNOWN,
- * with call->error filled in.
+ * with call->error filled in. n: how many elections it is about; 0: none in particular.
  */
-int pg_begin(struct pg_lane *lane, struct baton_call *call);
+int pg_begin(struct pg_lane *lane, struct baton_call *call, size_t n);
 void pg_push(struct pg_lane *lane, int statement, size_t n, const char *const *params);
 /* A text of one's own, which is not prepared. */
 void pg_push_text(struct pg_lane *lane, const char *text, size_t n, const char *const *params);
@@ -308,7 +308,6 @@ void pg_lookups_free(struct pg_lookup *list);
 
 /* The tables are there and of our version, or are made; 0, or FAILED. */
 int pg_schema_check(struct pg_lane *lane, struct baton_call *call);
-extern const char pg_schema_text[]; /* with '@' */
 extern const char pg_schema_script[];
 extern const char pg_fence_script[]; /* fence.c */
 

@@ -191,7 +191,7 @@ static void fill(struct pg_store *store, const PGresult *r, int row, struct bato
 static int ask(struct pg_lane *l, struct baton_call *call, struct baton_observation *list, size_t n)
 {
 	struct pg_text names = {0};
-	int outcome = pg_begin(l, call);
+	int outcome = pg_begin(l, call, n);
 
 	if (outcome != 0)
 		return outcome;

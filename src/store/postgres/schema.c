@@ -74,9 +74,6 @@
 	");\n"                                                                     \
 	"INSERT INTO " at "version VALUES (1) ON CONFLICT DO NOTHING;\n"
 
-static const char make_schema[] = "CREATE SCHEMA IF NOT EXISTS ^;\n";
-const char pg_schema_text[] = TABLES("@");
-
 /* For people. Whoever wants another schema than baton puts its name in. */
 #define IN_BATON "baton."
 #define BEFORE                                                        \
@@ -91,9 +88,20 @@ const char pg_schema_text[] = TABLES("@");
 	"-- GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA baton TO myapp;\n"
 const char pg_schema_script[] = BEFORE TABLES(IN_BATON) AFTER;
 
-/* Two who make them at once would collide in the catalogue: one after the other. */
-static const char begin_alone[] =
-	"BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('baton schema ^', 0));\n";
+/*
+ * Two who make them at once would collide in the catalogue: one after the other. Who had to wait
+ * finds them made: to make them again would wait for their users. All of it is one message, and so
+ * one transaction that needs nobody to go on: a candidate that is frozen holds up nobody.
+ */
+#define IF_MISSING                                                               \
+	"SELECT pg_advisory_xact_lock(hashtextextended('baton schema ^', 0));\n" \
+	"DO $baton$ BEGIN\n"                                                     \
+	"IF to_regnamespace('^') IS NULL THEN CREATE SCHEMA ^; END IF;\n"        \
+	"IF to_regclass('@version') IS NULL THEN\n"
+#define END_IF      \
+	"END IF;\n" \
+	"END $baton$"
+static const char make_alone[] = IF_MISSING TABLES("@") END_IF;
 
 static int exec(struct pg_lane *lane, const char *text)
 {
@@ -104,8 +112,8 @@ static int exec(struct pg_lane *lane, const char *text)
 	return rc;
 }
 
-/* What is there already? 0, or FAILED. */
-static int look(struct pg_lane *lane, bool *has_schema, bool *has_tables)
+/* Are they there already? 0, or FAILED. */
+static int look(struct pg_lane *lane, bool *has_tables)
 {
 	const char *params[] = {lane->store->info.schema};
 
@@ -113,35 +121,15 @@ static int look(struct pg_lane *lane, bool *has_schema, bool *has_tables)
 	pg_push(lane, PG_TABLES, 1, params);
 	if (pg_run(lane) != BATON_OUTCOME_OK)
 		return BATON_OUTCOME_FAILED;
-	*has_schema = pg_is_true(pg_result(lane, 0), 0, 0);
-	*has_tables = pg_is_true(pg_result(lane, 0), 0, 1);
+	*has_tables = pg_is_true(pg_result(lane, 0), 0, 0);
 	pg_results_clear(lane);
 	return 0;
-}
-
-/* Who had to wait for another finds them made: to make them again would wait for their users. */
-static int make_alone(struct pg_lane *lane)
-{
-	struct pg_text text = {0};
-	bool has_schema, has_tables;
-
-	if (exec(lane, begin_alone) != 0 || look(lane, &has_schema, &has_tables) != 0)
-		return BATON_OUTCOME_FAILED;
-	if (!has_schema)
-		pg_text_add(&text, make_schema);
-	if (!has_tables)
-		pg_text_add(&text, pg_schema_text);
-	pg_text_add(&text, "COMMIT");
-	int rc = text.failed ? pg_no_memory(lane) : exec(lane, text.at);
-
-	pg_text_done(&text);
-	return rc;
 }
 
 /* 0, or FAILED. Making a table twice does no harm, so that an unknown outcome is a failed one. */
 static int make(struct pg_lane *lane)
 {
-	if (make_alone(lane) == 0)
+	if (exec(lane, make_alone) == 0)
 		return 0;
 	if (lane->call->error.code == BATON_E_DENIED)
 		store_fail(
@@ -172,10 +160,10 @@ static int check_version(struct pg_lane *lane)
 
 int pg_schema_check(struct pg_lane *lane, struct baton_call *call)
 {
-	bool has_schema, has_tables;
+	bool has_tables;
 
 	lane->call = call;
-	if (look(lane, &has_schema, &has_tables) != 0 || (!has_tables && make(lane) != 0))
+	if (look(lane, &has_tables) != 0 || (!has_tables && make(lane) != 0))
 		return BATON_OUTCOME_FAILED;
 	if (check_version(lane) != 0)
 		return BATON_OUTCOME_FAILED;

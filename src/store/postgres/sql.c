@@ -136,13 +136,15 @@ const char *const pg_statement_names[PG_STATEMENTS] = {
 };
 
 const char *const pg_statements[PG_STATEMENTS] = {
-	/* $1 and $2: milliseconds. */
+	/* $1 and $2: milliseconds. $3 and $4: see push_limits(). */
 	[PG_LIMITS] = "SELECT set_config('statement_timeout', $1, true), "
-		      "set_config('lock_timeout', $2, true)",
+		      "set_config('lock_timeout', $2, true), "
+		      "set_config('plan_cache_mode', $3, true), "
+		      "set_config('enable_seqscan', $4, true)",
 	[PG_HELLO] = "SELECT pg_backend_pid(), " NOW_US ", (SELECT " EPOCH "backend_start" AS_US
 		     " FROM pg_stat_get_activity(pg_backend_pid())), "
 		     "current_setting('transaction_isolation')",
-	[PG_TABLES] = "SELECT to_regnamespace($1) IS NOT NULL, EXISTS (SELECT FROM pg_class c JOIN "
+	[PG_TABLES] = "SELECT EXISTS (SELECT FROM pg_class c JOIN "
 		      "pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND "
 		      "c.relname = 'version')",
 	[PG_VERSION] = "SELECT max(version) FROM @version",

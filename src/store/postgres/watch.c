@@ -246,7 +246,7 @@ static int ask_about_ended(struct pg_lane *l, struct baton_call *call)
 	int outcome = BATON_OUTCOME_OK;
 
 	if (has_suspect(l->store) && pg_sights_ids(l->store, &ids)) {
-		outcome = pg_begin(l, call);
+		outcome = pg_begin(l, call, 0);
 		if (outcome == 0) {
 			const char *const params[] = {ids.at};
 
@@ -277,7 +277,7 @@ static void stop_listening(struct pg_lane *l)
 static int start_listening(struct pg_lane *l, struct baton_call *call)
 {
 	struct pg_watch *w = l->watch;
-	int outcome = pg_begin(l, call);
+	int outcome = pg_begin(l, call, 0);
 
 	w->troubles = atomic_load(&l->store->troubles);
 	if (outcome != 0)
@@ -298,7 +298,7 @@ static int start_listening(struct pg_lane *l, struct baton_call *call)
 static int ping(struct pg_lane *l, struct baton_call *call)
 {
 	uint64_t troubles = atomic_load(&l->store->troubles);
-	int outcome = pg_begin(l, call);
+	int outcome = pg_begin(l, call, 0);
 
 	if (outcome == 0)
 		outcome = pg_run(l);
