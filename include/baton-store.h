@@ -78,7 +78,9 @@ struct baton_record {
 	bool held;     /* somebody's claim stands */
 	bool reserved; /* free, but kept for another candidate than the one who asks */
 	bool paused;
-	bool watched; /* its end, and any order for it, will be hinted at for certain: no timer */
+	/* Its end, and any order for it, will be hinted at for certain: no timer. Also of a claim
+	 * that was just won. */
+	bool watched;
 	char lease_id[BATON_LEASE_ID_MAX + 1];
 	char leader[BATON_NAME_MAX + 1];
 	char address[BATON_NAME_MAX + 1];

@@ -368,7 +368,25 @@ static void election_done(struct baton_election *e, struct job *job)
 	}
 	if (e->twin) /* written by the lane before it gave the job back */
 		news_error(e, WHY_NONE, BATON_E_DUPLICATE_ID);
-	carrier_step_election(e, &ev);
+	bool is_answered =
+		job->outcome == BATON_OUTCOME_OK || job->outcome == BATON_OUTCOME_REFUSED;
+	bool is_due = e->hint_ns != 0 && (!is_answered || job->sent_ns < e->hint_ns);
+
+	e->hint_ns = 0;
+	carrier_step_election(e, &ev); /* the job may be with its lane again after this */
+	if (is_due)
+		carrier_hint(e);
+}
+
+/* What a campaign or a look will see that is still to be sent needs no other look after it. */
+void carrier_hint(struct baton_election *e)
+{
+	struct event ev = {.kind = EV_HINT};
+
+	if (e->job.busy && (e->job.kind == JOB_CAMPAIGN || e->job.kind == JOB_OBSERVE))
+		e->hint_ns = clock_boot_ns();
+	else
+		carrier_step_election(e, &ev);
 }
 
 static void publish_done(struct baton_election *e, struct job *job)

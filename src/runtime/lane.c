@@ -112,8 +112,9 @@ static void *lane_main(void *arg)
 		}
 		(void)pthread_mutex_unlock(&lane->lock);
 		batch_run(lane, jobs, n);
-		for (size_t i = 0; i < n; i++)
-			loop_post_message(lane->handle, &jobs[i]->m);
+		for (size_t i = 0; i + 1 < n; i++)
+			jobs[i]->m.next = &jobs[i + 1]->m;
+		loop_post_list(lane->handle, &jobs[0]->m, &jobs[n - 1]->m);
 		(void)pthread_mutex_lock(&lane->lock);
 	}
 	(void)pthread_mutex_unlock(&lane->lock);

@@ -70,16 +70,21 @@ void loop_stop(struct baton *b)
 
 void loop_post_message(struct baton *b, struct message *m)
 {
+	loop_post_list(b, m, m);
+}
+
+void loop_post_list(struct baton *b, struct message *first, struct message *last)
+{
 	static const uint64_t one = 1;
 
-	m->next = NULL;
+	last->next = NULL;
 	(void)pthread_mutex_lock(&b->mail.lock);
 	bool was_empty = b->mail.first == NULL;
 
-	*b->mail.last = m;
-	b->mail.last = &m->next;
+	*b->mail.last = first;
+	b->mail.last = &last->next;
 	(void)pthread_mutex_unlock(&b->mail.lock);
-	if (was_empty) /* else it is awake already, and will see this one, too */
+	if (was_empty) /* else it is awake already, and will see these, too */
 		(void)!write(b->mail.event_fd, &one, sizeof(one));
 }
 
@@ -403,15 +408,14 @@ static void handle_hint(struct baton *b, uint64_t cookie)
 
 	atomic_fetch_add(&b->counters.hints, 1);
 	if (cookie != BATON_HINT_ALL) {
-		carrier_step_election((struct baton_election *)(uintptr_t)cookie, &ev);
+		carrier_hint((struct baton_election *)(uintptr_t)cookie);
 		return;
 	}
 	for (uint32_t i = 0; i < b->table_room; i++) {
 		for (struct baton_election *e = b->table[i]; e != NULL; e = e->hash_next) {
 			if (e->carrier->core.own)
-				carrier_step(e->carrier, &ev);
-			ev.kind = EV_HINT;
-			carrier_step_election(e, &ev);
+				carrier_step(e->carrier, &(struct event){.kind = EV_HINT});
+			carrier_hint(e);
 		}
 	}
 	if (b->shared != NULL)

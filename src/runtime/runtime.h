@@ -196,6 +196,7 @@ struct baton_election {
 	_Atomic uint64_t alive_ns;        /* the last sign of life that was passed on */
 	_Atomic uint32_t pokes;           /* POKE_..., taken by the loop */
 	struct message poke;
+	uint64_t hint_ns;                /* 0: none has come during the call under way */
 	uint64_t auto_drain_ns;          /* nobody listens: when the work counts as ended */
 	uint64_t publish_ns;             /* own lease: when to show ourselves again */
 	const struct claim_found *claim; /* while the loop tells of claims */
@@ -393,6 +394,8 @@ int loop_post(struct baton *b, uint8_t message, struct baton_election *e, const 
 /* The same for an event, and the loop has dealt with it when this returns: cells included. */
 int loop_tell(struct baton_election *e, const struct event *ev);
 void loop_post_message(struct baton *b, struct message *m);
+/* Some at once, linked from the first to the last. */
+void loop_post_list(struct baton *b, struct message *first, struct message *last);
 /* Needs no memory: for what must not get lost. */
 void loop_poke(struct baton_election *e, uint32_t poke);
 
@@ -404,6 +407,8 @@ struct carrier *carrier_new(struct baton *b);
 void carrier_free(struct carrier *c);
 void carrier_step(struct carrier *c, struct event *ev);
 void carrier_step_election(struct baton_election *e, struct event *ev);
+/* EV_HINT, now or after the call under way, if that is needed then. */
+void carrier_hint(struct baton_election *e);
 void carrier_publish(struct baton_election *e);
 /* A job came back from its lane. */
 void carrier_done(struct baton *b, struct job *job);

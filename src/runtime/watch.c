@@ -104,18 +104,26 @@ static void rest(struct lane *lane, uint64_t ns)
 
 static void post_hints(struct lane *lane, const uint64_t *cookies, int n)
 {
-	for (int i = 0; i < n; i++) {
+	struct message *first = NULL;
+	struct message *last = NULL;
+	struct message **at = &first;
+	int done = 0;
+
+	for (; done < n; done++) {
 		struct post *p = calloc(1, sizeof(*p));
 
-		if (p == NULL) { /* then everything is looked at: no hint gets lost */
-			if (!atomic_exchange(&lane->spare_busy, true))
-				loop_post_message(lane->handle, &lane->spare.m);
-			return;
-		}
+		if (p == NULL)
+			break;
 		p->m.kind = MSG_HINT;
-		p->cookie = cookies[i];
-		loop_post_message(lane->handle, &p->m);
+		p->cookie = cookies[done];
+		last = *at = &p->m;
+		at = &p->m.next;
 	}
+	if (first != NULL)
+		loop_post_list(lane->handle, first, last);
+	/* No memory: then everything is looked at, so that no hint gets lost. */
+	if (done < n && !atomic_exchange(&lane->spare_busy, true))
+		loop_post_message(lane->handle, &lane->spare.m);
 }
 
 /* Who waits for hints must know that none will come for a while. */

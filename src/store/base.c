@@ -3,6 +3,7 @@
  */
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -65,6 +66,25 @@ void store_lane_remove(struct store_base *base, struct store_lane *lane)
 	if (*at != NULL)
 		*at = lane->next;
 	store_unlock(base);
+}
+
+void store_ask(struct store_base *base, const struct baton_campaign *list, size_t n)
+{
+	store_lock(base);
+	base->asked = list;
+	base->n_asked = n;
+	store_unlock(base);
+}
+
+bool store_is_asked(struct store_base *base, const char *name)
+{
+	bool is_asked = false;
+
+	store_lock(base);
+	for (size_t i = 0; i < base->n_asked && !is_asked; i++)
+		is_asked = strcmp(base->asked[i].name, name) == 0;
+	store_unlock(base);
+	return is_asked;
 }
 
 int store_turn_init(struct store_turn *turn)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct baton_campaign;
 struct baton_error;
 
 /* Notes what went wrong, where anybody wants to know. Always -1, for `return`. */
@@ -23,8 +24,10 @@ struct store_lane {
 /* The first member of a driver's store. */
 struct store_base {
 	pthread_mutex_t lock;
-	struct store_lane *lanes; /* `lock`; for forget() */
-	bool forgotten;           /* in a child of fork() (S10): no lock is to be had */
+	struct store_lane *lanes;           /* `lock`; for forget() */
+	bool forgotten;                     /* in a child of fork() (S10): no lock is to be had */
+	const struct baton_campaign *asked; /* `lock`: campaigns under way */
+	size_t n_asked;
 };
 
 /* 0, or -1 when there is no memory for it. */
@@ -38,6 +41,11 @@ void store_unlock(struct store_base *base);
 /* These take the lock. */
 void store_lane_add(struct store_base *base, struct store_lane *lane);
 void store_lane_remove(struct store_base *base, struct store_lane *lane);
+
+/* These campaigns are under way; n 0: no longer. Whoever is about to be answered needs no hint of
+ * what its own campaign has written. */
+void store_ask(struct store_base *base, const struct baton_campaign *list, size_t n);
+bool store_is_asked(struct store_base *base, const char *name);
 
 /* One lane at a time, for as long as a call takes: nobody waits for it past a deadline. */
 struct store_turn {

@@ -37,6 +37,23 @@ bool doctor_is_local(const char *host)
 	       strcmp(host, "::1") == 0;
 }
 
+void doctor_tell_encryption(struct doctor *d, bool has_tls, bool is_local, const char *secret,
+			    const char *fix)
+{
+	if (has_tls)
+		doctor_tell(d, BATON_FINDING_OK, "encryption", NULL,
+			    "TLS, and the server's certificate is verified.");
+	else if (is_local)
+		doctor_tell(d, BATON_FINDING_OK, "encryption", NULL,
+			    "None, and nothing leaves this machine.");
+	else if (secret != NULL)
+		doctor_tell(d, BATON_FINDING_WARNING, "encryption", fix,
+			    "None: whoever is on the way reads along, also the %s.", secret);
+	else
+		doctor_tell(d, BATON_FINDING_NOTE, "encryption", fix,
+			    "None: whoever is on the way reads along and could write.");
+}
+
 /* ---- round trips ---- */
 
 void doctor_trip(struct doctor_trips *t, uint64_t began_ns, uint64_t ended_ns)

@@ -31,6 +31,10 @@ void doctor_tell(struct doctor *d, int level, const char *check, const char *fix
 /* Whether nothing leaves this machine on the way there. NULL, "" and paths are sockets. */
 bool doctor_is_local(const char *host);
 
+/* secret: what we show the server to be let in; NULL: nothing. fix: how to ask for TLS. */
+void doctor_tell_encryption(struct doctor *d, bool has_tls, bool is_local, const char *secret,
+			    const char *fix);
+
 /* How long a few requests took, and how far the server's wall clock is ahead of ours at least. */
 struct doctor_trips {
 	uint64_t ns[DOCTOR_TRIPS];

@@ -36,21 +36,6 @@ struct batch {
 	bool is_book_old;
 };
 
-static void start(struct baton_campaign *c, int outcome, int code)
-{
-	c->outcome = outcome;
-	c->code = code;
-	c->term = 0;
-	*c->record = (struct baton_record){.free_in_ns = BATON_STORE_NEVER};
-}
-
-/* The session is gone: worth another try, soon, on another one. */
-static void without_lease(struct baton_campaign *c)
-{
-	start(c, BATON_OUTCOME_REFUSED, 0);
-	c->record->free_in_ns = 0;
-}
-
 /* ---- looking ---- */
 
 /* A lock delay has begun when the session ended, and ends a while later; we ask in between. */
@@ -259,6 +244,7 @@ static void won(struct batch *b, struct attempt *t, const json_t *kv)
 	c->outcome = BATON_OUTCOME_OK;
 	c->code = 0;
 	c->term = t->known.native + t->known.offset;
+	c->record->watched = hints_is_watched(b->lane->store->web.hints, c->name);
 	consul_known_set(b->lane->store, c->name, &t->known);
 }
 
@@ -381,9 +367,9 @@ static void end_all(struct batch *b, int outcome)
 		if (c->outcome != 0)
 			continue;
 		if (outcome == BATON_OUTCOME_REFUSED)
-			without_lease(c);
+			web_campaign_without_lease(c);
 		else
-			start(c, outcome, b->call->error.code);
+			web_campaign_set(c, outcome, b->call->error.code);
 	}
 	thin(b);
 }
@@ -394,7 +380,7 @@ static void campaign_part(struct batch *b, struct baton_campaign *list, size_t n
 
 	b->n = n;
 	for (size_t i = 0; i < n; i++) {
-		start(&list[i], 0, 0);
+		web_campaign_set(&list[i], 0, 0);
 		b->tries[i] = (struct attempt){.c = &list[i]};
 		consul_known_get(b->lane->store, list[i].name, &b->tries[i].known);
 	}
@@ -422,6 +408,13 @@ void consul_campaign(void *l, struct baton_call *call, const struct baton_lease 
 {
 	struct batch b = {.lane = l, .call = call, .lease = lease};
 
-	for (size_t done = 0; done < n; done += CONSUL_CHUNK)
-		campaign_part(&b, list + done, n - done < CONSUL_CHUNK ? n - done : CONSUL_CHUNK);
+	struct web_store *s = &b.lane->store->web;
+
+	for (size_t done = 0; done < n; done += CONSUL_CHUNK) {
+		size_t k = n - done < CONSUL_CHUNK ? n - done : CONSUL_CHUNK;
+
+		store_ask(&s->base, list + done, k);
+		campaign_part(&b, list + done, k);
+		store_ask(&s->base, NULL, 0);
+	}
 }

@@ -101,8 +101,6 @@ struct consul_lane {
 	char only[BATON_NAME_MAX + 1]; /* the one, if it is one; "": all that begin like ours */
 	uint64_t index;                /* where we are; 0: at the beginning */
 	size_t n_keys;                 /* that there were then */
-	uint64_t asked_ns;
-	uint64_t rest_ns; /* not before then is anything asked again */
 };
 
 /* ---- key.c ---- */

@@ -115,19 +115,9 @@ static void look_at_encryption(struct visit *v)
 {
 	const struct consul_options *o = &v->lane->store->options;
 	bool has_secret = o->token[0] != '\0' || o->token_file[0] != '\0';
-	bool is_local = true;
 
-	for (size_t i = 0; i < o->web.n_hosts; i++)
-		is_local = is_local && doctor_is_local(o->web.hosts[i].name);
-	if (o->web.tls)
-		TELL(v, OK, "encryption", NULL, "TLS, and the server's certificate is verified.");
-	else if (is_local)
-		TELL(v, OK, "encryption", NULL, "None, and nothing leaves this machine.");
-	else
-		doctor_tell(&v->doctor, has_secret ? BATON_FINDING_WARNING : BATON_FINDING_NOTE,
-			    "encryption", "Use consuls://.",
-			    "None: whoever is on the way reads along%s.",
-			    has_secret ? ", also the token" : " and could write");
+	doctor_tell_encryption(&v->doctor, o->web.tls, web_is_local(&o->web),
+			       has_secret ? "token" : NULL, "Use consuls://.");
 }
 
 static void look_at_session(struct visit *v)

@@ -164,9 +164,9 @@ void consul_record(struct consul_store *s, const char *name, const char *id,
 
 /* ---- observe ---- */
 
-static int observe_part(struct consul_lane *lane, struct baton_call *call,
-			struct baton_observation *list, size_t n)
+static int observe_part(void *l, struct baton_call *call, struct baton_observation *list, size_t n)
 {
+	struct consul_lane *lane = l;
 	struct consul_answer answer;
 
 	consul_begin(lane);
@@ -190,16 +190,5 @@ static int observe_part(struct consul_lane *lane, struct baton_call *call,
 
 void consul_observe(void *l, struct baton_call *call, struct baton_observation *list, size_t n)
 {
-	for (size_t done = 0; done < n;) {
-		size_t k = n - done < CONSUL_CHUNK ? n - done : CONSUL_CHUNK;
-		int outcome = observe_part(l, call, list + done, k);
-
-		for (size_t i = done; outcome != BATON_OUTCOME_OK && i < done + k; i++) {
-			list[i].outcome =
-				outcome == BATON_OUTCOME_REFUSED ? BATON_OUTCOME_FAILED : outcome;
-			list[i].code = call->error.code;
-			*list[i].record = (struct baton_record){.free_in_ns = BATON_STORE_NEVER};
-		}
-		done += k;
-	}
+	web_observe(observe_part, CONSUL_CHUNK, l, call, list, n);
 }

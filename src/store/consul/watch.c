@@ -16,7 +16,6 @@
  * another one: the watch goes along.
  */
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,23 +23,18 @@
 #include "base/clock.h"
 #include "store/consul/consul.h"
 
-#define OPEN_NS (5 * CLOCK_NS_PER_S)
 /* An answer that takes so long to read is a long one. */
 #define LONG_NS CLOCK_NS_PER_MS
 #define WAIT "300s"
 /* Consul answers a sixteenth after that at the latest. */
 #define SILENCE_NS (340 * CLOCK_NS_PER_S)
 
-static void broken(struct consul_lane *lane)
+static void broken(void *l)
 {
-	http_stream_close(lane->web.http);
-	hints_set_live(lane->store->web.hints, false);
-	lane->index = 0;
-}
+	struct consul_lane *lane = l;
 
-static uint64_t min_ns(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
+	web_watch_break(&lane->web);
+	lane->index = 0;
 }
 
 /* A path of several segments: the slashes between them stay. */
@@ -62,10 +56,9 @@ static bool put_key_path(const char *key, char *out, size_t size)
 	return true;
 }
 
-static int open_poll(struct consul_lane *lane, struct baton_call *call)
+static int open_poll(void *l, struct baton_call *call)
 {
-	struct baton_call open = {.deadline_ns =
-					  min_ns(call->deadline_ns, clock_boot_ns() + OPEN_NS)};
+	struct consul_lane *lane = l;
 	struct consul_key tree = consul_tree_key(lane->store, lane->only);
 	char path[3 * CONSUL_KEY_MAX + 128];
 	char wait[64] = "";
@@ -77,11 +70,19 @@ static int open_poll(struct consul_lane *lane, struct baton_call *call)
 	size_t n = strlen(path);
 
 	(void)snprintf(path + n, sizeof(path) - n, "?recurse%s", wait);
-	lane->asked_ns = clock_boot_ns();
-	if (consul_poll(lane, &open, path) == 0)
-		return 0;
-	call->error = open.error;
-	return -1;
+	return consul_poll(lane, call, path);
+}
+
+/* A claim that we have won, or are about to hear that we have: no news. */
+static bool is_our_own(struct consul_store *s, const json_t *kv, const char *name, uint64_t written)
+{
+	const char *session = js_text(kv, "Session");
+	struct consul_known k;
+
+	if (session[0] == '\0' || !web_lease_is_ours(&s->web, 0, session))
+		return false;
+	consul_known_get(s, name, &k);
+	return k.claim_index == written || store_is_asked(&s->web.base, name);
 }
 
 /* Who is to be told of what. How many there are that were not there before. */
@@ -99,14 +100,16 @@ static size_t hear_keys(struct consul_lane *lane, const json_t *list)
 		(void)js_u64(kv, "ModifyIndex", &written);
 		n_new += created > lane->index;
 		if (written > lane->index &&
-		    consul_key_read(lane->store, js_text(kv, "Key"), name) != 0)
+		    consul_key_read(lane->store, js_text(kv, "Key"), name) != 0 &&
+		    !is_our_own(lane->store, kv, name, written))
 			hints_name(lane->store->web.hints, name);
 	}
 	return n_new;
 }
 
-static int hear(struct consul_lane *lane, struct baton_call *call, const struct http_reply *reply)
+static int hear(void *l, struct baton_call *call, const struct http_reply *reply)
 {
+	struct consul_lane *lane = l;
 	struct hints *hints = lane->store->web.hints;
 	uint64_t began_ns = clock_boot_ns();
 	json_t *list = js_parse(reply->body, reply->body_size);
@@ -140,68 +143,20 @@ static int hear(struct consul_lane *lane, struct baton_call *call, const struct 
 	hints_set_live(hints, true);
 	uint64_t now_ns = clock_boot_ns();
 
-	lane->rest_ns = now_ns - began_ns > LONG_NS ? now_ns + 2 * (now_ns - began_ns) : 0;
+	lane->web.rest_ns = now_ns - began_ns > LONG_NS ? now_ns + 2 * (now_ns - began_ns) : 0;
 	return 0;
-}
-
-/* Waits until it is time for the next question, or something wakes us. */
-static void rest(const struct consul_lane *lane, uint64_t now_ns)
-{
-	struct pollfd wake = {.fd = lane->store->web.wake, .events = POLLIN};
-
-	(void)poll(&wake, 1, (int)((lane->rest_ns - now_ns) / CLOCK_NS_PER_MS) + 1);
-}
-
-static int listen_for(struct consul_lane *lane, struct baton_call *call)
-{
-	struct http_reply reply;
-	uint64_t until_ns = min_ns(call->deadline_ns, lane->asked_ns + SILENCE_NS);
-	int result = http_stream_next(lane->web.http, until_ns, &reply);
-
-	if (result == HTTP_OK)
-		return hear(lane, call, &reply);
-	if (result == HTTP_WOKEN)
-		return 1;
-	if (result == HTTP_LATE && clock_boot_ns() < lane->asked_ns + SILENCE_NS)
-		return 0;
-	web_move_on(&lane->store->web, lane->web.stream);
-	return store_fail(&call->error, BATON_E_UNAVAILABLE,
-			  "the watch on Consul is broken: %.150s", reply.text);
 }
 
 int consul_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t max)
 {
+	static const struct web_watch watch = {.service = "Consul",
+					       .silence_ns = SILENCE_NS,
+					       .open = open_poll,
+					       .hear = hear,
+					       .lost = broken};
 	struct consul_lane *lane = l;
-	struct consul_store *s = lane->store;
 
-	for (;;) {
-		size_t n = hints_take(s->web.hints, cookies, max);
-
-		if (n > 0 || clock_boot_ns() >= call->deadline_ns)
-			return (int)n;
-		if (http_stream_is_open(lane->web.http) && web_has_moved(&lane->web))
-			broken(lane);
-		uint64_t now_ns = clock_boot_ns();
-
-		if (!http_stream_is_open(lane->web.http) && now_ns < lane->rest_ns) {
-			rest(lane, now_ns);
-			if (web_take_wake(&s->web))
-				return (int)hints_take(s->web.hints, cookies, max);
-			continue;
-		}
-		if (!http_stream_is_open(lane->web.http) && open_poll(lane, call) != 0) {
-			broken(lane);
-			return web_take_wake(&s->web) ? 0 : call->error.code;
-		}
-		int rc = listen_for(lane, call);
-
-		if (rc < 0) {
-			broken(lane);
-			return call->error.code;
-		}
-		if (rc > 0 && web_take_wake(&s->web))
-			return (int)hints_take(s->web.hints, cookies, max);
-	}
+	return web_watch_wait(&lane->web, &watch, call, cookies, max);
 }
 
 /* ---- what is watched ---- */

@@ -213,6 +213,9 @@ static void hear_try(struct etcd_lane *lane, const struct baton_lease *lease, st
 	if (json_is_true(js_get(answer, "succeeded"))) {
 		c->outcome = BATON_OUTCOME_OK;
 		c->term = revision + offset_of(t);
+		c->record->watched = hints_is_watched(lane->store->web.hints, c->name);
+		t->known.claim_mod = revision;
+		etcd_known_set(lane->store, c->name, &t->known);
 		return;
 	}
 	uint64_t offset_mod = t->known.offset_mod;
@@ -260,21 +263,6 @@ static int send_tries(struct etcd_lane *lane, struct baton_call *call,
 	return outcome;
 }
 
-static void start(struct baton_campaign *c, int outcome, int code)
-{
-	c->outcome = outcome;
-	c->code = code;
-	c->term = 0;
-	*c->record = (struct baton_record){.free_in_ns = BATON_STORE_NEVER};
-}
-
-/* The lease is gone: worth another try, soon, on another one. */
-static void without_lease(struct baton_campaign *c)
-{
-	start(c, BATON_OUTCOME_REFUSED, 0);
-	c->record->free_in_ns = 0;
-}
-
 static void campaign_part(struct etcd_lane *lane, struct baton_call *call,
 			  const struct baton_lease *lease, struct baton_campaign *list, size_t n)
 {
@@ -283,13 +271,13 @@ static void campaign_part(struct etcd_lane *lane, struct baton_call *call,
 	size_t left = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		start(&list[i], 0, 0);
+		web_campaign_set(&list[i], 0, 0);
 		tries[left] = (struct try){.c = &list[i]};
 		etcd_known_get(lane->store, list[i].name, &tries[left].known);
 		tries[left].is_entitled = clock_boot_ns() >= tries[left].known.reserved_until_ns;
 		left++;
 		if (number == 0)
-			without_lease(&list[i]);
+			web_campaign_without_lease(&list[i]);
 	}
 	for (int round = 0; round < ROUNDS && number != 0 && left > 0; round++) {
 		int outcome = mint_all(lane, call, tries, left);
@@ -302,9 +290,9 @@ static void campaign_part(struct etcd_lane *lane, struct baton_call *call,
 			outcome = send_tries(lane, call, lease, number, tries, n_tries);
 		for (size_t i = 0; i < n_tries && outcome != BATON_OUTCOME_OK; i++) {
 			if (outcome == BATON_OUTCOME_REFUSED)
-				without_lease(tries[i].c);
+				web_campaign_without_lease(tries[i].c);
 			else
-				start(tries[i].c, outcome, call->error.code);
+				web_campaign_set(tries[i].c, outcome, call->error.code);
 		}
 		left = 0;
 		for (size_t i = 0; i < n_tries; i++)
@@ -318,9 +306,15 @@ static void campaign_part(struct etcd_lane *lane, struct baton_call *call,
 void etcd_campaign(void *l, struct baton_call *call, const struct baton_lease *lease,
 		   struct baton_campaign *list, size_t n)
 {
-	for (size_t done = 0; done < n; done += ETCD_CHUNK)
-		campaign_part(l, call, lease, list + done,
-			      n - done < ETCD_CHUNK ? n - done : ETCD_CHUNK);
+	struct web_store *s = &((struct etcd_lane *)l)->store->web;
+
+	for (size_t done = 0; done < n; done += ETCD_CHUNK) {
+		size_t k = n - done < ETCD_CHUNK ? n - done : ETCD_CHUNK;
+
+		store_ask(&s->base, list + done, k);
+		campaign_part(l, call, lease, list + done, k);
+		store_ask(&s->base, NULL, 0);
+	}
 }
 
 /* ---- releases ---- */

@@ -78,7 +78,6 @@ struct etcd_lane {
 	struct etcd_store *store;
 	uint64_t raft_term;       /* of the last answer */
 	uint64_t revision;        /* of the last answer */
-	uint64_t heard_ns;        /* watch lane: when something was heard */
 	bool is_made;             /* the watch lane's: its stream has begun */
 	char token[WEB_PATH_MAX]; /* "": none */
 };
@@ -147,6 +146,7 @@ struct etcd_known {
 	uint64_t offset_mod;
 	uint64_t reserved_mod;
 	uint64_t reserved_until_ns; /* on our clock, from when we saw it */
+	uint64_t claim_mod;         /* of the claim that we have won last */
 };
 
 void etcd_known_get(struct etcd_store *s, const char *name, struct etcd_known *k);

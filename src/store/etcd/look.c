@@ -17,13 +17,13 @@ void etcd_known_get(struct etcd_store *s, const char *name, struct etcd_known *k
 	uint64_t notes[HINTS_NOTES];
 
 	(void)hints_get(s->web.hints, name, notes);
-	*k = (struct etcd_known){notes[0], notes[1], notes[2], notes[3]};
+	*k = (struct etcd_known){notes[0], notes[1], notes[2], notes[3], notes[4]};
 }
 
 void etcd_known_set(struct etcd_store *s, const char *name, const struct etcd_known *k)
 {
 	const uint64_t notes[HINTS_NOTES] = {k->offset, k->offset_mod, k->reserved_mod,
-					     k->reserved_until_ns};
+					     k->reserved_until_ns, k->claim_mod};
 
 	(void)hints_set(s->web.hints, name, notes);
 }
@@ -165,9 +165,9 @@ static void look_at_lease(struct etcd_lane *lane, struct baton_call *call, const
 	json_decref(answer);
 }
 
-static int observe_part(struct etcd_lane *lane, struct baton_call *call,
-			struct baton_observation *list, size_t n)
+static int observe_part(void *l, struct baton_call *call, struct baton_observation *list, size_t n)
 {
+	struct etcd_lane *lane = l;
 	struct bytes *b = web_begin(&lane->web);
 	json_t *answer;
 
@@ -198,16 +198,5 @@ static int observe_part(struct etcd_lane *lane, struct baton_call *call,
 
 void etcd_observe(void *l, struct baton_call *call, struct baton_observation *list, size_t n)
 {
-	for (size_t done = 0; done < n;) {
-		size_t k = n - done < ETCD_CHUNK ? n - done : ETCD_CHUNK;
-		int outcome = observe_part(l, call, list + done, k);
-
-		for (size_t i = done; outcome != BATON_OUTCOME_OK && i < done + k; i++) {
-			list[i].outcome =
-				outcome == BATON_OUTCOME_REFUSED ? BATON_OUTCOME_FAILED : outcome;
-			list[i].code = call->error.code;
-			*list[i].record = (struct baton_record){.free_in_ns = BATON_STORE_NEVER};
-		}
-		done += k;
-	}
+	web_observe(observe_part, ETCD_CHUNK, l, call, list, n);
 }

@@ -8,30 +8,16 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "store/etcd/etcd.h"
 
-#define OPEN_NS (5 * CLOCK_NS_PER_S)
 /* An idle watch is told every ten minutes that it is alive. */
 #define SILENCE_NS (25 * 60 * CLOCK_NS_PER_S)
 
-static void broken(struct etcd_lane *lane)
+static int open_watch(void *l, struct baton_call *call)
 {
-	http_stream_close(lane->web.http);
-	hints_set_live(lane->store->web.hints, false);
-}
-
-static uint64_t min_ns(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static int open_watch(struct etcd_lane *lane, struct baton_call *call)
-{
-	struct baton_call open = {.deadline_ns =
-					  min_ns(call->deadline_ns, clock_boot_ns() + OPEN_NS)};
+	struct etcd_lane *lane = l;
 	struct etcd_key all;
 	struct bytes *b = web_begin(&lane->web);
 
@@ -43,12 +29,25 @@ static int open_watch(struct etcd_lane *lane, struct baton_call *call)
 	bytes_print(b, ",");
 	etcd_put_key(b, "range_end", &end);
 	bytes_print(b, "}}");
-	lane->heard_ns = clock_boot_ns();
 	lane->is_made = false;
-	if (etcd_listen(lane, &open) == 0)
-		return 0;
-	call->error = open.error;
-	return -1;
+	return etcd_listen(lane, call);
+}
+
+/* A claim that we have won, or are about to hear that we have: no news. */
+static bool is_our_own(struct etcd_store *s, const json_t *event, const char *name)
+{
+	const json_t *kv = js_get(event, "kv");
+	struct etcd_known k;
+	uint64_t lease = 0;
+	uint64_t mod = 0;
+
+	(void)js_u64(kv, "lease", &lease);
+	(void)js_u64(kv, "mod_revision", &mod);
+	if (lease == 0 || strcmp(js_text(event, "type"), "DELETE") == 0 ||
+	    !web_lease_is_ours(&s->web, lease, ""))
+		return false;
+	etcd_known_get(s, name, &k);
+	return k.claim_mod == mod || store_is_asked(&s->web.base, name);
 }
 
 /* Not the term: that comes with a claim. */
@@ -62,20 +61,21 @@ static void hear_event(struct etcd_store *s, const json_t *event)
 	int kind = etcd_key_read(s, key, name);
 	size_t n = strlen(key);
 
-	if (kind == 'c' || (kind == 's' && (n < 5 || strcmp(key + n - 5, "/term") != 0)))
+	if ((kind == 'c' && !is_our_own(s, event, name)) ||
+	    (kind == 's' && (n < 5 || strcmp(key + n - 5, "/term") != 0)))
 		hints_name(s->web.hints, name);
 }
 
 /* 0, or -1: it is over. */
-static int hear(struct etcd_lane *lane, struct baton_call *call, const struct http_reply *reply)
+static int hear(void *l, struct baton_call *call, const struct http_reply *reply)
 {
+	struct etcd_lane *lane = l;
 	json_t *line = js_parse(reply->body, reply->body_size);
 	const json_t *result = js_get(line, "result");
 	const json_t *events = js_get(result, "events");
 	bool is_sure;
 	int rc = 0;
 
-	lane->heard_ns = clock_boot_ns();
 	for (size_t i = 0; i < json_array_size(events); i++)
 		hear_event(lane->store, json_array_get(events, i));
 	if (json_is_true(js_get(result, "created")) && !json_is_true(js_get(result, "canceled"))) {
@@ -94,7 +94,7 @@ static int hear(struct etcd_lane *lane, struct baton_call *call, const struct ht
 			lane->is_made && strstr(why, "revision of auth store is old") != NULL;
 
 		if (goes_on)
-			broken(lane);
+			web_watch_break(&lane->web);
 		else
 			(void)store_fail(&call->error,
 					 strstr(why, "permission") != NULL ? BATON_E_DENIED
@@ -106,46 +106,21 @@ static int hear(struct etcd_lane *lane, struct baton_call *call, const struct ht
 	return rc;
 }
 
-static int listen_for(struct etcd_lane *lane, struct baton_call *call)
+static void lost(void *l)
 {
-	struct http_reply reply;
-	uint64_t until_ns = min_ns(call->deadline_ns, lane->heard_ns + SILENCE_NS);
-	int result = http_stream_next(lane->web.http, until_ns, &reply);
+	struct etcd_lane *lane = l;
 
-	if (result == HTTP_OK)
-		return hear(lane, call, &reply);
-	if (result == HTTP_WOKEN)
-		return 1;
-	if (result == HTTP_LATE && clock_boot_ns() < lane->heard_ns + SILENCE_NS)
-		return 0;
-	web_move_on(&lane->store->web, lane->web.stream);
-	return store_fail(&call->error, BATON_E_UNAVAILABLE, "the watch on etcd is broken: %.150s",
-			  reply.text);
+	web_watch_break(&lane->web);
 }
 
 int etcd_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t max)
 {
+	static const struct web_watch watch = {.service = "etcd",
+					       .silence_ns = SILENCE_NS,
+					       .open = open_watch,
+					       .hear = hear,
+					       .lost = lost};
 	struct etcd_lane *lane = l;
-	struct etcd_store *s = lane->store;
 
-	for (;;) {
-		size_t n = hints_take(s->web.hints, cookies, max);
-
-		if (n > 0 || clock_boot_ns() >= call->deadline_ns)
-			return (int)n;
-		if (http_stream_is_open(lane->web.http) && web_has_moved(&lane->web))
-			broken(lane);
-		if (!http_stream_is_open(lane->web.http) && open_watch(lane, call) != 0) {
-			broken(lane);
-			return web_take_wake(&s->web) ? 0 : call->error.code;
-		}
-		int rc = listen_for(lane, call);
-
-		if (rc < 0) {
-			broken(lane);
-			return call->error.code;
-		}
-		if (rc > 0 && web_take_wake(&s->web))
-			return (int)hints_take(s->web.hints, cookies, max);
-	}
+	return web_watch_wait(&lane->web, &watch, call, cookies, max);
 }

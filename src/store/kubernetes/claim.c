@@ -162,14 +162,6 @@ static void put_claim(const struct kube_store *s, struct kube_call *call,
 
 /* ---- campaigns ---- */
 
-static void start(struct baton_campaign *c)
-{
-	c->outcome = 0;
-	c->code = 0;
-	c->term = 0;
-	*c->record = (struct baton_record){.free_in_ns = BATON_STORE_NEVER};
-}
-
 static void forget(struct attempt *t)
 {
 	kube_lease_done(&t->l);
@@ -336,6 +328,7 @@ static void hear_claim(struct kube_lane *lane, struct attempt *t, struct kube_ca
 	if (call->outcome != BATON_OUTCOME_OK)
 		return;
 	t->c->term = t->term;
+	t->c->record->watched = hints_is_watched(lane->store->web.hints, t->c->name);
 	kube_see_answer(lane->store, t->c->name, call);
 }
 
@@ -431,7 +424,7 @@ void kube_campaign(void *l, struct baton_call *call, const struct baton_lease *l
 	lane->store->ttl_ns = lease->ttl_ns;
 	store_unlock(&lane->store->web.base);
 	for (size_t i = 0; i < n; i++) {
-		start(&list[i]);
+		web_campaign_set(&list[i], 0, 0);
 		if (tries == NULL || calls == NULL) {
 			list[i].outcome = BATON_OUTCOME_FAILED;
 			list[i].code = BATON_E_MEMORY;

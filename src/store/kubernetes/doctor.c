@@ -46,13 +46,8 @@ static void look_at_encryption(struct visit *v)
 {
 	const struct kube_config *c = &v->lane->store->config;
 
-	if (c->host.tls)
-		TELL(v, OK, "encryption", NULL, "TLS, and the server's certificate is verified.");
-	else if (doctor_is_local(c->host.name))
-		TELL(v, OK, "encryption", NULL, "None, and nothing leaves this machine.");
-	else
-		TELL(v, WARNING, "encryption", "Use https:// in the kubeconfig.",
-		     "None: whoever is on the way reads along, also the token.");
+	doctor_tell_encryption(&v->doctor, c->host.tls, doctor_is_local(c->host.name), "token",
+			       "Use https:// in the kubeconfig.");
 }
 
 /* ---- what we may ---- */

@@ -162,9 +162,8 @@ struct kube_lane {
 	struct http *beat; /* watch lane: beside its stream */
 	unsigned n_logins; /* that its connections are for */
 	/* The watch lane's: */
-	uint64_t retry_ns; /* not opened before that, unless another lane is answered */
-	unsigned n_failed; /* in a row */
-	uint64_t heard_ns;
+	uint64_t retry_ns;             /* not opened before that, unless another lane is answered */
+	unsigned n_failed;             /* in a row */
 	uint64_t sweep_ns;             /* when to look for what the dead have left behind */
 	uint64_t rv;                   /* where the stream goes on; 0: look first */
 	char only[BATON_NAME_MAX + 1]; /* the one name that it is for; "": all */

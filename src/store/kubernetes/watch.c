@@ -26,12 +26,6 @@ static uint64_t min_ns(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-static void broken(struct kube_lane *lane)
-{
-	http_stream_close(lane->web.http);
-	hints_set_live(lane->store->web.hints, false);
-}
-
 /* ---- what is seen ---- */
 
 /* Whether this process leads anything; for its pod's label. */
@@ -132,7 +126,7 @@ static int open_watch(struct kube_lane *lane, struct baton_call *call)
 			  selector, WATCH_S, lane->rv);
 		rc = kube_listen(lane, &open, c.path);
 	}
-	lane->heard_ns = clock_boot_ns();
+	lane->web.heard_ns = clock_boot_ns();
 	call->error = open.error;
 	if (rc != 0)
 		return -1;
@@ -164,7 +158,7 @@ static int hear_end(struct kube_lane *lane, struct baton_call *call, int status,
 
 	(void)js_u64(error, "code", &code);
 	lane->rv = 0; /* whatever it was, we look again */
-	broken(lane);
+	web_watch_break(&lane->web);
 	/* 410 Gone: we were away for too long. Nobody need know. */
 	if (code == 410 || status == 410)
 		return 0;
@@ -180,13 +174,13 @@ static int hear(struct kube_lane *lane, struct baton_call *call, const struct ht
 	uint64_t rv = 0;
 	int rc = 0;
 
-	lane->heard_ns = clock_boot_ns();
+	lane->web.heard_ns = clock_boot_ns();
 	(void)js_u64(js_get(object, "metadata"), "resourceVersion", &rv);
 	if (reply->status != 200 || strcmp(type, "ERROR") == 0) {
 		rc = hear_end(lane, call, reply->status, reply->status != 200 ? line : object);
 	} else if (rv == 0) {
 		lane->rv = 0;
-		broken(lane);
+		web_watch_break(&lane->web);
 		(void)kube_strange(call);
 		rc = -1;
 	} else {
@@ -202,7 +196,7 @@ static int hear(struct kube_lane *lane, struct baton_call *call, const struct ht
 static int listen_for(struct kube_lane *lane, struct baton_call *call, uint64_t until_ns)
 {
 	struct http_reply reply;
-	uint64_t silence_ns = lane->heard_ns + SILENCE_NS;
+	uint64_t silence_ns = lane->web.heard_ns + SILENCE_NS;
 	int result = http_stream_next(lane->web.http, min_ns(until_ns, silence_ns), &reply);
 
 	if (result == HTTP_OK)
@@ -259,7 +253,7 @@ static int stay_open(struct kube_lane *lane, struct baton_call *call)
 		return 0;
 	}
 	lane->rv = 0;
-	broken(lane);
+	web_watch_break(&lane->web);
 	lane->n_failed++;
 	lane->retry_ns = clock_boot_ns() + min_ns(wait_ns, RETRY_MAX_NS);
 	set_down(lane->store, true);
@@ -280,7 +274,7 @@ int kube_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t 
 			return (int)n;
 		if (is_outdated(lane)) {
 			lane->rv = 0;
-			broken(lane);
+			web_watch_break(&lane->web);
 		}
 		if (!http_stream_is_open(lane->web.http) && is_too_early(lane, next_ns))
 			return 0;
@@ -291,7 +285,7 @@ int kube_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t 
 		rc = listen_for(lane, call, min_ns(next_ns, kube_beat(lane, now_ns)));
 
 		if (rc < 0) {
-			broken(lane);
+			web_watch_break(&lane->web);
 			return call->error.code;
 		}
 		if (rc > 0 && web_take_wake(&s->web))

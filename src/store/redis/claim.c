@@ -55,6 +55,7 @@ static bool campaign_result(struct redis_lane *lane, struct baton_call *call,
 	c->code = 0;
 	if (resp_is(r, 0, "won")) {
 		c->outcome = BATON_OUTCOME_OK;
+		c->record->watched = redis_books_seen(lane->store->books, c->name, "", 0);
 		return resp_get_u64(r, 1, &c->term) && c->term > c->floor;
 	}
 	if (resp_is(r, 0, "no")) {
@@ -119,10 +120,15 @@ static int campaign_part(struct redis_lane *lane, struct baton_call *call,
 void redis_campaign(void *l, struct baton_call *call, const struct baton_lease *lease,
 		    struct baton_campaign *list, size_t n)
 {
+	struct store_base *base = &((struct redis_lane *)l)->store->base;
+
 	for (size_t done = 0; done < n;) {
 		size_t k = part_of(n, done);
+
+		store_ask(base, list + done, k);
 		int outcome = campaign_part(l, call, lease, list + done, k);
 
+		store_ask(base, NULL, 0);
 		if (outcome != BATON_OUTCOME_OK)
 			campaign_outcome(call, list + done, k, outcome);
 		done += k;

@@ -94,15 +94,9 @@ static void look_at_encryption(struct visit *v)
 	bool is_local = o->socket[0] != '\0' || doctor_is_local(v->lane->target.name);
 	bool has_secret = o->password.text[0] != '\0' || o->password.file[0] != '\0';
 
-	if (v->lane->tls != NULL)
-		TELL(v, OK, "encryption", NULL, "TLS, and the server's certificate is verified.");
-	else if (is_local)
-		TELL(v, OK, "encryption", NULL, "None, and nothing leaves this machine.");
-	else
-		doctor_tell(&v->doctor, has_secret ? BATON_FINDING_WARNING : BATON_FINDING_NOTE,
-			    "encryption", "Use rediss://, or tls=1 with Sentinel and Cluster.",
-			    "None: whoever is on the way reads along%s.",
-			    has_secret ? ", also the password" : " and could write");
+	doctor_tell_encryption(&v->doctor, v->lane->tls != NULL, is_local,
+			       has_secret ? "password" : NULL,
+			       "Use rediss://, or tls=1 with Sentinel and Cluster.");
 }
 
 static void look_at_memory(struct visit *v)

@@ -162,6 +162,18 @@ void redis_mine_close(struct redis_mine *m, const char *lease)
 	(void)pthread_mutex_unlock(&m->lock);
 }
 
+bool redis_mine_knows(struct redis_mine *m, const char *lease, const char *name, uint64_t term,
+		      bool is_asked)
+{
+	(void)pthread_mutex_lock(&m->lock);
+	const struct item *item = find(m, lease, name);
+	bool knows =
+		strcmp(m->lease, lease) == 0 && (is_asked || (item != NULL && item->term == term));
+
+	(void)pthread_mutex_unlock(&m->lock);
+	return knows;
+}
+
 void redis_mine_claim(struct redis_mine *m, const char *lease, const char *name, uint64_t nonce,
 		      uint64_t term, const struct baton_profile *profile)
 {

@@ -170,6 +170,9 @@ void redis_mine_free(struct redis_mine *m, bool is_forked);
 void redis_mine_open(struct redis_mine *m, const struct baton_lease *lease, uint64_t ttl_ms,
 		     const char *server);
 void redis_mine_close(struct redis_mine *m, const char *lease);
+/* That this lease has won it in this term is no news: we know, or asked for it and are about to. */
+bool redis_mine_knows(struct redis_mine *m, const char *lease, const char *name, uint64_t term,
+		      bool is_asked);
 /* Won, or listed as ours (no profile: as it was). And: about to be released. */
 void redis_mine_claim(struct redis_mine *m, const char *lease, const char *name, uint64_t nonce,
 		      uint64_t term, const struct baton_profile *profile);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -110,6 +111,19 @@ static int ask(struct redis_lane *lane, uint64_t now_ns)
 	return 0;
 }
 
+/* "held TERM LEASE", of our own making: whoever has won needs no hint of it. */
+static bool is_our_own(const struct redis_lane *lane, const char *name, const char *text)
+{
+	char *end;
+
+	if (strncmp(text, "held ", 5) != 0)
+		return false;
+	uint64_t term = strtoull(text + 5, &end, 10);
+
+	return *end == ' ' && redis_mine_knows(lane->store->mine, end + 1, name, term,
+					       store_is_asked(&lane->store->base, name));
+}
+
 static int hear(struct redis_lane *lane, const struct resp *r)
 {
 	const struct redis_store *store = lane->store;
@@ -127,7 +141,7 @@ static int hear(struct redis_lane *lane, const struct resp *r)
 	}
 	if (resp_is(r, 0, "subscribe"))
 		redis_books_subscribed(store->books, name);
-	else if (resp_is(r, 0, "message"))
+	else if (resp_is(r, 0, "message") && !is_our_own(lane, name, resp_get(r, 2)))
 		redis_books_hint(store->books, name);
 	return 0;
 }

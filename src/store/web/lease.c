@@ -25,6 +25,17 @@ bool web_lease_get(struct web_store *s, const char *id, struct web_lease *out)
 	return l != NULL;
 }
 
+bool web_lease_is_ours(struct web_store *s, uint64_t number, const char *name)
+{
+	store_lock(&s->base);
+	const struct web_lease *l = s->leases;
+
+	while (l != NULL && (l->number != number || strcmp(l->name, name) != 0))
+		l = l->next;
+	store_unlock(&s->base);
+	return l != NULL;
+}
+
 static bool take(struct web_store *s, const char *id, size_t n, struct web_lease *out)
 {
 	store_lock(&s->base);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "store/doctor.h"
 #include "store/web/web.h"
 
 bool web_parse_hosts(struct web_options *o, struct url_part list, const char *port)
@@ -27,4 +28,13 @@ bool web_set_prefix(const char *value, char *out, size_t size)
 		return false;
 	(void)snprintf(out, size, "%.*s", (int)(value[n - 1] == '/' ? n - 1 : n), value);
 	return true;
+}
+
+bool web_is_local(const struct web_options *o)
+{
+	bool is_local = true;
+
+	for (size_t i = 0; i < o->n_hosts; i++)
+		is_local = is_local && doctor_is_local(o->hosts[i].name);
+	return is_local;
 }

@@ -120,39 +120,3 @@ int web_code_of(int http_result)
 	default: return BATON_E_UNAVAILABLE;
 	}
 }
-
-/* ---- the watch ---- */
-
-bool web_take_wake(const struct web_store *s)
-{
-	uint64_t count;
-
-	return read(s->wake, &count, sizeof(count)) > 0;
-}
-
-void web_wake(const struct web_store *s)
-{
-	uint64_t one = 1;
-
-	if (write(s->wake, &one, sizeof(one)) < 0)
-		return; /* it is full: so it wakes anyhow */
-}
-
-void web_watch_wake(void *lane)
-{
-	web_wake(((const struct web_lane *)lane)->store);
-}
-
-int web_watch_add(void *lane, const char *name, uint64_t cookie)
-{
-	const struct web_lane *l = lane;
-
-	return hints_add(l->store->hints, name, cookie) ? BATON_OK : BATON_E_MEMORY;
-}
-
-void web_watch_remove(void *lane, const char *name, uint64_t cookie)
-{
-	const struct web_lane *l = lane;
-
-	hints_remove(l->store->hints, name, cookie);
-}

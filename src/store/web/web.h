@@ -4,6 +4,8 @@
  *   store.c    the store: its members, and which of them is asked; its hints; its wake descriptor
  *   options.c  the part of a URL that is the same for all: members and TLS
  *   lease.c    the book of the leases that this process has, and what the service calls them
+ *   watch.c    the watch lane: waking it, what it is for, and listening to a stream
+ *   claim.c    what campaigning and looking at many has in common
  *   text.c     claims, candidates and orders as they are written down: JSON
  *
  * A driver's store begins with struct web_store, and its lanes with struct web_lane.
@@ -46,6 +48,9 @@ bool web_parse_hosts(struct web_options *o, struct url_part list, const char *po
 /* What is added to is without a '/' at its end. */
 bool web_set_prefix(const char *value, char *out, size_t size);
 
+/* Nothing leaves this machine on the way to any of them. */
+bool web_is_local(const struct web_options *o);
+
 /* ---- store.c ---- */
 
 /* A lease that this process has opened, and what the service calls it. */
@@ -72,8 +77,11 @@ struct web_lane {
 	struct web_store *store;
 	struct http *http;
 	struct bytes body; /* of the request that is made */
-	unsigned stream;   /* watch lane: the member that it listens to */
 	int kind;
+	/* Of the watch lane: */
+	unsigned stream;   /* the member that it listens to */
+	uint64_t heard_ns; /* when something was heard, or asked */
+	uint64_t rest_ns;  /* not before then is it opened again */
 };
 
 /* In memory that is zeroed: BATON_OK or a code with the sentence. Done after either. */
@@ -97,6 +105,25 @@ int web_code_of(int http_result);
 /* Begins a body. */
 struct bytes *web_begin(struct web_lane *lane);
 
+/* ---- watch.c ---- */
+
+/* How the watch of a service goes, where one stream at a time is all of it. */
+struct web_watch {
+	const char *service; /* as people call it */
+	uint64_t silence_ns; /* after so much of it the stream is broken */
+	/* Opens a stream: 0 or -1. */
+	int (*open)(void *lane, struct baton_call *call);
+	/* Takes what was said: 0, or -1: it is over. */
+	int (*hear)(void *lane, struct baton_call *call, const struct http_reply *reply);
+	/* It is over, or to be over: web_watch_break(), and what there is to forget. */
+	void (*lost)(void *lane);
+};
+
+/* watch_wait() of a driver. */
+int web_watch_wait(struct web_lane *lane, const struct web_watch *w, struct baton_call *call,
+		   uint64_t *cookies, size_t max);
+/* Closes the stream; all are hinted at when there is one again. */
+void web_watch_break(struct web_lane *lane);
 /* Takes what woke the watch lane; false: nothing did. */
 bool web_take_wake(const struct web_store *s);
 void web_wake(const struct web_store *s);
@@ -104,10 +131,26 @@ void web_watch_wake(void *lane);
 int web_watch_add(void *lane, const char *name, uint64_t cookie);
 void web_watch_remove(void *lane, const char *name, uint64_t cookie);
 
+/* ---- claim.c ---- */
+
+/* What a campaign that wasn't carried out has come to. */
+void web_campaign_set(struct baton_campaign *c, int outcome, int code);
+/* Its lease is gone: worth another try, soon, on another one. */
+void web_campaign_without_lease(struct baton_campaign *c);
+
+/* An outcome for all of them; those of its list are set where that is OK. */
+typedef int web_observe_part(void *lane, struct baton_call *call, struct baton_observation *list,
+			     size_t n);
+/* observe() of a driver: so many at a time. */
+void web_observe(web_observe_part *part, size_t chunk, void *lane, struct baton_call *call,
+		 struct baton_observation *list, size_t n);
+
 /* ---- lease.c ---- */
 
 /* What is known of it; false: we have none such. */
 bool web_lease_get(struct web_store *s, const char *id, struct web_lease *out);
+/* One that the service calls by that number, or by that name. */
+bool web_lease_is_ours(struct web_store *s, uint64_t number, const char *name);
 /* The one with the same "who-which", the id up to its last '-': taken out. False: none. */
 bool web_lease_take_older(struct web_store *s, const char *id, struct web_lease *out);
 /* False: no memory. */

@@ -34,7 +34,7 @@ local function win(i, term, old)
 			'\t' .. ARGV[3])
 		redis.call('LTRIM', list, 0, tonumber(ARGV[6]) - 1)
 	end
-	hint(name, 'held', term)
+	hint(name, 'held', term .. ' ' .. ARGV[2])
 	return {'won', term}
 end
 

@@ -11,7 +11,8 @@
 --   {baton}:election:NAME     term, for ever; lease nonce since ... of the claim; order, reservation
 --   {baton}:candidates:NAME   lease id -> updated priority score healthy metadata
 --   {baton}:history:NAME      a list, newest first: term since until ended server leader
---   {baton}:hint:NAME         the channel of those who watch
+--   {baton}:hint:NAME         the channel of those who watch: what has happened, the term, and who has
+--                             won: its lease
 --
 -- A claim stands while both sides say so: the election names the lease and the nonce, and the lease,
 -- which dies by itself, names the election with the same nonce and term.

@@ -1,0 +1,137 @@
+/* watch.c: the watch lane of a service whose watch is one stream: see struct web_watch in web.h. */
+#include <poll.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "store/web/web.h"
+
+#define OPEN_NS (5 * CLOCK_NS_PER_S)
+
+static uint64_t min_ns(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* ---- waking ---- */
+
+bool web_take_wake(const struct web_store *s)
+{
+	uint64_t count;
+
+	return read(s->wake, &count, sizeof(count)) > 0;
+}
+
+void web_wake(const struct web_store *s)
+{
+	uint64_t one = 1;
+
+	if (write(s->wake, &one, sizeof(one)) < 0)
+		return; /* it is full: so it wakes anyhow */
+}
+
+void web_watch_wake(void *lane)
+{
+	web_wake(((const struct web_lane *)lane)->store);
+}
+
+/* ---- what is watched ---- */
+
+int web_watch_add(void *lane, const char *name, uint64_t cookie)
+{
+	const struct web_lane *l = lane;
+
+	return hints_add(l->store->hints, name, cookie) ? BATON_OK : BATON_E_MEMORY;
+}
+
+void web_watch_remove(void *lane, const char *name, uint64_t cookie)
+{
+	const struct web_lane *l = lane;
+
+	hints_remove(l->store->hints, name, cookie);
+}
+
+/* ---- listening ---- */
+
+void web_watch_break(struct web_lane *lane)
+{
+	http_stream_close(lane->http);
+	hints_set_live(lane->store->hints, false);
+}
+
+/* 0 or -1. Its time is short: a member that says nothing isn't waited for as long as a change. */
+static int open_stream(struct web_lane *lane, const struct web_watch *w, struct baton_call *call)
+{
+	struct baton_call open = {.deadline_ns =
+					  min_ns(call->deadline_ns, clock_boot_ns() + OPEN_NS)};
+
+	lane->heard_ns = clock_boot_ns();
+	if (w->open(lane, &open) == 0)
+		return 0;
+	call->error = open.error;
+	w->lost(lane);
+	return -1;
+}
+
+/* 0, 1: woken, -1: it is broken. */
+static int listen_for(struct web_lane *lane, const struct web_watch *w, struct baton_call *call)
+{
+	struct http_reply reply;
+	uint64_t silence_ns = lane->heard_ns + w->silence_ns;
+	int result = http_stream_next(lane->http, min_ns(call->deadline_ns, silence_ns), &reply);
+
+	if (result == HTTP_WOKEN)
+		return 1;
+	if (result == HTTP_LATE && clock_boot_ns() < silence_ns)
+		return 0;
+	if (result == HTTP_OK) {
+		lane->heard_ns = clock_boot_ns();
+		if (w->hear(lane, call, &reply) == 0)
+			return 0;
+	} else {
+		web_move_on(lane->store, lane->stream);
+		(void)store_fail(&call->error, BATON_E_UNAVAILABLE,
+				 "the watch on %s is broken: %.150s", w->service, reply.text);
+	}
+	w->lost(lane);
+	return -1;
+}
+
+/* Until it is time for the next question, or something wakes us. False: it is time. */
+static bool is_resting(const struct web_lane *lane)
+{
+	struct pollfd wake = {.fd = lane->store->wake, .events = POLLIN};
+	uint64_t now_ns = clock_boot_ns();
+
+	if (now_ns >= lane->rest_ns)
+		return false;
+	(void)poll(&wake, 1, (int)((lane->rest_ns - now_ns) / CLOCK_NS_PER_MS) + 1);
+	return true;
+}
+
+int web_watch_wait(struct web_lane *lane, const struct web_watch *w, struct baton_call *call,
+		   uint64_t *cookies, size_t max)
+{
+	struct web_store *s = lane->store;
+	int rc = 0;
+
+	for (;;) {
+		size_t n = hints_take(s->hints, cookies, max);
+
+		if (n > 0 || clock_boot_ns() >= call->deadline_ns)
+			return (int)n;
+		if (http_stream_is_open(lane->http) && web_has_moved(lane))
+			w->lost(lane);
+		if (http_stream_is_open(lane->http))
+			rc = listen_for(lane, w, call);
+		else if (is_resting(lane))
+			rc = 1;
+		else if (open_stream(lane, w, call) != 0)
+			return web_take_wake(s) ? 0 : call->error.code;
+		else
+			rc = 0;
+		if (rc < 0)
+			return call->error.code;
+		if (rc > 0 && web_take_wake(s))
+			return (int)hints_take(s->hints, cookies, max);
+	}
+}
