@@ -62,8 +62,8 @@ void bench_handoff(const char *url, const char *name, bool quick);
 void bench_crash(bool quick);
 void bench_command(bool quick);
 void bench_many(bool quick);
-/* On a store with a server, which must be a throw-away one. */
-void bench_store(const char *url, bool quick);
+/* On a store with a server, which must be a throw-away one. only: one part; NULL: all. */
+void bench_store(const char *url, bool quick, const char *only);
 /* The hidden verbs: what the crash measurement starts and kills. */
 int bench_child(int argc, char **argv);
 

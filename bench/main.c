@@ -4,6 +4,7 @@
  */
 #include <dirent.h>
 #include <ftw.h>
+#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,48 +58,80 @@ static void measure(bool quick)
 	bench_many(quick);
 }
 
-/* The store of `--store URL`, or NULL. */
-static const char *store_of(int argc, char **argv)
+struct plan {
+	const char *store; /* NULL: those without a server */
+	const char *only;  /* NULL: all rows of the store */
+	const char *out;
+	bool quick;
+	bool only_command;
+};
+
+static void usage(int status)
 {
-	for (int i = 1; i + 1 < argc; i++)
-		if (strcmp(argv[i], "--store") == 0)
-			return argv[i + 1];
-	return NULL;
+	(void)fputs(
+		"usage: bench [--quick | --command] [FOLDER]\n"
+		"       bench [--quick] --store URL [--only handoff|peers|crash|standby|many]\n"
+		"Measures the library and `baton run` without a server (--command: `baton run`\n"
+		"alone), or a store on a server that is thrown away afterwards; --quick takes a\n"
+		"tenth of the samples. The rows also go to FOLDER/bench.json and bench.svg;\n"
+		"FOLDER is `build` unless it is named.\n",
+		status == 0 ? stdout : stderr);
+	exit(status);
 }
 
-/*
- * bench [--quick | --command | FOLDER]: all of it, a tenth of it, the rows of `baton run` alone.
- * bench [--quick] --store URL: those of a store with a server.
- */
+static struct plan read_plan(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"quick", no_argument, NULL, 'q'},       {"command", no_argument, NULL, 'c'},
+		{"store", required_argument, NULL, 's'}, {"only", required_argument, NULL, 'o'},
+		{"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0},
+	};
+	struct plan p = {.out = "build"};
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (option) {
+		case 'q': p.quick = true; break;
+		case 'c': p.only_command = true; break;
+		case 's': p.store = optarg; break;
+		case 'o': p.only = optarg; break;
+		case 'h': usage(0); break;
+		default: usage(2);
+		}
+	}
+	if (optind < argc)
+		p.out = argv[optind++];
+	if (optind < argc || (p.only_command && p.store != NULL) ||
+	    (p.only != NULL && p.store == NULL))
+		usage(2);
+	return p;
+}
+
 int main(int argc, char **argv)
 {
-	const char *store = store_of(argc, argv);
-	bool quick = argc > 1 && strcmp(argv[1], "--quick") == 0;
-	bool only_command = argc > 1 && strcmp(argv[1], "--command") == 0;
-	bool has_folder = argc > 1 && store == NULL && !quick && !only_command;
-	const char *out = has_folder ? argv[1] : "build";
+	if (argc > 1 && strncmp(argv[1], "child-", 6) == 0)
+		return bench_child(argc, argv);
+	struct plan p = read_plan(argc, argv);
 	char path[512];
 	int within = 0;
 	int over = 0;
 
-	if (argc > 1 && strncmp(argv[1], "child-", 6) == 0)
-		return bench_child(argc, argv);
 	if (mkdtemp(dir) == NULL)
 		bench_die("No directory can be made here for the measurements.");
 	(void)atexit(remove_dir);
-	if (store != NULL)
-		bench_store(store, quick);
-	else if (only_command)
-		bench_command(false);
+	if (p.store != NULL)
+		bench_store(p.store, p.quick, p.only);
+	else if (p.only_command)
+		bench_command(p.quick);
 	else
-		measure(quick);
+		measure(p.quick);
 	for (int i = 0; i < n_rows; i++) {
 		within += rows[i].budget > 0 && rows[i].value <= rows[i].budget;
 		over += rows[i].budget > 0 && rows[i].value > rows[i].budget;
 	}
-	(void)snprintf(path, sizeof(path), "%s/bench.json", out);
+	(void)snprintf(path, sizeof(path), "%s/bench.json", p.out);
 	write_json(path);
-	(void)snprintf(path, sizeof(path), "%s/bench.svg", out);
+	(void)snprintf(path, sizeof(path), "%s/bench.svg", p.out);
 	write_svg(path);
 	(void)printf("bench: %d rows, %d within budget, %d over budget\n", n_rows, within, over);
 	return over == 0 ? 0 : 1;

@@ -253,8 +253,9 @@ static void count_requests(const struct rig *g, const char *what, int processes,
 	tell(g, text, (double)n, (double)most_requests(g, processes, window_s), "", beside);
 }
 
-static void standbys(const struct rig *g, int n)
+static void standbys(struct rig *g, bool quick)
 {
+	int n = g->server->most > 0 ? g->server->most : quick ? 100 : 1000;
 	struct baton *b[2] = {bench_open_lease(g->url, "leader", LEASE_MS),
 			      bench_open_lease(g->url, "standby", LEASE_MS)};
 	char what[48];
@@ -297,14 +298,15 @@ static double tool_rate(const struct rig *g, int n, double before)
 	return rate > before ? rate : before;
 }
 
-static void many(const struct rig *g, bool quick)
+static void many(struct rig *g, bool quick)
 {
+	if (g->server->most > 0)
+		return; /* each has a lease of its own */
 	int large = quick || g->server->campaigns == NULL ? 10000 : 100000;
 	char beside[96];
 
+	(void)lead(g, 1, LEASE_MS, "1 election"); /* and the store has all that it needs */
 	double tool = tool_rate(g, large, 0);
-
-	(void)lead(g, 1, LEASE_MS, "1 election");
 	double small_us = lead(g, 1000, LEASE_MS, "1,000 elections") * 1e6 / 1000;
 	const char *name = large == 10000 ? "10,000 elections" : "100,000 elections";
 	double large_us = lead(g, large, LONG_LEASE_MS, name) * 1e6 / large;
@@ -347,7 +349,7 @@ static bool tell_peer(const struct rig *g, const char *line)
 	(void)snprintf(beside, sizeof(beside), "p99: %.3f ms", v[1]);
 	tell(g, what, v[0], 0, "ms", beside);
 	(void)snprintf(what, sizeof(what), "clean handoff / that of %s", name);
-	if (n >= 3)
+	if (n >= 3 && g->handoff_ms > 0)
 		tell(g, what, g->handoff_ms / v[0], v[2], "x", "");
 	(void)snprintf(what, sizeof(what), "resident memory of %s", name);
 	if (n >= 4)
@@ -356,7 +358,7 @@ static bool tell_peer(const struct rig *g, const char *line)
 }
 
 /* bench/peers prints a line for each peer, or one for people that begins with '#'. */
-static void peers(const struct rig *g, bool quick)
+static void peers(struct rig *g, bool quick)
 {
 	char *const argv[] = {"bench/peers", (char *)(uintptr_t)g->server->name,
 			      (char *)(uintptr_t)g->url, quick ? "5" : "30", NULL};
@@ -406,38 +408,53 @@ double bench_tool(char *const *argv, const char *words)
 	return value;
 }
 
-void bench_store(const char *url, bool quick)
-{
-	struct rig g = {.server = NULL, .url = url};
+static const struct {
+	const char *name;
+	void (*measure)(struct rig *g, bool quick);
+} parts[] = {
+	{"handoff", handoffs}, {"peers", peers}, {"crash", crashes},
+	{"standby", standbys}, {"many", many},
+};
 
+#define N_PARTS (sizeof(parts) / sizeof(parts[0]))
+
+static const struct bench_server *const servers[] = {
 #ifdef WITH_REDIS
-	if (strncmp(url, "redis:", 6) == 0)
-		g.server = &bench_redis;
+	&bench_redis,
 #endif
 #ifdef WITH_POSTGRES
-	if (strncmp(url, "postgres", 8) == 0)
-		g.server = &bench_postgres;
+	&bench_postgres,
 #endif
 #ifdef WITH_ETCD
-	if (strncmp(url, "etcd:", 5) == 0)
-		g.server = &bench_etcd;
+	&bench_etcd,
 #endif
 #ifdef WITH_CONSUL
-	if (strncmp(url, "consul:", 7) == 0)
-		g.server = &bench_consul;
+	&bench_consul,
 #endif
 #ifdef WITH_KUBERNETES
-	if (strncmp(url, "kubernetes:", 11) == 0)
-		g.server = &bench_kubernetes;
+	&bench_kubernetes,
 #endif
+	NULL,
+};
+
+void bench_store(const char *url, bool quick, const char *only)
+{
+	struct rig g = {.server = NULL, .url = url};
+	bool measured = false;
+
+	for (size_t i = 0; servers[i] != NULL && g.server == NULL; i++)
+		if (strncmp(url, servers[i]->name, strlen(servers[i]->name)) == 0)
+			g.server = servers[i];
 	if (g.server == NULL)
 		bench_die("There are no measurements for that store here.");
 	g.raw = g.server->open(url);
-	handoffs(&g, quick);
-	peers(&g, quick);
-	crashes(&g, quick);
-	standbys(&g, g.server->most > 0 ? g.server->most : quick ? 100 : 1000);
-	if (g.server->most == 0)
-		many(&g, quick);
+	for (size_t i = 0; i < N_PARTS; i++) {
+		if (only != NULL && strcmp(only, parts[i].name) != 0)
+			continue;
+		parts[i].measure(&g, quick);
+		measured = true;
+	}
+	if (!measured)
+		bench_die("There is nothing called %s to measure; see bench --help.", only);
 	g.server->close(g.raw);
 }
