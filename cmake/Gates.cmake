@@ -115,9 +115,9 @@ function(baton_conformance_on kind module)
 		LABELS "conformance;servers")
 endfunction()
 baton_conformance_on(redis redis)
-# The other ways to a Redis server: what may depend on the way. All of it, by hand:
+# The other ways to a Redis server, and the other servers: what may depend on them. All of it:
 #   make conformance STORE=redis-cluster TIMES=20
-foreach(kind redis-tls redis-sentinel redis-cluster)
+foreach(kind redis-tls redis-sentinel redis-cluster redis-old valkey)
 	baton_conformance_on(${kind} redis --case C1,C8,C16,N1,N3,N7,N20,N27,N32)
 endforeach()
 # With a lease that leaves a busy machine time to start 150 sessions, and to sync.

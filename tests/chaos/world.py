@@ -34,6 +34,7 @@ MACHINES = 3
 ANSWER_S = 40  # a server that was started again answers within this, on any load
 HOUR_NS = 3600 * 10**9
 NOTHING = "nothing was done"
+REFUSAL = "a refusal"
 RIVAL = 0  # the seat of whoever is none of ours
 
 # kind of tests/servers; what the URL adds; in contract; faults of the servers, and how often each
@@ -310,6 +311,7 @@ class Stage:
         self.elections = []  # (name, path of its stamps)
         self.deck = []
         self.done = collections.Counter()
+        self.has_refused = False
         self.began = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
         self.is_apart = self.world.machines and bool(os.environ.get("CHAOS_NETWORK"))
         self.clock = os.path.join(folder, "clock")
@@ -399,15 +401,21 @@ class Stage:
                 continue
             self.done[kind] += 1
             self.note(f"{kind} {detail}")
+            if not self.world.in_contract and not self.has_refused:
+                self.has_refused = self.judge([name for name, _ in self.elections])[1] > 0
+                if self.has_refused:
+                    self.note(f"{REFUSAL} ")
 
     def has_seen_all(self):
-        """Also asked in the arenas' processes: whether every kind of fault has happened."""
+        """Also asked in the arenas' processes: whether every kind of fault has happened; and out of
+        contract, whether the resource has refused something."""
         try:
             with open(os.path.join(self.folder, "weather"), encoding="ascii") as file:
                 text = file.read()
         except OSError:
             return False
-        return all(f"over is {kind} " in text for kind in self.world.faults)
+        needed = [*self.world.faults, *([] if self.world.in_contract else [REFUSAL])]
+        return all(f"over is {kind} " in text for kind in needed)
 
     def note(self, text):
         at = (time.clock_gettime_ns(time.CLOCK_BOOTTIME) - self.began) / 1e9

@@ -70,4 +70,18 @@ json_t *admin_ask(struct admin *a, const char *method, const char *path, const c
 	return admin_send(a, method, path, n > 0 ? body : NULL, n);
 }
 
+struct hand *admin_hand(struct stage *t)
+{
+	return t->hand;
+}
+
+void admin_leave(struct stage *t)
+{
+	struct hand *h = admin_hand(t);
+
+	proxy_free(h->proxy);
+	h->proxy = NULL;
+	admin_close(&h->admin);
+}
+
 #endif

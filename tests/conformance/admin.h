@@ -8,6 +8,7 @@
 #include "backend.h"
 #include "base/web/http.h"
 #include "base/web/json.h"
+#include "proxy.h"
 
 /* A connection of the administrator; one thread's. */
 struct admin {
@@ -28,5 +29,18 @@ json_t *admin_ask(struct admin *a, const char *method, const char *path, const c
 	__attribute__((format(printf, 4, 5)));
 json_t *admin_send(struct admin *a, const char *method, const char *path, const char *body,
 		   size_t n);
+
+/* What such a backend has in its hand. */
+struct hand {
+	struct proxy *proxy; /* first: see proxy.h */
+	struct admin admin;  /* straight to the server */
+	struct admin pulse;  /* of another thread */
+	char label[64];
+	char token[64]; /* Consul: the case's own; "": there are no rights here */
+};
+
+struct hand *admin_hand(struct stage *t);
+/* leave() of a backend. */
+void admin_leave(struct stage *t);
 
 #endif

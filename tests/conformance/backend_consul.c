@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "admin.h"
-#include "proxy.h"
 
 #define KEY_SIZE 1200
 #define LOCK_BITS 12
@@ -30,19 +29,6 @@ static const char *const words[N_VERBS] = {
 	[VERB_CAMPAIGN] = "/txn?campaign", [VERB_RELEASE] = "/txn?release",
 	[VERB_OBSERVE] = "&observe",
 };
-
-struct hand {
-	struct proxy *proxy; /* first: see proxy.h */
-	struct admin admin;  /* straight to the server */
-	struct admin pulse;  /* of another thread */
-	char label[64];
-	char token[64]; /* the case's own; "": there are no rights here */
-};
-
-static struct hand *hand_of(struct stage *t)
-{
-	return t->hand;
-}
 
 /* ---- a small client ---- */
 
@@ -184,15 +170,6 @@ static bool forget_keys(struct hand *h)
 	return txn(h, "delete-tree", h->label, "");
 }
 
-static void leave(struct stage *t)
-{
-	struct hand *h = hand_of(t);
-
-	proxy_free(h->proxy);
-	h->proxy = NULL;
-	admin_close(&h->admin);
-}
-
 static void clean(const char *base_url, const char *label)
 {
 	struct hand h = {0};
@@ -206,7 +183,7 @@ static void clean(const char *base_url, const char *label)
 /* A write that goes through the whole cluster. */
 static void pulse(struct stage *t)
 {
-	struct hand *h = hand_of(t);
+	struct hand *h = admin_hand(t);
 	char path[128];
 
 	snprintf(path, sizeof(path), "/v1/kv/%s-pulse", h->label);
@@ -265,7 +242,7 @@ static bool destroy_session(struct hand *h, const char *session)
 
 static bool destroy(struct stage *t, const char *name, enum way way)
 {
-	struct hand *h = hand_of(t);
+	struct hand *h = admin_hand(t);
 	json_t *claim = tree(h, key(h, name, ".lock"));
 	const char *session = js_text(kv_of(claim, 0), "Session");
 	bool done = false;
@@ -286,7 +263,7 @@ static bool destroy(struct stage *t, const char *name, enum way way)
 
 static bool unlock(struct stage *t, const char *name)
 {
-	struct hand *h = hand_of(t);
+	struct hand *h = admin_hand(t);
 	json_t *claim = tree(h, key(h, name, ".lock"));
 	bool done = unlock_key(h, name, js_text(kv_of(claim, 0), "Session"));
 
@@ -298,18 +275,18 @@ static bool unlock(struct stage *t, const char *name)
 
 static bool forget(struct stage *t)
 {
-	return forget_keys(hand_of(t));
+	return forget_keys(admin_hand(t));
 }
 
 static bool deny(struct stage *t, bool is_denied)
 {
-	return set_policy(hand_of(t), !is_denied);
+	return set_policy(admin_hand(t), !is_denied);
 }
 
 /* The last term is that of the key that is locked, and the offset. */
 static bool set_term(struct stage *t, const char *name, uint64_t term)
 {
-	struct hand *h = hand_of(t);
+	struct hand *h = admin_hand(t);
 	const char *at = key(h, name, ".lock");
 	char state[64];
 	char coded[BASE64_SIZE(sizeof(state))];
@@ -336,7 +313,7 @@ static bool set_term(struct stage *t, const char *name, uint64_t term)
 
 static int count_name(struct stage *t, const char *name, size_t length)
 {
-	struct hand *h = hand_of(t);
+	struct hand *h = admin_hand(t);
 	const char *wanted = key(h, name, ".lock");
 	char all[80];
 	int n = 0;
@@ -361,7 +338,7 @@ const struct backend backend_consul = {
 	.is_durable = true,
 	.n_leases = 2,
 	.place = place,
-	.leave = leave,
+	.leave = admin_leave,
 	.clean = clean,
 	.pulse = pulse,
 	.destroy = destroy,

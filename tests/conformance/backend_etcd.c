@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "admin.h"
-#include "proxy.h"
 
 #define PASSWORD "canary-7d0f"
 #define ROOT_PASSWORD "root"
@@ -29,18 +28,6 @@ static const char *const words[N_VERBS] = {
 	[VERB_CAMPAIGN] = "/kv/txn?campaign", [VERB_RELEASE] = "/kv/txn?release",
 	[VERB_OBSERVE] = "/kv/txn?observe",
 };
-
-struct hand {
-	struct proxy *proxy; /* first: see proxy.h */
-	struct admin admin;  /* straight to the server */
-	struct admin pulse;  /* of another thread */
-	char label[64];
-};
-
-static struct hand *hand_of(struct stage *t)
-{
-	return t->hand;
-}
 
 /* ---- a small client ---- */
 
@@ -217,15 +204,6 @@ static bool forget_keys(struct hand *h)
 	return is_done(ask(&h->admin, "/v3/kv/deleterange", "{%s}", all_of(h)));
 }
 
-static void leave(struct stage *t)
-{
-	struct hand *h = hand_of(t);
-
-	proxy_free(h->proxy);
-	h->proxy = NULL;
-	admin_close(&h->admin);
-}
-
 static void clean(const char *base_url, const char *label)
 {
 	struct hand h = {0};
@@ -242,7 +220,7 @@ static void clean(const char *base_url, const char *label)
 /* A write that goes through the whole cluster. */
 static void pulse(struct stage *t)
 {
-	struct hand *h = hand_of(t);
+	struct hand *h = admin_hand(t);
 	char at[80];
 
 	snprintf(at, sizeof(at), "%s-pulse", h->label);
@@ -282,7 +260,7 @@ static bool overwrite(struct stage *t, struct hand *h, const char *name, const c
 
 static bool destroy(struct stage *t, const char *name, enum way way)
 {
-	struct hand *h = hand_of(t);
+	struct hand *h = admin_hand(t);
 	const json_t *kv;
 	json_t *claim = claim_of(h, name, &kv);
 	const char *old = js_text(kv, "key"); /* in base64 */
@@ -317,12 +295,12 @@ static bool unlock(struct stage *t, const char *name)
 
 static bool forget(struct stage *t)
 {
-	return forget_keys(hand_of(t));
+	return forget_keys(admin_hand(t));
 }
 
 static bool deny(struct stage *t, bool is_denied)
 {
-	struct hand *h = hand_of(t);
+	struct hand *h = admin_hand(t);
 
 	if (!is_denied)
 		return allow(h);
@@ -333,7 +311,7 @@ static bool deny(struct stage *t, bool is_denied)
 /* The last term is the revision in which it was last written, and the offset. */
 static bool set_term(struct stage *t, const char *name, uint64_t term)
 {
-	struct hand *h = hand_of(t);
+	struct hand *h = admin_hand(t);
 	const char *at = key(h, "/.election/", name, "term");
 	const char *offset = key(h, "/.election/", name, "offset");
 	char value[24];
@@ -354,7 +332,7 @@ static bool set_term(struct stage *t, const char *name, uint64_t term)
 
 static int count_name(struct stage *t, const char *name, size_t length)
 {
-	struct hand *h = hand_of(t);
+	struct hand *h = admin_hand(t);
 	const char *wanted = key(h, "/", name, "");
 	char all[80];
 	int n = 0;
@@ -385,7 +363,7 @@ const struct backend backend_etcd = {
 	.shares_leases = true,
 	.is_durable = true,
 	.place = place,
-	.leave = leave,
+	.leave = admin_leave,
 	.clean = clean,
 	.pulse = pulse,
 	.destroy = destroy,

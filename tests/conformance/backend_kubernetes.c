@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "admin.h"
-#include "proxy.h"
 
 #define MERGE "application/merge-patch+json"
 #define APPLY "application/apply-patch+yaml"
@@ -30,18 +29,6 @@ static const char *const words[N_VERBS] = {
 	[VERB_CAMPAIGN] = "&for=campaign", [VERB_RELEASE] = "&for=release",
 	[VERB_OBSERVE] = "&for=observe",
 };
-
-struct hand {
-	struct proxy *proxy; /* first: see proxy.h */
-	struct admin admin;  /* straight to the server */
-	struct admin pulse;  /* of another thread */
-	char label[64];
-};
-
-static struct hand *hand_of(struct stage *t)
-{
-	return t->hand;
-}
 
 /* ---- a small client ---- */
 
@@ -191,15 +178,6 @@ static bool forget_leases(struct hand *h)
 		       admin_send(&h->admin, "DELETE", path_of(h, LEASES, "leases"), NULL, 0));
 }
 
-static void leave(struct stage *t)
-{
-	struct hand *h = hand_of(t);
-
-	proxy_free(h->proxy);
-	h->proxy = NULL;
-	admin_close(&h->admin);
-}
-
 /* A namespace is taken away by a controller, which isn't there: what is in it goes. */
 static void clean(const char *base_url, const char *label)
 {
@@ -220,7 +198,7 @@ static void clean(const char *base_url, const char *label)
 /* A write that goes through the whole store. */
 static void pulse(struct stage *t)
 {
-	struct hand *h = hand_of(t);
+	struct hand *h = admin_hand(t);
 
 	h->pulse.type = APPLY;
 	json_decref(admin_ask(&h->pulse, "PATCH",
@@ -302,7 +280,7 @@ static bool overwrite(const struct stage *t, struct hand *h, const json_t *lease
 
 static bool destroy(struct stage *t, const char *name, enum way way)
 {
-	struct hand *h = hand_of(t);
+	struct hand *h = admin_hand(t);
 	json_t *leases = list(h);
 	const json_t *lease = find(leases, name);
 	const json_t *metadata = js_get(lease, "metadata");
@@ -327,7 +305,7 @@ static bool destroy(struct stage *t, const char *name, enum way way)
 
 static bool unlock(struct stage *t, const char *name)
 {
-	struct hand *h = hand_of(t);
+	struct hand *h = admin_hand(t);
 	json_t *leases = list(h);
 	bool done = merge(h, js_text(js_get(find(leases, name), "metadata"), "name"),
 			  "{\"spec\":{\"holderIdentity\":\"\"}}");
@@ -340,12 +318,12 @@ static bool unlock(struct stage *t, const char *name)
 
 static bool forget(struct stage *t)
 {
-	return forget_leases(hand_of(t));
+	return forget_leases(admin_hand(t));
 }
 
 static bool deny(struct stage *t, bool is_denied)
 {
-	struct hand *h = hand_of(t);
+	struct hand *h = admin_hand(t);
 
 	if (!is_denied)
 		return allow(h);
@@ -356,7 +334,7 @@ static bool deny(struct stage *t, bool is_denied)
 /* The election is made for it, if nobody has held it yet; names of these cases are plain. */
 static bool set_term(struct stage *t, const char *name, uint64_t term)
 {
-	struct hand *h = hand_of(t);
+	struct hand *h = admin_hand(t);
 	char patch[500];
 
 	snprintf(patch, sizeof(patch),
@@ -377,7 +355,7 @@ static bool set_term(struct stage *t, const char *name, uint64_t term)
 
 static int count_name(struct stage *t, const char *name, size_t length)
 {
-	struct hand *h = hand_of(t);
+	struct hand *h = admin_hand(t);
 	int n = 0;
 
 	if (strlen(name) != length)
@@ -401,11 +379,11 @@ static bool serves_process(const char *url)
 	return !serves_own(url);
 }
 
-#define COMMON                                                                            \
-	.has_processes = true, .has_network = true, .pushes = true, .is_durable = true,   \
-	.lease_ms = 2000, .place = place, .leave = leave, .clean = clean, .pulse = pulse, \
-	.destroy = destroy, .unlock = unlock, .down = proxy_down, .hole = proxy_hole,     \
-	.fail = proxy_fail, .mute = proxy_mute, .late = proxy_late, .forget = forget,     \
+#define COMMON                                                                                  \
+	.has_processes = true, .has_network = true, .pushes = true, .is_durable = true,         \
+	.lease_ms = 2000, .place = place, .leave = admin_leave, .clean = clean, .pulse = pulse, \
+	.destroy = destroy, .unlock = unlock, .down = proxy_down, .hole = proxy_hole,           \
+	.fail = proxy_fail, .mute = proxy_mute, .late = proxy_late, .forget = forget,           \
 	.deny = deny, .set_term = set_term, .count_name = count_name, .calls = proxy_calls
 
 const struct backend backend_kubernetes = {

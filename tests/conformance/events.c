@@ -121,6 +121,7 @@ static void blocked_handler(struct stage *t)
 	struct player *blocked = player_new(t, &(struct cast){.hook = block, .arg = &gate});
 
 	await(t, is_inside, &gate, soon_ms(t), "the handler to block");
+	player_leads(blocked, soon_ms(t)); /* it may have been told of an error first */
 	/* The other election of the same handle is told everything. */
 	struct player *other = player_more(blocked, &(struct cast){.name = name});
 

@@ -349,6 +349,8 @@ static void credentials_revoked(struct stage *t)
 	uint64_t calls = t->backend->calls != NULL ? t->backend->calls(t, VERB_ANY) : 0;
 	const struct seen *error = player_next(p, BATON_EVENT_ERROR, soon_ms(t));
 
+	if (error->event.code == BATON_E_TIMEOUT) /* the server was busy just then */
+		error = player_next(p, BATON_EVENT_ERROR, soon_ms(t));
 	CHECK(t, error->event.code == BATON_E_DENIED, "code %d: %s (%s)", error->event.code,
 	      error->event.text, error->event.detail);
 	CHECK(t, error->event.text[0] != '\0', "no sentence");

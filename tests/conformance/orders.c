@@ -121,9 +121,7 @@ static void hand_to(struct stage *t, struct player **list, struct player *to, bo
 
 	for (unsigned i = 0; i < 6; i++) {
 		struct player *from = await_leader(t, list, 3, failover_ms(t));
-		int rc = from == to ? 0
-			 : by_order ? baton_order_transfer(from->b, t->name, to->id, &err)
-				    : baton_transfer(from->e, to->id, &err);
+		int rc = from == to ? 0 : patient_transfer(t, from, to, by_order, &err);
 		uint64_t end_ns = now_ns() + failover_ms(t) * MS;
 
 		CHECK(t, rc == 0 || rc == BATON_E_NOT_LEADER || i > 0, "transfer: %s", err.text);
@@ -188,8 +186,7 @@ static struct player *transfer(struct stage *t, struct player **list, struct pla
 	struct baton_error err = {0};
 
 	player_sees(to, from->id, soon_ms(t));
-	int rc = by_order ? baton_order_transfer(to->b, t->name, to->id, &err)
-			  : baton_transfer(from->e, to->id, &err);
+	int rc = patient_transfer(t, from, to, by_order, &err);
 
 	CHECK(t, rc == 0, "transfer: %s", err.text);
 	const struct seen *lost = player_next(from, BATON_EVENT_LOST, soon_ms(t));

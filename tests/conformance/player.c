@@ -298,6 +298,30 @@ int patient_list(struct stage *t, struct baton *b, const char *name, struct bato
 	return rc;
 }
 
+int patient_history(struct stage *t, struct baton *b, const char *name,
+		    struct baton_leadership *list, size_t max, struct baton_error *err)
+{
+	uint64_t end_ns = now_ns() + t->lease_ms * MS;
+	int rc = baton_list_history(b, name, list, max, err);
+
+	while (is_late(rc, end_ns))
+		rc = baton_list_history(b, name, list, max, err);
+	return rc;
+}
+
+int patient_transfer(struct stage *t, struct player *from, struct player *to, bool by_order,
+		     struct baton_error *err)
+{
+	uint64_t end_ns = now_ns() + t->lease_ms * MS;
+	int rc;
+
+	do {
+		rc = by_order ? baton_order_transfer(to->b, t->name, to->id, err)
+			      : baton_transfer(from->e, to->id, err);
+	} while (is_late(rc, end_ns));
+	return rc;
+}
+
 bool player_is_no_leader(void *player)
 {
 	return !baton_is_leader(((struct player *)player)->e);

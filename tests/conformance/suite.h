@@ -195,6 +195,11 @@ int patient_observe(struct stage *t, struct baton *b, const char *name, struct b
 		    struct baton_error *err);
 int patient_list(struct stage *t, struct baton *b, const char *name, struct baton_candidate *list,
 		 size_t max, struct baton_error *err);
+int patient_history(struct stage *t, struct baton *b, const char *name,
+		    struct baton_leadership *list, size_t max, struct baton_error *err);
+/* by_order: as a third party; else the leader itself. */
+int patient_transfer(struct stage *t, struct player *from, struct player *to, bool by_order,
+		     struct baton_error *err);
 bool player_is_leader(void *player);
 bool player_is_no_leader(void *player);
 

@@ -267,7 +267,7 @@ static void was_released(struct stage *t, struct player *p, uint64_t term)
 {
 	struct baton_leadership list[32];
 	struct baton_error err = {0};
-	int n = t->backend->keeps_history ? baton_list_history(p->b, t->name, list, 32, &err) : 0;
+	int n = t->backend->keeps_history ? patient_history(t, p->b, t->name, list, 32, &err) : 0;
 
 	CHECK(t, n >= 0, "history: %s", err.text);
 	for (int i = 0; i < n && i < 32; i++)
