@@ -122,3 +122,14 @@ class Judge:
                     for at_ns, term in seat.cuts)
                 and not stamp.flags & MAIN and not seat.isolated
                 and (bool(stamp.flags & CLOSED) or not self.has_work_lock))
+
+
+def wrong_writes(rows):
+    """Of what a fenced resource has accepted, (term, seat) in its order: what it shouldn't have."""
+    seats, top = {}, 0
+    for term, seat in rows:
+        if term < top:
+            yield f"term {term} was written after term {top}"
+        if seats.setdefault(term, seat) != seat:
+            yield f"term {term} was written by seats {seats[term]}, {seat}"
+        top = max(top, term)

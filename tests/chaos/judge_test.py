@@ -9,7 +9,7 @@ import unittest
 sys.dont_write_bytecode = True
 # pylint: disable=wrong-import-position
 import stall
-from judge import CLOSED, MAIN, Judge, Seat, Stamp
+from judge import CLOSED, MAIN, Judge, Seat, Stamp, wrong_writes
 
 
 def judge(*stamps, cut_ns=None, cut_term=1, cuts=None, isolated=False, has_work_lock=True):
@@ -139,6 +139,14 @@ class Stall(unittest.TestCase):
     def test_share_of_the_lease(self):
         self.assertFalse(stall.explains(1000, 0.1, 99, 0))
         self.assertTrue(stall.explains(1000, 0.1, 0, 100))
+
+
+class Writes(unittest.TestCase):
+    def test_in_order(self):
+        self.assertEqual(list(wrong_writes([(1, 1), (1, 1), (2, 3), (5, 1)])), [])
+
+    def test_older_term_and_two_seats(self):
+        self.assertEqual(len(list(wrong_writes([(2, 1), (1, 2), (3, 1), (3, 2)]))), 2)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ sys.dont_write_bytecode = True
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.append(os.path.join(TESTS, "lib"))
 # pylint: disable=wrong-import-position
-from judge import MAIN, STAMP, Seat
+from judge import MAIN, STAMP, Seat, wrong_writes
 from rig import descendants, servers
 
 KILL, STOP, CONT = signal.SIGKILL, signal.SIGSTOP, signal.SIGCONT
@@ -311,7 +311,6 @@ class Stage:
         self.elections = []  # (name, path of its stamps)
         self.deck = []
         self.done = collections.Counter()
-        self.has_refused = False
         self.began = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
         self.is_apart = self.world.machines and bool(os.environ.get("CHAOS_NETWORK"))
         self.clock = os.path.join(folder, "clock")
@@ -401,10 +400,8 @@ class Stage:
                 continue
             self.done[kind] += 1
             self.note(f"{kind} {detail}")
-            if not self.world.in_contract and not self.has_refused:
-                self.has_refused = self.judge([name for name, _ in self.elections])[1] > 0
-                if self.has_refused:
-                    self.note(f"{REFUSAL} ")
+            if not self.world.in_contract and self.judge([n for n, _ in self.elections])[1]:
+                self.note(f"{REFUSAL} ")
 
     def has_seen_all(self):
         """Also asked in the arenas' processes: whether every kind of fault has happened; and out of
@@ -773,14 +770,7 @@ class Stage:
             rows, n, r = self.written(name)
             accepted += n
             refused += r
-            seats = {}
-            top = 0
-            for term, seat in rows:
-                if term < top:
-                    wrong.append(f"{name}: term {term} was written after term {top}")
-                if seats.setdefault(term, seat) != seat:
-                    wrong.append(f"{name}: term {term} was written by seats {seats[term]}, {seat}")
-                top = max(top, term)
+            wrong += [f"{name}: {text}" for text in wrong_writes(rows)]
         return accepted, refused, wrong
 
     def written(self, name):
