@@ -26,7 +26,7 @@ struct one_row {
 
 static struct one_row rows[ROWS_MAX];
 static int n_rows;
-static char dir[] = "./bench-XXXXXX";
+static char dir[256];
 
 static void write_json(const char *path);
 static void write_svg(const char *path);
@@ -116,8 +116,9 @@ int main(int argc, char **argv)
 	int within = 0;
 	int over = 0;
 
+	(void)snprintf(dir, sizeof(dir), "%s/bench-XXXXXX", p.out);
 	if (mkdtemp(dir) == NULL)
-		bench_die("No directory can be made here for the measurements.");
+		bench_die("No directory can be made in that FOLDER for the measurements.");
 	(void)atexit(remove_dir);
 	if (p.store != NULL)
 		bench_store(p.store, p.quick, p.only);
