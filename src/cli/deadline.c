@@ -131,20 +131,30 @@ void deadline_enforce(struct run *r)
 	}
 }
 
-void deadline_take_over(struct run *r)
+/* False: there is nobody left who could end. */
+static bool clear_away(struct run *r)
 {
 	siginfo_t info = {0};
 
-	if (r->group > 0)
-		(void)kill(-r->group, SIGKILL);
-	/* With the guard dead its orphans are ours: until nobody is left. */
-	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG) == 0 || errno != ECHILD) {
+	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG) == 0) {
+		if (info.si_pid == 0)
+			return true;
 		if (info.si_pid == r->guard)
 			r->guard_failed = info.si_code == CLD_EXITED;
+		info.si_pid = 0;
+	}
+	return errno != ECHILD;
+}
+
+void deadline_take_over(struct run *r)
+{
+	if (r->group > 0)
+		(void)kill(-r->group, SIGKILL);
+	/* With the guard dead its orphans are ours: until nobody is left, the dead ones first. */
+	while (clear_away(r)) {
 		isolate_kill(&r->plan);
 		tree_signal(SIGKILL);
-		(void)poll(NULL, 0, info.si_pid != 0 ? 0 : 1);
-		info.si_pid = 0;
+		(void)poll(NULL, 0, 1);
 	}
 	r->health.pid = 0;
 	(void)close(r->guard_fd);

@@ -48,6 +48,20 @@ pid_t tree_pid(const char *entry)
 	return isdigit((unsigned char)entry[0]) ? (pid_t)strtol(entry, NULL, 10) : 0;
 }
 
+/*
+ * Whoever forks and leaves is gone before its signal comes, but its session isn't. One that is not
+ * ours was begun by what we have started, so all in it are ours to kill; and nobody forks its way
+ * out of a group that is killed.
+ */
+static void signal_one(pid_t pid, int sig)
+{
+	pid_t group = getpgid(pid); /* of the dead, too, as long as they wait to be reaped */
+
+	if (sig == SIGKILL && group > 0 && getsid(pid) != getsid(0))
+		(void)kill(-group, sig);
+	(void)kill(pid, sig);
+}
+
 /* "12 34 56 " */
 static bool signal_list(pid_t task, int sig)
 {
@@ -71,7 +85,7 @@ static bool signal_list(pid_t task, int sig)
 		if (pid > 0 && *at == '\0' && n == (ssize_t)sizeof(text) - 1)
 			break; /* may be cut */
 		if (pid > 0)
-			(void)kill((pid_t)pid, sig);
+			signal_one((pid_t)pid, sig);
 	}
 	return true;
 }
@@ -86,7 +100,7 @@ static void signal_by_parent(int sig)
 		pid_t pid = tree_pid(e->d_name);
 
 		if (pid > 0 && stat_field(pid, 4) == (uint64_t)getpid())
-			(void)kill(pid, sig);
+			signal_one(pid, sig);
 	}
 	if (proc != NULL)
 		(void)closedir(proc);

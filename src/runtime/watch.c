@@ -119,7 +119,7 @@ static void post_hints(struct lane *lane, const uint64_t *cookies, int n)
 		last = *at = &p->m;
 		at = &p->m.next;
 	}
-	if (first != NULL)
+	if (last != NULL)
 		loop_post_list(lane->handle, first, last);
 	/* No memory: then everything is looked at, so that no hint gets lost. */
 	if (done < n && !atomic_exchange(&lane->spare_busy, true))

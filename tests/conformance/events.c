@@ -262,12 +262,14 @@ struct farewell {
 	struct baton_error err;
 	_Atomic uint64_t end_ns; /* the others are written before it */
 	_Atomic bool was_free;
+	_Atomic bool had_lease; /* for as long as it looked: else it may be free */
 };
 
 static void dawdle(struct player *p, const struct baton_event *event)
 {
 	struct farewell *f = p->arg;
 	struct baton_status status = {0};
+	struct baton_status own = {0};
 
 	if (event->kind != BATON_EVENT_LOST)
 		return;
@@ -276,6 +278,8 @@ static void dawdle(struct player *p, const struct baton_event *event)
 	if (f->rc == 0 && strcmp(status.leader, p->id) != 0)
 		atomic_store(&f->was_free, true);
 	atomic_store(&f->end_ns, now_ns());
+	baton_get_status(p->e, &own);
+	atomic_store(&f->had_lease, own.work_end_boot_ns > (int64_t)f->end_ns);
 }
 
 static void lost_before_free(struct stage *t)
@@ -293,6 +297,7 @@ static void lost_before_free(struct stage *t)
 
 	CHECK(t, atomic_load(&f.end_ns) != 0, "the handler of lost was not called");
 	CHECK(t, f.rc == 0, "the handler could not look: %s", f.err.text);
+	CHECK(t, atomic_load(&f.had_lease), "the lease ended while the handler looked");
 	CHECK(t, !atomic_load(&f.was_free), "S7: free before the handler of lost has returned");
 	CHECK(t, became->at_ns > atomic_load(&f.end_ns), "S7: a successor before lost was handled");
 }

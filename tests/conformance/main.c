@@ -59,6 +59,7 @@ struct job {
 
 struct counts {
 	unsigned adapted, exempt, failed;
+	unsigned hidden; /* by faults of the network */
 	bool was_adapted[CASES_MAX];
 };
 
@@ -206,18 +207,21 @@ static bool settle(const struct plan *plan, struct job *job, struct counts *c)
 {
 	struct result *r = job->result;
 
-	if (!r->passed && (faults_are_on() || proxy_has_weather()) && r->checked && !r->is_safety) {
-		r->passed = true;
-		r->adapted = true;
-		snprintf(r->note, sizeof(r->note), "adapted, for faults were in its way: %.180s",
-			 r->text);
-	}
-	if (!r->passed && r->disturbed && job->try + 1 < TRIES_MAX) {
+	bool has_faults = faults_are_on() || proxy_has_weather();
+
+	if (!r->passed && r->disturbed && job->try + 1 < (has_faults ? 2 : TRIES_MAX)) {
 		show(job, "again");
 		plan->backend->clean(plan->url, job->label);
 		job->try++;
 		job->lease_ms *= 2;
 		return true;
+	}
+	if (!r->passed && has_faults && r->checked && !r->is_safety) {
+		r->passed = true;
+		r->adapted = true;
+		c->hidden++;
+		snprintf(r->note, sizeof(r->note), "adapted, for faults were in its way: %.180s",
+			 r->text);
 	}
 	bool adapted = r->passed && (r->adapted || job->try > 0);
 
@@ -398,7 +402,7 @@ static int run(struct plan *plan)
 	munmap(shared, JOBS_MAX * sizeof(*shared));
 	printf("conformance: %zu cases, %u times, %u adapted, %u not applicable, %u failed\n",
 	       total, plan->times, c.adapted, c.exempt, c.failed);
-	if (plan->network != NULL && plan->only == NULL && 3 * c.adapted > total) {
+	if (plan->network != NULL && plan->only == NULL && 3 * c.hidden > total * plan->times) {
 		printf("VOID: a network this bad leaves nothing to see\n");
 		c.failed++;
 	}

@@ -25,11 +25,15 @@
 #define FAULTS_PER_MILLION 2000
 /* A thread that had to wait for a processor for this part of its life was not let run. */
 #define STARVED_PART 8
+/* A machine on which somebody waits for one for this part of the time is too full. */
+#define CROWDED_PART 2
 
 static bool is_starved(void);
+static bool is_crowded(void);
 
 /* The meter's thread writes, everybody reads; one per process, as a machine is one. */
 static uint64_t begin_ns;
+static uint64_t crowded_before_us;
 static _Atomic uint64_t worst_stall_ns;
 static _Atomic uint64_t pulse_since_ns; /* 0: none is under way */
 
@@ -104,7 +108,8 @@ _Noreturn void stage_fail(struct stage *t, const char *file, int line, const cha
 
 	t->result->checked = true;
 	t->result->is_safety = is_safety;
-	t->result->disturbed = !is_safety && (stall_worst_ms() > t->lease_ms / 9 || is_starved());
+	t->result->disturbed = !is_safety && (stall_worst_ms() > t->lease_ms / 9 || is_starved() ||
+					      is_crowded());
 	_exit(1);
 }
 
@@ -246,11 +251,31 @@ static bool is_starved(void)
 	return begin_ns != 0 && worst_ns > (now_ns() - begin_ns) / STARVED_PART;
 }
 
+/* For how long somebody on this machine has waited for a processor: a server has no meter of ours. */
+static uint64_t crowded_us(void)
+{
+	char line[200];
+	FILE *f = fopen("/proc/pressure/cpu", "re");
+
+	if (f == NULL)
+		return 0;
+	const char *total = fgets(line, sizeof(line), f) != NULL ? strstr(line, "total=") : NULL;
+
+	fclose(f);
+	return total != NULL ? strtoull(total + strlen("total="), NULL, 10) : 0;
+}
+
+static bool is_crowded(void)
+{
+	return (crowded_us() - crowded_before_us) * 1000 > (now_ns() - begin_ns) / CROWDED_PART;
+}
+
 void stall_watch(struct stage *t)
 {
 	pthread_t thread;
 
 	begin_ns = now_ns();
+	crowded_before_us = crowded_us();
 
 	if (pthread_create(&thread, NULL, meter, t) == 0)
 		pthread_detach(thread);
