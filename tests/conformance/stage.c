@@ -108,8 +108,8 @@ _Noreturn void stage_fail(struct stage *t, const char *file, int line, const cha
 
 	t->result->checked = true;
 	t->result->is_safety = is_safety;
-	t->result->disturbed = !is_safety && (stall_worst_ms() > t->lease_ms / 9 || is_starved() ||
-					      is_crowded());
+	t->result->disturbed =
+		!is_safety && (stall_worst_ms() > t->lease_ms / 9 || is_starved() || is_crowded());
 	_exit(1);
 }
 
@@ -251,7 +251,7 @@ static bool is_starved(void)
 	return begin_ns != 0 && worst_ns > (now_ns() - begin_ns) / STARVED_PART;
 }
 
-/* For how long somebody on this machine has waited for a processor: a server has no meter of ours. */
+/* For how long somebody here has waited for a processor: a server has no meter of ours. */
 static uint64_t crowded_us(void)
 {
 	char line[200];
