@@ -228,10 +228,14 @@ void baton_close(struct baton *b)
 
 		e->self_stop = true;
 		e->freed = true;
+		b->app.n_kept += !e->let_go;
 		loop_poke(e, POKE_DETACH);
 		if (!freed)
 			election_unref(e); /* the loop's reference keeps it until it has left */
 	}
+	/* S8: no store is needed for that, and a loop that is kept from running doesn't end it. */
+	while (b->app.n_kept > 0)
+		(void)news_wait(b, NEVER);
 	while (b->app.all != NULL && news_wait(b, until_ns))
 		;
 	(void)pthread_mutex_unlock(&b->app.lock);

@@ -398,6 +398,7 @@ static void handle_poke(struct baton_election *e)
 		e->detached = true;
 		ev.kind = EV_STOP;
 		carrier_step_election(e, &ev);
+		news_let_go(e);
 	}
 	election_unref(e);
 }

@@ -170,6 +170,17 @@ void news_note(struct baton_election *e, const struct action *a)
 		carrier_publish(e);
 }
 
+void news_let_go(struct baton_election *e)
+{
+	struct app *app = &e->handle->app;
+
+	(void)pthread_mutex_lock(&app->lock);
+	if (!e->let_go && app->n_kept > 0 && --app->n_kept == 0)
+		(void)pthread_cond_broadcast(&app->changed);
+	e->let_go = true;
+	(void)pthread_mutex_unlock(&app->lock);
+}
+
 /* C26: at most one a second for one cause. app.lock is held. */
 static bool is_repeated(struct baton_election *e, int code)
 {

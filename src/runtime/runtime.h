@@ -236,6 +236,7 @@ struct baton_election {
 	bool lost_done;     /* the application has dealt with LOST */
 	bool self_stop;     /* the application itself asked for the stop */
 	bool freed;         /* the application's reference is gone */
+	bool let_go;        /* the loop has stopped it: LOST, if it led, is among the news */
 	bool left;          /* the loop has let go of it, too */
 	bool twin;          /* another living candidate has our id */
 	uint32_t seen_leader;
@@ -300,7 +301,8 @@ struct app {
 	struct baton_election *pulled_last;
 	struct baton_election *pulling; /* whose events baton_wait() returned last; by news.next */
 	struct baton_election *all;
-	int news_fd; /* readable while pulled_first is not NULL */
+	uint32_t n_kept; /* while closing: how many of them have not been let go */
+	int news_fd;     /* readable while pulled_first is not NULL */
 	bool has_puller;
 	bool quit;
 	struct baton_error store_error; /* the last failure of a call */
@@ -435,6 +437,8 @@ void news_note(struct baton_election *e, const struct action *a);
 void news_error(struct baton_election *e, uint8_t why, int code);
 /* What others may ask of the election, after a step. */
 void news_seen(struct baton_election *e);
+/* The application has let go of it, and it is stopped. */
+void news_let_go(struct baton_election *e);
 /* The watch is broken: this is why. */
 void news_watch(struct baton_election *e, const struct baton_error *said);
 /* How the last call of the driver went; code 0: well. */

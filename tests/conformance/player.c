@@ -155,6 +155,7 @@ void player_close(struct player *p)
 		baton_election_free(p->e);
 	else
 		baton_close(p->b);
+	p->e = NULL; /* nobody asks it any more, not even why the next check failed */
 	check_order(p);
 	for (unsigned i = 0; i < t->n_players; i++) {
 		if (t->players[i] == p)

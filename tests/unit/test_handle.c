@@ -3,7 +3,9 @@
  * until when work may go on, and the drivers there are.
  */
 #include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -17,6 +19,7 @@
 #include "base/clock.h"
 #include "baton-memory.h"
 #include "baton.h"
+#include "runtime/runtime.h"
 
 #define S ((uint64_t)1000000000)
 #define MS ((uint64_t)1000000)
@@ -213,6 +216,48 @@ static void stop_waits_for_the_handler(void **state)
 	baton_close(b);
 }
 
+struct fate {
+	_Atomic int n_became;
+	_Atomic int n_lost;
+};
+
+static void note_fate(void *arg, const struct baton_event *event)
+{
+	struct fate *f = arg;
+
+	atomic_fetch_add(&f->n_became, event->kind == BATON_EVENT_BECAME);
+	atomic_fetch_add(&f->n_lost, event->kind == BATON_EVENT_LOST);
+}
+
+static void stand_still(int sig)
+{
+	(void)sig;
+	(void)poll(NULL, 0, 600);
+}
+
+/* S8: a machine may keep the loop from running for longer than a lease; lost is told all the same. */
+static void close_waits_for_lost(void **state)
+{
+	const struct sigaction frozen = {.sa_handler = stand_still, .sa_flags = SA_RESTART};
+	struct baton *b = open_with("memory:fate", 200, 100);
+	struct baton_election_options o;
+	struct baton_election *e = NULL;
+	struct fate fate = {0};
+
+	(void)state;
+	assert_int_equal(sigaction(SIGUSR1, &frozen, NULL), 0);
+	baton_election_options_init(&o);
+	o.handler = note_fate;
+	o.handler_arg = &fate;
+	assert_int_equal(baton_election_new(b, "fate", &o, &e, NULL), 0);
+	assert_int_equal(baton_election_start(e), 0);
+	while (atomic_load(&fate.n_became) < 1)
+		(void)poll(NULL, 0, 1);
+	assert_int_equal(pthread_kill(b->loop_thread, SIGUSR1), 0);
+	baton_close(b);
+	assert_int_equal(atomic_load(&fate.n_lost), atomic_load(&fate.n_became));
+}
+
 static void note_driver(void *arg, const struct baton_driver_info *info)
 {
 	char *seen = arg;
@@ -248,6 +293,7 @@ int main(void)
 		cmocka_unit_test(no_work_lock_elsewhere),
 		cmocka_unit_test(work_ends_with_its_own_lease),
 		cmocka_unit_test(stop_waits_for_the_handler),
+		cmocka_unit_test(close_waits_for_lost),
 		cmocka_unit_test(drivers_are_listed),
 	};
 
