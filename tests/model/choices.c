@@ -168,8 +168,83 @@ static bool world_enabled(const struct world *w, unsigned op)
 	}
 }
 
+/* ---- what must wait ---- */
+
+#define SET(op) (1u << (op))
+
+static bool is_fault(unsigned choice)
+{
+	static const unsigned calls = SET(OP_LAND) | SET(OP_LAND_SLOW) | SET(OP_ANSWER);
+	static const unsigned acts = SET(OP_PAUSE) | SET(OP_CRASH) | SET(OP_CRASH_LATE) |
+				     SET(OP_STOP) | SET(OP_SICK) | SET(OP_RESIGN) |
+				     SET(OP_TRANSFER) | SET(OP_HINT);
+
+	if (choice >= CHOICE_WORLD)
+		return choice - CHOICE_WORLD != OP_THAW;
+	if (choice >= CHOICE_CANDS)
+		return (SET(cand_parts(choice).op) & acts) != 0;
+	return choice >= CHOICE_SLOTS && choice < CHOICE_STRAYS &&
+	       (SET(slot_parts(choice).op) & calls) == 0;
+}
+
+/* Stopped, not: not yet started. */
+static bool is_away(const struct world *w, const struct cand *x)
+{
+	bool stopped = !x->election.wanted && w->bounds[BOUND_STOP] == 0;
+
+	return !x->up || x->paused || x->sick || stopped;
+}
+
+static unsigned n_under_way(const struct world *w)
+{
+	unsigned n = w->n_strays;
+
+	n += w->store.order != ORDER_NONE || w->store.paused;
+	for (unsigned c = 0; c < N_CANDS; c++) {
+		n += is_away(w, &w->cands[c]);
+		for (unsigned i = 0; i < N_SLOTS; i++)
+			n += w->cands[c].slots[i].phase == PHASE_LOST;
+	}
+	return n;
+}
+
+static bool is_busy(const struct world *w, unsigned c)
+{
+	const struct cand *x = &w->cands[c];
+	unsigned limit = setup_limit_ticks(trial.setup, c);
+
+	for (unsigned i = 0; i < N_SLOTS; i++) {
+		const struct slot *s = &x->slots[i];
+
+		if (s->phase == PHASE_REQUEST ||
+		    (runs(x) &&
+		     (s->phase == PHASE_REPLY || (s->phase == PHASE_LOST && s->age >= limit))))
+			return true;
+	}
+	return runs(x) && (x->lagging || (x->works && !x->leads));
+}
+
+/* Goes on with what was begun. */
+static bool is_brisk(unsigned choice)
+{
+	if (choice >= CHOICE_CANDS && choice < CHOICE_WORLD)
+		return cand_parts(choice).op == OP_DRAINED || cand_parts(choice).op == OP_SETTLE;
+	return choice >= CHOICE_SLOTS && choice < CHOICE_STRAYS;
+}
+
+static bool must_wait(const struct world *w, unsigned choice)
+{
+	const struct setup *s = trial.setup;
+
+	if (s->brisk && !is_brisk(choice) && (is_busy(w, 0) || is_busy(w, 1)))
+		return true;
+	return s->at_once != 0 && is_fault(choice) && n_under_way(w) >= s->at_once;
+}
+
 bool choice_enabled(const struct world *w, unsigned choice)
 {
+	if (must_wait(w, choice))
+		return false;
 	if (choice == CHOICE_TICK)
 		return can_tick(w);
 	if (choice < CHOICE_STRAYS)

@@ -17,7 +17,7 @@
 #include "text.h"
 
 #define STEPS_MAX 4096
-#define FAULTS_MAX 7
+#define FAULTS_MAX 11
 #define CHOICE_BITS 8
 #define ANSWER_BITS 8
 /* Liveness is checked from one state in this many, chosen by its hash. */

@@ -1,20 +1,20 @@
 /*
- * table.c: the visited states, in 8 bytes each: 47 bits of a hash and 17 bits of bounds. Open
+ * table.c: the visited states, in 8 bytes each: 46 bits of a hash and 18 bits of bounds. Open
  * addressing; the slot is found by other bits of the hash, so that two states are mistaken for
- * one only if they meet in one run of slots *and* agree in 47 bits.
+ * one only if they meet in one run of slots *and* agree in 46 bits.
  */
 #include <sys/mman.h>
 
 #include "model.h"
 
-#define BOUND_BITS 17
+#define BOUND_BITS 18
 #define BOUND_MASK (((uint64_t)1 << BOUND_BITS) - 1)
 #define N_WIDE 3 /* the first ones count further than to one */
 
-static const unsigned wide_shift[N_WIDE] = {0, 3, 5};
-static const unsigned wide_mask[N_WIDE] = {7, 3, 3};
+static const unsigned wide_shift[N_WIDE] = {0, 4, 6};
+static const unsigned wide_mask[N_WIDE] = {15, 3, 3};
 
-#define NARROW_SHIFT 7
+#define NARROW_SHIFT 8
 
 _Static_assert(NARROW_SHIFT + N_BOUNDS - N_WIDE == BOUND_BITS, "the bounds fill their bits");
 

@@ -235,7 +235,7 @@ static void stand_still(int sig)
 	(void)poll(NULL, 0, 600);
 }
 
-/* S8: a machine may keep the loop from running for longer than a lease; lost is told all the same. */
+/* S8: a machine may keep the loop from running for longer than a lease; lost is told even so. */
 static void close_waits_for_lost(void **state)
 {
 	const struct sigaction frozen = {.sa_handler = stand_still, .sa_flags = SA_RESTART};
