@@ -52,7 +52,8 @@ if(TARGET baton_module_redis)
 	set_tests_properties(chaos/broken-redis PROPERTIES LABELS "chaos;servers" TIMEOUT 400
 		COST 500 PROCESSORS 1 SKIP_RETURN_CODE 77)
 endif()
-foreach(world redis postgres)
+# Three hundred failovers, or servers and rivals that compute.
+foreach(world redis postgres etcd consul kubernetes)
 	if(TEST chaos/${world})
 		set_tests_properties(chaos/${world} PROPERTIES PROCESSORS 2)
 	endif()

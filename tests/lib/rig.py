@@ -25,7 +25,7 @@ SKIPPED = 77
 def servers(*args, **variables):
     done = subprocess.run([os.path.join(TESTS, "servers"), *args], text=True, capture_output=True,
                           env={**os.environ, "BATON_TEST_PASSWORD": SECRET, **variables},
-                          timeout=LIMIT_S, check=False)
+                          timeout=2 * LIMIT_S, check=False)
     if done.returncode == SKIPPED:
         print(done.stderr.strip())
         sys.exit(SKIPPED)
