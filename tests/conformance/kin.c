@@ -176,7 +176,8 @@ void kin_end(struct kin *k)
 
 	if (k->pid > 0) {
 		kin_say(k, "end");
-		CHECK(t, kin_hears(k, "ended", NULL, 0, soon_ms(t)), "kin %.60s does not end",
+		/* It may have twenty handles, each of which may take a lease to close. */
+		CHECK(t, kin_hears(k, "ended", NULL, 0, 4 * soon_ms(t)), "kin %.60s does not end",
 		      k->id);
 		/* Its own checks, S8 among them, and those of a sanitizer. */
 		CHECK(t, reap(k) == 0, "kin %.60s ended badly", k->id);
