@@ -49,15 +49,16 @@ pid_t tree_pid(const char *entry)
 }
 
 /*
- * Whoever forks and leaves is gone before its signal comes, but its session isn't. One that is not
- * ours was begun by what we have started, so all in it are ours to kill; and nobody forks its way
- * out of a group that is killed.
+ * Whoever forks and leaves is gone before its signal comes, but its session isn't. One that is
+ * neither ours nor our parent's was begun by what we have started, so all in it are ours to kill;
+ * and nobody forks its way out of a group that is killed.
  */
 static void signal_one(pid_t pid, int sig)
 {
 	pid_t group = getpgid(pid); /* of the dead, too, as long as they wait to be reaped */
+	pid_t session = getsid(pid);
 
-	if (sig == SIGKILL && group > 0 && getsid(pid) != getsid(0))
+	if (sig == SIGKILL && group > 0 && session != getsid(0) && session != getsid(getppid()))
 		(void)kill(-group, sig);
 	(void)kill(pid, sig);
 }
