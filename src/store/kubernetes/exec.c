@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,16 +36,22 @@ static void forget_secret(char **text)
 	*text = NULL;
 }
 
-/* Ended, if it still runs. */
+/*
+ * Ended, if it still runs. Its exit status; or 0 where the program that we are part of has taken
+ * that away (it waits for all its children, or ignores SIGCHLD): then what it said has to do.
+ */
 static int reap(struct kube_plugin *p, bool kill_it)
 {
 	int status = -1;
 
 	if (p->pid > 0) {
 		if (kill_it)
-			(void)kill(p->pid, SIGKILL);
+			(void)syscall(SYS_pidfd_send_signal, p->process, SIGKILL, NULL, 0);
 		while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR)
 			;
+		if (status == -1 && errno == ECHILD)
+			status = 0;
+		(void)close(p->process);
 	}
 	if (p->out >= 0)
 		(void)close(p->out);
@@ -185,6 +192,7 @@ static int start(struct kube_store *s, struct baton_call *call)
 				  "credentials: %.60s",
 				  name, strerror(rc)); /* NOLINT: glibc's is safe */
 	}
+	p->process = (int)syscall(SYS_pidfd_open, p->pid, 0);
 	p->out = ends[0];
 	p->started_ns = clock_boot_ns();
 	bytes_clear(&p->said);

@@ -130,6 +130,7 @@ struct kube_plugin {
 	unsigned n_logins; /* another certificate needs other connections */
 	bool is_busy;      /* a lane looks after it */
 	int pid;           /* 0: it doesn't run */
+	int process;       /* its pidfd: the number may be another's, once it has ended */
 	int out;           /* its output */
 	uint64_t started_ns;
 	struct bytes said;
