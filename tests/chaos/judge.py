@@ -26,6 +26,8 @@ CLOSED = 2
 # What is wrong, whose processes worked on, and until when.
 Overlap = collections.namedtuple("Overlap", "text seat at_ns")
 STAMP = struct.Struct("=QQIIII")
+# A term that began so long after a higher one; whether its leader had led a higher one itself.
+Backward = collections.namedtuple("Backward", "term higher at_ns after_ns knew")
 Stamp = collections.namedtuple("Stamp", "term at_ns pid seat flags spare")
 
 
@@ -54,7 +56,8 @@ class Judge:
         self.escaped = set()  # (seat, pid)
         self.begun = {}  # term: when its first stamp was made
         self.older_seat = None
-        self.backward = []  # (term, higher term, how long after that had begun): see late_terms
+        self.tops = {}  # seat: the highest term that it has led
+        self.backward = []  # see late_terms
 
     def take(self, stamp):
         """The next stamp of the file."""
@@ -62,7 +65,10 @@ class Judge:
         if stamp.term not in self.begun:
             self.begun[stamp.term] = stamp.at_ns
             if stamp.term < self.term:
-                self.backward.append((stamp.term, self.term, stamp.at_ns - self.first_ns))
+                self.backward.append(Backward(stamp.term, self.term, stamp.at_ns,
+                                              stamp.at_ns - self.first_ns,
+                                              self.tops.get(stamp.seat, 0) > stamp.term))
+            self.tops[stamp.seat] = max(stamp.term, self.tops.get(stamp.seat, 0))
         if stamp.term > self.term:
             self.begin(stamp)
         elif stamp.term < self.term:
@@ -110,10 +116,15 @@ class Judge:
                 f"{(stamp.at_ns - self.first_ns) / 1e6:.3f} ms after term {self.term} had begun",
                 stamp.seat, stamp.at_ns))
 
-    def late_terms(self, slack_ns):
-        """S3, where two may lead: leaderships that began so long after one with a higher term."""
-        return [f"term {term} began {after / 1e6:.0f} ms after term {higher}"
-                for term, higher, after in self.backward if after > slack_ns]
+    def late_terms(self, slack_ns, wall_ms=lambda _: float("inf")):
+        """S4, where two may lead: leaderships that began so long after one with a higher term.
+
+        A store that counts by its clock, and whose data is lost after that clock was ahead, can
+        give a lower one to a leader who has not seen the higher: for then that is ahead of the time
+        (wall_ms, of a boot clock). Who has led it has seen it."""
+        return [f"term {b.term} began {b.after_ns / 1e6:.0f} ms after term {b.higher}"
+                for b in self.backward
+                if b.after_ns > slack_ns and (b.knew or b.higher <= wall_ms(b.at_ns))]
 
     def is_cut_off(self, stamp, before_ns):
         """Nobody was left before then, in the kernel or outside, who could end this process."""

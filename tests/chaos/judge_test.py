@@ -52,11 +52,11 @@ class Overlaps(unittest.TestCase):
 
 class Terms(unittest.TestCase):
     @staticmethod
-    def late(*stamps):
+    def late(*stamps, **how):
         j = Judge({n: Seat() for n in range(10)})
-        for term, at_ns in stamps:
-            j.take(Stamp(term, at_ns, 7, term, 0, 0))
-        return len(j.late_terms(100))
+        for term, at_ns, *seat in stamps:
+            j.take(Stamp(term, at_ns, 7, *(seat or [term]), 0, 0))
+        return len(j.late_terms(100, **how))
 
     def test_an_old_one_goes_on(self):
         self.assertEqual(self.late((1, 10), (2, 20), (1, 500), (2, 510)), 0)
@@ -66,6 +66,15 @@ class Terms(unittest.TestCase):
 
     def test_back(self):
         self.assertEqual(self.late((2, 20), (1, 200)), 1)
+
+    def test_back_from_a_time_to_come(self):
+        story = (9, 20, 1), (5, 200, 2)
+        self.assertEqual(self.late(*story, wall_ms=lambda at_ns: 8 if at_ns == 200 else 9), 0)
+        self.assertEqual(self.late(*story, wall_ms=lambda at_ns: 9 if at_ns == 200 else 8), 1)
+
+    def test_back_for_one_who_knew(self):
+        self.assertEqual(self.late((9, 20, 1), (5, 200, 1), wall_ms=lambda _: 8), 1)
+        self.assertEqual(self.late((7, 10, 2), (9, 20, 1), (5, 200, 2), wall_ms=lambda _: 8), 1)
 
 
 class Excuse(unittest.TestCase):
