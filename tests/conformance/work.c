@@ -366,13 +366,27 @@ static bool is_lively(void *arg)
 	return baton_is_leader(p->e);
 }
 
+/* The one works, until the other knows it. */
+struct pair {
+	struct player *works, *waits;
+};
+
+static bool is_known(void *arg)
+{
+	struct pair *pair = arg;
+	struct baton_status status;
+
+	player_status(pair->waits, &status);
+	return is_lively(pair->works) && strcmp(status.leader, pair->works->id) == 0;
+}
+
 static void stalled_work(struct stage *t)
 {
 	struct player *p = player_new(t, &(struct cast){.tune_election = work_timeout});
 	uint64_t term = player_leads(p, soon_ms(t));
 	struct player *q = player_new(t, NULL);
 
-	player_sees(q, p->id, soon_ms(t));
+	await(t, is_known, &(struct pair){p, q}, soon_ms(t), "a standby to know who works");
 	stays(t, is_lively, p, 1000, "leader, with signs of life");
 	uint64_t last_ns = now_ns();
 	const struct seen *lost = player_next(p, BATON_EVENT_LOST, 300 + soon_ms(t));
