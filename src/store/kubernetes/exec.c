@@ -136,7 +136,20 @@ static void free_list(char **list)
 	free(list);
 }
 
-static int spawn(const char *command, char **args, char **env, int out, int *pid)
+/* A descriptor lets it be ended safely; where there is none to be had, it is ended at once. */
+static int hold(struct kube_plugin *p)
+{
+	p->process = (int)syscall(SYS_pidfd_open, p->pid, 0);
+	if (p->process >= 0 || errno == ESRCH) /* over already */
+		return 0;
+	int rc = errno;
+
+	(void)kill(p->pid, SIGKILL);
+	(void)reap(p, false);
+	return rc;
+}
+
+static int spawn(struct kube_plugin *p, const char *command, char **args, char **env, int out)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t how;
@@ -152,11 +165,11 @@ static int spawn(const char *command, char **args, char **env, int out, int *pid
 		(void)posix_spawn_file_actions_adddup2(&files, out, 1);
 		(void)posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK);
 		(void)posix_spawnattr_setsigmask(&how, &none);
-		rc = posix_spawnp(pid, command, &files, &how, args, env);
+		rc = posix_spawnp(&p->pid, command, &files, &how, args, env);
 		(void)posix_spawnattr_destroy(&how);
 	}
 	(void)posix_spawn_file_actions_destroy(&files);
-	return rc;
+	return rc != 0 ? rc : hold(p);
 }
 
 static int start(struct kube_store *s, struct baton_call *call)
@@ -180,7 +193,7 @@ static int start(struct kube_store *s, struct baton_call *call)
 				  "no memory or descriptor to run \"%.80s\" for a credential",
 				  name);
 	}
-	int rc = spawn(command, args, env, ends[1], &p->pid);
+	int rc = spawn(p, command, args, env, ends[1]);
 
 	free_list(env);
 	(void)close(ends[1]);
@@ -192,7 +205,6 @@ static int start(struct kube_store *s, struct baton_call *call)
 				  "credentials: %.60s",
 				  name, strerror(rc)); /* NOLINT: glibc's is safe */
 	}
-	p->process = (int)syscall(SYS_pidfd_open, p->pid, 0);
 	p->out = ends[0];
 	p->started_ns = clock_boot_ns();
 	bytes_clear(&p->said);
