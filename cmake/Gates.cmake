@@ -137,7 +137,7 @@ foreach(mode "fast=1" "mode=advisory" "mode=advisory&fast=1")
 		baton_gate(conformance/postgres-${word} 250 400 conformance ${in_memory}
 			${PROJECT_SOURCE_DIR}/tests/servers with postgres --
 			build/asan/conformance --lease 1500 --jobs 6
-			--case C3,C8,C15,C16,C17,C18,N1,N2,N3,N5,N6,N16,N21,N25 "{url}?${mode}")
+			--case C3,C8,C15,C16,C17,C18,N1,N2,N3,N5,N6,N16,N21,N25,N32 "{url}?${mode}")
 		set_tests_properties(conformance/postgres-${word} PROPERTIES SKIP_RETURN_CODE 77
 			LABELS "conformance;servers" FIXTURES_REQUIRED build-asan)
 	endif()

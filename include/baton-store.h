@@ -38,6 +38,7 @@ enum baton_outcome {
 struct baton_call {
 	uint64_t deadline_ns;     /* on CLOCK_BOOTTIME */
 	struct baton_error error; /* filled in unless the outcome is OK or a plain REFUSED */
+	bool is_unasked; /* set if it was answered without the store: no sign that that is well */
 };
 
 /* What a process keeps alive. The id is new for every incarnation, and is never used again. */

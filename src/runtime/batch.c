@@ -130,7 +130,8 @@ static void finish(struct lane *lane, struct job *job, int outcome, int code)
 	job->outcome = (uint8_t)outcome;
 	job->code = code != 0 ? code : err->code;
 	if (outcome == BATON_OUTCOME_OK || outcome == BATON_OUTCOME_REFUSED) {
-		news_store(b, &(struct baton_error){.code = 0});
+		if (!lane->batch->call.is_unasked)
+			news_store(b, &(struct baton_error){.code = 0});
 		return;
 	}
 	struct baton_error said = *err;

@@ -678,6 +678,7 @@ int bare_renew(struct pg_lane *l, struct baton_call *call, const struct baton_le
 {
 	struct bare_session *s = get(l->store, lease->id);
 
+	call->is_unasked = s == NULL;
 	if (s == NULL)
 		return BATON_OUTCOME_REFUSED;
 	int outcome = renew(s, call, s->renew, 1);
@@ -689,10 +690,11 @@ int bare_renew(struct pg_lane *l, struct baton_call *call, const struct baton_le
 	return outcome;
 }
 
-int bare_close(struct pg_lane *l, const struct baton_lease *lease)
+int bare_close(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease)
 {
 	struct bare_session *s = get(l->store, lease->id);
 
+	call->is_unasked = true;
 	if (s != NULL) {
 		take_out(l->store, s);
 		put(l->store, s);
@@ -700,12 +702,13 @@ int bare_close(struct pg_lane *l, const struct baton_lease *lease)
 	return BATON_OUTCOME_OK;
 }
 
-int bare_claims(struct pg_lane *l, const struct baton_lease *lease,
+int bare_claims(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease,
 		void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term),
 		void *arg)
 {
 	struct bare_session *s = get(l->store, lease->id);
 
+	call->is_unasked = true;
 	if (s != NULL) {
 		found(arg, s->name, s->nonce, s->term);
 		put(l->store, s);

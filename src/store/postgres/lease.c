@@ -140,7 +140,7 @@ static int close_lease(struct pg_lane *l, struct baton_call *call, const struct 
 int pg_lease_close(void *lane, struct baton_call *call, const struct baton_lease *lease)
 {
 	if (pg_is_bare(((struct pg_lane *)lane)->store))
-		return bare_close(lane, lease);
+		return bare_close(lane, call, lease);
 	struct pg_lane *l = pg_hold(lane, call);
 	int outcome = l != NULL ? close_lease(l, call, lease) : BATON_OUTCOME_FAILED;
 
@@ -155,7 +155,7 @@ int pg_claims(void *lane, struct baton_call *call, const struct baton_lease *lea
 	struct pg_lane *l = lane;
 
 	if (pg_is_bare(l->store))
-		return bare_claims(l, lease, found, arg);
+		return bare_claims(l, call, lease, found, arg);
 	int outcome = pg_begin(l, call, 0);
 
 	if (outcome != 0)

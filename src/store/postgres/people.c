@@ -59,6 +59,7 @@ void pg_publish(void *lane, struct baton_call *call, const struct baton_lease *l
 	bool bare = pg_is_bare(l->store);
 	int outcome = bare ? BATON_OUTCOME_OK : show(l, call, lease, list, n);
 
+	call->is_unasked = bare;
 	/* All or none: it is the lease that lives or doesn't. */
 	if (!bare && outcome == BATON_OUTCOME_OK && PQntuples(pg_result(l, 0)) == 0)
 		outcome = BATON_OUTCOME_REFUSED;
@@ -76,7 +77,8 @@ int pg_withdraw(void *lane, struct baton_call *call, const struct baton_lease *l
 {
 	struct pg_lane *l = lane;
 
-	if (pg_is_bare(l->store))
+	call->is_unasked = pg_is_bare(l->store);
+	if (call->is_unasked)
 		return BATON_OUTCOME_OK;
 	int outcome = pg_begin(l, call, 0);
 

@@ -381,8 +381,8 @@ bool pg_is_bare(const struct pg_store *store);
 extern const struct baton_traits pg_bare_traits;
 int bare_renew(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease,
 	       uint32_t *n_held);
-int bare_close(struct pg_lane *l, const struct baton_lease *lease);
-int bare_claims(struct pg_lane *l, const struct baton_lease *lease,
+int bare_close(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease);
+int bare_claims(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease,
 		void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term),
 		void *arg);
 void bare_campaign(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease,
