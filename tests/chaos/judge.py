@@ -117,7 +117,7 @@ class Judge:
                 stamp.seat, stamp.at_ns))
 
     def late_terms(self, slack_ns, wall_ms=lambda _: float("inf")):
-        """S4, where two may lead: leaderships that began so long after one with a higher term.
+        """S3, where two may lead: leaderships that began so long after one with a higher term.
 
         A store that counts by its clock, and whose data is lost after that clock was ahead, can
         give a lower one to a leader who has not seen the higher: for then that is ahead of the time

@@ -139,7 +139,8 @@ static int renew_own(struct kube_lane *lane, struct baton_call *call,
 	struct kube_lease l;
 	int outcome = BATON_OUTCOME_REFUSED;
 
-	if (!kube_use_of(lane->store, lease->id, name))
+	call->is_unasked = !kube_use_of(lane->store, lease->id, name);
+	if (call->is_unasked)
 		return BATON_OUTCOME_REFUSED;
 	if (kube_recall(lane->store, name, &l) && is_mine(&l, lease))
 		outcome = renew_once(lane, call, name, &l);
@@ -159,7 +160,8 @@ static int close_own(struct kube_lane *lane, struct baton_call *call,
 	char name[BATON_NAME_MAX + 1];
 	struct baton_release r = {.name = name, .lease_id = lease->id};
 
-	if (!kube_use_of(lane->store, lease->id, name))
+	call->is_unasked = !kube_use_of(lane->store, lease->id, name);
+	if (call->is_unasked)
 		return BATON_OUTCOME_OK;
 	int outcome = kube_let_go(lane, call, &r);
 
@@ -355,7 +357,8 @@ int kube_claims(void *l, struct baton_call *call, const struct baton_lease *leas
 
 	if (lane->store->options.process_lease)
 		return claims_of_process(lane, call, &asker);
-	if (!kube_use_of(lane->store, lease->id, name))
+	call->is_unasked = !kube_use_of(lane->store, lease->id, name);
+	if (call->is_unasked)
 		return BATON_OUTCOME_OK;
 	int outcome = kube_look_again(lane, call, name, &now);
 

@@ -647,6 +647,7 @@ static int release_one(struct pg_lane *l, struct baton_call *call, const struct 
 {
 	struct bare_session *s = get(l->store, r->lease_id);
 
+	call->is_unasked = s == NULL; /* one alone: here each election has a lease of its own */
 	if (s == NULL)
 		return BATON_OUTCOME_REFUSED;
 	int outcome = BATON_OUTCOME_REFUSED;
