@@ -1,7 +1,7 @@
 /*
  * canon.c: worlds that behave alike are made to look alike.
  *
- * Numbers that are only compared for being equal (incarnations, epochs, nonces, calls) are renamed
+ * Numbers that are only compared for being equal (incarnations, epochs, nonces, orders) are renamed
  * by rank. Requests that can't have an effect any more are forgotten, and so are leases that
  * nobody will ask for, and fields that the core won't read before it writes them. That this is
  * right is not taken on trust: see selfcheck.c.
@@ -284,7 +284,7 @@ static bool has_terms(const struct election *e)
 	       e->state == ELECTION_RELEASING;
 }
 
-static void trim_election(struct election *e, const struct lease *l, const struct world *w)
+static void trim_election(struct election *e, const struct lease *l)
 {
 	if (!has_terms(e)) {
 		e->term = 0;
@@ -310,8 +310,6 @@ static void trim_election(struct election *e, const struct lease *l, const struc
 		e->doubt_ns = 0;
 	if (e->call == 0)
 		e->call_kind = 0;
-	if (e->order_done != w->store.order_id)
-		e->order_done = 0;
 }
 
 static void trim_lease(struct lease *l)
@@ -345,22 +343,28 @@ static void trim_slot(struct slot *s)
 		};
 }
 
-static bool names_order(const struct world *w)
-{
-	for (unsigned c = 0; c < N_CANDS; c++)
-		for (unsigned i = 0; i < N_SLOTS; i++)
-			if (w->cands[c].slots[i].reply.order_id != 0)
-				return true;
-	return false;
-}
-
-static void trim_store(struct world *w)
+/* Orders that are told, or on their way; the next one's number must differ from theirs. */
+static void rename_orders(struct world *w)
 {
 	struct store *s = &w->store;
+	struct names names = {.n = 0};
 
-	/* The next order's number must differ from those that are still told. */
-	if (s->order == ORDER_NONE && !names_order(w))
-		s->order_id = 0;
+	if (s->order != ORDER_NONE)
+		add_name(&names, s->order_id);
+	for (unsigned c = 0; c < N_CANDS; c++)
+		for (unsigned i = 0; i < N_SLOTS; i++)
+			add_name(&names, w->cands[c].slots[i].reply.order_id);
+	for (unsigned c = 0; c < N_CANDS; c++) {
+		struct election *e = &w->cands[c].election;
+
+		e->order_done = rank(&names, e->order_done);
+		for (unsigned i = 0; i < N_SLOTS; i++) {
+			uint8_t *id = &w->cands[c].slots[i].reply.order_id;
+
+			*id = rank(&names, *id);
+		}
+	}
+	s->order_id = (uint8_t)names.n;
 }
 
 static int compare_strays(const void *a, const void *b)
@@ -414,7 +418,7 @@ void world_canon(struct world *w)
 	for (unsigned c = 0; c < N_CANDS; c++)
 		for (unsigned i = 0; i < N_SLOTS; i++)
 			trim_slot(&w->cands[c].slots[i]);
-	trim_store(w);
+	rename_orders(w);
 	for (unsigned c = 0; c < N_CANDS; c++) {
 		struct cand *x = &w->cands[c];
 
@@ -424,7 +428,7 @@ void world_canon(struct world *w)
 			x->work_end_ns = 0;
 		if (x->up) {
 			trim_lease(&x->lease);
-			trim_election(&x->election, &x->lease, w);
+			trim_election(&x->election, &x->lease);
 			rename_lease_calls(&x->lease, &x->election);
 		}
 		rename_incs(w, c);

@@ -127,6 +127,11 @@ static bool has_late(const struct cand *x)
 	return false;
 }
 
+static bool is_endless(unsigned bound)
+{
+	return (trial.setup->endless >> bound & 1u) != 0;
+}
+
 static bool cand_enabled(const struct world *w, struct parts p)
 {
 	const struct cand *x = &w->cands[p.c];
@@ -138,8 +143,9 @@ static bool cand_enabled(const struct world *w, struct parts p)
 	case OP_RESUME: return x->up && x->paused;
 	case OP_CRASH: return x->up && b[BOUND_CRASH + p.c] > 0;
 	case OP_CRASH_LATE:
-		return x->up && b[BOUND_CRASH + p.c] > 0 && b[BOUND_LATE] > 0 && b[BOUND_ALL] > 1 &&
-		       has_late(x) && w->n_strays < trial.setup->strays_max;
+		return x->up && b[BOUND_CRASH + p.c] > 0 && b[BOUND_LATE] > 0 &&
+		       (b[BOUND_ALL] > 1 || is_endless(BOUND_CRASH)) && has_late(x) &&
+		       w->n_strays < trial.setup->strays_max;
 	case OP_RESTART: return !x->up;
 	case OP_START: /* where they are equal, A is the one that starts first */
 		return runs(x) && !x->election.wanted &&
@@ -273,10 +279,12 @@ unsigned choice_next(const struct world *w, unsigned choice)
 /* A fault is used up; of no kind can there be more than there can be of all. */
 static void spend(struct world *w, unsigned bound, unsigned n)
 {
+	if (is_endless(bound))
+		return;
 	w->bounds[bound] = (uint8_t)(w->bounds[bound] - n);
 	w->bounds[BOUND_ALL] = (uint8_t)(w->bounds[BOUND_ALL] - n);
 	for (unsigned i = 0; i < N_BOUNDS; i++)
-		if (w->bounds[i] > w->bounds[BOUND_ALL])
+		if (w->bounds[i] > w->bounds[BOUND_ALL] && !is_endless(i))
 			w->bounds[i] = w->bounds[BOUND_ALL];
 }
 

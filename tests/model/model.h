@@ -64,16 +64,17 @@ struct setup {
 	uint8_t term_max;
 	bool own;
 	bool watched;
-	bool tells_end;  /* the store says when a claim can end */
-	bool lazy_push;  /* what is pushed may be overtaken */
-	bool equal;      /* the candidates are alike */
-	bool provable;   /* the store can prove that a holder's process is gone */
-	bool jitter;     /* both ends of every random span; else the longest */
-	bool refusals;   /* a loss may also be a connection refused: FAILED, at once */
-	bool freezes;    /* an order may also pause the election */
-	bool exact;      /* the store's clock runs like the candidates' */
-	bool brisk;      /* what is sent arrives, and work ends, before anything else happens */
-	uint8_t at_once; /* how many faults may be under way at one time; 0: any number */
+	bool tells_end;   /* the store says when a claim can end */
+	bool lazy_push;   /* what is pushed may be overtaken */
+	bool equal;       /* the candidates are alike */
+	bool provable;    /* the store can prove that a holder's process is gone */
+	bool jitter;      /* both ends of every random span; else the longest */
+	bool refusals;    /* a loss may also be a connection refused: FAILED, at once */
+	bool freezes;     /* an order may also pause the election */
+	bool exact;       /* the store's clock runs like the candidates' */
+	bool brisk;       /* what is sent arrives, and work ends, before anything else happens */
+	unsigned endless; /* a bit for each bound that is never used up */
+	uint8_t at_once;  /* how many faults may be under way at one time; 0: any number */
 	uint8_t strays_max;
 };
 
@@ -255,7 +256,7 @@ bool decide(void);
 enum size { SIZE_SMALL, SIZE_TEST, SIZE_LARGE };
 
 /* Fills in the searches of that size; returns their number. */
-#define SETUPS_MAX 24
+#define SETUPS_MAX 32
 size_t setups_get(enum size size, struct setup *list);
 /* The same stores with every fault of the bounds in one world: too many for a search. */
 size_t setups_walked(struct setup *list);

@@ -77,16 +77,22 @@ unsigned setup_patience_ticks(const struct setup *s)
 /* ---- what can go wrong ---- */
 
 #define KIND(bound) (1u << (bound))
+#define PROCESSES \
+	(KIND(BOUND_PAUSE) | KIND(BOUND_PAUSE_2) | KIND(BOUND_CRASH) | KIND(BOUND_CRASH_2))
+#define PEOPLE (KIND(BOUND_STOP) | KIND(BOUND_ORDER) | KIND(BOUND_HEALTH))
 
 /*
  * The network loses two messages, repeats one, and delivers one late. Each process is paused once
- * and crashes once. Somebody stops, turns unhealthy, or orders something. In three ways, because
+ * and crashes once. Somebody stops, turns unhealthy, or orders something. In four ways, because
  * all of it at once, at any moment, would be more worlds than can be searched:
  *  - each family by itself, as far as it goes;
  *  - all of them together, up to a number of faults;
  *  - all eleven in one world, one after the other, in coarse steps: a fault happens when the one
  *    before it is over, or has left nothing but its consequences (choices.c), and people and
- *    processes act between the ticks, not in the middle of a call.
+ *    processes act between the ticks, not in the middle of a call;
+ *  - what processes and people do, in the same coarse steps, but any number of times, at any
+ *    moment and on top of each other: these worlds come to an end by themselves. In the large
+ *    size with a loss, too.
  * Through worlds with all of them at any moment there are walks.
  */
 static const struct family {
@@ -95,11 +101,12 @@ static const struct family {
 	uint8_t faults; /* of all kinds together */
 } all = {"all faults", ~0u, 11}, one = {"any fault", ~0u, 1}, two = {"any two faults", ~0u, 2},
   three = {"any three faults", ~0u, 3}, in_turn = {"all eleven faults, in turn", ~0u, 11},
+  in_pairs = {"all eleven faults, two at a time", ~0u, 11},
   network = {"the network", KIND(BOUND_LOSS) | KIND(BOUND_DUP) | KIND(BOUND_LATE), 4},
-  processes = {"the processes",
-	       KIND(BOUND_PAUSE) | KIND(BOUND_PAUSE_2) | KIND(BOUND_CRASH) | KIND(BOUND_CRASH_2),
-	       4},
-  people = {"the people", KIND(BOUND_STOP) | KIND(BOUND_ORDER) | KIND(BOUND_HEALTH), 3};
+  processes = {"the processes", PROCESSES, 4}, people = {"the people", PEOPLE, 3},
+  endless = {"processes and people, without end", PROCESSES | PEOPLE, 1},
+  lossy = {"processes and people, without end, and a loss", PROCESSES | PEOPLE | KIND(BOUND_LOSS),
+	   1};
 
 static struct setup basic(const char *name)
 {
@@ -149,14 +156,15 @@ static struct setup limit(struct setup s, const struct family *f)
 	return s;
 }
 
-static struct setup coarse(struct setup s)
+static struct setup coarse(struct setup s, const struct family *f)
 {
 	s.timing[0] = tiny_lease;
 	s.timing[1] = tiny_lease;
 	s.exact = true;
 	s.brisk = true;
-	s.at_once = 1;
-	return limit(s, &in_turn);
+	s.endless = f == &endless || f == &lossy ? PROCESSES | PEOPLE : 0;
+	s.at_once = f == &in_turn ? 1 : f == &in_pairs ? 2 : 0;
+	return limit(s, f);
 }
 
 size_t setups_walked(struct setup *list)
@@ -187,8 +195,17 @@ size_t setups_get(enum size size, struct setup *list)
 		/* Thirteen million states: all of them are for the large size. */
 		if (size == SIZE_LARGE || i == OWN || i == SHARED)
 			list[n++] = limit(stores[i], &processes);
-		if (i == OWN || i == SHARED || (size == SIZE_LARGE && i == WATCHED))
-			list[n++] = coarse(stores[i]);
+		if (i == LENGTHS)
+			continue;
+		if (size == SIZE_LARGE || i != WATCHED) {
+			list[n++] = coarse(stores[i], &endless);
+			list[n++] = coarse(stores[i], &in_turn);
+		}
+		/* A hundred million; of a shared lease there would be some hundred millions more. */
+		if (size == SIZE_LARGE && i == OWN) {
+			list[n++] = coarse(stores[i], &lossy);
+			list[n++] = coarse(stores[i], &in_pairs);
+		}
 	}
 	return n;
 }
