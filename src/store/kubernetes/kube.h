@@ -141,6 +141,8 @@ struct kube_store {
 	struct web_options server; /* one: the config's */
 	struct kube_options options;
 	struct kube_config config;
+	/* Set once: claims hang on process leases, and these are watched, too. */
+	_Atomic bool has_process_claims;
 	/* What follows changes, under the lock: */
 	struct kube_sight **sights; /* by name */
 	size_t n_sights, n_buckets;
@@ -150,11 +152,10 @@ struct kube_store {
 	struct kube_presence presence;
 	struct kube_plugin plugin;
 	bool is_loss_reported;
-	bool has_process_claims; /* claims hang on process leases: these are watched, too */
-	bool is_narrow;          /* the watch is for one election, and shows no process leases */
-	bool is_leader_pod;      /* we have seen a claim of this process */
-	bool is_watch_down;      /* the watch waits before it tries again */
-	int labelled;            /* of our pod: 0 not yet, 1 leader, -1 standby */
+	bool is_narrow;     /* the watch is for one election, and shows no process leases */
+	bool is_leader_pod; /* we have seen a claim of this process */
+	bool is_watch_down; /* the watch waits before it tries again */
+	int labelled;       /* of our pod: 0 not yet, 1 leader, -1 standby */
 };
 
 struct kube_lane {

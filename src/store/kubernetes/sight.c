@@ -190,7 +190,8 @@ bool kube_see(struct kube_store *s, const char *name, struct kube_lease *l, uint
 				    : BATON_STORE_NEVER;
 		if (!g->is_told && g->end_ns < s->next_end_ns)
 			s->next_end_ns = g->end_ns;
-		s->has_process_claims = s->has_process_claims || l->process[0] != '\0';
+		if (l->process[0] != '\0')
+			atomic_store(&s->has_process_claims, true);
 	}
 	store_unlock(&s->web.base);
 	return is_new;

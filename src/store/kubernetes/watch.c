@@ -108,7 +108,7 @@ static int open_watch(struct kube_lane *lane, struct baton_call *call)
 					  min_ns(call->deadline_ns, clock_boot_ns() + OPEN_NS)};
 	char selector[KUBE_NAME_MAX + 64];
 	struct kube_call c = {.method = "GET"};
-	bool is_narrow = !s->options.process_lease && !s->has_process_claims &&
+	bool is_narrow = !s->options.process_lease && !atomic_load(&s->has_process_claims) &&
 			 hints_only(s->web.hints, lane->only, sizeof(lane->only));
 
 	if (!is_narrow)
@@ -142,7 +142,7 @@ static bool is_outdated(struct kube_lane *lane)
 
 	if (!http_stream_is_open(lane->web.http))
 		return false;
-	if (s->options.process_lease || s->has_process_claims ||
+	if (s->options.process_lease || atomic_load(&s->has_process_claims) ||
 	    !hints_only(s->web.hints, only, sizeof(only)))
 		only[0] = '\0';
 	return strcmp(only, lane->only) != 0;
