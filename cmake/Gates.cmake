@@ -94,13 +94,14 @@ if(EXISTS /dev/shm)
 endif()
 
 # The stores that need a server, on a real one; where that can't be had, it says so. A server and
-# its many sessions take a whole core. Under the sanitizers, by hand:
+# its many sessions take a whole core. `build` is the preset that they run with; with another one:
 #   tests/servers with redis -- build/asan/conformance {url}
+set(build debug)
 function(baton_conformance_on kind module)
 	if(NOT TARGET conformance OR NOT TARGET baton_module_${module})
 		return()
 	endif()
-	set(name conformance/debug-${kind})
+	set(name conformance/${build}-${kind})
 	set(half_cores 2)
 	if(--network IN_LIST ARGN)
 		set(name conformance/network-${kind})
@@ -110,9 +111,12 @@ function(baton_conformance_on kind module)
 	endif()
 	baton_gate(${name} 650 900 conformance ${in_memory}
 		${PROJECT_SOURCE_DIR}/tests/servers with ${kind} --
-		build/debug/conformance ${ARGN} {url})
+		build/${build}/conformance ${ARGN} {url})
 	set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 PROCESSORS ${half_cores}
 		LABELS "conformance;servers")
+	if(NOT build STREQUAL debug)
+		set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED build-${build})
+	endif()
 endfunction()
 baton_conformance_on(redis redis)
 # The other ways to a Redis server, and the other servers: what may depend on them. All of it:
@@ -144,7 +148,9 @@ foreach(mode "fast=1" "mode=advisory" "mode=advisory&fast=1")
 endforeach()
 
 # A member takes its time on a busy machine, and its leases are 2 s at least: what may depend on the
-# store, with leases that leave it time. All of it, by hand: make conformance STORE=etcd
+# store, with leases that leave it time. All of it, by hand: make conformance STORE=etcd. Since they
+# wait for the store most of the time, the thread sanitizer looks on.
+set(build tsan)
 baton_conformance_on(etcd etcd --lease 4000 --jobs 5
 	--case C1,C3,C8,C16,C17,C19,C26,N1,N3,N5,N7,N16,N20,N23,N25,N27,N28,N29,N32,N34)
 # A newer one differs in how it ends leases and watches.
@@ -160,11 +166,17 @@ baton_conformance_on(consul-acl consul --lease 3000 --jobs 6
 baton_conformance_on(kubernetes-plain kubernetes --lease 6000 --jobs 5
 	--case C1,C8,C16,C17,N1,N3,N5,N7,N16,N25,N27,N28,N29,N34)
 
+set(build debug)
+
 # And behind a bad network, where they wait even more: only safety counts (conformance --help).
 baton_conformance_on(redis redis --network default --jobs 12)
 baton_conformance_on(postgres postgres --network default --lease 1500 --jobs 8)
 baton_conformance_on(etcd etcd --network default --lease 4000 --jobs 8
 	--case C1,C3,C8,C16,C19,C26,N1,N3,N5,N6,N10,N16,N20,N23)
+baton_conformance_on(consul-acl consul --network default --lease 3000 --jobs 8
+	--case C1,C8,C16,N1,N5,N6,N10,N16,N20)
+baton_conformance_on(kubernetes-plain kubernetes --network default --lease 6000 --jobs 8
+	--case C1,C8,C16,N1,N5,N6,N10,N16,N20)
 
 # What a restart, a failover or a wrong setting of a real server does.
 if(TARGET baton_module_redis AND TARGET baton_command)
@@ -178,9 +190,9 @@ if(TARGET baton_module_redis AND TARGET baton_command)
 	endforeach()
 endif()
 if(TARGET baton_module_postgres AND TARGET baton_command)
-	foreach(name restart lost_tables kill_holder traffic locked_row rights isolation names
-			password fence outbox tls plain_server pooler pooler_refused fast frozen
-			bare unlocked foreign session_ended failover)
+	foreach(name restart lost_tables kill_holder traffic locked_row deleted_row few_words
+			rights isolation names password fence outbox tls plain_server pooler
+			pooler_refused fast frozen bare unlocked foreign session_ended failover)
 		baton_gate(postgres/${name} 100 300 servers ${PROJECT_SOURCE_DIR}/tests/postgres/run
 			$<TARGET_FILE:baton_command> ${name})
 		set_tests_properties(postgres/${name} PROPERTIES SKIP_RETURN_CODE 77)

@@ -43,6 +43,7 @@ static void demotes_in_time(struct stage *t, struct player *p, uint64_t term, ui
 			break;
 		CHECK(t, before_ns <= end_ns, "S2: leader %" PRIu64 " ms after the silence began",
 		      (before_ns - since_ns) / MS);
+		pass_time(1);
 	}
 	const struct seen *lost = player_next(p, BATON_EVENT_LOST, soon_ms(t));
 
@@ -87,6 +88,7 @@ static void late_replies(struct stage *t)
 		      left_ms <= (int64_t)(deadline_ms(t) - late_ms) + 1 ||
 			      baton_term(p->e) != term,
 		      "S2: counted from the reply: %" PRId64 " ms left", left_ms);
+		pass_time(1);
 	}
 	CHECK(t, baton_is_leader(p->e) && baton_term(p->e) == term, "L6: lost by slow replies");
 	/* After the lease's end: no reply brings it back. */

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -55,6 +56,7 @@ struct job {
 	pid_t pid; /* 0: none */
 	unsigned try;
 	char label[48];
+	uint64_t cpu_ms; /* what it and its kin that ended have used */
 };
 
 struct counts {
@@ -170,11 +172,17 @@ static void judge(struct job *job, int status)
 	r->passed = r->passed && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
+static uint64_t ms_of(const struct timeval *t)
+{
+	return (uint64_t)t->tv_sec * 1000 + (uint64_t)t->tv_usec / 1000;
+}
+
 /* True: it has ended, or was made to. */
 static bool is_over(struct job *job)
 {
 	int status = 0;
-	pid_t rc = waitpid(job->pid, &status, WNOHANG);
+	struct rusage used;
+	pid_t rc = wait4(job->pid, &status, WNOHANG, &used);
 
 	if (rc == 0 && now_ns() < job->limit_ns)
 		return false;
@@ -183,7 +191,8 @@ static bool is_over(struct job *job)
 	/* Whoever is left of it, its kin included, goes with it. */
 	kill(-job->pid, SIGKILL);
 	if (hung)
-		waitpid(job->pid, &status, 0);
+		wait4(job->pid, &status, 0, &used);
+	job->cpu_ms = ms_of(&used.ru_utime) + ms_of(&used.ru_stime);
 	judge(job, status);
 	if (hung)
 		snprintf(job->result->text, sizeof(job->result->text),
@@ -198,8 +207,8 @@ static void show(const struct job *job, const char *word)
 	const struct result *r = job->result;
 	const char *text = r->passed ? r->note : r->text;
 
-	printf("%-8s %-6s %s, %" PRIu32 " ms%s%s\n", word, job->entry->id, job->entry->title, r->ms,
-	       text[0] != '\0' ? ": " : "", text);
+	printf("%-8s %-6s %s, %" PRIu32 " ms (%" PRIu64 " of a core)%s%s\n", word, job->entry->id,
+	       job->entry->title, r->ms, job->cpu_ms, text[0] != '\0' ? ": " : "", text);
 }
 
 /* True: it is to be played again. */

@@ -445,7 +445,7 @@ static uint64_t ask_term(const void *election)
 
 static void *sample(void *arg)
 {
-	static const struct timespec pause = {.tv_nsec = 100000};
+	static const struct timespec pause = {.tv_nsec = 500000};
 	struct sampler *s = arg;
 
 	while (!atomic_load(&s->is_over)) {

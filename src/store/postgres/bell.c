@@ -78,7 +78,7 @@ static bool arm(struct pg_bell *b, struct pg_store *store)
 	if (!pg_is_connected(b->lane) && pg_connect(b->lane) != 0)
 		return false;
 	(void)snprintf(key, sizeof(key), "%" PRId64, b->key);
-	pg_push(b->lane, PG_LIMITS, 4, (const char *const[]){"0", WAIT_MS, "auto", "on"});
+	pg_push(b->lane, PG_LIMITS, 5, (const char *const[]){"0", WAIT_MS, "auto", "on", "true"});
 	pg_push(b->lane, PG_AWAIT, 1, (const char *const[]){key});
 	if (!b->lane->push_failed && PQpipelineSync(b->lane->conn.pg) == 1 &&
 	    PQflush(b->lane->conn.pg) >= 0)

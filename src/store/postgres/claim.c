@@ -49,9 +49,9 @@ static void fill_campaigns(struct pg_text *t, const struct baton_campaign *list,
 		pg_array_end(&t[i]);
 }
 
-/* The transaction of a claim; its last statement's result is the winners. */
+/* The transaction of a claim; its last statement's result is the winners. make: rows, too. */
 static int claim(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease,
-		 const struct baton_campaign *list, size_t n)
+		 const struct baton_campaign *list, size_t n, bool make)
 {
 	struct pg_text t[C_COLUMNS] = {{0}};
 	struct pg_text dead[2] = {{0}};
@@ -76,8 +76,10 @@ static int claim(struct pg_lane *l, struct baton_call *call, const struct baton_
 			pg_push_keep(l, lease);
 		}
 		pg_push(l, PG_PIN, 1, params);
-		pg_push(l, PG_MAKE, 1, (const char *const[]){t[C_NAME].at});
-		pg_push(l, PG_KILL, 2, kills ? kill : (const char *const[]){"{}", "{}"});
+		if (make)
+			pg_push(l, PG_MAKE, 1, (const char *const[]){t[C_NAME].at});
+		if (kills)
+			pg_push(l, PG_KILL, 2, kill);
 		pg_push(l, l->store->info.advisory ? PG_CLAIM_LOCKED : PG_CLAIM, 9, params);
 		outcome = pg_run(l);
 		if (outcome == BATON_OUTCOME_OK)
@@ -184,11 +186,11 @@ static size_t take_winners(struct pg_store *store, struct baton_campaign *list, 
 
 /* True: all are won, or the call failed. */
 static bool try_all(struct pg_lane *lane, struct baton_call *call, const struct baton_lease *lease,
-		    struct baton_campaign *list, size_t n)
+		    struct baton_campaign *list, size_t n, bool make)
 {
 	bool locks = lane->store->info.advisory;
 	struct pg_lane *l = locks ? pg_hold(lane, call) : lane;
-	int outcome = l != NULL ? claim(l, call, lease, list, n) : BATON_OUTCOME_FAILED;
+	int outcome = l != NULL ? claim(l, call, lease, list, n, make) : BATON_OUTCOME_FAILED;
 	bool answered = outcome == BATON_OUTCOME_OK;
 
 	for (size_t i = 0; i < n; i++) {
@@ -225,17 +227,43 @@ static bool is_worth_another(const struct baton_campaign *c, size_t n)
 	return worth;
 }
 
+/* Who has seen a term of an election, has seen its row. */
+static bool any_unseen(const struct baton_campaign *c, size_t n)
+{
+	bool unseen = false;
+
+	for (size_t i = 0; i < n; i++)
+		unseen = unseen || c[i].floor == 0;
+	return unseen;
+}
+
+/* Its row is gone, or was never there. */
+static bool any_missing(const struct baton_campaign *c, size_t n)
+{
+	bool missing = false;
+
+	for (size_t i = 0; i < n; i++)
+		missing = missing ||
+			  (c[i].outcome == BATON_OUTCOME_REFUSED && c[i].record->term == 0);
+	return missing;
+}
+
 void pg_campaign(void *lane, struct baton_call *call, const struct baton_lease *lease,
 		 struct baton_campaign *list, size_t n)
 {
 	struct pg_lane *l = lane;
+	bool make = any_unseen(list, n);
 
 	if (pg_is_bare(l->store)) {
 		bare_campaign(l, call, lease, list, n);
 		return;
 	}
-	for (unsigned i = 0; i < TRIES && !try_all(l, call, lease, list, n); i++) {
+	for (unsigned i = 0; i < TRIES && !try_all(l, call, lease, list, n, make); i++) {
 		look(l, call, lease, list, n);
+		if (!make && any_missing(list, n)) {
+			make = true;
+			continue;
+		}
 		if (!l->store->info.advisory || !is_worth_another(list, n) ||
 		    clock_boot_ns() >= call->deadline_ns)
 			break;
@@ -268,8 +296,9 @@ static void fill_releases(struct pg_text *t, const struct baton_release *list, s
 		pg_array_end(&t[i]);
 }
 
-static int give_back(struct pg_lane *l, struct baton_call *call, const struct baton_release *list,
-		     size_t n)
+/* One statement about all of them. */
+static int ask_releases(struct pg_lane *l, struct baton_call *call,
+			const struct baton_release *list, size_t n, int statement)
 {
 	struct pg_text t[R_COLUMNS] = {{0}};
 	int outcome = pg_begin(l, call, n);
@@ -284,18 +313,21 @@ static int give_back(struct pg_lane *l, struct baton_call *call, const struct ba
 
 		for (size_t i = 0; i < R_COLUMNS; i++)
 			params[i + 1] = t[i].at;
-		pg_push(l, l->store->info.advisory ? PG_RELEASE_LOCKED : PG_RELEASE, R_COLUMNS + 1,
-			params);
-		pg_push(l, PG_STILL_HELD, 4, params + 1);
+		if (statement == PG_STILL_HELD)
+			pg_push(l, statement, 4, params + 1);
+		else
+			pg_push(l, statement, R_COLUMNS + 1, params);
 		outcome = pg_run(l);
 	}
 	arrays_done(t, R_COLUMNS);
 	return outcome;
 }
 
-static void mark(struct baton_release *list, size_t n, const PGresult *r, int outcome, int code)
+static size_t mark(struct baton_release *list, size_t n, const PGresult *r, int outcome, int code)
 {
-	for (int row = 0; row < PQntuples(r); row++) {
+	int n_rows = PQntuples(r);
+
+	for (int row = 0; row < n_rows; row++) {
 		int64_t at = pg_number(r, row, 0);
 
 		if (at < 1 || (size_t)at > n)
@@ -303,6 +335,26 @@ static void mark(struct baton_release *list, size_t n, const PGresult *r, int ou
 		list[at - 1].outcome = outcome;
 		list[at - 1].code = code;
 	}
+	return (size_t)n_rows;
+}
+
+/* Some were not given back: not ours (S6), or somebody else has locked their rows. */
+static void tell_apart(struct pg_lane *l, struct baton_call *call, struct baton_release *list,
+		       size_t n)
+{
+	int outcome = ask_releases(l, call, list, n, PG_STILL_HELD);
+
+	for (size_t i = 0; i < n; i++) {
+		if (list[i].outcome == BATON_OUTCOME_OK)
+			continue;
+		list[i].outcome =
+			outcome == BATON_OUTCOME_OK ? BATON_OUTCOME_REFUSED : BATON_OUTCOME_FAILED;
+		list[i].code = outcome == BATON_OUTCOME_OK ? 0 : call->error.code;
+	}
+	if (outcome == BATON_OUTCOME_OK &&
+	    mark(list, n, pg_result(l, 0), BATON_OUTCOME_FAILED, BATON_E_BUSY) > 0)
+		store_fail(&call->error, BATON_E_BUSY,
+			   "PostgreSQL: another transaction keeps an election's row locked.");
 }
 
 void pg_release(void *lane, struct baton_call *call, struct baton_release *list, size_t n)
@@ -313,21 +365,15 @@ void pg_release(void *lane, struct baton_call *call, struct baton_release *list,
 	}
 	bool locks = ((struct pg_lane *)lane)->store->info.advisory;
 	struct pg_lane *l = locks ? pg_hold(lane, call) : lane;
-	int outcome = l != NULL ? give_back(l, call, list, n) : BATON_OUTCOME_FAILED;
-	bool answered = outcome == BATON_OUTCOME_OK;
+	int statement = locks ? PG_RELEASE_LOCKED : PG_RELEASE;
+	int outcome = l != NULL ? ask_releases(l, call, list, n, statement) : BATON_OUTCOME_FAILED;
 
 	for (size_t i = 0; i < n; i++) {
-		list[i].outcome = answered ? BATON_OUTCOME_REFUSED : outcome; /* S6 */
-		list[i].code = answered ? 0 : call->error.code;
+		list[i].outcome = outcome == BATON_OUTCOME_OK ? 0 : outcome;
+		list[i].code = outcome == BATON_OUTCOME_OK ? 0 : call->error.code;
 	}
-	if (answered) {
-		mark(list, n, pg_result(l, 0), BATON_OUTCOME_OK, 0);
-		if (PQntuples(pg_result(l, 1)) > 0)
-			store_fail(
-				&call->error, BATON_E_BUSY,
-				"PostgreSQL: another transaction keeps an election's row locked.");
-		mark(list, n, pg_result(l, 1), BATON_OUTCOME_FAILED, BATON_E_BUSY);
-	}
+	if (outcome == BATON_OUTCOME_OK && mark(list, n, pg_result(l, 0), BATON_OUTCOME_OK, 0) < n)
+		tell_apart(l, call, list, n);
 	if (l == NULL)
 		return;
 	pg_results_clear(l);

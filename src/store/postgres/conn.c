@@ -29,6 +29,7 @@ int pg_no_memory(struct pg_lane *lane)
 /* Somebody wants the watch lane back: what it was doing may take so much longer, no more. */
 #define WOKEN_NS (100 * CLOCK_NS_PER_MS)
 #define FEW 4
+#define LIMIT_MAX_MS (1u << 30)
 
 int pg_wait(struct pg_lane *lane, short events, uint64_t deadline_ns)
 {
@@ -154,23 +155,43 @@ void pg_results_clear(struct pg_lane *lane)
  * and always by the indexes: it must be as good when the tables have grown. For many, who share one
  * plan, it is made for just that many.
  */
-static void push_limits(struct pg_lane *lane, size_t n)
+static const struct plan {
+	const char *cache_mode;
+	const char *seqscan;
+} plans[] = {{"auto", "on"}, {"force_generic_plan", "off"}, {"force_custom_plan", "on"}};
+
+/* The time that is left, up to the next power of two: so it seldom changes. */
+static uint64_t limit_of(const struct baton_call *call)
 {
 	uint64_t now_ns = clock_boot_ns();
-	uint64_t left_ms = lane->call->deadline_ns > now_ns
-				   ? (lane->call->deadline_ns - now_ns) / CLOCK_NS_PER_MS
-				   : 0;
-	char statement_ms[24], lock_ms[24];
-	bool is_few = n > 0 && n <= FEW;
-	const char *params[] = {statement_ms, lock_ms,
-				is_few   ? "force_generic_plan"
-				: n == 0 ? "auto"
-					 : "force_custom_plan",
-				is_few ? "off" : "on"};
+	uint64_t left_ns = call->deadline_ns > now_ns ? call->deadline_ns - now_ns : 0;
+	uint64_t limit_ms = 4;
 
-	(void)snprintf(statement_ms, sizeof(statement_ms), "%" PRIu64, left_ms + 1);
-	(void)snprintf(lock_ms, sizeof(lock_ms), "%" PRIu64, left_ms / 2 + 1);
-	pg_push(lane, PG_LIMITS, 4, params);
+	while (limit_ms <= left_ns / CLOCK_NS_PER_MS && limit_ms < LIMIT_MAX_MS)
+		limit_ms *= 2;
+	return limit_ms;
+}
+
+/*
+ * A session keeps its limits, so they are only told when they change. Nobody relies on them: they
+ * end what its caller has given up. A lock is waited for no longer than half of the call.
+ */
+static void push_limits(struct pg_lane *lane, size_t n)
+{
+	struct pg_conn *c = &lane->conn;
+	uint64_t limit_ms = limit_of(lane->call);
+	size_t plan = n == 0 ? 0 : n <= FEW ? 1 : 2;
+	char statement[24], lock[24];
+	const char *params[] = {statement, lock, plans[plan].cache_mode, plans[plan].seqscan,
+				c->pooled ? "true" : "false"};
+
+	if (c->limit_ms == limit_ms && c->plan == plan)
+		return;
+	(void)snprintf(statement, sizeof(statement), "%" PRIu64, limit_ms);
+	(void)snprintf(lock, sizeof(lock), "%" PRIu64, limit_ms / 4);
+	pg_push(lane, PG_LIMITS, 5, params);
+	c->limit_ms = c->pooled ? 0 : limit_ms;
+	c->plan = plan;
 }
 
 int pg_begin(struct pg_lane *lane, struct baton_call *call, size_t n)
@@ -371,7 +392,7 @@ bool pg_drain(struct pg_lane *lane)
 	return lane->conn.pg != NULL;
 }
 
-int pg_run(struct pg_lane *lane)
+static int run(struct pg_lane *lane)
 {
 	struct pg_conn *c = &lane->conn;
 
@@ -398,6 +419,15 @@ int pg_run(struct pg_lane *lane)
 		return BATON_OUTCOME_UNKNOWN;
 	}
 	return outcome == 0 ? BATON_OUTCOME_OK : outcome;
+}
+
+int pg_run(struct pg_lane *lane)
+{
+	int outcome = run(lane);
+
+	if (outcome != BATON_OUTCOME_OK)
+		lane->conn.limit_ms = 0; /* what was set is rolled back */
+	return outcome;
 }
 
 bool pg_may_repeat(const struct pg_lane *lane, int outcome)

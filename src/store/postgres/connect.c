@@ -48,6 +48,7 @@ void pg_conn_free(struct pg_conn *c)
 	c->connecting = false;
 	c->ended = false;
 	c->holds = false;
+	c->limit_ms = 0;
 	atomic_store(&c->fd, -1);
 	(void)memset(c->prepared, 0, sizeof(c->prepared));
 }
@@ -66,6 +67,7 @@ PGconn *pg_conn_take(struct pg_conn *c)
 	c->pg = NULL;
 	c->holds = false;
 	c->ended = false;
+	c->limit_ms = 0;
 	atomic_store(&c->fd, -1);
 	(void)memset(c->prepared, 0, sizeof(c->prepared));
 	return pg;
@@ -77,6 +79,7 @@ void pg_conn_move(struct pg_conn *to, struct pg_conn *from)
 	to->pooled = from->pooled;
 	to->heard_ns = from->heard_ns;
 	to->start_us = from->start_us;
+	to->limit_ms = 0;
 	(void)memcpy(to->prepared, from->prepared, sizeof(to->prepared));
 	atomic_store(&to->fd, atomic_exchange(&from->fd, -1));
 	from->pg = NULL;

@@ -62,8 +62,8 @@
  * schema alone, a '~' for its name inside quotes, a '#' for lock_id= ---- */
 
 /* Each with the name that it is prepared under, which also stands in its text as a comment: so that
- * a server's log and pg_stat_activity show what it is. PG_LIMITS says how long the others of its
- * transaction may take. */
+ * a server's log and pg_stat_activity show what it is. PG_LIMITS says how long the others may
+ * take, and how they are planned. */
 #define PG_STATEMENT_LIST(X)                      \
 	X(LIMITS, "baton_limits")                 \
 	X(HELLO, "baton_hello")                   \
@@ -161,6 +161,8 @@ struct pg_conn {
 	int64_t start_us; /* of the session, by the server's clock; with the pid, its name */
 	PostgresPollingStatusType polling;
 	uint64_t began_ns;
+	uint64_t limit_ms; /* the session's limits, as PG_LIMITS last set them; 0: unknown */
+	size_t plan;
 	bool prepared[PG_STATEMENTS];
 	uint64_t heard_ns;
 };
