@@ -212,6 +212,7 @@ const struct bench_server bench_postgres = {
 	.tool = "pgbench",
 	.probe = "a probe",
 	.settle_s = 12, /* a session that is idle tells of its last transaction after ten */
+	.fast = {"fast=1", "mode=advisory&fast=1"},
 	.open = open_postgres,
 	.close = close_postgres,
 	.write = write_postgres,

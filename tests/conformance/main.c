@@ -434,12 +434,19 @@ static int list_cases(void)
 static int read_options(struct plan *plan, int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"times", required_argument, NULL, 't'},   {"case", required_argument, NULL, 'c'},
-		{"lease", required_argument, NULL, 'l'},   {"jobs", required_argument, NULL, 'j'},
-		{"table", required_argument, NULL, 'T'},   {"faults", required_argument, NULL, 'F'},
-		{"network", required_argument, NULL, 'n'}, {"seed", required_argument, NULL, 's'},
-		{"full", no_argument, NULL, 'f'},          {"keep", no_argument, NULL, 'k'},
-		{"list", no_argument, NULL, 'L'},          {NULL, 0, NULL, 0},
+		{"times", required_argument, NULL, 't'},
+		{"case", required_argument, NULL, 'c'},
+		{"lease", required_argument, NULL, 'l'},
+		{"jobs", required_argument, NULL, 'j'},
+		{"table", required_argument, NULL, 'T'},
+		{"faults", required_argument, NULL, 'F'},
+		{"network", required_argument, NULL, 'n'},
+		{"seed", required_argument, NULL, 's'},
+		{"full", no_argument, NULL, 'f'},
+		{"keep", no_argument, NULL, 'k'},
+		{"list", no_argument, NULL, 'L'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
 	};
 	int option;
 
@@ -456,6 +463,7 @@ static int read_options(struct plan *plan, int argc, char **argv)
 		case 'f': plan->full = true; break;
 		case 'k': plan->keep = true; break;
 		case 'L': exit(list_cases());
+		case 'h': fputs(usage, stdout); exit(0);
 		default: return 2;
 		}
 	}

@@ -26,7 +26,8 @@ struct pg_bell {
 	char *label; /* NULL: not in use */
 	int64_t key;
 	bool is_lease;
-	bool armed; /* the server has been asked */
+	bool armed;       /* the server has been asked */
+	PGresult *answer; /* the last one that it gave */
 };
 
 bool pg_bell_ask(struct pg_store *store, bool is_lease, const char *label, int64_t key)
@@ -80,6 +81,8 @@ static bool arm(struct pg_bell *b, struct pg_store *store)
 	(void)snprintf(key, sizeof(key), "%" PRId64, b->key);
 	pg_push(b->lane, PG_LIMITS, 5, (const char *const[]){"0", WAIT_MS, "auto", "on", "true"});
 	pg_push(b->lane, PG_AWAIT, 1, (const char *const[]){key});
+	if (b->is_lease) /* so that it needn't be asked for when time counts */
+		pg_push(b->lane, PG_AWAITED, 1, (const char *const[]){b->label});
 	if (!b->lane->push_failed && PQpipelineSync(b->lane->conn.pg) == 1 &&
 	    PQflush(b->lane->conn.pg) >= 0)
 		return true;
@@ -93,19 +96,28 @@ static int listen_to(struct pg_bell *b)
 {
 	struct pg_lane *l = b->lane;
 	struct baton_call call = {.deadline_ns = clock_boot_ns() + CALL_NS};
+	bool failed = false;
 
 	l->call = &call;
 	if (PQconsumeInput(l->conn.pg) == 1 && PQisBusy(l->conn.pg))
 		return HEARD_NOTHING;
 	/* The first answers come at once, the last one with the lock. */
-	while (PQstatus(l->conn.pg) == CONNECTION_OK && !PQisBusy(l->conn.pg)) {
+	while (PQstatus(l->conn.pg) == CONNECTION_OK && !PQisBusy(l->conn.pg) && !failed) {
 		PGresult *r = PQgetResult(l->conn.pg);
 		const char *state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
 		bool synced = PQresultStatus(r) == PGRES_PIPELINE_SYNC;
 
-		/* lock_timeout, or any other error: it was not got. */
+		/* lock_timeout, or told to stop: it was not got. Anything else won't be mended by
+		 * asking again. */
 		l->waited_out = l->waited_out || state != NULL;
-		PQclear(r);
+		failed =
+			state != NULL && strcmp(state, "55P03") != 0 && strcmp(state, "57014") != 0;
+		if (PQresultStatus(r) == PGRES_TUPLES_OK) {
+			PQclear(b->answer);
+			b->answer = r;
+		} else {
+			PQclear(r);
+		}
 		if (!synced)
 			continue;
 		int rc = l->waited_out ? HEARD_TIMEOUT : HEARD_LOCK;
@@ -114,8 +126,9 @@ static int listen_to(struct pg_bell *b)
 		l->n_pushed = 0;
 		return rc;
 	}
-	if (PQstatus(l->conn.pg) == CONNECTION_OK)
+	if (PQstatus(l->conn.pg) == CONNECTION_OK && !failed)
 		return HEARD_NOTHING;
+	l->waited_out = false;
 	pg_conn_close(l);
 	return HEARD_END;
 }
@@ -156,7 +169,7 @@ bool pg_bells_attend(struct pg_lane *watcher, pg_bell_rung *rung, bool arms)
 
 		store_unlock(&store->base);
 		if (label != NULL && attend(b, store)) {
-			rung(watcher, b->is_lease, label);
+			rung(watcher, label, b->is_lease ? b->answer : NULL);
 			any = true;
 		}
 		free(label);
@@ -188,6 +201,7 @@ void pg_bells_free(struct pg_store *store)
 		if (b == NULL)
 			continue;
 		pg_lane_free(b->lane);
+		PQclear(b->answer);
 		free(b->label);
 		free(b);
 		store->bells[i] = NULL;

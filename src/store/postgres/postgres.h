@@ -91,6 +91,7 @@
 	X(KEEP, "baton_keep")                     \
 	X(LOCKED, "baton_observe_locks")          \
 	X(AWAIT, "baton_await")                   \
+	X(AWAITED, "baton_awaited")               \
 	X(BARE_LOOK, "baton_claim_look")          \
 	X(BARE_TAKE, "baton_claim_bare")          \
 	X(BARE_SHOW, "baton_show_bare")           \
@@ -367,9 +368,9 @@ void pg_fill_locked(struct pg_lane *l, const PGresult *r, struct baton_observati
 /* Wants to be told when this lock is free; the label is a lease's id, or an election's name. True:
  * somebody waits for it already. */
 bool pg_bell_ask(struct pg_store *store, bool is_lease, const char *label, int64_t key);
-/* For the watch lane: sets up what was asked for, and tells who is to look, and who (a lease) has
- * lost its lock for sure. */
-typedef void pg_bell_rung(struct pg_lane *watcher, bool is_lease, const char *label);
+/* For the watch lane: sets up what was asked for, and tells who is to look, and who (a lease, with
+ * the answer to PG_AWAITED) has lost its lock for sure. */
+typedef void pg_bell_rung(struct pg_lane *watcher, const char *label, const PGresult *lease);
 /* True: somebody was told. */
 bool pg_bells_attend(struct pg_lane *watcher, pg_bell_rung *rung, bool arms);
 struct pollfd;

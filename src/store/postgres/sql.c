@@ -251,6 +251,10 @@ const char *const pg_statements[PG_STATEMENTS] = {
 		"count(*) FROM extra), (SELECT count(pg_notify($2, name)) FROM freed)",
 	[PG_LOCKED] = WHO_HAS,
 	[PG_AWAIT] = "SELECT pg_advisory_xact_lock_shared($1::bigint)",
+	/* What the lease was when its lock was free, and what it holds. Nobody can have renewed it
+	 * with a lock of its own by then: that lock waits for the end of this transaction. */
+	[PG_AWAITED] = "SELECT l.seq, l.ttl_ms, " EPOCH "l.expires" AS_US ", e.name FROM @lease l "
+		       "LEFT JOIN @election e ON e.lease = l.id WHERE l.id = $1",
 	/* ---- without tables (bare.c) ---- */
 	[PG_BARE_LOOK] = WHO_HAS,
 	[PG_BARE_SHOW] = "SELECT (" OWN_LOCK "), pg_notify($2, $3)",

@@ -307,36 +307,53 @@ static int ping(struct pg_lane *l, struct baton_call *call)
 	return outcome;
 }
 
+static void hint_name(struct pg_watch *w, const char *name)
+{
+	struct watched *n = find(w, name);
+
+	if (n != NULL)
+		hint(w, n);
+}
+
 static void take_notifications(struct pg_lane *l)
 {
 	PGnotify *n;
 
 	while (l->conn.pg != NULL && (n = PQnotifies(l->conn.pg)) != NULL) {
-		struct watched *named = find(l->watch, n->extra);
-
-		if (named != NULL)
-			hint(l->watch, named);
+		hint_name(l->watch, n->extra);
 		PQfreemem(n);
 	}
 }
 
-/* The lock of a lease's session is free; or that of an election may be. */
-static void rung(struct pg_lane *l, bool is_lease, const char *label)
+/* The lock of a lease's session was free when the lease was as in the answer to PG_AWAITED: should
+ * it have been renewed since, then whoever claims what it holds finds another seq. */
+static void free_lease(struct pg_lane *l, const char *id, const PGresult *r)
 {
-	struct watched *n = is_lease ? NULL : find(l->watch, label);
+	bool is_there = PQntuples(r) > 0;
+	struct sight *s;
 
-	if (n != NULL)
-		hint(l->watch, n);
-	if (!is_lease)
-		return;
 	store_lock(&l->store->base);
-	struct sight *s = sights_find(&l->store->sights, label);
-
+	if (is_there)
+		s = sights_note(&l->store->sights, id, pg_number(r, 0, 0), pg_number(r, 0, 2),
+				(uint64_t)pg_number(r, 0, 1) * CLOCK_NS_PER_MS, clock_boot_ns());
+	else
+		s = sights_find(&l->store->sights, id);
 	if (s != NULL) {
 		s->freed = true;
-		s->told = false;
+		s->told = is_there;
 	}
 	store_unlock(&l->store->base);
+	for (int i = 0; i < PQntuples(r); i++)
+		if (!PQgetisnull(r, i, 3))
+			hint_name(l->watch, PQgetvalue(r, i, 3));
+}
+
+static void rung(struct pg_lane *l, const char *label, const PGresult *lease)
+{
+	if (lease != NULL)
+		free_lease(l, label, lease);
+	else
+		hint_name(l->watch, label);
 }
 
 static int catch_up(struct pg_lane *l, struct baton_call *call)
