@@ -70,7 +70,8 @@ static void usage(int status)
 {
 	(void)fputs(
 		"usage: bench [--quick | --command] [FOLDER]\n"
-		"       bench [--quick] --store URL [--only handoff|peers|crash|fast|standby|many]\n"
+		"       bench [--quick] --store URL\n"
+		"             [--only handoff|peers|crash|fast|standby|many]\n"
 		"Measures the library and `baton run` without a server (--command: `baton run`\n"
 		"alone), or a store on a server that is thrown away afterwards; --quick takes a\n"
 		"tenth of the samples. The rows also go to FOLDER/bench.json and bench.svg;\n"

@@ -201,7 +201,7 @@ size_t setups_get(enum size size, struct setup *list)
 			list[n++] = coarse(stores[i], &endless);
 			list[n++] = coarse(stores[i], &in_turn);
 		}
-		/* A hundred million; of a shared lease there would be some hundred millions more. */
+		/* A hundred million; of a shared lease there would be several times as many. */
 		if (size == SIZE_LARGE && i == OWN) {
 			list[n++] = coarse(stores[i], &lossy);
 			list[n++] = coarse(stores[i], &in_pairs);
