@@ -2,13 +2,17 @@
  * lane.c: the threads that call the driver. The loop puts jobs in, the lane carries them out, in
  * batches where it can, and posts them back. A renewal has a lane of its own, so that nothing
  * queues in front of it; releases go before all else in the campaign lane, candidates' profiles
- * come last.
+ * come last, and let the next leader go first.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "runtime/runtime.h"
+
+/* L2: a store writes one thing after the other, and who takes over what we gave back has to write.
+ * What only shows us to others lets that go first. */
+#define YIELD_NS (10 * CLOCK_NS_PER_MS)
 
 static void *lane_main(void *arg);
 
@@ -95,6 +99,26 @@ static size_t take(struct lane *lane, struct job **jobs)
 	return n;
 }
 
+int lane_wait(struct lane *lane, uint64_t ns)
+{
+	struct timespec until;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &until);
+	ns += (uint64_t)until.tv_nsec;
+	until.tv_sec += (time_t)(ns / CLOCK_NS_PER_S);
+	until.tv_nsec = (long)(ns % CLOCK_NS_PER_S);
+	return pthread_cond_timedwait(&lane->wake, &lane->lock, &until);
+}
+
+/* For how long there is nothing but what can wait. */
+static uint64_t yield_ns(const struct lane *lane)
+{
+	uint64_t now_ns = clock_boot_ns();
+	bool is_urgent = lane->first[0] != NULL || lane->first[1] != NULL || lane->quit;
+
+	return is_urgent || now_ns >= lane->yields_ns ? 0 : lane->yields_ns - now_ns;
+}
+
 static void *lane_main(void *arg)
 {
 	struct lane *lane = arg;
@@ -102,6 +126,12 @@ static void *lane_main(void *arg)
 
 	(void)pthread_mutex_lock(&lane->lock);
 	while (true) {
+		uint64_t wait_ns = lane->first[2] != NULL ? yield_ns(lane) : 0;
+
+		if (wait_ns > 0) {
+			lane_wait(lane, wait_ns);
+			continue;
+		}
 		size_t n = take(lane, jobs);
 
 		if (n == 0 && lane->quit)
@@ -112,6 +142,8 @@ static void *lane_main(void *arg)
 		}
 		(void)pthread_mutex_unlock(&lane->lock);
 		batch_run(lane, jobs, n);
+		if (jobs[0]->kind == JOB_RELEASE)
+			lane->yields_ns = clock_boot_ns() + YIELD_NS;
 		for (size_t i = 0; i + 1 < n; i++)
 			jobs[i]->m.next = &jobs[i + 1]->m;
 		loop_post_list(lane->handle, &jobs[0]->m, &jobs[n - 1]->m);

@@ -279,6 +279,7 @@ struct lane {
 	pthread_cond_t wake;
 	struct message *first[3]; /* [0] goes first, [2] last */
 	struct message **last[3];
+	uint64_t yields_ns;           /* until then, [2] waits */
 	struct watch_change *changes; /* watch lane: names to add or remove */
 	struct watch_change **changes_last;
 	struct watch_change *unadded; /* the watch lane's: names that the driver couldn't add */
@@ -421,6 +422,8 @@ int lane_start(struct baton *b, int kind, struct baton_error *err);
 void lane_stop(struct lane *lane);
 void lane_done(struct lane *lane);
 void lane_put(struct lane *lane, struct job *job, bool first);
+/* With its lock: until something is put in, or for so long: then ETIMEDOUT. */
+int lane_wait(struct lane *lane, uint64_t ns);
 void lane_watch(struct lane *lane, struct baton_election *e, bool add);
 
 /* batch.c: what a lane does with jobs of one kind for one lease */

@@ -86,18 +86,9 @@ static size_t change(struct lane *lane, struct watch_change *list, size_t n)
 /* Nothing to watch, or the watch is broken: until there are changes, or a while has passed. */
 static void rest(struct lane *lane, uint64_t ns)
 {
-	struct timespec until;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += (time_t)(ns / CLOCK_NS_PER_S);
-	until.tv_nsec += (long)(ns % CLOCK_NS_PER_S);
-	if (until.tv_nsec >= (long)CLOCK_NS_PER_S) {
-		until.tv_nsec -= (long)CLOCK_NS_PER_S;
-		until.tv_sec++;
-	}
 	(void)pthread_mutex_lock(&lane->lock);
 	while (!lane->quit && lane->changes == NULL)
-		if (pthread_cond_timedwait(&lane->wake, &lane->lock, &until) == ETIMEDOUT)
+		if (lane_wait(lane, ns) == ETIMEDOUT)
 			break;
 	(void)pthread_mutex_unlock(&lane->lock);
 }
