@@ -222,6 +222,7 @@ void baton_close(struct baton *b)
 		return;
 	uint64_t until_ns = after_ns(clock_boot_ns(), timing_gone_ns(&b->timing));
 
+	atomic_store(&b->is_closing, true);
 	(void)pthread_mutex_lock(&b->app.lock);
 	for (struct baton_election *e = b->app.all; e != NULL; e = e->all_next) {
 		bool freed = e->freed;

@@ -233,6 +233,14 @@ static void run(struct carrier *c, struct baton_election *e, const struct action
 	}
 }
 
+/* Nobody needs the lease any more: it is closed, and what hangs on it goes with it. */
+static bool goes_with_lease(const struct baton_election *e)
+{
+	const struct lease *l = &e->carrier->core;
+
+	return !l->own && !l->keep && (l->n_started == 0 || atomic_load(&e->handle->is_closing));
+}
+
 /* Shows us among the candidates; repeated with the next renewal if it fails. */
 void carrier_publish(struct baton_election *e)
 {
@@ -249,6 +257,8 @@ void carrier_publish(struct baton_election *e)
 		e->carrier->n_publish_due--;
 		return;
 	}
+	if (!show && goes_with_lease(e))
+		return; /* should it stay after all, it is made up for with the next renewal */
 	e->publish_due = false;
 	e->carrier->n_publish_due--;
 	e->publish_job.kind = show ? JOB_PUBLISH : JOB_WITHDRAW;

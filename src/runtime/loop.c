@@ -268,6 +268,7 @@ static void unlink_election(struct baton *b, struct baton_election *e)
 	for (p = &e->carrier->elections; *p != e; p = &(*p)->carrier_next)
 		;
 	*p = e->carrier_next;
+	e->carrier->n_publish_due -= e->publish_due;
 	heap_set(&b->heap, &e->timer, NEVER);
 	b->n_attached--;
 	if (b->traits->own_leases)

@@ -381,6 +381,7 @@ struct baton {
 	uint32_t n_dispatchers;
 	uint32_t n_dispatchers_started;
 	bool loop_running;
+	_Atomic bool is_closing;
 	bool watch_untold;           /* app.watch_error is for whoever starts next */
 	struct baton *registry_next; /* fork.c's lock */
 };
