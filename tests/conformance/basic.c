@@ -151,7 +151,7 @@ static void fifty_starters(struct stage *t)
 	struct starters s = {.n = 0};
 
 	start_fifty(t, &s);
-	struct sampler *sampler = sampler_new(t, s.players, s.n, 0, false);
+	struct sampler *sampler = sampler_new(t, s.players, s.n, 0, SAMPLE_NS);
 
 	await(t, all_know, &s, soon_ms(t), "fifty candidates to know a leader");
 	pass_time(3 * t->lease_ms / 2);

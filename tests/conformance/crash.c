@@ -74,7 +74,7 @@ static void stopped_leader(struct stage *t)
 	struct kin *k =
 		kin_new(t, &(struct kin_options){.id = "frozen", .track = 1, .spins = true});
 	struct player *p = player_new(t, &(struct cast){.idle = true});
-	struct sampler *sampler = sampler_new(t, &p, 1, 0, false);
+	struct sampler *sampler = sampler_new(t, &p, 1, 0, SAMPLE_NS);
 
 	for (unsigned i = 0; i < 3; i++)
 		freeze_and_thaw(t, k, p);
@@ -120,7 +120,7 @@ static void lying_clocks(struct stage *t)
 	struct kin *behind =
 		kin_new(t, &(struct kin_options){.id = "behind", .clock_s = -7200, .track = 1});
 	struct player *right = player_new(t, &(struct cast){.idle = true});
-	struct sampler *sampler = sampler_new(t, &right, 1, 2, false);
+	struct sampler *sampler = sampler_new(t, &right, 1, 2, SAMPLE_NS);
 
 	CHECK(t, !kin_hears(behind, "became ", NULL, 0, 2 * t->lease_ms), "L6: a takeover");
 	kin_kill(ahead);
@@ -262,7 +262,7 @@ static void one_id_twice(struct stage *t)
 		w.k = kin_new(t, &(struct kin_options){.id = "twin", .track = 2});
 	else
 		w.q = list[1] = player_new(t, &(struct cast){.id = "twin"});
-	struct sampler *sampler = sampler_new(t, list, w.q != NULL ? 2 : 1, 0, false);
+	struct sampler *sampler = sampler_new(t, list, w.q != NULL ? 2 : 1, 0, SAMPLE_NS);
 
 	await(t, is_noticed, &w, 4 * soon_ms(t), "an error about the same id twice");
 	stays(t, player_is_leader, w.p, 2 * t->lease_ms, "the first of the twins leads");

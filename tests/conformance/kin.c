@@ -296,7 +296,10 @@ static void play(struct role *r)
 	}
 	if (r->track >= 0) {
 		r->stage.oracle = oracle_attach(3);
-		r->sampler = sampler_new(&r->stage, r->list, r->n, (unsigned)r->track, r->spins);
+		r->sampler = sampler_new(&r->stage, r->list, r->n, (unsigned)r->track,
+					 r->spins   ? 0
+					 : r->cycle ? SAMPLE_OFTEN_NS
+						    : SAMPLE_NS);
 	}
 	say("ready");
 	for (unsigned i = 0; i < r->n; i++)

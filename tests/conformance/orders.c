@@ -209,7 +209,7 @@ static void transfers(struct stage *t)
 	stage_oracle(t);
 	for (unsigned i = 0; i < 3; i++)
 		list[i] = player_new(t, NULL);
-	struct sampler *sampler = sampler_new(t, list, 3, 0, false);
+	struct sampler *sampler = sampler_new(t, list, 3, 0, SAMPLE_NS);
 	struct player *from = await_leader(t, list, 3, soon_ms(t));
 
 	for (unsigned i = 0; i < 3; i++) {

@@ -428,7 +428,7 @@ struct sampler {
 	struct player *list[PLAYERS_MAX];
 	unsigned n;
 	unsigned track;
-	bool spins;
+	long pause_ns;
 	_Atomic bool is_over;
 	pthread_t thread;
 };
@@ -445,8 +445,8 @@ static uint64_t ask_term(const void *election)
 
 static void *sample(void *arg)
 {
-	static const struct timespec pause = {.tv_nsec = 500000};
 	struct sampler *s = arg;
+	const struct timespec pause = {.tv_nsec = s->pause_ns};
 
 	while (!atomic_load(&s->is_over)) {
 		for (unsigned i = 0; i < s->n; i++) {
@@ -454,14 +454,14 @@ static void *sample(void *arg)
 
 			oracle_sample(s->t->oracle, s->track + i, &subject);
 		}
-		if (!s->spins)
+		if (s->pause_ns > 0)
 			ppoll(NULL, 0, &pause, NULL);
 	}
 	return NULL;
 }
 
 struct sampler *sampler_new(struct stage *t, struct player **list, unsigned n, unsigned track,
-			    bool spins)
+			    long pause_ns)
 {
 	struct sampler *s = calloc(1, sizeof(*s));
 
@@ -469,7 +469,7 @@ struct sampler *sampler_new(struct stage *t, struct player **list, unsigned n, u
 	s->t = t;
 	s->n = n;
 	s->track = track;
-	s->spins = spins;
+	s->pause_ns = pause_ns;
 	memcpy(s->list, list, n * sizeof(struct player *));
 	CHECK(t, pthread_create(&s->thread, NULL, sample, s) == 0, "no thread");
 	return s;

@@ -38,7 +38,7 @@ static void races(struct stage *t)
 	stage_oracle(t);
 	for (unsigned i = 0; i < RACERS; i++)
 		list[i] = player_new(t, NULL);
-	struct sampler *sampler = sampler_new(t, list, RACERS, 0, false);
+	struct sampler *sampler = sampler_new(t, list, RACERS, 0, SAMPLE_NS);
 
 	while (n_run < n) {
 		struct player *p = await_leader(t, list, RACERS, 2 * failover_ms(t));
@@ -126,7 +126,7 @@ static void drained_before_release(struct stage *t)
 		      pthread_create(&workers[i].thread, NULL, work_when_elected, &workers[i]) == 0,
 		      "thread");
 	}
-	struct sampler *sampler = sampler_new(t, list, 3, 0, false);
+	struct sampler *sampler = sampler_new(t, list, 3, 0, SAMPLE_NS);
 
 	for (unsigned i = 0; i < n; i++) {
 		uint64_t end_ns = now_ns() + 2 * failover_ms(t) * MS;

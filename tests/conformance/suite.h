@@ -203,10 +203,13 @@ int patient_transfer(struct stage *t, struct player *from, struct player *to, bo
 bool player_is_leader(void *player);
 bool player_is_no_leader(void *player);
 
-/* A thread that puts the oracle's question to players, a track each. */
+/* A thread that puts the oracle's question to players, a track each, and pauses; 0: it never does.
+ * Who resigns as soon as it leads has to be asked often, or no leadership is ever seen. */
+#define SAMPLE_NS 500000
+#define SAMPLE_OFTEN_NS 50000
 struct sampler;
 struct sampler *sampler_new(struct stage *t, struct player **list, unsigned n, unsigned track,
-			    bool spins);
+			    long pause_ns);
 void sampler_end(struct sampler *s);
 /* Makes the stage's oracle. */
 void stage_oracle(struct stage *t);
