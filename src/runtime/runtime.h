@@ -381,7 +381,7 @@ struct baton {
 	uint32_t n_dispatchers;
 	uint32_t n_dispatchers_started;
 	bool loop_running;
-	_Atomic bool is_closing;
+	_Atomic bool is_closing;     /* baton_close() was called */
 	bool watch_untold;           /* app.watch_error is for whoever starts next */
 	struct baton *registry_next; /* fork.c's lock */
 };
