@@ -279,7 +279,7 @@ struct lane {
 	pthread_cond_t wake;
 	struct message *first[3]; /* [0] goes first, [2] last */
 	struct message **last[3];
-	uint64_t yields_ns;           /* until then, [2] waits */
+	uint64_t yields_ns;           /* the lane thread's: until then, [2] waits */
 	struct watch_change *changes; /* watch lane: names to add or remove */
 	struct watch_change **changes_last;
 	struct watch_change *unadded; /* the watch lane's: names that the driver couldn't add */
