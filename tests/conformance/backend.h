@@ -41,6 +41,7 @@ struct backend {
 	bool proves_death;  /* a dead leader's successor need not wait for the lease */
 	bool shares_leases; /* one renewal for all elections of a process */
 	bool keeps_history;
+	bool is_mute;      /* what a leader has to say of itself later is not kept */
 	bool is_durable;   /* A3: terms survive that all candidates go away */
 	uint64_t lease_ms; /* what cases begin with; 0: as usual */
 	unsigned n_leases; /* after how many of them the store ends one; 0: after one */

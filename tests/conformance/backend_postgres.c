@@ -375,6 +375,7 @@ const struct backend backend_postgres_advisory = {
 
 const struct backend backend_postgres_bare = {
 	.scheme = "postgres+bare",
+	.is_mute = true,
 	.serves = is_bare,
 	.proves_death = true,
 	.destroy = destroy_bare,

@@ -119,6 +119,18 @@ static void keep_claim(struct baton_election_options *o)
 	o->release_on_stop = false;
 }
 
+#define NEW_SCORE 900
+
+/* Whether the store shows what the leader has said of itself. */
+static bool is_shown(void *arg)
+{
+	struct player *p = arg;
+	struct baton_candidate list[2];
+	int n = patient_list(p->t, p->b, p->t->name, list, 2, NULL);
+
+	return n == 1 && list[0].score_permille == NEW_SCORE;
+}
+
 static void term_survives(struct stage *t)
 {
 	struct player *p = player_new(t, NULL);
@@ -131,6 +143,11 @@ static void term_survives(struct stage *t)
 	next = player_leads(p, soon_ms(t));
 	CHECK(t, next > term, "S3: %" PRIu64 " after %" PRIu64 " and a release", next, term);
 	term = next;
+	/* A leader that has news of itself leads on in its term, and leaves it to nobody else. */
+	CHECK(t, baton_report_health(p->e, NEW_SCORE, "news") == 0, "report");
+	if (!t->backend->is_mute)
+		await(t, is_shown, p, soon_ms(t), "the leader's news");
+	CHECK(t, baton_term(p->e) == term, "S3: %" PRIu64 " has become another", term);
 	/* Restart: nobody is there for a while. */
 	player_close(p);
 	p = player_new(t, &(struct cast){.tune_election = keep_claim});

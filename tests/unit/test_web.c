@@ -406,6 +406,30 @@ static void test_json(void **state)
 	assert_null(js_parse("{\"a\":1,\"a\":2}", 13));
 }
 
+/* Of Consul's semaphores, for one: it must not hide all else. */
+static void test_json_large(void **state)
+{
+	static const char text[] = "[{\"Key\":\"a\\\"9999999999999999999\",\"Flags\": "
+				   "16210313421097356768,\"ModifyIndex\":42,\"r\":1e-5,"
+				   "\"low\":-9999999999999999999}]";
+	json_t *list = js_parse(text, strlen(text));
+	const json_t *j = json_array_get(list, 0);
+	uint64_t u;
+	int64_t i;
+
+	(void)state;
+	assert_non_null(j);
+	assert_string_equal(js_text(j, "Key"), "a\"9999999999999999999");
+	assert_true(js_u64(j, "Flags", &u) && u == 16210313421097356768u);
+	assert_true(js_u64(j, "ModifyIndex", &u) && u == 42);
+	assert_false(js_i64(j, "low", &i));
+	assert_true(json_is_real(js_get(j, "r")));
+	json_decref(list);
+	assert_null(js_parse("{\"a\":99999999999999999999", 25));
+	assert_null(js_parse("{\"a\":99999999999999999999,\"b\":\"", 31));
+	assert_null(js_parse("{\"a\":1e999}", 11));
+}
+
 static void test_bytes(void **state)
 {
 	struct bytes b = {0};
@@ -542,6 +566,7 @@ int main(void)
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_secret),
 		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_json_large),
 		cmocka_unit_test(test_base64),
 		cmocka_unit_test(test_bytes),
 		cmocka_unit_test(test_hints),

@@ -2,12 +2,65 @@
 #include "base/web/json.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/web/bytes.h"
+
+/* The most digits of an integer that jansson always takes. */
+#define DIGITS_SURE 18
+
+/* The end of the string that begins at `at`, behind its quote. */
+static size_t skip_string(const char *text, size_t n, size_t at)
+{
+	for (at++; at < n && text[at] != '"'; at++)
+		at += text[at] == '\\';
+	return at < n ? at + 1 : n;
+}
+
+/* How many bytes of a number begin at `at`, and (is_integer) whether it is a whole one. */
+static size_t number_size(const char *text, size_t n, size_t at, bool *is_integer)
+{
+	size_t size = 0;
+
+	*is_integer = true;
+	for (; at + size < n && memchr("0123456789+-.eE", text[at + size], 15) != NULL; size++)
+		*is_integer = *is_integer && memchr(".eE", text[at + size], 3) == NULL;
+	return size;
+}
+
+/* The same with long integers in quotes. */
+static void quote_integers(const char *text, size_t n, struct bytes *out)
+{
+	for (size_t at = 0, size; at < n; at += size) {
+		bool is_integer = false;
+
+		size = text[at] == '"' ? skip_string(text, n, at) - at
+				       : number_size(text, n, at, &is_integer);
+		size = size > 0 ? size : 1;
+		const char *quote = is_integer && size > DIGITS_SURE ? "\"" : "";
+
+		bytes_print(out, "%s", quote);
+		(void)bytes_add(out, text + at, size, SIZE_MAX);
+		bytes_print(out, "%s", quote);
+	}
+}
+
+/* jansson refuses a text for one integer above 2^63, though nobody may want that one: then those
+ * are texts, as others write them. */
 json_t *js_parse(const char *text, size_t n)
 {
-	return json_loadb(text, n, JSON_REJECT_DUPLICATES, NULL);
+	struct bytes quoted = {0};
+	json_error_t error;
+	json_t *j = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error);
+
+	if (j == NULL && json_error_code(&error) == json_error_numeric_overflow)
+		quote_integers(text, n, &quoted);
+	if (quoted.n > 0 && !quoted.has_failed)
+		j = json_loadb(quoted.at, quoted.n, JSON_REJECT_DUPLICATES, NULL);
+	bytes_done(&quoted);
+	return j;
 }
 
 const json_t *js_get(const json_t *object, const char *key)

@@ -14,7 +14,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* A value, to be given back with json_decref(); NULL: no JSON. */
+/* A value, to be given back with json_decref(); NULL: no JSON. Where an integer is too large for
+ * jansson, long ones are texts. */
 json_t *js_parse(const char *text, size_t n);
 /* Of an object: a member. */
 const json_t *js_get(const json_t *object, const char *key);

@@ -28,23 +28,27 @@ static void put_candidate(struct consul_lane *lane, const struct baton_lease *le
 	free(text);
 }
 
-/* The same claim with another profile; not if it has changed meanwhile. */
+/*
+ * The same claim with another profile; not if it has changed meanwhile. By locking what is locked
+ * by us: any other write would set its LockIndex, and so the next terms, back (S3).
+ */
 static int show_leader(struct consul_lane *lane, struct baton_call *call,
-		       const struct baton_lease *lease, const struct baton_publication *p,
-		       const struct baton_record *r, uint64_t index)
+		       const struct baton_lease *lease, const char *session,
+		       const struct baton_publication *p, const struct baton_record *r,
+		       uint64_t index)
 {
 	struct consul_key key = consul_lock_key(lane->store, p->name);
 	char *text = web_claim_text(lease, r->nonce, r->since_ms, &p->profile);
-	struct consul_op op = {.verb = "cas",
+	struct consul_op op = {.verb = "lock",
 			       .key = &key,
 			       .value = text != NULL ? text : "",
-			       .index = index,
-			       .has_index = true,
+			       .session = session,
 			       .is_lock = true};
 	struct consul_answer answer;
 	struct consul_known known;
 
 	consul_begin(lane);
+	consul_op_check(lane, &key, index);
 	consul_op(lane, &op);
 	lane->web.body.has_failed = lane->web.body.has_failed || text == NULL;
 	free(text);
@@ -60,8 +64,8 @@ static int show_leader(struct consul_lane *lane, struct baton_call *call,
 
 /* OK also when another has the claim, or it shows all that there is to show. */
 static int show_if_leader(struct consul_lane *lane, struct baton_call *call,
-			  const struct baton_lease *lease, const struct baton_publication *p,
-			  const struct consul_answer *answer)
+			  const struct baton_lease *lease, const char *session,
+			  const struct baton_publication *p, const struct consul_answer *answer)
 {
 	struct consul_key key = consul_lock_key(lane->store, p->name);
 	const json_t *claim = consul_find(answer, key.text);
@@ -71,7 +75,7 @@ static int show_if_leader(struct consul_lane *lane, struct baton_call *call,
 	if (!js_u64(claim, "ModifyIndex", &index) || !consul_read_claim(claim, &record) ||
 	    strcmp(record.lease_id, lease->id) != 0 || web_claim_shows(&record, &p->profile))
 		return BATON_OUTCOME_OK;
-	return show_leader(lane, call, lease, p, &record, index);
+	return show_leader(lane, call, lease, session, p, &record, index);
 }
 
 static int publish_part(struct consul_lane *lane, struct baton_call *call,
@@ -91,7 +95,7 @@ static int publish_part(struct consul_lane *lane, struct baton_call *call,
 				  ? BATON_OUTCOME_FAILED
 				  : BATON_OUTCOME_REFUSED;
 	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++) {
-		list[i].outcome = show_if_leader(lane, call, lease, &list[i], &answer);
+		list[i].outcome = show_if_leader(lane, call, lease, session, &list[i], &answer);
 		list[i].code = list[i].outcome == BATON_OUTCOME_OK ? 0 : call->error.code;
 	}
 	if (outcome == BATON_OUTCOME_OK)

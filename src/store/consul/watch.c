@@ -119,7 +119,8 @@ static int hear(void *l, struct baton_call *call, const struct http_reply *reply
 		strtoull(http_header(reply, "X-Consul-Index", text, sizeof(text)), NULL, 10);
 
 	/* 404: there is no key yet. */
-	if ((reply->status != 200 && reply->status != 404) || index == 0) {
+	if ((reply->status != 404 && (reply->status != 200 || !json_is_array(list))) ||
+	    index == 0) {
 		char words[180];
 
 		(void)snprintf(words, sizeof(words), "%.*s", (int)strcspn(reply->body, "\r\n"),
