@@ -190,7 +190,9 @@ static void test_errors(void **state)
 	judges("{\"message\":\"etcdserver: leader changed\",\"code\":14}", BATON_E_UNAVAILABLE,
 	       false);
 	judges("{\"message\":\"etcdserver: mvcc: database space exceeded\",\"code\":8}",
-	       BATON_E_UNAVAILABLE, true);
+	       BATON_E_UNAVAILABLE, false);
+	judges("{\"message\":\"etcdserver: too many requests\",\"code\":8}", BATON_E_UNAVAILABLE,
+	       true);
 	judges("{\"message\":\"etcdserver: too many operations in txn request\",\"code\":3}",
 	       BATON_E_CORRUPT, true);
 	judges("{\"error\":{\"grpc_code\":14,\"message\":\"etcdserver: no leader\"}}",

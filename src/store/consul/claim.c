@@ -244,7 +244,7 @@ static void won(struct batch *b, struct attempt *t, const json_t *kv)
 	c->outcome = BATON_OUTCOME_OK;
 	c->code = 0;
 	c->term = t->known.native + t->known.offset;
-	c->record->watched = hints_is_watched(b->lane->store->web.hints, c->name);
+	c->record->watched = web_is_watched(&b->lane->store->web, c->name);
 	consul_known_set(b->lane->store, c->name, &t->known);
 }
 

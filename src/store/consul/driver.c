@@ -20,12 +20,14 @@ static const struct baton_traits usual = {
 		"A Consul cluster decides, by its consensus. Exclusion and growing terms hold "
 		"whatever candidates, networks, agents and a minority of the servers do, and no "
 		"clock that jumps endangers them. A renewal counts only when a read through the "
-		"whole cluster has confirmed it. Exclusion can break when a session is destroyed, "
-		"a node deregistered or a key deleted or unlocked by hand, or a snapshot restored, "
-		"while somebody leads; terms grow even then, as long as a candidate is left that "
-		"saw the highest. After a crash the next one leads when Consul has ended the "
-		"session, which takes twice the lease, and more where a lock delay is set or the "
-		"cluster has a new leader.",
+		"whole cluster has confirmed it. Exclusion can break when a session is "
+		"destroyed, a node deregistered or a key deleted or unlocked by hand, or a "
+		"snapshot restored, while somebody leads, or by a server that led the cluster, "
+		"was frozen for longer than two leases and leads it again within minutes (not by "
+		"the end of a session where lock_delay= is the lease); terms grow even then, as "
+		"long as a candidate is left that saw the highest. After a crash the next one "
+		"leads when Consul has ended the session, which takes twice the lease, and more "
+		"where a lock delay is set or the cluster has a new leader.",
 };
 
 /* ---- the store ---- */

@@ -157,7 +157,7 @@ void consul_record(struct consul_store *s, const char *name, const char *id,
 	read_reserved(js_get(state, "reserved"), id, state_index != k->state_index, k, out);
 	k->state_index = state_index;
 	/* The end of a session unlocks the key, and that is pushed. */
-	out->watched = hints_is_watched(s->web.hints, name);
+	out->watched = web_is_watched(&s->web, name);
 	consul_known_set(s, name, k);
 	json_decref(state);
 }

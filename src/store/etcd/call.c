@@ -49,9 +49,12 @@ static const char *words_of(const json_t *error, uint64_t *grpc)
 	return text[0] != '\0' ? text : js_text(error, "error");
 }
 
-/* They come before anything is proposed to the cluster. */
+/* They come before anything is proposed to the cluster; but for its space: a transaction that has
+ * gone beyond it is carried out all the same. */
 static bool is_refusal(uint64_t grpc, const char *text)
 {
+	if (says(text, "space exceeded"))
+		return false;
 	return grpc == GRPC_INVALID || grpc == GRPC_NOT_FOUND || grpc == GRPC_DENIED ||
 	       grpc == GRPC_UNAUTHENTICATED || grpc == GRPC_EXHAUSTED || says(text, "no leader") ||
 	       says(text, "not capable");

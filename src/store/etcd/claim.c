@@ -213,7 +213,7 @@ static void hear_try(struct etcd_lane *lane, const struct baton_lease *lease, st
 	if (json_is_true(js_get(answer, "succeeded"))) {
 		c->outcome = BATON_OUTCOME_OK;
 		c->term = revision + offset_of(t);
-		c->record->watched = hints_is_watched(lane->store->web.hints, c->name);
+		c->record->watched = web_is_watched(&lane->store->web, c->name);
 		t->known.claim_mod = revision;
 		etcd_known_set(lane->store, c->name, &t->known);
 		return;

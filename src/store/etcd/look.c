@@ -141,7 +141,7 @@ void etcd_record(struct etcd_store *s, const char *name, const char *id, const j
 	else
 		k->reserved_mod = 0;
 	/* Its end by itself is a deletion, too, which etcd pushes. */
-	out->watched = hints_is_watched(s->web.hints, name);
+	out->watched = web_is_watched(&s->web, name);
 	etcd_known_set(s, name, k);
 }
 

@@ -276,8 +276,22 @@ bool redis_redirect(const char *text, const char *word, struct redis_host *to)
 	return true;
 }
 
+/* How much of an error may be said: a server that doesn't know AUTH repeats what came with it. */
+static size_t sayable(const char *text)
+{
+	const char *words = strstr(text, "with args");
+
+	return words != NULL ? (size_t)(words - text) : strlen(text);
+}
+
+static int least(size_t n, int max)
+{
+	return n < (size_t)max ? (int)n : max;
+}
+
 static int refuse(struct redis_lane *lane, const char *text)
 {
+	int n = least(sayable(text), 180);
 	bool is_sure;
 	int code = redis_judge(text, &is_sure);
 
@@ -285,9 +299,9 @@ static int refuse(struct redis_lane *lane, const char *text)
 		return store_fail(
 			lane->wire.error, code,
 			"Redis refuses our user a command that baton needs (the list is in "
-			"baton-redis(7)): %.100s",
-			text);
-	return store_fail(lane->wire.error, code, "Redis refuses us: %.180s", text);
+			"baton-redis(7)): %.*s",
+			least((size_t)n, 100), text);
+	return store_fail(lane->wire.error, code, "Redis refuses us: %.*s", n, text);
 }
 
 static int hear(struct redis_lane *lane, enum step step, const struct resp *r, bool *is_moved)
@@ -382,8 +396,9 @@ static int ask_sentinel(struct redis_lane *lane, const struct redis_host *sentin
 		if (rc == 0 && reply->type == RESP_ERROR)
 			rc = store_fail(w->error, BATON_E_DENIED,
 					"the Sentinel %.80s refuses us (its own user and password "
-					"are sentinel_user and sentinel_password_file): %.80s",
-					sentinel->name, reply->text);
+					"are sentinel_user and sentinel_password_file): %.*s",
+					sentinel->name, least(sayable(reply->text), 80),
+					reply->text);
 	}
 	if (rc != 0)
 		return -1;

@@ -142,19 +142,38 @@ static int open_unix(struct redis_wire *w, const char *path)
 	return redis_wire_fail(w, what, error);
 }
 
+/* The addresses share the time: one that says nothing must not take it all. */
+static int try_all(struct redis_wire *w, const struct addrinfo *list)
+{
+	uint64_t deadline_ns = w->deadline_ns;
+	int error = EHOSTUNREACH;
+	uint64_t n = 0;
+
+	for (const struct addrinfo *a = list; a != NULL; a = a->ai_next)
+		n++;
+	for (const struct addrinfo *a = list; a != NULL && error != 0; a = a->ai_next, n--) {
+		uint64_t now_ns = clock_boot_ns();
+
+		w->deadline_ns =
+			now_ns < deadline_ns ? now_ns + (deadline_ns - now_ns) / n : deadline_ns;
+		error = try_connect(w, a->ai_addr, a->ai_addrlen);
+	}
+	w->deadline_ns = deadline_ns;
+	return error;
+}
+
 int redis_wire_open(struct redis_wire *w, const struct redis_host *host, const char *socket_path)
 {
 	struct addrinfo *list = NULL;
 	char what[160];
-	int error = EHOSTUNREACH;
 
 	redis_wire_close(w);
 	if (socket_path[0] != '\0')
 		return open_unix(w, socket_path);
 	if (redis_resolve(w, host, &list) != 0)
 		return -1;
-	for (const struct addrinfo *a = list; a != NULL && error != 0; a = a->ai_next)
-		error = try_connect(w, a->ai_addr, a->ai_addrlen);
+	int error = try_all(w, list);
+
 	freeaddrinfo(list);
 	if (error == 0) {
 		tune(w->fd);

@@ -50,6 +50,16 @@ void web_watch_remove(void *lane, const char *name, uint64_t cookie)
 	hints_remove(l->store->hints, name, cookie);
 }
 
+/* A server that is frozen says nothing, and it is the renewals that notice it. */
+bool web_is_watched(struct web_store *s, const char *name)
+{
+	store_lock(&s->base);
+	bool has_lease = s->leases != NULL;
+
+	store_unlock(&s->base);
+	return has_lease && hints_is_watched(s->hints, name);
+}
+
 /* ---- listening ---- */
 
 void web_watch_break(struct web_lane *lane)

@@ -124,6 +124,9 @@ int web_watch_wait(struct web_lane *lane, const struct web_watch *w, struct bato
 		   uint64_t *cookies, size_t max);
 /* Closes the stream; all are hinted at when there is one again. */
 void web_watch_break(struct web_lane *lane);
+/* Whether a change would be heard of: it is listened for, and a lease shows that somebody speaks.
+ * Who has none, because it only observes, has to look now and then. */
+bool web_is_watched(struct web_store *s, const char *name);
 /* Takes what woke the watch lane; false: nothing did. */
 bool web_take_wake(const struct web_store *s);
 void web_wake(const struct web_store *s);

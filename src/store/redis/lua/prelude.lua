@@ -111,6 +111,10 @@ local function guard(now, max, durable)
 		till = now + (s[1] and max or math.max(0, max - (up - 1) * 1000))
 		if durable == '1' then till = 0 end
 		redis.call('HSET', KEYS[1], 'run', run, 'replid', replid, 'until', str(till))
+	elseif till - now > max then
+		-- The clock has been set back since: nobody need wait for longer than the longest lease.
+		till = now + max
+		redis.call('HSET', KEYS[1], 'until', str(till))
 	end
-	return math.min(till - now, max), run
+	return till - now, run
 end
