@@ -265,7 +265,10 @@ BATON_API int baton_election_start(struct baton_election *e);
  */
 BATON_API int baton_election_stop(struct baton_election *e, int64_t timeout_ms);
 
-/* Stops (waiting as long as a lease) and frees. Takes NULL. Not from a handler of its own. */
+/*
+ * Stops (waiting as long as a lease) and frees. Waits for a handler of its own that runs, and none
+ * is called any more after this. Takes NULL. Not from a handler of its own.
+ */
 BATON_API void baton_election_free(struct baton_election *e);
 
 /* ---- questions ---- */

@@ -134,15 +134,22 @@ int lib_post(struct baton_election *e, uint8_t kind)
 
 int baton_election_start(struct baton_election *e)
 {
-	int code = lib_post(e, EV_START);
+	int code = e != NULL ? lib_check(e->handle) : BATON_E_INVALID;
 
 	if (code != 0)
 		return code;
-	(void)pthread_mutex_lock(&e->handle->app.lock);
-	e->is_stopped = false;
-	e->self_stop = false;
-	(void)pthread_mutex_unlock(&e->handle->app.lock);
-	return 0;
+	struct app *app = &e->handle->app;
+
+	/* With the lock: what the loop says of stops before it hears of this is not about it. */
+	(void)pthread_mutex_lock(&app->lock);
+	code = lib_post(e, EV_START);
+	if (code == 0) {
+		e->n_starts++;
+		e->is_stopped = false;
+		e->self_stop = false;
+	}
+	(void)pthread_mutex_unlock(&app->lock);
+	return code;
 }
 
 int baton_election_stop(struct baton_election *e, int64_t timeout_ms)
@@ -158,8 +165,6 @@ int baton_election_stop(struct baton_election *e, int64_t timeout_ms)
 	for (const struct baton_context *c = e->contexts; c != NULL; c = c->next)
 		if (pthread_equal(c->thread, pthread_self())) /* it would wait for itself */
 			until_ns = 0;
-	bool stopped = e->is_stopped;
-
 	e->self_stop = true;
 	/* Who asks for the stop, and takes events by hand, has dealt with those before it. */
 	if (e->draining && e->handler == NULL) {
@@ -167,16 +172,19 @@ int baton_election_stop(struct baton_election *e, int64_t timeout_ms)
 		news_check_drained(e);
 	}
 	(void)pthread_mutex_unlock(&b->app.lock);
-	if (!stopped)
-		code = loop_tell(e, &(struct event){.kind = EV_STOP});
+	code = loop_tell(e, &(struct event){.kind = EV_STOP});
 	if (code != 0)
 		return code;
 	(void)pthread_mutex_lock(&b->app.lock);
+	/* Somebody may start it again meanwhile: this stop is over all the same. */
+	uint32_t due = e->stops_due;
+
 	/* S8: no handler is called after this has returned, also if it had stopped before. */
-	while ((!e->is_stopped || (e->handler != NULL && (e->news.queued || e->news.delivering))) &&
+	while (((int32_t)(e->n_stops - due) < 0 ||
+		(e->is_stopped && e->handler != NULL && (e->news.queued || e->news.delivering))) &&
 	       news_wait(b, until_ns))
 		;
-	code = e->is_stopped ? 0 : BATON_E_TIMEOUT;
+	code = (int32_t)(e->n_stops - due) >= 0 ? 0 : BATON_E_TIMEOUT;
 	(void)pthread_mutex_unlock(&b->app.lock);
 	return code;
 }
@@ -195,6 +203,10 @@ void baton_election_free(struct baton_election *e)
 	loop_poke(e, POKE_DETACH);
 	while (!e->left && news_wait(b, until_ns)) /* then its name is free again */
 		;
+	/* S8: what its handler works with may be gone after this. */
+	e->is_muted = true;
+	while (e->handler != NULL && e->news.delivering != 0 && !news_on_dispatcher(b))
+		(void)news_wait(b, NEVER);
 	(void)pthread_mutex_unlock(&b->app.lock);
 	election_unref(e);
 }

@@ -98,6 +98,8 @@ void carrier_step(struct carrier *c, struct event *ev)
 	show_lease(c);
 	run(c, NULL, &out);
 	set_lease_timer(c);
+	if (c->core.own) /* whose lease has ended */
+		loop_try_leave(c->elections);
 }
 
 /* Nobody listens for events and nobody runs work by our functions: it had its time. */
@@ -292,8 +294,6 @@ static void lease_done(struct carrier *c, const struct job *job)
 		atomic_store(&c->renewed_wall_ms, clock_wall_ms());
 		publish_again(c);
 	}
-	if (c->core.own)
-		loop_try_leave(c->elections);
 }
 
 /* A claim of an election that is no more: give it back (L3). False: no memory, next time. */
@@ -353,8 +353,6 @@ static void claims_done(struct carrier *c, const struct job *job)
 		if (!ok || loop_find(c->handle, f->name) != NULL || !release_stray(c, f, epoch))
 			free(f);
 	}
-	if (c->core.own)
-		loop_try_leave(c->elections);
 }
 
 static void election_done(struct baton_election *e, struct job *job)
@@ -401,10 +399,12 @@ void carrier_hint(struct baton_election *e)
 
 static void publish_done(struct baton_election *e, struct job *job)
 {
-	e->published = e->published || job->kind == JOB_PUBLISH;
-	if (job->kind == JOB_WITHDRAW && job->outcome == BATON_OUTCOME_OK)
-		e->published = false;
-	if (job->outcome != BATON_OUTCOME_OK && job->kind == JOB_PUBLISH && !e->publish_due) {
+	bool is_done = job->outcome == BATON_OUTCOME_OK;
+
+	if (job->kind == JOB_WITHDRAW) /* refused: it went with its lease */
+		is_done = is_done || job->outcome == BATON_OUTCOME_REFUSED;
+	e->published = job->kind == JOB_PUBLISH || (e->published && !is_done);
+	if (!is_done && !e->publish_due) {
 		e->publish_due = true; /* with the next renewal */
 		e->carrier->n_publish_due++;
 		if (e->carrier->core.own) { /* ... which there may not be */

@@ -54,6 +54,22 @@ void lane_stop(struct lane *lane)
 	lane->running = false;
 }
 
+/* Of what nobody will do any more, only these belong to nobody else. */
+static void drop_strays(struct lane *lane)
+{
+	for (int q = 0; q < LANE_QUEUES; q++) {
+		for (struct message *m = lane->first[q], *next; m != NULL; m = next) {
+			struct stray *s = (struct stray *)(void *)m;
+
+			next = m->next;
+			if (s->job.kind != JOB_STRAY)
+				continue;
+			free(s->claim);
+			free(s);
+		}
+	}
+}
+
 void lane_done(struct lane *lane)
 {
 	if (lane->driver_lane != NULL)
@@ -61,6 +77,7 @@ void lane_done(struct lane *lane)
 	lane->driver_lane = NULL;
 	batch_free(lane->batch);
 	lane->batch = NULL;
+	drop_strays(lane);
 }
 
 void lane_put(struct lane *lane, struct job *job, bool first)
@@ -132,10 +149,10 @@ static void *lane_main(void *arg)
 			lane_wait(lane, wait_ns);
 			continue;
 		}
+		if (lane->quit) /* what is left would only be tried in vain */
+			break;
 		size_t n = take(lane, jobs);
 
-		if (n == 0 && lane->quit)
-			break;
 		if (n == 0) {
 			(void)pthread_cond_wait(&lane->wake, &lane->lock);
 			continue;

@@ -366,6 +366,21 @@ static void handle_attach(struct baton *b, struct baton_election *e)
 	(void)pthread_mutex_unlock(&b->app.lock);
 }
 
+/* What was asked for has been heard of. */
+static void note_asked(struct baton_election *e, uint8_t kind)
+{
+	struct app *app = &e->handle->app;
+
+	if (kind != EV_START && kind != EV_STOP)
+		return;
+	(void)pthread_mutex_lock(&app->lock);
+	if (kind == EV_START)
+		e->n_starts--;
+	else
+		e->stops_due = e->n_stops + e->core.stopping;
+	(void)pthread_mutex_unlock(&app->lock);
+}
+
 static void handle_event(struct baton_election *e, struct event *ev)
 {
 	if (ev->kind == EV_START && !e->watched) {
@@ -373,6 +388,7 @@ static void handle_event(struct baton_election *e, struct event *ev)
 		lane_watch(&e->handle->lanes[BATON_LANE_WATCH], e, true);
 	}
 	carrier_step_election(e, ev);
+	note_asked(e, ev->kind);
 	if (e->handle->watch_untold)
 		tell_watch_failed(e->handle);
 	/* A lease of its own lives only while it leads: who waits is shown all the same. */

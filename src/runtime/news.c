@@ -22,6 +22,11 @@ static void tell_error(struct baton_election *e, uint8_t why, int code, const ch
 
 int news_start(struct baton *b, struct baton_error *err)
 {
+	for (int i = 0; i < N_QUEUES; i++) {
+		TAILQ_INIT(&b->app.handled[i]);
+		TAILQ_INIT(&b->app.pulled[i]);
+	}
+	TAILQ_INIT(&b->app.pulling);
 	b->app.news_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (b->app.news_fd < 0)
 		goto failed;
@@ -51,12 +56,12 @@ void news_stop(struct baton *b)
 	b->n_dispatchers_started = 0;
 }
 
-static void drop_queue(struct baton_election **first)
+static void drop_queue(struct news_queue *q)
 {
-	while (*first != NULL) {
-		struct baton_election *e = *first;
+	while (!TAILQ_EMPTY(q)) {
+		struct baton_election *e = TAILQ_FIRST(q);
 
-		*first = e->news.next;
+		TAILQ_REMOVE(q, e, news.link);
 		election_unref(e);
 	}
 }
@@ -64,8 +69,10 @@ static void drop_queue(struct baton_election **first)
 void news_done(struct baton *b)
 {
 	drop_queue(&b->app.pulling);
-	drop_queue(&b->app.pulled_first);
-	drop_queue(&b->app.handled_first);
+	for (int i = 0; i < N_QUEUES; i++) {
+		drop_queue(&b->app.pulled[i]);
+		drop_queue(&b->app.handled[i]);
+	}
 	if (b->app.news_fd >= 0)
 		(void)close(b->app.news_fd);
 }
@@ -90,13 +97,38 @@ static void cancel_contexts(struct baton_election *e)
 	}
 }
 
+/*
+ * S8: who has ended its work without waiting for LOST, or by another thread, may lead again before
+ * the news of the last leadership were heard. A leadership of which nothing was heard is left out.
+ */
+static void note_became(struct baton_election *e, uint64_t term)
+{
+	static const uint8_t both = NEWS_BECAME | NEWS_LOST;
+
+	if ((e->news.pending & both) == both)
+		e->news.pending &= (uint8_t)~both;
+	e->news.became_term = term;
+	e->news.pending |= NEWS_BECAME;
+}
+
+static void note_lost_term(struct baton_election *e, const struct action *a)
+{
+	bool is_unheard = (e->news.pending & NEWS_BECAME) != 0 && e->news.became_term == a->term;
+
+	if ((e->news.pending & NEWS_LOST) != 0 && is_unheard) {
+		e->news.pending &= (uint8_t)~NEWS_BECAME; /* the LOST before it is still to come */
+		return;
+	}
+	e->news.lost_term = a->term;
+	e->news.lost_why = a->why;
+	e->news.pending |= NEWS_LOST;
+}
+
 static void note_lost(struct baton_election *e, const struct action *a)
 {
 	struct baton *b = e->handle;
 
-	e->news.lost_term = a->term;
-	e->news.lost_why = a->why;
-	e->news.pending |= NEWS_LOST;
+	note_lost_term(e, a);
 	e->lost_why = a->why;
 	e->draining = true;
 	e->lost_done =
@@ -147,15 +179,16 @@ void news_note(struct baton_election *e, const struct action *a)
 	(void)pthread_mutex_lock(&b->app.lock);
 	switch (a->note) {
 	case NOTE_BECAME:
-		e->news.became_term = a->term;
-		e->news.pending |= NEWS_BECAME;
+		note_became(e, a->term);
 		e->became_ns = clock_boot_ns();
 		atomic_fetch_add(&b->counters.leading, 1);
 		break;
 	case NOTE_LOST: note_lost(e, a); break;
 	case NOTE_CHANGED: note_changed(e, a); break;
 	case NOTE_STOPPED:
-		e->is_stopped = true;
+		/* Who was told to start meanwhile has done so in the same step, or is about to. */
+		e->is_stopped = !e->core.wanted && e->n_starts == 0;
+		e->n_stops++;
 		e->news.pending |= NEWS_STOPPED;
 		break;
 	default: note_acquired(e, a); break;
@@ -235,7 +268,7 @@ static void tell_error(struct baton_election *e, uint8_t why, int code, const ch
 	(void)pthread_mutex_lock(&b->app.lock);
 	bool repeated = is_repeated(e, code);
 
-	if (!repeated) {
+	if (!repeated && !e->is_stopped) { /* S8: nothing is told after stop */
 		e->news.error_code = code;
 		e->news.error_why = why;
 		if (e->news.error != NULL)
@@ -284,34 +317,43 @@ void news_store(struct baton *b, const struct baton_error *err)
 
 /* ---- queues; app.lock is held ---- */
 
-static void append(struct baton_election **first, struct baton_election **last,
-		   struct baton_election *e)
+static struct news_queue *queue_of(const struct baton_election *e)
 {
-	e->news.next = NULL;
-	if (*first == NULL)
-		*first = e;
-	else
-		(*last)->news.next = e;
-	*last = e;
+	struct app *app = &e->handle->app;
+	int i = e->news.is_urgent ? URGENT : USUAL;
+
+	return e->handler != NULL ? &app->handled[i] : &app->pulled[i];
 }
 
 static void queue(struct baton_election *e)
 {
 	static const uint64_t one = 1;
 	struct app *app = &e->handle->app;
+	bool is_urgent = (e->news.pending & NEWS_LOST) != 0;
 
-	if (e->news.queued || e->news.delivering != 0 || e->news.pending == 0)
+	if (e->news.delivering != 0 || e->news.pending == 0 ||
+	    (e->news.queued && (!is_urgent || e->news.is_urgent)))
 		return;
+	if (e->news.queued)
+		TAILQ_REMOVE(queue_of(e), e, news.link);
+	else
+		(void)election_ref(e);
 	e->news.queued = true;
-	(void)election_ref(e);
+	e->news.is_urgent = is_urgent;
+	TAILQ_INSERT_TAIL(queue_of(e), e, news.link);
 	if (e->handler != NULL) {
-		append(&app->handled_first, &app->handled_last, e);
 		(void)pthread_cond_signal(&app->dispatch);
 	} else {
-		append(&app->pulled_first, &app->pulled_last, e);
 		(void)!write(app->news_fd, &one, sizeof(one));
 		(void)pthread_cond_broadcast(&app->changed);
 	}
+}
+
+static struct baton_election *first_of(const struct news_queue queues[N_QUEUES])
+{
+	struct baton_election *e = TAILQ_FIRST(&queues[URGENT]);
+
+	return e != NULL ? e : TAILQ_FIRST(&queues[USUAL]);
 }
 
 static uint8_t next_kind(const struct news *n)
@@ -319,8 +361,9 @@ static uint8_t next_kind(const struct news *n)
 	static const uint8_t order[] = {NEWS_BECAME, NEWS_LOST, NEWS_CHANGED, NEWS_ERROR,
 					NEWS_STOPPED};
 
-	/* A BECAME that waits behind the LOST of the leadership before it can't be: the core
-	 * doesn't campaign before the application has dealt with LOST. */
+	/* A LOST waits for the BECAME that it belongs to, and not for the one after it. */
+	if ((n->pending & NEWS_LOST) != 0 && n->became_term > n->lost_term)
+		return NEWS_LOST;
 	for (size_t i = 0; i < sizeof(order); i++)
 		if ((n->pending & order[i]) != 0)
 			return order[i];
@@ -343,6 +386,7 @@ static void take(struct baton_election *e, struct baton_event *out)
 	uint8_t kind = next_kind(n);
 
 	*out = (struct baton_event){.election = e};
+	TAILQ_REMOVE(queue_of(e), e, news.link);
 	n->queued = false;
 	n->delivering = kind;
 	n->puller = pthread_self();
@@ -355,7 +399,7 @@ static void take(struct baton_election *e, struct baton_event *out)
 		break;
 	case NEWS_LOST:
 		out->kind = BATON_EVENT_LOST;
-		out->term = n->lost_term;
+		out->term = n->delivering_term = n->lost_term;
 		out->reason = reason_of_why(n->lost_why);
 		(void)snprintf(out->text, sizeof(out->text), "%s", text_of_why(n->lost_why));
 		break;
@@ -375,7 +419,8 @@ static void take(struct baton_election *e, struct baton_event *out)
 /* The application has dealt with what take() gave it. */
 static void handled(struct baton_election *e)
 {
-	bool lost = e->news.delivering == NEWS_LOST;
+	/* Not of an earlier leadership, while the last one's work goes on. */
+	bool lost = e->news.delivering == NEWS_LOST && e->news.delivering_term == e->news.lost_term;
 
 	e->news.delivering = 0;
 	if (lost) {
@@ -403,7 +448,7 @@ static void *dispatch_main(void *arg)
 
 	(void)pthread_mutex_lock(&b->app.lock);
 	while (true) {
-		struct baton_election *e = b->app.handled_first;
+		struct baton_election *e = first_of(b->app.handled);
 
 		if (e == NULL && b->app.quit)
 			break;
@@ -411,10 +456,12 @@ static void *dispatch_main(void *arg)
 			(void)pthread_cond_wait(&b->app.dispatch, &b->app.lock);
 			continue;
 		}
-		b->app.handled_first = e->news.next;
 		take(e, &ev);
+		bool is_muted = e->is_muted;
+
 		(void)pthread_mutex_unlock(&b->app.lock);
-		e->handler(e->handler_arg, &ev);
+		if (!is_muted)
+			e->handler(e->handler_arg, &ev);
 		(void)pthread_mutex_lock(&b->app.lock);
 		handled(e);
 		election_unref(e);
@@ -426,18 +473,15 @@ static void *dispatch_main(void *arg)
 /* Asking for the next event says that the last one is dealt with. */
 static void finish_pulled(struct baton *b)
 {
-	struct baton_election **p = &b->app.pulling;
+	struct baton_election *next;
 
-	while (*p != NULL) {
-		struct baton_election *e = *p;
-
-		if (pthread_equal(e->news.puller, pthread_self())) {
-			*p = e->news.next;
-			handled(e);
-			election_unref(e);
-		} else {
-			p = &e->news.next;
-		}
+	for (struct baton_election *e = TAILQ_FIRST(&b->app.pulling); e != NULL; e = next) {
+		next = TAILQ_NEXT(e, news.link);
+		if (!pthread_equal(e->news.puller, pthread_self()))
+			continue;
+		TAILQ_REMOVE(&b->app.pulling, e, news.link);
+		handled(e);
+		election_unref(e);
 	}
 }
 
@@ -449,17 +493,15 @@ int news_pull(struct baton *b, int64_t timeout_ms, struct baton_event *out)
 	(void)pthread_mutex_lock(&b->app.lock);
 	b->app.has_puller = true;
 	finish_pulled(b);
-	while (b->app.pulled_first == NULL && news_wait(b, until_ns))
+	while (first_of(b->app.pulled) == NULL && news_wait(b, until_ns))
 		;
-	struct baton_election *e = b->app.pulled_first;
+	struct baton_election *e = first_of(b->app.pulled);
 
 	if (e != NULL) {
-		b->app.pulled_first = e->news.next;
 		take(e, out);
-		e->news.next = b->app.pulling;
-		b->app.pulling = e;
+		TAILQ_INSERT_HEAD(&b->app.pulling, e, news.link);
 	}
-	if (b->app.pulled_first == NULL) /* nothing more to read */
+	if (first_of(b->app.pulled) == NULL) /* nothing more to read */
 		(void)!read(b->app.news_fd, &count, sizeof(count));
 	(void)pthread_mutex_unlock(&b->app.lock);
 	return e != NULL;

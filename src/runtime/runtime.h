@@ -32,12 +32,14 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/queue.h>
 
 #include "baton-store.h"
 #include "core/election.h"
 #include "runtime/heap.h"
 
 #define LANE_BATCH 1000
+#define LANE_QUEUES 3
 #define DISPATCHERS_MAX 64
 #define SELF 1u /* our own number among the candidates */
 
@@ -160,7 +162,7 @@ struct error_news {
 };
 
 struct news {
-	struct baton_election *next; /* the queue of elections with news */
+	TAILQ_ENTRY(baton_election) link; /* the queue of elections with news */
 	uint64_t became_term;
 	uint64_t lost_term;
 	uint64_t changed_term;
@@ -174,6 +176,8 @@ struct news {
 	uint8_t error_why;
 	uint8_t delivering; /* the kind of news that a handler or puller works on; 0: none */
 	bool queued;
+	bool is_urgent; /* queued with LOST */
+	uint64_t delivering_term;
 	pthread_t puller; /* delivering to whom */
 };
 
@@ -230,6 +234,10 @@ struct baton_election {
 	uint8_t seen_state;
 	bool seen_paused;
 	bool is_stopped;
+	bool is_muted;      /* its handler is not called any more */
+	uint32_t n_starts;  /* that were asked for, and that the loop hasn't heard of */
+	uint32_t n_stops;   /* that have come to their end */
+	uint32_t stops_due; /* so many when the last one that was asked for has */
 	int attach_code;    /* 1: not yet */
 	uint32_t n_runners; /* threads in baton_run_when_elected(): they take part in LOST */
 	bool draining;      /* LOST was noted, DRAINED not yet posted */
@@ -277,8 +285,8 @@ struct lane {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
-	struct message *first[3]; /* [0] goes first, [2] last */
-	struct message **last[3];
+	struct message *first[LANE_QUEUES]; /* [0] goes first, [2] last */
+	struct message **last[LANE_QUEUES];
 	uint64_t yields_ns;           /* the lane thread's: until then, [2] waits */
 	struct watch_change *changes; /* watch lane: names to add or remove */
 	struct watch_change **changes_last;
@@ -292,18 +300,20 @@ struct lane {
 	bool running;
 };
 
+/* Those with LOST, which come first, and the others. */
+TAILQ_HEAD(news_queue, baton_election);
+enum { URGENT, USUAL, N_QUEUES };
+
 struct app {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;  /* answers, stops, contexts; CLOCK_MONOTONIC */
 	pthread_cond_t dispatch; /* elections with a handler have news */
-	struct baton_election *handled_first;
-	struct baton_election *handled_last;
-	struct baton_election *pulled_first;
-	struct baton_election *pulled_last;
-	struct baton_election *pulling; /* whose events baton_wait() returned last; by news.next */
+	struct news_queue handled[N_QUEUES];
+	struct news_queue pulled[N_QUEUES];
+	struct news_queue pulling; /* whose events baton_wait() returned last */
 	struct baton_election *all;
 	uint32_t n_kept; /* while closing: how many of them have not been let go */
-	int news_fd;     /* readable while pulled_first is not NULL */
+	int news_fd;     /* readable while somebody is in pulled */
 	bool has_puller;
 	bool quit;
 	struct baton_error store_error; /* the last failure of a call */

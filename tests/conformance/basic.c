@@ -50,6 +50,14 @@ static void starts_and_stops(struct stage *t)
 	CHECK(t, status.state == BATON_STATE_STOPPED, "state %d after stop", status.state);
 	CHECK(t, player_count(p, BATON_EVENT_BECAME) == 3, "became");
 	CHECK(t, player_count(p, BATON_EVENT_LOST) == 3, "lost");
+	/* A start while a stop is under way comes after it, and can be stopped like any other. */
+	CHECK(t, baton_election_start(p->e) == 0, "start");
+	player_leads(p, soon_ms(t));
+	(void)baton_election_stop(p->e, 0);
+	CHECK(t, baton_election_start(p->e) == 0, "start behind a stop");
+	player_leads(p, soon_ms(t));
+	player_stop(p);
+	CHECK(t, !baton_is_leader(p->e) && baton_term(p->e) == 0, "leads after that stop");
 	/* S8: none after stop returned. */
 	size_t n = player_count(p, 0);
 

@@ -1,0 +1,277 @@
+/*
+ * test_news.c: what an application hears, and when: the order of events where it takes them by
+ * hand or ends its work by itself, LOST before all else, and starts while a stop is under way.
+ */
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "baton-memory.h"
+#include "baton.h"
+
+#define SOON_MS 20000
+#define A_WHILE_MS 150
+#define HEARD_MAX 16
+
+/* Each test has a store of its own: one that fails leaves its candidates behind. */
+static struct baton *open_it(const char *url, const char *id)
+{
+	struct baton_options o;
+	struct baton *b = NULL;
+
+	baton_options_init(&o);
+	o.id = id;
+	o.dispatchers = 1;
+	o.lease_ms = 2000;
+	assert_int_equal(baton_open(url, &o, &b, NULL), 0);
+	return b;
+}
+
+static struct baton_election *make(struct baton *b, const char *name,
+				   void (*handler)(void *arg, const struct baton_event *ev),
+				   void *arg)
+{
+	struct baton_election_options o;
+	struct baton_election *e = NULL;
+
+	baton_election_options_init(&o);
+	o.handler = handler;
+	o.handler_arg = arg;
+	assert_int_equal(baton_election_new(b, name, &o, &e, NULL), 0);
+	return e;
+}
+
+static void until_leader(struct baton_election *e, bool leads)
+{
+	uint64_t limit_ns = clock_boot_ns() + SOON_MS * CLOCK_NS_PER_MS;
+
+	while (baton_is_leader(e) != leads) {
+		assert_true(clock_boot_ns() < limit_ns);
+		(void)poll(NULL, 0, 1);
+	}
+}
+
+/* The next event that is about leading or not. */
+static struct baton_event next_of(struct baton *b)
+{
+	struct baton_event ev;
+
+	do
+		assert_int_equal(baton_wait(b, SOON_MS, &ev), 1);
+	while (ev.kind != BATON_EVENT_BECAME && ev.kind != BATON_EVENT_LOST);
+	return ev;
+}
+
+/* Whether somebody has it, by the store's word. */
+static bool is_held(struct baton *b, const char *name)
+{
+	struct baton_status status;
+
+	assert_int_equal(baton_observe(b, name, &status, NULL), 0);
+	return status.leader[0] != '\0';
+}
+
+/* S7: who says that its work has ended says that of the leadership that it was told of. */
+static void an_old_loss_drains_nothing_new(void **state)
+{
+	struct baton *b = open_it("memory:drains", "a");
+	struct baton_election *e = make(b, "drains", NULL, NULL);
+
+	(void)state;
+	assert_int_equal(baton_election_start(e), 0);
+	assert_int_equal(next_of(b).kind, BATON_EVENT_BECAME);
+	assert_int_equal(baton_resign(e, 0), 0);
+	assert_int_equal(next_of(b).kind, BATON_EVENT_LOST);
+	baton_drained(e); /* and goes on with what it does about the loss */
+	until_leader(e, true);
+	uint64_t term = baton_term(e);
+
+	assert_int_equal(baton_resign(e, 60000), 0);
+	struct baton_event ev = next_of(b);
+
+	assert_int_equal(ev.kind, BATON_EVENT_BECAME);
+	assert_int_equal(ev.term, term);
+	for (uint64_t until_ns = clock_boot_ns() + A_WHILE_MS * CLOCK_NS_PER_MS;
+	     clock_boot_ns() < until_ns; (void)poll(NULL, 0, 5))
+		assert_true(is_held(b, "drains"));
+	ev = next_of(b);
+	assert_int_equal(ev.kind, BATON_EVENT_LOST);
+	assert_int_equal(ev.term, term);
+	baton_close(b);
+}
+
+/* S8: what waits to be taken is in order, and of leaderships of which nothing was heard nothing. */
+static void events_wait_in_order(void **state)
+{
+	struct baton *b = open_it("memory:order", "a");
+	struct baton_election *e = make(b, "order", NULL, NULL);
+	uint64_t terms[4];
+
+	(void)state;
+	assert_int_equal(baton_election_start(e), 0);
+	terms[0] = next_of(b).term;
+	struct baton_event none;
+
+	(void)baton_wait(b, 0, &none); /* that is dealt with */
+	for (int i = 1; i < 4; i++) {
+		assert_int_equal(baton_resign(e, 0), 0);
+		baton_drained(e);
+		until_leader(e, true);
+		terms[i] = baton_term(e);
+	}
+	struct baton_event ev = next_of(b);
+
+	assert_int_equal(ev.kind, BATON_EVENT_LOST);
+	assert_int_equal(ev.term, terms[0]);
+	ev = next_of(b);
+	assert_int_equal(ev.kind, BATON_EVENT_BECAME);
+	assert_int_equal(ev.term, terms[3]);
+	baton_close(b);
+}
+
+/* ---- with handlers ---- */
+
+struct listener {
+	const char *name;
+	struct listener *all; /* the first of them has the list */
+	sem_t *gate;          /* BECAME waits for it */
+	sem_t *heard;
+	char list[HEARD_MAX][16];
+	int n;
+};
+
+static void listen_to(void *arg, const struct baton_event *ev)
+{
+	struct listener *l = arg;
+
+	if (ev->kind != BATON_EVENT_BECAME && ev->kind != BATON_EVENT_LOST)
+		return;
+	if (l->all->n < HEARD_MAX)
+		(void)snprintf(l->all->list[l->all->n++], sizeof(l->list[0]), "%s%s",
+			       ev->kind == BATON_EVENT_BECAME ? "+" : "-", l->name);
+	if (ev->kind == BATON_EVENT_BECAME && l->gate != NULL)
+		(void)sem_wait(l->gate);
+	(void)sem_post(l->heard);
+}
+
+static void heard(sem_t *s)
+{
+	struct timespec until;
+
+	(void)clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += SOON_MS / 1000;
+	assert_int_equal(sem_timedwait(s, &until), 0);
+}
+
+/* One dispatcher, which is busy: the loss of one goes before the news of all others. */
+static void lost_goes_first(void **state)
+{
+	sem_t gate, said;
+	struct listener l[4] = {{.name = "kept", .heard = &said},
+				{.name = "busy", .heard = &said, .gate = &gate},
+				{.name = "one", .heard = &said},
+				{.name = "two", .heard = &said}};
+	static const char *const order[] = {"+kept", "+busy", "-kept", "+one", "+two"};
+	struct baton *b = open_it("memory:first", "a");
+	struct baton_election *e[4];
+
+	(void)state;
+	assert_int_equal(sem_init(&gate, 0, 0), 0);
+	assert_int_equal(sem_init(&said, 0, 0), 0);
+	for (int i = 0; i < 4; i++) {
+		l[i].all = &l[0];
+		e[i] = make(b, l[i].name, listen_to, &l[i]);
+		assert_int_equal(baton_election_start(e[i]), 0);
+		until_leader(e[i], true);
+		if (i == 0)
+			heard(&said);
+	}
+	assert_int_equal(baton_resign(e[0], 60000), 0);
+	(void)sem_post(&gate);
+	for (int i = 1; i < 5; i++)
+		heard(&said);
+	for (int i = 0; i < 5; i++)
+		assert_string_equal(l[0].list[i], order[i]);
+	baton_close(b);
+	(void)sem_destroy(&gate);
+	(void)sem_destroy(&said);
+}
+
+/* A start while a stop is under way comes after it, and can be stopped like any other. */
+static void starts_behind_a_stop(void **state)
+{
+	struct baton *b = open_it("memory:behind", "a");
+	struct baton *other = open_it("memory:behind", "b");
+	struct baton_election *e = make(b, "again", NULL, NULL);
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(baton_election_start(e), 0);
+		until_leader(e, true);
+		(void)baton_election_stop(e, 0);
+		assert_false(baton_is_leader(e));
+		assert_int_equal(baton_election_start(e), 0);
+		until_leader(e, true);
+		assert_int_equal(baton_election_stop(e, SOON_MS), 0);
+		assert_false(baton_is_leader(e));
+		assert_false(is_held(other, "again"));
+	}
+	baton_close(other);
+	baton_close(b);
+}
+
+/* ---- what others see ---- */
+
+/* Who has stopped is a candidate no more, also if the store didn't answer when it said so. */
+static void withdraws_again(void **state)
+{
+	struct baton *b = open_it("memory:withdraws", "a");
+	struct baton *other = open_it("memory:withdraws", "b");
+	struct baton_election *kept = make(b, "kept", NULL, NULL);
+	struct baton_election *e = make(b, "left", NULL, NULL);
+	struct baton_memory *m = NULL;
+	uint64_t limit_ns = clock_boot_ns() + SOON_MS * CLOCK_NS_PER_MS;
+
+	(void)state;
+	assert_int_equal(baton_memory_open("memory:withdraws", &m, NULL), 0);
+	assert_int_equal(baton_election_start(kept), 0);
+	assert_int_equal(baton_election_start(e), 0);
+	until_leader(kept, true);
+	until_leader(e, true);
+	while (baton_list_candidates(other, "left", NULL, 0, NULL) != 1)
+		assert_true(clock_boot_ns() < limit_ns);
+	baton_memory_fail(m, BATON_MEMORY_WITHDRAW, 1, BATON_E_UNAVAILABLE, "not now");
+	uint64_t n_calls = baton_memory_calls(m, BATON_MEMORY_WITHDRAW);
+
+	assert_int_equal(baton_election_stop(e, SOON_MS), 0);
+	while (baton_memory_calls(m, BATON_MEMORY_WITHDRAW) < n_calls + 2)
+		assert_true(clock_boot_ns() < limit_ns);
+	while (baton_list_candidates(other, "left", NULL, 0, NULL) != 0)
+		assert_true(clock_boot_ns() < limit_ns);
+	baton_memory_close(m);
+	baton_close(other);
+	baton_close(b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_old_loss_drains_nothing_new),
+		cmocka_unit_test(events_wait_in_order),
+		cmocka_unit_test(lost_goes_first),
+		cmocka_unit_test(starts_behind_a_stop),
+		cmocka_unit_test(withdraws_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
