@@ -59,7 +59,7 @@ foreach(source ${unit_sources})
 	if(program STREQUAL test_postgres_sight) # a part of a module; it needs no library
 		target_sources(${program} PRIVATE src/store/postgres/sight.c)
 	endif()
-	if(program MATCHES "^test_(redis|etcd|consul|kubernetes)$")
+	if(program MATCHES "^test_(redis|etcd|consul|kubernetes)(_.*)?$")
 		target_link_libraries(${program} PRIVATE baton_driver_${CMAKE_MATCH_1})
 	endif()
 	if(program MATCHES "^test_web")

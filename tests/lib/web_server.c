@@ -36,6 +36,8 @@ struct web_server {
 	unsigned n_requests;
 	bool is_over;
 	bool goes_on;
+	web_script *script; /* NULL: by the path */
+	void *script_arg;
 	char last[REQUEST_MAX];
 	struct session *sessions[SESSIONS_MAX];
 	unsigned n_sessions;
@@ -145,11 +147,28 @@ static bool tell_lines(struct session *c)
 }
 
 /* True: the connection goes on. */
+static bool play(struct session *c)
+{
+	struct web_server *s = c->server;
+	char text[16384] = "";
+
+	pthread_mutex_lock(&s->lock);
+	enum web_after after = s->script(s->script_arg, c->request, text, sizeof(text));
+
+	pthread_mutex_unlock(&s->lock);
+	if (!put_text(c, text))
+		return false;
+	return after == WEB_GOES_ON || (after == WEB_STAYS_OPEN && await(c) && false);
+}
+
+/* True: the connection goes on. */
 static bool answer(struct session *c, size_t n)
 {
 	static const char endless[] = "HTTP/1.1 200 OK\r\n\r\n";
 	const char *body = strstr(c->request, "\r\n\r\n") + 4;
 
+	if (c->server->script != NULL)
+		return play(c);
 	if (says(c, "/hello"))
 		return reply(c, "200 Fine\r\nX-Test:  a value ", "hello", 5);
 	if (says(c, "/echo"))
@@ -307,6 +326,14 @@ void web_server_last(struct web_server *s, char *out, size_t size)
 {
 	pthread_mutex_lock(&s->lock);
 	snprintf(out, size, "%s", s->last);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void web_server_play(struct web_server *s, web_script *script, void *arg)
+{
+	pthread_mutex_lock(&s->lock);
+	s->script = script;
+	s->script_arg = arg;
 	pthread_mutex_unlock(&s->lock);
 }
 

@@ -32,6 +32,11 @@ unsigned web_server_connections(struct web_server *s);
 unsigned web_server_requests(struct web_server *s);
 /* The last request, head and body. */
 void web_server_last(struct web_server *s, char *out, size_t size);
+/* What a test answers itself, to whatever is asked: the whole reply is written to `out`. One at a
+ * time, in the threads of the server. */
+enum web_after { WEB_GOES_ON, WEB_CLOSES, WEB_STAYS_OPEN };
+typedef enum web_after web_script(void *arg, const char *request, char *out, size_t size);
+void web_server_play(struct web_server *s, web_script *script, void *arg);
 /* Lets those go on that wait to say more: the third of /lines, the reply of /poll. */
 void web_server_go_on(struct web_server *s);
 
