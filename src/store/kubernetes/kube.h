@@ -292,6 +292,10 @@ bool kube_see(struct kube_store *s, const char *name, struct kube_lease *l, uint
 /* What was last seen; to be given back. False: nothing. */
 bool kube_recall(struct kube_store *s, const char *name, struct kube_lease *l);
 void kube_unsee(struct kube_store *s, const char *name);
+/* Process leases that aren't seen from the first of these to the second are forgotten: between them
+ * all that there are were listed. */
+void kube_doubt_processes(struct kube_store *s);
+void kube_drop_doubted(struct kube_store *s);
 /* Hints at all whose time is over; returns when to ask again. */
 uint64_t kube_end_some(struct kube_store *s, uint64_t now_ns);
 /* Hints at all whose claim hangs on that process lease. */

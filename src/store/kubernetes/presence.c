@@ -4,7 +4,8 @@
  * the one that is never in a hurry.
  *
  * How old such a sign is is judged by the API server's clock alone: by when it wrote the object
- * (managedFields), and the time that it puts on its answers.
+ * (managedFields), and the time that it puts on its answers. That is never a reason to touch a
+ * process lease, which elections hang on (S1): such a clock can jump.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 #include "store/kubernetes/kube.h"
 
 #define CALL_NS (2 * CLOCK_NS_PER_S)
-/* Who has been silent for so long doesn't come back; leases are hardly ever as long. */
+/* Who has been silent for that much longer than its lease doesn't come back. */
 #define SWEEP_MS ((int64_t)3600 * 1000)
 #define SWEEP_FIRST_NS (60 * CLOCK_NS_PER_S)
 #define SWEEP_NS (3600 * CLOCK_NS_PER_S)
@@ -35,14 +36,19 @@ static int64_t written_ms(const json_t *object)
 	return last;
 }
 
-/* Times are in whole seconds, and a renewal may be just on its way. */
-bool kube_is_fresh(const json_t *object, int64_t server_ms)
+static int64_t duration_ms(const json_t *object)
 {
 	uint64_t seconds = 0;
 
 	(void)js_u64(js_get(object, "spec"), "leaseDurationSeconds", &seconds);
+	return seconds < KUBE_FOREVER_S ? (int64_t)seconds * 1000 : 0;
+}
+
+/* Times are in whole seconds, and a renewal may be just on its way. */
+bool kube_is_fresh(const json_t *object, int64_t server_ms)
+{
 	return kube_annotation(object, "baton/dead")[0] == '\0' &&
-	       server_ms - written_ms(object) <= (int64_t)seconds * 1000;
+	       server_ms - written_ms(object) <= duration_ms(object);
 }
 
 /* ---- the life sign ---- */
@@ -133,11 +139,35 @@ static bool has(const json_t *items, const char *name)
 	return false;
 }
 
-/* Processes that were silent for very long, and candidates whose process is gone. */
+/*
+ * S1: elections are free as soon as the process lease that they hang on is gone. So it goes only if
+ * it is dead already, or if we have seen it unchanged for as long as it says, on our own clock, as
+ * anyone has who takes over.
+ */
+static bool is_over(struct kube_store *s, json_t *object, const struct kube_call *list)
+{
+	const json_t *metadata = js_get(object, "metadata");
+	char key[KUBE_NAME_MAX + 2];
+	struct kube_lease l;
+
+	if (strcmp(js_text(js_get(metadata, "labels"), "baton/process"), "lease") != 0)
+		return list->server_ms - written_ms(object) > SWEEP_MS + duration_ms(object);
+	kube_process_key(js_text(metadata, "name"), key);
+	kube_lease_read(&l, json_incref(object), 0);
+	(void)kube_see(s, key, &l, list->read_ns, false);
+	bool is_ended = kube_lease_end_ns(&l, SWEEP_NS) <= clock_boot_ns();
+
+	kube_lease_done(&l);
+	return is_ended;
+}
+
+/* Processes that are gone for very long, and candidates whose process is gone. */
 static void sweep(struct kube_lane *lane, struct baton_call *call)
 {
 	struct baton_call quiet = {.deadline_ns = call->deadline_ns};
 	struct kube_call candidates, processes;
+
+	kube_doubt_processes(lane->store);
 	/* In this order: a process is there before its candidates. */
 	bool is_known = list(lane, &quiet, "candidate", &candidates) == BATON_OUTCOME_OK;
 
@@ -147,8 +177,10 @@ static void sweep(struct kube_lane *lane, struct baton_call *call)
 	bool is_whole = js_text(js_get(processes.answer, "metadata"), "continue")[0] == '\0';
 
 	for (size_t i = 0; is_known && i < json_array_size(alive); i++)
-		if (processes.server_ms - written_ms(json_array_get(alive, i)) > SWEEP_MS)
+		if (is_over(lane->store, json_array_get(alive, i), &processes))
 			delete_object(lane, &quiet, json_array_get(alive, i));
+	if (is_known && is_whole)
+		kube_drop_doubted(lane->store);
 	for (size_t i = 0; is_known && is_whole && i < json_array_size(shown); i++) {
 		const char *process = kube_annotation(json_array_get(shown, i), "baton/process");
 

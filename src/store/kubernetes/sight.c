@@ -25,6 +25,7 @@ struct kube_sight {
 	uint64_t mark;
 	uint64_t end_ns;
 	bool is_told; /* that its time is over */
+	bool is_doubted;
 	char process[KUBE_NAME_MAX + 1];
 	char name[];
 };
@@ -188,6 +189,7 @@ bool kube_see(struct kube_store *s, const char *name, struct kube_lease *l, uint
 		g->end_ns = l->holder[0] != '\0' && l->process[0] == '\0'
 				    ? kube_lease_end_ns(l, s->ttl_ns)
 				    : BATON_STORE_NEVER;
+		g->is_doubted = false;
 		if (!g->is_told && g->end_ns < s->next_end_ns)
 			s->next_end_ns = g->end_ns;
 		if (l->process[0] != '\0')
@@ -221,12 +223,39 @@ bool kube_recall(struct kube_store *s, const char *name, struct kube_lease *l)
 	return rv != 0;
 }
 
-/* ---- ends ---- */
+/* ---- process leases ---- */
 
 static bool is_process(const struct kube_sight *g)
 {
 	return g->name[0] == '\x01';
 }
+
+void kube_doubt_processes(struct kube_store *s)
+{
+	store_lock(&s->web.base);
+	for (size_t i = 0; i < s->n_buckets; i++)
+		for (struct kube_sight *g = s->sights[i]; g != NULL; g = g->next)
+			g->is_doubted = is_process(g);
+	store_unlock(&s->web.base);
+}
+
+void kube_drop_doubted(struct kube_store *s)
+{
+	store_lock(&s->web.base);
+	for (size_t i = 0; i < s->n_buckets; i++) {
+		struct kube_sight **at = &s->sights[i];
+
+		while (*at != NULL) {
+			if ((*at)->is_doubted)
+				drop(s, at);
+			else
+				at = &(*at)->next;
+		}
+	}
+	store_unlock(&s->web.base);
+}
+
+/* ---- ends ---- */
 
 static void hint_process(struct kube_store *s, const char *process)
 {

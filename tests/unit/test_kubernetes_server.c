@@ -1,0 +1,279 @@
+/*
+ * test_kubernetes_server.c: what the Kubernetes driver does where an API server, or what stands
+ * between, misbehaves at just the wrong moment: answers that get lost, watches that end, clocks
+ * that jump. The server is one that says what a test has written down (web_server.h).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "store/kubernetes/kube.h"
+#include "web_server.h"
+
+extern const struct baton_driver baton_driver;
+
+/* A request with that in its first line or in its body is answered so; the first one counts. */
+struct rule {
+	const char *says;
+	int status; /* 0: the connection ends, without an answer */
+	const char *answer;
+	unsigned n_times; /* 0: always */
+	enum web_after after;
+	unsigned n; /* how often it was */
+};
+
+#define RULES_MAX 8
+
+struct world {
+	struct web_server *server;
+	struct rule rules[RULES_MAX];
+	pthread_mutex_t lock;
+	char heard[65536]; /* all requests, without headers */
+	char folder[40];
+	void *store;
+	struct kube_lane *lane, *watch;
+	struct baton_lease lease;
+};
+
+/* ---- the server ---- */
+
+static struct rule *find_rule(struct world *w, const char *said)
+{
+	for (struct rule *r = w->rules; r < w->rules + RULES_MAX && r->says != NULL; r++)
+		if (strstr(said, r->says) != NULL && (r->n_times == 0 || r->n < r->n_times))
+			return r;
+	return NULL;
+}
+
+static enum web_after answer(void *arg, const char *request, char *out, size_t size)
+{
+	struct world *w = arg;
+	char said[8192], date[64];
+	time_t now = time(NULL);
+	struct tm tm;
+
+	snprintf(said, sizeof(said), "%.*s %s\n", (int)strcspn(request, "\r"), request,
+		 strstr(request, "\r\n\r\n") + 4);
+	strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&now, &tm));
+	pthread_mutex_lock(&w->lock);
+	strncat(w->heard, said, sizeof(w->heard) - strlen(w->heard) - 1);
+	struct rule *r = find_rule(w, said);
+	struct rule now_is = r != NULL ? *r : (struct rule){.status = 404, .answer = "{}"};
+
+	if (r != NULL)
+		r->n++;
+	pthread_mutex_unlock(&w->lock);
+	if (now_is.status == 0)
+		return now_is.after == WEB_GOES_ON ? WEB_CLOSES : now_is.after;
+	if (now_is.after == WEB_GOES_ON)
+		snprintf(out, size, "HTTP/1.1 %d So\r\nDate: %s\r\nContent-Length: %zu\r\n\r\n%s",
+			 now_is.status, date, strlen(now_is.answer), now_is.answer);
+	else /* one piece of more */
+		snprintf(out, size,
+			 "HTTP/1.1 %d So\r\nDate: %s\r\nTransfer-Encoding: chunked\r\n\r\n"
+			 "%zx\r\n%s\r\n",
+			 now_is.status, date, strlen(now_is.answer), now_is.answer);
+	return now_is.after;
+}
+
+static void set_rules(struct world *w, const struct rule *rules, size_t n)
+{
+	pthread_mutex_lock(&w->lock);
+	memset(w->rules, 0, sizeof(w->rules));
+	memcpy(w->rules, rules, n * sizeof(*rules));
+	w->heard[0] = '\0';
+	pthread_mutex_unlock(&w->lock);
+}
+
+#define RULES(w, ...)                                      \
+	set_rules((w), (const struct rule[]){__VA_ARGS__}, \
+		  sizeof((const struct rule[]){__VA_ARGS__}) / sizeof(struct rule))
+
+/* How many requests there were that say so. */
+static unsigned count(struct world *w, const char *says)
+{
+	unsigned n = 0;
+
+	pthread_mutex_lock(&w->lock);
+	for (const char *at = w->heard; (at = strstr(at, says)) != NULL; at++)
+		n++;
+	pthread_mutex_unlock(&w->lock);
+	return n;
+}
+
+/* ---- the store ---- */
+
+static const char *path_of(const struct world *w, const char *name)
+{
+	static char path[100];
+
+	snprintf(path, sizeof(path), "%s/%s", w->folder, name);
+	return path;
+}
+
+static void write_file(const struct world *w, const char *name, const char *text)
+{
+	FILE *file = fopen(path_of(w, name), "we");
+
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+static void open_store(struct world *w, const char *options)
+{
+	char text[400], url[200];
+	struct baton_error err = {0};
+	struct baton_store_config config = {.size = sizeof(config), .url = url};
+
+	snprintf(text, sizeof(text),
+		 "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:%u'}}]\n"
+		 "users: [{name: u, user: {}}]\ncurrent-context: x\n"
+		 "contexts: [{name: x, context: {cluster: c, user: u}}]\n",
+		 web_server_port(w->server));
+	write_file(w, "k", text);
+	snprintf(url, sizeof(url), "kubernetes:?kubeconfig=%s%s", path_of(w, "k"), options);
+	if (baton_driver.open(&config, &w->store, &err) != BATON_OK ||
+	    baton_driver.lane_open(w->store, BATON_LANE_CAMPAIGN, (void **)&w->lane, &err) !=
+		    BATON_OK ||
+	    baton_driver.lane_open(w->store, BATON_LANE_WATCH, (void **)&w->watch, &err) !=
+		    BATON_OK)
+		fail_msg("%s", err.text);
+}
+
+static int setup(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+
+	strcpy(w->folder, "/tmp/baton-kube-XXXXXX");
+	w->server = web_server_new(NULL);
+	pthread_mutex_init(&w->lock, NULL);
+	web_server_play(w->server, answer, w);
+	w->lease = (struct baton_lease){
+		.id = "ab-0-1", .ttl_ns = 15 * CLOCK_NS_PER_S, .owner = "me", .address = ""};
+	*state = w;
+	return w->server != NULL && mkdtemp(w->folder) != NULL ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+
+	baton_driver.lane_close(w->lane);
+	baton_driver.lane_close(w->watch);
+	baton_driver.close(w->store);
+	web_server_free(w->server);
+	unlink(path_of(w, "k"));
+	rmdir(w->folder);
+	free(w);
+	return 0;
+}
+
+static struct kube_store *store_of(struct world *w)
+{
+	return w->store;
+}
+
+/* ---- Leases ---- */
+
+#define LIST(items) "{\"metadata\":{\"resourceVersion\":\"90\"},\"items\":[" items "]}"
+#define LEASE(name, rv, metadata, spec)                                                \
+	"{\"metadata\":{\"name\":\"" name "\",\"resourceVersion\":\"" rv "\"" metadata \
+	"},\"spec\":{" spec "}}"
+#define HELD(seconds)                                                                    \
+	"\"holderIdentity\":\"you\",\"leaseDurationSeconds\":" seconds ",\"renewTime\":" \
+	"\"2026-01-01T00:00:00.000000Z\""
+/* A claim of `lease`, whose owner is `who`. */
+#define CLAIM(lease, who)                                                             \
+	",\"annotations\":{\"baton/term\":\"41\",\"baton/claim\":\"" lease " 7 41\"," \
+	"\"baton/leader\":\"{\\\"leader\\\":\\\"" who "\\\",\\\"nonce\\\":\\\"7\\\"}\"}"
+#define BY(who) "\"holderIdentity\":\"" who "\",\"leaseDurationSeconds\":15"
+
+/* ---- what the dead have left behind ---- */
+
+#define LONG_AGO ",\"creationTimestamp\":\"2020-01-01T00:00:00Z\",\"labels\":{\"baton/process\":"
+#define OF_LEASE LONG_AGO "\"lease\"}"
+#define OF_DEAD LONG_AGO "\"lease\"},\"annotations\":{\"baton/dead\":\"1\"}"
+#define OF_PRESENCE LONG_AGO "\"presence\"}"
+
+static void sweep(struct world *w)
+{
+	w->watch->sweep_ns = 1;
+	kube_beat(w->watch, clock_boot_ns());
+}
+
+/* As somebody saw it some seconds ago. */
+static void see_before(struct world *w, const char *text, uint64_t seconds)
+{
+	struct kube_lease l;
+	char key[KUBE_NAME_MAX + 2];
+
+	kube_lease_read(&l, js_parse(text, strlen(text)), 0);
+	kube_process_key(js_text(js_get(l.object, "metadata"), "name"), key);
+	kube_see(w->store, key, &l, clock_boot_ns() - seconds * CLOCK_NS_PER_S, false);
+	kube_lease_done(&l);
+}
+
+/* S1: whatever the server's clock says, a process lease goes only if it is over by our own. */
+static void test_sweep(void **state)
+{
+	static const char lease[] = LEASE("baton--p-1", "11", OF_LEASE, HELD("60"));
+	struct world *w = *state;
+
+	open_store(w, "");
+	RULES(w, {.says = "labelSelector=baton%2Fcandidate", .status = 200, .answer = LIST("")},
+	      {.says = "labelSelector=baton%2Fprocess",
+	       .status = 200,
+	       .answer = LIST(LEASE("baton--p-1", "11", OF_LEASE, HELD("60")) "," LEASE(
+		       "baton--p-2", "12", OF_DEAD,
+		       HELD("60")) "," LEASE("baton--p-3", "13", OF_PRESENCE,
+					     HELD("60")) "," LEASE("baton--p-4", "14", OF_PRESENCE,
+								   HELD("2000000000")))},
+	      {.says = "DELETE", .status = 200, .answer = "{}"});
+	sweep(w);
+	assert_int_equal(count(w, "DELETE"), 2);
+	assert_int_equal(count(w, "baton--p-1"), 0);
+	assert_int_equal(count(w, "baton--p-2 HTTP/1.1 {\"preconditions\":{\"resourceVersion\":"
+				  "\"12\"}}"),
+			 1);
+	assert_int_equal(count(w, "baton--p-3"), 1);
+	/* It was seen like that before, but not for long enough. */
+	kube_unsee(w->store, "\x01"
+			     "baton--p-1");
+	see_before(w, lease, 50);
+	sweep(w);
+	assert_int_equal(count(w, "baton--p-1"), 0);
+	kube_unsee(w->store, "\x01"
+			     "baton--p-1");
+	see_before(w, lease, 61);
+	sweep(w);
+	assert_int_equal(count(w, "baton--p-1 HTTP/1.1 {\"preconditions\":{\"resourceVersion\":"
+				  "\"11\"}}"),
+			 1);
+	/* What is gone is forgotten. */
+	RULES(w, {.says = "for=sweep", .status = 200, .answer = LIST("")});
+	sweep(w);
+	assert_int_equal(store_of(w)->n_sights, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_sweep),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
