@@ -23,6 +23,8 @@
 
 extern const struct baton_driver baton_driver;
 
+#define LATER_MS 20000 /* what is not */
+
 /* A request with that in its first line or in its body is answered so; the first one counts. */
 struct rule {
 	const char *says;
@@ -185,6 +187,11 @@ static struct kube_store *store_of(struct world *w)
 	return w->store;
 }
 
+static struct baton_call in_ms(uint64_t ms)
+{
+	return (struct baton_call){.deadline_ns = clock_boot_ns() + ms * CLOCK_NS_PER_MS};
+}
+
 /* ---- Leases ---- */
 
 #define LIST(items) "{\"metadata\":{\"resourceVersion\":\"90\"},\"items\":[" items "]}"
@@ -267,12 +274,42 @@ static void test_sweep(void **state)
 	assert_int_equal(store_of(w)->n_sights, 0);
 }
 
+/* ---- requests ---- */
+
+/* S9: what there was no memory to say is not sent. */
+static void test_no_memory(void **state)
+{
+	struct world *w = *state;
+	struct kube_call calls[3] = {{.method = "PATCH", .type = KUBE_MERGE},
+				     {.method = "PATCH", .type = KUBE_MERGE},
+				     {.method = "PATCH", .type = KUBE_MERGE}};
+	struct baton_call call = in_ms(LATER_MS);
+
+	open_store(w, "");
+	RULES(w, {.says = "PATCH", .status = 200, .answer = "{}"});
+	for (int i = 0; i < 3; i++) {
+		kube_path(w->store, &calls[i], "e", "?i=%d", i);
+		bytes_print(&calls[i].body, "{\"i\":%d}", i);
+	}
+	calls[1].body.has_failed = true;
+	assert_false(kube_call_all(w->lane, &call, calls, 3));
+	assert_int_equal(calls[0].outcome, BATON_OUTCOME_OK);
+	assert_int_equal(calls[1].outcome, BATON_OUTCOME_FAILED);
+	assert_int_equal(calls[1].code, BATON_E_MEMORY);
+	assert_int_equal(calls[2].outcome, BATON_OUTCOME_OK);
+	assert_int_equal(count(w, "PATCH"), 2);
+	assert_int_equal(count(w, "{\"i\":1}"), 0);
+	for (int i = 0; i < 3; i++)
+		kube_call_done(&calls[i]);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_sweep),
+		TEST(test_no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

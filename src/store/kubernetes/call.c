@@ -127,6 +127,7 @@ static void fail_all(struct baton_call *call, struct kube_call *list, size_t n)
 }
 
 struct parcel {
+	struct kube_call *calls[CHUNK];
 	struct http_request requests[CHUNK];
 	struct http_reply replies[CHUNK];
 	const char *headers[CHUNK][4];
@@ -134,28 +135,42 @@ struct parcel {
 	char login[KUBE_HEADER_MAX];
 };
 
-static void pack(struct kube_lane *lane, struct parcel *p, const struct kube_call *list, size_t n)
+static void pack(struct kube_lane *lane, struct parcel *p, size_t i, struct kube_call *c)
 {
-	for (size_t i = 0; i < n; i++) {
-		const struct kube_call *c = &list[i];
-		size_t k = 0;
+	size_t k = 0;
 
-		if (c->type != NULL) {
-			(void)snprintf(p->types[i], sizeof(p->types[i]), "Content-Type: %s",
-				       c->type);
-			p->headers[i][k++] = p->types[i];
-		}
-		p->headers[i][k++] = "Accept: application/json";
-		if (p->login[0] != '\0')
-			p->headers[i][k++] = p->login;
-		p->headers[i][k] = NULL;
-		p->requests[i] = (struct http_request){.method = c->method,
-						       .host = &lane->store->config.host,
-						       .path = c->path,
-						       .headers = p->headers[i],
-						       .body = c->body.at,
-						       .body_size = c->body.n};
+	if (c->type != NULL) {
+		(void)snprintf(p->types[i], sizeof(p->types[i]), "Content-Type: %s", c->type);
+		p->headers[i][k++] = p->types[i];
 	}
+	p->headers[i][k++] = "Accept: application/json";
+	if (p->login[0] != '\0')
+		p->headers[i][k++] = p->login;
+	p->headers[i][k] = NULL;
+	p->calls[i] = c;
+	p->requests[i] = (struct http_request){.method = c->method,
+					       .host = &lane->store->config.host,
+					       .path = c->path,
+					       .headers = p->headers[i],
+					       .body = c->body.at,
+					       .body_size = c->body.n};
+}
+
+/* S9: half a body may be a whole one that says something else. How many can be sent. */
+static size_t pack_whole(struct kube_lane *lane, struct baton_call *call, struct parcel *p,
+			 struct kube_call *list, size_t n)
+{
+	size_t n_packed = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (list[i].body.has_failed) {
+			(void)store_fail(&call->error, BATON_E_MEMORY, "no memory for a request");
+			fail_all(call, &list[i], 1);
+		} else {
+			pack(lane, p, n_packed++, &list[i]);
+		}
+	}
+	return n_packed;
 }
 
 /* True: it is worth another try, because a server that didn't know us may do now. */
@@ -168,13 +183,13 @@ static bool send_part(struct kube_lane *lane, struct baton_call *call, struct pa
 		fail_all(call, list, n);
 		return false;
 	}
-	pack(lane, p, list, n);
+	size_t n_packed = pack_whole(lane, call, p, list, n);
 	struct http *http = lane->beat != NULL ? lane->beat : lane->web.http;
 
-	(void)http_call_all(http, p->requests, n, call->deadline_ns, p->replies);
-	for (size_t i = 0; i < n; i++) {
-		hear(call, &list[i], &p->replies[i]);
-		is_unknown = is_unknown || list[i].status == 401;
+	(void)http_call_all(http, p->requests, n_packed, call->deadline_ns, p->replies);
+	for (size_t i = 0; i < n_packed; i++) {
+		hear(call, p->calls[i], &p->replies[i]);
+		is_unknown = is_unknown || p->calls[i]->status == 401;
 	}
 	return is_unknown && n == 1 && kube_login_again(lane, p->login);
 }
@@ -219,11 +234,6 @@ bool kube_call_all(struct kube_lane *lane, struct baton_call *call, struct kube_
 
 int kube_call(struct kube_lane *lane, struct baton_call *call, struct kube_call *c)
 {
-	if (c->body.has_failed) {
-		(void)store_fail(&call->error, BATON_E_MEMORY, "no memory for a request");
-		fail_all(call, c, 1);
-		return c->outcome;
-	}
 	(void)kube_call_all(lane, call, c, 1);
 	return c->outcome;
 }

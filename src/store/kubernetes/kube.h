@@ -193,7 +193,8 @@ struct kube_call {
 #define KUBE_PATCH "application/json-patch+json"
 #define KUBE_APPLY "application/apply-patch+yaml"
 
-/* n of them, some at a time; true: all are OK. call->error has the last failure's words. */
+/* n of them, some at a time; true: all are OK. call->error has the last failure's words. S9: what
+ * there was no memory to say (body.has_failed) isn't sent, and FAILED. */
 bool kube_call_all(struct kube_lane *lane, struct baton_call *call, struct kube_call *list,
 		   size_t n);
 /* One; its outcome. */
