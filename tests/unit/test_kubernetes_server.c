@@ -303,6 +303,47 @@ static void test_no_memory(void **state)
 		kube_call_done(&calls[i]);
 }
 
+/* ---- candidates ---- */
+
+static int publish(struct world *w, const char *name)
+{
+	struct baton_call call = in_ms(LATER_MS);
+	struct baton_publication p = {.name = name, .profile.metadata = ""};
+
+	baton_driver.publish(w->lane, &call, &w->lease, &p, 1);
+	return p.outcome;
+}
+
+/* A candidate whose first publication was carried out, but not answered, is shown, too. */
+static void test_lost_publication(void **state)
+{
+	struct world *w = *state;
+	struct baton_call call = in_ms(LATER_MS);
+
+	open_store(w, "");
+	RULES(w, {.says = "for=presence", .status = 200, .answer = "{}"},
+	      {.says = "for=publish", .n_times = 1},
+	      {.says = "for=publish", .status = 200, .n_times = 1, .answer = "{}"},
+	      {.says = "for=publish", .status = 201, .answer = "{}"},
+	      {.says = "DELETE", .status = 200, .answer = "{}"});
+	assert_int_equal(publish(w, "e"), BATON_OUTCOME_UNKNOWN);
+	assert_int_equal(publish(w, "e"), BATON_OUTCOME_OK);
+	unsigned before = count(w, "for=presence");
+
+	kube_beat(w->watch, clock_boot_ns() + w->lease.ttl_ns);
+	assert_int_equal(count(w, "for=presence"), before + 1);
+	/* ... also when another one has gone. */
+	assert_int_equal(publish(w, "f"), BATON_OUTCOME_OK);
+	assert_int_equal(publish(w, "f"), BATON_OUTCOME_OK);
+	assert_int_equal(baton_driver.withdraw(w->lane, &call, &w->lease, "f"), BATON_OUTCOME_OK);
+	assert_int_equal(count(w, "/baton--p-ab?for=withdraw"), 0);
+	before = count(w, "for=presence");
+	kube_beat(w->watch, clock_boot_ns() + 2 * w->lease.ttl_ns);
+	assert_int_equal(count(w, "for=presence"), before + 1);
+	assert_int_equal(baton_driver.withdraw(w->lane, &call, &w->lease, "e"), BATON_OUTCOME_OK);
+	assert_int_equal(count(w, "/baton--p-ab?for=withdraw"), 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -310,6 +351,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_sweep),
 		TEST(test_no_memory),
+		TEST(test_lost_publication),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

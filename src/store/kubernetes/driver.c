@@ -2,6 +2,7 @@
  * driver.c: the Kubernetes store as a driver: its lanes and its table of functions. kube.h says how
  * the parts hang together, and what is in the store.
  */
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ static void close_store(void *s)
 		free(u);
 	}
 	kube_sights_done(store);
+	tdestroy(store->presence.shown, free);
 	if (store->web.base.forgotten)
 		store->plugin.pid = 0; /* the parent's */
 	kube_plugin_done(&store->plugin);

@@ -118,8 +118,8 @@ struct kube_presence {
 	char who[BATON_LEASE_ID_MAX + 1]; /* "": there is none yet */
 	char owner[BATON_NAME_MAX + 1];
 	uint64_t ttl_ns;
-	uint64_t next_ns;     /* when it is due */
-	unsigned n_published; /* elections in which we are shown */
+	uint64_t next_ns; /* when it is due */
+	void *shown;      /* the names of the elections in which we are, by tsearch(3) */
 };
 
 /* Who we are by the word of an exec plugin, and the plugin while it runs. */

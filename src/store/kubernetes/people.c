@@ -4,6 +4,7 @@
  * which is another one (presence.c, or the process lease).
  */
 #include <inttypes.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,20 +93,53 @@ static int begin_presence(struct kube_lane *lane, struct baton_call *call,
 	kube_who(lease->id, 2, s->presence.who);
 	s->presence.ttl_ns = lease->ttl_ns;
 	(void)snprintf(s->presence.owner, sizeof(s->presence.owner), "%s", lease->owner);
-	bool is_shown = s->presence.n_published > 0;
+	bool is_shown = s->presence.shown != NULL;
 
 	store_unlock(&s->web.base);
 	return is_shown || s->options.process_lease ? BATON_OUTCOME_OK
 						    : kube_show_presence(lane, call);
 }
 
-static void count_shown(struct kube_store *s, int change)
+static int compare(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+/* We are shown in that election: by name, because an answer doesn't tell whether that is new, if
+ * the one before it was lost. False: no memory. */
+static bool note_shown(struct kube_store *s, const char *name)
+{
+	if (s->options.process_lease) /* which is renewed anyhow */
+		return true;
+	store_lock(&s->web.base);
+	bool is_first = s->presence.shown == NULL;
+	bool is_known = tfind(name, &s->presence.shown, compare) != NULL;
+	char *copy = is_known ? NULL : strdup(name);
+
+	if (copy != NULL && tsearch(copy, &s->presence.shown, compare) == NULL) {
+		free(copy);
+		copy = NULL;
+	}
+	store_unlock(&s->web.base);
+	if (is_first && copy != NULL)
+		web_wake(&s->web); /* the watch lane beats from now on */
+	return is_known || copy != NULL;
+}
+
+/* True: there is none any more. */
+static bool forget_shown(struct kube_store *s, const char *name)
 {
 	store_lock(&s->web.base);
-	if (change > 0 || s->presence.n_published > 0)
-		s->presence.n_published += (unsigned)change;
+	char *const *node = tfind(name, &s->presence.shown, compare);
+	char *copy = node != NULL ? *node : NULL;
+
+	if (copy != NULL)
+		(void)tdelete(name, &s->presence.shown, compare);
+	bool is_last = s->presence.shown == NULL && s->presence.who[0] != '\0';
+
 	store_unlock(&s->web.base);
-	web_wake(&s->web); /* the watch lane beats from now on */
+	free(copy);
+	return is_last;
 }
 
 void kube_publish(void *l, struct baton_call *call, const struct baton_lease *lease,
@@ -125,10 +159,12 @@ void kube_publish(void *l, struct baton_call *call, const struct baton_lease *le
 		(void)kube_call_all(lane, call, calls, n);
 	for (size_t i = 0; i < n; i++) {
 		list[i].outcome = is_ready ? calls[i].outcome : BATON_OUTCOME_FAILED;
-		if (is_ready && calls[i].status == 201)
-			count_shown(lane->store, 1);
 		if (is_ready)
 			kube_call_done(&calls[i]);
+		if (list[i].outcome == BATON_OUTCOME_OK && !note_shown(lane->store, list[i].name)) {
+			(void)store_fail(&call->error, BATON_E_MEMORY, "no memory for a candidate");
+			list[i].outcome = BATON_OUTCOME_UNKNOWN;
+		}
 		if (list[i].outcome == BATON_OUTCOME_OK)
 			list[i].outcome = show_leader(lane, call, lease, &list[i]);
 		list[i].code = list[i].outcome == BATON_OUTCOME_OK ? 0 : call->error.code;
@@ -136,8 +172,7 @@ void kube_publish(void *l, struct baton_call *call, const struct baton_lease *le
 	free(calls);
 }
 
-static int remove_object(struct kube_lane *lane, struct baton_call *call, const char *object,
-			 int *status)
+static int remove_object(struct kube_lane *lane, struct baton_call *call, const char *object)
 {
 	struct kube_call c = {.method = "DELETE"};
 
@@ -145,7 +180,6 @@ static int remove_object(struct kube_lane *lane, struct baton_call *call, const 
 	(void)kube_call(lane, call, &c);
 	int outcome = c.status == 404 ? BATON_OUTCOME_OK : c.outcome;
 
-	*status = c.status;
 	kube_call_done(&c);
 	return outcome == BATON_OUTCOME_REFUSED ? BATON_OUTCOME_FAILED : outcome;
 }
@@ -157,21 +191,14 @@ int kube_withdraw(void *l, struct baton_call *call, const struct baton_lease *le
 	struct kube_store *s = lane->store;
 	char who[BATON_LEASE_ID_MAX + 1];
 	char object[KUBE_NAME_MAX + 1];
-	int status;
 
 	kube_who(lease->id, 2, who);
 	kube_candidate_name(who, name, object);
-	int outcome = remove_object(lane, call, object, &status);
+	int outcome = remove_object(lane, call, object);
 
-	if (outcome == BATON_OUTCOME_OK && status != 404)
-		count_shown(s, -1);
-	store_lock(&s->web.base);
-	bool is_last = s->presence.n_published == 0 && s->presence.who[0] != '\0';
-
-	store_unlock(&s->web.base);
-	if (outcome == BATON_OUTCOME_OK && is_last && !s->options.process_lease) {
+	if (outcome == BATON_OUTCOME_OK && forget_shown(s, name) && !s->options.process_lease) {
 		kube_process_name(who, object);
-		(void)remove_object(lane, call, object, &status);
+		(void)remove_object(lane, call, object);
 	}
 	return outcome;
 }

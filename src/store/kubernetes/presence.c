@@ -207,7 +207,7 @@ uint64_t kube_beat(struct kube_lane *lane, uint64_t now_ns)
 		sweep(lane, &call);
 	}
 	store_lock(&s->web.base);
-	bool is_shown = s->presence.n_published > 0 && !s->options.process_lease;
+	bool is_shown = s->presence.shown != NULL && !s->options.process_lease;
 	uint64_t next_ns = is_shown ? s->presence.next_ns : BATON_STORE_NEVER;
 
 	store_unlock(&s->web.base);
