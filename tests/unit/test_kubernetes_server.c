@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@
 
 extern const struct baton_driver baton_driver;
 
+#define SOON_MS 300    /* what is meant to be late */
 #define LATER_MS 20000 /* what is not */
 
 /* A request with that in its first line or in its body is answered so; the first one counts. */
@@ -177,6 +179,8 @@ static int teardown(void **state)
 	baton_driver.close(w->store);
 	web_server_free(w->server);
 	unlink(path_of(w, "k"));
+	unlink(path_of(w, "plugin"));
+	unlink(path_of(w, "go"));
 	rmdir(w->folder);
 	free(w);
 	return 0;
@@ -344,6 +348,38 @@ static void test_lost_publication(void **state)
 	assert_int_equal(count(w, "/baton--p-ab?for=withdraw"), 1);
 }
 
+/* ---- plugins ---- */
+
+/* L7: one that has said all and doesn't end is waited for, but not past a call's deadline. */
+static void test_lingering_plugin(void **state)
+{
+	struct world *w = *state;
+	struct baton_call call = in_ms(SOON_MS);
+	uint64_t began_ns = clock_boot_ns();
+	char text[300];
+
+	open_store(w, "");
+	snprintf(text, sizeof(text),
+		 "#!/bin/sh\necho '{\"status\":{\"token\":\"t\"}}'\nexec >&-\ni=0\n"
+		 "until [ -e %s ] || [ $i -ge 300 ]; do sleep 0.1; i=$((i + 1)); done\n",
+		 path_of(w, "go"));
+	write_file(w, "plugin", text);
+	assert_int_equal(chmod(path_of(w, "plugin"), 0700), 0);
+	store_of(w)->config.exec = json_pack("{s:s}", "command", path_of(w, "plugin"));
+	assert_int_equal(kube_plugin_run(w->store, &call), -1);
+	assert_int_equal(call.error.code, BATON_E_TIMEOUT);
+	assert_true(clock_boot_ns() - began_ns < LATER_MS * CLOCK_NS_PER_MS);
+	write_file(w, "go", "");
+	call = in_ms(LATER_MS);
+	assert_int_equal(kube_plugin_run(w->store, &call), 0);
+	assert_string_equal(store_of(w)->plugin.token, "t");
+	/* Another that never ends: with its store it does. */
+	unlink(path_of(w, "go"));
+	store_of(w)->plugin.is_known = false;
+	call = in_ms(SOON_MS);
+	assert_int_equal(kube_plugin_run(w->store, &call), -1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -352,6 +388,7 @@ int main(void)
 		TEST(test_sweep),
 		TEST(test_no_memory),
 		TEST(test_lost_publication),
+		TEST(test_lingering_plugin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

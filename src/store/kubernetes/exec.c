@@ -28,6 +28,11 @@
 #define ARGS_MAX 64
 #define VERSION "client.authentication.k8s.io/v1"
 
+static uint64_t min_ms(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 static void forget_secret(char **text)
 {
 	if (*text != NULL)
@@ -44,6 +49,9 @@ static int reap(struct kube_plugin *p, bool kill_it)
 {
 	int status = -1;
 
+	if (p->out >= 0)
+		(void)close(p->out);
+	p->out = -1;
 	if (p->pid > 0) {
 		if (kill_it)
 			(void)syscall(SYS_pidfd_send_signal, p->process, SIGKILL, NULL, 0);
@@ -53,10 +61,7 @@ static int reap(struct kube_plugin *p, bool kill_it)
 			status = 0;
 		(void)close(p->process);
 	}
-	if (p->out >= 0)
-		(void)close(p->out);
 	p->pid = 0;
-	p->out = -1;
 	return status;
 }
 
@@ -270,12 +275,35 @@ static int finish(struct kube_store *s, struct baton_call *call)
 			  js_text(s->config.exec, "command"), status != 0 ? ": it failed" : "");
 }
 
+/* Takes what it says within that time. True: it has ended, which is more than that it has closed
+ * its output (L7). */
+static bool has_ended(struct kube_plugin *p, int ms)
+{
+	struct pollfd ready = {.fd = p->out >= 0 ? p->out : p->process, .events = POLLIN};
+	char piece[4096];
+
+	if (ready.fd < 0) /* it was over before it had a descriptor */
+		return true;
+	if (poll(&ready, 1, ms) <= 0)
+		return false;
+	if (p->out < 0)
+		return true;
+	ssize_t n = read(p->out, piece, sizeof(piece));
+
+	if (n > 0)
+		(void)bytes_add(&p->said, piece, (size_t)n, OUTPUT_MAX);
+	explicit_bzero(piece, sizeof(piece));
+	if (n == 0) {
+		(void)close(p->out);
+		p->out = -1;
+	}
+	return false;
+}
+
 /* Until it has ended: 0; or until the deadline: -1. */
 static int hear(struct kube_store *s, struct baton_call *call)
 {
 	struct kube_plugin *p = &s->plugin;
-	struct pollfd ready = {.fd = p->out, .events = POLLIN};
-	char piece[4096];
 
 	for (;;) {
 		uint64_t now_ns = clock_boot_ns();
@@ -288,17 +316,9 @@ static int hear(struct kube_store *s, struct baton_call *call)
 					  "does not end",
 					  js_text(s->config.exec, "command"));
 		}
-		int rc = poll(&ready, 1,
-			      (int)(left_ns / CLOCK_NS_PER_MS < 60000 ? left_ns / CLOCK_NS_PER_MS
-								      : 60000));
-		ssize_t n = rc > 0 ? read(p->out, piece, sizeof(piece)) : -1;
-
-		if (n == 0)
+		if (has_ended(p, (int)min_ms(left_ns / CLOCK_NS_PER_MS, 60000)))
 			return 0;
-		if (n > 0)
-			(void)bytes_add(&p->said, piece, (size_t)n, OUTPUT_MAX);
-		explicit_bzero(piece, sizeof(piece));
-		if (n < 0 && clock_boot_ns() >= call->deadline_ns)
+		if (clock_boot_ns() >= call->deadline_ns)
 			return store_fail(&call->error, BATON_E_TIMEOUT,
 					  "waiting for \"%.80s\", which the kubeconfig names for "
 					  "credentials",
