@@ -196,6 +196,15 @@ static struct baton_call in_ms(uint64_t ms)
 	return (struct baton_call){.deadline_ns = clock_boot_ns() + ms * CLOCK_NS_PER_MS};
 }
 
+/* What the watch lane hears within that time: how many hints, or a code. */
+static int wait_ms(struct world *w, uint64_t ms)
+{
+	struct baton_call call = in_ms(ms);
+	uint64_t cookies[8];
+
+	return baton_driver.watch_wait(w->watch, &call, cookies, 8);
+}
+
 /* ---- Leases ---- */
 
 #define LIST(items) "{\"metadata\":{\"resourceVersion\":\"90\"},\"items\":[" items "]}"
@@ -380,6 +389,38 @@ static void test_lingering_plugin(void **state)
 	assert_int_equal(kube_plugin_run(w->store, &call), -1);
 }
 
+/* ---- the pod's label ---- */
+
+#define MINE(name) LEASE(name, "70", CLAIM("ab-0-1", "me"), BY("me"))
+#define OTHERS(name) LEASE(name, "71", CLAIM("cd-0-1", "you"), BY("you"))
+
+/* It says whether this process leads any of its elections, whichever was seen last. */
+static void test_pod_label(void **state)
+{
+	struct world *w = *state;
+
+	open_store(w, "&pod_label=role&pod=p");
+	kube_note_use(w->store, w->lease.id, "e");
+	assert_int_equal(publish(w, "e"), BATON_OUTCOME_FAILED); /* so it is known who we are */
+	RULES(w, {.says = "watch=1", .status = 200, .answer = "", .after = WEB_STAYS_OPEN},
+	      {.says = "for=watch", .status = 200, .answer = LIST(MINE("e") "," OTHERS("f"))},
+	      {.says = "PATCH", .status = 403, .answer = "{}", .n_times = 1},
+	      {.says = "PATCH", .status = 200, .answer = "{}"});
+	assert_int_equal(baton_driver.watch_add(w->watch, "e", 1), BATON_OK);
+	assert_int_equal(baton_driver.watch_add(w->watch, "f", 2), BATON_OK);
+	assert_int_equal(wait_ms(w, LATER_MS), 2);
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(wait_ms(w, 10), 0);
+	assert_int_equal(count(w, "PATCH"), 1); /* not with every turn */
+	kube_beat(w->watch, clock_boot_ns() + 11 * CLOCK_NS_PER_S);
+	assert_int_equal(count(w, "\"role\":\"leader\""), 2);
+	assert_int_equal(count(w, "\"role\":\"standby\""), 0);
+	/* No more. */
+	baton_driver.watch_remove(w->watch, "e", 1);
+	kube_beat(w->watch, clock_boot_ns());
+	assert_int_equal(count(w, "\"role\":\"standby\""), 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -389,6 +430,7 @@ int main(void)
 		TEST(test_no_memory),
 		TEST(test_lost_publication),
 		TEST(test_lingering_plugin),
+		TEST(test_pod_label),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -153,8 +153,8 @@ struct kube_store {
 	struct kube_plugin plugin;
 	bool is_loss_reported;
 	bool is_narrow;     /* the watch is for one election, and shows no process leases */
-	bool is_leader_pod; /* we have seen a claim of this process */
 	bool is_watch_down; /* the watch waits before it tries again */
+	size_t n_led;       /* sights of a claim of this process */
 	int labelled;       /* of our pod: 0 not yet, 1 leader, -1 standby */
 };
 
@@ -166,6 +166,7 @@ struct kube_lane {
 	/* The watch lane's: */
 	uint64_t retry_ns;             /* not opened before that, unless another lane is answered */
 	unsigned n_failed;             /* in a row */
+	uint64_t label_ns;             /* the pod isn't labelled before that */
 	uint64_t sweep_ns;             /* when to look for what the dead have left behind */
 	uint64_t rv;                   /* where the stream goes on; 0: look first */
 	char only[BATON_NAME_MAX + 1]; /* the one name that it is for; "": all */

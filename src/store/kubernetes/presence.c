@@ -19,6 +19,8 @@
 #define SWEEP_MS ((int64_t)3600 * 1000)
 #define SWEEP_FIRST_NS (60 * CLOCK_NS_PER_S)
 #define SWEEP_NS (3600 * CLOCK_NS_PER_S)
+/* What can't be labelled now isn't tried with every event. */
+#define LABEL_NS (10 * CLOCK_NS_PER_S)
 
 /* ---- how old ---- */
 
@@ -84,28 +86,34 @@ int kube_show_presence(struct kube_lane *lane, struct baton_call *call)
 
 /* ---- the pod's label ---- */
 
-static void label_pod(struct kube_lane *lane, struct baton_call *call)
+/* When to try again; or NEVER: it says what it should. */
+static uint64_t label_pod(struct kube_lane *lane, struct baton_call *call, uint64_t now_ns)
 {
 	struct kube_store *s = lane->store;
 	struct kube_call c = {.method = "PATCH", .type = KUBE_MERGE};
 
 	store_lock(&s->web.base);
-	int wanted = s->is_leader_pod ? 1 : -1;
+	int wanted = s->n_led > 0 ? 1 : -1;
 	bool is_due = s->options.pod_label[0] != '\0' && s->labelled != wanted;
 
 	store_unlock(&s->web.base);
 	if (!is_due)
-		return;
+		return BATON_STORE_NEVER;
+	if (now_ns < lane->label_ns)
+		return lane->label_ns;
 	(void)snprintf(c.path, sizeof(c.path), "%s/api/v1/namespaces/%s/pods/%s?fieldManager=baton",
 		       s->config.prefix, s->config.space, s->options.pod);
 	bytes_print(&c.body, "{\"metadata\":{\"labels\":{\"%s\":\"%s\"}}}", s->options.pod_label,
 		    wanted > 0 ? "leader" : "standby");
+	lane->label_ns = now_ns + LABEL_NS;
 	if (kube_call(lane, call, &c) == BATON_OUTCOME_OK) {
+		lane->label_ns = 0;
 		store_lock(&s->web.base);
 		s->labelled = wanted;
 		store_unlock(&s->web.base);
 	}
 	kube_call_done(&c);
+	return lane->label_ns != 0 ? lane->label_ns : BATON_STORE_NEVER;
 }
 
 /* ---- what the dead have left behind ---- */
@@ -198,7 +206,8 @@ uint64_t kube_beat(struct kube_lane *lane, uint64_t now_ns)
 	struct kube_store *s = lane->store;
 	struct baton_call call = {.deadline_ns = now_ns + CALL_NS};
 
-	label_pod(lane, &call);
+	uint64_t label_ns = label_pod(lane, &call, now_ns);
+
 	/* Not while there is so much to do as at the start. */
 	if (lane->sweep_ns == 0) {
 		lane->sweep_ns = now_ns + SWEEP_FIRST_NS;
@@ -211,11 +220,11 @@ uint64_t kube_beat(struct kube_lane *lane, uint64_t now_ns)
 	uint64_t next_ns = is_shown ? s->presence.next_ns : BATON_STORE_NEVER;
 
 	store_unlock(&s->web.base);
-	if (now_ns < next_ns)
-		return next_ns;
-	(void)kube_show_presence(lane, &call); /* else the next one does */
-	store_lock(&s->web.base);
-	next_ns = s->presence.next_ns;
-	store_unlock(&s->web.base);
-	return next_ns;
+	if (now_ns >= next_ns) {
+		(void)kube_show_presence(lane, &call); /* else the next one does */
+		store_lock(&s->web.base);
+		next_ns = s->presence.next_ns;
+		store_unlock(&s->web.base);
+	}
+	return label_ns < next_ns ? label_ns : next_ns;
 }

@@ -25,6 +25,7 @@ struct kube_sight {
 	uint64_t mark;
 	uint64_t end_ns;
 	bool is_told; /* that its time is over */
+	bool is_led;  /* by this process */
 	bool is_doubted;
 	char process[KUBE_NAME_MAX + 1];
 	char name[];
@@ -94,6 +95,7 @@ static void drop(struct kube_store *s, struct kube_sight **at)
 
 	*at = g->next;
 	s->n_sights--;
+	s->n_led -= g->is_led;
 	free(g->object);
 	free(g->spec);
 	free(g);
@@ -150,7 +152,8 @@ static void note_reserved(struct kube_sight *g, const struct kube_lease *l, uint
 /* True: something that matters has changed. */
 static bool note(struct kube_store *s, struct kube_sight *g, struct kube_lease *l, uint64_t read_ns)
 {
-	uint64_t mark = kube_lease_mark(l, l->is_ours && kube_is_used(s, l->lease_id));
+	bool is_led = l->is_ours && kube_is_used(s, l->lease_id);
+	uint64_t mark = kube_lease_mark(l, is_led);
 	char *object = l->object != NULL ? text_of(l->object) : NULL;
 	char *spec = spec_of(l);
 	bool is_new = g->mark != mark;
@@ -165,6 +168,8 @@ static bool note(struct kube_store *s, struct kube_sight *g, struct kube_lease *
 	g->object = object;
 	g->rv = object != NULL || l->object == NULL ? l->rv : 0;
 	g->mark = mark;
+	s->n_led += (size_t)is_led - (size_t)g->is_led;
+	g->is_led = is_led;
 	note_reserved(g, l, read_ns);
 	(void)snprintf(g->process, sizeof(g->process), "%s", l->process);
 	return is_new;

@@ -28,19 +28,6 @@ static uint64_t min_ns(uint64_t a, uint64_t b)
 
 /* ---- what is seen ---- */
 
-/* Whether this process leads anything; for its pod's label. */
-static void note_leader(struct kube_store *s, const struct kube_lease *l)
-{
-	char who[BATON_LEASE_ID_MAX + 1];
-
-	if (s->options.pod_label[0] == '\0' || s->presence.who[0] == '\0')
-		return;
-	kube_who(l->lease_id, 2, who);
-	store_lock(&s->web.base);
-	s->is_leader_pod = l->is_ours && strcmp(who, s->presence.who) == 0;
-	store_unlock(&s->web.base);
-}
-
 static void see_process(struct kube_store *s, const char *object, struct kube_lease *l)
 {
 	char key[KUBE_NAME_MAX + 2];
@@ -60,7 +47,6 @@ static void see(struct kube_store *s, json_t *object, bool is_gone, uint64_t rv)
 	if (strcmp(js_text(js_get(metadata, "labels"), "baton/process"), "lease") == 0) {
 		see_process(s, js_text(metadata, "name"), &l);
 	} else if (kube_name_of(object, name) && hints_has(s->web.hints, name)) {
-		note_leader(s, &l);
 		if (kube_see(s, name, &l, clock_boot_ns(), true))
 			hints_name(s->web.hints, name);
 	}
