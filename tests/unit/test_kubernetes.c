@@ -273,7 +273,7 @@ static uint64_t seen_at(struct kube_store *s, const char *rv, const char *renew,
 
 static void test_sights(void **state)
 {
-	struct kube_store s = {.next_end_ns = BATON_STORE_NEVER};
+	struct kube_store s = {.next_end_ns = BATON_STORE_NEVER, .web.wake = -1};
 	struct kube_lease l;
 
 	(void)state;

@@ -357,6 +357,110 @@ static void test_lost_publication(void **state)
 	assert_int_equal(count(w, "/baton--p-ab?for=withdraw"), 1);
 }
 
+/* ---- the watch ---- */
+
+/* L1, L2: what is due is told at once, and an end when it is one, though nothing is heard. */
+static void test_silent_watch(void **state)
+{
+	static const char other[] = LEASE("f", "70", "", HELD("1"));
+	struct world *w = *state;
+	uint64_t began_ns = clock_boot_ns();
+	struct kube_lease l;
+
+	open_store(w, "");
+	RULES(w, {.says = "watch=1", .status = 200, .answer = "", .after = WEB_STAYS_OPEN},
+	      {.says = "for=watch",
+	       .status = 200,
+	       .answer = LIST(LEASE("e", "70", "", HELD("1")))});
+	assert_int_equal(baton_driver.watch_add(w->watch, "e", 1), BATON_OK);
+	assert_int_equal(wait_ms(w, LATER_MS), 1);
+	assert_int_equal(wait_ms(w, LATER_MS), 1);
+	assert_true(clock_boot_ns() - began_ns < LATER_MS * CLOCK_NS_PER_MS);
+	/* What another lane has seen ends, too. */
+	assert_int_equal(baton_driver.watch_add(w->watch, "f", 2), BATON_OK);
+	while (wait_ms(w, SOON_MS) > 0)
+		;
+	kube_lease_read(&l, js_parse(other, strlen(other)), 0);
+	kube_see(w->store, "f", &l, clock_boot_ns(), false);
+	kube_lease_done(&l);
+	assert_int_equal(wait_ms(w, LATER_MS), 0); /* woken */
+	assert_int_equal(wait_ms(w, LATER_MS), 1);
+	assert_true(clock_boot_ns() - began_ns < LATER_MS * CLOCK_NS_PER_MS);
+}
+
+#define EVENT "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"91\"}}}\n"
+
+/* L4: a watch that has worked is no sign that the server is there. */
+static void test_outage(void **state)
+{
+	struct world *w = *state;
+
+	open_store(w, "");
+	RULES(w, {.says = "watch=1", .status = 200, .answer = EVENT, .after = WEB_CLOSES},
+	      {.says = "for=watch", .status = 200, .answer = LIST("")});
+	assert_int_equal(baton_driver.watch_add(w->watch, "e", 1), BATON_OK);
+	assert_int_equal(wait_ms(w, LATER_MS), 1);
+	assert_true(wait_ms(w, LATER_MS) < 0);
+	RULES(w, {.says = "GET"});
+	for (int i = 0; i < 10; i++)
+		assert_true(wait_ms(w, 50) <= 0); /* nobody is sent to look */
+	assert_in_range(count(w, "GET"), 1, 4);
+	assert_in_range(w->watch->n_tries, 2, 4);
+	/* Another lane is answered: that ends the longest rest. */
+	w->watch->retry_ns = clock_boot_ns() + LATER_MS * CLOCK_NS_PER_MS;
+	RULES(w, {.says = "watch=1", .status = 200, .answer = EVENT, .after = WEB_STAYS_OPEN},
+	      {.says = "for=watch", .status = 200, .answer = LIST("")},
+	      {.says = "for=look", .status = 200, .answer = LIST("")});
+	struct baton_call call = in_ms(LATER_MS);
+	struct kube_lease l = {.object = NULL};
+
+	assert_int_equal(kube_look_again(w->lane, &call, "e", &l), BATON_OUTCOME_OK);
+	kube_lease_done(&l);
+	assert_int_equal(wait_ms(w, LATER_MS), 0);
+	assert_int_equal(wait_ms(w, LATER_MS), 1);
+	assert_int_equal(wait_ms(w, SOON_MS), 0);
+	assert_int_equal(w->watch->n_tries, 0);
+}
+
+/* L4: nor are watches that end as soon as they begin opened all the time. */
+static void test_refused_watch(void **state)
+{
+	struct world *w = *state;
+
+	open_store(w, "");
+	RULES(w, {.says = "watch=1", .status = 403, .answer = "{}"},
+	      {.says = "for=watch", .status = 200, .answer = LIST("")});
+	assert_int_equal(baton_driver.watch_add(w->watch, "e", 1), BATON_OK);
+	for (int i = 0; i < 12; i++)
+		(void)wait_ms(w, 50);
+	assert_in_range(count(w, "watch=1"), 2, 4);
+}
+
+/* L7: nobody who wakes it waits for a server that is silent. */
+static void test_wake(void **state)
+{
+	struct world *w = *state;
+	uint64_t began_ns = clock_boot_ns();
+
+	open_store(w, "");
+	RULES(w, {.says = "HTTP", .status = 0, .after = WEB_STAYS_OPEN});
+	assert_int_equal(baton_driver.watch_add(w->watch, "e", 1), BATON_OK);
+	baton_driver.watch_wake(w->watch);
+	assert_int_equal(wait_ms(w, LATER_MS), 0);
+	assert_true(clock_boot_ns() - began_ns < 4 * CLOCK_NS_PER_S);
+	assert_int_equal(w->watch->n_tries, 0); /* no fault of the server's */
+	/* Nor while it shows that it lives. */
+	RULES(w, {.says = "for=publish", .status = 200, .answer = "{}"},
+	      {.says = "for=presence", .status = 200, .answer = "{}", .n_times = 1},
+	      {.says = "for=presence", .status = 0, .after = WEB_STAYS_OPEN});
+	assert_int_equal(publish(w, "e"), BATON_OUTCOME_OK);
+	baton_driver.watch_wake(w->watch);
+	began_ns = clock_boot_ns();
+	kube_beat(w->watch, began_ns + w->lease.ttl_ns);
+	assert_int_equal(count(w, "for=presence"), 2);
+	assert_true(clock_boot_ns() - began_ns < 10 * CLOCK_NS_PER_S);
+}
+
 /* ---- plugins ---- */
 
 /* L7: one that has said all and doesn't end is waited for, but not past a call's deadline. */
@@ -431,6 +535,10 @@ int main(void)
 		TEST(test_lost_publication),
 		TEST(test_lingering_plugin),
 		TEST(test_pod_label),
+		TEST(test_silent_watch),
+		TEST(test_outage),
+		TEST(test_refused_watch),
+		TEST(test_wake),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

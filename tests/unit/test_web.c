@@ -160,6 +160,23 @@ static void test_late(void **state)
 	is_late(w, "/trickle");
 }
 
+/* Who wakes the client ends its calls only where that was said, and not at once. */
+static void test_heeded_wake(void **state)
+{
+	struct world *w = *state;
+	uint64_t one = 1, from_ns = clock_boot_ns();
+	struct http_reply r;
+
+	assert_int_equal(write(w->wake, &one, sizeof(one)), sizeof(one));
+	is_late(w, "/mute");
+	http_heed_wake(w->http, in_ms(SOON_MS));
+	assert_int_equal(get(w, "/hello", LATER_MS, &r), HTTP_OK);
+	assert_int_equal(get(w, "/mute", LATER_MS, &r), HTTP_LATE);
+	assert_true(r.sent);
+	assert_true(clock_boot_ns() - from_ns >= 2 * SOON_MS * CLOCK_NS_PER_MS);
+	assert_true(clock_boot_ns() - from_ns < LATER_MS * CLOCK_NS_PER_MS);
+}
+
 static void test_nobody(void **state)
 {
 	struct world *w = *state;
@@ -554,6 +571,7 @@ int main(void)
 		WITH(test_request),
 		WITH(test_no_detours),
 		WITH(test_late),
+		WITH(test_heeded_wake),
 		WITH(test_nobody),
 		WITH(test_rubbish),
 		WITH(test_never_twice),

@@ -250,6 +250,15 @@ static void turn(struct http *h, struct batch *b)
 	}
 }
 
+/* True: we are woken, and heed that. */
+static bool await_calls(struct http *h, uint64_t deadline_ns)
+{
+	bool may_wake = h->heed_ns != 0 && clock_boot_ns() >= h->heed_ns;
+	bool is_later = h->heed_ns != 0 && !may_wake && h->heed_ns < deadline_ns;
+
+	return await(h, is_later ? h->heed_ns : deadline_ns, may_wake);
+}
+
 /* The deadline has passed: who isn't done is late. */
 static void give_up(struct http *h, struct batch *b)
 {
@@ -294,15 +303,19 @@ bool http_call_all(struct http *h, const struct http_request *requests, size_t n
 		turn(h, &b);
 		if (b.n_under_way == 0 && b.next == b.n)
 			break;
-		if (ms_until(deadline_ns) == 0) {
+		if (ms_until(deadline_ns) == 0 || await_calls(h, deadline_ns)) {
 			give_up(h, &b);
 			break;
 		}
-		(void)await(h, deadline_ns, false);
 	}
 	if (!b.is_ok)
 		drop_connections(h);
 	return b.is_ok;
+}
+
+void http_heed_wake(struct http *h, uint64_t from_ns)
+{
+	h->heed_ns = from_ns;
 }
 
 int http_call(struct http *h, const struct http_request *request, uint64_t deadline_ns,

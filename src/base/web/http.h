@@ -99,6 +99,9 @@ int http_call(struct http *h, const struct http_request *request, uint64_t deadl
 /* n of them, some at a time, in no certain order. True: all OK. */
 bool http_call_all(struct http *h, const struct http_request *requests, size_t n,
 		   uint64_t deadline_ns, struct http_reply *replies);
+/* From then on, on the boot clock, what wakes the client ends its calls, too, as late ones: a call
+ * has its time, however often somebody wakes us. */
+void http_heed_wake(struct http *h, uint64_t from_ns);
 /* A header of the reply, without the blanks around it; "" if it has none. As long as body is. */
 const char *http_header(const struct http_reply *reply, const char *name, char *out, size_t size);
 

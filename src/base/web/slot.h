@@ -61,6 +61,7 @@ struct http {
 	size_t next_name;
 	int sockets[SLOT_SOCKETS_MAX]; /* -1: none */
 	int wake;                      /* -1: none */
+	uint64_t heed_ns;              /* when calls, too, end by it; 0: never */
 	size_t body_max;
 	char *ca, *ca_text, *cert, *cert_text, *key, *key_text, *server_name; /* or NULL */
 	bool is_stream;                                                       /* in slots[0] */

@@ -12,6 +12,7 @@
 #include "store/kubernetes/kube.h"
 
 #define CHUNK 64
+#define PATIENCE_NS (250 * CLOCK_NS_PER_MS)
 
 void kube_path(const struct kube_store *s, struct kube_call *c, const char *object,
 	       const char *format, ...)
@@ -236,6 +237,11 @@ int kube_call(struct kube_lane *lane, struct baton_call *call, struct kube_call 
 {
 	(void)kube_call_all(lane, call, c, 1);
 	return c->outcome;
+}
+
+void kube_be_patient(struct kube_lane *lane, unsigned n)
+{
+	http_heed_wake(lane->beat, clock_boot_ns() + (PATIENCE_NS << (n < 5 ? n : 5)));
 }
 
 int kube_listen(struct kube_lane *lane, struct baton_call *call, const char *path)

@@ -125,7 +125,7 @@ static int open_lane(void *s, int kind, void **out, struct baton_error *err)
 	*out = NULL;
 	if (lane != NULL) {
 		lane->web.http = kube_http(store, is_watch ? store->web.wake : 0);
-		lane->beat = is_watch ? kube_http(store, 0) : NULL;
+		lane->beat = is_watch ? kube_http(store, store->web.wake) : NULL;
 	}
 	if (lane == NULL || lane->web.http == NULL || (is_watch && lane->beat == NULL)) {
 		close_lane(lane);

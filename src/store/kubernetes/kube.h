@@ -153,7 +153,7 @@ struct kube_store {
 	struct kube_plugin plugin;
 	bool is_loss_reported;
 	bool is_narrow;     /* the watch is for one election, and shows no process leases */
-	bool is_watch_down; /* the watch waits before it tries again */
+	bool is_watch_down; /* the watch waits for a server that doesn't answer */
 	size_t n_led;       /* sights of a claim of this process */
 	int labelled;       /* of our pod: 0 not yet, 1 leader, -1 standby */
 };
@@ -164,8 +164,10 @@ struct kube_lane {
 	struct http *beat; /* watch lane: beside its stream */
 	unsigned n_logins; /* that its connections are for */
 	/* The watch lane's: */
-	uint64_t retry_ns;             /* not opened before that, unless another lane is answered */
-	unsigned n_failed;             /* in a row */
+	uint64_t retry_ns;             /* not opened before that */
+	bool is_down;                  /* ... unless another lane is answered */
+	unsigned n_tries;              /* to open it, since something was heard */
+	unsigned n_woken;              /* looks in a row that were given up for a wake */
 	uint64_t label_ns;             /* the pod isn't labelled before that */
 	uint64_t sweep_ns;             /* when to look for what the dead have left behind */
 	uint64_t rv;                   /* where the stream goes on; 0: look first */
@@ -209,6 +211,9 @@ void kube_path(const struct kube_store *s, struct kube_call *c, const char *obje
 int kube_strange(struct baton_call *call);
 /* Begins the watch lane's stream; 0 or -1. */
 int kube_listen(struct kube_lane *lane, struct baton_call *call, const char *path);
+/* L7: what the watch lane asks from now on has a moment; after that, whoever wakes it isn't kept
+ * waiting. After n looks in a row that ended so the moment is a longer one. */
+void kube_be_patient(struct kube_lane *lane, unsigned n);
 /* What a Status of the server says, as a code; the sentence in call->error. */
 int kube_judge(struct baton_call *call, int status, const json_t *error);
 void kube_unreachable(struct baton_call *call, const struct http_reply *reply);

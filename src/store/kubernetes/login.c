@@ -46,7 +46,7 @@ static int renew_client(struct kube_lane *lane, struct baton_call *call)
 		return 0;
 	bool is_watch = lane->web.kind == BATON_LANE_WATCH;
 	struct http *http = kube_http(s, is_watch ? s->web.wake : 0);
-	struct http *beat = is_watch ? kube_http(s, 0) : NULL;
+	struct http *beat = is_watch ? kube_http(s, s->web.wake) : NULL;
 
 	if (http == NULL || (is_watch && beat == NULL)) {
 		http_free(http);

@@ -206,6 +206,7 @@ uint64_t kube_beat(struct kube_lane *lane, uint64_t now_ns)
 	struct kube_store *s = lane->store;
 	struct baton_call call = {.deadline_ns = now_ns + CALL_NS};
 
+	kube_be_patient(lane, 0);
 	uint64_t label_ns = label_pod(lane, &call, now_ns);
 
 	/* Not while there is so much to do as at the start. */

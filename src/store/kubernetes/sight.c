@@ -178,7 +178,7 @@ static bool note(struct kube_store *s, struct kube_sight *g, struct kube_lease *
 bool kube_see(struct kube_store *s, const char *name, struct kube_lease *l, uint64_t read_ns,
 	      bool is_event)
 {
-	bool is_new = true;
+	bool is_new = true, is_sooner = false;
 
 	l->since_ns = read_ns;
 	l->reserved_ns = read_ns;
@@ -195,12 +195,15 @@ bool kube_see(struct kube_store *s, const char *name, struct kube_lease *l, uint
 				    ? kube_lease_end_ns(l, s->ttl_ns)
 				    : BATON_STORE_NEVER;
 		g->is_doubted = false;
-		if (!g->is_told && g->end_ns < s->next_end_ns)
+		is_sooner = !g->is_told && g->end_ns < s->next_end_ns;
+		if (is_sooner)
 			s->next_end_ns = g->end_ns;
 		if (l->process[0] != '\0')
 			atomic_store(&s->has_process_claims, true);
 	}
 	store_unlock(&s->web.base);
+	if (is_sooner && !is_event) /* L1: the watch lane times it, and listens for longer */
+		web_wake(&s->web);
 	return is_new;
 }
 

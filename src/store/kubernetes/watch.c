@@ -20,6 +20,8 @@
 #define SILENCE_NS ((WATCH_S + 20) * CLOCK_NS_PER_S)
 /* A server that is down is knocked at less and less. */
 #define RETRY_MAX_NS (10 * CLOCK_NS_PER_S)
+/* ... but not at once: connections end. */
+#define FREE_TRIES 2
 
 static uint64_t min_ns(uint64_t a, uint64_t b)
 {
@@ -82,11 +84,15 @@ static int look(struct kube_lane *lane, struct baton_call *call)
 	char selector[KUBE_NAME_MAX + 64];
 
 	selector_of(lane, selector, sizeof(selector));
-	return kube_list(lane, call, selector, "watch", take_item, lane) == BATON_OUTCOME_OK ? 0
-											     : -1;
+	kube_doubt_processes(lane->store);
+	if (kube_list(lane, call, selector, "watch", take_item, lane) != BATON_OUTCOME_OK)
+		return -1;
+	if (lane->only[0] == '\0') /* that some have gone meanwhile is not heard any more */
+		kube_drop_doubted(lane->store);
+	return 0;
 }
 
-/* Where the last one ended, if we know that; all are hinted at when it is live anew. */
+/* Where the last one ended, if it came to its end; all are hinted at when it is live anew. */
 static int open_watch(struct kube_lane *lane, struct baton_call *call)
 {
 	struct kube_store *s = lane->store;
@@ -102,6 +108,7 @@ static int open_watch(struct kube_lane *lane, struct baton_call *call)
 	store_lock(&s->web.base);
 	s->is_narrow = is_narrow;
 	store_unlock(&s->web.base);
+	kube_be_patient(lane, lane->n_woken);
 	int rc = lane->rv == 0 ? look(lane, &open) : 0;
 
 	if (rc == 0) {
@@ -126,12 +133,60 @@ static bool is_outdated(struct kube_lane *lane)
 	struct kube_store *s = lane->store;
 	char only[BATON_NAME_MAX + 1] = "";
 
-	if (!http_stream_is_open(lane->web.http))
+	if (lane->rv == 0) /* the next one is for what there is then */
 		return false;
 	if (s->options.process_lease || atomic_load(&s->has_process_claims) ||
 	    !hints_only(s->web.hints, only, sizeof(only)))
 		only[0] = '\0';
 	return strcmp(only, lane->only) != 0;
+}
+
+/* ---- failures ---- */
+
+static void set_down(struct kube_lane *lane, bool is_down)
+{
+	struct kube_store *s = lane->store;
+
+	store_lock(&s->web.base);
+	s->is_watch_down = is_down;
+	store_unlock(&s->web.base);
+	lane->is_down = is_down;
+}
+
+/*
+ * It is over, and we look before there is another: only an answer shows that the server is there.
+ * L4: as long as nothing is heard it takes longer and longer, or, if the server is down, until
+ * another lane has had an answer.
+ */
+static void lose(struct kube_lane *lane, bool is_down)
+{
+	unsigned n = lane->n_tries < FREE_TRIES ? 0 : lane->n_tries - FREE_TRIES + 1;
+	uint64_t wait_ns = n > 0 ? CLOCK_NS_PER_S << (n < 5 ? n - 1 : 4) : 0;
+
+	lane->rv = 0;
+	web_watch_break(&lane->web);
+	lane->retry_ns = clock_boot_ns() + min_ns(wait_ns, RETRY_MAX_NS);
+	set_down(lane, is_down);
+}
+
+static bool is_too_early(struct kube_lane *lane, uint64_t until_ns)
+{
+	struct kube_store *s = lane->store;
+	struct pollfd wake = {.fd = s->web.wake, .events = POLLIN};
+	uint64_t now_ns = clock_boot_ns();
+	uint64_t end_ns = min_ns(lane->retry_ns, until_ns);
+
+	if (now_ns >= lane->retry_ns)
+		return false;
+	if (poll(&wake, 1, (int)((end_ns > now_ns ? end_ns - now_ns : 0) / CLOCK_NS_PER_MS + 1)) >
+	    0) {
+		(void)web_take_wake(&s->web);
+		store_lock(&s->web.base);
+		if (lane->is_down && !s->is_watch_down)
+			lane->retry_ns = 0;
+		store_unlock(&s->web.base);
+	}
+	return true;
 }
 
 /* ---- listening ---- */
@@ -143,8 +198,7 @@ static int hear_end(struct kube_lane *lane, struct baton_call *call, int status,
 	uint64_t code = 0;
 
 	(void)js_u64(error, "code", &code);
-	lane->rv = 0; /* whatever it was, we look again */
-	web_watch_break(&lane->web);
+	lose(lane, false); /* whatever it was, we look again */
 	/* 410 Gone: we were away for too long. Nobody need know. */
 	if (code == 410 || status == 410)
 		return 0;
@@ -165,12 +219,12 @@ static int hear(struct kube_lane *lane, struct baton_call *call, const struct ht
 	if (reply->status != 200 || strcmp(type, "ERROR") == 0) {
 		rc = hear_end(lane, call, reply->status, reply->status != 200 ? line : object);
 	} else if (rv == 0) {
-		lane->rv = 0;
-		web_watch_break(&lane->web);
+		lose(lane, false);
 		(void)kube_strange(call);
 		rc = -1;
 	} else {
 		lane->rv = rv;
+		lane->n_tries = 0;
 		if (strcmp(type, "BOOKMARK") != 0)
 			see(lane->store, object, strcmp(type, "DELETED") == 0, rv);
 	}
@@ -191,59 +245,33 @@ static int listen_for(struct kube_lane *lane, struct baton_call *call, uint64_t 
 		return 1;
 	if (result == HTTP_LATE && clock_boot_ns() < silence_ns)
 		return 0;
-	if (result == HTTP_END) /* its time is over: the next one goes on from there */
+	/* Its time is over: the next one goes on from there. */
+	if (result == HTTP_END && lane->n_tries < FREE_TRIES)
 		return 0;
+	lose(lane, false);
 	return store_fail(&call->error, BATON_E_UNAVAILABLE,
 			  "the watch on the API server is broken: %.150s", reply.text);
 }
 
-static void set_down(struct kube_store *s, bool is_down)
+/* 0, 1: woken, or a code. */
+static int open_again(struct kube_lane *lane, struct baton_call *call)
 {
-	store_lock(&s->web.base);
-	s->is_watch_down = is_down;
-	store_unlock(&s->web.base);
-}
+	int rc = open_watch(lane, call);
+	bool is_woken = rc != 0 && web_take_wake(&lane->store->web);
 
-/* L4: after a failure it takes longer and longer, or until another lane has had an answer. */
-static bool is_too_early(struct kube_lane *lane, uint64_t until_ns)
-{
-	struct kube_store *s = lane->store;
-	struct pollfd wake = {.fd = s->web.wake, .events = POLLIN};
-	uint64_t now_ns = clock_boot_ns();
-	uint64_t end_ns = min_ns(lane->retry_ns, until_ns);
-
-	if (now_ns >= lane->retry_ns)
-		return false;
-	if (poll(&wake, 1, (int)((end_ns > now_ns ? end_ns - now_ns : 0) / CLOCK_NS_PER_MS + 1)) >
-	    0) {
-		(void)web_take_wake(&s->web);
-		store_lock(&s->web.base);
-		if (!s->is_watch_down)
-			lane->retry_ns = 0;
-		store_unlock(&s->web.base);
+	if (is_woken && call->error.code == BATON_E_TIMEOUT) {
+		lane->rv = 0;
+		lane->n_woken++;
+		web_watch_break(&lane->web);
+		return 1;
 	}
-	return true;
-}
-
-/* 0 or a code. */
-static int stay_open(struct kube_lane *lane, struct baton_call *call)
-{
-	uint64_t wait_ns = CLOCK_NS_PER_S << (lane->n_failed < 4 ? lane->n_failed : 4);
-
-	if (http_stream_is_open(lane->web.http))
-		return 0;
-	if (open_watch(lane, call) == 0) {
-		lane->n_failed = 0;
-		lane->retry_ns = 0;
-		set_down(lane->store, false);
-		return 0;
-	}
-	lane->rv = 0;
-	web_watch_break(&lane->web);
-	lane->n_failed++;
-	lane->retry_ns = clock_boot_ns() + min_ns(wait_ns, RETRY_MAX_NS);
-	set_down(lane->store, true);
-	return call->error.code;
+	lane->n_woken = 0;
+	lane->n_tries++;
+	if (rc == 0)
+		set_down(lane, false);
+	else
+		lose(lane, true);
+	return rc == 0 ? 0 : is_woken ? 1 : call->error.code;
 }
 
 int kube_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t max)
@@ -260,20 +288,22 @@ int kube_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t 
 			return (int)n;
 		if (is_outdated(lane)) {
 			lane->rv = 0;
+			lane->n_tries = 0;
 			web_watch_break(&lane->web);
 		}
-		if (!http_stream_is_open(lane->web.http) && is_too_early(lane, next_ns))
-			return 0;
-		int rc = stay_open(lane, call);
+		if (!http_stream_is_open(lane->web.http)) {
+			if (is_too_early(lane, next_ns))
+				return 0;
+			int opened = open_again(lane, call);
 
-		if (rc != 0)
-			return web_take_wake(&s->web) ? 0 : rc;
-		rc = listen_for(lane, call, min_ns(next_ns, kube_beat(lane, now_ns)));
+			if (opened != 0)
+				return opened > 0 ? 0 : opened;
+			continue; /* L1: what was seen may be due before anything is heard */
+		}
+		int rc = listen_for(lane, call, min_ns(next_ns, kube_beat(lane, now_ns)));
 
-		if (rc < 0) {
-			web_watch_break(&lane->web);
+		if (rc < 0)
 			return call->error.code;
-		}
 		if (rc > 0 && web_take_wake(&s->web))
 			return (int)hints_take(s->web.hints, cookies, max);
 	}
