@@ -525,20 +525,53 @@ static void test_pod_label(void **state)
 	assert_int_equal(count(w, "\"role\":\"standby\""), 1);
 }
 
+/* ---- what is kept ---- */
+
+/* What is over is forgotten, and nothing else is. */
+static void test_kept(void **state)
+{
+	struct world *w = *state;
+	struct baton_call call = in_ms(LATER_MS);
+
+	open_store(w, "");
+	kube_note_use(w->store, "ab-1-4", "e");
+	RULES(w, {.says = "for=look", .status = 200, .answer = LIST("")});
+	struct baton_lease older = {.id = "ab-1-3", .owner = "me"};
+	struct baton_lease last = {.id = "ab-1-10", .owner = "me"}; /* closed with all before */
+
+	assert_int_equal(baton_driver.lease_close(w->lane, &call, &older), BATON_OUTCOME_OK);
+	assert_non_null(store_of(w)->uses); /* a newer one is used */
+	assert_int_equal(baton_driver.lease_close(w->lane, &call, &last), BATON_OUTCOME_OK);
+	assert_null(store_of(w)->uses);
+	assert_int_equal(store_of(w)->n_sights, 0);
+	/* One that isn't closed, because it was never there. */
+	store_of(w)->ttl_ns = 15 * CLOCK_NS_PER_S;
+	kube_note_use(w->store, "ab-2-1", "e");
+	assert_int_equal(baton_driver.watch_add(w->watch, "e", 1), BATON_OK);
+	baton_driver.watch_remove(w->watch, "e", 1);
+	assert_non_null(store_of(w)->uses);
+	store_of(w)->uses->left_ns -= 31 * CLOCK_NS_PER_S;
+	kube_leave_use(w->store, "f");
+	assert_null(store_of(w)->uses);
+	/* A process lease that has gone while nobody listened. */
+	see_before(w, LEASE("baton--p-1", "11", OF_LEASE, HELD("60")), 0);
+	RULES(w, {.says = "watch=1", .status = 200, .answer = "", .after = WEB_STAYS_OPEN},
+	      {.says = "for=watch", .status = 200, .answer = LIST("")});
+	assert_int_equal(baton_driver.watch_add(w->watch, "e", 1), BATON_OK);
+	assert_int_equal(baton_driver.watch_add(w->watch, "f", 2), BATON_OK);
+	assert_int_equal(wait_ms(w, LATER_MS), 2);
+	assert_int_equal(store_of(w)->n_sights, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_sweep),
-		TEST(test_no_memory),
-		TEST(test_lost_publication),
-		TEST(test_lingering_plugin),
-		TEST(test_pod_label),
-		TEST(test_silent_watch),
-		TEST(test_outage),
-		TEST(test_refused_watch),
-		TEST(test_wake),
+		TEST(test_sweep),        TEST(test_no_memory),        TEST(test_lost_publication),
+		TEST(test_silent_watch), TEST(test_outage),           TEST(test_refused_watch),
+		TEST(test_wake),         TEST(test_lingering_plugin), TEST(test_pod_label),
+		TEST(test_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,6 +110,8 @@ struct kube_use {
 	struct kube_use *next;
 	uint32_t n_held; /* of a process lease: the claims on it, as far as we know */
 	char who[BATON_LEASE_ID_MAX + 1];
+	char lease_id[BATON_LEASE_ID_MAX + 1]; /* the last one of these */
+	uint64_t left_ns;                      /* since when nobody watches it; 0: they do */
 	char name[BATON_NAME_MAX + 1];
 };
 
@@ -143,6 +145,8 @@ struct kube_store {
 	struct kube_config config;
 	/* Set once: claims hang on process leases, and these are watched, too. */
 	_Atomic bool has_process_claims;
+	/* The watch is for one election, and shows no process leases. */
+	_Atomic bool is_narrow;
 	/* What follows changes, under the lock: */
 	struct kube_sight **sights; /* by name */
 	size_t n_sights, n_buckets;
@@ -152,7 +156,6 @@ struct kube_store {
 	struct kube_presence presence;
 	struct kube_plugin plugin;
 	bool is_loss_reported;
-	bool is_narrow;     /* the watch is for one election, and shows no process leases */
 	bool is_watch_down; /* the watch waits for a server that doesn't answer */
 	size_t n_led;       /* sights of a claim of this process */
 	int labelled;       /* of our pod: 0 not yet, 1 leader, -1 standby */
@@ -348,6 +351,8 @@ void kube_put_free(struct bytes *b, char *text);
 int kube_let_go(struct kube_lane *lane, struct baton_call *call, const struct baton_release *r);
 /* lease.c: the book of what leases are used for. False: that one was never used. */
 void kube_note_use(struct kube_store *s, const char *lease_id, const char *name);
+/* Nobody watches that election any more. */
+void kube_leave_use(struct kube_store *s, const char *name);
 bool kube_use_of(struct kube_store *s, const char *lease_id, char name[BATON_NAME_MAX + 1]);
 /* Whether that lease is one of ours; with the lock held. */
 bool kube_is_used(struct kube_store *s, const char *lease_id);

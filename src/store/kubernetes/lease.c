@@ -38,8 +38,63 @@ void kube_note_use(struct kube_store *s, const char *lease_id, const char *name)
 		s->uses = u;
 	}
 	if (u != NULL) {
+		(void)snprintf(u->lease_id, sizeof(u->lease_id), "%s", lease_id);
 		(void)snprintf(u->name, sizeof(u->name), "%s", name);
 		u->n_held = 0;
+		u->left_ns = 0;
+	}
+	store_unlock(&s->web.base);
+}
+
+/* Under the lock. */
+static void free_use(struct kube_use **at)
+{
+	struct kube_use *u = *at;
+
+	*at = u->next;
+	free(u);
+}
+
+/* Of the ids of one "who-which": they end with a number that grows. */
+static bool is_newer(const char *id, const char *than)
+{
+	size_t n = strlen(id), m = strlen(than);
+
+	return n != m ? n > m : strcmp(id, than) > 0;
+}
+
+/* It is closed, and so are those before it. */
+static void drop_use(struct kube_store *s, const char *lease_id)
+{
+	char who[BATON_LEASE_ID_MAX + 1];
+	struct kube_use **at = &s->uses;
+
+	kube_who(lease_id, 1, who);
+	store_lock(&s->web.base);
+	while (*at != NULL && strcmp((*at)->who, who) != 0)
+		at = &(*at)->next;
+	if (*at != NULL && !is_newer((*at)->lease_id, lease_id))
+		free_use(at);
+	store_unlock(&s->web.base);
+}
+
+/* L3: a lease that may be there is closed, which takes what is known of it; or it ends by itself,
+ * and nobody says so. */
+void kube_leave_use(struct kube_store *s, const char *name)
+{
+	uint64_t now_ns = clock_boot_ns();
+	struct kube_use **at = &s->uses;
+
+	store_lock(&s->web.base);
+	while (*at != NULL && !s->options.process_lease) {
+		struct kube_use *u = *at;
+
+		if (u->left_ns == 0 && strcmp(u->name, name) == 0)
+			u->left_ns = now_ns;
+		if (u->left_ns != 0 && now_ns > u->left_ns + 2 * s->ttl_ns)
+			free_use(at);
+		else
+			at = &u->next;
 	}
 	store_unlock(&s->web.base);
 }
@@ -165,6 +220,8 @@ static int close_own(struct kube_lane *lane, struct baton_call *call,
 		return BATON_OUTCOME_OK;
 	int outcome = kube_let_go(lane, call, &r);
 
+	if (!hints_has(lane->store->web.hints, name)) /* nobody asks for it any more */
+		kube_unsee(lane->store, name);
 	return outcome == BATON_OUTCOME_REFUSED ? BATON_OUTCOME_OK : outcome;
 }
 
@@ -308,9 +365,12 @@ int kube_lease_renew(void *l, struct baton_call *call, const struct baton_lease 
 int kube_lease_close(void *l, struct baton_call *call, const struct baton_lease *lease)
 {
 	struct kube_lane *lane = l;
+	int outcome = lane->store->options.process_lease ? delete_process(lane, call, lease->id)
+							 : close_own(lane, call, lease);
 
-	return lane->store->options.process_lease ? delete_process(lane, call, lease->id)
-						  : close_own(lane, call, lease);
+	if (outcome == BATON_OUTCOME_OK)
+		drop_use(lane->store, lease->id);
+	return outcome;
 }
 
 typedef void claim_found(void *arg, const char *name, uint64_t nonce, uint64_t term);

@@ -192,8 +192,8 @@ void kube_record(struct kube_store *s, const char *name, const char *id, const s
 	out->term = l->term;
 	out->paused = l->is_paused;
 	out->held = l->holder[0] != '\0' && end_ns != 0;
-	out->watched =
-		hints_is_watched(s->web.hints, name) && (l->process[0] == '\0' || !s->is_narrow);
+	out->watched = hints_is_watched(s->web.hints, name) &&
+		       (l->process[0] == '\0' || !atomic_load(&s->is_narrow));
 	if (out->held) {
 		if (!l->is_ours || !web_claim_read(l->leader, out))
 			foreign_leader(l, out);
@@ -215,7 +215,7 @@ static int look_at_process(struct kube_lane *lane, struct baton_call *call, cons
 
 	kube_process_key(process, key);
 	/* As long as process leases are watched, what was seen of it is what it is. */
-	if (!lane->store->is_narrow && hints_is_live(lane->store->web.hints) &&
+	if (!atomic_load(&lane->store->is_narrow) && hints_is_live(lane->store->web.hints) &&
 	    kube_recall(lane->store, key, out))
 		return BATON_OUTCOME_OK;
 	kube_lease_done(out);

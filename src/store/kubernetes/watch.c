@@ -105,9 +105,7 @@ static int open_watch(struct kube_lane *lane, struct baton_call *call)
 
 	if (!is_narrow)
 		lane->only[0] = '\0';
-	store_lock(&s->web.base);
-	s->is_narrow = is_narrow;
-	store_unlock(&s->web.base);
+	atomic_store(&s->is_narrow, is_narrow);
 	kube_be_patient(lane, lane->n_woken);
 	int rc = lane->rv == 0 ? look(lane, &open) : 0;
 
@@ -314,6 +312,8 @@ void kube_watch_remove(void *l, const char *name, uint64_t cookie)
 	struct kube_lane *lane = l;
 
 	web_watch_remove(lane, name, cookie);
-	if (!hints_has(lane->store->web.hints, name))
+	if (!hints_has(lane->store->web.hints, name)) {
 		kube_unsee(lane->store, name);
+		kube_leave_use(lane->store, name);
+	}
 }
