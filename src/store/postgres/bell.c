@@ -136,24 +136,25 @@ static int listen_to(struct pg_bell *b)
 /* True: whoever asked is to look; of a lease only when its lock was really got. */
 static bool attend(struct pg_bell *b, struct pg_store *store)
 {
-	int heard = b->armed ? listen_to(b) : HEARD_TIMEOUT;
+	bool was_armed = b->armed;
+	int heard = was_armed ? listen_to(b) : HEARD_TIMEOUT;
 
 	if (heard == HEARD_NOTHING)
 		return false;
 	if (heard == HEARD_TIMEOUT && arm(b, store)) {
-		bool is_new = !b->armed;
-
 		store_lock(&store->base);
 		b->armed = true;
 		store_unlock(&store->base);
-		return is_new && !b->is_lease; /* it is watched from now on: subscribe, then read */
+		/* It is watched from now on: subscribe, then read. */
+		return !was_armed && !b->is_lease;
 	}
 	store_lock(&store->base);
 	free(b->label);
 	b->label = NULL;
 	b->armed = false;
 	store_unlock(&store->base);
-	return heard == HEARD_LOCK || (heard == HEARD_END && !b->is_lease);
+	/* No longer watched: whoever was told that it is finds out. */
+	return heard == HEARD_LOCK || (was_armed && !b->is_lease);
 }
 
 bool pg_bells_attend(struct pg_lane *watcher, pg_bell_rung *rung, bool arms)

@@ -78,6 +78,7 @@ void pg_conn_move(struct pg_conn *to, struct pg_conn *from)
 	to->pg = from->pg;
 	to->pooled = from->pooled;
 	to->heard_ns = from->heard_ns;
+	to->pid = from->pid;
 	to->start_us = from->start_us;
 	to->limit_ms = 0;
 	(void)memcpy(to->prepared, from->prepared, sizeof(to->prepared));
@@ -196,6 +197,8 @@ static int begin(struct pg_lane *lane)
 	struct pg_conn *c = &lane->conn;
 	const struct pg_conninfo *info = &lane->store->info;
 	char *password = pg_conninfo_password(info);
+
+	c->pid = 0;
 	int code = pg_resolve(lane, hosts);
 
 	if (password == NULL && info->password_file != NULL) {
@@ -310,10 +313,11 @@ static int greet(struct pg_lane *lane)
 		return lane->call->error.code;
 	const PGresult *r = pg_result(lane, 0);
 
-	c->pooled = pg_number(r, 0, 0) != PQbackendPID(c->pg);
+	c->pid = (int)pg_number(r, 0, 0);
+	c->pooled = c->pid != PQbackendPID(c->pg);
 	c->start_us = pg_number(r, 0, 2);
 	if (lane == lane->store->holder)
-		atomic_store(&lane->store->holder_pid, PQbackendPID(c->pg));
+		atomic_store(&lane->store->holder_pid, c->pid);
 	pg_clock_seen(lane, pg_number(r, 0, 1));
 	bool is_committed = strcmp(PQgetvalue(r, 0, 3), "read committed") == 0;
 

@@ -84,7 +84,7 @@ void pg_lose(struct pg_store *store, bool park)
 
 	if (c->pg == NULL || c->connecting)
 		return;
-	while (at < PG_LOST_MAX && store->lost_pids[at] != 0)
+	while (at < PG_LOST_MAX && (store->lost_pids[at] != 0 || store->parked[at] != NULL))
 		at++;
 	if (at == PG_LOST_MAX) { /* the oldest has surely been silent for long */
 		finish(store->parked[0]);
@@ -94,7 +94,7 @@ void pg_lose(struct pg_store *store, bool park)
 			store->lost_starts[at] = store->lost_starts[at + 1];
 		}
 	}
-	store->lost_pids[at] = PQbackendPID(c->pg);
+	store->lost_pids[at] = c->pid;
 	store->lost_starts[at] = c->start_us;
 	store->parked[at] = park ? pg_conn_take(c) : NULL;
 }

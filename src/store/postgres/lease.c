@@ -3,6 +3,7 @@
  * same request asks how the leases of others are that we wait for, so that a standby has no traffic
  * of its own.
  */
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -64,11 +65,12 @@ int pg_lease_open(void *lane, struct baton_call *call, const struct baton_lease 
 void pg_push_keep(struct pg_lane *l, const struct baton_lease *lease)
 {
 	if (l->store->info.advisory)
-		pg_push(l, PG_KEEP, 2, (const char *const[]){lease->id, l->store->info.schema});
+		pg_push(l, PG_KEEP, 1, (const char *const[]){lease->id});
 }
 
+/* n_lost: claims whose locks another has got; as before where nobody answers. */
 static int renew(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease,
-		 uint32_t *n_held)
+		 uint32_t *n_held, int64_t *n_lost)
 {
 	char ttl_ms[24];
 	const char *params[] = {lease->id, ttl_ms};
@@ -99,8 +101,34 @@ static int renew(struct pg_lane *l, struct baton_call *call, const struct baton_
 		pg_sights_seen(l, pg_result_of(l, PG_LEASES_SEEN), asked_ns);
 	if (pg_number(r, 0, 0) == 0)
 		return BATON_OUTCOME_REFUSED; /* its row is gone: it was ended, or taken */
-	*n_held = (uint32_t)(kept != NULL ? pg_number(kept, 0, 0) : pg_number(r, 0, 1));
+	*n_held = (uint32_t)pg_number(r, 0, 1);
+	*n_lost = kept != NULL ? pg_number(kept, 0, 0) : 0;
 	return BATON_OUTCOME_OK;
+}
+
+/* Those who wait for a lock get it for a moment when its session ends: it is tried for again. */
+#define TRIES 6
+#define TRY_MS 2
+
+/*
+ * S5: another program has the lock of one of our elections for good. The core knows only whole
+ * leases to be refused, so the others on it are lost as well; but nobody leads any of them before
+ * their work is over, because the lease's row is there until it is closed (S7).
+ */
+static int renew_and_keep(struct pg_lane *l, struct baton_call *call,
+			  const struct baton_lease *lease, uint32_t *n_held)
+{
+	int64_t n_lost = 0;
+	int outcome = renew(l, call, lease, n_held, &n_lost);
+
+	/* The session was ended from the other side just then; to renew twice does no harm. */
+	if (pg_may_repeat(l, outcome))
+		outcome = renew(l, call, lease, n_held, &n_lost);
+	for (unsigned i = 0; i < TRIES && n_lost > 0 && clock_boot_ns() < call->deadline_ns; i++) {
+		(void)poll(NULL, 0, TRY_MS << i);
+		outcome = renew(l, call, lease, n_held, &n_lost);
+	}
+	return n_lost > 0 ? BATON_OUTCOME_REFUSED : outcome;
 }
 
 int pg_lease_renew(void *lane, struct baton_call *call, const struct baton_lease *lease,
@@ -112,11 +140,8 @@ int pg_lease_renew(void *lane, struct baton_call *call, const struct baton_lease
 
 	if (l == NULL)
 		return BATON_OUTCOME_FAILED;
-	int outcome = renew(l, call, lease, n_held);
+	int outcome = renew_and_keep(l, call, lease, n_held);
 
-	/* The session was ended from the other side just then; to renew twice does no harm. */
-	if (pg_may_repeat(l, outcome))
-		outcome = renew(l, call, lease, n_held);
 	pg_let_go(lane, l);
 	return outcome;
 }

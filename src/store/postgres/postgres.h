@@ -159,7 +159,8 @@ struct pg_conn {
 	bool ended;       /* the server has said goodbye */
 	bool connecting;  /* not there yet: since began_ns */
 	bool holds;       /* the session is set up to hold locks, and has its beacon (hold.c) */
-	int64_t start_us; /* of the session, by the server's clock; with the pid, its name */
+	int pid;          /* of the session; libpq forgets it when the connection breaks */
+	int64_t start_us; /* ... and its start, by the server's clock: together its name */
 	PostgresPollingStatusType polling;
 	uint64_t began_ns;
 	uint64_t limit_ms; /* the session's limits, as PG_LIMITS last set them; 0: unknown */

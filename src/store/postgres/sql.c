@@ -64,7 +64,6 @@
 #define FREE_ENDED                                                                               \
 	FREE("e.lease >= $1 AND e.lease < $2 AND (length(e.lease), e.lease) < (length($3), $3)", \
 	     "$4")
-#define FREE_LOST FREE("e.lease = $1 AND e.name IN (SELECT name FROM lost)", "'unlocked'")
 #define KEY_OF_E KEY("e.name")
 #define OWN_BEACON BEACON("$1::text")
 #define BEACON_IF_FAST "CASE WHEN l.fast THEN " BEACON("l.id") " END"
@@ -238,17 +237,16 @@ const char *const pg_statements[PG_STATEMENTS] = {
 	/* Those who wait for it, and get it for a moment, are waited for. */
 	[PG_BEACON] = "SELECT pg_advisory_lock(" OWN_BEACON ")",
 	[PG_UNLOCK_ALL] = "SELECT pg_advisory_unlock_all()",
-	/* $1 lease, $2 channel. The locks of this session become those of its claims. A claim whose
-	 * lock another has got is lost. Returns how many are left. */
+	/* The locks of this session become those of the claims of the lease $1. Returns how many
+	 * another has got. Their rows stay: who led is not over with its work yet (S7). */
 	[PG_KEEP] =
-		"WITH mine AS MATERIALIZED (SELECT e.name, " KEY_OF_E " AS key FROM @election e "
+		"WITH mine AS MATERIALIZED (SELECT " KEY_OF_E " AS key FROM @election e "
 		"WHERE e.lease = $1), held AS MATERIALIZED (" LOCKS " AND pid = pg_backend_pid()), "
 		"extra AS MATERIALIZED (SELECT pg_advisory_unlock(key) FROM held WHERE key NOT IN "
 		"(SELECT key FROM mine) AND key <> " OWN_BEACON "), "
-		"lost AS MATERIALIZED (SELECT name FROM mine WHERE key NOT IN (SELECT key FROM "
-		"held) AND NOT pg_try_advisory_lock(key)), " FREE_LOST
-		" SELECT (SELECT count(*) FROM mine) - (SELECT count(*) FROM freed), (SELECT "
-		"count(*) FROM extra), (SELECT count(pg_notify($2, name)) FROM freed)",
+		"lost AS MATERIALIZED (SELECT FROM mine WHERE key NOT IN (SELECT key FROM held) "
+		"AND NOT pg_try_advisory_lock(key)) "
+		"SELECT (SELECT count(*) FROM lost), (SELECT count(*) FROM extra)",
 	[PG_LOCKED] = WHO_HAS,
 	[PG_AWAIT] = "SELECT pg_advisory_xact_lock_shared($1::bigint)",
 	/* What the lease was when its lock was free, and what it holds. Nobody can have renewed it
