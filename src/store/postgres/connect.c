@@ -20,6 +20,8 @@
  * the server slower still.
  */
 #define PATIENCE_NS CLOCK_NS_PER_S
+/* It may have got there between two calls: looked at for so long in any case. */
+#define GLANCE_NS (PATIENCE_NS / 4)
 
 /* Nothing goes to the application's stderr. A warning that comes with a commit matters. */
 static void heed(void *arg, const PGresult *notice)
@@ -199,6 +201,8 @@ static int begin(struct pg_lane *lane)
 	char *password = pg_conninfo_password(info);
 
 	c->pid = 0;
+	c->n_places = 1;
+	c->turn = atomic_load(&lane->store->turn);
 	int code = pg_resolve(lane, hosts);
 
 	if (password == NULL && info->password_file != NULL) {
@@ -229,26 +233,64 @@ static int begin(struct pg_lane *lane)
 	return 0;
 }
 
+/* libpq would wait for a silent host for ever, and never ask the next one. Once all of them were
+ * silent, in turn, they may only be slow: they get twice as long. */
+static uint64_t patience_ns(const struct pg_lane *lane)
+{
+	unsigned n_silent = lane->conn.turn - atomic_load(&lane->store->good_turn);
+
+	return n_silent < lane->conn.n_places ? PATIENCE_NS : 2 * PATIENCE_NS;
+}
+
+/* Until when this call stays with the attempt: where there are others, not for all of its time. */
+static uint64_t until_ns(const struct pg_lane *lane)
+{
+	uint64_t deadline_ns = lane->call->deadline_ns;
+	uint64_t end_ns = lane->conn.began_ns + patience_ns(lane);
+
+	if (end_ns < lane->begun_ns + GLANCE_NS)
+		end_ns = lane->begun_ns + GLANCE_NS;
+	return lane->conn.n_places == 1 || deadline_ns < end_ns ? deadline_ns : end_ns;
+}
+
+/* The attempt took too long: the next one begins with another host. True: in this call. */
+static bool move_on(struct pg_lane *lane)
+{
+	struct pg_conn *c = &lane->conn;
+	unsigned turn = c->turn;
+
+	if (c->n_places == 1)
+		return false;
+	/* Of several lanes that found out, one moves it. */
+	(void)atomic_compare_exchange_strong(&lane->store->turn, &turn, turn + 1);
+	return clock_boot_ns() < lane->call->deadline_ns && !atomic_load(&lane->woken);
+}
+
 /* 0: there is a session. With c->connecting the attempt goes on, else it is over. */
 static int dial(struct pg_lane *lane)
 {
 	struct pg_conn *c = &lane->conn;
 	int code = c->connecting ? 0 : begin(lane);
 
-	if (code != 0)
-		return code;
-	while (PQstatus(c->pg) != CONNECTION_BAD && c->polling != PGRES_POLLING_OK &&
+	while (code == 0 && PQstatus(c->pg) != CONNECTION_BAD && c->polling != PGRES_POLLING_OK &&
 	       c->polling != PGRES_POLLING_FAILED) {
 		atomic_store(&c->fd, PQsocket(c->pg));
 		if (pg_wait(lane, c->polling == PGRES_POLLING_READING ? POLLIN : POLLOUT,
-			    lane->call->deadline_ns) != 1) {
-			c->connecting = clock_boot_ns() - c->began_ns < PATIENCE_NS;
+			    until_ns(lane)) == 1) {
+			c->polling = PQconnectPoll(c->pg);
+			continue;
+		}
+		c->connecting = clock_boot_ns() - c->began_ns < patience_ns(lane);
+		if (c->connecting || !move_on(lane)) {
 			store_fail(&lane->call->error, BATON_E_TIMEOUT,
 				   "PostgreSQL did not let us connect in time.");
 			return BATON_E_TIMEOUT;
 		}
-		c->polling = PQconnectPoll(c->pg);
+		pg_conn_free(c);
+		code = begin(lane);
 	}
+	if (code != 0)
+		return code;
 	c->connecting = false;
 	if (PQstatus(c->pg) == CONNECTION_OK)
 		return 0;
@@ -331,6 +373,8 @@ int pg_connect(struct pg_lane *lane)
 
 	if (code == 0)
 		code = greet(lane);
+	if (code == 0)
+		atomic_store(&lane->store->good_turn, lane->conn.turn);
 	if (code != 0) {
 		pg_results_clear(lane);
 		if (!lane->conn.connecting)

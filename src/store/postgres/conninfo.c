@@ -227,6 +227,35 @@ static int add_defaults(struct pg_conninfo *info, struct baton_error *err)
 	return add_settings(info, list, sizeof(list) / sizeof(list[0])) ? 0 : no_memory(err);
 }
 
+/*
+ * Where the PG* variables and the service file send us, said explicitly: libpq would look up such
+ * names itself, and nobody could say for how long (L7). It tells what it would do, and does nothing
+ * about it, because of an option that it can't accept. A host in the URL is where it goes, whatever
+ * they say.
+ */
+static int add_places(struct pg_conninfo *info, struct baton_error *err)
+{
+	const char *const keywords[] = {"channel_binding", "password", "service", NULL};
+	const char *const values[] = {"-", "-", pg_conninfo_get(info, "service"), NULL};
+	static const char *const places[] = {"port", "host", "hostaddr"};
+	size_t n = pg_conninfo_get(info, "host") != NULL ? 1 : 3;
+	PGconn *nowhere = PQconnectStartParams(keywords, values, 0);
+	PQconninfoOption *list = PQconninfo(nowhere);
+	int code = list != NULL ? 0 : no_memory(err);
+
+	for (PQconninfoOption *o = list; list != NULL && o->keyword != NULL && code == 0; o++) {
+		for (size_t i = 0; i < n; i++) {
+			const struct setting one = {places[i], o->val};
+
+			if (strcmp(o->keyword, places[i]) == 0 && !add_settings(info, &one, 1))
+				code = no_memory(err);
+		}
+	}
+	PQconninfoFree(list);
+	PQfinish(nowhere);
+	return code;
+}
+
 static bool is_keyword(const PQconninfoOption *known, const char *key)
 {
 	for (; known->keyword != NULL; known++)
@@ -323,6 +352,8 @@ int pg_conninfo_parse(struct pg_conninfo *info, const char *text, struct baton_e
 	pg_text_done(&rest);
 	if (code == 0)
 		code = add_defaults(info, err);
+	if (code == 0)
+		code = add_places(info, err);
 	if (code == 0 && info->lock_id[0] != '\0' && !info->advisory)
 		code = fail(err, "lock_id= belongs to mode=advisory.");
 	if (code != 0)

@@ -163,6 +163,8 @@ struct pg_conn {
 	int64_t start_us; /* ... and its start, by the server's clock: together its name */
 	PostgresPollingStatusType polling;
 	uint64_t began_ns;
+	unsigned turn;     /* the store's, when it began */
+	size_t n_places;   /* addresses that there are to ask, one after the other */
 	uint64_t limit_ms; /* the session's limits, as PG_LIMITS last set them; 0: unknown */
 	size_t plan;
 	bool prepared[PG_STATEMENTS];
@@ -199,6 +201,9 @@ struct pg_store {
 	_Atomic bool listening;
 	_Atomic bool has_schema;
 	_Atomic uint64_t troubles; /* connections that failed: others may be dead as well */
+	/* Which address is asked first. It moves on from one that is silent, and stays then. */
+	_Atomic unsigned turn;
+	_Atomic unsigned good_turn; /* ... when we were last let in */
 };
 
 struct pg_watch;
@@ -302,8 +307,8 @@ void pg_clock_seen(struct pg_lane *lane, int64_t server_us);
 
 /*
  * Fills in host, hostaddr and port as libpq's lists, so that it, which would block for as long as
- * the name service likes, has nothing to look up. Leaves them empty where there is nothing to do.
- * 0, or a code with call->error filled in.
+ * the name service likes, has nothing to look up. They begin with the one whose turn it is. Leaves
+ * them empty where there is nothing to do. 0, or a code with call->error filled in.
  */
 int pg_resolve(struct pg_lane *lane, struct pg_text hosts[3]);
 void pg_lookups_free(struct pg_lookup *list);

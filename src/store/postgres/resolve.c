@@ -83,8 +83,9 @@ static struct pg_lookup *lookup_new(const char *name)
 	return NULL;
 }
 
-/* 0 and its addresses in *l, or a code. */
-static int look_up(struct pg_lane *lane, const char *name, struct pg_lookup **out)
+/* 0 and its addresses in *out, or a code. */
+static int look_up(struct pg_lane *lane, const char *name, uint64_t until_ns,
+		   struct pg_lookup **out)
 {
 	struct pg_lookup *l = lookup_take(lane->store, name);
 
@@ -98,14 +99,14 @@ static int look_up(struct pg_lane *lane, const char *name, struct pg_lookup **ou
 	while ((rc = gai_error(&l->question)) == EAI_INPROGRESS) {
 		uint64_t now_ns = clock_boot_ns();
 
-		if (now_ns >= lane->call->deadline_ns || atomic_load(&lane->woken)) {
+		if (now_ns >= until_ns || atomic_load(&lane->woken)) {
 			lookup_keep(lane->store, l);
 			store_fail(&lane->call->error, BATON_E_TIMEOUT,
 				   "The name service did not find %.100s in time.", name);
 			return BATON_E_TIMEOUT;
 		}
 		/* In steps: the watch lane may be wanted back. */
-		uint64_t left_ns = lane->call->deadline_ns - now_ns;
+		uint64_t left_ns = until_ns - now_ns;
 		struct timespec step = {.tv_nsec = (long)(left_ns < 50 * CLOCK_NS_PER_MS
 								  ? left_ns
 								  : 50 * CLOCK_NS_PER_MS)};
@@ -142,7 +143,7 @@ static bool is_address(const char *host)
 }
 
 static int add_name(struct pg_lane *lane, struct pg_text hosts[3], const char *host,
-		    const char *port)
+		    const char *port, uint64_t until_ns)
 {
 	struct pg_lookup *l = NULL;
 	int code;
@@ -151,7 +152,7 @@ static int add_name(struct pg_lane *lane, struct pg_text hosts[3], const char *h
 		add_host(hosts, host, is_address(host) ? host : "", port);
 		return 0;
 	}
-	code = look_up(lane, host, &l);
+	code = look_up(lane, host, until_ns, &l);
 	if (code != 0)
 		return code;
 	for (struct addrinfo *a = l->question.ar_result; a != NULL; a = a->ai_next) {
@@ -178,32 +179,87 @@ static void nth(const char *list, size_t i, char *out, size_t size)
 		       at != NULL ? at : "");
 }
 
-int pg_resolve(struct pg_lane *lane, struct pg_text hosts[3])
+static size_t count(const char *list)
 {
-	const struct pg_conninfo *info = &lane->store->info;
-	const char *list = pg_conninfo_get(info, "host");
-	const char *ports = pg_conninfo_get(info, "port");
 	size_t n = 1;
 
-	if (pg_conninfo_get(info, "hostaddr") != NULL || list == NULL)
-		return 0;
-	for (const char *c = list; *c != '\0'; c++)
-		n += *c == ',';
+	for (; *list != '\0'; list++)
+		n += *list == ',';
+	return n;
+}
+
+/* It begins with the n-th then, and goes round. */
+static void rotate(struct pg_text *list, size_t n)
+{
+	struct pg_text out = {0};
+	char *at = list->at;
+
+	for (; n > 0; n--)
+		at = strchr(at, ',') + 1;
+	if (at == list->at)
+		return;
+	at[-1] = '\0';
+	pg_text_add(&out, at);
+	pg_text_add(&out, ",");
+	pg_text_add(&out, list->at);
+	pg_text_done(list);
+	*list = out;
+}
+
+/* A name that is not found leaves the time for the others, and is left out. */
+static int add_all(struct pg_lane *lane, struct pg_text hosts[3], size_t n)
+{
+	const struct pg_conninfo *info = &lane->store->info;
+	const char *names = pg_conninfo_get(info, "host");
+	const char *addresses = pg_conninfo_get(info, "hostaddr");
+	const char *ports = pg_conninfo_get(info, "port");
+	int code = 0;
+
 	for (size_t i = 0; i < n; i++) {
-		char host[HOST_MAX], port[16];
+		uint64_t now_ns = clock_boot_ns();
+		uint64_t deadline_ns = lane->call->deadline_ns;
+		uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+		char host[HOST_MAX], port[16], address[HOST_MAX];
 
-		nth(list, i, host, sizeof(host));
+		nth(names != NULL ? names : "", i, host, sizeof(host));
 		nth(ports != NULL ? ports : "", i, port, sizeof(port));
-		int code = add_name(lane, hosts, host, port);
-
-		if (code != 0)
-			return code;
-	}
-	for (size_t i = 0; i < 3; i++) {
-		if (hosts[i].failed) {
-			(void)pg_no_memory(lane);
-			return BATON_E_MEMORY;
+		nth(addresses != NULL ? addresses : "", i, address, sizeof(address));
+		if (addresses != NULL) {
+			add_host(hosts, host, address, port);
+			continue;
 		}
+		int rc = add_name(lane, hosts, host, port, now_ns + left_ns / (n - i));
+
+		code = rc != 0 ? rc : code;
 	}
-	return 0;
+	return hosts[0].at == NULL ? code : 0;
+}
+
+static bool any_failed(const struct pg_text hosts[3])
+{
+	return hosts[0].failed || hosts[1].failed || hosts[2].failed;
+}
+
+int pg_resolve(struct pg_lane *lane, struct pg_text hosts[3])
+{
+	const char *names = pg_conninfo_get(&lane->store->info, "host");
+	const char *addresses = pg_conninfo_get(&lane->store->info, "hostaddr");
+	const char *list = addresses != NULL ? addresses : names;
+
+	/* Of lists that don't fit together libpq says what is wrong. */
+	if (list == NULL || (names != NULL && count(names) != count(list)))
+		return 0;
+	int code = add_all(lane, hosts, count(list));
+
+	if (hosts[0].at != NULL && !any_failed(hosts)) {
+		lane->call->error = (struct baton_error){0};
+		lane->conn.n_places = count(hosts[0].at);
+		for (size_t i = 0; i < 3; i++)
+			rotate(&hosts[i], lane->conn.turn % lane->conn.n_places);
+	}
+	if (any_failed(hosts)) {
+		(void)pg_no_memory(lane);
+		return BATON_E_MEMORY;
+	}
+	return code;
 }
