@@ -191,7 +191,7 @@ if(TARGET baton_module_redis AND TARGET baton_command)
 endif()
 if(TARGET baton_module_postgres AND TARGET baton_command)
 	foreach(name restart lost_tables kill_holder traffic locked_row deleted_row few_words
-			rights isolation names password fence outbox tls plain_server pooler
+			sweep rights isolation names password fence outbox tls plain_server pooler
 			pooler_refused fast frozen bare unlocked unlocked_work foreign session_ended
 			cut_session lost_bell failover silent_host unknown_host)
 		baton_gate(postgres/${name} 100 300 servers ${PROJECT_SOURCE_DIR}/tests/postgres/run

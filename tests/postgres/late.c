@@ -109,6 +109,38 @@ static void releases_late(void *lane)
 	CHECK(d->lease_close(lane, soon(), &lease) == BATON_OUTCOME_OK);
 }
 
+/* Of a batch one was won, and the row of another, whose term is known, is gone: the batch goes out
+ * again, which comes too late for the first. */
+static void wins_once(void *lane)
+{
+	struct baton_lease lease = lease_of("cc-1-1");
+	struct baton_record records[2] = {0};
+	struct baton_campaign list[2] = {{.name = "won", .nonce = 1, .record = &records[0]},
+					 {.name = "gone", .nonce = 2, .record = &records[1]}};
+
+	list[0].profile.metadata = "";
+	list[1].profile.metadata = "";
+	CHECK(d->lease_open(lane, soon(), &lease) == BATON_OUTCOME_OK);
+	d->campaign(lane, soon(), &lease, list, 1);
+	CHECK(list[0].outcome == BATON_OUTCOME_OK);
+	struct baton_release r = {.name = "won",
+				  .lease_id = lease.id,
+				  .nonce = 1,
+				  .term = list[0].term,
+				  .reason = "stopped"};
+
+	d->release(lane, soon(), &r, 1);
+	CHECK(r.outcome == BATON_OUTCOME_OK);
+	list[0].floor = list[0].term;
+	list[0].nonce = 3;
+	list[1].floor = list[0].term;
+	d->campaign(lane, soon(), &lease, list, 2);
+	CHECK(list[0].outcome == BATON_OUTCOME_OK && list[0].term == r.term + 1);
+	CHECK(list[1].outcome == BATON_OUTCOME_OK && list[1].term > list[1].floor);
+	CHECK(lives(lane, &lease, 2));
+	CHECK(d->lease_close(lane, soon(), &lease) == BATON_OUTCOME_OK);
+}
+
 int main(int argc, char **argv)
 {
 	struct baton_error err = {0};
@@ -126,6 +158,7 @@ int main(int argc, char **argv)
 	CHECK(d->lane_open(store, BATON_LANE_CAMPAIGN, &lane, &err) == 0);
 	opens_late(lane);
 	releases_late(lane);
+	wins_once(lane);
 	d->lane_close(lane);
 	d->close(store);
 	printf("late: ok\n");

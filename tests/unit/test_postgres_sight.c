@@ -203,6 +203,25 @@ static void gone_is_ended(void **state)
 	sights_done(&w.sights);
 }
 
+static void gone_are_forgotten(void **state)
+{
+	static const char *const ids[] = {"gone", "here", "gone-too"};
+	struct world w = begin(15 * S);
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++)
+		assert_non_null(sights_note(&w.sights, ids[i], 1, 0, w.ttl_ns, w.now_ns));
+	sights_drop_gone(&w.sights);
+	assert_int_equal(w.sights.n, 3);
+	w.now_ns += S;
+	assert_non_null(sights_note(&w.sights, "here", 2, 0, w.ttl_ns, w.now_ns));
+	assert_true(sights_missed(&w.sights, w.now_ns));
+	sights_drop_gone(&w.sights);
+	assert_int_equal(w.sights.n, 1);
+	assert_non_null(sights_find(&w.sights, "here"));
+	sights_done(&w.sights);
+}
+
 /* A proof that is not one. */
 static bool is_wrong(const struct world *w, uint64_t end_ns)
 {
@@ -248,10 +267,10 @@ static void never_too_early(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(steady_clock),     cmocka_unit_test(newcomer_watches),
-		cmocka_unit_test(jump_forward),     cmocka_unit_test(jump_back),
-		cmocka_unit_test(jump_back_unseen), cmocka_unit_test(gone_is_ended),
-		cmocka_unit_test(never_too_early),
+		cmocka_unit_test(steady_clock),       cmocka_unit_test(newcomer_watches),
+		cmocka_unit_test(jump_forward),       cmocka_unit_test(jump_back),
+		cmocka_unit_test(jump_back_unseen),   cmocka_unit_test(gone_is_ended),
+		cmocka_unit_test(gone_are_forgotten), cmocka_unit_test(never_too_early),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

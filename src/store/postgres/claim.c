@@ -165,12 +165,9 @@ static void put_right(struct pg_lane *l, const struct baton_lease *lease, uint64
 	pg_results_clear(l);
 }
 
-/* How many were won; the others are 0 for now: answered, and not won. */
-static size_t take_winners(struct pg_store *store, struct baton_campaign *list, size_t n,
-			   const PGresult *r)
+static void take_winners(struct pg_store *store, struct baton_campaign *list, size_t n,
+			 const PGresult *r)
 {
-	size_t n_won = 0;
-
 	for (int row = 0; r != NULL && row < PQntuples(r); row++) {
 		int64_t at = pg_number(r, row, 0);
 
@@ -179,12 +176,20 @@ static size_t take_winners(struct pg_store *store, struct baton_campaign *list, 
 		list[at - 1].outcome = BATON_OUTCOME_OK;
 		list[at - 1].term = pg_unsigned(r, row, 1);
 		list[at - 1].record->watched = atomic_load(&store->listening);
-		n_won++;
 	}
-	return n_won;
 }
 
-/* True: all are won, or the call failed. */
+static bool all_won(const struct baton_campaign *c, size_t n)
+{
+	bool won = true;
+
+	for (size_t i = 0; i < n; i++)
+		won = won && c[i].outcome == BATON_OUTCOME_OK;
+	return won;
+}
+
+/* True: all are won, or the call failed. What was won before stays so: its row is not free for us,
+ * either. The others are 0 for now: answered, and not won. */
 static bool try_all(struct pg_lane *lane, struct baton_call *call, const struct baton_lease *lease,
 		    struct baton_campaign *list, size_t n, bool make)
 {
@@ -194,22 +199,23 @@ static bool try_all(struct pg_lane *lane, struct baton_call *call, const struct 
 	bool answered = outcome == BATON_OUTCOME_OK;
 
 	for (size_t i = 0; i < n; i++) {
+		if (list[i].outcome == BATON_OUTCOME_OK)
+			continue;
 		list[i].outcome = answered ? 0 : outcome;
 		list[i].code = answered ? 0 : call->error.code;
 		list[i].term = 0;
 	}
 	if (l == NULL)
 		return true;
-	size_t n_won = answered ? take_winners(l->store, list, n,
-					       pg_result_of(l, locks ? PG_CLAIM_LOCKED : PG_CLAIM))
-				: 0;
-
+	if (answered)
+		take_winners(l->store, list, n,
+			     pg_result_of(l, locks ? PG_CLAIM_LOCKED : PG_CLAIM));
 	pg_results_clear(l);
 	if (locks && outcome == BATON_OUTCOME_FAILED)
 		put_right(l, lease, call->deadline_ns);
 	if (locks)
 		pg_let_go(lane, l);
-	return n_won == n || !answered;
+	return !answered || all_won(list, n);
 }
 
 /* In mode=advisory those who wait for a lock get it for a moment when it becomes free, all of them;
@@ -258,6 +264,8 @@ void pg_campaign(void *lane, struct baton_call *call, const struct baton_lease *
 		bare_campaign(l, call, lease, list, n);
 		return;
 	}
+	for (size_t i = 0; i < n; i++)
+		list[i].outcome = 0;
 	for (unsigned i = 0; i < TRIES && !try_all(l, call, lease, list, n, make); i++) {
 		look(l, call, lease, list, n);
 		if (!make && any_missing(list, n)) {

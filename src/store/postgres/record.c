@@ -109,6 +109,10 @@ void pg_sights_seen(struct pg_lane *lane, const PGresult *r, uint64_t asked_ns)
 	store_lock(&store->base);
 	bool missed = sights_missed(&store->sights, asked_ns);
 
+	/* The watch lane forgets them when it has told of them. Behind a pooler it tells nobody;
+	 * and when it has just lost its connection, all will be told to look. */
+	if (!atomic_load(&store->listening))
+		sights_drop_gone(&store->sights);
 	store_unlock(&store->base);
 	if (missed)
 		pg_watch_nudge(store);

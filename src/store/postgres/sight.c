@@ -168,3 +168,10 @@ bool sights_missed(struct sights *s, uint64_t asked_ns)
 	}
 	return any;
 }
+
+void sights_drop_gone(struct sights *s)
+{
+	for (size_t i = s->n; i > 0; i--)
+		if (s->list[i - 1].gone)
+			s->list[i - 1] = s->list[--s->n];
+}

@@ -77,6 +77,8 @@ struct sight *sights_note(struct sights *s, const char *id, int64_t seq, int64_t
 void sights_drop(struct sights *s, const char *id);
 /* All were asked for at asked_ns; which were not noted since are gone. True: there are some. */
 bool sights_missed(struct sights *s, uint64_t asked_ns);
+/* Those are forgotten. */
+void sights_drop_gone(struct sights *s);
 
 /* From when on the lease has surely ended, unless it is renewed; gone: 0. */
 uint64_t sight_end_ns(const struct sight *s, const struct sight_clock *c, uint64_t now_ns);

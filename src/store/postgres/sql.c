@@ -169,16 +169,17 @@ const char *const pg_statements[PG_STATEMENTS] = {
 			  "lease >= $1 AND lease < $2 AND (length(lease), lease) < (length($3), "
 			  "$3)) SELECT count(pg_notify($5, name)) FROM freed",
 	/* Rows of processes that went long ago; not those that hold something, which needs a proof.
-	 * Locked first, looked at again by the next statement, on a snapshot of its own. */
+	 * Locked first, and looked at by the next statement, whose snapshot shows all that those
+	 * have claimed who had locked them before. What could not be locked is let be: it may be
+	 * claiming. The list is a setting of this transaction. */
 	[PG_LEASE_STALE] =
-		"SELECT count(*) FROM (SELECT FROM @lease WHERE expires < clock_timestamp() - "
-		"interval '1 day' FOR UPDATE SKIP LOCKED) AS s",
-	[PG_LEASE_SWEEP] =
-		"WITH locked AS MATERIALIZED (SELECT id FROM @lease WHERE expires < "
-		"clock_timestamp() - interval '1 day' FOR UPDATE SKIP LOCKED), "
-		"swept AS (DELETE FROM @lease l USING locked WHERE l.id = locked.id AND NOT EXISTS "
-		"(SELECT FROM @election e WHERE e.lease = l.id) RETURNING l.id) "
-		"DELETE FROM @candidate c USING swept WHERE c.lease = swept.id",
+		"SELECT set_config('baton.stale', coalesce(array_agg(id), '{}')::text, true) FROM "
+		"(SELECT id FROM @lease WHERE expires < clock_timestamp() - interval '1 day' "
+		"FOR UPDATE SKIP LOCKED) AS s",
+	[PG_LEASE_SWEEP] = "WITH swept AS (DELETE FROM @lease l WHERE "
+			   "l.id = ANY(current_setting('baton.stale')::text[]) AND NOT EXISTS "
+			   "(SELECT FROM @election e WHERE e.lease = l.id) RETURNING l.id) "
+			   "DELETE FROM @candidate c USING swept WHERE c.lease = swept.id",
 	[PG_LEASES_SEEN] = "SELECT id, seq, ttl_ms, " EPOCH "expires" AS_US ", " BEACON_IF_FAST
 			   " FROM @lease l WHERE id = ANY($1::text[])",
 	[PG_CLAIMS] =
