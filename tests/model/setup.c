@@ -77,13 +77,14 @@ unsigned setup_patience_ticks(const struct setup *s)
 /* ---- what can go wrong ---- */
 
 #define KIND(bound) (1u << (bound))
+#define NETWORK (KIND(BOUND_LOSS) | KIND(BOUND_DUP) | KIND(BOUND_LATE))
 #define PROCESSES \
 	(KIND(BOUND_PAUSE) | KIND(BOUND_PAUSE_2) | KIND(BOUND_CRASH) | KIND(BOUND_CRASH_2))
 #define PEOPLE (KIND(BOUND_STOP) | KIND(BOUND_ORDER) | KIND(BOUND_HEALTH))
 
 /*
  * The network loses two messages, repeats one, and delivers one late. Each process is paused once
- * and crashes once. Somebody stops, turns unhealthy, or orders something. In four ways, because
+ * and crashes once. Somebody stops, turns unhealthy, or orders something. In five ways, because
  * all of it at once, at any moment, would be more worlds than can be searched:
  *  - each family by itself, as far as it goes;
  *  - all of them together, up to a number of faults;
@@ -92,7 +93,9 @@ unsigned setup_patience_ticks(const struct setup *s)
  *    processes act between the ticks, not in the middle of a call;
  *  - what processes and people do, in the same coarse steps, but any number of times, at any
  *    moment and on top of each other: these worlds come to an end by themselves. In the large
- *    size with a loss, too.
+ *    size with a loss, too;
+ *  - what the network does, likewise, with one message at a time that is a copy or late. In the
+ *    large size with orders, too.
  * Through worlds with all of them at any moment there are walks.
  */
 static const struct family {
@@ -101,12 +104,13 @@ static const struct family {
 	uint8_t faults; /* of all kinds together */
 } all = {"all faults", ~0u, 11}, one = {"any fault", ~0u, 1}, two = {"any two faults", ~0u, 2},
   three = {"any three faults", ~0u, 3}, in_turn = {"all eleven faults, in turn", ~0u, 11},
-  in_pairs = {"all eleven faults, two at a time", ~0u, 11},
-  network = {"the network", KIND(BOUND_LOSS) | KIND(BOUND_DUP) | KIND(BOUND_LATE), 4},
+  in_pairs = {"all eleven faults, two at a time", ~0u, 11}, network = {"the network", NETWORK, 4},
   processes = {"the processes", PROCESSES, 4}, people = {"the people", PEOPLE, 3},
   endless = {"processes and people, without end", PROCESSES | PEOPLE, 1},
   lossy = {"processes and people, without end, and a loss", PROCESSES | PEOPLE | KIND(BOUND_LOSS),
-	   1};
+	   1},
+  restless = {"the network, without end", NETWORK, 1},
+  ordered = {"the network and orders, without end", NETWORK | KIND(BOUND_ORDER), 1};
 
 static struct setup basic(const char *name)
 {
@@ -162,7 +166,12 @@ static struct setup coarse(struct setup s, const struct family *f)
 	s.timing[1] = tiny_lease;
 	s.exact = true;
 	s.brisk = true;
-	s.endless = f == &endless || f == &lossy ? PROCESSES | PEOPLE : 0;
+	if (f == &endless || f == &lossy)
+		s.endless = PROCESSES | PEOPLE;
+	if (f == &restless || f == &ordered) {
+		s.endless = f->kinds;
+		s.strays_max = 1;
+	}
 	s.at_once = f == &in_turn ? 1 : f == &in_pairs ? 2 : 0;
 	return limit(s, f);
 }
@@ -201,8 +210,11 @@ size_t setups_get(enum size size, struct setup *list)
 			list[n++] = coarse(stores[i], &endless);
 			list[n++] = coarse(stores[i], &in_turn);
 		}
+		if (i == OWN)
+			list[n++] = coarse(stores[i], &restless);
 		/* A hundred million; of a shared lease there would be several times as many. */
 		if (size == SIZE_LARGE && i == OWN) {
+			list[n++] = coarse(stores[i], &ordered);
 			list[n++] = coarse(stores[i], &lossy);
 			list[n++] = coarse(stores[i], &in_pairs);
 		}
