@@ -37,6 +37,8 @@ int supervise_setup(struct run *r)
 
 	r->began_ns = clock_boot_ns();
 	fill_stdio();
+	/* A parent that ignores it hands that on through exec, and nobody's end could be seen. */
+	(void)signal(SIGCHLD, SIG_DFL);
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, &plan->mask);
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* should the guard die, its orphans are ours */
