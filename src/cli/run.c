@@ -23,6 +23,7 @@
 #define BACKOFF_MIN_NS (100 * CLOCK_NS_PER_MS)
 #define BACKOFF_MAX_NS (30 * CLOCK_NS_PER_S)
 #define LOOK_NS (10 * CLOCK_NS_PER_MS)
+#define REFUSED_MAX 5                   /* 1.5 s */
 #define WORKED_NS (10 * CLOCK_NS_PER_S) /* after so long, it was no failed start */
 
 static int check(const struct settings *s);
@@ -181,6 +182,7 @@ static void became(struct run *r, const struct baton_event *event)
 	log_say(BATON_LOG_INFO, "leads %s in term %llu as %s", r->s->name,
 		(unsigned long long)r->term, baton_id(r->b));
 	notify_say("STATUS=leads %.200s in term %llu", r->s->name, (unsigned long long)r->term);
+	r->n_refused = 0;
 	if (!r->is_stopping)
 		r->give_up_ns = UINT64_MAX;
 	deadline_begin(r);
@@ -294,6 +296,17 @@ static void start_later(struct run *r, uint64_t now_ns)
 	r->backoff_ns = r->backoff_ns * 2 < BACKOFF_MAX_NS ? r->backoff_ns * 2 : BACKOFF_MAX_NS;
 }
 
+/* Nothing was started, and not for want of time: what is in the way here need not be elsewhere. */
+static void not_started(struct run *r, uint64_t now_ns)
+{
+	if (++r->n_refused < REFUSED_MAX) {
+		start_later(r, now_ns);
+		return;
+	}
+	log_say(BATON_LOG_WARN, "leaves %s to others for a while", r->s->name);
+	(void)baton_resign(r->e, (int64_t)(BACKOFF_MAX_NS / CLOCK_NS_PER_MS));
+}
+
 void run_child_ended(struct run *r, int status, bool by_us)
 {
 	int code = WIFSIGNALED(status) ? EXIT_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
@@ -306,8 +319,13 @@ void run_child_ended(struct run *r, int status, bool by_us)
 	if (r->is_lost || r->is_refused || by_us) {
 		/* Ended by us, or never begun: we contend again, or are about to end. The guard may
 		 * know of the loss before us: we were frozen. */
-		r->exit_code = code;
-		if (!r->is_lost && r->is_leading && !r->is_stopping)
+		if (!r->is_refused) /* there was no command to have a code */
+			r->exit_code = code;
+		if (r->is_lost || !r->is_leading || r->is_stopping)
+			return;
+		if (r->is_refused && !r->is_late)
+			not_started(r, now_ns);
+		else
 			start_later(r, now_ns);
 		return;
 	}

@@ -55,9 +55,11 @@ struct run {
 	int cant_run;        /* errno of exec */
 	int status;          /* wait status, if has_status */
 	bool has_status;     /* told from inside a PID namespace */
-	bool is_refused;
-	bool is_lost;    /* LOST was pulled; the next event only when the child is dead */
-	bool is_leading; /* between BECAME and LOST */
+	unsigned n_refused;  /* in a row, for another reason than is_late */
+	bool is_refused;     /* the command was not started */
+	bool is_late;        /* because there was no time left for it */
+	bool is_lost;        /* LOST was pulled; the next event only when the child is dead */
+	bool is_leading;     /* between BECAME and LOST */
 	bool is_stopping;
 	bool is_done;
 	bool guard_failed; /* it ended by itself: it could not do its work */

@@ -201,6 +201,7 @@ static void continued(struct run *r)
 static void refused(struct run *r, const struct guard_message *m)
 {
 	r->is_refused = true;
+	r->is_late = m->value == ETIMEDOUT;
 	log_say(BATON_LOG_ERROR, "the command is not started: %s: %s", m->text, strerror(m->value));
 }
 
@@ -212,6 +213,7 @@ void supervise_receive(struct run *r)
 		switch (m.kind) {
 		case GUARD_FORKED: r->group = m.value; break;
 		case GUARD_STARTED:
+			r->n_refused = 0;
 			if (r->child == CHILD_STARTING)
 				r->child = CHILD_RUNNING;
 			break;

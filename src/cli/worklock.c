@@ -59,10 +59,25 @@ static void end_holders(const struct guard_plan *plan, int fd, pid_t spared, uns
 static bool is_abandoned(const struct record *r);
 static void end_left(int fd);
 
+/* O_CREAT is for who makes it: on a file of others in a sticky directory that they may write, the
+ * kernel can refuse it (fs.protected_regular). */
+static int open_or_make(const char *path, mode_t mode)
+{
+	const int flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC;
+	int fd;
+
+	do {
+		fd = open(path, flags);
+		if (fd < 0 && errno == ENOENT)
+			fd = open(path, flags | O_CREAT | O_EXCL, mode);
+	} while (fd < 0 && errno == EEXIST); /* another was faster */
+	return fd;
+}
+
 int worklock_open(const struct guard_plan *plan)
 {
 	mode_t mode = plan->page->work_mode;
-	int low = open(plan->page->work, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, mode);
+	int low = open_or_make(plan->page->work, mode);
 	int fd = low >= 0 ? fcntl(low, F_DUPFD_CLOEXEC, HIGH_FD) : -1;
 
 	if (fd < 0)
