@@ -73,7 +73,7 @@ static void die_with_guard(const struct guard_plan *plan)
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	/* It may have died before. In a PID namespace it can't be seen as parent. */
-	if (plan->self >= 0 ? poll(&guard, 1, 0) != 0 : getppid() != plan->pid)
+	if (poll(&guard, 1, 0) != 0)
 		_exit(NOT_STARTED);
 }
 
@@ -97,7 +97,7 @@ static pid_t fork_inside(const struct guard_plan *plan)
 	pid_t pid = fork();
 
 	if (pid == 0)
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		die_with_guard(plan); /* by those in between, who do */
 	if (pid < 0)
 		refuse(plan, "no process can be made");
 	return pid;

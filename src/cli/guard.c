@@ -98,7 +98,7 @@ static void setup(struct guard *g)
 	g->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
 	g->plan->pid = getpid();
 	g->plan->self = (int)syscall(SYS_pidfd_open, getpid(), 0);
-	if (g->signals < 0 || g->timer < 0)
+	if (g->signals < 0 || g->timer < 0 || g->plan->self < 0)
 		_exit(1);
 }
 
@@ -278,6 +278,7 @@ static void main_ended(struct guard *g, int status)
 	g->status = status;
 	g->reaped = true;
 	g->ended_by_us = g->asked;
+	guard_send(g->plan->socket, GUARD_REAPED, 0, 0, "");
 	/* What it has left behind ends with it. */
 	if (at_ns < g->stop_ns)
 		g->stop_ns = at_ns;

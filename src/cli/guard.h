@@ -46,6 +46,7 @@ enum guard_kind {
 	GUARD_CANT_RUN, /* value: errno of exec */
 	GUARD_REFUSED,  /* no lock, or too late: nothing was started; value: errno; text */
 	GUARD_PAUSED,   /* value: the signal that stopped the child (job control) */
+	GUARD_REAPED,   /* the process group's number may be somebody else's from now on */
 	GUARD_STATUS,   /* value: the child's wait status, from inside a PID namespace */
 	GUARD_ENDED,    /* value: wait status; number: 1 if not by itself; nothing is left */
 };

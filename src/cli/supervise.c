@@ -224,6 +224,7 @@ void supervise_receive(struct run *r)
 		case GUARD_CANT_RUN: r->cant_run = m.value; break;
 		case GUARD_REFUSED: refused(r, &m); break;
 		case GUARD_PAUSED: paused(r, m.value); break;
+		case GUARD_REAPED: r->group = 0; break;
 		case GUARD_STATUS:
 			r->status = m.value;
 			r->has_status = true;
@@ -293,7 +294,9 @@ static void asked_to_end(struct run *r, int sig)
 	r->is_anew = false;
 	if ((r->is_lost || r->is_stopping) && r->child != CHILD_NONE)
 		guard_send(r->socket, GUARD_SIGNAL, sig, 0, "");
-	supervise_end(r, EXIT_SIGNAL + sig);
+	/* Else the code is known already: the command's own, if it ended by itself. */
+	if (!r->is_stopping)
+		supervise_end(r, EXIT_SIGNAL + sig);
 }
 
 static void stop_ourselves(const struct run *r)
