@@ -139,6 +139,8 @@ void text_wrap(FILE *out, const char *text, int indent, int columns);
 /* ---- log.c ---- */
 
 void log_setup(const struct settings *s);
+/* From now on no line waits for who reads standard error. */
+void log_never_wait(void);
 /* One sentence on standard error. */
 void log_say(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* What the library logs. */

@@ -125,8 +125,8 @@ void deadline_enforce(struct run *r)
 		r->overdue_ns = now_ns;
 	/* A guard that doesn't is no guard. */
 	if (now_ns >= r->overdue_ns + r->plan.page->drain_ns / 8) {
-		log_say(BATON_LOG_ERROR, "the guard does not answer; it is killed");
 		(void)kill(r->guard, SIGKILL);
+		log_say(BATON_LOG_ERROR, "the guard does not answer; it is killed");
 		supervise_guard_died(r);
 	}
 }

@@ -312,7 +312,9 @@ static void reap(struct guard *g)
 void guard_send(int socket, int kind, int value, uint64_t number, const char *text)
 {
 	struct guard_message m = {.kind = kind, .value = value, .number = number};
+	bool waits = kind != GUARD_STOP && kind != GUARD_SIGNAL && kind != GUARD_PAUSED &&
+		     kind != GUARD_REAPED;
 
 	(void)snprintf(m.text, sizeof(m.text), "%s", text);
-	(void)send(socket, &m, sizeof(m), MSG_NOSIGNAL);
+	(void)send(socket, &m, sizeof(m), MSG_NOSIGNAL | (waits ? 0 : MSG_DONTWAIT));
 }

@@ -100,7 +100,8 @@ void isolate_done(const struct guard_plan *plan);
 /* Ends what a dead guard has left in a cgroup of its own. */
 void isolate_end_left(const char *path, unsigned long long guard, unsigned long long start);
 
-/* Sends a message over the socket; what can't be sent is lost with who should have got it. */
+/* Sends a message over the socket; what can't be sent is lost with who should have got it. So is,
+ * of what can come without end, or from who must keep the time, what there is no room for. */
 void guard_send(int socket, int kind, int value, uint64_t number, const char *text);
 
 /* Signals all children of this process, those that it inherited among them. */

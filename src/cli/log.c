@@ -1,10 +1,17 @@
 /*
  * log.c: what the command says on standard error: sentences for people, or one JSON object a line.
- * A line is one write(2), so that lines of several processes don't mix.
+ * A line is one write(2), so that lines of several processes don't mix. `baton run` must never wait
+ * for who reads them (L7): what there is no room for is counted, and the count is said later.
  */
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -13,6 +20,10 @@
 static int log_level = BATON_LOG_INFO;
 static int log_format = LOG_TEXT;
 static const char *log_election; /* which all is about */
+static int log_fd = STDERR_FILENO;
+static bool log_is_socket;
+static bool log_waits = true;
+static atomic_uint log_n_unsaid; /* lines, of any thread */
 static const char *const level_names[] = {"", "error", "warn", "info", "debug"};
 
 static void emit(int level, const char *election, uint64_t term, const char *message,
@@ -23,6 +34,21 @@ void log_setup(const struct settings *s)
 	log_level = (int)s->log_level;
 	log_format = (int)s->log_format;
 	log_election = s->name;
+}
+
+void log_never_wait(void)
+{
+	struct stat st = {0};
+	int fd = -1;
+
+	(void)fstat(STDERR_FILENO, &st);
+	/* O_NONBLOCK on what we were given would be the child's as well. */
+	if (S_ISFIFO(st.st_mode) || isatty(STDERR_FILENO) == 1)
+		fd = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd >= 0)
+		log_fd = fd;
+	log_is_socket = S_ISSOCK(st.st_mode);
+	log_waits = false;
 }
 
 void log_say(int level, const char *format, ...)
@@ -86,14 +112,14 @@ static void write_json(FILE *out, int level, const char *election, uint64_t term
 	(void)fprintf(out, "}\n");
 }
 
-static void emit(int level, const char *election, uint64_t term, const char *message,
-		 const char *detail)
+/* The length of the line; 0: there is no memory. */
+static size_t compose(char *line, size_t size, int level, const char *election, uint64_t term,
+		      const char *message, const char *detail)
 {
-	char line[4096];
-	FILE *out = fmemopen(line, sizeof(line), "w");
+	FILE *out = fmemopen(line, size, "w");
 
 	if (out == NULL)
-		return;
+		return 0;
 	if (log_format == LOG_JSON) {
 		write_json(out, level, election, term, message, detail);
 	} else {
@@ -107,6 +133,37 @@ static void emit(int level, const char *election, uint64_t term, const char *mes
 	long n = ftell(out);
 
 	(void)fclose(out);
-	if (n > 0)
-		(void)!write(STDERR_FILENO, line, (size_t)n);
+	return n > 0 ? (size_t)n : 0;
+}
+
+/* False: it was not written, or not all of it. */
+static bool put(const char *line, size_t n)
+{
+	struct pollfd out = {.fd = log_fd, .events = POLLOUT};
+
+	if (log_is_socket)
+		return send(log_fd, line, n, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)n;
+	/* Another user's may not be opened anew; but a pipe with any room has it for a line. */
+	if (!log_waits && (poll(&out, 1, 0) != 1 || (out.revents & POLLOUT) == 0))
+		return false;
+	return write(log_fd, line, n) == (ssize_t)n;
+}
+
+static void emit(int level, const char *election, uint64_t term, const char *message,
+		 const char *detail)
+{
+	char line[PIPE_BUF];
+	char text[64];
+	unsigned n_unsaid = atomic_exchange(&log_n_unsaid, 0);
+
+	if (n_unsaid > 0) {
+		(void)snprintf(text, sizeof(text), "%u line%s could not be written", n_unsaid,
+			       n_unsaid == 1 ? "" : "s");
+		if (!put(line, compose(line, sizeof(line), BATON_LOG_WARN, NULL, 0, text, NULL))) {
+			(void)atomic_fetch_add(&log_n_unsaid, n_unsaid + 1);
+			return;
+		}
+	}
+	if (!put(line, compose(line, sizeof(line), level, election, term, message, detail)))
+		(void)atomic_fetch_add(&log_n_unsaid, 1);
 }

@@ -179,14 +179,15 @@ static void became(struct run *r, const struct baton_event *event)
 	r->is_lost = false;
 	r->term = event->term;
 	r->backoff_ns = BACKOFF_MIN_NS;
-	log_say(BATON_LOG_INFO, "leads %s in term %llu as %s", r->s->name,
-		(unsigned long long)r->term, baton_id(r->b));
-	notify_say("STATUS=leads %.200s in term %llu", r->s->name, (unsigned long long)r->term);
 	r->n_refused = 0;
 	if (!r->is_stopping)
 		r->give_up_ns = UINT64_MAX;
 	deadline_begin(r);
 	supervise_start(r);
+	/* Said when it is done: a disk, too, may keep who writes to it waiting (L7). */
+	log_say(BATON_LOG_INFO, "leads %s in term %llu as %s", r->s->name,
+		(unsigned long long)r->term, baton_id(r->b));
+	notify_say("STATUS=leads %.200s in term %llu", r->s->name, (unsigned long long)r->term);
 }
 
 /* After these the claim stands, and is renewed, until the child has ended. */
@@ -204,12 +205,12 @@ static void lost(struct run *r, const struct baton_event *event)
 	r->is_leading = false;
 	r->is_lost = true;
 	r->restart_ns = 0;
-	log_say(voluntary ? BATON_LOG_INFO : BATON_LOG_WARN, "leads %s no more: %s", r->s->name,
-		event->text);
-	notify_say("STATUS=stands by for %.200s", r->s->name);
 	if (r->child != CHILD_NONE)
 		supervise_stop(r, r->stop_signal != 0 ? r->stop_signal : r->plan.on_loss,
 			       voluntary);
+	log_say(voluntary ? BATON_LOG_INFO : BATON_LOG_WARN, "leads %s no more: %s", r->s->name,
+		event->text);
+	notify_say("STATUS=stands by for %.200s", r->s->name);
 }
 
 static void changed(struct run *r, const struct baton_event *event)

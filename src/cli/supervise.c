@@ -37,6 +37,7 @@ int supervise_setup(struct run *r)
 
 	r->began_ns = clock_boot_ns();
 	fill_stdio();
+	log_never_wait();
 	/* A parent that ignores it hands that on through exec, and nobody's end could be seen. */
 	(void)signal(SIGCHLD, SIG_DFL);
 	(void)sigfillset(&all);

@@ -33,9 +33,8 @@ class World:
         return subprocess.run([BATON, *args], env={**self.env, **(env or {})}, text=True,
                               capture_output=True, timeout=LIMIT_S, **more)
 
-    def popen(self, *args, **more):
-        p = subprocess.Popen([BATON, *args], env=self.env, text=True, stderr=subprocess.PIPE,
-                             **more)
+    def popen(self, *args, stderr=subprocess.PIPE, **more):
+        p = subprocess.Popen([BATON, *args], env=self.env, text=True, stderr=stderr, **more)
         self.started.append(p)
         return p
 
