@@ -161,6 +161,7 @@ struct baton_timings {
 	uint64_t retry_max_ns;
 	uint64_t call_ns; /* how long one call to the store may take */
 	uint32_t drift_permille;
+	bool proves_death; /* this store replaces a leader whose process is dead at once */
 };
 
 /* Fills in as much as your program was compiled with. Call it by the name without _sized. */

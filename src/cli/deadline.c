@@ -51,7 +51,10 @@ int deadline_setup(struct run *r)
 	page->drain_ns = t.drain_ns - margin_ns;
 	page->late_ns = page->drain_ns / 8;
 	page->limit_ns = r->end_ns;
-	return find_work_lock(r);
+	int code = find_work_lock(r);
+
+	page->is_replaced_at_once = t.proves_death && page->work[0] == '\0';
+	return code;
 }
 
 uint64_t deadline_word(const struct run *r)

@@ -234,11 +234,12 @@ static void supervisor_gone(struct guard *g)
 		isolate_done(g->plan);
 		_exit(0);
 	}
-	uint64_t at_ns = clock_boot_ns() + g->plan->patience_ns;
+	bool at_once = g->plan->page->is_replaced_at_once;
+	uint64_t at_ns = clock_boot_ns() + (at_once ? 0 : g->plan->patience_ns);
 
 	if (at_ns < g->stop_ns)
 		g->stop_ns = at_ns;
-	ask(g, g->plan->on_loss);
+	ask(g, at_once ? SIGKILL : g->plan->on_loss);
 }
 
 static void receive(struct guard *g)

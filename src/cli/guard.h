@@ -26,6 +26,7 @@ struct guard_page {
 	uint64_t drain_ns;        /* TERM comes so long before KILL */
 	uint64_t late_ns;         /* the guard lets the supervisor go first by this */
 	uint64_t limit_ns;        /* from the last good renewal to the KILL, at most */
+	bool is_replaced_at_once; /* when the supervisor dies: nothing tells the next one to wait */
 	mode_t work_mode;
 	char work[PATH_MAX];   /* the work lock's file; "": this store has none */
 	char cgroup[PATH_MAX]; /* what the child is put into; "": none */

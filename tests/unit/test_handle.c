@@ -54,6 +54,7 @@ static void timings_are_filled_in(void **state)
 	assert_int_equal(t.retry_max_ns, 10 * S);
 	assert_int_equal(t.call_ns, 5 * S / 3);
 	assert_int_equal(t.drift_permille, 100);
+	assert_false(t.proves_death);
 	baton_close(b);
 }
 
