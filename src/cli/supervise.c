@@ -26,6 +26,7 @@
 static const int heard[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGUSR1,
 			    SIGUSR2, SIGCHLD, SIGTSTP, SIGCONT, SIGWINCH};
 
+static bool is_ignored(int sig);
 static void fill_stdio(void);
 static char **clean_environment(void);
 static int make_guard(struct run *r);
@@ -66,10 +67,22 @@ int supervise_setup(struct run *r)
 
 	(void)sigemptyset(&set);
 	for (size_t i = 0; i < sizeof(heard) / sizeof(heard[0]); i++)
-		(void)sigaddset(&set, heard[i]);
+		if (!is_ignored(heard[i]))
+			(void)sigaddset(&set, heard[i]);
 	r->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	r->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
 	return r->signals >= 0 && r->timer >= 0 ? 0 : EXIT_INTERNAL;
+}
+
+/* By nohup(1), or by a shell that runs us in the background. A blocked signal would come all the
+ * same, ignored or not. */
+static bool is_ignored(int sig)
+{
+	struct sigaction now = {0};
+
+	if (sig != SIGHUP && sig != SIGINT && sig != SIGQUIT)
+		return false;
+	return sigaction(sig, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
 /* Closed ones stay closed for the child, but no file of ours may slip in there. */
