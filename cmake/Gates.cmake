@@ -178,56 +178,24 @@ baton_conformance_on(consul-acl consul --network default --lease 3000 --jobs 8
 baton_conformance_on(kubernetes-plain kubernetes --network default --lease 6000 --jobs 8
 	--case C1,C8,C16,N1,N5,N6,N10,N16,N20)
 
-# What a restart, a failover or a wrong setting of a real server does.
-if(TARGET baton_module_redis AND TARGET baton_command)
-	foreach(name new_server lost_data claimed_again claimed_too_late deleted kept_data durable
-			scripts_flushed evicting max_lease password canary tls replica_refused wait
-			sentinel sentinel_password cluster slot_moves slot_half_moved fence queue
-			traffic)
-		baton_gate(redis/${name} 100 300 servers ${PROJECT_SOURCE_DIR}/tests/redis/run
-			$<TARGET_FILE:baton_command> ${name})
-		set_tests_properties(redis/${name} PROPERTIES SKIP_RETURN_CODE 77)
-	endforeach()
-endif()
-if(TARGET baton_module_postgres AND TARGET baton_command)
-	foreach(name restart lost_tables kill_holder traffic locked_row deleted_row few_words
-			sweep rights isolation names password fence outbox tls plain_server pooler
-			pooler_refused fast frozen bare unlocked unlocked_work foreign session_ended
-			cut_session lost_bell failover silent_host unknown_host)
-		baton_gate(postgres/${name} 100 300 servers ${PROJECT_SOURCE_DIR}/tests/postgres/run
-			$<TARGET_FILE:baton_command> ${name})
-		set_tests_properties(postgres/${name} PROPERTIES SKIP_RETURN_CODE 77)
-	endforeach()
+# What a restart, a failover or a wrong setting of a real server does: each case of tests/STORE/run.
+foreach(store redis postgres consul etcd kubernetes)
+	set(suite ${PROJECT_SOURCE_DIR}/tests/${store}/run)
+	set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${suite})
+	file(STRINGS ${suite} cases REGEX "^def case_")
+	if(TARGET baton_module_${store} AND TARGET baton_command)
+		foreach(case IN LISTS cases)
+			string(REGEX REPLACE "^def case_([a-z0-9_]+).*" "\\1" name ${case})
+			baton_gate(${store}/${name} 100 300 servers ${suite}
+				$<TARGET_FILE:baton_command> ${name})
+			set_tests_properties(${store}/${name} PROPERTIES SKIP_RETURN_CODE 77)
+		endforeach()
+	endif()
+endforeach()
+if(TARGET baton_module_postgres)
 	baton_gate(postgres/late 100 300 servers ${in_memory} ${PROJECT_SOURCE_DIR}/tests/servers
 		with postgres -- $<TARGET_FILE:postgres-late> ${BATON_MODULES}/postgres.so {url})
 	set_tests_properties(postgres/late PROPERTIES SKIP_RETURN_CODE 77)
-endif()
-if(TARGET baton_module_consul AND TARGET baton_command)
-	foreach(name kept_data lost_data server_killed server_frozen server_leaves session_ended
-			session_expired checks token tls plain_server lock lock_killed lock_crashed
-			traffic)
-		baton_gate(consul/${name} 100 300 servers ${PROJECT_SOURCE_DIR}/tests/consul/run
-			$<TARGET_FILE:baton_command> ${name})
-		set_tests_properties(consul/${name} PROPERTIES SKIP_RETURN_CODE 77)
-	endforeach()
-endif()
-if(TARGET baton_module_etcd AND TARGET baton_command)
-	foreach(name kept_data lost_data member_killed member_frozen password tls plain_server
-			elect elect_killed concurrency traffic)
-		baton_gate(etcd/${name} 100 300 servers ${PROJECT_SOURCE_DIR}/tests/etcd/run
-			$<TARGET_FILE:baton_command> ${name})
-		set_tests_properties(etcd/${name} PROPERTIES SKIP_RETURN_CODE 77)
-	endforeach()
-endif()
-
-if(TARGET baton_module_kubernetes AND TARGET baton_command)
-	foreach(name tls tokens found plugin rotation manifests rights reads_well pod_label restart
-			gap deleted client_go client_go_killed process_lease traffic)
-		baton_gate(kubernetes/${name} 100 300 servers
-			${PROJECT_SOURCE_DIR}/tests/kubernetes/run
-			$<TARGET_FILE:baton_command> ${name})
-		set_tests_properties(kubernetes/${name} PROPERTIES SKIP_RETURN_CODE 77)
-	endforeach()
 endif()
 
 # What the doctor finds on real servers.

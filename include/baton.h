@@ -268,7 +268,8 @@ BATON_API int baton_election_stop(struct baton_election *e, int64_t timeout_ms);
 
 /*
  * Stops (waiting as long as a lease) and frees. Waits for a handler of its own that runs, and none
- * is called any more after this. Takes NULL. Not from a handler of its own.
+ * is called any more after this; but from a handler of another election it doesn't wait. Takes
+ * NULL. Not from a handler of its own.
  */
 BATON_API void baton_election_free(struct baton_election *e);
 

@@ -305,7 +305,8 @@ static void not_started(struct run *r, uint64_t now_ns)
 		return;
 	}
 	log_say(BATON_LOG_WARN, "leaves %s to others for a while", r->s->name);
-	(void)baton_resign(r->e, (int64_t)(BACKOFF_MAX_NS / CLOCK_NS_PER_MS));
+	if (baton_resign(r->e, (int64_t)(BACKOFF_MAX_NS / CLOCK_NS_PER_MS)) != 0)
+		start_later(r, now_ns); /* there was no memory for it */
 }
 
 void run_child_ended(struct run *r, int status, bool by_us)

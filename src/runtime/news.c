@@ -266,9 +266,10 @@ static void tell_error(struct baton_election *e, uint8_t why, int code, const ch
 	struct baton *b = e->handle;
 
 	(void)pthread_mutex_lock(&b->app.lock);
-	bool repeated = is_repeated(e, code);
+	bool is_told = !e->is_stopped; /* S8: nothing after stop */
+	bool repeated = is_told && is_repeated(e, code);
 
-	if (!repeated && !e->is_stopped) { /* S8: nothing is told after stop */
+	if (is_told && !repeated) {
 		e->news.error_code = code;
 		e->news.error_why = why;
 		if (e->news.error != NULL)
@@ -361,9 +362,16 @@ static uint8_t next_kind(const struct news *n)
 	static const uint8_t order[] = {NEWS_BECAME, NEWS_LOST, NEWS_CHANGED, NEWS_ERROR,
 					NEWS_STOPPED};
 
-	/* A LOST waits for the BECAME that it belongs to, and not for the one after it. */
-	if ((n->pending & NEWS_LOST) != 0 && n->became_term > n->lost_term)
+	/* LOST waits for the BECAME that it belongs to, and not for the one after it; nor does
+	 * STOPPED, which belongs to neither. */
+	bool is_lost = (n->pending & NEWS_LOST) != 0;
+	bool is_later =
+		(n->pending & NEWS_BECAME) != 0 && !(is_lost && n->became_term == n->lost_term);
+
+	if (is_later && is_lost)
 		return NEWS_LOST;
+	if (is_later && (n->pending & NEWS_STOPPED) != 0)
+		return NEWS_STOPPED;
 	for (size_t i = 0; i < sizeof(order); i++)
 		if ((n->pending & order[i]) != 0)
 			return order[i];

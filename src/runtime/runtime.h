@@ -144,8 +144,8 @@ struct watch_change {
 	bool add;
 };
 
-/* ---- what the application is to be told: one slot per kind is enough, because the core neither
- * becomes leader before "lost" was handled, nor needs an older "changed" ---- */
+/* ---- what the application is to be told: one slot per kind is enough, because nothing is told of
+ * a leadership that was over before it was heard of, nor of an older "changed" ---- */
 
 enum {
 	NEWS_BECAME = 1,

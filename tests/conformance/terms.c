@@ -147,7 +147,7 @@ static void term_survives(struct stage *t)
 	CHECK(t, baton_report_health(p->e, NEW_SCORE, "news") == 0, "report");
 	if (!t->backend->is_mute)
 		await(t, is_shown, p, soon_ms(t), "the leader's news");
-	CHECK(t, baton_term(p->e) == term, "S3: %" PRIu64 " has become another", term);
+	CHECK(t, baton_term(p->e) == term, "%" PRIu64 " has become another term", term);
 	/* Restart: nobody is there for a while. */
 	player_close(p);
 	p = player_new(t, &(struct cast){.tune_election = keep_claim});

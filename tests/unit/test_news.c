@@ -139,6 +139,30 @@ static void events_wait_in_order(void **state)
 	baton_close(b);
 }
 
+/* What belongs to a stop comes before what belongs to the start behind it. */
+static void a_stop_is_told_in_order(void **state)
+{
+	struct baton *b = open_it("memory:stop", "a");
+	struct baton_election *e = make(b, "stop", NULL, NULL);
+	static const int order[] = {BATON_EVENT_LOST, BATON_EVENT_STOPPED, BATON_EVENT_BECAME};
+	struct baton_event ev;
+	size_t n = 0;
+
+	(void)state;
+	assert_int_equal(baton_election_start(e), 0);
+	assert_int_equal(next_of(b).kind, BATON_EVENT_BECAME);
+	(void)baton_wait(b, 0, &ev); /* that is dealt with */
+	(void)baton_election_stop(e, 0);
+	assert_int_equal(baton_election_start(e), 0);
+	until_leader(e, true);
+	while (n < 3) {
+		assert_int_equal(baton_wait(b, SOON_MS, &ev), 1);
+		if (ev.kind != BATON_EVENT_CHANGED)
+			assert_int_equal(ev.kind, order[n++]);
+	}
+	baton_close(b);
+}
+
 /* ---- with handlers ---- */
 
 struct listener {
@@ -159,9 +183,9 @@ static void listen_to(void *arg, const struct baton_event *ev)
 	if (l->all->n < HEARD_MAX)
 		(void)snprintf(l->all->list[l->all->n++], sizeof(l->list[0]), "%s%s",
 			       ev->kind == BATON_EVENT_BECAME ? "+" : "-", l->name);
+	(void)sem_post(l->heard);
 	if (ev->kind == BATON_EVENT_BECAME && l->gate != NULL)
 		(void)sem_wait(l->gate);
-	(void)sem_post(l->heard);
 }
 
 static void heard(sem_t *s)
@@ -193,16 +217,54 @@ static void lost_goes_first(void **state)
 		e[i] = make(b, l[i].name, listen_to, &l[i]);
 		assert_int_equal(baton_election_start(e[i]), 0);
 		until_leader(e[i], true);
-		if (i == 0)
+		if (i < 2)
 			heard(&said);
 	}
 	assert_int_equal(baton_resign(e[0], 60000), 0);
 	(void)sem_post(&gate);
-	for (int i = 1; i < 5; i++)
+	for (int i = 2; i < 5; i++)
 		heard(&said);
 	for (int i = 0; i < 5; i++)
 		assert_string_equal(l[0].list[i], order[i]);
 	baton_close(b);
+	(void)sem_destroy(&gate);
+	(void)sem_destroy(&said);
+}
+
+static void *free_it(void *arg)
+{
+	struct baton_election **e = arg;
+
+	baton_election_free(*e);
+	return NULL;
+}
+
+/* S8: whoever has freed an election may free what its handler works with. */
+static void free_waits_for_the_handler(void **state)
+{
+	sem_t gate, said;
+	struct listener l = {.name = "slow", .heard = &said, .gate = &gate, .all = &l};
+	struct baton *b = open_it("memory:free", "a");
+	struct baton_election *e = make(b, "slow", listen_to, &l);
+	struct timespec until;
+	pthread_t freer;
+
+	(void)state;
+	assert_int_equal(sem_init(&gate, 0, 0), 0);
+	assert_int_equal(sem_init(&said, 0, 0), 0);
+	assert_int_equal(baton_election_start(e), 0);
+	heard(&said);
+	assert_int_equal(pthread_create(&freer, NULL, free_it, &e), 0);
+	/* Longer than it waits for the stop, and for the store. */
+	(void)clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 6;
+	assert_int_not_equal(pthread_timedjoin_np(freer, NULL, &until), 0);
+	(void)sem_post(&gate);
+	assert_int_equal(pthread_join(freer, NULL), 0);
+	int n = l.n;
+
+	baton_close(b);
+	assert_int_equal(l.n, n);
 	(void)sem_destroy(&gate);
 	(void)sem_destroy(&said);
 }
@@ -268,7 +330,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_old_loss_drains_nothing_new),
 		cmocka_unit_test(events_wait_in_order),
+		cmocka_unit_test(a_stop_is_told_in_order),
 		cmocka_unit_test(lost_goes_first),
+		cmocka_unit_test(free_waits_for_the_handler),
 		cmocka_unit_test(starts_behind_a_stop),
 		cmocka_unit_test(withdraws_again),
 	};

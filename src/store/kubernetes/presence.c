@@ -184,6 +184,8 @@ static void sweep(struct kube_lane *lane, struct baton_call *call)
 	const json_t *shown = js_get(candidates.answer, "items");
 	bool is_whole = js_text(js_get(processes.answer, "metadata"), "continue")[0] == '\0';
 
+	/* What we see ourselves wakes us: that is no reason to give up. */
+	http_heed_wake(lane->beat, 0);
 	for (size_t i = 0; is_known && i < json_array_size(alive); i++)
 		if (is_over(lane->store, json_array_get(alive, i), &processes))
 			delete_object(lane, &quiet, json_array_get(alive, i));

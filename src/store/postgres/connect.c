@@ -22,6 +22,7 @@
 #define PATIENCE_NS CLOCK_NS_PER_S
 /* It may have got there between two calls: looked at for so long in any case. */
 #define GLANCE_NS (PATIENCE_NS / 4)
+#define ROUNDS_MAX 4
 
 /* Nothing goes to the application's stderr. A warning that comes with a commit matters. */
 static void heed(void *arg, const PGresult *notice)
@@ -233,13 +234,14 @@ static int begin(struct pg_lane *lane)
 	return 0;
 }
 
-/* libpq would wait for a silent host for ever, and never ask the next one. Once all of them were
- * silent, in turn, they may only be slow: they get twice as long. */
+/* libpq would wait for a silent host for ever, and never ask the next one. Each time that all of
+ * them were silent, in turn, they may only be slow: they get twice as long. */
 static uint64_t patience_ns(const struct pg_lane *lane)
 {
-	unsigned n_silent = lane->conn.turn - atomic_load(&lane->store->good_turn);
+	int n_silent = (int)(lane->conn.turn - atomic_load(&lane->store->good_turn));
+	size_t rounds = n_silent > 0 ? (size_t)n_silent / lane->conn.n_places : 0;
 
-	return n_silent < lane->conn.n_places ? PATIENCE_NS : 2 * PATIENCE_NS;
+	return PATIENCE_NS << (rounds < ROUNDS_MAX ? rounds : ROUNDS_MAX);
 }
 
 /* Until when this call stays with the attempt: where there are others, not for all of its time. */

@@ -6,9 +6,10 @@
 -- have won since, so whoever held it then holds it still; in a term that is below the stored one it
 -- didn't. The same term without the claim is one that was given back.
 local now, us = clock()
-local wait, run = guard(now, tonumber(ARGV[6]), '0')
 local max = redis.call('HGET', KEYS[1], 'max_lease')
-if wait <= 0 or max and max ~= ARGV[6] then return {'late'} end
+if max and max ~= ARGV[6] then return {'late'} end
+local wait, run = guard(now, tonumber(ARGV[6]), '0')
+if wait <= 0 then return {'late'} end
 local key = lease_key(ARGV[2])
 
 local function may(e, i)
