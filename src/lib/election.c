@@ -177,14 +177,14 @@ int baton_election_stop(struct baton_election *e, int64_t timeout_ms)
 		return code;
 	(void)pthread_mutex_lock(&b->app.lock);
 	/* Somebody may start it again meanwhile: this stop is over all the same. */
-	uint32_t due = e->stops_due;
+	uint16_t due = e->stops_due;
 
 	/* S8: no handler is called after this has returned, also if it had stopped before. */
-	while (((int32_t)(e->n_stops - due) < 0 ||
+	while (((int16_t)(e->n_stops - due) < 0 ||
 		(e->is_stopped && e->handler != NULL && (e->news.queued || e->news.delivering))) &&
 	       news_wait(b, until_ns))
 		;
-	code = (int32_t)(e->n_stops - due) >= 0 ? 0 : BATON_E_TIMEOUT;
+	code = (int16_t)(e->n_stops - due) >= 0 ? 0 : BATON_E_TIMEOUT;
 	(void)pthread_mutex_unlock(&b->app.lock);
 	return code;
 }

@@ -377,7 +377,7 @@ static void note_asked(struct baton_election *e, uint8_t kind)
 	if (kind == EV_START)
 		e->n_starts--;
 	else
-		e->stops_due = e->n_stops + e->core.stopping;
+		e->stops_due = (uint16_t)(e->n_stops + e->core.stopping);
 	(void)pthread_mutex_unlock(&app->lock);
 }
 

@@ -119,6 +119,7 @@ static void note_lost_term(struct baton_election *e, const struct action *a)
 		e->news.pending &= (uint8_t)~NEWS_BECAME; /* the LOST before it is still to come */
 		return;
 	}
+	e->news.is_past = true;
 	e->news.lost_term = a->term;
 	e->news.lost_why = a->why;
 	e->news.pending |= NEWS_LOST;
@@ -407,7 +408,8 @@ static void take(struct baton_election *e, struct baton_event *out)
 		break;
 	case NEWS_LOST:
 		out->kind = BATON_EVENT_LOST;
-		out->term = n->delivering_term = n->lost_term;
+		out->term = n->lost_term;
+		n->is_past = false;
 		out->reason = reason_of_why(n->lost_why);
 		(void)snprintf(out->text, sizeof(out->text), "%s", text_of_why(n->lost_why));
 		break;
@@ -428,7 +430,7 @@ static void take(struct baton_election *e, struct baton_event *out)
 static void handled(struct baton_election *e)
 {
 	/* Not of an earlier leadership, while the last one's work goes on. */
-	bool lost = e->news.delivering == NEWS_LOST && e->news.delivering_term == e->news.lost_term;
+	bool lost = e->news.delivering == NEWS_LOST && !e->news.is_past;
 
 	e->news.delivering = 0;
 	if (lost) {

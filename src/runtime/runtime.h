@@ -176,8 +176,8 @@ struct news {
 	uint8_t error_why;
 	uint8_t delivering; /* the kind of news that a handler or puller works on; 0: none */
 	bool queued;
-	bool is_urgent; /* queued with LOST */
-	uint64_t delivering_term;
+	bool is_urgent;   /* queued with LOST */
+	bool is_past;     /* another leadership was lost since what is delivered */
 	pthread_t puller; /* delivering to whom */
 };
 
@@ -235,9 +235,9 @@ struct baton_election {
 	bool seen_paused;
 	bool is_stopped;
 	bool is_muted;      /* its handler is not called any more */
-	uint32_t n_starts;  /* that were asked for, and that the loop hasn't heard of */
-	uint32_t n_stops;   /* that have come to their end */
-	uint32_t stops_due; /* so many when the last one that was asked for has */
+	uint16_t n_starts;  /* that were asked for, and that the loop hasn't heard of */
+	uint16_t n_stops;   /* that have come to their end */
+	uint16_t stops_due; /* so many when the last one that was asked for has */
 	int attach_code;    /* 1: not yet */
 	uint32_t n_runners; /* threads in baton_run_when_elected(): they take part in LOST */
 	bool draining;      /* LOST was noted, DRAINED not yet posted */
