@@ -112,16 +112,22 @@ foreach(source ${programs})
 	set_tests_properties(store/${name} PROPERTIES LABELS store TIMEOUT 600 COST 400)
 endforeach()
 
-# The fault proxy: for the suite below, and as a program for chaos.
+# The fault proxy: for the suite below, and as a program for chaos. nghttp2 reads HTTP/2's headers.
+pkg_check_modules(NGHTTP2 REQUIRED IMPORTED_TARGET libnghttp2)
 file(GLOB relay_sources CONFIGURE_DEPENDS tests/relay/*.c)
 list(FILTER relay_sources EXCLUDE REGEX /main\\.c$)
 add_library(baton_relay STATIC ${relay_sources})
-target_link_libraries(baton_relay PRIVATE baton_flags Threads::Threads)
+target_link_libraries(baton_relay PRIVATE baton_flags Threads::Threads PkgConfig::NGHTTP2)
 target_include_directories(baton_relay PUBLIC tests tests/relay)
 add_executable(relay tests/relay/main.c)
 target_link_libraries(relay PRIVATE baton_flags baton_relay)
-if(TARGET test_relay)
-	target_link_libraries(test_relay PRIVATE baton_relay Threads::Threads)
+foreach(program test_relay test_relay_h2)
+	if(TARGET ${program})
+		target_link_libraries(${program} PRIVATE baton_relay Threads::Threads)
+	endif()
+endforeach()
+if(TARGET test_relay_h2) # both ends
+	target_link_libraries(test_relay_h2 PRIVATE PkgConfig::NGHTTP2)
 endif()
 
 # The suite that every store passes, and the measurements.

@@ -1,7 +1,7 @@
 /*
  * main.c: the fault proxy as a program, between any client and a server of this machine.
  *
- *     relay [--speech=resp|postgres|bytes] [--address=A] [--seed=N] [--rules=TEXT] PORT
+ *     relay [--speech=resp|postgres|http|h2|bytes] [--address=A] [--seed=N] [--rules=TEXT] PORT
  *
  * says `port=N`, the port that it listens on, and then does what stands on its input: `rules TEXT`
  * replaces the rules (see rules.h; without a text there are none), `down` and `up`, `hole` and
@@ -18,8 +18,8 @@
 #include "relay.h"
 
 static const char usage[] =
-	"usage: relay [--speech=resp|postgres|bytes] [--address=A] [--seed=N] [--rules=TEXT]\n"
-	"             PORT\n";
+	"usage: relay [--speech=resp|postgres|http|h2|bytes] [--address=A] [--seed=N]\n"
+	"             [--rules=TEXT] PORT\n";
 
 static void show(struct relay *r)
 {

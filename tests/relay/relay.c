@@ -17,24 +17,19 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "pile.h"
+
 #define PAIRS_MAX 512
 #define FIRST 3 /* descriptors of a look before those of the pairs */
-#define BYTES_MAX ((size_t)8 << 20)
 #define UNWANTED_MAX 8
 #define NS_PER_MS ((uint64_t)1000000)
 
 /* The two ways through. */
 enum way { ASKED, SAID, N_WAYS };
 
-struct bytes {
-	char *data;
-	size_t n;
-	size_t room;
-};
-
 struct lane {
-	struct bytes in;  /* came, and is no whole message yet */
-	struct bytes out; /* to be passed on */
+	struct pile in;   /* came, and is no whole message yet */
+	struct pile out;  /* to be passed on */
 	uint64_t hold_ns; /* not before then */
 	bool is_stalled;
 };
@@ -80,34 +75,6 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000 * NS_PER_MS + (uint64_t)t.tv_nsec;
 }
 
-/* ---- bytes ---- */
-
-static bool add(struct bytes *b, const char *data, size_t n)
-{
-	if (b->n + n > BYTES_MAX)
-		return false;
-	if (b->n + n > b->room) {
-		size_t room = 2 * (b->n + n);
-		char *more = realloc(b->data, room);
-
-		if (more == NULL)
-			return false;
-		b->data = more;
-		b->room = room;
-	}
-	if (n > 0)
-		memcpy(b->data + b->n, data, n);
-	b->n += n;
-	return true;
-}
-
-static void take_off(struct bytes *b, size_t n)
-{
-	if (n > 0)
-		memmove(b->data, b->data + n, b->n - n);
-	b->n -= n;
-}
-
 /* ---- sockets ---- */
 
 static int new_socket(void)
@@ -140,9 +107,11 @@ static void end_pair(struct relay *r, size_t i)
 			(void)close(x->ends[way]);
 		else
 			slam(x->ends[way]);
-		free(x->lanes[way].in.data);
-		free(x->lanes[way].out.data);
+		pile_free(&x->lanes[way].in);
+		pile_free(&x->lanes[way].out);
 	}
+	if (r->speech->forget != NULL)
+		r->speech->forget(&x->state);
 	*x = r->pairs[--r->n_pairs];
 }
 
@@ -183,44 +152,67 @@ static void end_after(struct pair *x, enum way last)
 	x->last = last;
 }
 
+/* It goes on its way, once more if it is a copy; false: there is no room. */
+static bool pass_on(struct relay *r, struct pair *x, enum way way, const struct message *m,
+		    bool is_copy)
+{
+	if (way == ASKED && r->speech->stamp != NULL && !x->state.is_opaque)
+		r->speech->stamp(&x->state, is_copy);
+	return pile_add(&x->lanes[way].out, m->data, m->size);
+}
+
+/* It doesn't arrive, and its sender must not be harmed by that. */
+static bool lose(struct pair *x, enum way way, const struct message *m)
+{
+	return pile_add(&x->lanes[way == ASKED ? SAID : ASKED].out, m->lost, m->lost_n);
+}
+
+/* It arrives twice. A protocol that doesn't number its requests counts the answers. */
+static bool double_it(struct relay *r, struct pair *x, enum way way, const struct message *m)
+{
+	bool is_counted = way == ASKED && r->speech->stamp == NULL;
+
+	if (is_counted && x->n_unwanted == UNWANTED_MAX)
+		return pass_on(r, x, way, m, false); /* enough of that is on its way */
+	if (is_counted)
+		x->unwanted[x->n_unwanted++] = ++x->n_asked;
+	return pass_on(r, x, way, m, false) && pass_on(r, x, way, m, true);
+}
+
 /* What the rule says; false: the pair ends at once. */
 static bool do_act(struct relay *r, struct pair *x, enum way way, const struct message *m,
 		   const struct rule *rule)
 {
 	struct lane *lane = &x->lanes[way];
-	const char *data = lane->in.data;
 	uint64_t until_ns = now_ns() + rule->ms * NS_PER_MS;
+	struct message half = *m;
 
 	switch (rule->act) {
-	case ACT_DROP: return true;
+	case ACT_DROP: return lose(x, way, m);
 	case ACT_CUT: return false;
 	case ACT_STALL: lane->is_stalled = true; return true;
-	case ACT_HALF: end_after(x, way); return add(&lane->out, data, m->n / 2);
+	case ACT_HALF:
+		end_after(x, way);
+		half.size /= 2;
+		return pass_on(r, x, way, &half, false);
 	case ACT_CUT_AFTER: end_after(x, way); break;
 	case ACT_DELAY: lane->hold_ns = until_ns; break;
 	case ACT_LATE: x->lanes[SAID].hold_ns = until_ns; break;
 	case ACT_MUTE: x->lanes[SAID].is_stalled = true; break;
-	case ACT_DUPLICATE:
-		if (way == ASKED && x->n_unwanted == UNWANTED_MAX)
-			break; /* enough of that is on its way */
-		if (way == ASKED)
-			x->unwanted[x->n_unwanted++] = ++x->n_asked;
-		if (!add(&lane->out, data, m->n))
-			return false;
-		break;
+	case ACT_DUPLICATE: return double_it(r, x, way, m);
 	case ACT_REFUSE:
 		x->n_asked--; /* the server isn't asked */
-		return add(&x->lanes[SAID].out, r->speech->refusal, r->speech->refusal_n);
+		return lose(x, way, m) && pile_add(&x->lanes[SAID].out, m->refusal, m->refusal_n);
 	default: break;
 	}
-	return add(&lane->out, data, m->n);
+	return pass_on(r, x, way, m, false);
 }
 
 /* An answer that nobody waits for, because its request was doubled here. */
 static bool is_unwanted(struct pair *x, const struct message *m)
 {
-	if (m->is_push)
-		return false;
+	if (m->is_push || m->is_unwanted)
+		return m->is_unwanted;
 	x->n_said++;
 	for (size_t i = 0; i < x->n_unwanted; i++)
 		if (x->unwanted[i] == x->n_said) {
@@ -233,31 +225,42 @@ static bool is_unwanted(struct pair *x, const struct message *m)
 /* One whole message; false: the pair ends at once. */
 static bool pass(struct relay *r, struct pair *x, enum way way, struct message *m)
 {
-	struct lane *lane = &x->lanes[way];
 	bool is_labelled = false;
 
+	if (m->is_aside)
+		return pile_add(&x->lanes[way].out, m->data, m->size);
+	if (way == ASKED ? m->is_unwanted : is_unwanted(x, m))
+		return lose(x, way, m);
 	if (way == ASKED) {
 		x->n_asked++;
 		r->counts.requests += !x->is_clear;
-		is_labelled = !x->is_clear && rules_label(&r->rules, m, lane->in.data);
-	} else if (is_unwanted(x, m)) {
-		return true;
+		is_labelled = !x->is_clear && rules_label(&r->rules, m);
 	}
 	const struct rule *rule = x->is_clear ? NULL
 					      : rules_match(&r->rules, way == SAID, is_labelled, m,
-							    lane->in.data, now_ns() / NS_PER_MS);
+							    now_ns() / NS_PER_MS);
 
-	return rule != NULL ? do_act(r, x, way, m, rule) : add(&lane->out, lane->in.data, m->n);
+	return rule != NULL ? do_act(r, x, way, m, rule) : pass_on(r, x, way, m, false);
 }
 
 static bool frame(const struct relay *r, struct pair *x, enum way way, struct message *m)
 {
-	const struct bytes *in = &x->lanes[way].in;
+	const struct pile *in = &x->lanes[way].in;
 	const struct speech *speech = x->state.is_opaque ? &speech_bytes : r->speech;
 
 	*m = (struct message){.n = 0};
-	return in->n > 0 &&
-	       (way == ASKED ? speech->request : speech->reply)(&x->state, in->data, in->n, m);
+	if (in->n == 0 ||
+	    !(way == ASKED ? speech->request : speech->reply)(&x->state, in->data, in->n, m))
+		return false;
+	if (m->data == NULL) { /* nothing is written anew */
+		m->data = m->text = in->data;
+		m->size = m->text_n = m->n;
+	}
+	if (m->refusal == NULL) {
+		m->refusal = r->speech->refusal;
+		m->refusal_n = r->speech->refusal_n;
+	}
+	return true;
 }
 
 /* The sender has nothing more to say: what it said is passed on, then that. */
@@ -266,7 +269,7 @@ static bool hang_up(struct pair *x, enum way way)
 	struct lane *lane = &x->lanes[way];
 
 	end_after(x, way);
-	return lane->is_stalled || add(&lane->out, lane->in.data, lane->in.n);
+	return lane->is_stalled || pile_add(&lane->out, lane->in.data, lane->in.n);
 }
 
 static bool hear(struct relay *r, struct pair *x, enum way way)
@@ -285,12 +288,12 @@ static bool hear(struct relay *r, struct pair *x, enum way way)
 	}
 	if (got == 0)
 		return hang_up(x, way);
-	if (!add(&lane->in, data, (size_t)got))
+	if (!pile_add(&lane->in, data, (size_t)got))
 		return false;
 	while (!x->is_over && !lane->is_stalled && frame(r, x, way, &m)) {
 		if (!pass(r, x, way, &m))
 			return false;
-		take_off(&lane->in, m.n);
+		pile_take_off(&lane->in, m.n);
 	}
 	if (lane->is_stalled)
 		lane->in.n = 0;
@@ -300,14 +303,14 @@ static bool hear(struct relay *r, struct pair *x, enum way way)
 /* Passes on what the socket takes; false: it is broken. */
 static bool pour(struct pair *x, enum way way)
 {
-	struct bytes *b = &x->lanes[way].out;
+	struct pile *b = &x->lanes[way].out;
 
 	while (b->n > 0) {
 		ssize_t n = send(x->ends[!way], b->data, b->n, MSG_NOSIGNAL);
 
 		if (n < 0)
 			return errno == EAGAIN || errno == EINTR || errno == ENOTCONN;
-		take_off(b, (size_t)n);
+		pile_take_off(b, (size_t)n);
 	}
 	return true;
 }

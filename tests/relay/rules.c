@@ -171,17 +171,17 @@ static uint64_t draw(struct rules *r)
 	return z ^ (z >> 31);
 }
 
-static bool contains(const struct message *m, const char *data, const char *text)
+static bool contains(const struct message *m, const char *text)
 {
-	return text[0] == '\0' || memmem(data, m->n, text, strlen(text)) != NULL;
+	return text[0] == '\0' || memmem(m->text, m->text_n, text, strlen(text)) != NULL;
 }
 
-bool rules_label(struct rules *r, struct message *m, const char *data)
+bool rules_label(struct rules *r, struct message *m)
 {
 	for (size_t i = 0; i < r->n_labels; i++) {
 		struct label *l = &r->labels[i];
 
-		if (contains(m, data, l->text)) {
+		if (contains(m, l->text)) {
 			l->seen++;
 			memcpy(m->kind, l->kind, sizeof(m->kind));
 			return true;
@@ -191,12 +191,12 @@ bool rules_label(struct rules *r, struct message *m, const char *data)
 }
 
 static bool fits(const struct rule *rule, bool is_reply, bool is_labelled, const struct message *m,
-		 const char *data, uint64_t now_ms)
+		 uint64_t now_ms)
 {
 	bool is_kind = strcmp(rule->kind, "*") == 0 || strcmp(rule->kind, m->kind) == 0 ||
 		       (is_labelled && strcmp(rule->kind, "@") == 0);
 
-	return rule->on_reply == is_reply && is_kind && contains(m, data, rule->text) &&
+	return rule->on_reply == is_reply && is_kind && contains(m, rule->text) &&
 	       now_ms >= rule->begin_ms + rule->after_ms;
 }
 
@@ -210,7 +210,7 @@ static bool fires(struct rules *r, struct rule *rule)
 }
 
 const struct rule *rules_match(struct rules *r, bool is_reply, bool is_labelled,
-			       const struct message *m, const char *data, uint64_t now_ms)
+			       const struct message *m, uint64_t now_ms)
 {
 	const struct rule *found = NULL;
 
@@ -218,7 +218,7 @@ const struct rule *rules_match(struct rules *r, bool is_reply, bool is_labelled,
 	for (size_t i = 0; i < r->n; i++) {
 		struct rule *rule = &r->list[i];
 
-		if (fits(rule, is_reply, is_labelled, m, data, now_ms) && fires(r, rule) &&
+		if (fits(rule, is_reply, is_labelled, m, now_ms) && fires(r, rule) &&
 		    found == NULL) {
 			rule->done++;
 			found = rule;

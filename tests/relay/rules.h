@@ -5,11 +5,12 @@
  *     request @ text=job chance=5 -> late 400   of 5 in 100 the answer comes 400 ms later
  *     reply list every=10 times=2 -> half       twice, the tenth: half of it, then the end
  *     label renew 5bb1...                       requests with this text in them are called renew
+ *     label renew baton:renew                   so are those of HTTP/2 with this header
  *
- * WHEN is request or reply, a kind (of the protocol, or a label; @ is any label, * anything, and
- * may be left out), and any of: text=WORD somewhere in it; nth=N, every=N of those that fit so far;
- * after=MS since the rule was set; chance=PERCENT; times=N at most. The first rule that fires
- * decides; those of a higher slot are asked first.
+ * WHEN is request or reply, a kind (of the protocol, as the head of its file says, or a label; @ is
+ * any label, * anything, and may be left out), and any of: text=WORD somewhere in it; nth=N,
+ * every=N of those that fit so far; after=MS since the rule was set; chance=PERCENT; times=N at
+ * most. The first rule that fires decides; those of a higher slot are asked first.
  *
  *     drop        it vanishes                     delay MS    it, and all behind it, waits
  *     cut         a reset instead of it           cut-after   it arrives, then comes a reset
@@ -88,10 +89,10 @@ void rules_init(struct rules *r, uint64_t seed);
 bool rules_set(struct rules *r, unsigned slot, const char *text, uint64_t now_ms, char *why,
 	       size_t size);
 /* Gives a request its label; true: it has one. */
-bool rules_label(struct rules *r, struct message *m, const char *data);
+bool rules_label(struct rules *r, struct message *m);
 /* Which rule fires, if any. */
 const struct rule *rules_match(struct rules *r, bool is_reply, bool is_labelled,
-			       const struct message *m, const char *data, uint64_t now_ms);
+			       const struct message *m, uint64_t now_ms);
 /* The whole list again, with the seed and how often each rule has fired, as comments. */
 void rules_text(const struct rules *r, char *to, size_t size);
 

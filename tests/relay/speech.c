@@ -18,7 +18,7 @@ static bool all(struct speech_state *s, const char *data, size_t n, struct messa
 const struct speech speech_bytes = {.name = "bytes", .request = all, .reply = all};
 
 static const struct speech *const list[] = {&speech_resp, &speech_postgres, &speech_http,
-					    &speech_bytes};
+					    &speech_h2, &speech_bytes};
 
 const struct speech *speech_find(const char *name)
 {

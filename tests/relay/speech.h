@@ -2,6 +2,9 @@
  * speech.h: how the fault proxy understands a protocol: where a message ends, and what kind it is.
  * A protocol is one file with one table; to add one, write it and put it into the list in speech.c.
  *
+ * Most protocols only look at the bytes. One whose messages depend on those before them (h2.c)
+ * writes them anew, so that each can vanish or come twice.
+ *
  * It must never judge: what isn't understood is passed on as bytes.
  */
 #ifndef BATON_RELAY_SPEECH_H
@@ -16,12 +19,27 @@
 struct speech_state {
 	bool is_opaque;     /* from here on it is bytes: encrypted, or not understood */
 	bool awaits_letter; /* the next answer is one letter, without a length */
+	void *own;          /* more of it, which the protocol's forget() frees */
 };
 
 struct message {
-	size_t n;             /* its length in bytes */
+	size_t n;             /* its length in bytes, as it came */
 	char kind[KIND_SIZE]; /* one word, as rules use it */
 	bool is_push;         /* nobody asked for it */
+	bool is_aside;        /* of the connection itself: it is passed on, and no rule sees it */
+	bool is_unwanted;     /* nobody waits for it: it vanishes */
+	/* Only of a protocol that writes messages anew, and valid until the next one: what is
+	 * passed on, where rules look for words, the answer "not now", and what the sender must
+	 * hear if the message doesn't arrive. NULL: the bytes that came, for both; the protocol's
+	 * refusal; nothing. */
+	const char *data;
+	size_t size;
+	const char *text;
+	size_t text_n;
+	const char *refusal;
+	size_t refusal_n;
+	const char *lost;
+	size_t lost_n;
 };
 
 struct speech {
@@ -33,9 +51,14 @@ struct speech {
 	/* The server's own words for "not now", and their length; NULL: it has none. */
 	const char *refusal;
 	size_t refusal_n;
+	/* The request that was framed last goes to the server, now, or a copy of it does: its data
+	 * are made fit for that. Answers to copies are unwanted. NULL: requests have no numbers. */
+	void (*stamp)(struct speech_state *s, bool is_copy);
+	/* The connection has ended. NULL: there is nothing to free. */
+	void (*forget)(struct speech_state *s);
 };
 
-extern const struct speech speech_resp, speech_postgres, speech_http, speech_bytes;
+extern const struct speech speech_resp, speech_postgres, speech_http, speech_h2, speech_bytes;
 
 /* By its name; NULL: there is none. */
 const struct speech *speech_find(const char *name);
