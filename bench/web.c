@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/web/grpc.h"
 #include "base/web/http.h"
 #include "bench.h"
 
@@ -13,15 +14,16 @@
 
 struct bench_web {
 	struct http *http;
+	struct http *h2;
 	struct http_host host;
 };
 
 struct bench_web *bench_web_open(const char *url)
 {
-	static const struct http_config config;
+	static const struct http_config config, h2 = {.h2 = true};
 	struct bench_web *w = calloc(1, sizeof(*w));
 
-	if (w == NULL || (w->http = http_new(&config)) == NULL)
+	if (w == NULL || (w->http = http_new(&config)) == NULL || (w->h2 = http_new(&h2)) == NULL)
 		bench_die("Out of memory.");
 	if (sscanf(url, "%*[a-z]://%255[^:/]:%7[0-9]", w->host.name, w->host.port) != 2)
 		bench_die("The measurements want SCHEME://HOST:PORT.");
@@ -31,6 +33,7 @@ struct bench_web *bench_web_open(const char *url)
 void bench_web_close(struct bench_web *w)
 {
 	http_free(w->http);
+	http_free(w->h2);
 	free(w);
 }
 
@@ -49,6 +52,17 @@ const char *bench_web_ask(struct bench_web *w, const char *method, const char *p
 	if (reply.status != 200)
 		bench_die("The server says %d to %s: %s", reply.status, path, reply.body);
 	return reply.body;
+}
+
+void bench_web_call(struct bench_web *w, const char *path, struct bytes *body)
+{
+	const struct grpc_request request = {.host = &w->host, .path = path, .body = body};
+	struct grpc_reply reply;
+
+	if (grpc_call(w->h2, &request, bench_now_ns() + ANSWER_NS, &reply) != HTTP_OK)
+		bench_die("The server at %s:%s: %s.", w->host.name, w->host.port, reply.http.text);
+	if (reply.status != GRPC_OK)
+		bench_die("The server says %d to %s: %s", reply.status, path, reply.text);
 }
 
 uint64_t bench_web_sum(const char *text, const char *name)

@@ -101,7 +101,7 @@ RULES = {"slow": "request chance=30 -> late {ms}; reply chance=5 -> delay {ms}",
 Store = collections.namedtuple("Store", "protocol command resource")
 STORES = {"redis": Store("resp", "EVALSHA", "redis"),
           "postgres": Store("postgres", "batch", "postgres"),
-          "etcd": Store("http", "text=/v3/kv/txn", "redis"),
+          "etcd": Store("h2", "Txn", "redis"),
           "consul": Store("http", "text=/v1/txn", "redis"),
           "kubernetes": Store("http", "text=fieldManager=baton", "redis")}
 

@@ -22,11 +22,11 @@
 #define BODY_SIZE 16384
 #define KEY_SIZE 1200
 
-/* The requests by what stands in their path. */
+/* The requests by the header that says what they are for. */
 static const char *const words[N_VERBS] = {
-	[VERB_OPEN] = "/lease/grant?open",    [VERB_RENEW] = "/keepalive?renew",
-	[VERB_CAMPAIGN] = "/kv/txn?campaign", [VERB_RELEASE] = "/kv/txn?release",
-	[VERB_OBSERVE] = "/kv/txn?observe",
+	[VERB_OPEN] = "baton:open",         [VERB_RENEW] = "baton:renew",
+	[VERB_CAMPAIGN] = "baton:campaign", [VERB_RELEASE] = "baton:release",
+	[VERB_OBSERVE] = "baton:observe",
 };
 
 /* ---- a small client ---- */
@@ -191,7 +191,7 @@ static bool place(struct stage *t, const char *base_url, const char *label)
 	snprintf(h->label, sizeof(h->label), "%s", label);
 	if (!root_open(&h->admin, port) || !make_user(h))
 		return false;
-	h->proxy = proxy_new(port, &speech_http, words);
+	h->proxy = proxy_new(port, &speech_h2, words);
 	if (h->proxy == NULL || !root_open(&h->pulse, proxy_clear_port(h->proxy)))
 		return false;
 	snprintf(t->url, sizeof(t->url), "etcd://%s:%s@127.0.0.1:%u?prefix=%s", label, PASSWORD,

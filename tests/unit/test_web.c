@@ -252,7 +252,7 @@ static void test_stream(void **state)
 	struct http_reply r;
 	uint64_t one = 1;
 
-	assert_int_equal(http_stream_open(w->http, &q, false, in_ms(LATER_MS), &r), HTTP_OK);
+	assert_int_equal(http_stream_open(w->http, &q, HTTP_LINES, in_ms(LATER_MS), &r), HTTP_OK);
 	assert_true(http_stream_is_open(w->http));
 	assert_int_equal(http_stream_next(w->http, in_ms(LATER_MS), &r), HTTP_OK);
 	assert_string_equal(r.body, "one");
@@ -278,7 +278,8 @@ static void test_long_poll(void **state)
 	char text[8];
 
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(http_stream_open(w->http, &q, true, in_ms(LATER_MS), &r), HTTP_OK);
+		assert_int_equal(http_stream_open(w->http, &q, HTTP_WHOLE, in_ms(LATER_MS), &r),
+				 HTTP_OK);
 		if (i == 0)
 			assert_int_equal(http_stream_next(w->http, in_ms(SOON_MS), &r), HTTP_LATE);
 		web_server_go_on(w->server);
@@ -296,12 +297,12 @@ static void test_stream_breaks(void **state)
 	struct http_request q = {.method = "GET", .host = &w->host, .path = "/close"};
 	struct http_reply r;
 
-	assert_int_equal(http_stream_open(w->http, &q, false, in_ms(LATER_MS), &r), HTTP_OK);
+	assert_int_equal(http_stream_open(w->http, &q, HTTP_LINES, in_ms(LATER_MS), &r), HTTP_OK);
 	assert_int_equal(http_stream_next(w->http, in_ms(LATER_MS), &r), HTTP_UNAVAILABLE);
 	assert_false(http_stream_is_open(w->http));
 	/* A call ends a stream. */
 	q.path = "/lines";
-	assert_int_equal(http_stream_open(w->http, &q, false, in_ms(LATER_MS), &r), HTTP_OK);
+	assert_int_equal(http_stream_open(w->http, &q, HTTP_LINES, in_ms(LATER_MS), &r), HTTP_OK);
 	assert_int_equal(get(w, "/hello", LATER_MS, &r), HTTP_OK);
 	assert_false(http_stream_is_open(w->http));
 }

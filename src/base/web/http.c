@@ -4,9 +4,12 @@
  */
 #include "base/web/http.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -47,6 +50,7 @@ struct http *http_new(const struct http_config *config)
 		h->slots[i].http = h;
 	h->body_max = config->body_max > 0 ? config->body_max : BODY_MAX;
 	h->wake = config->wake > 0 ? config->wake : -1;
+	h->h2 = config->h2;
 	if (new_multi(h) && copy(&h->ca, config->ca) && copy(&h->ca_text, config->ca_text) &&
 	    copy(&h->cert, config->cert) && copy(&h->cert_text, config->cert_text) &&
 	    copy(&h->key, config->key) && copy(&h->key_text, config->key_text) &&
@@ -138,7 +142,7 @@ static int fail(struct http_reply *reply, int result, const char *text)
 }
 
 static int begin(struct http *h, struct slot *s, const struct http_request *request,
-		 uint64_t deadline_ns, uint64_t connect_ms)
+		 uint64_t deadline_ns, uint64_t connect_ms, bool fresh)
 {
 	struct name *name;
 	struct http_reply *reply = s->reply;
@@ -147,11 +151,20 @@ static int begin(struct http *h, struct slot *s, const struct http_request *requ
 		return fail(reply, HTTP_MEMORY, "no memory for a connection");
 	if (names_find(h, request->host, deadline_ns, &name, reply) != HTTP_OK)
 		return reply->result;
-	if (slot_fill(s, request, name, connect_ms) != 0 ||
+	if (slot_fill(s, request, name, connect_ms, fresh) != 0 ||
 	    curl_multi_add_handle(h->multi, s->easy) != CURLM_OK)
 		return fail(reply, HTTP_MEMORY, "no memory for a request");
 	s->is_added = true;
 	return HTTP_OK;
+}
+
+/* HTTP/2 has a request in two frames at least: together they wake the server once. */
+static void hold_back(const struct http *h, int is_held)
+{
+	for (size_t i = 0; h->h2 && i < SLOT_SOCKETS_MAX; i++)
+		if (h->sockets[i] >= 0)
+			(void)setsockopt(h->sockets[i], IPPROTO_TCP, TCP_CORK, &is_held,
+					 sizeof(is_held));
 }
 
 /* Does what can be done now. */
@@ -159,7 +172,9 @@ static void work(struct http *h)
 {
 	int n;
 
+	hold_back(h, true);
 	(void)curl_multi_perform(h->multi, &n);
+	hold_back(h, false);
 	for (const CURLMsg *m; (m = curl_multi_info_read(h->multi, &n)) != NULL;) {
 		for (size_t i = 0; m->msg == CURLMSG_DONE && i < HTTP_PARALLEL; i++) {
 			if (h->slots[i].easy != m->easy_handle)
@@ -214,8 +229,24 @@ static const struct http_host *host_of(const struct batch *b, const struct slot 
 	return b->requests[s->reply - b->replies].host;
 }
 
+/* It was for a connection that had ended by then, and nothing was sent. */
+static bool begin_fresh(struct http *h, const struct batch *b, struct slot *s)
+{
+	struct http_reply *reply = s->reply;
+
+	if (!s->is_again || s->code == CURLE_OK || s->n_sent > 0 || ms_until(b->deadline_ns) == 0)
+		return false;
+	take_out(s);
+	slot_clear(s);
+	s->reply = reply;
+	return begin(h, s, &b->requests[reply - b->replies], b->deadline_ns,
+		     ms_until(b->deadline_ns), true) == HTTP_OK;
+}
+
 static void finish(struct http *h, struct batch *b, struct slot *s)
 {
+	if (begin_fresh(h, b, s))
+		return;
 	slot_judge(s, host_of(b, s), s->reply);
 	if (s->reply->result != HTTP_OK) {
 		b->is_ok = false;
@@ -239,8 +270,8 @@ static void turn(struct http *h, struct batch *b)
 
 			s->reply = &b->replies[k];
 			s->answer = &h->answers[k];
-			if (begin(h, s, &b->requests[k], b->deadline_ns,
-				  ms_until(b->deadline_ns)) == HTTP_OK) {
+			if (begin(h, s, &b->requests[k], b->deadline_ns, ms_until(b->deadline_ns),
+				  false) == HTTP_OK) {
 				b->n_under_way++;
 			} else {
 				b->is_ok = false;
@@ -343,18 +374,20 @@ void http_stream_close(struct http *h)
 	slot_clear(s);
 }
 
-int http_stream_open(struct http *h, const struct http_request *request, bool whole,
+int http_stream_open(struct http *h, const struct http_request *request, enum http_pieces pieces,
 		     uint64_t deadline_ns, struct http_reply *reply)
 {
 	struct slot *s = &h->slots[0];
 
 	*reply = (struct http_reply){.body = ""};
 	http_stream_close(h);
+	if (h->h2)
+		drop_connections(h); /* a stream has one of its own */
 	if (!need_answers(h, 1))
 		return fail(reply, HTTP_MEMORY, "no memory for a reply");
 	s->answer = &h->answers[0];
 	s->reply = reply;
-	int result = begin(h, s, request, deadline_ns, STREAM_CONNECT_MS);
+	int result = begin(h, s, request, deadline_ns, STREAM_CONNECT_MS, true);
 
 	s->reply = NULL;
 	if (result != HTTP_OK) {
@@ -362,34 +395,66 @@ int http_stream_open(struct http *h, const struct http_request *request, bool wh
 		return result;
 	}
 	h->is_stream = true;
-	h->is_whole = whole;
-	h->line = 0;
+	h->pieces = pieces;
+	h->piece = 0;
 	h->stream_host = *request->host;
 	return HTTP_OK;
 }
 
-/* The next line of what has come, if it is complete; at the end, also one without an end. */
-static bool take_line(struct http *h, struct http_reply *reply)
+size_t http_frame(const char *data, size_t n)
+{
+	const unsigned char *at = (const unsigned char *)data;
+
+	if (n > 0 && at[0] != 0)
+		return SIZE_MAX;
+	if (n < HTTP_FRAME)
+		return 0;
+	size_t size = (size_t)at[1] << 24 | (size_t)at[2] << 16 | (size_t)at[3] << 8 | at[4];
+
+	return n - HTTP_FRAME >= size ? HTTP_FRAME + size : 0;
+}
+
+/* The size of the next piece of what has come, with what frames it; 0: it isn't all there yet. */
+static size_t next_piece(const struct http *h)
+{
+	const struct slot *s = &h->slots[0];
+	const struct bytes *b = &s->answer->body;
+	bool is_end = s->is_done && s->code == CURLE_OK;
+
+	if (h->pieces == HTTP_FRAMES)
+		return b->n > 0 ? http_frame(b->at, b->n) : 0;
+	const char *end = b->n > 0 && h->pieces == HTTP_LINES ? memchr(b->at, '\n', b->n) : NULL;
+
+	/* At the end, also a line without one. */
+	return end != NULL ? (size_t)(end - b->at) + 1 : is_end ? b->n : 0;
+}
+
+/* True: there is one, or the whole body, which may be empty. */
+static bool take_piece(struct http *h, struct http_reply *reply)
 {
 	struct slot *s = &h->slots[0];
 	struct bytes *b = &s->answer->body;
 
-	if (h->line > 0) { /* the last one has been read by now */
-		(void)memmove(b->at, b->at + h->line, b->n - h->line + 1);
-		b->n -= h->line;
-		h->line = 0;
+	if (h->piece > 0) { /* the last one has been read by now */
+		(void)memmove(b->at, b->at + h->piece, b->n - h->piece + 1);
+		b->n -= h->piece;
+		h->piece = 0;
 	}
-	char *end = b->n > 0 && !h->is_whole ? memchr(b->at, '\n', b->n) : NULL;
-	bool is_last = s->is_done && s->code == CURLE_OK && (b->n > 0 || h->is_whole);
+	size_t n = next_piece(h);
+	bool is_empty = h->pieces == HTTP_WHOLE && s->is_done && s->code == CURLE_OK;
 
-	if (end == NULL && !is_last)
+	if ((n == 0 && !is_empty) || n == SIZE_MAX)
 		return false;
 	slot_judge(s, &h->stream_host, reply);
 	reply->result = HTTP_OK;
-	reply->body_size = end != NULL ? (size_t)(end - b->at) : b->n;
-	h->line = end != NULL ? reply->body_size + 1 : b->n;
-	if (end != NULL)
-		*end = '\0';
+	reply->body_size = n;
+	h->piece = n;
+	if (h->pieces == HTTP_FRAMES) {
+		reply->body += HTTP_FRAME;
+		reply->body_size -= HTTP_FRAME;
+	} else if (h->pieces == HTTP_LINES && b->at[n - 1] == '\n') {
+		b->at[--reply->body_size] = '\0';
+	}
 	return true;
 }
 
@@ -397,7 +462,10 @@ static int end_stream(struct http *h, struct http_reply *reply)
 {
 	struct slot *s = &h->slots[0];
 
-	slot_judge(s, &h->stream_host, reply);
+	if (next_piece(h) == SIZE_MAX)
+		(void)fail(reply, HTTP_STRANGE, "what has come is no message");
+	else
+		slot_judge(s, &h->stream_host, reply);
 	if (reply->result == HTTP_OK) {
 		http_stream_close(h);
 		return fail(reply, HTTP_END, "the server has ended the stream");
@@ -416,16 +484,15 @@ int http_stream_next(struct http *h, uint64_t deadline_ns, struct http_reply *re
 	if (!h->is_stream)
 		return fail(reply, HTTP_END, "there is no stream");
 	for (;;) {
-		if (take_line(h, reply)) {
-			if (h->is_whole)
+		if (take_piece(h, reply)) {
+			if (h->pieces == HTTP_WHOLE)
 				http_stream_close(h);
 			return HTTP_OK;
 		}
-		if (s->is_done)
+		if (s->is_done || next_piece(h) == SIZE_MAX)
 			return end_stream(h, reply);
 		work(h);
-		if (s->is_done || (!h->is_whole && s->answer->body.n > 0 &&
-				   memchr(s->answer->body.at, '\n', s->answer->body.n) != NULL))
+		if (s->is_done || next_piece(h) != 0)
 			continue;
 		if (ms_until(deadline_ns) == 0)
 			return fail(reply, HTTP_LATE, "nothing has come yet");

@@ -14,9 +14,9 @@
  *     if (rc != HTTP_OK && !reply.sent)                   then surely nothing happened
  *
  * Also: no redirect is followed, no proxy is used, no variable of the environment is asked, bodies
- * are bounded, HTTP/1.1 only (one request per connection at a time, so that giving one up takes no
- * other along), TLS 1.2 or later with chain and name verified; there is no switch against that. A
- * request is never sent twice by itself.
+ * are bounded, one request per connection at a time, so that giving one up takes no other along: by
+ * HTTP/1.1, or by HTTP/2 where that is all that the server speaks (h2). TLS 1.2 or later with chain
+ * and name verified; there is no switch against that. A request is never sent twice by itself.
  */
 #ifndef BATON_HTTP_H
 #define BATON_HTTP_H
@@ -54,7 +54,8 @@ struct http_config {
 	const char *key; /* none: it is in cert */
 	const char *key_text;
 	const char *server_name; /* what the certificate must be for, if not the host's name */
-	size_t body_max;         /* 0: 16 MiB; of a stream: one line */
+	size_t body_max;         /* 0: 16 MiB; of a stream: one piece */
+	bool h2;                 /* HTTP/2, known to be spoken there; under TLS it is agreed upon */
 	int wake; /* descriptor that ends a wait for a stream or a name, or 0: none */
 };
 
@@ -106,20 +107,31 @@ void http_heed_wake(struct http *h, uint64_t from_ns);
 const char *http_header(const struct http_reply *reply, const char *name, char *out, size_t size);
 
 /*
- * A stream: one request, whose reply is read line by line as it comes, for as long as it takes.
+ * A stream: one request, whose reply is read piece by piece as it comes, for as long as it takes.
  * Beside it, a client makes no calls.
  *
- *     http_stream_open()    sends it, and returns when the head of the reply is there
- *     http_stream_next()    OK: reply->body is the next line, without its end. LATE and WOKEN:
- *                           nothing yet, call again. Anything else: it is over, and closed
- *
- * With `whole` the body comes as one piece when it is complete (a long poll), followed by END.
+ *     http_stream_open()    begins it
+ *     http_stream_next()    OK: reply->body is the next piece, without what frames it. LATE and
+ *                           WOKEN: nothing yet, call again. Anything else: it is over, and closed
  */
-int http_stream_open(struct http *h, const struct http_request *request, bool whole,
+enum http_pieces {
+	HTTP_LINES,
+	HTTP_FRAMES, /* of gRPC: see http_frame() */
+	HTTP_WHOLE,  /* the body, when it is complete (a long poll), followed by END */
+};
+
+int http_stream_open(struct http *h, const struct http_request *request, enum http_pieces pieces,
 		     uint64_t deadline_ns, struct http_reply *reply);
 int http_stream_next(struct http *h, uint64_t deadline_ns, struct http_reply *reply);
 void http_stream_close(struct http *h);
 bool http_stream_is_open(const struct http *h);
+
+/* gRPC puts a byte (0: not compressed) and a size of four before each message. */
+#define HTTP_FRAME 5
+
+/* The size of the first one with what is before it; 0: it isn't all there; SIZE_MAX: it is none
+ * that we can read. */
+size_t http_frame(const char *data, size_t n);
 
 /* One segment of a path, or a value of a query, as it may stand there. False: no room. */
 bool http_encode(const char *text, char *out, size_t size);

@@ -73,10 +73,13 @@ static void set_keepalive(int fd)
 /* Sockets are known by us, so that a child of fork() can close them. */
 static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
-	struct http *h = arg;
+	const struct slot *s = arg;
+	struct http *h = s->http;
 	size_t i = 0;
 
 	(void)purpose;
+	if (s->is_again)
+		return CURL_SOCKET_BAD;
 	while (i < SLOT_SOCKETS_MAX && h->sockets[i] >= 0)
 		i++;
 	if (i == SLOT_SOCKETS_MAX)
@@ -116,7 +119,6 @@ static int set_habits(struct slot *s)
 	SET(PROXY, "");
 	SET(NOPROXY, "*");
 	SET(NETRC, (long)CURL_NETRC_IGNORED);
-	SET(HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	SET(HTTP09_ALLOWED, 0L);
 	SET(PATH_AS_IS, 1L);
 	SET(USERAGENT, "baton");
@@ -127,10 +129,38 @@ static int set_habits(struct slot *s)
 	SET(PREREQFUNCTION, about_to_send);
 	SET(PREREQDATA, s);
 	SET(OPENSOCKETFUNCTION, open_socket);
-	SET(OPENSOCKETDATA, s->http);
+	SET(OPENSOCKETDATA, s);
 	SET(CLOSESOCKETFUNCTION, close_socket);
 	SET(CLOSESOCKETDATA, s->http);
 	SET(ERRORBUFFER, s->error);
+	return 0;
+}
+
+/*
+ * libcurl 7.88 switches a connection that is known to speak HTTP/2 to it once more whenever it is
+ * used again, and breaks it (curl issue 10634). What it isn't told it does right; only a fresh
+ * connection would then begin with HTTP/1.1, and ask for more: so there must be none.
+ */
+static bool is_again(const struct http *h)
+{
+	bool is_connected = false;
+
+	for (size_t i = 0; i < SLOT_SOCKETS_MAX; i++)
+		is_connected = is_connected || h->sockets[i] >= 0;
+	return is_connected && curl_version_info(CURLVERSION_NOW)->version_num >> 8 == 0x0758;
+}
+
+/* No other version is tried than the one that the server is known to speak. */
+static int set_version(struct slot *s, bool tls, bool fresh)
+{
+	long version = CURL_HTTP_VERSION_1_1;
+
+	s->is_again = s->http->h2 && !tls && !fresh && is_again(s->http);
+	if (s->http->h2)
+		version = tls           ? CURL_HTTP_VERSION_2TLS
+			  : s->is_again ? CURL_HTTP_VERSION_2_0
+					: CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE;
+	SET(HTTP_VERSION, version);
 	return 0;
 }
 
@@ -241,7 +271,7 @@ void slot_clear(struct slot *s)
 }
 
 int slot_fill(struct slot *s, const struct http_request *request, const struct name *name,
-	      uint64_t connect_ms)
+	      uint64_t connect_ms, bool fresh)
 {
 	if (s->easy == NULL)
 		s->easy = curl_easy_init();
@@ -254,7 +284,8 @@ int slot_fill(struct slot *s, const struct http_request *request, const struct n
 	s->is_too_much = false;
 	s->error[0] = '\0';
 	SET(CONNECTTIMEOUT_MS, (long)(connect_ms < 1000000 ? connect_ms : 1000000));
-	if (set_habits(s) != 0 || set_target(s, request, name) != 0 || set_message(s, request) != 0)
+	if (set_habits(s) != 0 || set_version(s, request->host->tls, fresh) != 0 ||
+	    set_target(s, request, name) != 0 || set_message(s, request) != 0)
 		return -1;
 	return request->host->tls ? set_tls(s) : 0;
 }

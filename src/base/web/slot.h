@@ -40,6 +40,7 @@ struct slot {
 	bool is_added; /* to the multi handle */
 	bool is_done;
 	bool is_too_much; /* more than body_max */
+	bool is_again;    /* on a connection that is there, or not at all */
 	CURLcode code;    /* when it is done */
 	char error[CURL_ERROR_SIZE];
 };
@@ -64,16 +65,18 @@ struct http {
 	uint64_t heed_ns;              /* when calls, too, end by it; 0: never */
 	size_t body_max;
 	char *ca, *ca_text, *cert, *cert_text, *key, *key_text, *server_name; /* or NULL */
-	bool is_stream;                                                       /* in slots[0] */
-	bool is_whole; /* ... and what is waited for is its end */
-	size_t line;   /* ... and the bytes of its answer that were read */
+	bool h2;
+	bool is_stream;          /* in slots[0] */
+	enum http_pieces pieces; /* ... and what is waited for */
+	size_t piece;            /* ... and the bytes of its answer that were read */
 	struct http_host stream_host;
 	bool is_forgotten; /* in a child of fork() */
 };
 
-/* Makes the handle ready: 0, or -1 (no memory). reply and answer are set. */
+/* Makes the handle ready: 0, or -1 (no memory). reply and answer are set. fresh: nothing may be
+ * left to chance with a connection that is there. */
 int slot_fill(struct slot *s, const struct http_request *request, const struct name *name,
-	      uint64_t connect_ms);
+	      uint64_t connect_ms, bool fresh);
 /* What became of it, in *out: result, status, sent, body, text. */
 void slot_judge(const struct slot *s, const struct http_host *host, struct http_reply *out);
 void slot_clear(struct slot *s);

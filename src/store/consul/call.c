@@ -127,7 +127,8 @@ static int send(struct consul_lane *lane, struct baton_call *call, const struct 
 	if (header[0] != '\0')
 		headers[0] = header;
 	if (is_poll)
-		(void)http_stream_open(lane->web.http, &request, true, call->deadline_ns, reply);
+		(void)http_stream_open(lane->web.http, &request, HTTP_WHOLE, call->deadline_ns,
+				       reply);
 	else
 		(void)http_call(lane->web.http, &request, call->deadline_ns, reply);
 	explicit_bzero(header, sizeof(header));

@@ -11,16 +11,6 @@
 #include "base/clock.h"
 #include "store/etcd/etcd.h"
 
-/* Of gRPC, as etcd uses them. */
-enum {
-	GRPC_INVALID = 3,
-	GRPC_NOT_FOUND = 5,
-	GRPC_DENIED = 7,
-	GRPC_EXHAUSTED = 8,
-	GRPC_UNAVAILABLE = 14,
-	GRPC_UNAUTHENTICATED = 16,
-};
-
 int etcd_strange(struct baton_call *call)
 {
 	(void)store_fail(&call->error, BATON_E_CORRUPT,
@@ -35,42 +25,26 @@ static bool says(const char *text, const char *words)
 	return strstr(text, words) != NULL;
 }
 
-/* Of an error as the gateway writes it; in a stream it is wrapped once more. */
-static const char *words_of(const json_t *error, uint64_t *grpc)
-{
-	const json_t *inner = js_get(error, "error");
-
-	if (json_is_object(inner))
-		error = inner;
-	if (!js_u64(error, "code", grpc))
-		(void)js_u64(error, "grpc_code", grpc);
-	const char *text = js_text(error, "message");
-
-	return text[0] != '\0' ? text : js_text(error, "error");
-}
-
 /* They come before anything is proposed to the cluster; but for its space: a transaction that has
  * gone beyond it is carried out all the same. */
-static bool is_refusal(uint64_t grpc, const char *text)
+static bool is_refusal(int status, const char *text)
 {
 	if (says(text, "space exceeded"))
 		return false;
-	return grpc == GRPC_INVALID || grpc == GRPC_NOT_FOUND || grpc == GRPC_DENIED ||
-	       grpc == GRPC_UNAUTHENTICATED || grpc == GRPC_EXHAUSTED || says(text, "no leader") ||
-	       says(text, "not capable");
+	return status == GRPC_INVALID || status == GRPC_NOT_FOUND || status == GRPC_DENIED ||
+	       status == GRPC_UNAUTHENTICATED || status == GRPC_EXHAUSTED ||
+	       says(text, "no leader") || says(text, "not capable");
 }
 
-int etcd_judge(struct baton_call *call, const json_t *error, bool *is_sure)
+int etcd_judge(struct baton_call *call, int status, const char *text, bool *is_sure)
 {
-	uint64_t grpc = 0;
-	const char *text = words_of(error, &grpc);
 	int code = BATON_E_UNAVAILABLE;
 
-	*is_sure = is_refusal(grpc, text);
-	if (grpc == GRPC_DENIED || grpc == GRPC_UNAUTHENTICATED || says(text, "authenti") ||
+	*is_sure = is_refusal(status, text);
+	if (status == GRPC_DENIED || status == GRPC_UNAUTHENTICATED || says(text, "authenti") ||
 	    says(text, "user name is empty"))
 		code = BATON_E_DENIED;
-	else if (grpc == GRPC_INVALID || grpc == GRPC_NOT_FOUND)
+	else if (status == GRPC_INVALID || status == GRPC_NOT_FOUND)
 		code = BATON_E_CORRUPT;
 	(void)store_fail(&call->error, code, "etcd says: %.180s",
 			 text[0] != '\0' ? text : "an error without words");
@@ -78,20 +52,16 @@ int etcd_judge(struct baton_call *call, const json_t *error, bool *is_sure)
 }
 
 /* The token has ended, or rights have changed since: a new one does. */
-static bool is_stale_token(const json_t *error)
+static bool is_stale_token(const struct grpc_reply *reply)
 {
-	uint64_t grpc = 0;
-	const char *text = words_of(error, &grpc);
-
-	return grpc == GRPC_UNAUTHENTICATED || says(text, "invalid auth token") ||
-	       says(text, "revision of auth store is old") || says(text, "user name is empty");
+	return reply->status == GRPC_UNAUTHENTICATED || says(reply->text, "invalid auth token") ||
+	       says(reply->text, "revision of auth store is old") ||
+	       says(reply->text, "user name is empty");
 }
 
-static bool is_lost_lease(const json_t *error)
+static bool is_lost_lease(const struct grpc_reply *reply)
 {
-	uint64_t grpc = 0;
-
-	return says(words_of(error, &grpc), "lease not found") && grpc == GRPC_NOT_FOUND;
+	return reply->status == GRPC_NOT_FOUND && says(reply->text, "lease not found");
 }
 
 static void unreachable(struct baton_call *call, const struct http_reply *reply)
@@ -100,33 +70,47 @@ static void unreachable(struct baton_call *call, const struct http_reply *reply)
 			 reply->text);
 }
 
-/* 404 and a page: that is no etcd, one without a gateway, or one that is too old. */
-static int no_gateway(struct baton_call *call, int status)
+/* No gRPC came back: that is no etcd, or something else answers for it. */
+static int no_grpc(struct etcd_lane *lane, struct baton_call *call, int status)
 {
-	(void)store_fail(&call->error, BATON_E_UNSUPPORTED,
-			 "that is no etcd 3.4 or later, or its gateway is switched off "
-			 "(--enable-grpc-gateway): it answers with HTTP status %d",
+	if (status == 200)
+		return etcd_strange(call);
+	if (status < 500) {
+		(void)store_fail(&call->error, BATON_E_UNSUPPORTED,
+				 "that is no etcd 3.4 or later, or what stands in front of it "
+				 "knows no gRPC: it answers with HTTP status %d",
+				 status);
+		return BATON_OUTCOME_FAILED;
+	}
+	(void)store_fail(&call->error, BATON_E_UNAVAILABLE,
+			 "etcd, or what stands in front of it, answers with HTTP status %d",
 			 status);
-	return BATON_OUTCOME_FAILED;
+	web_move_on(&lane->store->web, atomic_load(&lane->store->web.turn));
+	return BATON_OUTCOME_UNKNOWN;
 }
 
 /* ---- who we are ---- */
 
+struct bytes *etcd_begin(struct etcd_lane *lane)
+{
+	return grpc_begin(&lane->web.body);
+}
+
 static void post(struct etcd_lane *lane, struct baton_call *call, const struct http_host *host,
-		 const char *path, const struct bytes *body, struct http_reply *reply)
+		 const struct etcd_method *method, struct bytes *body, struct grpc_reply *reply)
 {
 	char token[sizeof(lane->token) + 32];
-	const char *headers[] = {"Content-Type: application/json",
-				 lane->token[0] != '\0' ? token : NULL, NULL};
-	struct http_request request = {.method = "POST",
-				       .host = host,
-				       .path = path,
-				       .headers = headers,
-				       .body = body->at,
-				       .body_size = body->n};
+	const char *metadata[GRPC_METADATA_MAX + 1] = {0};
+	struct grpc_request request = {
+		.host = host, .path = method->path, .metadata = metadata, .body = body};
+	size_t n = 0;
 
-	(void)snprintf(token, sizeof(token), "Authorization: %s", lane->token);
-	(void)http_call(lane->web.http, &request, call->deadline_ns, reply);
+	(void)snprintf(token, sizeof(token), "token: %s", lane->token);
+	if (lane->token[0] != '\0')
+		metadata[n++] = token;
+	if (method->label != NULL)
+		metadata[n++] = method->label;
+	(void)grpc_call(lane->web.http, &request, call->deadline_ns, reply);
 	explicit_bzero(token, sizeof(token));
 }
 
@@ -139,17 +123,12 @@ static int login_body(const struct etcd_options *o, struct baton_call *call, str
 	if (o->password_file[0] != '\0' &&
 	    http_secret(o->password_file, password, sizeof(password), reason) != 0)
 		return store_fail(&call->error, BATON_E_DENIED, "%s", reason);
-	json_t *login = json_pack("{s:s,s:s}", "name", o->user, "password", password);
-	char *text = json_dumps(login, JSON_COMPACT);
-
+	(void)grpc_begin(body);
+	proto_put_text(body, ETCD_AUTH_NAME, o->user);
+	proto_put_text(body, ETCD_AUTH_PASSWORD, password);
 	explicit_bzero(password, sizeof(password));
-	json_decref(login);
-	if (text == NULL)
-		return store_fail(&call->error, BATON_E_MEMORY,
-				  "no memory, or the password is no text");
-	bytes_print(body, "%s", text);
-	explicit_bzero(text, strlen(text));
-	free(text);
+	if (body->has_failed)
+		return store_fail(&call->error, BATON_E_MEMORY, "no memory for a request");
 	return 0;
 }
 
@@ -164,14 +143,19 @@ static bool share_token(struct etcd_lane *lane)
 	return lane->token[0] != '\0';
 }
 
-static void keep_token(struct etcd_lane *lane, const char *token)
+/* False: there is none in the message, or none that we could say again. */
+static bool keep_token(struct etcd_lane *lane, struct proto message)
 {
 	struct etcd_store *s = lane->store;
 
-	(void)snprintf(lane->token, sizeof(lane->token), "%s", token);
+	if (!proto_fits(message, etcd_authenticate.answer) ||
+	    !proto_text(message, ETCD_AUTH_TOKEN, lane->token, sizeof(lane->token)) ||
+	    lane->token[0] == '\0')
+		return false;
 	store_lock(&s->web.base);
 	(void)memcpy(s->token, lane->token, sizeof(s->token));
 	store_unlock(&s->web.base);
+	return true;
 }
 
 void etcd_drop_token(struct etcd_lane *lane)
@@ -185,143 +169,164 @@ void etcd_drop_token(struct etcd_lane *lane)
 	lane->token[0] = '\0';
 }
 
-/* A token, if there is a user and none yet. 0 or -1; reply tells whether to try elsewhere. */
+/* 0; or -1: it can't, and then reply->http.result tells whether it was asked. */
 static int log_in(struct etcd_lane *lane, struct baton_call *call, const struct http_host *host,
-		  struct http_reply *reply)
+		  struct grpc_reply *reply)
 {
 	const struct etcd_options *o = &lane->store->options;
 	struct bytes body = {0};
-
-	*reply = (struct http_reply){.result = HTTP_OK};
-	if (o->user[0] == '\0' || lane->token[0] != '\0' || share_token(lane))
-		return 0;
-	if (login_body(o, call, &body) != 0) {
-		bytes_done(&body);
-		return -1;
-	}
-	post(lane, call, host, "/v3/auth/authenticate", &body, reply);
-	explicit_bzero(body.at, body.n);
-	bytes_done(&body);
-	if (reply->result != HTTP_OK) {
-		unreachable(call, reply);
-		return -1;
-	}
-	json_t *answer = js_parse(reply->body, reply->body_size);
-	const char *token = js_text(answer, "token");
 	bool is_sure;
 
-	if (token[0] != '\0' && strlen(token) < sizeof(lane->token))
-		keep_token(lane, token);
-	else if (answer != NULL)
-		(void)etcd_judge(call, answer, &is_sure);
-	else
-		(void)no_gateway(call, reply->status);
-	json_decref(answer);
+	reply->http.result = HTTP_OK;
+	if (o->user[0] == '\0' || lane->token[0] != '\0' || share_token(lane))
+		return 0;
+	int rc = login_body(o, call, &body);
+
+	if (rc == 0)
+		post(lane, call, host, &etcd_authenticate, &body, reply);
+	if (body.at != NULL)
+		explicit_bzero(body.at, body.n);
+	bytes_done(&body);
+	if (rc != 0)
+		return -1;
+	if (reply->http.result != HTTP_OK)
+		unreachable(call, &reply->http);
+	else if (reply->status == GRPC_NONE)
+		(void)no_grpc(lane, call, reply->http.status);
+	else if (reply->status != GRPC_OK)
+		(void)etcd_judge(call, reply->status, reply->text, &is_sure);
+	else if (!keep_token(lane, reply->message))
+		(void)etcd_strange(call);
 	return lane->token[0] != '\0' ? 0 : -1;
 }
 
 /* ---- calls ---- */
 
-/* Every answer tells where the cluster is. */
-static void note_header(struct etcd_lane *lane, const json_t *answer)
+void etcd_done(struct proto *answer)
 {
-	const json_t *result = js_get(answer, "result");
-	const json_t *header = js_get(result != NULL ? result : answer, "header");
-	uint64_t revision;
+	free((void *)(uintptr_t)answer->at);
+	*answer = (struct proto){NULL, 0};
+}
 
-	if (js_u64(header, "revision", &revision) && revision > 0)
+/* Every answer tells where the cluster is. */
+static void note_header(struct etcd_lane *lane, struct proto answer)
+{
+	struct proto header = proto_get(answer, ETCD_HEADER);
+	uint64_t revision = proto_number(header, ETCD_HEADER_REVISION);
+
+	if (revision > 0)
 		lane->revision = revision;
-	(void)js_u64(header, "raft_term", &lane->raft_term);
+	lane->raft_term = proto_number(header, ETCD_HEADER_RAFT_TERM);
+}
+
+/* S9: what isn't what etcd says is not even looked at. The answer is the caller's. */
+static int hear(struct etcd_lane *lane, struct baton_call *call, const struct etcd_method *method,
+		struct proto message, struct proto *answer)
+{
+	if (!proto_fits(message, method->answer))
+		return etcd_strange(call);
+	char *copy = malloc(message.n + 1);
+
+	if (copy == NULL) {
+		(void)store_fail(&call->error, BATON_E_MEMORY, "no memory for an answer");
+		return BATON_OUTCOME_UNKNOWN;
+	}
+	(void)memcpy(copy, message.at, message.n);
+	answer->at = copy;
+	answer->n = message.n;
+	note_header(lane, *answer);
+	return BATON_OUTCOME_OK;
 }
 
 enum next { NEXT_MEMBER, SAME_MEMBER, NOBODY };
 
 /* An answer that is an error: what to do then, or the outcome. */
 static enum next hear_error(struct etcd_lane *lane, struct baton_call *call,
-			    const struct http_reply *reply, int *outcome)
+			    const struct grpc_reply *reply, int *outcome)
 {
-	json_t *error = js_parse(reply->body, reply->body_size);
-	enum next next = NOBODY;
+	struct etcd_store *s = lane->store;
 	bool is_sure = false;
 
-	if (!json_is_object(error) && reply->status >= 500) {
-		(void)store_fail(&call->error, BATON_E_UNAVAILABLE,
-				 "etcd, or what stands in front of it, answers with HTTP status %d",
-				 reply->status);
-		web_move_on(&lane->store->web, atomic_load(&lane->store->web.turn));
-		*outcome = BATON_OUTCOME_UNKNOWN;
-	} else if (!json_is_object(error)) {
-		*outcome = no_gateway(call, reply->status);
-	} else if (is_lost_lease(error)) {
-		(void)etcd_judge(call, error, &is_sure);
-		*outcome = BATON_OUTCOME_REFUSED;
-	} else {
-		int code = etcd_judge(call, error, &is_sure);
-
-		*outcome = is_sure ? BATON_OUTCOME_FAILED : BATON_OUTCOME_UNKNOWN;
-		if (lane->token[0] != '\0' && is_stale_token(error)) {
-			etcd_drop_token(lane);
-			next = SAME_MEMBER;
-		} else if (code == BATON_E_UNAVAILABLE) {
-			next = is_sure ? NEXT_MEMBER : NOBODY;
-			web_move_on(&lane->store->web, atomic_load(&lane->store->web.turn));
-		}
+	if (reply->status == GRPC_NONE) {
+		*outcome = no_grpc(lane, call, reply->http.status);
+		return NOBODY;
 	}
-	json_decref(error);
-	return next;
+	int code = etcd_judge(call, reply->status, reply->text, &is_sure);
+
+	*outcome = is_lost_lease(reply) ? BATON_OUTCOME_REFUSED
+		   : is_sure            ? BATON_OUTCOME_FAILED
+					: BATON_OUTCOME_UNKNOWN;
+	if (is_lost_lease(reply))
+		return NOBODY;
+	if (lane->token[0] != '\0' && is_stale_token(reply)) {
+		etcd_drop_token(lane);
+		return SAME_MEMBER;
+	}
+	if (code != BATON_E_UNAVAILABLE)
+		return NOBODY;
+	web_move_on(&s->web, atomic_load(&s->web.turn));
+	return is_sure ? NEXT_MEMBER : NOBODY;
 }
 
-static enum next ask(struct etcd_lane *lane, struct baton_call *call, const char *path,
-		     json_t **answer, int *outcome)
+static enum next ask(struct etcd_lane *lane, struct baton_call *call,
+		     const struct etcd_method *method, struct proto *answer, int *outcome)
 {
 	struct etcd_store *s = lane->store;
 	unsigned turn = atomic_load(&s->web.turn);
 	const struct http_host *host = web_host(&s->web, turn);
-	struct http_reply reply;
+	struct grpc_reply reply;
 
 	*outcome = BATON_OUTCOME_FAILED;
 	if (log_in(lane, call, host, &reply) != 0) {
-		if (reply.result == HTTP_OK)
+		if (reply.http.result == HTTP_OK)
 			return NOBODY;
 		web_move_on(&s->web, turn);
 		return NEXT_MEMBER;
 	}
-	post(lane, call, host, path, &lane->web.body, &reply);
-	if (reply.result != HTTP_OK) {
-		unreachable(call, &reply);
+	post(lane, call, host, method, &lane->web.body, &reply);
+	if (reply.http.result != HTTP_OK) {
+		unreachable(call, &reply.http);
 		web_move_on(&s->web, turn);
-		*outcome = reply.sent ? BATON_OUTCOME_UNKNOWN : BATON_OUTCOME_FAILED;
-		return reply.sent ? NOBODY : NEXT_MEMBER;
+		*outcome = reply.http.sent ? BATON_OUTCOME_UNKNOWN : BATON_OUTCOME_FAILED;
+		return reply.http.sent ? NOBODY : NEXT_MEMBER;
 	}
-	if (reply.status != 200)
+	if (reply.status != GRPC_OK)
 		return hear_error(lane, call, &reply, outcome);
-	*answer = js_parse(reply.body, reply.body_size);
-	*outcome = *answer != NULL ? BATON_OUTCOME_OK : etcd_strange(call);
-	note_header(lane, *answer);
+	*outcome = hear(lane, call, method, reply.message, answer);
 	return NOBODY;
 }
 
-int etcd_call(struct etcd_lane *lane, struct baton_call *call, const char *path, json_t **answer)
+int etcd_call(struct etcd_lane *lane, struct baton_call *call, const struct etcd_method *method,
+	      struct proto *answer)
 {
 	size_t n_members = lane->store->options.web.n_hosts;
 	int outcome = BATON_OUTCOME_FAILED;
 	bool has_logged_in = false;
 
-	*answer = NULL;
+	*answer = (struct proto){NULL, 0};
 	if (lane->web.body.has_failed) {
 		(void)store_fail(&call->error, BATON_E_MEMORY, "no memory for a request");
 		return outcome;
 	}
 	for (size_t i = 0; i < n_members; i++) {
-		enum next next = ask(lane, call, path, answer, &outcome);
+		enum next next = ask(lane, call, method, answer, &outcome);
 
 		if (next == SAME_MEMBER && !has_logged_in) {
 			has_logged_in = true;
-			next = ask(lane, call, path, answer, &outcome);
+			next = ask(lane, call, method, answer, &outcome);
 		}
 		if (next != NEXT_MEMBER || clock_boot_ns() >= call->deadline_ns)
 			break;
 	}
+	return outcome;
+}
+
+int etcd_tell(struct etcd_lane *lane, struct baton_call *call, const struct etcd_method *method)
+{
+	struct proto answer;
+	int outcome = etcd_call(lane, call, method, &answer);
+
+	etcd_done(&answer);
 	return outcome;
 }
 
@@ -331,49 +336,31 @@ int etcd_listen(struct etcd_lane *lane, struct baton_call *call)
 	unsigned turn = atomic_load(&s->web.turn);
 	const struct http_host *host = web_host(&s->web, turn);
 	char token[sizeof(lane->token) + 32];
-	struct http_reply reply;
+	struct grpc_reply reply;
 	/* A member without a leader hears nothing: it is to say so. */
-	const char *headers[] = {"Content-Type: application/json", "Grpc-Metadata-hasleader: true",
-				 NULL, NULL};
+	const char *metadata[GRPC_METADATA_MAX + 1] = {"hasleader: true"};
+	struct grpc_request request = {.host = host,
+				       .path = etcd_watch.path,
+				       .metadata = metadata,
+				       .body = &lane->web.body};
 
+	if (lane->web.body.has_failed)
+		return store_fail(&call->error, BATON_E_MEMORY, "no memory for a request");
 	if (log_in(lane, call, host, &reply) != 0) {
-		if (reply.result != HTTP_OK)
+		if (reply.http.result != HTTP_OK)
 			web_move_on(&s->web, turn);
 		return -1;
 	}
-	(void)snprintf(token, sizeof(token), "Authorization: %s", lane->token);
+	(void)snprintf(token, sizeof(token), "token: %s", lane->token);
 	if (lane->token[0] != '\0')
-		headers[2] = token;
-	struct http_request request = {.method = "POST",
-				       .host = host,
-				       .path = "/v3/watch",
-				       .headers = headers,
-				       .body = lane->web.body.at,
-				       .body_size = lane->web.body.n};
-	int result = http_stream_open(lane->web.http, &request, false, call->deadline_ns, &reply);
+		metadata[1] = token;
+	int result = grpc_stream_open(lane->web.http, &request, call->deadline_ns, &reply.http);
 
 	explicit_bzero(token, sizeof(token));
 	lane->web.stream = turn;
 	if (result == HTTP_OK)
 		return 0;
-	unreachable(call, &reply);
+	unreachable(call, &reply.http);
 	web_move_on(&s->web, turn);
 	return -1;
-}
-
-/* ---- transactions ---- */
-
-const json_t *etcd_response(const json_t *txn, size_t i, const char *kind)
-{
-	return js_get(json_array_get(js_get(txn, "responses"), i), kind);
-}
-
-const json_t *etcd_kvs(const json_t *txn, size_t i)
-{
-	return js_get(etcd_response(txn, i, "response_range"), "kvs");
-}
-
-const json_t *etcd_kv(const json_t *txn, size_t i)
-{
-	return json_array_get(etcd_kvs(txn, i), 0);
 }

@@ -35,16 +35,9 @@ static int fail_one(struct baton_call *call, struct baton_campaign *c, int code,
 static int read_revision(struct etcd_lane *lane, struct baton_call *call)
 {
 	struct etcd_key key = etcd_lease_key(lane->store, 1, "");
-	struct bytes *b = web_begin(&lane->web);
-	json_t *answer;
 
-	bytes_print(b, "{");
-	etcd_put_key(b, "key", &key);
-	bytes_print(b, ",\"count_only\":true}");
-	int outcome = etcd_call(lane, call, "/v3/kv/range", &answer);
-
-	json_decref(answer);
-	return outcome;
+	etcd_ask_range(etcd_begin(lane), &key, NULL, 0, true);
+	return etcd_tell(lane, call, &etcd_range);
 }
 
 /*
@@ -114,10 +107,10 @@ static void put_conditions(struct bytes *b, const struct etcd_store *s, const st
 	struct etcd_key offset = etcd_state_key(s, t->c->name, "offset");
 	struct etcd_key reserved = etcd_state_key(s, t->c->name, "reserved");
 
-	etcd_compare(b, &claims, true, "CREATE", 0);
-	etcd_compare(b, &paused, false, "CREATE", 0);
-	etcd_compare(b, &offset, false, "MOD", t->known.offset_mod);
-	etcd_compare(b, &reserved, false, "MOD", reservation_of(t));
+	etcd_compare(b, &claims, true, ETCD_IS_CREATE, 0);
+	etcd_compare(b, &paused, false, ETCD_IS_CREATE, 0);
+	etcd_compare(b, &offset, false, ETCD_IS_MOD, t->known.offset_mod);
+	etcd_compare(b, &reserved, false, ETCD_IS_MOD, reservation_of(t));
 }
 
 static void put_claim(struct bytes *b, const struct etcd_store *s, const struct baton_lease *lease,
@@ -134,29 +127,28 @@ static void put_claim(struct bytes *b, const struct etcd_store *s, const struct 
 	char words[64];
 
 	b->has_failed = b->has_failed || text == NULL;
-	etcd_put(b, &claim, text != NULL ? text : "", number);
+	etcd_put(b, ETCD_THEN, &claim, text != NULL ? text : "", number);
 	free(text);
 	(void)snprintf(words, sizeof(words), "%" PRIu64 " %" PRIu64, t->c->nonce, offset_of(t));
-	etcd_put(b, &held, words, number);
-	etcd_put(b, &term, lease->owner, 0);
+	etcd_put(b, ETCD_THEN, &held, words, number);
+	etcd_put(b, ETCD_THEN, &term, lease->owner, 0);
 	(void)snprintf(words, sizeof(words), "%" PRIu64, t->raised);
 	if (t->raised != 0)
-		etcd_put(b, &offset, words, 0);
-	etcd_delete(b, &order);
+		etcd_put(b, ETCD_THEN, &offset, words, 0);
+	etcd_delete(b, ETCD_THEN, &order);
 	if (reservation_of(t) != 0)
-		etcd_delete(b, &reserved);
+		etcd_delete(b, ETCD_THEN, &reserved);
 }
 
 static void put_try(struct bytes *b, const struct etcd_store *s, const struct baton_lease *lease,
 		    uint64_t number, const struct try *t)
 {
-	bytes_print(b, "%s{\"request_txn\":{\"compare\":[", b->at[b->n - 1] == '}' ? "," : "");
+	struct etcd_nest nest = etcd_begin_txn(b, ETCD_THEN);
+
 	put_conditions(b, s, t);
-	bytes_print(b, "],\"success\":[");
 	put_claim(b, s, lease, number, t);
-	bytes_print(b, "],\"failure\":[");
-	etcd_look(b, s, t->c->name);
-	bytes_print(b, "]}}");
+	etcd_look(b, ETCD_ELSE, s, t->c->name);
+	etcd_end_txn(b, nest);
 }
 
 /* The part of a transaction that a claim has left behind, and what hangs on it. */
@@ -166,37 +158,31 @@ static void put_undo(struct bytes *b, const struct etcd_store *s, const char *na
 	struct etcd_key claim = etcd_claim_key(s, name, number);
 	struct etcd_key held = etcd_lease_key(s, number, name);
 
-	etcd_delete(b, &held);
-	bytes_print(b, ",{\"request_txn\":{\"compare\":[");
-	etcd_compare(b, &claim, false, "CREATE", revision);
-	bytes_print(b, "],\"success\":[");
-	etcd_delete(b, &claim);
+	etcd_delete(b, ETCD_THEN, &held);
+	struct etcd_nest nest = etcd_begin_txn(b, ETCD_THEN);
+
+	etcd_compare(b, &claim, false, ETCD_IS_CREATE, revision);
+	etcd_delete(b, ETCD_THEN, &claim);
 	if (r != NULL && r->reserve_for != NULL && r->reserve_for[0] != '\0') {
 		struct etcd_key reserved = etcd_state_key(s, name, "reserved");
 		json_t *value = web_reserve_make(r);
 		char *text = json_dumps(value, JSON_COMPACT);
 
 		b->has_failed = b->has_failed || text == NULL;
-		etcd_put(b, &reserved, text != NULL ? text : "", 0);
+		etcd_put(b, ETCD_THEN, &reserved, text != NULL ? text : "", 0);
 		free(text);
 		json_decref(value);
 	}
-	bytes_print(b, "]}}");
+	etcd_end_txn(b, nest);
 }
 
 /* Won in a term that isn't above the floor: the cluster went back under our feet. Given back. */
 static int undo(struct etcd_lane *lane, struct baton_call *call, struct baton_campaign *c,
 		uint64_t number, uint64_t revision)
 {
-	struct bytes *b = web_begin(&lane->web);
-	json_t *answer;
+	put_undo(etcd_begin(lane), lane->store, c->name, number, revision, NULL);
+	int outcome = etcd_tell(lane, call, &etcd_txn);
 
-	bytes_print(b, "{\"success\":[");
-	put_undo(b, lane->store, c->name, number, revision, NULL);
-	bytes_print(b, "]}");
-	int outcome = etcd_call(lane, call, "/v3/kv/txn", &answer);
-
-	json_decref(answer);
 	(void)fail_one(call, c, BATON_E_UNAVAILABLE,
 		       "was won in a term that isn't above all that were seen: given back");
 	c->outcome = outcome == BATON_OUTCOME_OK ? BATON_OUTCOME_FAILED : BATON_OUTCOME_UNKNOWN;
@@ -205,12 +191,12 @@ static int undo(struct etcd_lane *lane, struct baton_call *call, struct baton_ca
 
 /* What became of it; outcome 0: it is to be tried again. */
 static void hear_try(struct etcd_lane *lane, const struct baton_lease *lease, struct try *t,
-		     const json_t *answer, uint64_t revision)
+		     struct proto answer, uint64_t revision)
 {
 	struct baton_campaign *c = t->c;
 
 	c->code = 0;
-	if (json_is_true(js_get(answer, "succeeded"))) {
+	if (proto_number(answer, ETCD_TXN_SUCCEEDED) != 0) {
 		c->outcome = BATON_OUTCOME_OK;
 		c->term = revision + offset_of(t);
 		c->record->watched = web_is_watched(&lane->store->web, c->name);
@@ -235,24 +221,20 @@ static void hear_try(struct etcd_lane *lane, const struct baton_lease *lease, st
 static int send_tries(struct etcd_lane *lane, struct baton_call *call,
 		      const struct baton_lease *lease, uint64_t number, struct try *tries, size_t n)
 {
-	struct bytes *b = web_begin(&lane->web);
-	json_t *answer;
-	uint64_t revision = 0;
+	struct bytes *b = etcd_begin(lane);
+	struct proto answer;
 
-	bytes_print(b, "{\"success\":[");
 	for (size_t i = 0; i < n; i++)
 		put_try(b, lane->store, lease, number, &tries[i]);
-	bytes_print(b, "]}");
-	int outcome = etcd_call(lane, call, "/v3/kv/txn?campaign", &answer);
+	int outcome = etcd_call(lane, call, &etcd_txn_campaign, &answer);
+	uint64_t revision = proto_number(proto_get(answer, ETCD_HEADER), ETCD_HEADER_REVISION);
 
 	if (outcome == BATON_OUTCOME_OK &&
-	    (json_array_size(js_get(answer, "responses")) != n ||
-	     !js_u64(js_get(answer, "header"), "revision", &revision)))
+	    (proto_count(answer, ETCD_TXN_RESPONSES) != n || revision == 0))
 		outcome = etcd_strange(call);
 	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++)
-		hear_try(lane, lease, &tries[i], etcd_response(answer, i, "response_txn"),
-			 revision);
-	json_decref(answer);
+		hear_try(lane, lease, &tries[i], etcd_response(answer, i, ETCD_OP_TXN), revision);
+	etcd_done(&answer);
 	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++) {
 		struct baton_campaign *c = tries[i].c;
 
@@ -328,29 +310,28 @@ static void put_release(struct bytes *b, const struct etcd_store *s, const struc
 	char words[64];
 
 	(void)snprintf(words, sizeof(words), "%" PRIu64 " %" PRIu64, r->nonce, offset);
-	bytes_print(b, "%s{\"request_txn\":{\"compare\":[", b->at[b->n - 1] == '}' ? "," : "");
-	etcd_compare(b, &held, false, "MOD", revision);
+	struct etcd_nest nest = etcd_begin_txn(b, ETCD_THEN);
+
+	etcd_compare(b, &held, false, ETCD_IS_MOD, revision);
 	etcd_compare_value(b, &held, words);
-	bytes_print(b, "],\"success\":[");
 	put_undo(b, s, r->name, number, revision, r);
-	bytes_print(b, "],\"failure\":[");
-	etcd_look(b, s, r->name);
-	bytes_print(b, "]}}");
+	etcd_look(b, ETCD_ELSE, s, r->name);
+	etcd_end_txn(b, nest);
 }
 
 /* True: it is to be tried again, with the offset that we now know. */
 static bool hear_release(struct etcd_lane *lane, struct baton_release *r, struct etcd_known *k,
-			 const json_t *answer)
+			 struct proto answer)
 {
 	struct baton_record record;
 	uint64_t offset = k->offset;
 
 	r->code = 0;
-	if (json_is_true(js_get(answer, "succeeded"))) {
-		const json_t *claim = etcd_response(answer, 1, "response_txn");
+	if (proto_number(answer, ETCD_TXN_SUCCEEDED) != 0) {
+		struct proto claim = etcd_response(answer, 1, ETCD_OP_TXN);
 
-		r->outcome = json_is_true(js_get(claim, "succeeded")) ? BATON_OUTCOME_OK
-								      : BATON_OUTCOME_REFUSED;
+		r->outcome = proto_number(claim, ETCD_TXN_SUCCEEDED) != 0 ? BATON_OUTCOME_OK
+									  : BATON_OUTCOME_REFUSED;
 		return false;
 	}
 	r->outcome = BATON_OUTCOME_REFUSED;
@@ -362,17 +343,15 @@ static int release_part(struct etcd_lane *lane, struct baton_call *call,
 			struct baton_release **list, struct etcd_known *known, size_t n,
 			bool *is_again)
 {
-	struct bytes *b = web_begin(&lane->web);
-	json_t *answer;
+	struct bytes *b = etcd_begin(lane);
+	struct proto answer;
 
-	bytes_print(b, "{\"success\":[");
 	for (size_t i = 0; i < n; i++)
 		put_release(b, lane->store, list[i],
 			    etcd_lease_number(lane->store, list[i]->lease_id), known[i].offset);
-	bytes_print(b, "]}");
-	int outcome = etcd_call(lane, call, "/v3/kv/txn?release", &answer);
+	int outcome = etcd_call(lane, call, &etcd_txn_release, &answer);
 
-	if (outcome == BATON_OUTCOME_OK && json_array_size(js_get(answer, "responses")) != n)
+	if (outcome == BATON_OUTCOME_OK && proto_count(answer, ETCD_TXN_RESPONSES) != n)
 		outcome = etcd_strange(call);
 	for (size_t i = 0; i < n; i++) {
 		is_again[i] = false;
@@ -380,9 +359,9 @@ static int release_part(struct etcd_lane *lane, struct baton_call *call,
 		list[i]->code = call->error.code;
 		if (outcome == BATON_OUTCOME_OK)
 			is_again[i] = hear_release(lane, list[i], &known[i],
-						   etcd_response(answer, i, "response_txn"));
+						   etcd_response(answer, i, ETCD_OP_TXN));
 	}
-	json_decref(answer);
+	etcd_done(&answer);
 	return outcome;
 }
 

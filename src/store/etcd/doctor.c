@@ -14,21 +14,19 @@
 struct visit {
 	struct etcd_lane *lane;
 	struct baton_call *call;
+	struct baton_call quiet; /* of questions that may fail */
 	struct doctor doctor;
 	bool is_unfit;
 };
 
 #define TELL(v, level, ...) doctor_tell(&(v)->doctor, BATON_FINDING_##level, __VA_ARGS__)
 
-/* One request with a constant body; NULL: it was refused, or failed. */
-static json_t *ask(struct visit *v, const char *path, const char *body)
+/* A request that says nothing more. An outcome, and the answer. */
+static int ask(struct visit *v, const struct etcd_method *method, struct proto *answer)
 {
-	struct baton_call quiet = {.deadline_ns = v->call->deadline_ns};
-	json_t *answer;
-
-	bytes_print(web_begin(&v->lane->web), "%s", body);
-	(void)etcd_call(v->lane, &quiet, path, &answer);
-	return answer;
+	v->quiet = (struct baton_call){.deadline_ns = v->call->deadline_ns};
+	(void)etcd_begin(v->lane);
+	return etcd_call(v->lane, &v->quiet, method, answer);
 }
 
 /* ---- versions ---- */
@@ -100,18 +98,20 @@ static void judge_version(struct visit *v, const char *text)
 static int look_at_version(struct visit *v)
 {
 	struct etcd_store *s = v->lane->store;
+	char version[64];
+	struct proto answer;
+	int outcome = ask(v, &etcd_status, &answer);
 	const struct http_host *host = web_host(&s->web, atomic_load(&s->web.turn));
-	struct http_request request = {.method = "GET", .host = host, .path = "/version"};
-	struct http_reply reply;
 
-	if (http_call(v->lane->web.http, &request, v->call->deadline_ns, &reply) != HTTP_OK)
-		return store_fail(&v->call->error, BATON_E_UNAVAILABLE, "can't ask etcd: %.180s",
-				  reply.text);
-	json_t *answer = js_parse(reply.body, reply.body_size);
-
+	(void)proto_text(answer, ETCD_STATUS_VERSION, version, sizeof(version));
+	etcd_done(&answer);
+	/* Who isn't let in has reached it, too. */
+	if (outcome != BATON_OUTCOME_OK && v->quiet.error.code != BATON_E_DENIED) {
+		v->call->error = v->quiet.error;
+		return -1;
+	}
 	TELL(v, OK, "reachability", NULL, "etcd answers at %s:%s.", host->name, host->port);
-	judge_version(v, js_text(answer, "etcdserver"));
-	json_decref(answer);
+	judge_version(v, version);
 	return 0;
 }
 
@@ -128,11 +128,13 @@ static void look_at_encryption(struct visit *v)
 
 static void look_at_members(struct visit *v)
 {
-	json_t *answer = ask(v, "/v3/cluster/member/list", "{}");
-	size_t n = json_array_size(js_get(answer, "members"));
+	struct proto answer;
 	size_t n_named = v->lane->store->options.web.n_hosts;
 
-	json_decref(answer);
+	(void)ask(v, &etcd_members, &answer);
+	size_t n = proto_count(answer, ETCD_MEMBERS_LIST);
+
+	etcd_done(&answer);
 	if (n == 0)
 		return; /* our user may not ask */
 	if (n < 3)
@@ -149,19 +151,22 @@ static void look_at_members(struct visit *v)
 
 static void look_at_alarms(struct visit *v)
 {
-	json_t *answer = ask(v, "/v3/maintenance/alarm", "{\"action\":\"GET\"}");
-	const json_t *alarm = json_array_get(js_get(answer, "alarms"), 0);
-	const char *what = js_text(alarm, "alarm");
+	static const char *const names[] = {"NONE", "NOSPACE", "CORRUPT"};
+	struct proto answer;
+	bool is_asked = ask(v, &etcd_alarms, &answer) == BATON_OUTCOME_OK;
+	struct proto alarm = proto_item(answer, ETCD_ALARMS_LIST, 0);
+	uint64_t kind = proto_number(alarm, ETCD_ALARM_KIND);
 
-	if (alarm != NULL) {
+	if (alarm.at != NULL) {
 		v->is_unfit = true;
 		TELL(v, ERROR, "alarm",
 		     "Compact and defragment it, or repair it, then: etcdctl alarm disarm.",
-		     "It has raised the alarm %.20s: nobody can win.", what);
-	} else if (answer != NULL) {
+		     "It has raised the alarm %.20s: nobody can win.",
+		     kind < 3 ? names[kind] : "of a kind that is new");
+	} else if (is_asked) {
 		TELL(v, OK, "alarm", NULL, "It has raised no alarm.");
 	}
-	json_decref(answer);
+	etcd_done(&answer);
 }
 
 /* ---- what we may ---- */
@@ -172,20 +177,14 @@ static int look_at_rights(struct visit *v)
 	const char *prefix = v->lane->store->options.prefix;
 	struct etcd_key key = etcd_state_key(v->lane->store, "doctor", "term");
 	struct etcd_key held = etcd_lease_key(v->lane->store, 1, "");
-	struct bytes *b = web_begin(&v->lane->web);
-	json_t *answer;
+	struct bytes *b = etcd_begin(v->lane);
 
-	bytes_print(b, "{\"compare\":[");
-	etcd_compare(b, &key, false, "CREATE", ETCD_TERM_MAX);
-	bytes_print(b, "],\"success\":[");
-	etcd_put(b, &key, "", 0);
-	etcd_put(b, &held, "", 0);
-	bytes_print(b, "],\"failure\":[");
-	etcd_range(b, &key, false);
-	bytes_print(b, "]}");
-	int outcome = etcd_call(v->lane, v->call, "/v3/kv/txn", &answer);
+	etcd_compare(b, &key, false, ETCD_IS_CREATE, ETCD_TERM_MAX);
+	etcd_put(b, ETCD_THEN, &key, "", 0);
+	etcd_put(b, ETCD_THEN, &held, "", 0);
+	etcd_get(b, ETCD_ELSE, &key, false);
+	int outcome = etcd_tell(v->lane, v->call, &etcd_txn);
 
-	json_decref(answer);
 	if (outcome != BATON_OUTCOME_OK && v->call->error.code != BATON_E_DENIED)
 		return -1;
 	v->is_unfit = v->is_unfit || outcome != BATON_OUTCOME_OK;
@@ -206,17 +205,10 @@ static int look_at_speed(struct visit *v)
 	struct etcd_key key = etcd_lease_key(v->lane->store, 1, "");
 
 	for (int i = 0; i < DOCTOR_TRIPS && !v->is_unfit; i++) {
-		struct bytes *b = web_begin(&v->lane->web);
 		uint64_t began_ns = clock_boot_ns();
-		json_t *answer;
 
-		bytes_print(b, "{");
-		etcd_put_key(b, "key", &key);
-		bytes_print(b, "}");
-		int outcome = etcd_call(v->lane, v->call, "/v3/kv/range", &answer);
-
-		json_decref(answer);
-		if (outcome != BATON_OUTCOME_OK)
+		etcd_ask_range(etcd_begin(v->lane), &key, NULL, 0, false);
+		if (etcd_tell(v->lane, v->call, &etcd_range) != BATON_OUTCOME_OK)
 			return -1;
 		doctor_trip(&trips, began_ns, clock_boot_ns());
 	}

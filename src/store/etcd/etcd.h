@@ -3,7 +3,8 @@
  *
  *   driver.c   the table of functions, the store and its lanes
  *   options.c  the URL
- *   key.c      keys, and the requests that are made of them
+ *   key.c      keys
+ *   message.c  etcd's messages: what is asked, and what answers must look like
  *   call.c     one request: which member, who we are there, what an answer means
  *   lease.c    the lease, and the book of those that this process has
  *   claim.c    campaigning and releasing
@@ -12,8 +13,8 @@
  *   watch.c    hints
  *   doctor.c   what the cluster is like
  *
- * etcd is spoken to through its JSON gateway (/v3/...): the same messages as by gRPC, keys and
- * values in base64, 64-bit numbers as texts. What is in the store, with the prefix "baton":
+ * etcd is spoken to by gRPC, as its own clients do: its JSON gateway makes the same of a request,
+ * but takes its time for that. What is in the store, with the prefix "baton":
  *
  *   baton/NAME/LEASE             a claim: the layout of etcd's own concurrency package. Who has the
  *                                lowest create revision below NAME/ leads. We make ours only where
@@ -38,6 +39,8 @@
 #ifndef BATON_ETCD_H
 #define BATON_ETCD_H
 
+#include "base/web/grpc.h"
+#include "base/web/proto.h"
 #include "store/web/web.h"
 
 #pragma GCC visibility push(hidden)
@@ -100,38 +103,111 @@ struct etcd_key etcd_key_end(const struct etcd_key *key);
 /* What a key is about: 'c'laim, 's'tate, another 'o'ne, or none of ours: 0. The name in *name. */
 int etcd_key_read(const struct etcd_store *s, const char *key, char *name);
 
-/* What requests are made of. They are put into one another by hand: see claim.c. */
-void etcd_put_key(struct bytes *b, const char *member, const struct etcd_key *key);
-void etcd_put(struct bytes *b, const struct etcd_key *key, const char *value, uint64_t lease);
-void etcd_delete(struct bytes *b, const struct etcd_key *key);
-/* target: CREATE or MOD. is_range: of all keys that begin like this one. */
-void etcd_compare(struct bytes *b, const struct etcd_key *key, bool is_range, const char *target,
-		  uint64_t revision);
-void etcd_compare_value(struct bytes *b, const struct etcd_key *key, const char *value);
+/* ---- message.c ---- */
+
+/* Fields of etcd's messages, by the number that etcd gives them. */
+enum {
+	ETCD_HEADER = 1, /* of every answer */
+	ETCD_HEADER_REVISION = 3,
+	ETCD_HEADER_RAFT_TERM = 4,
+	ETCD_KV_KEY = 1,
+	ETCD_KV_CREATE = 2,
+	ETCD_KV_MOD = 3,
+	ETCD_KV_VALUE = 5,
+	ETCD_KV_LEASE = 6,
+	ETCD_RANGE_KEY = 1, /* of the request */
+	ETCD_RANGE_END = 2,
+	ETCD_RANGE_KVS = 2, /* of the answer */
+	ETCD_RANGE_COUNT = 4,
+	ETCD_TXN_SUCCEEDED = 2,
+	ETCD_TXN_RESPONSES = 3,
+	ETCD_OP_RANGE = 1, /* what an operation is, and its response */
+	ETCD_OP_PUT = 2,
+	ETCD_OP_DELETE = 3,
+	ETCD_OP_TXN = 4,
+	ETCD_LEASE_ASKED =
+		1, /* its number, in every request but for a new one: there its seconds */
+	ETCD_LEASE_ID = 2,
+	ETCD_LEASE_TTL = 3,
+	ETCD_WATCH_CREATE = 1, /* the request: a range, and this */
+	ETCD_WATCH_PROGRESS = 4,
+	ETCD_WATCH_CREATED = 3,
+	ETCD_WATCH_CANCELED = 4,
+	ETCD_WATCH_REASON = 6,
+	ETCD_WATCH_EVENTS = 11,
+	ETCD_EVENT_TYPE = 1,
+	ETCD_EVENT_KV = 2,
+	ETCD_AUTH_NAME = 1,
+	ETCD_AUTH_PASSWORD = 2,
+	ETCD_AUTH_TOKEN = 2,
+	ETCD_MEMBERS_LIST = 2,
+	ETCD_ALARMS_LIST = 2,
+	ETCD_ALARM_KIND = 2,
+	ETCD_STATUS_VERSION = 2,
+};
+
+#define ETCD_EVENT_DELETE 1
+
+struct etcd_method {
+	const char *path;
+	const char
+		*label; /* for those who read along, in a test; or NULL. etcd doesn't look at it */
+	const struct proto_shape *answer;
+};
+
+extern const struct etcd_method etcd_range, etcd_txn, etcd_txn_campaign, etcd_txn_release,
+	etcd_txn_observe, etcd_grant, etcd_keep_alive, etcd_revoke, etcd_time_left, etcd_watch,
+	etcd_authenticate, etcd_members, etcd_alarms, etcd_status;
+
+/* Where something stands in a transaction. */
+enum etcd_part { ETCD_COMPARE = 1, ETCD_THEN = 2, ETCD_ELSE = 3 };
+/* What of a key is compared. */
+enum etcd_target { ETCD_IS_CREATE = 1, ETCD_IS_MOD = 2 };
+
+/* A range as a request of its own: end NULL: that key alone; limit 0: all. */
+void etcd_ask_range(struct bytes *b, const struct etcd_key *from, const struct etcd_key *end,
+		    uint64_t limit, bool count_only);
+/* Operations of a transaction, one of which may be a transaction: what is put in between. */
+struct etcd_nest {
+	size_t op, txn;
+};
+struct etcd_nest etcd_begin_txn(struct bytes *b, enum etcd_part part);
+void etcd_end_txn(struct bytes *b, struct etcd_nest nest);
+void etcd_put(struct bytes *b, enum etcd_part part, const struct etcd_key *key, const char *value,
+	      uint64_t lease_number);
+void etcd_delete(struct bytes *b, enum etcd_part part, const struct etcd_key *key);
 /* All keys that begin like this one; first: only the one that was created first. */
-void etcd_range(struct bytes *b, const struct etcd_key *key, bool first);
+void etcd_get(struct bytes *b, enum etcd_part part, const struct etcd_key *key, bool first);
+/* Its condition: the key has that revision. is_range: all keys that begin like this one have. */
+void etcd_compare(struct bytes *b, const struct etcd_key *key, bool is_range,
+		  enum etcd_target target, uint64_t revision);
+void etcd_compare_value(struct bytes *b, const struct etcd_key *key, const char *value);
+
+/* The i-th answer of a transaction, which is of that kind; and the first key that it found. */
+struct proto etcd_response(struct proto txn_answer, size_t i, unsigned kind);
+struct proto etcd_kv(struct proto txn_answer, size_t i);
 
 /* ---- call.c ---- */
 
+/* Begins a request, which is made in what it gives. */
+struct bytes *etcd_begin(struct etcd_lane *lane);
 /*
- * The lane's body to that path, and the answer, to be given back with json_decref(). OK, or an
- * outcome with the sentence in call->error; REFUSED: etcd knows no such lease. What stands behind a
- * '?' is for those who read along, in a log or a test; etcd doesn't look at it.
+ * The lane's request, and the answer, which fits its shape, and is given back with etcd_done(). OK,
+ * or an outcome with the sentence in call->error; REFUSED: etcd knows no such lease.
  */
-int etcd_call(struct etcd_lane *lane, struct baton_call *call, const char *path, json_t **answer);
+int etcd_call(struct etcd_lane *lane, struct baton_call *call, const struct etcd_method *method,
+	      struct proto *answer);
+void etcd_done(struct proto *answer);
+/* The same without an answer that matters. */
+int etcd_tell(struct etcd_lane *lane, struct baton_call *call, const struct etcd_method *method);
 /* The same for the watch lane's stream; 0 or -1. */
 int etcd_listen(struct etcd_lane *lane, struct baton_call *call);
 /* The token doesn't work any more: the next call logs in. */
 void etcd_drop_token(struct etcd_lane *lane);
 /* The answer isn't what etcd says. */
 int etcd_strange(struct baton_call *call);
-/* An error of etcd's: its code; is_sure: nothing was carried out. Fills call->error. */
-int etcd_judge(struct baton_call *call, const json_t *error, bool *is_sure);
-
-/* The i-th answer of a transaction; of it, the keys that a range found; and the first of them. */
-const json_t *etcd_response(const json_t *txn, size_t i, const char *kind);
-const json_t *etcd_kvs(const json_t *txn, size_t i);
-const json_t *etcd_kv(const json_t *txn, size_t i);
+/* An error of etcd's: our code for it; is_sure: nothing was carried out. Fills call->error. */
+int etcd_judge(struct baton_call *call, int status, const char *text, bool *is_sure);
 
 /* ---- lease.c ---- */
 
@@ -152,12 +228,12 @@ struct etcd_known {
 void etcd_known_get(struct etcd_store *s, const char *name, struct etcd_known *k);
 void etcd_known_set(struct etcd_store *s, const char *name, const struct etcd_known *k);
 /* Two ranges: what etcd_record() is made of. */
-void etcd_look(struct bytes *b, const struct etcd_store *s, const char *name);
+void etcd_look(struct bytes *b, enum etcd_part part, const struct etcd_store *s, const char *name);
 /* Of the answers to these, which stand at `at`. For id. Updates k. */
-void etcd_record(struct etcd_store *s, const char *name, const char *id, const json_t *txn,
+void etcd_record(struct etcd_store *s, const char *name, const char *id, struct proto txn,
 		 size_t at, struct etcd_known *k, struct baton_record *out);
 /* Who has the claim that is in this key. */
-void etcd_read_claim(const json_t *kv, struct baton_record *out);
+void etcd_read_claim(struct proto kv, struct baton_record *out);
 /* ---- the verbs ---- */
 
 int etcd_lease_open(void *l, struct baton_call *call, const struct baton_lease *lease);

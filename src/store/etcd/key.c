@@ -1,13 +1,10 @@
-/* key.c: keys, and the requests that are made of them. etcd.h has the list of keys. */
+/* key.c: keys. etcd.h has the list of them. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/url.h"
 #include "store/etcd/etcd.h"
-
-/* ---- keys ---- */
 
 static struct etcd_key make(const struct etcd_store *s, const char *kind, const char *name,
 			    const char *rest)
@@ -88,98 +85,4 @@ int etcd_key_read(const struct etcd_store *s, const char *key, char *name)
 	struct url_part encoded = {key, strcspn(key, "/")};
 
 	return url_decode(encoded, name, BATON_NAME_MAX + 1) ? kinds[i].kind : 0;
-}
-
-/* ---- requests ---- */
-
-static void put_base64(struct bytes *b, const char *text)
-{
-	char small[BASE64_SIZE(ETCD_KEY_MAX)];
-	size_t n = strlen(text);
-	char *to = n <= ETCD_KEY_MAX ? small : malloc(BASE64_SIZE(n));
-
-	if (to == NULL) {
-		b->has_failed = true;
-		return;
-	}
-	base64_encode(text, n, to);
-	bytes_print(b, "\"%s\"", to);
-	if (to != small)
-		free(to);
-}
-
-void etcd_put_key(struct bytes *b, const char *member, const struct etcd_key *key)
-{
-	bytes_print(b, "\"%s\":", member);
-	put_base64(b, key->text);
-}
-
-static void put_range(struct bytes *b, const struct etcd_key *key)
-{
-	struct etcd_key end = etcd_key_end(key);
-
-	etcd_put_key(b, "key", key);
-	bytes_print(b, ",");
-	etcd_put_key(b, "range_end", &end);
-}
-
-/* Things in a list have commas between them. */
-static void next(struct bytes *b)
-{
-	if (b->n > 0 && b->at[b->n - 1] == '}')
-		bytes_print(b, ",");
-}
-
-void etcd_put(struct bytes *b, const struct etcd_key *key, const char *value, uint64_t lease)
-{
-	next(b);
-	bytes_print(b, "{\"request_put\":{");
-	etcd_put_key(b, "key", key);
-	bytes_print(b, ",\"value\":");
-	put_base64(b, value);
-	bytes_print(b, ",\"lease\":\"%" PRIu64 "\"}}", lease);
-}
-
-void etcd_delete(struct bytes *b, const struct etcd_key *key)
-{
-	next(b);
-	bytes_print(b, "{\"request_delete_range\":{");
-	etcd_put_key(b, "key", key);
-	bytes_print(b, "}}");
-}
-
-void etcd_compare(struct bytes *b, const struct etcd_key *key, bool is_range, const char *target,
-		  uint64_t revision)
-{
-	bool is_mod = strcmp(target, "MOD") == 0;
-
-	next(b);
-	bytes_print(b, "{");
-	if (is_range)
-		put_range(b, key);
-	else
-		etcd_put_key(b, "key", key);
-	bytes_print(b, ",\"target\":\"%s\",\"result\":\"EQUAL\",\"%s_revision\":\"%" PRIu64 "\"}",
-		    target, is_mod ? "mod" : "create", revision);
-}
-
-void etcd_compare_value(struct bytes *b, const struct etcd_key *key, const char *value)
-{
-	next(b);
-	bytes_print(b, "{");
-	etcd_put_key(b, "key", key);
-	bytes_print(b, ",\"target\":\"VALUE\",\"result\":\"EQUAL\",\"value\":");
-	put_base64(b, value);
-	bytes_print(b, "}");
-}
-
-void etcd_range(struct bytes *b, const struct etcd_key *key, bool first)
-{
-	next(b);
-	bytes_print(b, "{\"request_range\":{");
-	put_range(b, key);
-	if (first)
-		bytes_print(
-			b, ",\"limit\":\"1\",\"sort_order\":\"ASCEND\",\"sort_target\":\"CREATE\"");
-	bytes_print(b, "}}");
 }

@@ -32,12 +32,9 @@ static bool note(struct etcd_store *s, const char *id, uint64_t number)
 /* All that hangs on it goes with it, in one step. OK also if it was gone. */
 static int revoke(struct etcd_lane *lane, struct baton_call *call, uint64_t number)
 {
-	json_t *answer;
+	proto_put_number(etcd_begin(lane), ETCD_LEASE_ASKED, number);
+	int outcome = etcd_tell(lane, call, &etcd_revoke);
 
-	bytes_print(web_begin(&lane->web), "{\"ID\":\"%" PRIu64 "\"}", number);
-	int outcome = etcd_call(lane, call, "/v3/lease/revoke", &answer);
-
-	json_decref(answer);
 	return outcome == BATON_OUTCOME_REFUSED ? BATON_OUTCOME_OK : outcome;
 }
 
@@ -46,16 +43,16 @@ static int grant(struct etcd_lane *lane, struct baton_call *call, const struct b
 		 uint64_t *number)
 {
 	uint64_t seconds = (lease->ttl_ns + CLOCK_NS_PER_S - 1) / CLOCK_NS_PER_S;
-	json_t *answer;
-	uint64_t ttl;
+	struct proto answer;
 
-	bytes_print(web_begin(&lane->web), "{\"TTL\":\"%" PRIu64 "\"}", seconds);
-	int outcome = etcd_call(lane, call, "/v3/lease/grant?open", &answer);
+	proto_put_number(etcd_begin(lane), ETCD_LEASE_ASKED, seconds);
+	int outcome = etcd_call(lane, call, &etcd_grant, &answer);
+	uint64_t ttl = proto_number(answer, ETCD_LEASE_TTL);
 
-	if (outcome == BATON_OUTCOME_OK && (!js_u64(answer, "ID", number) || *number == 0 ||
-					    !js_u64(answer, "TTL", &ttl) || ttl < seconds))
+	*number = proto_number(answer, ETCD_LEASE_ID);
+	etcd_done(&answer);
+	if (outcome == BATON_OUTCOME_OK && (*number == 0 || ttl < seconds || ttl > INT64_MAX))
 		outcome = etcd_strange(call);
-	json_decref(answer);
 	return outcome;
 }
 
@@ -64,16 +61,9 @@ static int show(struct etcd_lane *lane, struct baton_call *call, const struct ba
 		uint64_t number)
 {
 	struct etcd_key key = etcd_lease_key(lane->store, number, "");
-	struct bytes *b = web_begin(&lane->web);
-	json_t *answer;
 
-	bytes_print(b, "{\"success\":[");
-	etcd_put(b, &key, lease->owner, number);
-	bytes_print(b, "]}");
-	int outcome = etcd_call(lane, call, "/v3/kv/txn", &answer);
-
-	json_decref(answer);
-	return outcome;
+	etcd_put(etcd_begin(lane), ETCD_THEN, &key, lease->owner, number);
+	return etcd_tell(lane, call, &etcd_txn);
 }
 
 int etcd_lease_open(void *l, struct baton_call *call, const struct baton_lease *lease)
@@ -128,43 +118,33 @@ static int confirm(struct etcd_lane *lane, struct baton_call *call, uint64_t num
 	struct etcd_key key = etcd_lease_key(lane->store, number, "");
 	struct etcd_key end = etcd_key_end(&key);
 	uint64_t raft_term = lane->raft_term;
-	struct bytes *b = web_begin(&lane->web);
-	json_t *answer;
+	struct proto answer;
 
-	bytes_print(b, "{");
-	etcd_put_key(b, "key", &key);
-	bytes_print(b, ",");
-	etcd_put_key(b, "range_end", &end);
-	bytes_print(b, ",\"count_only\":true}");
-	int outcome = etcd_call(lane, call, "/v3/kv/range", &answer);
+	etcd_ask_range(etcd_begin(lane), &key, &end, 0, true);
+	int outcome = etcd_call(lane, call, &etcd_range, &answer);
 
-	if (outcome == BATON_OUTCOME_OK) {
-		(void)js_u64(answer, "count", n_keys);
-		if (lane->raft_term != raft_term) {
-			(void)store_fail(&call->error, BATON_E_UNAVAILABLE,
-					 "the leader of the etcd cluster has changed since the "
-					 "renewal: it may not have counted");
-			outcome = BATON_OUTCOME_UNKNOWN;
-		}
+	*n_keys = proto_number(answer, ETCD_RANGE_COUNT);
+	etcd_done(&answer);
+	if (outcome == BATON_OUTCOME_OK && lane->raft_term != raft_term) {
+		(void)store_fail(&call->error, BATON_E_UNAVAILABLE,
+				 "the leader of the etcd cluster has changed since the "
+				 "renewal: it may not have counted");
+		outcome = BATON_OUTCOME_UNKNOWN;
 	}
-	json_decref(answer);
 	return outcome;
 }
 
 static int keep_alive(struct etcd_lane *lane, struct baton_call *call, uint64_t number)
 {
-	json_t *answer;
-	uint64_t ttl = 0;
+	struct proto answer;
 
-	bytes_print(web_begin(&lane->web), "{\"ID\":\"%" PRIu64 "\"}", number);
-	int outcome = etcd_call(lane, call, "/v3/lease/keepalive?renew", &answer);
-	const json_t *result = js_get(answer, "result");
+	proto_put_number(etcd_begin(lane), ETCD_LEASE_ASKED, number);
+	int outcome = etcd_call(lane, call, &etcd_keep_alive, &answer);
 
-	if (outcome == BATON_OUTCOME_OK && result == NULL)
-		outcome = etcd_strange(call);
-	else if (outcome == BATON_OUTCOME_OK && (!js_u64(result, "TTL", &ttl) || ttl == 0))
-		outcome = BATON_OUTCOME_REFUSED; /* there is none such: that is how it says it */
-	json_decref(answer);
+	/* No time left: there is none such, that is how it says it. */
+	if (outcome == BATON_OUTCOME_OK && proto_number(answer, ETCD_LEASE_TTL) == 0)
+		outcome = BATON_OUTCOME_REFUSED;
+	etcd_done(&answer);
 	return outcome;
 }
 
@@ -209,38 +189,32 @@ static bool read_numbers(const char *text, struct held *out)
 	return end != text && *end == '\0';
 }
 
-static bool read_held(const struct etcd_store *s, const json_t *kv, struct held *out)
+static bool read_held(const struct etcd_store *s, struct proto kv, struct held *out)
 {
 	char key[ETCD_KEY_MAX];
 	char value[64];
 
-	return js_base64(kv, "key", key, sizeof(key)) && etcd_key_read(s, key, out->name) == 'o' &&
-	       out->name[0] != '\0' && js_base64(kv, "value", value, sizeof(value)) &&
-	       read_numbers(value, out) && js_u64(kv, "mod_revision", &out->revision);
+	out->revision = proto_number(kv, ETCD_KV_MOD);
+	return proto_text(kv, ETCD_KV_KEY, key, sizeof(key)) &&
+	       etcd_key_read(s, key, out->name) == 'o' && out->name[0] != '\0' &&
+	       proto_text(kv, ETCD_KV_VALUE, value, sizeof(value)) && read_numbers(value, out);
 }
 
 /* The claim was taken away by hand: what the lease says of it goes, too, unless it is newer. */
 static int sweep(struct etcd_lane *lane, struct baton_call *call, uint64_t number,
 		 const struct held *list, size_t n)
 {
-	struct bytes *b = web_begin(&lane->web);
-	json_t *answer;
+	struct bytes *b = etcd_begin(lane);
 
-	bytes_print(b, "{\"success\":[");
 	for (size_t i = 0; i < n; i++) {
 		struct etcd_key key = etcd_lease_key(lane->store, number, list[i].name);
+		struct etcd_nest nest = etcd_begin_txn(b, ETCD_THEN);
 
-		bytes_print(b, "%s{\"request_txn\":{\"compare\":[", i > 0 ? "," : "");
-		etcd_compare(b, &key, false, "MOD", list[i].revision);
-		bytes_print(b, "],\"success\":[");
-		etcd_delete(b, &key);
-		bytes_print(b, "]}}");
+		etcd_compare(b, &key, false, ETCD_IS_MOD, list[i].revision);
+		etcd_delete(b, ETCD_THEN, &key);
+		etcd_end_txn(b, nest);
 	}
-	bytes_print(b, "]}");
-	int outcome = etcd_call(lane, call, "/v3/kv/txn", &answer);
-
-	json_decref(answer);
-	return outcome;
+	return etcd_tell(lane, call, &etcd_txn);
 }
 
 /* What the lease says is one half; the claims themselves are the other. */
@@ -249,55 +223,45 @@ static int check_held(struct etcd_lane *lane, struct baton_call *call, uint64_t 
 		      void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term),
 		      void *arg)
 {
-	struct bytes *b = web_begin(&lane->web);
-	json_t *answer;
+	struct bytes *b = etcd_begin(lane);
+	struct proto answer;
+	size_t n_stale = 0;
 
-	bytes_print(b, "{\"success\":[");
 	for (size_t i = 0; i < n; i++) {
 		struct etcd_key key = etcd_claim_key(lane->store, list[i].name, number);
 
-		etcd_range(b, &key, false);
+		etcd_get(b, ETCD_THEN, &key, false);
 	}
-	bytes_print(b, "]}");
-	int outcome = etcd_call(lane, call, "/v3/kv/txn", &answer);
-
-	size_t n_stale = 0;
+	int outcome = etcd_call(lane, call, &etcd_txn, &answer);
 
 	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++) {
-		uint64_t revision;
+		uint64_t revision = proto_number(etcd_kv(answer, i), ETCD_KV_CREATE);
 
-		if (js_u64(etcd_kv(answer, i), "create_revision", &revision) &&
-		    revision == list[i].revision)
+		if (revision != 0 && revision == list[i].revision)
 			found(arg, list[i].name, list[i].nonce, revision + list[i].offset);
 		else
 			list[n_stale++] = list[i];
 	}
-	json_decref(answer);
+	etcd_done(&answer);
 	return n_stale > 0 ? sweep(lane, call, number, list, n_stale) : outcome;
 }
 
 /* A page of what the lease holds, from `from` on, which moves; "": that was the last one. */
 static int read_page(struct etcd_lane *lane, struct baton_call *call, uint64_t number,
-		     struct etcd_key *from, json_t **answer)
+		     struct etcd_key *from, struct proto *answer)
 {
 	struct etcd_key all = etcd_lease_key(lane->store, number, "");
 	struct etcd_key end = etcd_key_end(&all);
-	struct bytes *b = web_begin(&lane->web);
 
-	bytes_print(b, "{\"limit\":\"%d\",", PAGE);
-	etcd_put_key(b, "key", from);
-	bytes_print(b, ",");
-	etcd_put_key(b, "range_end", &end);
-	bytes_print(b, "}");
-	int outcome = etcd_call(lane, call, "/v3/kv/range", answer);
-	const json_t *kvs = js_get(*answer, "kvs");
-	size_t n = json_array_size(kvs);
+	etcd_ask_range(etcd_begin(lane), from, &end, PAGE, false);
+	int outcome = etcd_call(lane, call, &etcd_range, answer);
+	size_t n = proto_count(*answer, ETCD_RANGE_KVS);
 
 	if (outcome != BATON_OUTCOME_OK)
 		return outcome;
 	/* The next key is the last one with the least byte behind it. */
-	if (n < PAGE ||
-	    !js_base64(json_array_get(kvs, n - 1), "key", from->text, sizeof(from->text) - 1))
+	if (n < PAGE || !proto_text(proto_item(*answer, ETCD_RANGE_KVS, n - 1), ETCD_KV_KEY,
+				    from->text, sizeof(from->text) - 1))
 		from->text[0] = '\0';
 	else
 		(void)strcat(from->text, "\x01");
@@ -315,21 +279,21 @@ int etcd_claims(void *l, struct baton_call *call, const struct baton_lease *leas
 
 	while (number != 0 && outcome == BATON_OUTCOME_OK && from.text[0] != '\0') {
 		struct held held[ETCD_CHUNK];
-		json_t *page;
+		struct proto page, kv;
 		size_t n = 0;
 
 		outcome = read_page(lane, call, number, &from, &page);
-		const json_t *kvs = js_get(page, "kvs");
-
-		for (size_t i = 0; i < json_array_size(kvs) && outcome == BATON_OUTCOME_OK; i++) {
-			n += read_held(lane->store, json_array_get(kvs, i), &held[n]);
-			if (n < ETCD_CHUNK && i + 1 < json_array_size(kvs))
+		for (struct proto rest = page;
+		     outcome == BATON_OUTCOME_OK && proto_next(&rest, ETCD_RANGE_KVS, &kv);) {
+			n += read_held(lane->store, kv, &held[n]);
+			if (n < ETCD_CHUNK)
 				continue;
-			if (n > 0)
-				outcome = check_held(lane, call, number, held, n, found, arg);
+			outcome = check_held(lane, call, number, held, n, found, arg);
 			n = 0;
 		}
-		json_decref(page);
+		if (n > 0 && outcome == BATON_OUTCOME_OK)
+			outcome = check_held(lane, call, number, held, n, found, arg);
+		etcd_done(&page);
 	}
 	return outcome;
 }

@@ -30,19 +30,17 @@ void etcd_known_set(struct etcd_store *s, const char *name, const struct etcd_kn
 
 /* ---- claims ---- */
 
-void etcd_read_claim(const json_t *kv, struct baton_record *out)
+void etcd_read_claim(struct proto kv, struct baton_record *out)
 {
 	char value[WEB_VALUE_MAX];
 	char otherwise[40];
-	uint64_t lease = 0;
+	uint64_t lease = proto_number(kv, ETCD_KV_LEASE);
 
-	if (!js_base64(kv, "value", value, sizeof(value)))
-		value[0] = '\0';
+	(void)proto_text(kv, ETCD_KV_VALUE, value, sizeof(value));
 	if (web_claim_read(value, out))
 		return;
 	/* Not one of ours: etcd's own package, of which `etcdctl elect` is one. */
-	(void)js_u64(kv, "lease", &lease);
-	(void)js_u64(kv, "create_revision", &out->nonce);
+	out->nonce = proto_number(kv, ETCD_KV_CREATE);
 	(void)snprintf(out->lease_id, sizeof(out->lease_id), "%" PRIx64, lease);
 	(void)snprintf(otherwise, sizeof(otherwise), "etcd lease %" PRIx64, lease);
 	web_claim_foreign(value, otherwise, out);
@@ -55,21 +53,20 @@ struct state {
 	uint64_t mod;
 };
 
-/* The key that ends with /what; false: there is none. */
-static bool get_state(const json_t *kvs, const char *what, struct state *out)
+/* Of what a range found, the key that ends with /what; false: there is none. */
+static bool get_state(struct proto range, const char *what, struct state *out)
 {
 	size_t n = strlen(what);
 
-	for (size_t i = 0; i < json_array_size(kvs); i++) {
-		const json_t *kv = json_array_get(kvs, i);
+	for (struct proto kv; proto_next(&range, ETCD_RANGE_KVS, &kv);) {
 		char key[ETCD_KEY_MAX];
 
-		if (!js_base64(kv, "key", key, sizeof(key)) || strlen(key) < n + 1 ||
+		if (!proto_text(kv, ETCD_KV_KEY, key, sizeof(key)) || strlen(key) < n + 1 ||
 		    strcmp(key + strlen(key) - n, what) != 0 || key[strlen(key) - n - 1] != '/')
 			continue;
-		if (!js_base64(kv, "value", out->value, sizeof(out->value)))
-			out->value[0] = '\0';
-		return js_u64(kv, "mod_revision", &out->mod);
+		(void)proto_text(kv, ETCD_KV_VALUE, out->value, sizeof(out->value));
+		out->mod = proto_number(kv, ETCD_KV_MOD);
+		return true;
 	}
 	*out = (struct state){0};
 	return false;
@@ -104,20 +101,20 @@ static void read_reserved(const struct state *state, const char *id, struct etcd
 	json_decref(reserved);
 }
 
-void etcd_look(struct bytes *b, const struct etcd_store *s, const char *name)
+void etcd_look(struct bytes *b, enum etcd_part part, const struct etcd_store *s, const char *name)
 {
 	struct etcd_key claims = etcd_claim_key(s, name, 0);
 	struct etcd_key state = etcd_state_key(s, name, "");
 
-	etcd_range(b, &claims, true);
-	etcd_range(b, &state, false);
+	etcd_get(b, part, &claims, true);
+	etcd_get(b, part, &state, false);
 }
 
-void etcd_record(struct etcd_store *s, const char *name, const char *id, const json_t *txn,
+void etcd_record(struct etcd_store *s, const char *name, const char *id, struct proto txn,
 		 size_t at, struct etcd_known *k, struct baton_record *out)
 {
-	const json_t *claim = etcd_kv(txn, at);
-	const json_t *kvs = etcd_kvs(txn, at + 1);
+	struct proto claim = etcd_kv(txn, at);
+	struct proto kvs = etcd_response(txn, at + 1, ETCD_OP_RANGE);
 	struct state state;
 	uint64_t revision = 0;
 
@@ -125,9 +122,9 @@ void etcd_record(struct etcd_store *s, const char *name, const char *id, const j
 	k->offset = get_state(kvs, "offset", &state) ? strtoull(state.value, NULL, 10) : 0;
 	k->offset_mod = state.mod;
 	out->paused = get_state(kvs, "paused", &state);
-	out->held = claim != NULL;
+	out->held = claim.at != NULL;
 	if (out->held)
-		(void)js_u64(claim, "create_revision", &revision);
+		revision = proto_number(claim, ETCD_KV_CREATE);
 	else if (get_state(kvs, "term", &state))
 		revision = state.mod;
 	out->term = revision > 0 ? revision + k->offset : 0;
@@ -151,33 +148,32 @@ void etcd_record(struct etcd_store *s, const char *name, const char *id, const j
  * Who doesn't watch would like to know how long the leader's lease still is; whole seconds, rounded
  * down. That it can't be told is no reason to fail.
  */
-static void look_at_lease(struct etcd_lane *lane, struct baton_call *call, const json_t *kv,
+static void look_at_lease(struct etcd_lane *lane, struct baton_call *call, uint64_t number,
 			  struct baton_record *record)
 {
 	struct baton_call quiet = {.deadline_ns = call->deadline_ns};
-	json_t *answer;
-	uint64_t ttl;
+	struct proto answer;
 
-	bytes_print(web_begin(&lane->web), "{\"ID\":\"%s\"}", js_text(kv, "lease"));
-	(void)etcd_call(lane, &quiet, "/v3/lease/timetolive", &answer);
-	if (js_u64(answer, "TTL", &ttl))
+	proto_put_number(etcd_begin(lane), ETCD_LEASE_ASKED, number);
+	int outcome = etcd_call(lane, &quiet, &etcd_time_left, &answer);
+	uint64_t ttl = proto_number(answer, ETCD_LEASE_TTL);
+
+	if (outcome == BATON_OUTCOME_OK && ttl <= INT32_MAX) /* it is -1 when it is gone */
 		record->free_in_ns = (ttl + 1) * CLOCK_NS_PER_S;
-	json_decref(answer);
+	etcd_done(&answer);
 }
 
 static int observe_part(void *l, struct baton_call *call, struct baton_observation *list, size_t n)
 {
 	struct etcd_lane *lane = l;
-	struct bytes *b = web_begin(&lane->web);
-	json_t *answer;
+	struct bytes *b = etcd_begin(lane);
+	struct proto answer;
 
-	bytes_print(b, "{\"success\":[");
 	for (size_t i = 0; i < n; i++)
-		etcd_look(b, lane->store, list[i].name);
-	bytes_print(b, "]}");
-	int outcome = etcd_call(lane, call, "/v3/kv/txn?observe", &answer);
+		etcd_look(b, ETCD_THEN, lane->store, list[i].name);
+	int outcome = etcd_call(lane, call, &etcd_txn_observe, &answer);
 
-	if (outcome == BATON_OUTCOME_OK && json_array_size(js_get(answer, "responses")) != 2 * n)
+	if (outcome == BATON_OUTCOME_OK && proto_count(answer, ETCD_TXN_RESPONSES) != 2 * n)
 		outcome = etcd_strange(call);
 	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++) {
 		struct etcd_known k;
@@ -189,8 +185,9 @@ static int observe_part(void *l, struct baton_call *call, struct baton_observati
 		list[i].code = 0;
 	}
 	if (n == 1 && outcome == BATON_OUTCOME_OK && list->record->held && !list->record->watched)
-		look_at_lease(lane, call, etcd_kv(answer, 0), list->record);
-	json_decref(answer);
+		look_at_lease(lane, call, proto_number(etcd_kv(answer, 0), ETCD_KV_LEASE),
+			      list->record);
+	etcd_done(&answer);
 	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++)
 		outcome = web_check_target(etcd_candidates, lane, call, &list[i]);
 	return outcome;

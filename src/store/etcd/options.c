@@ -57,7 +57,7 @@ int etcd_options_parse(struct etcd_options *o, const char *text, struct baton_er
 {
 	struct url url;
 
-	*o = (struct etcd_options){.prefix = "baton"};
+	*o = (struct etcd_options){.prefix = "baton", .web = {.h2 = true}};
 	if (!url_split(text, &url) || !url.has_authority ||
 	    (url.path.n > 0 && (url.path.n > 1 || url.path.at[0] != '/'))) {
 		(void)store_fail(err, BATON_E_URL,

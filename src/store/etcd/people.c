@@ -9,16 +9,6 @@
 #include "base/clock.h"
 #include "store/etcd/etcd.h"
 
-/* A transaction that is in lane->web.body, without an answer that matters. */
-static int run(struct etcd_lane *lane, struct baton_call *call)
-{
-	json_t *answer;
-	int outcome = etcd_call(lane, call, "/v3/kv/txn", &answer);
-
-	json_decref(answer);
-	return outcome;
-}
-
 /* ---- candidates ---- */
 
 /* Shows it; and if it leads, asks for the claim, which shows the profile, too. */
@@ -31,8 +21,8 @@ static void put_candidate(struct bytes *b, const struct etcd_store *s,
 	char *text = web_candidate_text(lease, &p->profile);
 
 	b->has_failed = b->has_failed || text == NULL;
-	etcd_put(b, &key, text != NULL ? text : "", number);
-	etcd_range(b, &claim, true);
+	etcd_put(b, ETCD_THEN, &key, text != NULL ? text : "", number);
+	etcd_get(b, ETCD_THEN, &claim, true);
 	free(text);
 }
 
@@ -44,16 +34,13 @@ static int show_leader(struct etcd_lane *lane, struct baton_call *call,
 {
 	struct etcd_key claim = etcd_claim_key(lane->store, p->name, number);
 	char *text = web_claim_text(lease, r->nonce, r->since_ms, &p->profile);
-	struct bytes *b = web_begin(&lane->web);
+	struct bytes *b = etcd_begin(lane);
 
-	bytes_print(b, "{\"compare\":[");
-	etcd_compare(b, &claim, false, "MOD", mod);
-	bytes_print(b, "],\"success\":[");
+	etcd_compare(b, &claim, false, ETCD_IS_MOD, mod);
 	b->has_failed = b->has_failed || text == NULL;
-	etcd_put(b, &claim, text != NULL ? text : "", number);
+	etcd_put(b, ETCD_THEN, &claim, text != NULL ? text : "", number);
 	free(text);
-	bytes_print(b, "]}");
-	return run(lane, call);
+	return etcd_tell(lane, call, &etcd_txn);
 }
 
 static int publish_part(struct etcd_lane *lane, struct baton_call *call,
@@ -61,31 +48,29 @@ static int publish_part(struct etcd_lane *lane, struct baton_call *call,
 			struct baton_publication *list, size_t n)
 {
 	struct baton_record record;
-	struct bytes *b = web_begin(&lane->web);
-	json_t *answer;
+	struct bytes *b = etcd_begin(lane);
+	struct proto answer;
 
-	bytes_print(b, "{\"success\":[");
 	for (size_t i = 0; i < n; i++)
 		put_candidate(b, lane->store, lease, number, &list[i]);
-	bytes_print(b, "]}");
-	int outcome = etcd_call(lane, call, "/v3/kv/txn", &answer);
+	int outcome = etcd_call(lane, call, &etcd_txn, &answer);
 
 	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++) {
-		const json_t *claim = etcd_kv(answer, 2 * i + 1);
-		uint64_t mod = 0;
+		struct proto claim = etcd_kv(answer, 2 * i + 1);
 
 		list[i].outcome = BATON_OUTCOME_OK;
 		list[i].code = 0;
-		if (!js_u64(claim, "mod_revision", &mod))
+		if (claim.at == NULL)
 			continue;
 		etcd_read_claim(claim, &record);
 		if (web_claim_shows(&record, &list[i].profile) ||
 		    strcmp(record.lease_id, lease->id) != 0)
 			continue;
-		list[i].outcome = show_leader(lane, call, lease, number, &list[i], &record, mod);
+		list[i].outcome = show_leader(lane, call, lease, number, &list[i], &record,
+					      proto_number(claim, ETCD_KV_MOD));
 		list[i].code = list[i].outcome == BATON_OUTCOME_OK ? 0 : call->error.code;
 	}
-	json_decref(answer);
+	etcd_done(&answer);
 	return outcome;
 }
 
@@ -114,24 +99,20 @@ int etcd_withdraw(void *l, struct baton_call *call, const struct baton_lease *le
 	struct etcd_lane *lane = l;
 	uint64_t number = etcd_lease_number(lane->store, lease->id);
 	struct etcd_key key = etcd_candidate_key(lane->store, name, number);
-	struct bytes *b = web_begin(&lane->web);
 
 	if (number == 0)
 		return BATON_OUTCOME_OK;
-	bytes_print(b, "{\"success\":[");
-	etcd_delete(b, &key);
-	bytes_print(b, "]}");
-	return run(lane, call);
+	etcd_delete(etcd_begin(lane), ETCD_THEN, &key);
+	return etcd_tell(lane, call, &etcd_txn);
 }
 
-static bool read_candidate(const json_t *kv, uint64_t leader, struct baton_candidate *c)
+static bool read_candidate(struct proto kv, uint64_t leader, struct baton_candidate *c)
 {
 	char value[WEB_VALUE_MAX];
-	uint64_t lease = 0;
 
-	if (!js_base64(kv, "value", value, sizeof(value)) || !web_candidate_read(value, c))
+	if (!proto_text(kv, ETCD_KV_VALUE, value, sizeof(value)) || !web_candidate_read(value, c))
 		return false;
-	c->is_leader = js_u64(kv, "lease", &lease) && lease == leader;
+	c->is_leader = leader != 0 && proto_number(kv, ETCD_KV_LEASE) == leader;
 	return true;
 }
 
@@ -141,25 +122,22 @@ int etcd_candidates(void *l, struct baton_call *call, const char *name,
 	struct etcd_lane *lane = l;
 	struct etcd_key all = etcd_candidate_key(lane->store, name, 0);
 	struct etcd_key claims = etcd_claim_key(lane->store, name, 0);
-	struct bytes *b = web_begin(&lane->web);
-	uint64_t leader = 0;
-	json_t *answer;
+	struct bytes *b = etcd_begin(lane);
+	struct proto answer;
 
-	bytes_print(b, "{\"success\":[");
-	etcd_range(b, &claims, true);
-	etcd_range(b, &all, false);
-	bytes_print(b, "]}");
-	int outcome = etcd_call(lane, call, "/v3/kv/txn", &answer);
-	const json_t *kvs = etcd_kvs(answer, 1);
+	etcd_get(b, ETCD_THEN, &claims, true);
+	etcd_get(b, ETCD_THEN, &all, false);
+	int outcome = etcd_call(lane, call, &etcd_txn, &answer);
+	struct proto rest = etcd_response(answer, 1, ETCD_OP_RANGE);
+	uint64_t leader = proto_number(etcd_kv(answer, 0), ETCD_KV_LEASE);
 
-	(void)js_u64(etcd_kv(answer, 0), "lease", &leader);
-	for (size_t i = 0; i < json_array_size(kvs); i++) {
+	for (struct proto kv; proto_next(&rest, ETCD_RANGE_KVS, &kv);) {
 		struct baton_candidate c;
 
-		if (read_candidate(json_array_get(kvs, i), leader, &c))
+		if (read_candidate(kv, leader, &c))
 			found(arg, &c);
 	}
-	json_decref(answer);
+	etcd_done(&answer);
 	return outcome;
 }
 
@@ -173,22 +151,19 @@ static int leave_order(struct etcd_lane *lane, struct baton_call *call, const ch
 	struct etcd_key key = etcd_state_key(lane->store, name, "order");
 	json_t *value = web_order_make(order);
 	char *text = json_dumps(value, JSON_COMPACT);
-	struct bytes *b = web_begin(&lane->web);
-	json_t *answer;
+	struct bytes *b = etcd_begin(lane);
+	struct proto answer;
 
-	bytes_print(b, "{\"compare\":[");
-	etcd_compare(b, claim, false, "CREATE", revision);
-	bytes_print(b, "],\"success\":[");
+	etcd_compare(b, claim, false, ETCD_IS_CREATE, revision);
 	b->has_failed = b->has_failed || text == NULL;
-	etcd_put(b, &key, text != NULL ? text : "", 0);
+	etcd_put(b, ETCD_THEN, &key, text != NULL ? text : "", 0);
 	free(text);
 	json_decref(value);
-	bytes_print(b, "]}");
-	int outcome = etcd_call(lane, call, "/v3/kv/txn", &answer);
+	int outcome = etcd_call(lane, call, &etcd_txn, &answer);
 
-	if (outcome == BATON_OUTCOME_OK && !json_is_true(js_get(answer, "succeeded")))
+	if (outcome == BATON_OUTCOME_OK && proto_number(answer, ETCD_TXN_SUCCEEDED) == 0)
 		outcome = BATON_OUTCOME_REFUSED;
-	json_decref(answer);
+	etcd_done(&answer);
 	return outcome;
 }
 
@@ -196,28 +171,25 @@ int etcd_order(void *l, struct baton_call *call, const char *name, const struct 
 {
 	struct baton_record record;
 	struct etcd_lane *lane = l;
-	struct bytes *b = web_begin(&lane->web);
 	struct etcd_known known;
 	struct etcd_key claim;
-	json_t *answer;
+	struct proto answer;
 	uint64_t revision = 0;
 
-	bytes_print(b, "{\"success\":[");
-	etcd_look(b, lane->store, name);
-	bytes_print(b, "]}");
-	int outcome = etcd_call(lane, call, "/v3/kv/txn", &answer);
+	etcd_look(etcd_begin(lane), ETCD_THEN, lane->store, name);
+	int outcome = etcd_call(lane, call, &etcd_txn, &answer);
 
 	if (outcome == BATON_OUTCOME_OK) {
-		const json_t *kv = etcd_kv(answer, 0);
+		struct proto kv = etcd_kv(answer, 0);
 
 		etcd_known_get(lane->store, name, &known);
 		etcd_record(lane->store, name, "", answer, 0, &known, &record);
+		revision = proto_number(kv, ETCD_KV_CREATE);
 		if (!record.held || record.term != order->term ||
-		    !js_u64(kv, "create_revision", &revision) ||
-		    !js_base64(kv, "key", claim.text, sizeof(claim.text)))
+		    !proto_text(kv, ETCD_KV_KEY, claim.text, sizeof(claim.text)))
 			outcome = BATON_OUTCOME_REFUSED;
 	}
-	json_decref(answer);
+	etcd_done(&answer);
 	return outcome == BATON_OUTCOME_OK ? leave_order(lane, call, name, &claim, revision, order)
 					   : outcome;
 }
@@ -226,13 +198,11 @@ int etcd_pause(void *l, struct baton_call *call, const char *name, bool paused)
 {
 	struct etcd_lane *lane = l;
 	struct etcd_key key = etcd_state_key(lane->store, name, "paused");
-	struct bytes *b = web_begin(&lane->web);
+	struct bytes *b = etcd_begin(lane);
 
-	bytes_print(b, "{\"success\":[");
 	if (paused)
-		etcd_put(b, &key, "1", 0);
+		etcd_put(b, ETCD_THEN, &key, "1", 0);
 	else
-		etcd_delete(b, &key);
-	bytes_print(b, "]}");
-	return run(lane, call);
+		etcd_delete(b, ETCD_THEN, &key);
+	return etcd_tell(lane, call, &etcd_txn);
 }

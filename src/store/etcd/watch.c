@@ -19,44 +19,40 @@ static int open_watch(void *l, struct baton_call *call)
 {
 	struct etcd_lane *lane = l;
 	struct etcd_key all;
-	struct bytes *b = web_begin(&lane->web);
+	struct bytes *b = etcd_begin(lane);
 
 	(void)snprintf(all.text, sizeof(all.text), "%s/", lane->store->options.prefix);
 	struct etcd_key end = etcd_key_end(&all);
+	size_t create = proto_begin(b, ETCD_WATCH_CREATE);
 
-	bytes_print(b, "{\"create_request\":{\"progress_notify\":true,");
-	etcd_put_key(b, "key", &all);
-	bytes_print(b, ",");
-	etcd_put_key(b, "range_end", &end);
-	bytes_print(b, "}}");
+	etcd_ask_range(b, &all, &end, 0, false);
+	proto_put_number(b, ETCD_WATCH_PROGRESS, 1);
+	proto_end(b, create);
 	lane->is_made = false;
 	return etcd_listen(lane, call);
 }
 
 /* A claim that we have won, or are about to hear that we have: no news. */
-static bool is_our_own(struct etcd_store *s, const json_t *event, const char *name)
+static bool is_our_own(struct etcd_store *s, struct proto event, const char *name)
 {
-	const json_t *kv = js_get(event, "kv");
+	struct proto kv = proto_get(event, ETCD_EVENT_KV);
+	uint64_t lease = proto_number(kv, ETCD_KV_LEASE);
 	struct etcd_known k;
-	uint64_t lease = 0;
-	uint64_t mod = 0;
 
-	(void)js_u64(kv, "lease", &lease);
-	(void)js_u64(kv, "mod_revision", &mod);
-	if (lease == 0 || strcmp(js_text(event, "type"), "DELETE") == 0 ||
+	if (lease == 0 || proto_number(event, ETCD_EVENT_TYPE) == ETCD_EVENT_DELETE ||
 	    !web_lease_is_ours(&s->web, lease, ""))
 		return false;
 	etcd_known_get(s, name, &k);
-	return k.claim_mod == mod || store_is_asked(&s->web.base, name);
+	return k.claim_mod == proto_number(kv, ETCD_KV_MOD) || store_is_asked(&s->web.base, name);
 }
 
 /* Not the term: that comes with a claim. */
-static void hear_event(struct etcd_store *s, const json_t *event)
+static void hear_event(struct etcd_store *s, struct proto event)
 {
 	char key[ETCD_KEY_MAX];
 	char name[BATON_NAME_MAX + 1];
 
-	if (!js_base64(js_get(event, "kv"), "key", key, sizeof(key)))
+	if (!proto_text(proto_get(event, ETCD_EVENT_KV), ETCD_KV_KEY, key, sizeof(key)))
 		return;
 	int kind = etcd_key_read(s, key, name);
 	size_t n = strlen(key);
@@ -66,44 +62,61 @@ static void hear_event(struct etcd_store *s, const json_t *event)
 		hints_name(s->web.hints, name);
 }
 
+/* The watch is over, but perhaps not what it is listened on. 0: it is begun anew, or -1. */
+static int hear_end(struct etcd_lane *lane, struct baton_call *call, struct proto message)
+{
+	char why[HTTP_TEXT_MAX];
+
+	(void)proto_text(message, ETCD_WATCH_REASON, why, sizeof(why));
+	etcd_drop_token(lane);
+	/* Rights have changed: with a new token it goes on, and nobody need know. */
+	if (lane->is_made && strstr(why, "revision of auth store is old") != NULL) {
+		web_watch_break(&lane->web);
+		return 0;
+	}
+	return store_fail(&call->error,
+			  strstr(why, "permission") != NULL ? BATON_E_DENIED : BATON_E_UNAVAILABLE,
+			  "etcd has ended the watch: %.150s", why);
+}
+
 /* 0, or -1: it is over. */
 static int hear(void *l, struct baton_call *call, const struct http_reply *reply)
 {
 	struct etcd_lane *lane = l;
-	json_t *line = js_parse(reply->body, reply->body_size);
-	const json_t *result = js_get(line, "result");
-	const json_t *events = js_get(result, "events");
-	bool is_sure;
-	int rc = 0;
+	struct proto message = {reply->body, reply->body_size};
+	struct proto rest = message;
 
-	for (size_t i = 0; i < json_array_size(events); i++)
-		hear_event(lane->store, json_array_get(events, i));
-	if (json_is_true(js_get(result, "created")) && !json_is_true(js_get(result, "canceled"))) {
+	if (!proto_fits(message, etcd_watch.answer)) {
+		(void)etcd_strange(call);
+		return -1;
+	}
+	for (struct proto event; proto_next(&rest, ETCD_WATCH_EVENTS, &event);)
+		hear_event(lane->store, event);
+	if (proto_number(message, ETCD_WATCH_CANCELED) != 0)
+		return hear_end(lane, call, message);
+	if (proto_number(message, ETCD_WATCH_CREATED) != 0) {
 		hints_set_live(lane->store->web.hints, true);
 		lane->is_made = true;
-	} else if (result == NULL) {
-		etcd_drop_token(lane); /* perhaps it is that */
-		(void)etcd_judge(call, line, &is_sure);
-		rc = -1;
-	} else if (json_is_true(js_get(result, "canceled"))) {
-		const char *why = js_text(result, "cancel_reason");
-
-		etcd_drop_token(lane);
-		/* Rights have changed: with a new token it goes on, and nobody need know. */
-		bool goes_on =
-			lane->is_made && strstr(why, "revision of auth store is old") != NULL;
-
-		if (goes_on)
-			web_watch_break(&lane->web);
-		else
-			(void)store_fail(&call->error,
-					 strstr(why, "permission") != NULL ? BATON_E_DENIED
-									   : BATON_E_UNAVAILABLE,
-					 "etcd has ended the watch: %.150s", why);
-		rc = goes_on ? 0 : -1;
 	}
-	json_decref(line);
-	return rc;
+	return 0;
+}
+
+/* With a status: it has no leader, it stops, or it doesn't like our token. */
+static void ended(void *l, struct baton_call *call, const struct http_reply *reply)
+{
+	struct etcd_lane *lane = l;
+	char text[HTTP_TEXT_MAX];
+	bool is_sure;
+	int status = grpc_status_of(reply, text);
+
+	etcd_drop_token(lane); /* perhaps it is that */
+	if (status == GRPC_NONE)
+		(void)store_fail(&call->error, BATON_E_UNAVAILABLE,
+				 "etcd, or what stands in front of it, has ended the watch with "
+				 "HTTP status %d",
+				 reply->status);
+	if (status == GRPC_NONE || etcd_judge(call, status, text, &is_sure) == BATON_E_UNAVAILABLE)
+		web_move_on(&lane->store->web, lane->web.stream);
 }
 
 static void lost(void *l)
@@ -119,6 +132,7 @@ int etcd_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t 
 					       .silence_ns = SILENCE_NS,
 					       .open = open_watch,
 					       .hear = hear,
+					       .ended = ended,
 					       .lost = lost};
 	struct etcd_lane *lane = l;
 

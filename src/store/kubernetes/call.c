@@ -260,8 +260,8 @@ int kube_listen(struct kube_lane *lane, struct baton_call *call, const char *pat
 					       .path = path,
 					       .headers = headers};
 
-		rc = http_stream_open(lane->web.http, &request, false, call->deadline_ns, &reply) ==
-				     HTTP_OK
+		rc = http_stream_open(lane->web.http, &request, HTTP_LINES, call->deadline_ns,
+				      &reply) == HTTP_OK
 			     ? 0
 			     : -1;
 		if (rc != 0)

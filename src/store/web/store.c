@@ -62,6 +62,7 @@ int web_lane_init(struct web_lane *lane, struct web_store *s, int kind, size_t b
 				     .key = o->files.key,
 				     .server_name = o->files.server_name,
 				     .body_max = body_max,
+				     .h2 = o->h2,
 				     .wake = kind == BATON_LANE_WATCH ? s->wake : 0};
 
 	lane->http = http_new(&config);

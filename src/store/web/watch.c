@@ -97,6 +97,8 @@ static int listen_for(struct web_lane *lane, const struct web_watch *w, struct b
 		lane->heard_ns = clock_boot_ns();
 		if (w->hear(lane, call, &reply) == 0)
 			return 0;
+	} else if (result == HTTP_END && w->ended != NULL) {
+		w->ended(lane, call, &reply);
 	} else {
 		web_move_on(lane->store, lane->stream);
 		(void)store_fail(&call->error, BATON_E_UNAVAILABLE,

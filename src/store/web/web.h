@@ -1,5 +1,5 @@
 /*
- * web.h: what the drivers share whose stores are services that speak HTTP and JSON.
+ * web.h: what the drivers share whose stores are services that speak HTTP, and JSON or gRPC.
  *
  *   store.c    the store: its members, and which of them is asked; its hints; its wake descriptor
  *   options.c  the part of a URL that is the same for all: members and TLS
@@ -40,6 +40,7 @@ struct web_options {
 	struct http_host hosts[WEB_HOSTS_MAX];
 	size_t n_hosts;
 	bool tls;
+	bool h2; /* they speak HTTP/2 */
 	struct option_tls files;
 };
 
@@ -115,6 +116,8 @@ struct web_watch {
 	int (*open)(void *lane, struct baton_call *call);
 	/* Takes what was said: 0, or -1: it is over. */
 	int (*hear)(void *lane, struct baton_call *call, const struct http_reply *reply);
+	/* The service has ended it, properly: fills call->error. NULL: it never says why. */
+	void (*ended)(void *lane, struct baton_call *call, const struct http_reply *reply);
 	/* It is over, or to be over: web_watch_break(), and what there is to forget. */
 	void (*lost)(void *lane);
 };
