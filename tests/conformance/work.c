@@ -119,9 +119,10 @@ static void by_stop(struct player *p)
 	CHECK(p->t, rc == 0 || rc == BATON_E_TIMEOUT, "stop says %d", rc);
 }
 
+/* It is to lead again soon, however long a lease is. */
 static void by_resigning(struct player *p)
 {
-	CHECK(p->t, baton_resign(p->e, (int64_t)(4 * p->t->lease_ms)) == 0, "resign");
+	CHECK(p->t, baton_resign(p->e, (int64_t)(2 * p->t->lease_ms)) == 0, "resign");
 }
 
 static void runs_if_leader(struct stage *t)

@@ -34,6 +34,11 @@ static bool new_multi(struct http *h)
 	       curl_multi_setopt(h->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING) == CURLM_OK;
 }
 
+bool http_knows_h2(void)
+{
+	return (curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_HTTP2) != 0;
+}
+
 struct http *http_new(const struct http_config *config)
 {
 	struct http *h = calloc(1, sizeof(*h));

@@ -87,6 +87,8 @@ struct http_reply {
 
 struct http;
 
+/* Whether this libcurl knows HTTP/2, without which no client with h2 can do anything. */
+bool http_knows_h2(void);
 /* NULL: no memory. No I/O. */
 struct http *http_new(const struct http_config *config);
 void http_free(struct http *h);

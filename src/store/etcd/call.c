@@ -150,8 +150,10 @@ static bool keep_token(struct etcd_lane *lane, struct proto message)
 
 	if (!proto_fits(message, etcd_authenticate.answer) ||
 	    !proto_text(message, ETCD_AUTH_TOKEN, lane->token, sizeof(lane->token)) ||
-	    lane->token[0] == '\0')
+	    lane->token[0] == '\0' || strpbrk(lane->token, "\r\n") != NULL) {
+		lane->token[0] = '\0';
 		return false;
+	}
 	store_lock(&s->web.base);
 	(void)memcpy(s->token, lane->token, sizeof(s->token));
 	store_unlock(&s->web.base);

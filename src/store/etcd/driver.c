@@ -36,6 +36,11 @@ static int open_store(const struct baton_store_config *config, void **out, struc
 	}
 	int code = etcd_options_parse(&store->options, config->url, err);
 
+	if (code == BATON_OK && !http_knows_h2()) {
+		code = BATON_E_UNSUPPORTED;
+		(void)store_fail(err, code,
+				 "the libcurl of this system knows no HTTP/2, which etcd speaks");
+	}
 	if (code == BATON_OK)
 		code = web_store_init(&store->web, &store->options.web, err);
 	if (code != BATON_OK) {
