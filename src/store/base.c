@@ -91,7 +91,7 @@ int store_turn_init(struct store_turn *turn)
 {
 	pthread_condattr_t attr;
 
-	turn->is_taken = false;
+	*turn = (struct store_turn){.is_taken = false};
 	if (pthread_mutex_init(&turn->lock, NULL) != 0)
 		return -1;
 	if (pthread_condattr_init(&attr) != 0) {
@@ -125,12 +125,18 @@ bool store_turn_take(struct store_turn *turn, uint64_t deadline_ns)
 	until.tv_sec += (time_t)(left_ns / CLOCK_NS_PER_S);
 	until.tv_nsec = (long)(left_ns % CLOCK_NS_PER_S);
 	(void)pthread_mutex_lock(&turn->lock);
-	while (turn->is_taken)
-		if (pthread_cond_timedwait(&turn->given, &turn->lock, &until) != 0)
-			break;
 	bool is_ours = !turn->is_taken;
 
 	turn->is_taken = true;
+	turn->n_waiting += !is_ours;
+	while (!is_ours && !turn->is_handed)
+		if (pthread_cond_timedwait(&turn->given, &turn->lock, &until) != 0)
+			break;
+	if (!is_ours) {
+		is_ours = turn->is_handed;
+		turn->is_handed = false;
+		turn->n_waiting--;
+	}
 	(void)pthread_mutex_unlock(&turn->lock);
 	return is_ours;
 }
@@ -138,7 +144,8 @@ bool store_turn_take(struct store_turn *turn, uint64_t deadline_ns)
 void store_turn_give(struct store_turn *turn)
 {
 	(void)pthread_mutex_lock(&turn->lock);
-	turn->is_taken = false;
+	turn->is_handed = turn->n_waiting > 0;
+	turn->is_taken = turn->is_handed;
 	(void)pthread_cond_signal(&turn->given);
 	(void)pthread_mutex_unlock(&turn->lock);
 }

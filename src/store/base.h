@@ -47,11 +47,14 @@ void store_lane_remove(struct store_base *base, struct store_lane *lane);
 void store_ask(struct store_base *base, const struct baton_campaign *list, size_t n);
 bool store_is_asked(struct store_base *base, const char *name);
 
-/* One lane at a time, for as long as a call takes: nobody waits for it past a deadline. */
+/* One lane at a time, for as long as a call takes: nobody waits for it past a deadline, and nobody
+ * who comes later overtakes those who wait. */
 struct store_turn {
 	pthread_mutex_t lock;
 	pthread_cond_t given;
 	bool is_taken;
+	bool is_handed; /* to one of those who wait */
+	unsigned n_waiting;
 };
 
 /* 0, or -1 when there is no memory for it. */
