@@ -38,6 +38,7 @@ struct bare_session {
 	uint64_t nonce;
 	uint64_t term; /* 0: not yet */
 	char *renew;   /* the statement with its tag */
+	char *look;    /* ... likewise */
 	unsigned users;
 };
 
@@ -197,8 +198,20 @@ static void drop_user(struct pg_store *store, struct bare_session *s)
 		return;
 	pg_lane_free(s->lane);
 	free(s->renew);
+	free(s->look);
 	(void)pthread_mutex_destroy(&s->lock);
 	free(s);
+}
+
+bool bare_is_other(struct pg_store *store, const char *name)
+{
+	store_lock(&store->base);
+	const struct bare_session *s = store->sessions;
+
+	while (s != NULL && strcmp(s->name, name) != 0)
+		s = s->next;
+	store_unlock(&store->base);
+	return s == NULL;
 }
 
 /* For as long as put() isn't called; NULL: that lease has no session, and so it has no lock. */
@@ -248,6 +261,7 @@ static void take_out(struct pg_store *store, struct bare_session *s)
 	store_unlock(&store->base);
 	if (listed)
 		drop_user(store, s);
+	pg_watch_nudge(store);
 }
 
 /* A session that a call had no time to finish; its user is the caller. NULL: there is none. */
@@ -292,23 +306,31 @@ static struct bare_session *session_new(struct pg_store *store)
 	return s;
 }
 
-/* ---- terms that were seen: a free election has no record that tells the highest ---- */
+/* ---- what was seen of elections: a free one has no record that tells the highest term ---- */
 
 struct bare_seen {
 	struct bare_seen *next;
 	uint64_t term;
+	bool was_free; /* a bell said so, and nobody has looked since */
 	char name[];
 };
+
+static struct bare_seen *find_seen(const struct pg_store *store, const char *name)
+{
+	struct bare_seen *s = store->seen;
+
+	while (s != NULL && strcmp(s->name, name) != 0)
+		s = s->next;
+	return s;
+}
 
 static uint64_t highest(struct pg_store *store, const char *name, uint64_t term)
 {
 	size_t size = strlen(name) + 1;
 
 	store_lock(&store->base);
-	struct bare_seen *s = store->seen;
+	struct bare_seen *s = find_seen(store, name);
 
-	while (s != NULL && strcmp(s->name, name) != 0)
-		s = s->next;
 	if (s == NULL && term > 0 && (s = calloc(1, sizeof(*s) + size)) != NULL) {
 		(void)memcpy(s->name, name, size);
 		s->next = store->seen;
@@ -320,6 +342,29 @@ static uint64_t highest(struct pg_store *store, const char *name, uint64_t term)
 		term = s->term;
 	store_unlock(&store->base);
 	return term;
+}
+
+void bare_rung(struct pg_store *store, const char *name)
+{
+	store_lock(&store->base);
+	struct bare_seen *s = find_seen(store, name);
+
+	if (s != NULL)
+		s->was_free = true;
+	store_unlock(&store->base);
+}
+
+/* Once: then it is somebody's, or was. */
+static bool was_free(struct pg_store *store, const char *name)
+{
+	store_lock(&store->base);
+	struct bare_seen *s = find_seen(store, name);
+	bool was = s != NULL && s->was_free;
+
+	if (s != NULL)
+		s->was_free = false;
+	store_unlock(&store->base);
+	return was;
 }
 
 void bare_forget_terms(struct pg_store *store)
@@ -429,12 +474,6 @@ static void observe(struct pg_lane *l, struct baton_call *call, int statement,
 	pg_results_clear(l);
 }
 
-void bare_observe(struct pg_lane *l, struct baton_call *call, struct baton_observation *list,
-		  size_t n)
-{
-	observe(l, call, PG_LOCKED, list, n);
-}
-
 /* The leader is the only one that can be seen. */
 int bare_candidates(struct pg_lane *l, struct baton_call *call, const char *name,
 		    void (*found)(void *arg, const struct baton_candidate *candidate), void *arg)
@@ -509,10 +548,10 @@ static int say(struct bare_session *s, struct baton_call *call, const char *text
 								      : outcome;
 }
 
-static int renew(struct bare_session *s, struct baton_call *call, const char *text, size_t n)
+/* Rule 4: whether the lock is held is what the session is asked. */
+static int check(struct bare_session *s, struct baton_call *call, const char *text)
 {
-	const char *const params[] = {s->key, s->lane->store->info.schema, s->name};
-	int outcome = say(s, call, text, n, params);
+	int outcome = say(s, call, text, 1, (const char *const[]){s->key});
 
 	if (outcome != BATON_OUTCOME_OK)
 		return outcome;
@@ -520,7 +559,37 @@ static int renew(struct bare_session *s, struct baton_call *call, const char *te
 							   : BATON_OUTCOME_REFUSED;
 }
 
-/* Who it is stands in the first renewal, and others are told when that is there. */
+/* What we hold ourselves, its session is asked about: the lane needs none for that. False: it isn't
+ * ours, or the session doesn't say so. */
+static bool observe_own(struct pg_store *store, struct baton_call *call,
+			struct baton_observation *o)
+{
+	struct bare_session *s = get(store, o->lease_id);
+	struct baton_record *out = o->record;
+
+	if (s == NULL)
+		return false;
+	clear(store, o);
+	bool is_held = strcmp(s->name, o->name) == 0 &&
+		       check(s, call, s->look) == BATON_OUTCOME_OK &&
+		       read_tag(s->look, out, &out->free_in_ns);
+
+	put(store, s);
+	out->held = is_held;
+	out->watched = true; /* there are no orders, and each renewal looks */
+	o->outcome = BATON_OUTCOME_OK;
+	o->code = 0;
+	return is_held;
+}
+
+void bare_observe(struct pg_lane *l, struct baton_call *call, struct baton_observation *list,
+		  size_t n)
+{
+	if (n != 1 || !observe_own(l->store, call, list))
+		observe(l, call, PG_LOCKED, list, n);
+}
+
+/* Who it is stands in its last statement, and others are told when that is there. */
 static int show(struct bare_session *s, struct baton_call *call, const struct baton_lease *lease,
 		const struct baton_campaign *c)
 {
@@ -529,9 +598,11 @@ static int show(struct bare_session *s, struct baton_call *call, const struct ba
 
 	make_tag(s, lease, &c->profile, tag);
 	s->renew = tagged(tag, store->sql[PG_BARE_RENEW]);
+	s->look = tagged(tag, store->sql[PG_BARE_OWN]);
 	char *text = tagged(tag, store->sql[PG_BARE_SHOW]);
-	int outcome =
-		s->renew != NULL && text != NULL ? renew(s, call, text, 3) : pg_no_memory(s->lane);
+	const char *const params[] = {store->info.schema, s->name};
+	bool is_made = s->renew != NULL && s->look != NULL && text != NULL;
+	int outcome = is_made ? say(s, call, text, 2, params) : pg_no_memory(s->lane);
 
 	free(text);
 	return outcome;
@@ -579,9 +650,10 @@ static int claim(struct pg_lane *l, struct baton_call *call, const struct baton_
 	}
 	if (outcome == BATON_OUTCOME_OK) {
 		c->term = s->term;
-		c->record->watched = atomic_load(&l->store->listening);
+		c->record->watched = true; /* there are no orders, and each renewal looks */
 		(void)highest(l->store, s->name, s->term);
 		put_in(&l->store->sessions, s);
+		pg_watch_nudge(l->store);
 	} else if (s->lane->conn.connecting || outcome == BATON_OUTCOME_REFUSED) {
 		put_in(&l->store->half_made, s); /* the next try goes on with it */
 	} else {
@@ -609,9 +681,12 @@ static void campaign_one(struct pg_lane *l, struct baton_call *call,
 			 const struct baton_lease *lease, struct baton_campaign *c)
 {
 	(void)highest(l->store, c->name, c->floor);
-	look(l, call, lease, c);
-	if (c->outcome != BATON_OUTCOME_REFUSED || c->record->held)
-		return;
+	c->outcome = BATON_OUTCOME_REFUSED;
+	if (!was_free(l->store, c->name)) {
+		look(l, call, lease, c);
+		if (c->outcome != BATON_OUTCOME_REFUSED || c->record->held)
+			return;
+	}
 	for (unsigned i = 0; i < TRIES && c->outcome == BATON_OUTCOME_REFUSED &&
 			     clock_boot_ns() < call->deadline_ns;
 	     i++) {
@@ -682,7 +757,7 @@ int bare_renew(struct pg_lane *l, struct baton_call *call, const struct baton_le
 	call->is_unasked = s == NULL;
 	if (s == NULL)
 		return BATON_OUTCOME_REFUSED;
-	int outcome = renew(s, call, s->renew, 1);
+	int outcome = check(s, call, s->renew);
 
 	if (outcome == BATON_OUTCOME_REFUSED)
 		take_out(l->store, s);

@@ -27,6 +27,7 @@ struct pg_bell {
 	int64_t key;
 	bool is_lease;
 	bool armed;       /* the server has been asked */
+	uint64_t rest_ns; /* since when its session has nothing to wait for */
 	PGresult *answer; /* the last one that it gave */
 };
 
@@ -62,6 +63,28 @@ bool pg_bell_ask(struct pg_store *store, bool is_lease, const char *label, int64
 	return armed;
 }
 
+static void push_limits(struct pg_lane *l)
+{
+	pg_push(l, PG_LIMITS, 5,
+		(const char *const[]){"0", WAIT_MS, "force_generic_plan", "off", "true"});
+}
+
+/* Asks once what is to be asked when time counts, so that it is planned by then; in a transaction
+ * of its own, because who waits must not keep tables locked. False: not now. */
+static bool rehearse(struct pg_bell *b)
+{
+	if (!b->is_lease || b->lane->conn.prepared[PG_AWAITED])
+		return true;
+	push_limits(b->lane);
+	pg_push(b->lane, PG_AWAITED, 1, (const char *const[]){b->label});
+	int outcome = pg_run(b->lane);
+
+	pg_results_clear(b->lane);
+	if (outcome != BATON_OUTCOME_OK)
+		pg_conn_close(b->lane);
+	return outcome == BATON_OUTCOME_OK;
+}
+
 /* Asks the server; false: not now. */
 static bool arm(struct pg_bell *b, struct pg_store *store)
 {
@@ -73,13 +96,17 @@ static bool arm(struct pg_bell *b, struct pg_store *store)
 	if (b->lane == NULL)
 		return false;
 	b->lane->is_apart = true;
+	b->lane->repeats = true;
 	b->lane->call = &call;
 	b->lane->begun_ns = clock_boot_ns();
 	pg_results_clear(b->lane);
 	if (!pg_is_connected(b->lane) && pg_connect(b->lane) != 0)
 		return false;
+	if (!rehearse(b))
+		return false;
+	b->lane->n_taken = 0;
 	(void)snprintf(key, sizeof(key), "%" PRId64, b->key);
-	pg_push(b->lane, PG_LIMITS, 5, (const char *const[]){"0", WAIT_MS, "auto", "on", "true"});
+	push_limits(b->lane);
 	pg_push(b->lane, PG_AWAIT, 1, (const char *const[]){key});
 	if (b->is_lease) /* so that it needn't be asked for when time counts */
 		pg_push(b->lane, PG_AWAITED, 1, (const char *const[]){b->label});
@@ -110,6 +137,8 @@ static int listen_to(struct pg_bell *b)
 		/* lock_timeout, or told to stop: it was not got. Anything else won't be mended by
 		 * asking again. */
 		l->waited_out = l->waited_out || state != NULL;
+		if (r != NULL && !synced)
+			pg_note_prepared(l, r);
 		failed =
 			state != NULL && strcmp(state, "55P03") != 0 && strcmp(state, "57014") != 0;
 		if (PQresultStatus(r) == PGRES_TUPLES_OK) {
@@ -133,15 +162,22 @@ static int listen_to(struct pg_bell *b)
 	return HEARD_END;
 }
 
+/* Nobody waits for itself: we may have got there before the bell. */
+static bool is_others(const struct pg_bell *b, struct pg_store *store)
+{
+	return b->is_lease || !pg_is_bare(store) || bare_is_other(store, b->label);
+}
+
 /* True: whoever asked is to look; of a lease only when its lock was really got. */
-static bool attend(struct pg_bell *b, struct pg_store *store)
+static bool attend(struct pg_bell *b, struct pg_store *store, bool *is_free)
 {
 	bool was_armed = b->armed;
 	int heard = was_armed ? listen_to(b) : HEARD_TIMEOUT;
 
+	*is_free = heard == HEARD_LOCK;
 	if (heard == HEARD_NOTHING)
 		return false;
-	if (heard == HEARD_TIMEOUT && arm(b, store)) {
+	if (heard == HEARD_TIMEOUT && is_others(b, store) && arm(b, store)) {
 		store_lock(&store->base);
 		b->armed = true;
 		store_unlock(&store->base);
@@ -153,8 +189,9 @@ static bool attend(struct pg_bell *b, struct pg_store *store)
 	b->label = NULL;
 	b->armed = false;
 	store_unlock(&store->base);
+	b->rest_ns = clock_boot_ns();
 	/* No longer watched: whoever was told that it is finds out. */
-	return heard == HEARD_LOCK || (was_armed && !b->is_lease);
+	return *is_free || (was_armed && !b->is_lease);
 }
 
 bool pg_bells_attend(struct pg_lane *watcher, pg_bell_rung *rung, bool arms)
@@ -169,13 +206,36 @@ bool pg_bells_attend(struct pg_lane *watcher, pg_bell_rung *rung, bool arms)
 		char *label = is_due ? strdup(b->label) : NULL;
 
 		store_unlock(&store->base);
-		if (label != NULL && attend(b, store)) {
-			rung(watcher, label, b->is_lease ? b->answer : NULL);
+		bool is_free = false;
+
+		if (label != NULL && attend(b, store, &is_free)) {
+			rung(watcher, label, b->is_lease ? b->answer : NULL, is_free);
 			any = true;
 		}
 		free(label);
 	}
 	return any;
+}
+
+uint64_t pg_bells_rest(struct pg_store *store)
+{
+	uint64_t now_ns = clock_boot_ns();
+	uint64_t next_ns = UINT64_MAX;
+
+	for (size_t i = 0; i < PG_BELLS_MAX; i++) {
+		store_lock(&store->base);
+		struct pg_bell *b = store->bells[i];
+		bool rests = b != NULL && b->label == NULL;
+
+		store_unlock(&store->base);
+		if (!rests || b->lane == NULL || b->lane->conn.pg == NULL)
+			continue;
+		if (now_ns - b->rest_ns >= PG_REST_NS)
+			pg_conn_free(&b->lane->conn);
+		else if (b->rest_ns + PG_REST_NS < next_ns)
+			next_ns = b->rest_ns + PG_REST_NS;
+	}
+	return next_ns;
 }
 
 size_t pg_bells_poll(struct pg_store *store, struct pollfd *fds)
@@ -197,14 +257,16 @@ size_t pg_bells_poll(struct pg_store *store, struct pollfd *fds)
 void pg_bells_free(struct pg_store *store)
 {
 	for (size_t i = 0; i < PG_BELLS_MAX; i++) {
+		store_lock(&store->base);
 		struct pg_bell *b = store->bells[i];
 
+		store->bells[i] = NULL;
+		store_unlock(&store->base);
 		if (b == NULL)
 			continue;
 		pg_lane_free(b->lane);
 		PQclear(b->answer);
 		free(b->label);
 		free(b);
-		store->bells[i] = NULL;
 	}
 }

@@ -194,7 +194,7 @@ static bool try_all(struct pg_lane *lane, struct baton_call *call, const struct 
 		    struct baton_campaign *list, size_t n, bool make)
 {
 	bool locks = lane->store->info.advisory;
-	struct pg_lane *l = locks ? pg_hold(lane, call) : lane;
+	struct pg_lane *l = pg_hold(lane, call);
 	int outcome = l != NULL ? claim(l, call, lease, list, n, make) : BATON_OUTCOME_FAILED;
 	bool answered = outcome == BATON_OUTCOME_OK;
 
@@ -213,8 +213,7 @@ static bool try_all(struct pg_lane *lane, struct baton_call *call, const struct 
 	pg_results_clear(l);
 	if (locks && outcome == BATON_OUTCOME_FAILED)
 		put_right(l, lease, call->deadline_ns);
-	if (locks)
-		pg_let_go(lane, l);
+	pg_let_go(lane, l);
 	return !answered || all_won(list, n);
 }
 
@@ -372,7 +371,7 @@ void pg_release(void *lane, struct baton_call *call, struct baton_release *list,
 		return;
 	}
 	bool locks = ((struct pg_lane *)lane)->store->info.advisory;
-	struct pg_lane *l = locks ? pg_hold(lane, call) : lane;
+	struct pg_lane *l = pg_hold(lane, call);
 	int statement = locks ? PG_RELEASE_LOCKED : PG_RELEASE;
 	int outcome = l != NULL ? ask_releases(l, call, list, n, statement) : BATON_OUTCOME_FAILED;
 
@@ -385,6 +384,5 @@ void pg_release(void *lane, struct baton_call *call, struct baton_release *list,
 	if (l == NULL)
 		return;
 	pg_results_clear(l);
-	if (locks)
-		pg_let_go(lane, l);
+	pg_let_go(lane, l);
 }

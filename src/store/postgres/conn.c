@@ -218,6 +218,16 @@ int pg_begin(struct pg_lane *lane, struct baton_call *call, size_t n)
 	return 0;
 }
 
+/* By the session, or by what was sent to it. */
+static bool is_prepared(const struct pg_lane *lane, int statement)
+{
+	bool is = lane->conn.prepared[statement];
+
+	for (size_t i = 0; i < lane->n_pushed; i++)
+		is = is || lane->pushed[i] == ~statement;
+	return is;
+}
+
 static bool send_one(struct pg_lane *lane, int statement, size_t n, const char *const *params)
 {
 	struct pg_conn *c = &lane->conn;
@@ -225,9 +235,9 @@ static bool send_one(struct pg_lane *lane, int statement, size_t n, const char *
 	const char *name = pg_statement_names[statement];
 
 	/* Of a pooled one the next transaction may be on another session. */
-	if (c->pooled || lane->is_apart)
+	if (c->pooled || (lane->is_apart && !lane->repeats))
 		return PQsendQueryParams(c->pg, text, (int)n, NULL, params, NULL, NULL, 0) == 1;
-	if (!c->prepared[statement]) {
+	if (!is_prepared(lane, statement)) {
 		if (PQsendPrepare(c->pg, name, text, 0, NULL) != 1)
 			return false;
 		lane->pushed[lane->n_pushed++] = ~statement;
@@ -298,21 +308,25 @@ static bool next_result(struct pg_lane *lane, PGresult **r)
 	return true;
 }
 
+void pg_note_prepared(struct pg_lane *lane, const PGresult *r)
+{
+	int statement = lane->n_taken < lane->n_pushed ? lane->pushed[lane->n_taken] : 0;
+
+	lane->n_taken++;
+	if (statement < 0 && PQresultStatus(r) == PGRES_COMMAND_OK)
+		lane->conn.prepared[~statement] = true;
+}
+
 /* What one statement came to. True: the session is as it was. */
 static bool take(struct pg_lane *lane, size_t at, PGresult *r, bool *refused)
 {
-	int statement = lane->pushed[at];
 	ExecStatusType status = PQresultStatus(r);
 
 	lane->results[at] = r;
-	lane->n_taken = at + 1;
-	if (status == PGRES_PIPELINE_ABORTED)
+	pg_note_prepared(lane, r);
+	if (status == PGRES_PIPELINE_ABORTED || status == PGRES_COMMAND_OK ||
+	    status == PGRES_TUPLES_OK)
 		return true;
-	if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) {
-		if (statement < 0)
-			lane->conn.prepared[~statement] = true;
-		return true;
-	}
 	const char *state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
 	const char *severity = PQresultErrorField(r, PG_DIAG_SEVERITY_NONLOCALIZED);
 	const char *words = PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
@@ -380,12 +394,8 @@ bool pg_drain(struct pg_lane *lane)
 			return false;
 		n_ends = r == NULL ? n_ends + 1 : 0;
 		synced = PQresultStatus(r) == PGRES_PIPELINE_SYNC;
-		if (r != NULL && !synced && lane->n_taken < lane->n_pushed) {
-			int statement = lane->pushed[lane->n_taken++];
-
-			if (statement < 0 && PQresultStatus(r) == PGRES_COMMAND_OK)
-				lane->conn.prepared[~statement] = true;
-		}
+		if (r != NULL && !synced)
+			pg_note_prepared(lane, r);
 		PQclear(r);
 	}
 	lane->owes = false;

@@ -51,6 +51,7 @@ void pg_conn_free(struct pg_conn *c)
 	c->connecting = false;
 	c->ended = false;
 	c->holds = false;
+	c->listens = false;
 	c->limit_ms = 0;
 	atomic_store(&c->fd, -1);
 	(void)memset(c->prepared, 0, sizeof(c->prepared));
@@ -69,6 +70,7 @@ PGconn *pg_conn_take(struct pg_conn *c)
 	(void)PQsetNoticeReceiver(pg, ignore, NULL);
 	c->pg = NULL;
 	c->holds = false;
+	c->listens = false;
 	c->ended = false;
 	c->limit_ms = 0;
 	atomic_store(&c->fd, -1);

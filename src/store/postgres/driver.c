@@ -45,6 +45,7 @@ static void store_free(struct pg_store *s)
 	bare_done(s);
 	bare_forget_terms(s);
 	pg_bells_free(s);
+	PQfreemem(s->heard);
 	pg_lane_free(s->holder);
 	sights_done(&s->sights);
 	pg_conninfo_done(&s->info);

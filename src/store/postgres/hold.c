@@ -1,6 +1,10 @@
 /*
  * hold.c: the session that holds locks, for mode=advisory and for fast=1. It belongs to no lane:
- * those that renew and that campaign take turns on it, because a session lock is its session's.
+ * all of them take turns on it, because a session lock is its session's, and because there should
+ * be no other. When a process dies, the server ends all of its sessions at once, and needs some
+ * three milliseconds of a core for each: a successor that was told of the lock waits for a core
+ * all that time. So a renewal may find a campaign, a look or the watch lane before it; each has as
+ * much time as one try of a renewal, a third of the grace, and there are tries enough (L6).
  *
  * Two ends must not come too soon (S7, rule 3). The server's: it is told to end this session when
  * it was silent for a whole lease, and that nothing else may end it before. And ours: a session
@@ -32,8 +36,10 @@ static void settle(struct pg_store *store, struct baton_call *call)
 		half.deadline_ns += (call->deadline_ns - now_ns) / 2;
 	store->holder->call = &half;
 	store->holder->begun_ns = now_ns;
-	if (!pg_drain(store->holder))
+	if (!pg_drain(store->holder)) {
 		pg_lose(store, true);
+		pg_watch_nudge(store); /* which listened on it */
+	}
 	store->holder->owes = false;
 }
 
@@ -43,7 +49,10 @@ struct pg_lane *pg_hold(struct pg_lane *lane, struct baton_call *call)
 
 	if (store->holder == NULL)
 		return lane;
+	uint64_t now_ns = clock_boot_ns();
+
 	if (store_turn_take(&store->holder_turn, call->deadline_ns)) {
+		store->patience_ns = call->deadline_ns > now_ns ? call->deadline_ns - now_ns : 0;
 		settle(store, call);
 		return store->holder;
 	}
@@ -52,10 +61,42 @@ struct pg_lane *pg_hold(struct pg_lane *lane, struct baton_call *call)
 	return NULL;
 }
 
+struct pg_lane *pg_hold_idle(struct pg_lane *lane)
+{
+	struct pg_store *store = lane->store;
+
+	if (store->holder == NULL)
+		return lane;
+	atomic_store(&store->watch_waits, true);
+	if (!store_turn_take(&store->holder_turn, 0))
+		return NULL;
+	if (store->holder->owes) { /* those who must have it decide how long it is waited for */
+		store_turn_give(&store->holder_turn);
+		return NULL;
+	}
+	atomic_store(&store->watch_waits, false);
+	return store->holder;
+}
+
+/* What was pushed meanwhile is the watch lane's: it is told that there is something. */
+static bool has_heard(struct pg_store *store)
+{
+	if (store->heard == NULL && store->holder->conn.pg != NULL)
+		store->heard = PQnotifies(store->holder->conn.pg);
+	return store->heard != NULL;
+}
+
 void pg_let_go(struct pg_lane *lane, const struct pg_lane *held)
 {
-	if (held != lane)
-		store_turn_give(&lane->store->holder_turn);
+	struct pg_store *store = lane->store;
+
+	if (held == lane)
+		return;
+	bool heard = lane->watch == NULL && has_heard(store);
+
+	store_turn_give(&store->holder_turn);
+	if (atomic_exchange(&store->watch_waits, false) || heard)
+		pg_watch_nudge(store);
 }
 
 /* ---- sessions that were lost ---- */

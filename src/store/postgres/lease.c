@@ -174,13 +174,10 @@ int pg_lease_close(void *lane, struct baton_call *call, const struct baton_lease
 	return outcome;
 }
 
-int pg_claims(void *lane, struct baton_call *call, const struct baton_lease *lease,
-	      void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term), void *arg)
+static int list_claims(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease,
+		       void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term),
+		       void *arg)
 {
-	struct pg_lane *l = lane;
-
-	if (pg_is_bare(l->store))
-		return bare_claims(l, call, lease, found, arg);
 	int outcome = pg_begin(l, call, 0);
 
 	if (outcome != 0)
@@ -195,4 +192,19 @@ int pg_claims(void *lane, struct baton_call *call, const struct baton_lease *lea
 		found(arg, PQgetvalue(r, i, 0), pg_unsigned(r, i, 1), pg_unsigned(r, i, 2));
 	pg_results_clear(l);
 	return BATON_OUTCOME_OK;
+}
+
+int pg_claims(void *lane, struct baton_call *call, const struct baton_lease *lease,
+	      void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term), void *arg)
+{
+	if (pg_is_bare(((struct pg_lane *)lane)->store))
+		return bare_claims(lane, call, lease, found, arg);
+	struct pg_lane *l = pg_hold(lane, call);
+
+	if (l == NULL)
+		return BATON_OUTCOME_FAILED;
+	int outcome = list_claims(l, call, lease, found, arg);
+
+	pg_let_go(lane, l);
+	return outcome;
 }

@@ -51,41 +51,65 @@ static int show(struct pg_lane *l, struct baton_call *call, const struct baton_l
 	return outcome;
 }
 
+static int publish(struct pg_lane *lane, struct baton_call *call, const struct baton_lease *lease,
+		   const struct baton_publication *list, size_t n)
+{
+	struct pg_lane *l = pg_hold(lane, call);
+
+	if (l == NULL)
+		return BATON_OUTCOME_FAILED;
+	int outcome = show(l, call, lease, list, n);
+
+	/* All or none: it is the lease that lives or doesn't. */
+	if (outcome == BATON_OUTCOME_OK && PQntuples(pg_result(l, 0)) == 0)
+		outcome = BATON_OUTCOME_REFUSED;
+	pg_results_clear(l);
+	pg_let_go(lane, l);
+	return outcome;
+}
+
 void pg_publish(void *lane, struct baton_call *call, const struct baton_lease *lease,
 		struct baton_publication *list, size_t n)
 {
-	struct pg_lane *l = lane;
 	/* Without tables nobody can be seen but the leader (bare.c). */
-	bool bare = pg_is_bare(l->store);
-	int outcome = bare ? BATON_OUTCOME_OK : show(l, call, lease, list, n);
+	bool bare = pg_is_bare(((struct pg_lane *)lane)->store);
+	int outcome = bare ? BATON_OUTCOME_OK : publish(lane, call, lease, list, n);
 
 	call->is_unasked = bare;
-	/* All or none: it is the lease that lives or doesn't. */
-	if (!bare && outcome == BATON_OUTCOME_OK && PQntuples(pg_result(l, 0)) == 0)
-		outcome = BATON_OUTCOME_REFUSED;
 	for (size_t i = 0; i < n; i++) {
 		list[i].outcome = outcome;
 		list[i].code = outcome == BATON_OUTCOME_OK || outcome == BATON_OUTCOME_REFUSED
 				       ? 0
 				       : call->error.code;
 	}
-	pg_results_clear(l);
+}
+
+/* One statement, whose result is in lane->results. */
+static int ask(struct pg_lane *l, struct baton_call *call, int statement, size_t n,
+	       const char *const *params)
+{
+	int outcome = pg_begin(l, call, 0);
+
+	if (outcome != 0)
+		return outcome;
+	pg_push(l, statement, n, params);
+	return pg_run(l);
 }
 
 int pg_withdraw(void *lane, struct baton_call *call, const struct baton_lease *lease,
 		const char *name)
 {
-	struct pg_lane *l = lane;
-
-	call->is_unasked = pg_is_bare(l->store);
+	call->is_unasked = pg_is_bare(((struct pg_lane *)lane)->store);
 	if (call->is_unasked)
 		return BATON_OUTCOME_OK;
-	int outcome = pg_begin(l, call, 0);
+	struct pg_lane *l = pg_hold(lane, call);
 
-	if (outcome != 0)
-		return outcome;
-	pg_push(l, PG_WITHDRAW, 2, (const char *const[]){name, lease->id});
-	return pg_run(l);
+	if (l == NULL)
+		return BATON_OUTCOME_FAILED;
+	int outcome = ask(l, call, PG_WITHDRAW, 2, (const char *const[]){name, lease->id});
+
+	pg_let_go(lane, l);
+	return outcome;
 }
 
 int pg_candidates(void *lane, struct baton_call *call, const char *name,
@@ -126,28 +150,29 @@ int pg_candidates(void *lane, struct baton_call *call, const char *name,
 
 int pg_order(void *lane, struct baton_call *call, const char *name, const struct baton_order *order)
 {
-	struct pg_lane *l = lane;
+	const struct pg_store *store = ((struct pg_lane *)lane)->store;
 	char term[24], id[24], kind[12], quiet_ms[24];
 	const char *const params[] = {
-		name, term, id, kind, quiet_ms, order->target, l->store->info.schema};
+		name, term, id, kind, quiet_ms, order->target, store->info.schema};
 
-	if (pg_is_bare(l->store))
+	if (pg_is_bare(store))
 		return bare_refuse(call);
-	int outcome = pg_begin(l, call, 0);
+	struct pg_lane *l = pg_hold(lane, call);
 
-	if (outcome != 0)
-		return outcome;
+	if (l == NULL)
+		return BATON_OUTCOME_FAILED;
 	(void)snprintf(term, sizeof(term), "%" PRIu64, order->term);
 	(void)snprintf(id, sizeof(id), "%" PRId64, (int64_t)order->id);
 	(void)snprintf(kind, sizeof(kind), "%d", order->kind);
 	(void)snprintf(quiet_ms, sizeof(quiet_ms), "%" PRIu64,
 		       order->quiet_ms < INT64_MAX ? order->quiet_ms : INT64_MAX);
-	pg_push(l, PG_ORDER, 7, params);
-	outcome = pg_run(l);
+	int outcome = ask(l, call, PG_ORDER, 7, params);
+
 	/* Rule 10: of another term, or of nobody. */
 	if (outcome == BATON_OUTCOME_OK && PQntuples(pg_result(l, 0)) == 0)
 		outcome = BATON_OUTCOME_REFUSED;
 	pg_results_clear(l);
+	pg_let_go(lane, l);
 	return outcome;
 }
 
@@ -158,12 +183,7 @@ int pg_pause(void *lane, struct baton_call *call, const char *name, bool paused)
 
 	if (pg_is_bare(l->store))
 		return bare_refuse(call);
-	int outcome = pg_begin(l, call, 0);
-
-	if (outcome != 0)
-		return outcome;
-	pg_push(l, PG_PAUSE, 3, params);
-	return pg_run(l);
+	return ask(l, call, PG_PAUSE, 3, params);
 }
 
 /* ---- history ---- */

@@ -35,7 +35,8 @@
  * the server is told to end a session that was silent for a whole lease, and not before; and a
  * session that may hold a lock is not closed while its owner may still lead. With fast=1 a lease
  * has a *beacon*, a lock of its session: who finds it free may take the lease at once. In
- * mode=advisory each claim holds its election's lock, too, which other programs respect.
+ * mode=advisory each claim holds its election's lock, too, which other programs respect. Who leads
+ * by a session lock has no other session: see hold.c.
  */
 #ifndef BATON_POSTGRES_H
 #define BATON_POSTGRES_H
@@ -97,6 +98,7 @@
 	X(BARE_SHOW, "baton_show_bare")           \
 	X(BARE_TERM, "baton_term_bare")           \
 	X(BARE_RENEW, "baton_renew_bare")         \
+	X(BARE_OWN, "baton_observe_own")          \
 	X(BARE_RELEASE, "baton_release_bare")     \
 	X(STILL_HELD, "baton_still_held")         \
 	X(OBSERVE, "baton_observe")               \
@@ -159,6 +161,7 @@ struct pg_conn {
 	bool ended;       /* the server has said goodbye */
 	bool connecting;  /* not there yet: since began_ns */
 	bool holds;       /* the session is set up to hold locks, and has its beacon (hold.c) */
+	bool listens;     /* ... and hears of changes (watch.c) */
 	int pid;          /* of the session; libpq forgets it when the connection breaks */
 	int64_t start_us; /* ... and its start, by the server's clock: together its name */
 	PostgresPollingStatusType polling;
@@ -171,6 +174,9 @@ struct pg_conn {
 	uint64_t heard_ns;
 };
 
+/* A session that nobody needs any more is ended, which takes the server milliseconds of a core: not
+ * at the moment at which somebody takes over. */
+#define PG_REST_NS ((uint64_t)100000000)
 #define PG_LOST_MAX 4
 #define PG_BELLS_MAX 8
 
@@ -189,12 +195,15 @@ struct pg_store {
 	struct pg_conn spare;          /* left by a lane that was closed, for the next one */
 	struct pg_lookup *lookups;     /* questions to the name service that outlived their call */
 	struct pg_lane *holder;        /* whose session holds the locks; NULL: there are none */
-	struct store_turn holder_turn; /* the holder, parked, lost: of two lanes */
+	struct store_turn holder_turn; /* the holder, and what is known of it */
 	PGconn *parked[PG_LOST_MAX];   /* sessions that didn't answer, and may hold locks */
 	int lost_pids[PG_LOST_MAX];    /* ... and all that may not have ended yet */
 	int64_t lost_starts[PG_LOST_MAX];
 	struct pg_bell *bells[PG_BELLS_MAX];
 	_Atomic int holder_pid;
+	uint64_t patience_ns;          /* that the last call to the holder had */
+	PGnotify *heard;               /* the first notification that another lane came across */
+	_Atomic bool watch_waits;      /* for a turn */
 	struct bare_session *sessions; /* of bare.c */
 	struct bare_session *half_made;
 	struct bare_seen *seen;
@@ -228,6 +237,7 @@ struct pg_lane {
 	/* A session with one purpose (bare.c, bell.c): it is waited for, not replaced; its
 	 * statements are not prepared and set no limits, so that the last one shows what for. */
 	bool is_apart;
+	bool repeats;    /* ... except a bell's, which waits again and again */
 	bool owes;       /* answers that came too late */
 	bool waited_out; /* a bell's: nothing happened for as long as it waits */
 };
@@ -263,6 +273,8 @@ void pg_push(struct pg_lane *lane, int statement, size_t n, const char *const *p
 /* A text of one's own, which is not prepared. */
 void pg_push_text(struct pg_lane *lane, const char *text, size_t n, const char *const *params);
 int pg_run(struct pg_lane *lane);
+/* The next answer of those that were pushed is this: the session may know one statement more. */
+void pg_note_prepared(struct pg_lane *lane, const PGresult *r);
 /* Reads what is still owed; false: it isn't there yet, or never will be. */
 bool pg_drain(struct pg_lane *lane);
 /* The connection was lost, and there is time for another try of what may be done twice. */
@@ -337,6 +349,9 @@ void pg_lease_ms(const struct baton_lease *lease, char text[24]);
 /* The lane whose session holds the locks; this lane itself where there are none. NULL: it was busy
  * all the time. Ends with pg_let_go(). */
 struct pg_lane *pg_hold(struct pg_lane *lane, struct baton_call *call);
+/* For the watch lane. NULL: it is in use, or owes an answer; the lane is nudged when it no longer
+ * does. */
+struct pg_lane *pg_hold_idle(struct pg_lane *lane);
 void pg_let_go(struct pg_lane *lane, const struct pg_lane *held);
 /* Before and after a session takes locks for that lease, in the call's transaction. */
 void pg_push_hold(struct pg_lane *l, const struct baton_lease *lease);
@@ -374,12 +389,15 @@ void pg_fill_locked(struct pg_lane *l, const PGresult *r, struct baton_observati
 /* Wants to be told when this lock is free; the label is a lease's id, or an election's name. True:
  * somebody waits for it already. */
 bool pg_bell_ask(struct pg_store *store, bool is_lease, const char *label, int64_t key);
-/* For the watch lane: sets up what was asked for, and tells who is to look, and who (a lease, with
- * the answer to PG_AWAITED) has lost its lock for sure. */
-typedef void pg_bell_rung(struct pg_lane *watcher, const char *label, const PGresult *lease);
+/* For the watch lane: sets up what was asked for, and tells who is to look, whether the lock was
+ * free just now, and of a lease the answer to PG_AWAITED: that one has lost its lock for sure. */
+typedef void pg_bell_rung(struct pg_lane *watcher, const char *label, const PGresult *lease,
+			  bool is_free);
 /* True: somebody was told. */
 bool pg_bells_attend(struct pg_lane *watcher, pg_bell_rung *rung, bool arms);
 struct pollfd;
+/* Ends sessions that have nothing to wait for; returns when the next one is due. */
+uint64_t pg_bells_rest(struct pg_store *store);
 /* Their sockets; returns how many. */
 size_t pg_bells_poll(struct pg_store *store, struct pollfd *fds);
 void pg_bells_free(struct pg_store *store);
@@ -403,6 +421,10 @@ int bare_candidates(struct pg_lane *l, struct baton_call *call, const char *name
 		    void (*found)(void *arg, const struct baton_candidate *candidate), void *arg);
 /* What needs a table. */
 int bare_refuse(struct baton_call *call);
+/* Somebody else's session, or nobody's, has that election's lock: its end must be pushed. */
+bool bare_is_other(struct pg_store *store, const char *name);
+/* The lock of that election was free a moment ago. */
+void bare_rung(struct pg_store *store, const char *name);
 void bare_done(struct pg_store *store);
 void bare_forget_terms(struct pg_store *store);
 

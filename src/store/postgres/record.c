@@ -215,14 +215,9 @@ static int ask(struct pg_lane *l, struct baton_call *call, struct baton_observat
 	return outcome;
 }
 
-void pg_observe(void *lane, struct baton_call *call, struct baton_observation *list, size_t n)
+static void observe(struct pg_lane *l, struct baton_call *call, struct baton_observation *list,
+		    size_t n)
 {
-	struct pg_lane *l = lane;
-
-	if (pg_is_bare(l->store)) {
-		bare_observe(l, call, list, n);
-		return;
-	}
 	int outcome = ask(l, call, list, n);
 
 	if (pg_may_repeat(l, outcome))
@@ -243,4 +238,25 @@ void pg_observe(void *lane, struct baton_call *call, struct baton_observation *l
 	if (r != NULL)
 		pg_fill_locked(l, pg_result_of(l, PG_LOCKED), list, n);
 	pg_results_clear(l);
+}
+
+void pg_observe(void *lane, struct baton_call *call, struct baton_observation *list, size_t n)
+{
+	struct pg_store *store = ((struct pg_lane *)lane)->store;
+
+	if (pg_is_bare(store)) {
+		bare_observe(lane, call, list, n);
+		return;
+	}
+	struct pg_lane *l = pg_hold(lane, call);
+
+	for (size_t i = 0; l == NULL && i < n; i++) {
+		list[i].outcome = BATON_OUTCOME_FAILED;
+		list[i].code = call->error.code;
+		clear(store, list[i].record);
+	}
+	if (l == NULL)
+		return;
+	observe(l, call, list, n);
+	pg_let_go(lane, l);
 }

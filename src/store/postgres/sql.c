@@ -256,10 +256,11 @@ const char *const pg_statements[PG_STATEMENTS] = {
 		       "LEFT JOIN @election e ON e.lease = l.id WHERE l.id = $1",
 	/* ---- without tables (bare.c) ---- */
 	[PG_BARE_LOOK] = WHO_HAS,
-	[PG_BARE_SHOW] = "SELECT (" OWN_LOCK "), pg_notify($2, $3)",
+	[PG_BARE_SHOW] = "SELECT pg_notify($1, $2)",
 	[PG_BARE_TAKE] = "SELECT pg_try_advisory_lock(" KEY("$1::text") "), " KEY("$1::text"),
 	[PG_BARE_TERM] = "SELECT txid_current()",
 	[PG_BARE_RENEW] = OWN_LOCK,
+	[PG_BARE_OWN] = OWN_LOCK,
 	[PG_BARE_RELEASE] = "SELECT pg_advisory_unlock($1::bigint), pg_notify($2, $3)",
 
 	/* $1 lease; then per election: name, metadata, priority, score, healthy. */

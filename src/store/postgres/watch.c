@@ -9,6 +9,10 @@
  * Behind a pooler there is no LISTEN: records then say that nothing is watched, and the elections
  * keep timers of their own.
  *
+ * A store whose session holds locks listens on that one, in turn with those who renew and campaign:
+ * the server takes milliseconds to end a session, and whoever waits for the lock of a dead process
+ * waits for a core, too, while it ends the others.
+ *
  * Names are the watch lane's thread's alone; `woken` and wake_fd are for the others.
  */
 #include <errno.h>
@@ -43,6 +47,7 @@ struct pg_watch {
 	size_t n_names;
 	struct watched_queue pending;
 	uint64_t troubles; /* of the store, when this connection was last known to be well */
+	uint64_t idle_ns;  /* since when there is nothing to listen for; 0: there is */
 	bool look_at_all;
 	bool listens;
 };
@@ -239,30 +244,30 @@ static void settle(struct pg_lane *l, const PGresult *held)
 }
 
 /* Some leases may have ended: asks once more, and tells those who wait for them. */
-static int ask_about_ended(struct pg_lane *l, struct baton_call *call)
+static int ask_about_ended(struct pg_lane *l, struct pg_lane *s, struct baton_call *call)
 {
 	struct pg_text ids = {0};
 	uint64_t asked_ns = 0;
 	int outcome = BATON_OUTCOME_OK;
 
 	if (has_suspect(l->store) && pg_sights_ids(l->store, &ids)) {
-		outcome = pg_begin(l, call, 0);
+		outcome = pg_begin(s, call, 0);
 		if (outcome == 0) {
 			const char *const params[] = {ids.at};
 
 			asked_ns = clock_boot_ns();
-			pg_push(l, PG_LEASES_SEEN, 1, params);
-			pg_push(l, PG_HELD_BY, 1, params);
-			outcome = pg_run(l);
+			pg_push(s, PG_LEASES_SEEN, 1, params);
+			pg_push(s, PG_HELD_BY, 1, params);
+			outcome = pg_run(s);
 		}
 	}
 	if (outcome == BATON_OUTCOME_OK && asked_ns != 0) {
-		pg_sights_seen(l, pg_result(l, 0), asked_ns);
-		hint_ended(l, pg_result(l, 1));
-		settle(l, pg_result(l, 1));
+		pg_sights_seen(s, pg_result(s, 0), asked_ns);
+		hint_ended(l, pg_result(s, 1));
+		settle(l, pg_result(s, 1));
 	}
 	pg_text_done(&ids);
-	pg_results_clear(l);
+	pg_results_clear(s);
 	return outcome;
 }
 
@@ -274,35 +279,70 @@ static void stop_listening(struct pg_lane *l)
 	l->watch->listens = false;
 }
 
-static int start_listening(struct pg_lane *l, struct baton_call *call)
+struct quest {
+	struct pg_store *store;
+	bool found;
+};
+
+static void find_other(const void *node, VISIT which, void *arg)
+{
+	struct quest *q = arg;
+
+	if (which == preorder || which == leaf)
+		q->found = q->found ||
+			   bare_is_other(q->store, (*(const struct watched *const *)node)->name);
+}
+
+/* Of what is ours without tables there is nothing to hear: no orders, and its end is its session's.
+ * So who leads all of it has no session but those. */
+static bool has_to_listen(struct pg_lane *l)
 {
 	struct pg_watch *w = l->watch;
-	int outcome = pg_begin(l, call, 0);
+	struct quest q = {.store = l->store, .found = w->n_names > 0};
+
+	if (pg_is_bare(l->store)) {
+		q.found = false;
+		twalk_r(w->names, find_other, &q);
+		w->idle_ns = q.found ? 0 : w->idle_ns != 0 ? w->idle_ns : clock_boot_ns();
+	}
+	if (w->idle_ns != 0 && clock_boot_ns() - w->idle_ns >= PG_REST_NS && l->conn.pg != NULL) {
+		stop_listening(l);
+		pg_conn_free(&l->conn);
+		pg_bells_free(l->store); /* nobody waits for itself */
+	}
+	return q.found;
+}
+
+static int start_listening(struct pg_lane *l, struct pg_lane *s, struct baton_call *call)
+{
+	struct pg_watch *w = l->watch;
+	int outcome = pg_begin(s, call, 0);
 
 	w->troubles = atomic_load(&l->store->troubles);
 	if (outcome != 0)
 		return outcome;
-	if (!l->conn.pooled)
-		pg_push(l, PG_LISTEN, 0, NULL);
-	outcome = pg_run(l);
-	pg_results_clear(l);
+	if (!s->conn.pooled)
+		pg_push(s, PG_LISTEN, 0, NULL);
+	outcome = pg_run(s);
+	pg_results_clear(s);
 	if (outcome != BATON_OUTCOME_OK)
 		return outcome;
+	s->conn.listens = true;
 	w->listens = true;
 	w->look_at_all = true;
-	atomic_store(&l->store->listening, !l->conn.pooled);
+	atomic_store(&l->store->listening, !s->conn.pooled);
 	return outcome;
 }
 
 /* An empty transaction: is anybody there? */
-static int ping(struct pg_lane *l, struct baton_call *call)
+static int ping(struct pg_lane *l, struct pg_lane *s, struct baton_call *call)
 {
 	uint64_t troubles = atomic_load(&l->store->troubles);
-	int outcome = pg_begin(l, call, 0);
+	int outcome = pg_begin(s, call, 0);
 
 	if (outcome == 0)
-		outcome = pg_run(l);
-	pg_results_clear(l);
+		outcome = pg_run(s);
+	pg_results_clear(s);
 	l->watch->troubles = troubles;
 	return outcome;
 }
@@ -315,13 +355,17 @@ static void hint_name(struct pg_watch *w, const char *name)
 		hint(w, n);
 }
 
-static void take_notifications(struct pg_lane *l)
+static void take_notifications(struct pg_lane *l, struct pg_lane *s)
 {
-	PGnotify *n;
+	PGnotify *n = l->store->heard;
 
-	while (l->conn.pg != NULL && (n = PQnotifies(l->conn.pg)) != NULL) {
+	l->store->heard = NULL;
+	if (n == NULL && s->conn.pg != NULL)
+		n = PQnotifies(s->conn.pg);
+	while (n != NULL) {
 		hint_name(l->watch, n->extra);
 		PQfreemem(n);
+		n = s->conn.pg != NULL ? PQnotifies(s->conn.pg) : NULL;
 	}
 }
 
@@ -348,49 +392,61 @@ static void free_lease(struct pg_lane *l, const char *id, const PGresult *r)
 			hint_name(l->watch, PQgetvalue(r, i, 3));
 }
 
-static void rung(struct pg_lane *l, const char *label, const PGresult *lease)
+static void rung(struct pg_lane *l, const char *label, const PGresult *lease, bool is_free)
 {
-	if (lease != NULL)
+	if (lease != NULL) {
 		free_lease(l, label, lease);
-	else
-		hint_name(l->watch, label);
+		return;
+	}
+	if (is_free)
+		bare_rung(l->store, label);
+	hint_name(l->watch, label);
 }
 
-static int catch_up(struct pg_lane *l, struct baton_call *call)
+/* s: the session that listens. */
+static int catch_up(struct pg_lane *l, struct pg_lane *s, struct baton_call *call)
 {
 	struct pg_watch *w = l->watch;
 	int outcome = BATON_OUTCOME_OK;
 
-	if (w->listens && !pg_is_connected(l))
+	if (w->listens && !(pg_is_connected(s) && s->conn.listens))
 		stop_listening(l);
 	if (!w->listens)
-		outcome = start_listening(l, call);
+		outcome = start_listening(l, s, call);
 	else if (w->troubles != atomic_load(&l->store->troubles) ||
-		 clock_boot_ns() - l->conn.heard_ns > SILENCE_NS)
-		outcome = ping(l, call);
-	if (outcome == BATON_OUTCOME_OK && !l->conn.pooled) {
-		(void)pg_bells_attend(l, rung, false);
-		outcome = ask_about_ended(l, call);
-	}
-	take_notifications(l);
+		 clock_boot_ns() - s->conn.heard_ns > SILENCE_NS)
+		outcome = ping(l, s, call);
+	if (outcome == BATON_OUTCOME_OK && !s->conn.pooled)
+		outcome = ask_about_ended(l, s, call);
+	take_notifications(l, s);
 	return outcome;
 }
 
 /* Brings everything up to date. OK, or why not. */
 static int attend(struct pg_lane *l, struct baton_call *call)
 {
-	struct baton_call inner = {.deadline_ns = clock_boot_ns() + CALL_NS};
-	int outcome = catch_up(l, &inner);
+	(void)pg_bells_attend(l, rung, false);
+	struct pg_lane *s = pg_hold_idle(l);
+
+	if (s == NULL) /* later: we are told when */
+		return BATON_OUTCOME_OK;
+	/* No renewal waits longer for us than for others. */
+	uint64_t patience_ns = l->store->patience_ns;
+	uint64_t call_ns = patience_ns > 0 && patience_ns < CALL_NS ? patience_ns : CALL_NS;
+	struct baton_call inner = {.deadline_ns = clock_boot_ns() + call_ns};
+	int outcome = catch_up(l, s, &inner);
 
 	/* The session was ended just then: why there is no other one is what counts. */
-	if (pg_may_repeat(l, outcome))
-		outcome = catch_up(l, &inner);
-	if (outcome == BATON_OUTCOME_OK)
-		return outcome;
-	call->error = inner.error;
-	stop_listening(l);
-	if (!l->conn.connecting)
-		pg_conn_close(l);
+	if (pg_may_repeat(s, outcome))
+		outcome = catch_up(l, s, &inner);
+	if (outcome != BATON_OUTCOME_OK) {
+		call->error = inner.error;
+		stop_listening(l);
+		/* S7: who may still lead doesn't give its lock away. */
+		if (s == l && !s->conn.connecting)
+			pg_conn_close(s);
+	}
+	pg_let_go(l, s);
 	return outcome;
 }
 
@@ -421,9 +477,12 @@ static int take_hints(struct pg_watch *w, uint64_t *cookies, size_t max)
 /* Until something comes, somebody calls, or it is time. */
 static void doze(struct pg_lane *l, uint64_t until_ns)
 {
-	struct pollfd fds[2 + PG_BELLS_MAX] = {
-		{.fd = l->wake_fd, .events = POLLIN},
-		{.fd = l->conn.pg != NULL ? PQsocket(l->conn.pg) : -1, .events = POLLIN}};
+	const struct pg_store *store = l->store;
+	const struct pg_conn *c = store->holder != NULL ? &store->holder->conn : &l->conn;
+	bool reads = l->watch->listens && !atomic_load(&store->watch_waits);
+	int heard_fd = reads ? atomic_load(&c->fd) : -1; /* else others read at the moment */
+	struct pollfd fds[2 + PG_BELLS_MAX] = {{.fd = l->wake_fd, .events = POLLIN},
+					       {.fd = heard_fd, .events = POLLIN}};
 	size_t n = 2 + pg_bells_poll(l->store, fds + 2);
 	uint64_t now_ns = clock_boot_ns();
 	uint64_t nudges;
@@ -439,14 +498,30 @@ static void doze(struct pg_lane *l, uint64_t until_ns)
 		return;
 }
 
+/* When there is something to do again, if nothing comes. */
+static uint64_t next_look(struct pg_lane *l, uint64_t until_ns)
+{
+	const struct pg_watch *w = l->watch;
+	uint64_t rest_ns = pg_bells_rest(l->store);
+
+	if (w->listens && w->idle_ns != 0 && w->idle_ns + PG_REST_NS < rest_ns)
+		rest_ns = w->idle_ns + PG_REST_NS;
+	until_ns = rest_ns < until_ns ? rest_ns : until_ns;
+	/* Without a turn there is nobody to ask what has become due. */
+	if (!w->listens || l->conn.pooled || atomic_load(&l->store->watch_waits))
+		return until_ns;
+	return next_due(l->store, until_ns);
+}
+
 int pg_watch_wait(void *lane, struct baton_call *call, uint64_t *cookies, size_t max)
 {
 	struct pg_lane *l = lane;
 	struct pg_watch *w = l->watch;
 
 	for (;;) {
-		/* Without names there is nothing to connect for; but what comes must be read. */
-		bool attends = (w->n_names > 0 || w->listens) && !atomic_load(&l->woken);
+		/* With nothing to hear of there is nothing to connect for; but what comes must be
+		 * read. */
+		bool attends = (has_to_listen(l) || w->listens) && !atomic_load(&l->woken);
 
 		if (attends && attend(l, call) != BATON_OUTCOME_OK && !atomic_load(&l->woken))
 			return call->error.code < 0 ? call->error.code : BATON_E_UNAVAILABLE;
@@ -458,10 +533,6 @@ int pg_watch_wait(void *lane, struct baton_call *call, uint64_t *cookies, size_t
 		/* To wait for a lock takes a connection; what is known already goes first. */
 		if (w->listens && !l->conn.pooled && pg_bells_attend(l, rung, true))
 			continue;
-		uint64_t until_ns = call->deadline_ns;
-
-		if (w->listens && !l->conn.pooled)
-			until_ns = next_due(l->store, until_ns);
-		doze(l, until_ns);
+		doze(l, next_look(l, call->deadline_ns));
 	}
 }
