@@ -56,6 +56,9 @@ foreach(source ${unit_sources})
 	if(TARGET baton_parts)
 		target_link_libraries(${program} PRIVATE baton_parts)
 	endif()
+	if(program STREQUAL test_turn) # of the modules
+		target_sources(${program} PRIVATE src/store/base.c)
+	endif()
 	if(program STREQUAL test_postgres_sight) # a part of a module; it needs no library
 		target_sources(${program} PRIVATE src/store/postgres/sight.c)
 	endif()

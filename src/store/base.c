@@ -114,10 +114,37 @@ void store_turn_done(struct store_turn *turn)
 	(void)pthread_mutex_destroy(&turn->lock);
 }
 
-bool store_turn_take(struct store_turn *turn, uint64_t deadline_ns)
+struct store_waiting {
+	struct store_waiting *next;
+	bool is_handed; /* it has the turn, also if it doesn't know yet */
+};
+
+static void line_up(struct store_turn *turn, struct store_waiting *me, bool first)
+{
+	struct store_waiting **at = &turn->waiting;
+
+	while (!first && *at != NULL)
+		at = &(*at)->next;
+	me->next = *at;
+	*at = me;
+	turn->n_waiting++;
+}
+
+static void go_away(struct store_turn *turn, const struct store_waiting *me)
+{
+	struct store_waiting **at = &turn->waiting;
+
+	while (*at != me)
+		at = &(*at)->next;
+	*at = me->next;
+	turn->n_waiting--;
+}
+
+bool store_turn_take(struct store_turn *turn, uint64_t deadline_ns, bool first)
 {
 	uint64_t now_ns = clock_boot_ns();
 	uint64_t left_ns = now_ns < deadline_ns ? deadline_ns - now_ns : 0;
+	struct store_waiting me = {.next = NULL};
 	struct timespec until;
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &until);
@@ -128,14 +155,14 @@ bool store_turn_take(struct store_turn *turn, uint64_t deadline_ns)
 	bool is_ours = !turn->is_taken;
 
 	turn->is_taken = true;
-	turn->n_waiting += !is_ours;
-	while (!is_ours && !turn->is_handed)
-		if (pthread_cond_timedwait(&turn->given, &turn->lock, &until) != 0)
-			break;
 	if (!is_ours) {
-		is_ours = turn->is_handed;
-		turn->is_handed = false;
-		turn->n_waiting--;
+		line_up(turn, &me, first);
+		while (!me.is_handed &&
+		       pthread_cond_timedwait(&turn->given, &turn->lock, &until) == 0)
+			;
+		is_ours = me.is_handed;
+		if (!is_ours)
+			go_away(turn, &me);
 	}
 	(void)pthread_mutex_unlock(&turn->lock);
 	return is_ours;
@@ -144,8 +171,13 @@ bool store_turn_take(struct store_turn *turn, uint64_t deadline_ns)
 void store_turn_give(struct store_turn *turn)
 {
 	(void)pthread_mutex_lock(&turn->lock);
-	turn->is_handed = turn->n_waiting > 0;
-	turn->is_taken = turn->is_handed;
-	(void)pthread_cond_signal(&turn->given);
+	struct store_waiting *next = turn->waiting;
+
+	turn->is_taken = next != NULL;
+	if (next != NULL) {
+		next->is_handed = true;
+		go_away(turn, next);
+		(void)pthread_cond_broadcast(&turn->given);
+	}
 	(void)pthread_mutex_unlock(&turn->lock);
 }

@@ -47,21 +47,23 @@ void store_lane_remove(struct store_base *base, struct store_lane *lane);
 void store_ask(struct store_base *base, const struct baton_campaign *list, size_t n);
 bool store_is_asked(struct store_base *base, const char *name);
 
+struct store_waiting;
+
 /* One lane at a time, for as long as a call takes: nobody waits for it past a deadline, and nobody
- * who comes later overtakes those who wait. */
+ * who comes later overtakes those who wait; but for those who go first. */
 struct store_turn {
 	pthread_mutex_t lock;
 	pthread_cond_t given;
 	bool is_taken;
-	bool is_handed; /* to one of those who wait */
-	unsigned n_waiting;
+	struct store_waiting *waiting; /* the next one to have it, and so on */
+	size_t n_waiting;
 };
 
 /* 0, or -1 when there is no memory for it. */
 int store_turn_init(struct store_turn *turn);
 void store_turn_done(struct store_turn *turn);
-/* False: it was another's until then, on the boot clock. */
-bool store_turn_take(struct store_turn *turn, uint64_t deadline_ns);
+/* False: it was another's until then, on the boot clock. first: before all others who wait. */
+bool store_turn_take(struct store_turn *turn, uint64_t deadline_ns, bool first);
 void store_turn_give(struct store_turn *turn);
 
 #endif

@@ -186,6 +186,7 @@ static int lane_open(void *store, int kind, void **lane, struct baton_error *err
 		return BATON_E_MEMORY;
 	}
 	l->is_plain = kind != BATON_LANE_WATCH;
+	l->renews = kind == BATON_LANE_RENEW;
 	*lane = l;
 	return 0;
 }

@@ -3,8 +3,8 @@
  * all of them take turns on it, because a session lock is its session's, and because there should
  * be no other. When a process dies, the server ends all of its sessions at once, and needs some
  * three milliseconds of a core for each: a successor that was told of the lock waits for a core
- * all that time. So a renewal may find a campaign, a look or the watch lane before it; each has as
- * much time as one try of a renewal, a third of the grace, and there are tries enough (L6).
+ * all that time. So a renewal may find a campaign, a look or the watch lane before it: it waits for
+ * one of them at most, which has as much time as one try of a renewal, a third of the grace (L6).
  *
  * Two ends must not come too soon (S7, rule 3). The server's: it is told to end this session when
  * it was silent for a whole lease, and that nothing else may end it before. And ours: a session
@@ -51,7 +51,7 @@ struct pg_lane *pg_hold(struct pg_lane *lane, struct baton_call *call)
 		return lane;
 	uint64_t now_ns = clock_boot_ns();
 
-	if (store_turn_take(&store->holder_turn, call->deadline_ns)) {
+	if (store_turn_take(&store->holder_turn, call->deadline_ns, lane->renews)) {
 		store->patience_ns = call->deadline_ns > now_ns ? call->deadline_ns - now_ns : 0;
 		settle(store, call);
 		return store->holder;
@@ -68,7 +68,7 @@ struct pg_lane *pg_hold_idle(struct pg_lane *lane)
 	if (store->holder == NULL)
 		return lane;
 	atomic_store(&store->watch_waits, true);
-	if (!store_turn_take(&store->holder_turn, 0))
+	if (!store_turn_take(&store->holder_turn, 0, false))
 		return NULL;
 	if (store->holder->owes) { /* those who must have it decide how long it is waited for */
 		store_turn_give(&store->holder_turn);

@@ -222,6 +222,7 @@ struct pg_lane {
 	struct pg_store *store;
 	struct pg_conn conn;
 	bool is_plain;          /* any connection will do */
+	bool renews;            /* so it goes first where lanes take turns */
 	bool examines;          /* for the doctor, who tells what is wrong in its own words */
 	struct pg_watch *watch; /* of a watch lane */
 	int wake_fd;            /* of a watch lane, else -1 */

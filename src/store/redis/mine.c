@@ -370,7 +370,7 @@ int redis_again(struct redis_lane *lane, struct baton_call *call)
 	(void)memcpy(server, lane->server, sizeof(server));
 	if (!is_due(m, server, lease))
 		return 0;
-	if (!store_turn_take(&m->turn, call->deadline_ns))
+	if (!store_turn_take(&m->turn, call->deadline_ns, false))
 		return store_fail(&call->error, BATON_E_UNAVAILABLE,
 				  "Redis does not answer in time (to give back what we hold)");
 	if (is_due(m, server, lease)) /* or another lane has done it meanwhile */
