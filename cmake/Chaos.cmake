@@ -1,17 +1,14 @@
 # Chaos for the command: the rig's worker, the command broken on purpose, and the short runs that
 # are tests. `make chaos` goes on for longer.
-add_executable(chaos_worker tests/chaos/worker.c tests/chaos/fence.c src/base/clock.c)
-target_include_directories(chaos_worker PRIVATE src tests)
-target_link_libraries(chaos_worker PRIVATE baton_flags baton_relay)
+add_executable(chaos_worker tests/chaos/worker.c tests/chaos/fence.c)
+target_include_directories(chaos_worker PRIVATE tests)
+target_link_libraries(chaos_worker PRIVATE baton_flags baton_relay baton_common)
 add_library(chaos_clock MODULE tests/chaos/clock.c)
 target_link_libraries(chaos_clock PRIVATE baton_flags)
 set_target_properties(chaos_clock PROPERTIES PREFIX "")
 
-get_target_property(sources baton_command SOURCES)
-add_executable(chaos_broken tests/chaos/broken.c ${sources})
-target_include_directories(chaos_broken PRIVATE include src)
-target_compile_definitions(chaos_broken PRIVATE BATON_VERSION="${PROJECT_VERSION}")
-target_link_libraries(chaos_broken PRIVATE baton_flags baton)
+add_executable(chaos_broken tests/chaos/broken.c $<TARGET_OBJECTS:baton_command_objects>)
+target_link_libraries(chaos_broken PRIVATE baton_flags baton baton_common)
 foreach(function baton_work_lock supervise_stop guard_main kill)
 	target_link_options(chaos_broken PRIVATE -Wl,--wrap=${function})
 endforeach()

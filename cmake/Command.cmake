@@ -1,13 +1,15 @@
 # The command: one program on top of the library's public face, and its tests.
 file(GLOB command_sources CONFIGURE_DEPENDS src/cli/*.c)
-# What it shares with the library below the public face; not exported by it, so compiled in again.
-list(APPEND command_sources src/base/clock.c)
+# Once, also for the command that is broken on purpose (Chaos.cmake).
+add_library(baton_command_objects OBJECT ${command_sources})
+target_include_directories(baton_command_objects PRIVATE include src)
+target_compile_definitions(baton_command_objects PRIVATE BATON_VERSION="${PROJECT_VERSION}")
+target_link_libraries(baton_command_objects PRIVATE baton_flags)
 
-add_executable(baton_command ${command_sources})
+add_executable(baton_command $<TARGET_OBJECTS:baton_command_objects>)
 set_target_properties(baton_command PROPERTIES OUTPUT_NAME baton)
-target_include_directories(baton_command PRIVATE include src)
-target_compile_definitions(baton_command PRIVATE BATON_VERSION="${PROJECT_VERSION}")
-target_link_libraries(baton_command PRIVATE baton_flags baton)
+# baton_common: what it shares with the library below the public face.
+target_link_libraries(baton_command PRIVATE baton_flags baton baton_common)
 # In a prefix of one's own the loader doesn't look for the library. Relative: it can be moved.
 file(RELATIVE_PATH to_library ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
 set_target_properties(baton_command PROPERTIES INSTALL_RPATH "$ORIGIN/${to_library}")

@@ -3,6 +3,7 @@
 # when their library is there, into modules/ of the build, where the programs of a preset look
 # (BATON_MODULE_DIR); those that are installed look in the library's folder. After Library.cmake.
 set(BATON_MODULES ${PROJECT_BINARY_DIR}/modules)
+add_custom_target(modules)
 
 # baton_driver(NAME SCHEMES scheme... LIBRARIES target... [SOURCES more...]): the driver of
 # src/store/NAME. The module is called after its first scheme; the others are links to it.
@@ -10,14 +11,12 @@ set(BATON_MODULES ${PROJECT_BINARY_DIR}/modules)
 function(baton_driver name)
 	cmake_parse_arguments(driver "WEB" "" "SCHEMES;LIBRARIES;SOURCES" ${ARGN})
 	if(driver_WEB)
-		list(APPEND driver_LIBRARIES CURL::libcurl PkgConfig::JANSSON)
-		list(APPEND driver_SOURCES ${web_sources} ${web_store_sources})
+		list(PREPEND driver_LIBRARIES baton_web)
 	endif()
 	file(GLOB sources CONFIGURE_DEPENDS src/store/${name}/*.c)
 	list(POP_FRONT driver_SCHEMES first)
-	add_library(baton_driver_${name} OBJECT ${sources} ${driver_SOURCES}
-		src/base/clock.c src/base/url.c
-		src/store/base.c src/store/doctor.c src/store/options.c)
+	list(APPEND driver_LIBRARIES baton_common)
+	add_library(baton_driver_${name} OBJECT ${sources} ${driver_SOURCES})
 	target_include_directories(baton_driver_${name} PUBLIC include src)
 	target_link_libraries(baton_driver_${name} PRIVATE baton_flags PUBLIC ${driver_LIBRARIES})
 	add_library(baton_module_${name} MODULE $<TARGET_OBJECTS:baton_driver_${name}>)
@@ -25,6 +24,7 @@ function(baton_driver name)
 		baton_flags ${driver_LIBRARIES} Threads::Threads)
 	set_target_properties(baton_module_${name} PROPERTIES PREFIX "" OUTPUT_NAME ${first}
 		LIBRARY_OUTPUT_DIRECTORY ${BATON_MODULES})
+	add_dependencies(modules baton_module_${name})
 	install(TARGETS baton_module_${name} COMPONENT runtime
 		LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/baton)
 	foreach(scheme ${driver_SCHEMES})
@@ -36,8 +36,8 @@ function(baton_driver name)
 	message(STATUS "driver ${name}: built as ${BATON_MODULES}/${first}.so")
 endfunction()
 
-# The HTTP client of src/base/web, for those modules alone that speak HTTP; baton_web has it for its
-# tests. libcurl: sends nothing that could raise SIGPIPE, also under TLS, from 7.87 on.
+# The HTTP client of src/base/web and what the stores that speak HTTP share, for their modules alone
+# and for tests. libcurl: sends nothing that could raise SIGPIPE, also under TLS, from 7.87 on.
 find_package(CURL 7.87)
 find_package(PkgConfig)
 if(PKG_CONFIG_FOUND)
@@ -46,9 +46,10 @@ endif()
 file(GLOB web_sources CONFIGURE_DEPENDS src/base/web/*.c)
 file(GLOB web_store_sources CONFIGURE_DEPENDS src/store/web/*.c)
 if(CURL_FOUND AND JANSSON_FOUND)
-	add_library(baton_web STATIC ${web_sources} src/base/clock.c src/base/url.c)
-	target_include_directories(baton_web PUBLIC src)
-	target_link_libraries(baton_web PRIVATE baton_flags PUBLIC CURL::libcurl PkgConfig::JANSSON)
+	add_library(baton_web STATIC ${web_sources} ${web_store_sources})
+	target_include_directories(baton_web PUBLIC include src)
+	target_link_libraries(baton_web PRIVATE baton_flags
+		PUBLIC baton_common CURL::libcurl PkgConfig::JANSSON)
 	set(web_missing)
 else()
 	set(web_missing "libcurl 7.87 or jansson (libcurl4-openssl-dev, libjansson-dev)")

@@ -16,8 +16,8 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INC
 	COMPONENT development FILES_MATCHING PATTERN "*.h")
 
 if(BATON_INSTALL_STATIC)
-	add_library(baton_static STATIC
-		$<TARGET_OBJECTS:baton_objects> $<TARGET_OBJECTS:baton_core>)
+	add_library(baton_static STATIC $<TARGET_OBJECTS:baton_objects>
+		$<TARGET_OBJECTS:baton_common> $<TARGET_OBJECTS:baton_core>)
 	target_link_libraries(baton_static INTERFACE Threads::Threads ${CMAKE_DL_LIBS})
 	set_target_properties(baton_static PROPERTIES OUTPUT_NAME baton EXPORT_NAME static)
 	install(TARGETS baton_static EXPORT batonStatic COMPONENT development

@@ -9,6 +9,16 @@ set(BATON_MODULE_DIR "${CMAKE_INSTALL_FULL_LIBDIR}/baton" CACHE STRING
 file(GLOB library_sources CONFIGURE_DEPENDS
 	src/base/*.c src/store/*.c src/store/file/*.c src/runtime/*.c src/lib/*.c)
 
+# What the command and the drivers that are modules have as well, since nothing of it is exported:
+# compiled once for all of them. Who links it takes what it needs.
+set(common_sources src/base/clock.c src/base/url.c src/store/base.c src/store/doctor.c
+	src/store/options.c)
+add_library(baton_common STATIC ${common_sources})
+target_include_directories(baton_common PUBLIC include src)
+target_link_libraries(baton_common PRIVATE baton_flags)
+list(TRANSFORM common_sources PREPEND ${PROJECT_SOURCE_DIR}/)
+list(REMOVE_ITEM library_sources ${common_sources})
+
 add_library(baton_objects OBJECT ${library_sources})
 target_include_directories(baton_objects PUBLIC include src)
 target_link_libraries(baton_objects PRIVATE baton_flags)
@@ -16,11 +26,11 @@ target_compile_definitions(baton_objects PRIVATE BATON_VERSION="${PROJECT_VERSIO
 	BATON_MODULE_DIR="${BATON_MODULE_DIR}")
 
 # For the tests of the parts: all symbols are to be had.
-add_library(baton_parts STATIC $<TARGET_OBJECTS:baton_objects>)
+add_library(baton_parts STATIC $<TARGET_OBJECTS:baton_objects> $<TARGET_OBJECTS:baton_common>)
 target_include_directories(baton_parts PUBLIC include src)
 target_link_libraries(baton_parts PUBLIC baton_core Threads::Threads ${CMAKE_DL_LIBS})
 
-add_library(baton SHARED $<TARGET_OBJECTS:baton_objects>)
+add_library(baton SHARED $<TARGET_OBJECTS:baton_objects> $<TARGET_OBJECTS:baton_common>)
 target_link_libraries(baton PRIVATE baton_flags baton_core Threads::Threads ${CMAKE_DL_LIBS})
 target_include_directories(baton PUBLIC
 	$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
