@@ -20,8 +20,9 @@ add_test(NAME chaos/file COMMAND ${chaos}/run --baton $<TARGET_FILE:baton_comman
 	--worker $<TARGET_FILE:chaos_worker> --failovers 300)
 add_test(NAME chaos/broken COMMAND ${chaos}/broken $<TARGET_FILE:chaos_broken>
 	$<TARGET_FILE:chaos_worker>)
-set_tests_properties(chaos/file chaos/broken PROPERTIES
-	LABELS chaos TIMEOUT 400 COST 500 PROCESSORS 2)
+set_tests_properties(chaos/file chaos/broken PROPERTIES LABELS chaos TIMEOUT 400)
+baton_half_cores(chaos/file 500 2)
+baton_half_cores(chaos/broken 500 2)
 
 # On real servers, which are hurt as well (tests/chaos/world.py). They mostly wait for leases.
 function(baton_chaos_on world module failovers)
@@ -30,8 +31,9 @@ function(baton_chaos_on world module failovers)
 	endif()
 	add_test(NAME chaos/${world} COMMAND ${chaos}/run --baton $<TARGET_FILE:baton_command>
 		--worker $<TARGET_FILE:chaos_worker> --world ${world} --failovers ${failovers})
-	set_tests_properties(chaos/${world} PROPERTIES LABELS "chaos;servers" TIMEOUT 400 COST 600
-		PROCESSORS 1 SKIP_RETURN_CODE 77)
+	set_tests_properties(chaos/${world} PROPERTIES LABELS "chaos;servers" TIMEOUT 400
+		SKIP_RETURN_CODE 77)
+	baton_half_cores(chaos/${world} 600 1)
 endfunction()
 baton_chaos_on(redis redis 300)
 baton_chaos_on(redis-lost redis 30)
@@ -47,12 +49,13 @@ if(TARGET baton_module_redis)
 	add_test(NAME chaos/broken-redis COMMAND ${chaos}/broken $<TARGET_FILE:chaos_broken>
 		$<TARGET_FILE:chaos_worker> redis)
 	set_tests_properties(chaos/broken-redis PROPERTIES LABELS "chaos;servers" TIMEOUT 400
-		COST 500 PROCESSORS 1 SKIP_RETURN_CODE 77)
+		SKIP_RETURN_CODE 77)
+	baton_half_cores(chaos/broken-redis 500 1)
 endif()
 # Three hundred failovers, or servers and rivals that compute.
 foreach(world redis postgres etcd consul kubernetes)
 	if(TEST chaos/${world})
-		set_tests_properties(chaos/${world} PROPERTIES PROCESSORS 2)
+		baton_half_cores(chaos/${world} 600 2)
 	endif()
 endforeach()
 
@@ -71,6 +74,7 @@ foreach(store redis postgres)
 			--client $<TARGET_FILE:jepsen_client> --baton $<TARGET_FILE:baton_command>
 			--store ${store} --minutes 0.5)
 		set_tests_properties(jepsen/${store} PROPERTIES LABELS "chaos;servers" TIMEOUT 240
-			COST 300 PROCESSORS 1 SKIP_RETURN_CODE 77)
+			SKIP_RETURN_CODE 77)
+		baton_half_cores(jepsen/${store} 300 1)
 	endif()
 endforeach()

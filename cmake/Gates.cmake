@@ -3,10 +3,12 @@
 #
 # Long ones have a high COST: CTest starts those first, and the short ones fill the gaps. It counts
 # in half cores (tools/run-tests): what mostly waits, as the stores' tests do, takes one of them;
-# what computes, two; and what uses all cores by itself takes all.
+# what computes, two; and what uses all cores by itself takes all. Who takes more goes first
+# (baton_half_cores): the others fit into every gap that is left, and would leave those to the end,
+# where two of them are all that fits, and cores are idle.
 
 set(waiting conformance faults chaos servers)
-set(parallel build install mutants coverage)
+set(parallel build mutants)
 set(tools ${PROJECT_SOURCE_DIR}/tools)
 
 # baton_gate(NAME COST TIMEOUT LABEL COMMAND...)
@@ -18,8 +20,8 @@ function(baton_gate name cost timeout label)
 	elseif(label IN_LIST parallel OR name STREQUAL gate/clang-tidy)
 		set(half_cores 1000)
 	endif()
-	set_tests_properties(${name} PROPERTIES LABELS ${label} COST ${cost} TIMEOUT ${timeout}
-		PROCESSORS ${half_cores})
+	set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${timeout})
+	baton_half_cores(${name} ${cost} ${half_cores})
 endfunction()
 
 # The other builds: each must compile without a warning. Where the flags are those of another build
@@ -40,7 +42,7 @@ if(TARGET model)
 	baton_gate(model/itself 200 400 model model --walks 300)
 endif()
 if(TARGET sim)
-	baton_gate(sim/worlds 700 900 sim sim --worlds 20000)
+	baton_gate(sim/worlds 620 900 sim sim --worlds 20000)
 	if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/tests/seeds)
 		baton_gate(sim/seeds 100 400 sim sim --seeds tests/seeds)
 	endif()
@@ -62,11 +64,11 @@ endif()
 if(TARGET baton_command)
 	baton_gate(deb/install 855 900 install
 		${PROJECT_SOURCE_DIR}/tests/deb/run ${PROJECT_BINARY_DIR}/deb-test)
-	set_tests_properties(deb/install PROPERTIES PROCESSORS 2 SKIP_RETURN_CODE 77)
+	set_tests_properties(deb/install PROPERTIES SKIP_RETURN_CODE 77)
 endif()
 
 if(TARGET model-file)
-	baton_gate(model/file 750 900 model model-file)
+	baton_gate(model/file 630 900 model model-file)
 	baton_gate(model/file-variants 450 900 model model-file --variants)
 endif()
 if(TARGET conformance)
@@ -116,8 +118,8 @@ function(baton_conformance_on kind module)
 	baton_gate(${name} 650 900 conformance ${in_memory}
 		${PROJECT_SOURCE_DIR}/tests/servers with ${kind} --
 		build/${build}/conformance ${ARGN} {url})
-	set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 PROCESSORS ${half_cores}
-		LABELS "conformance;servers")
+	set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 LABELS "conformance;servers")
+	baton_half_cores(${name} 650 ${half_cores})
 	if(NOT build STREQUAL debug)
 		set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED build-${build})
 	endif()

@@ -28,6 +28,16 @@ function(baton_quick_test name program)
 	endif()
 endfunction()
 
+# baton_half_cores(NAME COST N): how much of the machine it takes, and when it begins (Gates.cmake).
+function(baton_half_cores name cost n)
+	if(n GREATER 2)
+		math(EXPR cost "${cost} + 2000")
+	elseif(n EQUAL 2)
+		math(EXPR cost "${cost} + 1000")
+	endif()
+	set_tests_properties(${name} PROPERTIES COST ${cost} PROCESSORS ${n})
+endfunction()
+
 file(GLOB testlib_sources CONFIGURE_DEPENDS tests/lib/*.c)
 if(testlib_sources)
 	add_library(baton_testlib STATIC ${testlib_sources})
@@ -92,6 +102,9 @@ foreach(program sim model)
 		baton_fast(${program})
 	endif()
 endforeach()
+if(TARGET model) # two minutes of a core: it is worth it
+	target_compile_options(model PRIVATE $<$<CONFIG:Debug>:-O3>)
+endif()
 
 # The file store's protocol, searched by itself.
 file(GLOB sources CONFIGURE_DEPENDS tests/model/file/*.c)
@@ -114,6 +127,10 @@ foreach(source ${programs})
 	target_link_libraries(store_${name} PRIVATE baton_storelib)
 	baton_quick_test(store/${name} store_${name})
 	set_tests_properties(store/${name} PROPERTIES LABELS store TIMEOUT 600 COST 400)
+	if(BATON_GATES) # it forks at every call: what was freed is kept for a while, not for ever
+		set_tests_properties(asan/store/${name} PROPERTIES
+			ENVIRONMENT ASAN_OPTIONS=quarantine_size_mb=4)
+	endif()
 endforeach()
 
 # The fault proxy: for the suite below, and as a program for chaos. nghttp2 reads HTTP/2's headers.
