@@ -402,6 +402,8 @@ static void handle_poke(struct baton_election *e)
 	uint32_t pokes = atomic_exchange(&e->pokes, 0);
 	struct event ev = {0};
 
+	if (e->left) /* let go of twice, by who frees it and by who closes the handle */
+		pokes = 0;
 	if ((pokes & POKE_ALIVE) != 0) {
 		ev.kind = EV_ALIVE;
 		carrier_step_election(e, &ev);

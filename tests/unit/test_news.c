@@ -269,6 +269,38 @@ static void free_waits_for_the_handler(void **state)
 	(void)sem_destroy(&said);
 }
 
+struct freer {
+	sem_t freed;
+	struct baton_election *e;
+};
+
+static void free_oneself(void *arg, const struct baton_event *ev)
+{
+	struct freer *f = arg;
+
+	if (ev->kind != BATON_EVENT_BECAME)
+		return;
+	baton_election_free(f->e); /* which can't wait for the loop here */
+	(void)sem_post(&f->freed);
+}
+
+/* Who is let go of for the second time has perhaps left already. */
+static void free_then_close(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 300; i++) {
+		struct freer f;
+		struct baton *b = open_it("memory:free-close", "a");
+
+		assert_int_equal(sem_init(&f.freed, 0, 0), 0);
+		f.e = make(b, "gone", free_oneself, &f);
+		assert_int_equal(baton_election_start(f.e), 0);
+		heard(&f.freed);
+		baton_close(b);
+		(void)sem_destroy(&f.freed);
+	}
+}
+
 /* A start while a stop is under way comes after it, and can be stopped like any other. */
 static void starts_behind_a_stop(void **state)
 {
@@ -333,6 +365,7 @@ int main(void)
 		cmocka_unit_test(a_stop_is_told_in_order),
 		cmocka_unit_test(lost_goes_first),
 		cmocka_unit_test(free_waits_for_the_handler),
+		cmocka_unit_test(free_then_close),
 		cmocka_unit_test(starts_behind_a_stop),
 		cmocka_unit_test(withdraws_again),
 	};
