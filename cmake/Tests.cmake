@@ -102,9 +102,6 @@ foreach(program sim model)
 		baton_fast(${program})
 	endif()
 endforeach()
-if(TARGET model) # two minutes of a core: it is worth it
-	target_compile_options(model PRIVATE $<$<CONFIG:Debug>:-O3>)
-endif()
 
 # The file store's protocol, searched by itself.
 file(GLOB sources CONFIGURE_DEPENDS tests/model/file/*.c)
