@@ -64,7 +64,7 @@ void bench_command(bool quick);
 void bench_many(bool quick);
 /* On a store with a server, which must be a throw-away one. only: one part; NULL: all. */
 void bench_store(const char *url, bool quick, const char *only);
-/* The hidden verbs: what the crash measurement starts and kills. */
-int bench_child(int argc, char **argv);
+/* The path of a program that is built beside this one; until the next call. */
+char *bench_beside(const char *name);
 
 #endif

@@ -21,8 +21,8 @@
 
 /* How to start a child that says when it runs; without "baton", by flock(1). */
 struct command {
-	char program[512]; /* ours, which is the child, too */
-	char baton[600];
+	char child[1024];
+	char baton[1024];
 	char store[600];
 	char lock[600];
 };
@@ -34,15 +34,8 @@ struct started {
 
 static void find_programs(struct command *c)
 {
-	ssize_t n = readlink("/proc/self/exe", c->program, sizeof(c->program) - 1);
-
-	if (n <= 0)
-		bench_die("There is no /proc.");
-	c->program[n] = '\0';
-	(void)snprintf(c->baton, sizeof(c->baton), "%.*s/baton",
-		       (int)(strrchr(c->program, '/') - c->program), c->program);
-	if (access(c->baton, X_OK) != 0)
-		bench_die("%s isn't built.", c->baton);
+	(void)snprintf(c->child, sizeof(c->child), "%s", bench_beside("bench-child"));
+	(void)snprintf(c->baton, sizeof(c->baton), "%s", bench_beside("baton"));
 	(void)snprintf(c->store, sizeof(c->store), "--store=file:%s/command", bench_dir());
 	(void)snprintf(c->lock, sizeof(c->lock), "%s/command-lock", bench_dir());
 }
@@ -50,10 +43,10 @@ static void find_programs(struct command *c)
 /* Starts one; it says a byte when its child runs. `waits`: don't wait for that. */
 static struct started start(struct command *c, bool by_flock, const char *child, bool waits)
 {
-	char *const run[] = {c->baton,  "run", c->store,   "--log-level=error",
-			     "command", "--",  c->program, (char *)(uintptr_t)child,
+	char *const run[] = {c->baton,  "run", c->store, "--log-level=error",
+			     "command", "--",  c->child, (char *)(uintptr_t)child,
 			     NULL};
-	char *const flock[] = {"flock", c->lock, c->program, (char *)(uintptr_t)child, NULL};
+	char *const flock[] = {"flock", c->lock, c->child, (char *)(uintptr_t)child, NULL};
 	struct started s;
 
 	s.pid = bench_start(by_flock ? flock : run, &s.fd, !waits);
@@ -79,7 +72,7 @@ static void finish(const struct started *s)
 static void one_start(struct command *c, bool by_flock, struct samples *s)
 {
 	uint64_t began_ns = bench_now_ns();
-	struct started p = start(c, by_flock, "child-brief", false);
+	struct started p = start(c, by_flock, "brief", false);
 
 	samples_add(s, bench_now_ns() - began_ns);
 	finish(&p);
@@ -130,13 +123,13 @@ static void crashes(struct command *c, bool by_flock, int times, struct samples 
 {
 	char url[600];
 	struct baton *b = NULL;
-	struct started old = start(c, by_flock, "child-stays", false);
+	struct started old = start(c, by_flock, "stays", false);
 
 	(void)snprintf(url, sizeof(url), "%s", strchr(c->store, '=') + 1);
 	if (!by_flock)
 		b = bench_open(url, "onlooker");
 	for (int i = 0; i < times; i++) {
-		struct started next = start(c, by_flock, "child-stays", true);
+		struct started next = start(c, by_flock, "stays", true);
 
 		wait_for_standby(b);
 		uint64_t began_ns = bench_now_ns();
@@ -175,8 +168,8 @@ double bench_resident_mib(pid_t pid)
 
 static void memory(struct command *c)
 {
-	struct started flock = start(c, true, "child-stays", false);
-	struct started run = start(c, false, "child-stays", false);
+	struct started flock = start(c, true, "stays", false);
+	struct started run = start(c, false, "stays", false);
 	char beside[96];
 
 	(void)poll(NULL, 0, 200); /* a few renewals later it would be the same */

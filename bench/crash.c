@@ -13,29 +13,19 @@
 
 #include "bench.h"
 
-/*
- * child-leader URL [LEASE]: becomes leader, says so on standard output, and waits to be killed.
- * child-stays, child-brief: what others run; says so, and waits to be killed, or ends.
- */
-int bench_child(int argc, char **argv)
+char *bench_beside(const char *name)
 {
-	if (argc == 2 && write(STDOUT_FILENO, "R", 1) == 1) {
-		while (strcmp(argv[1], "child-stays") == 0)
-			(void)pause();
-		return 0;
-	}
-	if (argc < 3)
-		return 2;
-	struct baton *b =
-		bench_open_lease(argv[2], NULL, argc > 3 ? strtoull(argv[3], NULL, 10) : 0);
-	struct baton_election *e = bench_election(b, "crash");
+	static char path[1024];
+	char own[512];
+	ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
 
-	(void)baton_election_start(e);
-	bench_until_leader(e);
-	if (write(STDOUT_FILENO, "L", 1) != 1)
-		return 1;
-	while (true)
-		(void)pause();
+	if (n <= 0)
+		bench_die("There is no /proc.");
+	own[n] = '\0';
+	(void)snprintf(path, sizeof(path), "%.*s/%s", (int)(strrchr(own, '/') - own), own, name);
+	if (access(path, X_OK) != 0)
+		bench_die("%s isn't built.", path);
+	return path;
 }
 
 pid_t bench_start(char *const *argv, int *out, bool waits)
@@ -69,7 +59,7 @@ static void kill_group(pid_t pid, int fd)
 
 static void one_failover(struct baton_election *e, const char *url, struct samples *s)
 {
-	char *const argv[] = {"/proc/self/exe", "child-leader", (char *)(uintptr_t)url, NULL};
+	char *const argv[] = {bench_beside("bench-child"), "leads", (char *)(uintptr_t)url, NULL};
 	struct baton_status status;
 	uint64_t limit_ns = bench_now_ns() + 60000000000u;
 	int fd;

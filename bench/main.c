@@ -110,8 +110,6 @@ static struct plan read_plan(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	if (argc > 1 && strncmp(argv[1], "child-", 6) == 0)
-		return bench_child(argc, argv);
 	struct plan p = read_plan(argc, argv);
 	char path[512];
 	int within = 0;

@@ -154,8 +154,8 @@ static uint64_t one_crash(struct rig *g, struct baton *b, struct baton_election 
 			  struct samples *whole)
 {
 	char lease[16];
-	char *const argv[] = {"/proc/self/exe", "child-leader", (char *)(uintptr_t)g->url, lease,
-			      NULL};
+	char *const argv[] = {bench_beside("bench-child"), "leads", (char *)(uintptr_t)g->url,
+			      lease, NULL};
 	int fd;
 
 	(void)snprintf(lease, sizeof(lease), "%d", crash_lease_ms(g));
@@ -216,7 +216,7 @@ struct fast {
 static void one_fast_crash(const struct rig *g, struct baton *b, struct baton_election *e,
 			   const char *url, struct fast *f)
 {
-	char *const argv[] = {"/proc/self/exe", "child-leader", (char *)(uintptr_t)url, NULL};
+	char *const argv[] = {bench_beside("bench-child"), "leads", (char *)(uintptr_t)url, NULL};
 	int fd;
 	pid_t pid = bench_start(argv, &fd, true);
 

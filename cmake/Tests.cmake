@@ -176,6 +176,8 @@ file(GLOB sources CONFIGURE_DEPENDS bench/*.c)
 if(sources AND TARGET baton_parts)
 	baton_program(bench ${sources})
 	target_link_libraries(bench PRIVATE baton_parts baton_relay)
+	baton_program(bench-child bench/child/main.c)
+	target_link_libraries(bench-child PRIVATE baton_parts)
 endif()
 # The stores with a server, where their clients' libraries are there: the scripts and statements
 # that their own benchmarks run are the drivers'.
