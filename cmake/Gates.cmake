@@ -178,11 +178,11 @@ set(build debug)
 baton_conformance_on(redis redis --network default --jobs 12)
 baton_conformance_on(postgres postgres --network default --lease 1500 --jobs 8)
 baton_conformance_on(etcd etcd --network default --lease 4000 --jobs 8
-	--case C1,C3,C8,C16,C19,C26,N1,N3,N5,N6,N10,N16,N20,N23)
+	--case C1,C3,C8,C16,C19,C26,N1,N3,N5,N6,N10,N15,N16,N20,N23,N28)
 baton_conformance_on(consul-acl consul --network default --lease 3000 --jobs 8
-	--case C1,C8,C16,N1,N5,N6,N10,N16,N20)
+	--case C1,C8,C16,N1,N5,N6,N10,N15,N16,N20,N28)
 baton_conformance_on(kubernetes-plain kubernetes --network default --lease 6000 --jobs 8
-	--case C1,C8,C16,N1,N5,N6,N10,N16,N20)
+	--case C1,C8,C16,N1,N5,N6,N10,N15,N16,N20,N28)
 
 # What a restart, a failover or a wrong setting of a real server does: each case of tests/STORE/run.
 foreach(store redis postgres consul etcd kubernetes)

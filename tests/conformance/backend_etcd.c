@@ -17,7 +17,6 @@
 
 #include "admin.h"
 
-#define PASSWORD "canary-7d0f"
 #define ROOT_PASSWORD "root"
 #define BODY_SIZE 16384
 #define KEY_SIZE 1200

@@ -24,7 +24,6 @@
 
 /* Longer than any lease of the suite. */
 #define MAX_LEASE_MS 8000
-#define PASSWORD "canary-7d0f"
 #define NEW_PASSWORD (">" PASSWORD)
 #define REPLY_SIZE ((size_t)1 << 20) /* all keys of a thousand elections */
 #define RIGHTS                                                                                    \

@@ -33,7 +33,7 @@ static void starts_and_stops(struct stage *t)
 	struct baton_status status;
 
 	CHECK(t, baton_election_stop(p->e, 1000) == 0, "stop before start");
-	CHECK(t, !baton_is_leader(p->e) && baton_term(p->e) == 0, "leads before start");
+	CHECK(t, !baton_is_leader(p->e) && baton_term(p->e) == 0, "S9: leads before start");
 	uint64_t terms[3];
 
 	for (unsigned i = 0; i < 3; i++) {
@@ -43,7 +43,7 @@ static void starts_and_stops(struct stage *t)
 		CHECK(t, i == 0 || terms[i] > terms[i - 1], "S3: %" PRIu64 " after %" PRIu64,
 		      terms[i], terms[i - 1]);
 		player_stop(p);
-		CHECK(t, !baton_is_leader(p->e) && baton_term(p->e) == 0, "leads after stop");
+		CHECK(t, !baton_is_leader(p->e) && baton_term(p->e) == 0, "S7: leads after stop");
 		CHECK(t, baton_election_stop(p->e, 1000) == 0, "stop %u again", i);
 	}
 	player_status(p, &status);
@@ -57,7 +57,7 @@ static void starts_and_stops(struct stage *t)
 	CHECK(t, baton_election_start(p->e) == 0, "start behind a stop");
 	player_leads(p, soon_ms(t));
 	player_stop(p);
-	CHECK(t, !baton_is_leader(p->e) && baton_term(p->e) == 0, "leads after that stop");
+	CHECK(t, !baton_is_leader(p->e) && baton_term(p->e) == 0, "S7: leads after that stop");
 	/* S8: none after stop returned. */
 	size_t n = player_count(p, 0);
 
@@ -167,7 +167,7 @@ static void fifty_starters(struct stage *t)
 
 	for (unsigned i = 0; i < s.n; i++)
 		n += baton_is_leader(s.players[i]->e);
-	CHECK(t, n <= 1, "%u leaders", n);
+	CHECK(t, n <= 1, "%u say yes one after the other", n);
 	while (t->n_kins > 0)
 		kin_end(t->kins[0]);
 	sampler_end(sampler);
@@ -180,6 +180,8 @@ static void all_agree(struct stage *t)
 	struct baton_status first;
 
 	start_fifty(t, &s);
+	struct sampler *sampler = sampler_new(t, s.players, s.n, 0, SAMPLE_NS);
+
 	await(t, all_know, &s, soon_ms(t), "all candidates to know a leader");
 	player_status(s.players[0], &first);
 	for (unsigned i = 1; i < s.n; i++) {
@@ -198,6 +200,10 @@ static void all_agree(struct stage *t)
 
 	CHECK(t, rc == 0, "baton_observe: %s", err.text);
 	CHECK(t, strcmp(observed.leader, first.leader) == 0, "the store says %s", observed.leader);
+	while (t->n_kins > 0)
+		kin_end(t->kins[0]);
+	sampler_end(sampler);
+	stage_judge(t);
 }
 
 /* ---- C8 ---- */

@@ -133,7 +133,7 @@ static void blocked_handler(struct stage *t)
 	int rc = baton_election_stop(blocked->e, 20);
 
 	CHECK(t, rc == BATON_E_TIMEOUT, "stop says %d while the handler blocks", rc);
-	CHECK(t, !baton_is_leader(blocked->e), "still leader");
+	CHECK(t, !baton_is_leader(blocked->e), "S7: still leader");
 	atomic_store(&gate.is_open, true);
 	player_next(blocked, BATON_EVENT_LOST, soon_ms(t));
 	player_stop(blocked);

@@ -1,8 +1,9 @@
 /*
  * kin.c: a candidate in a process of its own. This program executes itself with a hidden verb; the
  * two talk in lines through pipes. It says "ready", "became TERM", "lost TERM REASON",
- * "changed TERM LEADER", "error CODE TEXT", "yes TERM", "no 0" and "ended"; it is told "ask",
- * "resign", "stop" and "end". It dies with the process that started it.
+ * "changed TERM LEADER", "error CODE TEXT", "yes TERM", "no 0", "broken WORDS" and "ended"; it is
+ * told "ask", "resign", "stop" and "end". It dies with the process that started it. What it finds
+ * broken is broken for the whole case.
  */
 #include "suite.h"
 
@@ -99,10 +100,21 @@ static int reap(struct kin *k)
 	return status;
 }
 
+/* S9: who ended by itself, and not by a check, crashed, or a sanitizer found something. */
+static void check_end(struct kin *k, int status)
+{
+	bool is_ours = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+
+	CHECK(k->t, status == 0 || (is_ours && k->was_killed), "S9: kin %.60s %s %d", k->id,
+	      WIFSIGNALED(status) ? "died of signal" : "ended with code",
+	      WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+}
+
 void kin_kill(struct kin *k)
 {
 	kin_signal(k, SIGKILL);
-	(void)reap(k);
+	k->was_killed = true;
+	check_end(k, reap(k));
 }
 
 void kin_say(struct kin *k, const char *command)
@@ -138,6 +150,8 @@ bool kin_hears(struct kin *k, const char *word, char *line, size_t size, uint64_
 		while (take_line(k, got, sizeof(got))) {
 			if (strncmp(got, "error ", strlen("error ")) == 0)
 				snprintf(k->error, sizeof(k->error), "%.250s", got);
+			CHECK(k->t, strncmp(got, "broken ", strlen("broken ")) != 0,
+			      "%s (kin %.60s)", got + strlen("broken "), k->id);
 			if (strncmp(got, word, strlen(word)) != 0)
 				continue;
 			if (line != NULL)
@@ -152,8 +166,10 @@ bool kin_hears(struct kin *k, const char *word, char *line, size_t size, uint64_
 			return false;
 		ssize_t n = read(k->out, k->text + k->n_text, sizeof(k->text) - k->n_text);
 
-		if (n <= 0)
+		if (n <= 0) {
+			check_end(k, reap(k));
 			return false;
+		}
 		k->n_text += (size_t)n;
 	}
 }
@@ -179,8 +195,7 @@ void kin_end(struct kin *k)
 		/* It may have twenty handles, each of which may take a lease to close. */
 		CHECK(t, kin_hears(k, "ended", NULL, 0, 4 * soon_ms(t)), "kin %.60s does not end",
 		      k->id);
-		/* Its own checks, S8 among them, and those of a sanitizer. */
-		CHECK(t, reap(k) == 0, "kin %.60s ended badly", k->id);
+		check_end(k, reap(k)); /* those of a sanitizer come last */
 	}
 	close(k->in);
 	close(k->out);
@@ -222,6 +237,12 @@ static void say(const char *format, ...)
 	line[n] = '\n';
 	if (write(1, line, n + 1) < 0)
 		_exit(3);
+}
+
+void kin_broke(const char *words, const char *text)
+{
+	fprintf(stderr, "conformance: kin: %s\n", text);
+	say("broken %.400s", words);
 }
 
 static void tell(struct player *p, const struct baton_event *ev)

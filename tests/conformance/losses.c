@@ -47,8 +47,7 @@ static void notices(struct stage *t, enum way way)
 	struct player *list[2] = {p, q};
 	struct player *next = await_leader(t, list, 2, 2 * failover_ms(t));
 
-	CHECK(t, baton_term(next->e) > term, "%s: S3: term %" PRIu64 " after %" PRIu64, ways[way],
-	      baton_term(next->e), term);
+	player_is_above(next, term);
 	player_close(q);
 	CHECK(t, player_leads(p, 2 * failover_ms(t)) > term, "L8: it never leads again");
 	player_close(p);
@@ -76,7 +75,7 @@ static void ownership(struct stage *t)
 	CHECK(t, t->backend->unlock(t, t->name), "unlock");
 	const struct seen *lost = player_try_next(p, BATON_EVENT_LOST, notice_ms(t));
 
-	CHECK(t, lost != NULL, "rule 4: unlocked on a live session, and it leads on");
+	CHECK(t, lost != NULL, "S5: unlocked on a live session, and it leads on (rule 4)");
 	CHECK(t, lost->event.term == term, "lost term %" PRIu64, lost->event.term);
 	CHECK(t, player_leads(p, failover_ms(t) + soon_ms(t)) > term, "S3");
 }

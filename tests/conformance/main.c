@@ -30,6 +30,8 @@
 #define LIMIT_LEASES 10 /* and so many leases: some cases wait for their end again and again */
 /* A case that the machine disturbed is tried again, with twice the lease each time. */
 #define TRIES_MAX 3
+/* So few plays may all be disturbed; of more, half at most. */
+#define FEW 16
 
 struct plan {
 	const char *url;
@@ -61,7 +63,9 @@ struct job {
 
 struct counts {
 	unsigned adapted, exempt, failed;
-	unsigned hidden; /* by faults of the network */
+	unsigned again;    /* cases that were played once more */
+	uint64_t n_faults; /* that were injected */
+	unsigned hidden;   /* by faults of the network */
 	bool was_adapted[CASES_MAX];
 };
 
@@ -133,6 +137,7 @@ static _Noreturn void play(const struct plan *plan, const struct job *job)
 	stall_watch(&t);
 	faults_begin();
 	job->entry->play(&t);
+	stage_count_faults(&t);
 	stage_close(&t);
 	t.result->passed = true;
 	exit(0);
@@ -211,21 +216,26 @@ static void show(const struct job *job, const char *word)
 	       job->entry->title, r->ms, job->cpu_ms, text[0] != '\0' ? ": " : "", text);
 }
 
+static bool has_faults(const struct plan *plan)
+{
+	return faults_are_on() || plan->network != NULL;
+}
+
 /* True: it is to be played again. */
 static bool settle(const struct plan *plan, struct job *job, struct counts *c)
 {
 	struct result *r = job->result;
 
-	bool has_faults = faults_are_on() || proxy_has_weather();
-
-	if (!r->passed && r->disturbed && job->try + 1 < (has_faults ? 2 : TRIES_MAX)) {
+	c->n_faults += r->n_faults;
+	if (!r->passed && r->disturbed && job->try + 1 < (has_faults(plan) ? 2 : TRIES_MAX)) {
 		show(job, "again");
+		c->again++;
 		plan->backend->clean(plan->url, job->label);
 		job->try++;
 		job->lease_ms *= 2;
 		return true;
 	}
-	if (!r->passed && has_faults && r->checked && !r->is_safety) {
+	if (!r->passed && has_faults(plan) && r->checked && !r->is_safety) {
 		r->passed = true;
 		r->adapted = true;
 		c->hidden++;
@@ -381,6 +391,22 @@ static void sort_alone_last(const struct entry **list, size_t n)
 	memcpy(list, sorted, n * sizeof(const struct entry *));
 }
 
+/* What has proven nothing fails. `n`: how often a case was to be played. */
+static bool is_void(const struct plan *plan, const struct counts *c, size_t n)
+{
+	const char *why = NULL;
+
+	if (has_faults(plan) && c->n_faults == 0)
+		why = "not one fault was injected";
+	else if (2 * c->hidden > n)
+		why = "with so many faults there is nothing left to see";
+	else if (n > FEW && 2 * c->again > n)
+		why = "a machine this busy leaves nothing to see";
+	if (why != NULL)
+		printf("VOID: %s\n", why);
+	return why != NULL;
+}
+
 static int run(struct plan *plan)
 {
 	static struct exemptions exemptions;
@@ -409,12 +435,12 @@ static int run(struct plan *plan)
 	for (unsigned round = 1; round <= plan->times; round++)
 		run_all(plan, list, n, round, shared, &c);
 	munmap(shared, JOBS_MAX * sizeof(*shared));
+	if (has_faults(plan))
+		printf("faults: %" PRIu64 ", which hid %u of %zu plays\n", c.n_faults, c.hidden,
+		       n * plan->times);
+	c.failed += is_void(plan, &c, n * plan->times);
 	printf("conformance: %zu cases, %u times, %u adapted, %u not applicable, %u failed\n",
 	       total, plan->times, c.adapted, c.exempt, c.failed);
-	if (plan->network != NULL && plan->only == NULL && 3 * c.hidden > total * plan->times) {
-		printf("VOID: a network this bad leaves nothing to see\n");
-		c.failed++;
-	}
 	if (c.failed != 0 && plan->network != NULL)
 		printf("again: --network '%s' --seed %" PRIu64 "\n", plan->network, plan->seed);
 	return c.failed != 0;

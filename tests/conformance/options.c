@@ -170,7 +170,8 @@ static void lease_lengths_differ(struct stage *t)
 	struct player *q = player_new(t, NULL);
 
 	player_sees(q, "long", soon_ms(t));
-	stays(t, player_is_no_leader, q, 2 * t->lease_ms, "the short one waits for the long one");
+	stays(t, player_is_no_leader, q, 2 * t->lease_ms,
+	      "S1: the short one waits for the long one");
 	uint64_t begin_ns = now_ns();
 
 	if (k != NULL)
@@ -184,7 +185,7 @@ static void lease_lengths_differ(struct stage *t)
 	CHECK(t, became->event.term > term, "S3");
 	/* The last renewal was at most a third of the long lease old. */
 	CHECK(t, took_ms + long_ms / 3 + 20 >= long_ms,
-	      "rule 6: the successor led %" PRIu64 " ms after the silence, the lease has %" PRIu64,
+	      "S1: the successor led %" PRIu64 " ms after the silence, the lease has %" PRIu64,
 	      took_ms, long_ms);
 	stage_note(t, "%" PRIu64 " ms after a lease of %" PRIu64 " ms", took_ms, long_ms);
 	if (k != NULL) {

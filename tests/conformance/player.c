@@ -141,7 +141,7 @@ static void check_order(struct player *p)
 			leads_in = 0;
 		}
 	}
-	CHECK(p->t, leads_in == 0, "S8: term %" PRIu64 " was never lost", leads_in);
+CHECK(p->t, leads_in == 0, "S8: term %" PRIu64 " was never lost", leads_in);
 }
 
 void player_close(struct player *p)
@@ -330,8 +330,15 @@ bool player_is_no_leader(void *player)
 
 uint64_t player_leads(struct player *p, uint64_t limit_ms)
 {
-	await(p->t, player_is_leader, p, limit_ms, "a candidate to lead");
-	return baton_term(p->e);
+	uint64_t end_ns = now_ns() + limit_ms * MS;
+	uint64_t term;
+
+	do { /* who has just lost it again is in no term */
+		await(p->t, player_is_leader, p, limit_ms, "a candidate to lead");
+		term = baton_term(p->e);
+	} while (term == 0 && now_ns() < end_ns);
+	CHECK(p->t, term != 0, "it leads for moments only");
+	return term;
 }
 
 void player_status(struct player *p, struct baton_status *status)

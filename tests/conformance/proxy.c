@@ -49,11 +49,6 @@ bool proxy_weather(const char *rules, uint64_t seed, char *why, size_t size)
 	return rules_set(&tried, SLOT_WEATHER, weather.rules, 0, why, size);
 }
 
-bool proxy_has_weather(void)
-{
-	return weather.rules != NULL;
-}
-
 static bool set(struct proxy *p, unsigned slot, const char *text)
 {
 	char why[200];
@@ -166,4 +161,13 @@ uint64_t proxy_calls(struct stage *t, enum verb verb)
 		return c.requests + c.swallowed + c.turned;
 	/* Who is turned away at the door tried to open: that is what it looks like from here. */
 	return relay_labelled(p->relay, labels[verb]) + (verb == VERB_OPEN ? c.turned : 0);
+}
+
+uint64_t proxy_harmed(struct stage *t)
+{
+	struct relay_counts c = {0};
+
+	if (t->hand != NULL && proxy_of(t) != NULL)
+		relay_counts(proxy_of(t)->relay, &c);
+	return c.harmed;
 }

@@ -25,10 +25,11 @@ bool proxy_fail(struct stage *t, enum verb verb, unsigned n);
 bool proxy_mute(struct stage *t, enum verb verb, unsigned n);
 bool proxy_late(struct stage *t, enum verb verb, unsigned n, uint64_t ms);
 uint64_t proxy_calls(struct stage *t, enum verb verb);
+/* How many messages were harmed so far. */
+uint64_t proxy_harmed(struct stage *t);
 
 /* Rules that every proxy of this process has from its beginning (conformance --network): false, and
  * a sentence, if they are not understood. */
 bool proxy_weather(const char *rules, uint64_t seed, char *why, size_t size);
-bool proxy_has_weather(void);
 
 #endif

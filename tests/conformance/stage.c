@@ -2,7 +2,7 @@
  * stage.c: the frame of one case: failing, waiting with a limit, the bounds that follow from the
  * lease, and a meter that knows when the machine did not let us run.
  */
-#include "backend.h"
+#include "proxy.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -88,6 +88,21 @@ static void tell_states(struct stage *t)
 	}
 }
 
+/* "S1: ...": no machine is an excuse for that. */
+static bool is_promise(const char *words)
+{
+	return words[0] == 'S' && isdigit((unsigned char)words[1]);
+}
+
+/* Whatever else went wrong: two leaders at once are what is told of. */
+static void ask_oracle(const struct stage *t, char *words, size_t size)
+{
+	struct oracle_verdict v;
+
+	if (t->entry != NULL && t->oracle != NULL && !oracle_judge(t->oracle, &v))
+		(void)snprintf(words, size, "S1: %s", v.text);
+}
+
 _Noreturn void stage_fail(struct stage *t, const char *file, int line, const char *condition,
 			  const char *format, ...)
 {
@@ -98,19 +113,19 @@ _Noreturn void stage_fail(struct stage *t, const char *file, int line, const cha
 	va_start(args, format);
 	vsnprintf(words, sizeof(words), format, args);
 	va_end(args);
+	if (!is_promise(words))
+		ask_oracle(t, words, sizeof(words));
 	snprintf(t->result->text, sizeof(t->result->text), "%s:%d: %s (%s)",
 		 base != NULL ? base + 1 : file, line, words[0] != '\0' ? words : "not so",
 		 condition);
 	tell_states(t);
-	if (t->entry == NULL) /* a kin's result is read by nobody */
-		fprintf(stderr, "conformance: kin: %s\n", t->result->text);
-	/* "S1: ...": no machine is an excuse for that. */
-	bool is_safety = words[0] == 'S' && isdigit((unsigned char)words[1]);
-
+	if (t->entry == NULL)
+		kin_broke(words, t->result->text);
 	t->result->checked = true;
-	t->result->is_safety = is_safety;
-	t->result->disturbed =
-		!is_safety && (stall_worst_ms() > t->lease_ms / 9 || is_starved() || is_crowded());
+	t->result->is_safety = is_promise(words);
+	stage_count_faults(t);
+	t->result->disturbed = !t->result->is_safety &&
+			       (stall_worst_ms() > t->lease_ms / 9 || is_starved() || is_crowded());
 	_exit(1);
 }
 
@@ -158,9 +173,13 @@ void stays(struct stage *t, bool (*is_so)(void *arg), void *arg, uint64_t for_ms
 {
 	uint64_t since_ns = now_ns();
 
+	int promise = is_promise(what) && strchr(what, ' ') != NULL
+			      ? (int)(strchr(what, ' ') + 1 - what)
+			      : 0;
+
 	while (now_ns() < since_ns + for_ms * MS) {
-		CHECK(t, is_so(arg), "no longer so after %" PRIu64 " ms: %s",
-		      (now_ns() - since_ns) / MS, what);
+		CHECK(t, is_so(arg), "%.*sno longer so after %" PRIu64 " ms: %s", promise, what,
+		      (now_ns() - since_ns) / MS, what + promise);
 		nap(POLL_NS);
 	}
 }
@@ -298,6 +317,7 @@ uint64_t stall_worst_ms(void)
 
 /* There only if the library was linked with its calls renamed (tests/faults). */
 extern void fault_random(uint64_t seed, uint32_t per_million) __attribute__((weak));
+extern uint64_t fault_count(void) __attribute__((weak));
 
 bool faults_can_be(void)
 {
@@ -321,6 +341,13 @@ bool faults_retry(int code)
 {
 	return code < 0 && faults_are_on() &&
 	       (code == BATON_E_MEMORY || code == BATON_E_SYSTEM || code == BATON_E_UNAVAILABLE);
+}
+
+void stage_count_faults(struct stage *t)
+{
+	t->result->n_faults = fault_count != NULL ? fault_count() : 0;
+	if (t->entry != NULL && t->backend->has_network)
+		t->result->n_faults += proxy_harmed(t);
 }
 
 /* ---- the oracle of a stage ---- */

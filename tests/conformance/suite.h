@@ -35,8 +35,9 @@ struct result {
 	/* The machine or its disk stood still for longer than the case's timings allow (L6): it is
 	 * tried again with a longer lease, unless what it found is a violation of safety. */
 	bool disturbed;
-	bool checked;   /* it failed by a CHECK(), and not by a crash */
-	bool is_safety; /* what that found is a violation of safety */
+	bool checked;      /* it failed by a CHECK(), and not by a crash */
+	bool is_safety;    /* what that found is a violation of safety */
+	uint64_t n_faults; /* that were injected, by the network or into calls of the system */
 	uint32_t ms;
 	char text[1024]; /* why it failed */
 	char note[256];  /* what was measured, or how it was adapted */
@@ -95,6 +96,7 @@ extern const struct entry cases_basic[], cases_events[], cases_work[], cases_cra
 
 /* ---- failing and waiting ---- */
 
+/* What begins with a promise ("S3: ...") is a violation of safety: nothing excuses that. */
 #define CHECK(t, condition, ...) \
 	((condition) ? (void)0 : stage_fail((t), __FILE__, __LINE__, #condition, "" __VA_ARGS__))
 
@@ -108,7 +110,8 @@ uint64_t now_ns(void);
 /* Until the answer is yes; fails after limit_ms with `what` as the reason. */
 void await(struct stage *t, bool (*is_so)(void *arg), void *arg, uint64_t limit_ms,
 	   const char *what);
-/* The time passes, and the answer stays yes. */
+/* The time passes, and the answer stays yes. `what` may begin with the promise that is broken if it
+ * doesn't: "S9: ...". */
 void stays(struct stage *t, bool (*is_so)(void *arg), void *arg, uint64_t for_ms, const char *what);
 /* Only the time passes: where the case is about its passing. */
 void pass_time(uint64_t for_ms);
@@ -221,9 +224,10 @@ void stage_judge(struct stage *t);
 struct kin {
 	struct stage *t;
 	pid_t pid;
-	unsigned track; /* of the oracle */
-	int in;         /* commands */
-	int out;        /* lines that it says */
+	unsigned track;  /* of the oracle */
+	bool was_killed; /* by us */
+	int in;          /* commands */
+	int out;         /* lines that it says */
 	size_t n_text;
 	char id[BATON_NAME_MAX + 1];
 	char error[256]; /* the last one that it told */
@@ -253,6 +257,8 @@ bool kin_hears(struct kin *k, const char *word, char *line, size_t size, uint64_
 uint64_t kin_leads(struct kin *k, uint64_t limit_ms);
 /* Tells it to stop, and waits for its end. */
 void kin_end(struct kin *k);
+/* In that process: a check has failed. Tells it to the one that started it, and on stderr. */
+void kin_broke(const char *words, const char *text);
 /* The program of that other process. */
 int kin_main(int argc, char **argv);
 /* Adds to the wall clock of this process, for everybody who asks libc. */
@@ -277,5 +283,7 @@ void stage_close(struct stage *t);
 /* Starts to measure how long this machine, and its store, let us wait. */
 void stall_watch(struct stage *t);
 uint64_t stall_worst_ms(void);
+/* Notes how many faults there were so far: a run without any has shown nothing. */
+void stage_count_faults(struct stage *t);
 
 #endif

@@ -83,8 +83,8 @@ static void no_term_no_leader(struct stage *t)
 	const struct seen *error = player_next(p, BATON_EVENT_ERROR, soon_ms(t));
 
 	CHECK(t, error->event.code < 0, "an error event with code %d", error->event.code);
-	stays(t, player_is_no_leader, p, 2 * t->lease_ms, "no leader without a term");
-	CHECK(t, player_count(p, BATON_EVENT_BECAME) == 0, "became");
+	stays(t, player_is_no_leader, p, 2 * t->lease_ms, "S9: no leader without a term");
+	CHECK(t, player_count(p, BATON_EVENT_BECAME) == 0, "S9: became");
 	CHECK(t, is_free(t, p->b), "the election is held");
 	CHECK(t, t->backend->fail(t, VERB_CAMPAIGN, 0), "heal");
 	CHECK(t, player_leads(p, soon_ms(t)) > 0, "L8: leads in no term");
@@ -105,8 +105,9 @@ static void range_ends(struct stage *t)
 		const struct seen *error = player_next(q, BATON_EVENT_ERROR, soon_ms(t));
 
 		CHECK(t, error->event.text[0] != '\0', "an error without a sentence");
-		stays(t, player_is_no_leader, q, t->lease_ms, "no leader at the end of the range");
-		CHECK(t, player_count(q, BATON_EVENT_BECAME) == 0, "became leader");
+		stays(t, player_is_no_leader, q, t->lease_ms,
+		      "S9: no leader at the end of the range");
+		CHECK(t, player_count(q, BATON_EVENT_BECAME) == 0, "S9: became leader");
 		player_close(q);
 		CHECK(t, t->backend->set_term(t, t->name, 100 + i), "set the term back");
 	}

@@ -36,7 +36,7 @@ static void acquires_by_hand(struct stage *t)
 	CHECK(t, baton_try_acquire(a->e, limit_ms) == 1, "not true as leader");
 	CHECK(t, baton_term(a->e) == term, "a new term for who leads already");
 	CHECK(t, baton_try_acquire(b->e, limit_ms) == 0, "not false though held");
-	CHECK(t, !baton_is_leader(b->e), "two leaders");
+	CHECK(t, !baton_is_leader(b->e), "S1: two leaders");
 	player_stop(a);
 	stays(t, player_is_no_leader, b, t->lease_ms / 2, "b campaigns unasked");
 	CHECK(t, baton_try_acquire(b->e, limit_ms) == 1, "not won though free again");
@@ -91,8 +91,33 @@ static bool is_running(void *arg)
 	return atomic_load(&((struct work *)arg)->is_running);
 }
 
-/* Work that runs until `end` ends it; it must be cancelled, and over before anybody else leads. */
-static void cancelled_by(struct stage *t, struct player *p, void (*end)(struct player *p))
+struct winner {
+	struct player **list; /* two of them */
+	uint64_t term;
+	struct seen *became;
+};
+
+/* One of them was told that it leads, in a later term. */
+static bool has_become(void *arg)
+{
+	struct winner *w = arg;
+
+	for (unsigned i = 0; i < 2; i++)
+		if (player_last(w->list[i], BATON_EVENT_BECAME, w->became) &&
+		    w->became->event.term > w->term)
+			return true;
+	return false;
+}
+
+/* How the leadership ends; and what comes when the work has ended, or NULL. */
+struct ending {
+	void (*end)(struct player *p);
+	void (*after)(struct player *p);
+	bool may_overlap; /* S7 promises nothing to who was robbed of its claim */
+};
+
+/* Work that runs until it is ended; it must be cancelled, and over before anybody else leads. */
+static void cancelled_by(struct stage *t, struct player *p, const struct ending *how)
 {
 	struct work w = {.p = p, .waits = true, .returns = 7};
 	uint64_t term = player_leads(p, soon_ms(t));
@@ -101,14 +126,21 @@ static void cancelled_by(struct stage *t, struct player *p, void (*end)(struct p
 	CHECK(t, pthread_create(&w.thread, NULL, run_work, &w) == 0, "no thread");
 	await(t, is_running, &w, soon_ms(t), "the work to begin");
 	player_sees(next, p->id, soon_ms(t));
-	end(p);
+	how->end(p);
 	pthread_join(w.thread, NULL);
+	if (how->after != NULL)
+		how->after(p);
 	CHECK(t, atomic_load(&w.was_cancelled), "not cancelled");
 	CHECK(t, w.term == term, "worked in term %" PRIu64, w.term);
 	CHECK(t, w.answer == 7, "returned %d", w.answer);
-	const struct seen *became = player_next(next, BATON_EVENT_BECAME, failover_ms(t));
+	/* Who has lost it may win it again. */
+	struct player *list[2] = {next, p};
+	struct seen became;
 
-	CHECK(t, became->at_ns > atomic_load(&w.end_ns), "S7: the next leads while work runs");
+	await(t, has_become, &(struct winner){list, term, &became}, 2 * failover_ms(t),
+	      "the next to lead");
+	CHECK(t, how->may_overlap || became.at_ns > atomic_load(&w.end_ns),
+	      "S7: the next leads while work runs");
 	player_close(next);
 }
 
@@ -123,6 +155,26 @@ static void by_stop(struct player *p)
 static void by_resigning(struct player *p)
 {
 	CHECK(p->t, baton_resign(p->e, (int64_t)(2 * p->t->lease_ms)) == 0, "resign");
+}
+
+/* Lost, not given back: by the clock, and by the store's word. */
+static void by_silence(struct player *p)
+{
+	CHECK(p->t, p->t->backend->down(p->t, true), "down");
+}
+
+static void after_silence(struct player *p)
+{
+	CHECK(p->t, p->t->backend->down(p->t, false), "up");
+}
+
+static void by_robbery(struct player *p)
+{
+	enum way way = 0;
+
+	while (way < N_WAYS && !p->t->backend->ways[way])
+		way++;
+	CHECK(p->t, way < N_WAYS && p->t->backend->destroy(p->t, p->t->name, way), "destroy");
 }
 
 static void runs_if_leader(struct stage *t)
@@ -143,8 +195,12 @@ static void runs_if_leader(struct stage *t)
 	w.returns = -77;
 	CHECK(t, baton_run_if_leader(p->e, do_work, &w) == -77, "the work's own failure");
 	CHECK(t, baton_is_leader(p->e), "a failing work costs the leadership");
-	cancelled_by(t, p, by_resigning);
-	cancelled_by(t, p, by_stop);
+	cancelled_by(t, p, &(struct ending){.end = by_resigning});
+	if (t->backend->down != NULL)
+		cancelled_by(t, p, &(struct ending){.end = by_silence, .after = after_silence});
+	if (t->backend->destroy != NULL)
+		cancelled_by(t, p, &(struct ending){.end = by_robbery, .may_overlap = true});
+	cancelled_by(t, p, &(struct ending){.end = by_stop});
 }
 
 /* ---- C15 ---- */
@@ -338,9 +394,9 @@ static void stops_in_no_time(struct stage *t)
 		uint64_t begin_ns = now_ns();
 		int rc = baton_election_stop(p->e, timeout_ms);
 
-		CHECK(t, !baton_is_leader(p->e), "still leader after stop(%" PRId64 ")",
+		CHECK(t, !baton_is_leader(p->e), "S7: still leader after stop(%" PRId64 ")",
 		      timeout_ms);
-		CHECK(t, baton_term(p->e) == 0, "still a term");
+		CHECK(t, baton_term(p->e) == 0, "S7: still a term");
 		CHECK(t, rc == 0 || rc == BATON_E_TIMEOUT, "stop says %d", rc);
 		CHECK(t, (now_ns() - begin_ns) / MS < 200 + stall_worst_ms(),
 		      "L7: it took too long");

@@ -149,7 +149,9 @@ static int by_term(const void *a, const void *b)
 	return x->track < y->track ? -1 : x->track > y->track;
 }
 
-static size_t collect(const struct oracle *o, struct row *rows, struct oracle_verdict *v)
+/* Of as many terms as there is room for: one who writes may have added some meanwhile. */
+static size_t collect(const struct oracle *o, struct row *rows, size_t room,
+		      struct oracle_verdict *v)
 {
 	size_t n = 0;
 
@@ -164,7 +166,7 @@ static size_t collect(const struct oracle *o, struct row *rows, struct oracle_ve
 		v->n_woke_no += atomic_load(&t->n_woke_no);
 		v->n_woke_new += atomic_load(&t->n_woke_new);
 		v->n_full += atomic_load(&t->n_full);
-		for (uint32_t k = 0; rows != NULL && k < n_terms; k++)
+		for (uint32_t k = 0; n < room && k < n_terms; k++)
 			rows[n++] = (struct row){
 				.term = atomic_load(&t->terms[k].term),
 				.first_t1_ns = atomic_load(&t->terms[k].first_t1_ns),
@@ -208,7 +210,7 @@ static void compare(const struct row *rows, size_t n, struct oracle_verdict *v)
 bool oracle_judge(const struct oracle *o, struct oracle_verdict *v)
 {
 	*v = (struct oracle_verdict){0};
-	collect(o, NULL, v);
+	collect(o, NULL, 0, v);
 	uint64_t n_terms = v->n_terms;
 	struct row *rows = calloc(n_terms + 1, sizeof(*rows));
 
@@ -217,7 +219,7 @@ bool oracle_judge(const struct oracle *o, struct oracle_verdict *v)
 		snprintf(v->text, sizeof(v->text), "no memory to judge in");
 		return false;
 	}
-	size_t n = collect(o, rows, v);
+	size_t n = collect(o, rows, n_terms, v);
 
 	qsort(rows, n, sizeof(*rows), by_term);
 	if (n > 1)

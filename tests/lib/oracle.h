@@ -13,7 +13,8 @@
  * comes back. A wrong alarm is impossible, because only sure instants are compared.
  *
  * The memory is shared (by fork, or through a descriptor that is inherited), so what a killed
- * process has seen counts. A track has one writer at a time. Judge when the writers have ended.
+ * process has seen counts. A track has one writer at a time. What is judged while they still write
+ * is true, but may not be all.
  */
 #ifndef BATON_TEST_ORACLE_H
 #define BATON_TEST_ORACLE_H

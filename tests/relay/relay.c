@@ -551,6 +551,7 @@ void relay_counts(struct relay *r, struct relay_counts *to)
 {
 	(void)pthread_mutex_lock(&r->lock);
 	*to = r->counts;
+	to->harmed = r->rules.fired;
 	(void)pthread_mutex_unlock(&r->lock);
 }
 

@@ -23,6 +23,7 @@ struct relay_counts {
 	uint64_t requests;  /* that came, whatever became of them */
 	uint64_t swallowed; /* pieces that went into the hole */
 	uint64_t turned;    /* connections that were refused while it was down */
+	uint64_t harmed;    /* messages that a rule was for */
 };
 
 /* NULL if it can't; errno says why. */

@@ -221,6 +221,7 @@ const struct rule *rules_match(struct rules *r, bool is_reply, bool is_labelled,
 		if (fits(rule, is_reply, is_labelled, m, now_ms) && fires(r, rule) &&
 		    found == NULL) {
 			rule->done++;
+			r->fired++;
 			found = rule;
 		}
 	}

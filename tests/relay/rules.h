@@ -81,6 +81,7 @@ struct rules {
 	size_t n_labels;
 	uint64_t seed;
 	uint64_t state; /* of the random numbers */
+	uint64_t fired; /* how often any of them has, those that were replaced included */
 };
 
 void rules_init(struct rules *r, uint64_t seed);
