@@ -1,9 +1,9 @@
 /*
  * kin.c: a candidate in a process of its own. This program executes itself with a hidden verb; the
  * two talk in lines through pipes. It says "ready", "became TERM", "lost TERM REASON",
- * "changed TERM LEADER", "error CODE TEXT", "yes TERM", "no 0", "broken WORDS" and "ended"; it is
- * told "ask", "resign", "stop" and "end". It dies with the process that started it. What it finds
- * broken is broken for the whole case.
+ * "changed TERM LEADER", "error CODE TEXT", "broken WORDS" and "ended"; it is told "resign", "stop"
+ * and "end". It dies with the process that started it. What it finds broken is broken for the whole
+ * case.
  */
 #include "suite.h"
 
@@ -295,9 +295,7 @@ static void obey(struct role *r, const char *command)
 {
 	struct player *p = r->list[0];
 
-	if (strcmp(command, "ask") == 0)
-		say(baton_is_leader(p->e) ? "yes %" PRIu64 : "no %" PRIu64, baton_term(p->e));
-	else if (strcmp(command, "resign") == 0)
+	if (strcmp(command, "resign") == 0)
 		baton_resign(p->e, (int64_t)r->stage.lease_ms);
 	else if (strcmp(command, "stop") == 0)
 		baton_election_stop(p->e, 0);
