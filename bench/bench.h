@@ -39,8 +39,10 @@ struct baton *bench_open(const char *url, const char *id);
 /* The same with another lease than the default. */
 struct baton *bench_open_lease(const char *url, const char *id, uint64_t lease_ms);
 struct baton_election *bench_election(struct baton *b, const char *name);
-/* Waits, for a minute at most, until it leads. */
-void bench_until_leader(struct baton_election *e);
+/* Waits, for a minute at most, until it leads; or knows another as leader, and can be handed over
+ * to. For the event, without turning: whoever is measured needs the processor. */
+void bench_until_leader(struct baton *b, const struct baton_election *e);
+void bench_until_standby(struct baton *b, const struct baton_election *e);
 
 /* "election-0" and so on; and waits, two minutes at most, until the handle leads all of them. */
 void bench_start_all(struct baton *b, int n);

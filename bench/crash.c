@@ -57,24 +57,19 @@ static void kill_group(pid_t pid, int fd)
 	(void)close(fd);
 }
 
-static void one_failover(struct baton_election *e, const char *url, struct samples *s)
+static void one_failover(struct baton *b, struct baton_election *e, const char *url,
+			 struct samples *s)
 {
 	char *const argv[] = {bench_beside("bench-child"), "leads", (char *)(uintptr_t)url, NULL};
-	struct baton_status status;
-	uint64_t limit_ns = bench_now_ns() + 60000000000u;
 	int fd;
 	pid_t pid = bench_start(argv, &fd, true);
 
 	(void)baton_election_start(e);
-	do {
-		if (bench_now_ns() > limit_ns)
-			bench_die("The standby doesn't see the leader.");
-		(void)baton_get_status(e, &status);
-	} while (status.state != BATON_STATE_STANDBY || status.leader[0] == '\0');
+	bench_until_standby(b, e);
 	uint64_t began_ns = bench_now_ns();
 
 	(void)kill(pid, SIGKILL);
-	bench_until_leader(e);
+	bench_until_leader(b, e);
 	samples_add(s, bench_now_ns() - began_ns);
 	kill_group(pid, fd);
 	(void)baton_election_stop(e, -1);
@@ -121,7 +116,7 @@ void bench_crash(bool quick)
 	struct baton_election *e = bench_election(b, "crash");
 
 	for (int i = 0; i < times; i++) {
-		one_failover(e, url, &crash);
+		one_failover(b, e, url, &crash);
 		bench_raw_write(&sync, i);
 	}
 	(void)snprintf(path, sizeof(path), "%s/flock", bench_dir());

@@ -30,18 +30,6 @@ void bench_raw_write(struct samples *s, int i)
 	(void)close(dir_fd);
 }
 
-static void wait_standby(struct baton_election *e)
-{
-	struct baton_status s;
-	uint64_t limit_ns = bench_now_ns() + 60000000000u;
-
-	do { /* until it knows the other as leader: only then it is ready to be handed over to */
-		if (bench_now_ns() > limit_ns)
-			bench_die("The standby doesn't see a leader.");
-		(void)baton_get_status(e, &s);
-	} while (s.state != BATON_STATE_STANDBY || s.leader[0] == '\0');
-}
-
 void bench_handoff(const char *url, const char *name, bool quick)
 {
 	struct baton *b[2] = {bench_open(url, "a"), bench_open(url, "b")};
@@ -58,17 +46,17 @@ void bench_handoff(const char *url, const char *name, bool quick)
 	for (int i = 0; strncmp(url, "file:", 5) == 0 && i < times; i++)
 		bench_raw_write(&raw, i);
 	(void)baton_election_start(e[0]);
-	bench_until_leader(e[0]);
+	bench_until_leader(b[0], e[0]);
 	for (int i = 0; i < times; i++) {
 		struct baton_election *from = e[i % 2];
 		struct baton_election *to = e[(i + 1) % 2];
 
 		(void)baton_election_start(to);
-		wait_standby(to);
+		bench_until_standby(b[(i + 1) % 2], to);
 		uint64_t began_ns = bench_now_ns();
 
 		(void)baton_election_stop(from, 0);
-		bench_until_leader(to);
+		bench_until_leader(b[(i + 1) % 2], to);
 		samples_add(&handoff, bench_now_ns() - began_ns);
 		(void)baton_election_stop(from, -1);
 	}

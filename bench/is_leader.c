@@ -62,7 +62,7 @@ void bench_is_leader(bool quick)
 	samples_init(&clock_ns);
 	samples_init(&question_ns);
 	(void)baton_election_start(e);
-	bench_until_leader(e);
+	bench_until_leader(b, e);
 	if (pthread_create(&other, NULL, ask_on, e) != 0)
 		bench_die("No thread is left.");
 	for (int i = 0; i < 10; i++) { /* in turns, so that both meet the same noise */

@@ -267,13 +267,30 @@ struct baton_election *bench_election(struct baton *b, const char *name)
 	return e;
 }
 
-void bench_until_leader(struct baton_election *e)
+void bench_until_leader(struct baton *b, const struct baton_election *e)
 {
 	uint64_t limit_ns = bench_now_ns() + 60000000000u;
+	struct baton_event event;
 
-	while (!baton_is_leader(e))
+	while (!baton_is_leader(e)) {
 		if (bench_now_ns() > limit_ns)
 			bench_die("%s has no leader after a minute.", baton_election_name(e));
+		(void)baton_wait(b, 1000, &event);
+	}
+}
+
+void bench_until_standby(struct baton *b, const struct baton_election *e)
+{
+	uint64_t limit_ns = bench_now_ns() + 60000000000u;
+	struct baton_event event;
+	struct baton_status s;
+
+	while (baton_get_status(e, &s) == 0 &&
+	       (s.state != BATON_STATE_STANDBY || s.leader[0] == '\0')) {
+		if (bench_now_ns() > limit_ns)
+			bench_die("The standby doesn't see a leader.");
+		(void)baton_wait(b, 10, &event);
+	}
 }
 
 void samples_init(struct samples *s)

@@ -60,33 +60,6 @@ static void tell(const struct rig *g, const char *what, double value, double bud
 	row(text, value, budget, unit, beside);
 }
 
-/* Without turning: the other processes need the processor. */
-static void wait_became(struct baton *b, const struct baton_election *e)
-{
-	uint64_t limit_ns = bench_now_ns() + 60000000000u;
-	struct baton_event event;
-
-	while (!baton_is_leader(e)) {
-		if (bench_now_ns() > limit_ns)
-			bench_die("%s has no leader after a minute.", baton_election_name(e));
-		(void)baton_wait(b, 1000, &event);
-	}
-}
-
-static void wait_standby(struct baton *b, const struct baton_election *e)
-{
-	uint64_t limit_ns = bench_now_ns() + 60000000000u;
-	struct baton_event event;
-	struct baton_status s;
-
-	while (baton_get_status(e, &s) == 0 &&
-	       (s.state != BATON_STATE_STANDBY || s.leader[0] == '\0')) {
-		if (bench_now_ns() > limit_ns)
-			bench_die("The standby doesn't see a leader.");
-		(void)baton_wait(b, 10, &event);
-	}
-}
-
 /* ---- handoff ---- */
 
 /* Another election that it leads all the time: its lease stays, as in a program that goes on. */
@@ -95,7 +68,7 @@ static void keep_lease(struct baton *b, const char *name)
 	struct baton_election *e = bench_election(b, name);
 
 	(void)baton_election_start(e);
-	wait_became(b, e);
+	bench_until_leader(b, e);
 }
 
 static void handoffs(struct rig *g, bool quick)
@@ -113,19 +86,19 @@ static void handoffs(struct rig *g, bool quick)
 	keep_lease(b[0], "kept by a");
 	keep_lease(b[1], "kept by b");
 	(void)baton_election_start(e[0]);
-	wait_became(b[0], e[0]);
+	bench_until_leader(b[0], e[0]);
 	for (int i = 0; i < times; i++) {
 		struct baton_election *from = e[i % 2];
 		struct baton_election *to = e[(i + 1) % 2];
 
 		(void)baton_election_start(to);
-		wait_standby(b[(i + 1) % 2], to);
+		bench_until_standby(b[(i + 1) % 2], to);
 		(void)poll(NULL, 0, REST_MS);
 		samples_add(&raw, raw_trip(g));
 		uint64_t began_ns = bench_now_ns();
 
 		(void)baton_election_stop(from, 0);
-		wait_became(b[(i + 1) % 2], to);
+		bench_until_leader(b[(i + 1) % 2], to);
 		samples_add(&handoff, bench_now_ns() - began_ns);
 		(void)baton_election_stop(from, -1);
 	}
@@ -162,7 +135,7 @@ static uint64_t one_crash(struct rig *g, struct baton *b, struct baton_election 
 	pid_t pid = bench_start(argv, &fd, true);
 
 	(void)baton_election_start(e);
-	wait_standby(b, e);
+	bench_until_standby(b, e);
 	/* Somebody who has just come may have to watch for a whole lease: not what is meant. */
 	(void)poll(NULL, 0, crash_lease_ms(g) * 12 / 10);
 	g->leader_mib = bench_resident_mib(pid);
@@ -172,7 +145,7 @@ static uint64_t one_crash(struct rig *g, struct baton *b, struct baton_election 
 	uint64_t ends_ns = (uint64_t)g->server->left_us(g->raw, "crash") * 1000;
 
 	ends_ns += bench_now_ns();
-	wait_became(b, e);
+	bench_until_leader(b, e);
 	uint64_t became_ns = bench_now_ns();
 
 	samples_add(whole, became_ns - killed_ns);
@@ -221,7 +194,7 @@ static void one_fast_crash(const struct rig *g, struct baton *b, struct baton_el
 	pid_t pid = bench_start(argv, &fd, true);
 
 	(void)baton_election_start(e);
-	wait_standby(b, e);
+	bench_until_standby(b, e);
 	(void)poll(NULL, 0, FAST_REST_MS);
 	samples_add(&f->raw, raw_trip(g) + raw_trip(g));
 	uint64_t killed_ns = bench_now_ns();
@@ -229,7 +202,7 @@ static void one_fast_crash(const struct rig *g, struct baton *b, struct baton_el
 	(void)kill(pid, SIGKILL);
 	(void)waitpid(pid, NULL, 0); /* its sockets are closed by then, and nobody knows before */
 	samples_add(&f->death, bench_now_ns() - killed_ns);
-	wait_became(b, e);
+	bench_until_leader(b, e);
 	samples_add(&f->crash, bench_now_ns() - killed_ns);
 	(void)close(fd);
 	(void)baton_election_stop(e, -1);

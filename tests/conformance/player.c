@@ -141,7 +141,7 @@ static void check_order(struct player *p)
 			leads_in = 0;
 		}
 	}
-CHECK(p->t, leads_in == 0, "S8: term %" PRIu64 " was never lost", leads_in);
+	CHECK(p->t, leads_in == 0, "S8: term %" PRIu64 " was never lost", leads_in);
 }
 
 void player_close(struct player *p)
