@@ -262,6 +262,28 @@ static void test_errors(void **state)
 	}
 }
 
+/* ---- which server it is ---- */
+
+/* What is held is got back from another one, and from no other. */
+static void test_servers(void **state)
+{
+	static const struct redis_server first = {"run1", "id1", false};
+	static const struct redis_server renamed = {"run1", "id2", false};
+	static const struct redis_server promoted = {"run1", "id3", true};
+	static const struct redis_server restarted = {"run2", "id1", false};
+	static const struct redis_server unknown = {"", "", true};
+
+	(void)state;
+	assert_true(redis_is_same_server(&first, &first));
+	assert_true(redis_is_same_server(&promoted, &promoted));
+	assert_true(redis_is_same_server(&first, &renamed));
+	assert_true(redis_is_same_server(&renamed, &first));
+	assert_true(redis_is_same_server(&promoted, &renamed));
+	assert_false(redis_is_same_server(&first, &promoted));
+	assert_false(redis_is_same_server(&first, &restarted));
+	assert_false(redis_is_same_server(&first, &unknown));
+}
+
 /* ---- the books ---- */
 
 #define LONG_NS (3600 * CLOCK_NS_PER_S)
@@ -352,15 +374,11 @@ static void test_books_expiry(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_replies),
-		cmocka_unit_test(test_bounds),
-		cmocka_unit_test(test_endless),
-		cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_urls),
-		cmocka_unit_test(test_bad_urls),
-		cmocka_unit_test(test_redirects),
-		cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_books_subscribe),
+		cmocka_unit_test(test_replies),      cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_endless),      cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_urls),         cmocka_unit_test(test_bad_urls),
+		cmocka_unit_test(test_redirects),    cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_servers),      cmocka_unit_test(test_books_subscribe),
 		cmocka_unit_test(test_books_expiry),
 	};
 

@@ -50,7 +50,7 @@ int redis_lease_open(void *l, struct baton_call *call, const struct baton_lease 
 	if (outcome != BATON_OUTCOME_OK)
 		return outcome;
 	if (resp_is(reply, 0, "ok")) {
-		redis_mine_open(lane->store->mine, lease, ttl_ms(lease), lane->server);
+		redis_mine_open(lane->store->mine, lease, ttl_ms(lease), &lane->server);
 		return outcome;
 	}
 	if (!resp_is(reply, 0, "max"))

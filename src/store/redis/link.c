@@ -156,14 +156,13 @@ static int check_role(struct redis_wire *w, const char *info)
 			  role);
 }
 
-/* Which server it is is put together from two answers. */
-static void note_server(struct redis_lane *lane, const char *info, const char *key)
+static void note_stream(struct redis_server *server, const char *info)
 {
-	char id[48];
-	size_t n = strnlen(lane->server, sizeof(lane->server) - 1);
+	char offset[32];
 
-	redis_info_get(info, key, id, sizeof(id));
-	(void)snprintf(lane->server + n, sizeof(lane->server) - n, " %s", id);
+	redis_info_get(info, "master_replid", server->replid, sizeof(server->replid));
+	redis_info_get(info, "second_repl_offset", offset, sizeof(offset));
+	server->has_followed = strcmp(offset, "-1") != 0;
 }
 
 /* ---- greeting ---- */
@@ -321,10 +320,12 @@ static int hear(struct redis_lane *lane, enum step step, const struct resp *r, b
 	if (lane->examines)
 		return 0;
 	switch (step) {
-	case STEP_SERVER: note_server(lane, r->text, "run_id"); return check_version(w, r->text);
+	case STEP_SERVER:
+		redis_info_get(r->text, "run_id", lane->server.run, sizeof(lane->server.run));
+		return check_version(w, r->text);
 	case STEP_MEMORY: return check_memory(w, r->text);
 	case STEP_ROLE: /* a replica in a cluster sends us on */
-		note_server(lane, r->text, "master_replid");
+		note_stream(&lane->server, r->text);
 		return lane->store->options.mode == REDIS_CLUSTER ? 0 : check_role(w, r->text);
 	default: return 0;
 	}
@@ -352,7 +353,7 @@ static int greet(struct redis_lane *lane, bool *is_moved)
 	enum step steps[8];
 	size_t n = 0;
 
-	(void)memset(lane->server, 0, sizeof(lane->server));
+	lane->server = (struct redis_server){.has_followed = false};
 	int rc = ask_all(lane, steps, &n);
 
 	if (rc != 0)

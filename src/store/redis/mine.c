@@ -46,7 +46,7 @@ struct redis_mine {
 	void *by_name;
 	struct items items;
 	uint32_t round;
-	char server[REDIS_SERVER_MAX]; /* which one knows of all this */
+	struct redis_server server; /* which one knows of all this */
 	char lease[BATON_LEASE_ID_MAX + 1];
 	char owner[BATON_NAME_MAX + 1];
 	char address[BATON_NAME_MAX + 1];
@@ -142,14 +142,14 @@ static void set_profile(struct item *item, const struct baton_profile *profile)
 /* ---- for the verbs ---- */
 
 void redis_mine_open(struct redis_mine *m, const struct baton_lease *lease, uint64_t ttl_ms,
-		     const char *server)
+		     const struct redis_server *server)
 {
 	(void)pthread_mutex_lock(&m->lock);
 	clear(m);
 	(void)snprintf(m->lease, sizeof(m->lease), "%s", lease->id);
 	(void)snprintf(m->owner, sizeof(m->owner), "%s", lease->owner);
 	(void)snprintf(m->address, sizeof(m->address), "%s", lease->address);
-	(void)memcpy(m->server, server, sizeof(m->server));
+	m->server = *server;
 	m->ttl_ms = ttl_ms;
 	(void)pthread_mutex_unlock(&m->lock);
 }
@@ -305,31 +305,39 @@ static int get_some(struct redis_lane *lane, struct baton_call *call, const char
 	return outcome == BATON_OUTCOME_OK || *n == 0 ? 0 : -1;
 }
 
+/* One that never followed another names its stream anew when its first replica comes, and when the
+ * last one has long been gone: lanes that met it before and after that met the same server. */
+bool redis_is_same_server(const struct redis_server *then, const struct redis_server *now)
+{
+	return strcmp(then->run, now->run) == 0 &&
+	       (strcmp(then->replid, now->replid) == 0 || !now->has_followed);
+}
+
 /* Which lease has claims that this server may not know of; false: none. */
-static bool is_due(struct redis_mine *m, const char *server, char *lease)
+static bool is_due(struct redis_mine *m, const struct redis_server *server, char *lease)
 {
 	(void)pthread_mutex_lock(&m->lock);
 	const struct item *item = TAILQ_FIRST(&m->items);
-	bool is_new = m->lease[0] != '\0' && strcmp(m->server, server) != 0;
+	bool is_new = m->lease[0] != '\0' && !redis_is_same_server(&m->server, server);
 
 	while (item != NULL && item->term == 0)
 		item = TAILQ_NEXT(item, of_items);
 	if (is_new && item == NULL) /* the lease may go: another is opened, and all shown again */
-		(void)memcpy(m->server, server, sizeof(m->server));
+		m->server = *server;
 	(void)memcpy(lease, m->lease, sizeof(m->lease));
 	(void)pthread_mutex_unlock(&m->lock);
 	return is_new && item != NULL;
 }
 
 /* Late: not now, so not ever. */
-static void end_round(struct redis_mine *m, const char *server, const char *lease, bool is_done,
-		      bool is_late)
+static void end_round(struct redis_mine *m, const struct redis_server *server, const char *lease,
+		      bool is_done, bool is_late)
 {
 	(void)pthread_mutex_lock(&m->lock);
 	struct item *item = strcmp(m->lease, lease) == 0 ? TAILQ_FIRST(&m->items) : NULL;
 
 	if (item != NULL && is_done)
-		(void)memcpy(m->server, server, sizeof(m->server));
+		m->server = *server;
 	while (item != NULL && is_late) {
 		struct item *next = TAILQ_NEXT(item, of_items);
 
@@ -340,8 +348,8 @@ static void end_round(struct redis_mine *m, const char *server, const char *leas
 	(void)pthread_mutex_unlock(&m->lock);
 }
 
-static int get_all(struct redis_lane *lane, struct baton_call *call, const char *server,
-		   const char *lease)
+static int get_all(struct redis_lane *lane, struct baton_call *call,
+		   const struct redis_server *server, const char *lease)
 {
 	struct redis_mine *m = lane->store->mine;
 	bool is_late = lane->store->options.durable; /* it has kept all that there was */
@@ -354,7 +362,7 @@ static int get_all(struct redis_lane *lane, struct baton_call *call, const char 
 	while (rc == 0 && n > 0 && !is_late)
 		rc = get_some(lane, call, lease, &n, &is_late);
 	/* Another server again, meanwhile: the next call begins with that one. */
-	if (rc == 0 && strcmp(server, lane->server) != 0)
+	if (rc == 0 && !redis_is_same_server(server, &lane->server))
 		rc = store_fail(&call->error, BATON_E_UNAVAILABLE, "the Redis server changes");
 	end_round(m, server, lease, rc == 0, is_late);
 	return rc;
@@ -363,18 +371,17 @@ static int get_all(struct redis_lane *lane, struct baton_call *call, const char 
 int redis_again(struct redis_lane *lane, struct baton_call *call)
 {
 	struct redis_mine *m = lane->store->mine;
-	char server[REDIS_SERVER_MAX];
+	struct redis_server server = lane->server;
 	char lease[BATON_LEASE_ID_MAX + 1];
 	int rc = 0;
 
-	(void)memcpy(server, lane->server, sizeof(server));
-	if (!is_due(m, server, lease))
+	if (!is_due(m, &server, lease))
 		return 0;
 	if (!store_turn_take(&m->turn, call->deadline_ns, false))
 		return store_fail(&call->error, BATON_E_UNAVAILABLE,
 				  "Redis does not answer in time (to give back what we hold)");
-	if (is_due(m, server, lease)) /* or another lane has done it meanwhile */
-		rc = get_all(lane, call, server, lease);
+	if (is_due(m, &server, lease)) /* or another lane has done it meanwhile */
+		rc = get_all(lane, call, &server, lease);
 	store_turn_give(&m->turn);
 	return rc;
 }

@@ -42,8 +42,8 @@
 #define REDIS_VERSION_MIN 6
 /* Leaders' leases whose rest a renewal asks for. */
 #define REDIS_SEEN_MAX 64
-/* "run_id master_replid": which server it is, and which life of it. */
-#define REDIS_SERVER_MAX 96
+/* Of an id that a server gives itself. */
+#define REDIS_ID_SIZE 48
 
 /* ---- options.c ---- */
 
@@ -161,14 +161,25 @@ size_t redis_books_take(struct redis_books *b, uint64_t *cookies, size_t max, ui
 
 /* ---- mine.c ---- */
 
+/* Which server it is, and which life of it, by its own words. */
+struct redis_server {
+	char run[REDIS_ID_SIZE];    /* another one after each start */
+	char replid[REDIS_ID_SIZE]; /* another one after each failover, but not only then */
+	bool has_followed;          /* another server, or its replicas did through a restart */
+};
+
 struct redis_mine;
 struct redis_lane;
+
+/* No other can have granted or forgotten anything since it was `then`: guard() in prelude.lua has
+ * the same rule. */
+bool redis_is_same_server(const struct redis_server *then, const struct redis_server *now);
 
 struct redis_mine *redis_mine_new(void);
 void redis_mine_free(struct redis_mine *m, bool is_forked);
 /* A lease was opened on that server; nothing is held on it yet. And: it is about to be closed. */
 void redis_mine_open(struct redis_mine *m, const struct baton_lease *lease, uint64_t ttl_ms,
-		     const char *server);
+		     const struct redis_server *server);
 void redis_mine_close(struct redis_mine *m, const char *lease);
 /* That this lease has won it in this term is no news: we know, or asked for it and are about to. */
 bool redis_mine_knows(struct redis_mine *m, const char *lease, const char *name, uint64_t term,
@@ -238,10 +249,10 @@ struct redis_lane {
 	struct store_lane link;
 	struct redis_store *store;
 	struct redis_wire wire;
-	struct redis_tls *tls;    /* NULL: plain */
-	struct redis_host target; /* where the connection goes to; cluster: also where to begin */
-	size_t turn;              /* which host is tried first */
-	char server[REDIS_SERVER_MAX]; /* zeroes behind it; of the last that was greeted */
+	struct redis_tls *tls;      /* NULL: plain */
+	struct redis_host target;   /* where the connection goes to; cluster: also where to begin */
+	size_t turn;                /* which host is tried first */
+	struct redis_server server; /* the last that was greeted */
 	int kind;
 	struct redis_host asked; /* cluster: where the last call was told to ask; "": nowhere */
 	bool is_asking;          /* ... and the connection goes there */

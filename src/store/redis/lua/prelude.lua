@@ -102,14 +102,25 @@ local function guard(now, max, durable)
 	local info = redis.call('INFO', 'server')
 	local run = string.match(info, 'run_id:(%x+)')
 	local up = tonumber(string.match(info, 'uptime_in_seconds:(%d+)'))
-	local replid = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+	info = redis.call('INFO', 'replication')
+	local replid = string.match(info, 'master_replid:(%x+)')
+	-- It has followed another one in this life, or its replicas have followed it through a restart.
+	local followed = string.match(info, 'second_repl_offset:(%-?%d+)') ~= '-1'
 	local s = redis.call('HMGET', KEYS[1], 'run', 'replid', 'until')
 	local till = tonumber(s[3] or '0')
+	if s[1] == run and s[2] ~= replid and not followed then
+		-- Nobody stood in for it: it names its stream anew when its first replica comes, and when
+		-- the last one has long been gone.
+		redis.call('HSET', KEYS[1], 'replid', replid)
+		s[2] = replid
+	end
 	if s[1] ~= run or s[2] ~= replid then
-		-- Nothing is known: it is new here, or all was lost, which takes a start. Else it is
-		-- another server, or another life of it, and its predecessor may have granted until now.
-		till = now + (s[1] and max or math.max(0, max - (up - 1) * 1000))
-		if durable == '1' then till = 0 end
+		-- Nothing is known: it is new here, or all was lost, which takes a start, unless it has
+		-- taken over before it heard of us. Else it is another server, or another life of it, and
+		-- its predecessor may have granted until now.
+		local known = s[1] or followed
+		till = now + (known and max or math.max(0, max - (up - 1) * 1000))
+		if durable == '1' and not followed then till = 0 end
 		redis.call('HSET', KEYS[1], 'run', run, 'replid', replid, 'until', str(till))
 	elseif till - now > max then
 		-- The clock has been set back since: nobody need wait for longer than the longest lease.
