@@ -248,6 +248,14 @@ static void test_errors(void **state)
 		 BATON_E_UNAVAILABLE, false},
 		{"WRONGTYPE Operation against a key holding the wrong kind of value",
 		 BATON_E_CORRUPT, false},
+		/* Redis 6 */
+		{"ERR Error running script (call to f_01): @user_script:9: @user_script: 9: "
+		 "-READONLY You can't write against a read only replica.",
+		 BATON_E_UNAVAILABLE, false},
+		{"ERR Error running script (call to f_01): @user_script:9: -WRONGTYPE Operation",
+		 BATON_E_CORRUPT, false},
+		{"ERR Error running script (call to f_01): @user_script:9: attempt to index",
+		 BATON_E_CORRUPT, false},
 		{"ERR anything", BATON_E_CORRUPT, false},
 		{"", BATON_E_CORRUPT, false},
 	};

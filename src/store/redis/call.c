@@ -105,14 +105,23 @@ static int load(struct redis_lane *lane, int script)
 			  reply->text);
 }
 
-/* An error that says that the server is another one than it was makes us look for it anew. */
+/* The server may be another one than it was, or the Sentinels' choice no more. */
+static bool is_elsewhere(const struct redis_lane *lane, const char *text)
+{
+	static const char *const words[] = {"READONLY", "MASTERDOWN", "MOVED",      "ASK",
+					    "NOAUTH",   "NOPERM",     "CLUSTERDOWN"};
+	const char *said = redis_error(text);
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strncmp(said, words[i], strlen(words[i])) == 0)
+			return true;
+	return lane->store->options.mode == REDIS_SENTINEL && strncmp(said, "NOREPLICAS", 10) == 0;
+}
+
 static int judge(struct redis_lane *lane, struct baton_call *call, const char *text)
 {
 	bool is_sure;
 	int code = redis_judge(text, &is_sure);
-	static const char *const elsewhere[] = {"READONLY", "MOVED",  "ASK",
-						"NOAUTH",   "NOPERM", "CLUSTERDOWN"};
-
 	struct redis_host to = lane->target;
 
 	if (redis_redirect(text, "ASK ", &to))
@@ -124,9 +133,8 @@ static int judge(struct redis_lane *lane, struct baton_call *call, const char *t
 				 lane->store->options.prefix);
 	else
 		(void)store_fail(&call->error, code, "Redis says: %.200s", text);
-	for (size_t i = 0; i < sizeof(elsewhere) / sizeof(elsewhere[0]); i++)
-		if (strncmp(text, elsewhere[i], strlen(elsewhere[i])) == 0)
-			return failed(lane, is_sure);
+	if (is_elsewhere(lane, text))
+		return failed(lane, is_sure);
 	return is_sure ? BATON_OUTCOME_FAILED : BATON_OUTCOME_UNKNOWN;
 }
 
@@ -143,6 +151,8 @@ static int hear_wait(struct redis_lane *lane, struct baton_call *call)
 	(void)store_fail(&call->error, BATON_E_UNAVAILABLE,
 			 "%lld of the %u replicas that wait= asks for have confirmed it in time",
 			 reply->type == RESP_INTEGER ? (long long)reply->integer : 0, wanted);
+	if (lane->store->options.mode == REDIS_SENTINEL) /* they may follow another one by now */
+		return failed(lane, false);
 	return BATON_OUTCOME_UNKNOWN;
 }
 

@@ -50,6 +50,30 @@ static int link_cluster(struct redis_lane *lane)
 			  "the cluster sends us from node to node");
 }
 
+bool redis_is_apart(const struct redis_lane *lane)
+{
+	return !lane->examines && lane->at != atomic_load(&lane->store->at);
+}
+
+static uint64_t mix(uint64_t hash, const char *text)
+{
+	for (; *text != '\0'; text++)
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3;
+	return hash;
+}
+
+/* The others are told, and the watch lane, which may wait for long, is woken. */
+static void arrive(struct redis_lane *lane)
+{
+	const struct redis_server *s = &lane->server;
+
+	if (lane->examines)
+		return;
+	lane->at = mix(mix(0xcbf29ce484222325, s->run), s->has_followed ? s->replid : "");
+	if (atomic_exchange(&lane->store->at, lane->at) != lane->at)
+		redis_watch_wake(lane);
+}
+
 int redis_link(struct redis_lane *lane, struct baton_call *call)
 {
 	const struct redis_options *o = &lane->store->options;
@@ -58,7 +82,7 @@ int redis_link(struct redis_lane *lane, struct baton_call *call)
 
 	lane->wire.deadline_ns = call->deadline_ns;
 	lane->wire.error = &call->error;
-	if (redis_wire_is_sound(&lane->wire))
+	if (redis_wire_is_sound(&lane->wire) && !redis_is_apart(lane))
 		return 0;
 	redis_unlink(lane);
 	if (o->mode == REDIS_CLUSTER) {
@@ -75,6 +99,8 @@ int redis_link(struct redis_lane *lane, struct baton_call *call)
 	}
 	if (rc != 0)
 		redis_unlink(lane);
+	else
+		arrive(lane);
 	return rc;
 }
 
@@ -460,6 +486,16 @@ static int find_primary(struct redis_lane *lane)
 
 /* ---- error replies ---- */
 
+/* Redis 6 puts what a script's command was told behind words of its own: "ERR Error running script
+ * (call to ...): @user_script:1: @user_script: 1: -READONLY You can't ...". */
+const char *redis_error(const char *text)
+{
+	const char *words =
+		strncmp(text, "ERR Error running script", 24) == 0 ? strstr(text, ": -") : NULL;
+
+	return words != NULL ? words + 3 : text;
+}
+
 int redis_judge(const char *text, bool *is_sure)
 {
 	static const struct {
@@ -483,11 +519,12 @@ int redis_judge(const char *text, bool *is_sure)
 		{"TRYAGAIN", BATON_E_UNAVAILABLE},
 		{"WRONGTYPE", BATON_E_CORRUPT},
 	};
-	size_t n = strcspn(text, " ");
+	const char *said = redis_error(text);
+	size_t n = strcspn(said, " ");
 
 	*is_sure = false;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		if (strlen(words[i].word) != n || memcmp(words[i].word, text, n) != 0)
+		if (strlen(words[i].word) != n || memcmp(words[i].word, said, n) != 0)
 			continue;
 		/* From inside a script, which may have written before it came to that. */
 		*is_sure = strstr(text, "script") == NULL && words[i].code != BATON_E_CORRUPT;

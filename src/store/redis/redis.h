@@ -24,6 +24,7 @@
 
 #include <netdb.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -243,6 +244,8 @@ struct redis_store {
 	struct redis_books *books;
 	struct redis_mine *mine;
 	int wake; /* an eventfd: ends a wait of the watch lane */
+	atomic_uint_fast64_t
+		at; /* which server a lane was last connected to, see redis_is_apart() */
 };
 
 struct redis_lane {
@@ -253,6 +256,7 @@ struct redis_lane {
 	struct redis_host target;   /* where the connection goes to; cluster: also where to begin */
 	size_t turn;                /* which host is tried first */
 	struct redis_server server; /* the last that was greeted */
+	uint64_t at;                /* ... as the store has it */
 	int kind;
 	struct redis_host asked; /* cluster: where the last call was told to ask; "": nowhere */
 	bool is_asking;          /* ... and the connection goes there */
@@ -272,8 +276,13 @@ int redis_link_asked(struct redis_lane *lane, struct baton_call *call);
 /* "MOVED slot host:port" or "ASK ...": where to. False: it is another error. */
 bool redis_redirect(const char *text, const char *word, struct redis_host *to);
 void redis_unlink(struct redis_lane *lane);
+/* Another lane has found another server since: where one renews what the other doesn't know of,
+ * nobody ever wins. So they follow each other. */
+bool redis_is_apart(const struct redis_lane *lane);
 /* What INFO says behind "key:"; "" if it doesn't. */
 void redis_info_get(const char *info, const char *key, char *out, size_t size);
+/* What an error reply says, without the words that Redis 6 puts around that of a script. */
+const char *redis_error(const char *text);
 /* What an error reply means: its code; is_sure: nothing was carried out. */
 int redis_judge(const char *text, bool *is_sure);
 

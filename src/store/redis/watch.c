@@ -182,6 +182,8 @@ int redis_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t
 
 		if (n > 0 || clock_boot_ns() >= call->deadline_ns)
 			return (int)n;
+		if (lane->is_subscribed && redis_is_apart(lane))
+			broken(lane);
 		if (!lane->is_subscribed && subscribe_link(lane, call) != 0) {
 			broken(lane);
 			return take_wake(lane) ? 0 : call->error.code;
