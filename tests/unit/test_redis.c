@@ -178,6 +178,8 @@ static void test_bad_urls(void **state)
 		"redis://h?password=hunter2",
 		"redis://h?ca=/ca.pem",
 		"redis://h?wait=1&durable=1",
+		"redis+sentinel://a/m?durable=1",
+		"redis+cluster://a?durable=1",
 		"rediss://h?tls=0",
 		"rediss://h?ca=relative.pem",
 		"redis://u:hunter2@h?password_file=/p",

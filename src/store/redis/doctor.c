@@ -165,7 +165,9 @@ static int look_at_persistence(struct visit *v)
 		TELL(v, OK, "persistence", NULL,
 		     "Each write is on its disk before it answers, as durable=1 says.");
 	else if (!forgets && fsync[0] != '\0' && number(v, "connected_slaves") == 0)
-		TELL(v, NOTE, "persistence", "Say durable=1 in every candidate's URL.",
+		TELL(v, NOTE, "persistence",
+		     "Say durable=1 in every candidate's URL (with all of them stopped, see "
+		     "baton-redis(7)).",
 		     "Each write is on its disk before it answers, but after a restart nobody "
 		     "wins for %.3g s (max_lease), because the URL doesn't say so.",
 		     wait_s);
@@ -276,7 +278,8 @@ static int look_at_namespace(struct visit *v, int64_t server_ms)
 	int64_t until_ms = 0;
 
 	(void)snprintf(key, sizeof(key), "%snamespace", o->prefix);
-	const struct resp *r = ask(v, (const char *const[]){"HMGET", key, "max_lease", "until"}, 4);
+	const struct resp *r =
+		ask(v, (const char *const[]){"HMGET", key, "max_lease", "until", "durable"}, 5);
 
 	if (r == NULL)
 		return -1;
@@ -292,6 +295,11 @@ static int look_at_namespace(struct visit *v, int64_t server_ms)
 		TELL(v, ERROR, "namespace", "Give all candidates the same max_lease=.",
 		     "Candidates use max_lease=%llu on %s, and this URL %llu.",
 		     (unsigned long long)max_ms, o->prefix, (unsigned long long)o->max_lease_ms);
+	} else if (resp_is(r, 2, o->durable ? "0" : "1")) {
+		v->is_unfit = true;
+		TELL(v, ERROR, "namespace", "Give all candidates the same durable=.",
+		     "Candidates use durable=%d on %s, and this URL %d.", !o->durable, o->prefix,
+		     o->durable);
 	}
 	if (resp_get_i64(r, 1, &until_ms) && until_ms > server_ms)
 		TELL(v, NOTE, "guard", NULL,

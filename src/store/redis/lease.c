@@ -28,6 +28,26 @@ static int too_long(const struct redis_lane *lane, struct baton_call *call,
 		(unsigned long long)(lease->ttl_ns / CLOCK_NS_PER_MS), (unsigned long long)max_ms);
 }
 
+/* What the guard goes by is the same for all, or it isn't one. */
+static int disagree(const struct redis_lane *lane, struct baton_call *call,
+		    const struct resp *reply)
+{
+	const struct redis_options *o = &lane->store->options;
+
+	if (resp_is(reply, 0, "max"))
+		(void)store_fail(&call->error, BATON_E_TIMING,
+				 "other candidates use max_lease=%.20s on %.80s, and this one "
+				 "%llu: they have to agree",
+				 resp_get(reply, 1), o->prefix,
+				 (unsigned long long)o->max_lease_ms);
+	else
+		(void)store_fail(&call->error, BATON_E_TIMING,
+				 "other candidates use durable=%.20s on %.80s, and this one %d: "
+				 "they have to agree",
+				 resp_get(reply, 1), o->prefix, o->durable ? 1 : 0);
+	return BATON_OUTCOME_FAILED;
+}
+
 int redis_lease_open(void *l, struct baton_call *call, const struct baton_lease *lease)
 {
 	struct redis_lane *lane = l;
@@ -53,14 +73,9 @@ int redis_lease_open(void *l, struct baton_call *call, const struct baton_lease 
 		redis_mine_open(lane->store->mine, lease, ttl_ms(lease), &lane->server);
 		return outcome;
 	}
-	if (!resp_is(reply, 0, "max"))
+	if (!resp_is(reply, 0, "max") && !resp_is(reply, 0, "durable"))
 		return redis_call_strange(lane, call);
-	(void)store_fail(&call->error, BATON_E_TIMING,
-			 "other candidates use max_lease=%.20s on %.80s, and this one %llu: they "
-			 "have to agree",
-			 resp_get(reply, 1), lane->store->options.prefix,
-			 (unsigned long long)lane->store->options.max_lease_ms);
-	return BATON_OUTCOME_FAILED;
+	return disagree(lane, call, reply);
 }
 
 /* Where the last renewal stopped looking at this lease's claims. */

@@ -211,6 +211,11 @@ static int check(const struct redis_options *o, bool was_secure, struct baton_er
 		return store_fail(err, BATON_E_URL,
 				  "sentinel_user needs sentinel_password_file (or "
 				  "sentinel_password, where the URL itself is kept secret)");
+	if (o->durable && o->mode != REDIS_SINGLE)
+		return store_fail(err, BATON_E_URL,
+				  "durable=1 is for one server without replicas: with Sentinel and "
+				  "Cluster another one takes over, and may have missed what the "
+				  "first one has on its disk");
 	if (o->wait > 0 && o->durable)
 		return store_fail(err, BATON_E_URL,
 				  "durable=1 is for one server without replicas, wait is for those "

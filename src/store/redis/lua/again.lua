@@ -43,7 +43,7 @@ local function claim(i)
 	hint(name, 'held', term)
 end
 
-redis.call('HSET', KEYS[1], 'max_lease', ARGV[6])
+redis.call('HSET', KEYS[1], 'max_lease', ARGV[6], 'durable', '0')
 redis.call('HSET', key, 'owner', ARGV[3], 'address', ARGV[4])
 redis.call('PEXPIRE', key, ARGV[5])
 for i = 8, #ARGV, 8 do

@@ -6,7 +6,7 @@
 -- They must never run with ASKING where it goes to: what has not come yet looks free there. The one
 -- exception is lease_keep.lua, which looks at one key.
 --
---   {baton}:namespace         max_lease run replid until: see guard()
+--   {baton}:namespace         max_lease durable: as all candidates say; run replid until: see guard()
 --   {baton}:lease:ID          owner address claim:NAME="nonce term" ...; expires with the lease
 --   {baton}:election:NAME     term, for ever; lease nonce since ... of the claim; order, reservation
 --   {baton}:candidates:NAME   lease id -> updated priority score healthy metadata
