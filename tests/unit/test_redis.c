@@ -272,6 +272,20 @@ static void test_errors(void **state)
 	}
 }
 
+/* ---- versions ---- */
+
+static void test_versions(void **state)
+{
+	(void)state;
+	assert_false(redis_minds_replicas("6.0.20"));
+	assert_false(redis_minds_replicas("6.2.6"));
+	assert_true(redis_minds_replicas("6.2.7"));
+	assert_true(redis_minds_replicas("6.2.14"));
+	assert_true(redis_minds_replicas("7.0.0"));
+	assert_true(redis_minds_replicas("10.0"));
+	assert_false(redis_minds_replicas(""));
+}
+
 /* ---- which server it is ---- */
 
 /* What is held is got back from another one, and from no other. */
@@ -384,11 +398,17 @@ static void test_books_expiry(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_replies),      cmocka_unit_test(test_bounds),
-		cmocka_unit_test(test_endless),      cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_urls),         cmocka_unit_test(test_bad_urls),
-		cmocka_unit_test(test_redirects),    cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_servers),      cmocka_unit_test(test_books_subscribe),
+		cmocka_unit_test(test_replies),
+		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_endless),
+		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_urls),
+		cmocka_unit_test(test_bad_urls),
+		cmocka_unit_test(test_redirects),
+		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_versions),
+		cmocka_unit_test(test_servers),
+		cmocka_unit_test(test_books_subscribe),
 		cmocka_unit_test(test_books_expiry),
 	};
 

@@ -184,6 +184,42 @@ static int look_at_persistence(struct visit *v)
 	return 0;
 }
 
+bool redis_minds_replicas(const char *version)
+{
+	static const unsigned long since[] = {6, 2, 7};
+
+	for (size_t i = 0; i < sizeof(since) / sizeof(since[0]); i++) {
+		char *end;
+		unsigned long n = strtoul(version, &end, 10);
+
+		if (n != since[i])
+			return n > since[i];
+		version = *end == '.' ? end + 1 : end;
+	}
+	return true;
+}
+
+/* A failover can lose what was acknowledged. */
+static void tell_of_loss(struct visit *v, long long n_replicas)
+{
+	static const char text[] =
+		"It has replicas (%lld) that follow it later: a failover can lose what was "
+		"acknowledged, and two may lead.";
+	char version[WORD_SIZE];
+
+	word(v, "redis_version", version);
+	if (redis_minds_replicas(version))
+		TELL(v, WARNING, "replication",
+		     "Say wait=1 in the URL, set min-replicas-to-write 1 on the server, and "
+		     "check terms at the resource. " DOCTOR_ACROSS_LOSS,
+		     text, n_replicas);
+	else
+		TELL(v, WARNING, "replication",
+		     "Say wait=1 in the URL (before 6.2.7 min-replicas-to-write does nothing for "
+		     "scripts), and check terms at the resource. " DOCTOR_ACROSS_LOSS,
+		     text, n_replicas);
+}
+
 static void look_at_replication(struct visit *v)
 {
 	uint32_t wanted = v->lane->store->options.wait;
@@ -204,12 +240,7 @@ static void look_at_replication(struct visit *v)
 		     "It has no replica: while it is down nobody leads, and what it loses is "
 		     "lost.");
 	} else if (wanted == 0) {
-		TELL(v, WARNING, "replication",
-		     "Say wait=1 in the URL, set min-replicas-to-write 1 on the server, and "
-		     "check terms at the resource. " DOCTOR_ACROSS_LOSS,
-		     "It has replicas (%lld) that follow it later: a failover can lose what was "
-		     "acknowledged, and two may lead.",
-		     n);
+		tell_of_loss(v, n);
 	} else {
 		TELL(v, NOTE, "replication", "Check terms at the resource. " DOCTOR_ACROSS_LOSS,
 		     "%u of %lld replicas confirm each renewal: that a failover loses one is "

@@ -243,9 +243,8 @@ struct redis_store {
 	struct redis_text scripts[REDIS_SCRIPTS];
 	struct redis_books *books;
 	struct redis_mine *mine;
-	int wake; /* an eventfd: ends a wait of the watch lane */
-	atomic_uint_fast64_t
-		at; /* which server a lane was last connected to, see redis_is_apart() */
+	int wake;                /* an eventfd: ends a wait of the watch lane */
+	atomic_uint_fast64_t at; /* which server a lane has found last: redis_is_apart() */
 };
 
 struct redis_lane {
@@ -279,6 +278,8 @@ void redis_unlink(struct redis_lane *lane);
 /* Another lane has found another server since: where one renews what the other doesn't know of,
  * nobody ever wins. So they follow each other. */
 bool redis_is_apart(const struct redis_lane *lane);
+/* Redis before 6.2.7 ignores min-replicas-to-write in scripts. */
+bool redis_minds_replicas(const char *version);
 /* What INFO says behind "key:"; "" if it doesn't. */
 void redis_info_get(const char *info, const char *key, char *out, size_t size);
 /* What an error reply says, without the words that Redis 6 puts around that of a script. */
