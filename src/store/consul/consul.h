@@ -53,9 +53,11 @@
 #define CONSUL_LOCK_DELAY_MAX_MS 60000
 #define CONSUL_SESSION_MAX 39
 #define CONSUL_KEY_MAX (CONSUL_PREFIX_MAX + 3 * BATON_NAME_MAX + 64)
-/* How many elections one transaction serves: old servers take 64 operations, others 128. */
-#define CONSUL_CHUNK 20
+/* How many elections one transaction serves, each with four operations at most, beside the book:
+ * old servers take 64 operations, others 128. */
+#define CONSUL_CHUNK 15
 #define CONSUL_OPS_MAX (4 * CONSUL_CHUNK + 2)
+_Static_assert(CONSUL_OPS_MAX <= 64, "old servers refuse a transaction of that size");
 #define CONSUL_LOCK_BITS 12
 #define CONSUL_LOCK_MAX (((uint64_t)1 << CONSUL_LOCK_BITS) - 1)
 #define CONSUL_TERM_MAX ((uint64_t)INT64_MAX - 1)
