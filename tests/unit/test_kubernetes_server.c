@@ -416,6 +416,7 @@ static void test_outage(void **state)
 
 	assert_int_equal(kube_look_again(w->lane, &call, "e", &l), BATON_OUTCOME_OK);
 	kube_lease_done(&l);
+	assert_int_equal(wait_ms(w, LATER_MS), 1); /* what was seen is news */
 	assert_int_equal(wait_ms(w, LATER_MS), 0);
 	assert_int_equal(wait_ms(w, LATER_MS), 1);
 	while (w->watch->n_tries != 0)
@@ -565,6 +566,84 @@ static void test_kept(void **state)
 	assert_int_equal(store_of(w)->n_sights, 0);
 }
 
+/* ---- news in answers ---- */
+
+/* Ours, with an annotation more. */
+#define MINE_WITH(rv, key, text)                                                            \
+	LEASE("e", rv,                                                                      \
+	      ",\"annotations\":{\"baton/term\":\"41\",\"baton/claim\":\"ab-0-1 7 41\",\"" key \
+	      "\":\"" text "\",\"baton/leader\":\"{\\\"leader\\\":\\\"me\\\",\\\"nonce\\\":"    \
+	      "\\\"7\\\"}\"}",                                                               \
+	      BY("me"))
+
+/* Leads, and the watch has shown it; all hints are taken. */
+static void lead(struct world *w)
+{
+	open_store(w, "");
+	kube_note_use(w->store, w->lease.id, "e");
+	RULES(w, {.says = "watch=1", .status = 200, .answer = "", .after = WEB_STAYS_OPEN},
+	      {.says = "for=watch", .status = 200, .answer = LIST(MINE("e"))});
+	assert_int_equal(baton_driver.watch_add(w->watch, "e", 1), BATON_OK);
+	assert_int_equal(wait_ms(w, LATER_MS), 1);
+	while (wait_ms(w, SOON_MS) > 0)
+		;
+}
+
+static void renew(struct world *w)
+{
+	struct baton_call call = in_ms(LATER_MS);
+	uint32_t n_held;
+
+	assert_int_equal(baton_driver.lease_renew(w->lane, &call, &w->lease, &n_held),
+			 BATON_OUTCOME_OK);
+}
+
+/* Hints until nothing more is to be heard. */
+static int hints_of(struct world *w)
+{
+	int n = 0;
+
+	for (int i = 0; i < 3; i++)
+		n += wait_ms(w, SOON_MS / 3);
+	return n;
+}
+
+/* An answer that shows an order or a pause before the watch does: who leads is told all the same,
+ * because the watch's event is no news any more. */
+static void test_news_in_answers(void **state)
+{
+	struct world *w = *state;
+	struct baton_call call = in_ms(LATER_MS);
+	struct baton_order order = {.id = 1, .term = 40, .kind = BATON_ORDER_RESIGN};
+
+	lead(w);
+	RULES(w,
+	      {.says = "for=renew",
+	       .status = 200,
+	       .n_times = 1,
+	       .answer = MINE_WITH("72", "baton/order", "{}")},
+	      {.says = "for=renew",
+	       .status = 200,
+	       .n_times = 1,
+	       .answer = MINE_WITH("73", "baton/order", "{}")},
+	      {.says = "for=renew",
+	       .status = 200,
+	       .answer = MINE_WITH("74", "baton/paused", "1")},
+	      {.says = "for=look", .status = 200, .n_times = 1, .answer = LIST(MINE("e"))},
+	      {.says = "for=look", .status = 200, .answer = LIST("")});
+	renew(w);
+	assert_int_equal(hints_of(w), 1);
+	renew(w); /* nothing has changed */
+	assert_int_equal(hints_of(w), 0);
+	renew(w);
+	assert_int_equal(hints_of(w), 1);
+	/* By a look that was for something else. */
+	assert_int_equal(baton_driver.order(w->lane, &call, "e", &order), BATON_OUTCOME_REFUSED);
+	assert_int_equal(hints_of(w), 1);
+	assert_int_equal(baton_driver.order(w->lane, &call, "e", &order), BATON_OUTCOME_REFUSED);
+	assert_int_equal(hints_of(w), 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -573,7 +652,7 @@ int main(void)
 		TEST(test_sweep),        TEST(test_no_memory),        TEST(test_lost_publication),
 		TEST(test_silent_watch), TEST(test_outage),           TEST(test_refused_watch),
 		TEST(test_wake),         TEST(test_lingering_plugin), TEST(test_pod_label),
-		TEST(test_kept),
+		TEST(test_kept),         TEST(test_news_in_answers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -329,7 +329,7 @@ static void hear_claim(struct kube_lane *lane, struct attempt *t, struct kube_ca
 		return;
 	t->c->term = t->term;
 	t->c->record->watched = hints_is_watched(lane->store->web.hints, t->c->name);
-	kube_see_answer(lane->store, t->c->name, call);
+	(void)kube_see_answer(lane->store, t->c->name, call);
 }
 
 static void claim_all(struct kube_lane *lane, struct baton_call *call,
@@ -511,7 +511,7 @@ int kube_let_go(struct kube_lane *lane, struct baton_call *call, const struct ba
 		put_release(lane->store, &c, r->name, &l, r);
 		outcome = kube_call(lane, call, &c);
 		if (outcome == BATON_OUTCOME_OK)
-			kube_see_answer(lane->store, r->name, &c);
+			(void)kube_see_answer(lane->store, r->name, &c);
 		kube_call_done(&c);
 		if (outcome != BATON_OUTCOME_REFUSED)
 			break;

@@ -327,11 +327,14 @@ int kube_list(struct kube_lane *lane, struct baton_call *call, const char *selec
 /* Reads the answer to that, notes it; l is to be given back. OK or not. */
 int kube_looked(struct kube_lane *lane, struct baton_call *call, struct kube_call *c,
 		const char *name, bool is_kept, struct kube_lease *l);
-/* One election, looked at now. What l held is given back before. */
+/* One election, looked at now, by who doesn't tell its candidate: what is new is hinted at. What l
+ * held is given back before. */
 int kube_look_again(struct kube_lane *lane, struct baton_call *call, const char *name,
 		    struct kube_lease *l);
-/* Notes what a write has left. */
-void kube_see_answer(struct kube_store *s, const char *name, const struct kube_call *c);
+/* Notes what a write has left. True: something that others wait for has changed; the other one
+ * hints at that: an order or a pause may have come before the write. */
+bool kube_see_answer(struct kube_store *s, const char *name, const struct kube_call *c);
+void kube_tell_answer(struct kube_store *s, const char *name, const struct kube_call *c);
 /* For id. */
 void kube_record(struct kube_store *s, const char *name, const char *id, const struct kube_lease *l,
 		 uint64_t end_ns, struct baton_record *out);

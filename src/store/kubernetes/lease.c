@@ -176,7 +176,7 @@ static int renew_once(struct kube_lane *lane, struct baton_call *call, const cha
 	int outcome = kube_call(lane, call, &c);
 
 	if (outcome == BATON_OUTCOME_OK)
-		kube_see_answer(lane->store, name, &c);
+		kube_tell_answer(lane->store, name, &c);
 	kube_call_done(&c);
 	return outcome;
 }
@@ -339,7 +339,7 @@ int kube_end_process(struct kube_lane *lane, struct baton_call *call, const char
 
 	kube_process_key(process, key);
 	if (outcome == BATON_OUTCOME_OK)
-		kube_see_answer(lane->store, key, &c);
+		(void)kube_see_answer(lane->store, key, &c);
 	else if (outcome == BATON_OUTCOME_REFUSED)
 		kube_unsee(lane->store, key);
 	kube_call_done(&c);

@@ -77,6 +77,14 @@ int kube_looked(struct kube_lane *lane, struct baton_call *call, struct kube_cal
 	return BATON_OUTCOME_OK;
 }
 
+/* L2: what was read for something else is news to who waits for it: the watch's event is none any
+ * more. */
+static void tell(struct kube_store *s, const char *name)
+{
+	hints_name(s->web.hints, name);
+	web_wake(&s->web);
+}
+
 int kube_look_again(struct kube_lane *lane, struct baton_call *call, const char *name,
 		    struct kube_lease *l)
 {
@@ -87,19 +95,29 @@ int kube_look_again(struct kube_lane *lane, struct baton_call *call, const char 
 	kube_object_name(name, object);
 	kube_look(lane->store, &c, object, "look");
 	(void)kube_call(lane, call, &c);
-	int outcome = kube_looked(lane, call, &c, name, true, l);
+	int outcome = kube_looked(lane, call, &c, name, false, l);
 
+	if (outcome == BATON_OUTCOME_OK && kube_see(lane->store, name, l, c.read_ns, false))
+		tell(lane->store, name);
 	kube_call_done(&c);
 	return outcome;
 }
 
-void kube_see_answer(struct kube_store *s, const char *name, const struct kube_call *c)
+bool kube_see_answer(struct kube_store *s, const char *name, const struct kube_call *c)
 {
 	struct kube_lease l;
 
 	kube_lease_read(&l, json_incref(c->answer), 0);
-	(void)kube_see(s, name, &l, c->read_ns, false);
+	bool is_new = kube_see(s, name, &l, c->read_ns, false);
+
 	kube_lease_done(&l);
+	return is_new;
+}
+
+void kube_tell_answer(struct kube_store *s, const char *name, const struct kube_call *c)
+{
+	if (kube_see_answer(s, name, c))
+		tell(s, name);
 }
 
 /* ---- terms of Leases that others made ---- */

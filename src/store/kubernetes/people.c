@@ -76,7 +76,7 @@ static int show_leader(struct kube_lane *lane, struct baton_call *call,
 		free(text);
 		outcome = kube_call(lane, call, &c);
 		if (outcome == BATON_OUTCOME_OK)
-			kube_see_answer(lane->store, p->name, &c);
+			kube_tell_answer(lane->store, p->name, &c);
 		kube_call_done(&c);
 	}
 	kube_lease_done(&l);
