@@ -53,10 +53,16 @@ static int renew_client(struct kube_lane *lane, struct baton_call *call)
 		http_free(beat);
 		return store_fail(&call->error, BATON_E_MEMORY, "no memory for a connection");
 	}
-	http_free(lane->web.http);
-	http_free(lane->beat);
+	struct http *old_http = lane->web.http;
+	struct http *old_beat = lane->beat;
+
+	/* S10: a child that is forked meanwhile finds one or the other, and none that is freed. */
+	store_lock(&s->web.base);
 	lane->web.http = http;
 	lane->beat = beat;
+	store_unlock(&s->web.base);
+	http_free(old_http);
+	http_free(old_beat);
 	lane->n_logins = n_logins;
 	return 0;
 }
