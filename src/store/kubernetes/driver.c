@@ -87,16 +87,18 @@ static const struct baton_traits *traits_of(const void *store)
 		.own_leases = true,
 		.pushes = true,
 		.promises = PROMISES
-		"client-go candidates in the same election are excluded, and exclude; they know no "
-		"terms, and believe to lead until they notice.",
+		"client-go candidates in the same election are excluded, and exclude, if they are "
+		"of version 0.27 or later, or have the same lease duration; they know no terms, "
+		"and believe to lead until they notice.",
 	};
 	static const struct baton_traits shared = {
 		.min_lease_ns = CLOCK_NS_PER_S,
 		.drift_permille = 200,
 		.pushes = true,
 		.promises = PROMISES
-		"With process_lease=1 one Lease of the process carries all of its elections; "
-		"client-go candidates in them wait for ever when it dies.",
+		"With process_lease=1 one Lease of the process carries all of its elections. "
+		"Never mix in client-go candidates: they wait for ever when it dies, and those "
+		"before 0.27 take over while it lives.",
 	};
 	const struct kube_store *s = store;
 
