@@ -249,6 +249,41 @@ static void test_leases(void **state)
 	kube_lease_done(&l);
 }
 
+/* S9: a claim on a process lease lasts as long as that also where there was no memory to read how
+ * its leader shows itself. */
+static void test_unread_leader(void **state)
+{
+	static const char claim[] = "{\"metadata\":{\"annotations\":{\"baton/term\":\"41\","
+				    "\"baton/transitions\":\"3\",\"baton/claim\":\"ab-0-1 7 41\","
+				    "\"baton/process\":\"baton--p-1\",\"baton/leader\":\"%s\"}},"
+				    "\"spec\":{\"holderIdentity\":\"%s\",\"leaseTransitions\":%d}}";
+	static const struct {
+		const char *leader, *holder;
+		int transitions;
+		const char *process;
+	} cases[] = {
+		{"{\\\"leader\\\":\\\"me\\\"}", "me", 3, "baton--p-1"},
+		{"{\\\"lea", "me", 3, "baton--p-1"},
+		{"{\\\"lea", "me", 4, ""}, /* somebody else has it by now */
+		{"{\\\"lea", "", 3, ""},
+		{"{\\\"leader\\\":\\\"me\\\"}", "you", 3, ""},
+		{"", "me", 3, ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char text[500];
+		struct kube_lease l;
+
+		snprintf(text, sizeof(text), claim, cases[i].leader, cases[i].holder,
+			 cases[i].transitions);
+		read_lease(&l, text);
+		assert_int_equal(l.is_ours, i == 0);
+		assert_string_equal(l.process, cases[i].process);
+		kube_lease_done(&l);
+	}
+}
+
 /* ---- sights ---- */
 
 /* As it was read at that second. */
@@ -327,6 +362,7 @@ int main(void)
 		cmocka_unit_test(test_kubeconfig), cmocka_unit_test(test_bad_kubeconfigs),
 		cmocka_unit_test(test_names),      cmocka_unit_test(test_leases),
 		cmocka_unit_test(test_sights),     cmocka_unit_test(test_times),
+		cmocka_unit_test(test_unread_leader),
 	};
 
 	if (mkdtemp(folder) == NULL)

@@ -38,22 +38,30 @@ static bool next_word(const char **text, char *out, size_t size)
 	return true;
 }
 
-/* "LEASE NONCE TERM": a claim of ours, if the spec is still the one that it came with. */
+/*
+ * "LEASE NONCE TERM": a claim of ours, if the spec is still the one that it came with. S9: what
+ * there was no memory to read is none, but nothing is concluded from that: its process lease still
+ * says how long it lasts.
+ */
 static void read_claim(struct kube_lease *l)
 {
 	const char *rest = l->claim;
 	char nonce[24], term[24];
 	uint64_t number = 0;
 	json_t *leader = js_parse(l->leader, strlen(l->leader));
+	bool is_unread = leader == NULL && l->leader[0] != '\0';
 	bool is_same = strcmp(js_text(leader, "leader"), l->holder) == 0;
 
 	json_decref(leader);
-	l->is_ours = l->holder[0] != '\0' && is_same &&
+	l->is_ours = l->holder[0] != '\0' && (is_same || is_unread) &&
 		     next_word(&rest, l->lease_id, sizeof(l->lease_id)) &&
 		     next_word(&rest, nonce, sizeof(nonce)) &&
 		     next_word(&rest, term, sizeof(term)) && *rest == '\0' &&
 		     read_number(nonce, &l->nonce) && read_number(term, &number) &&
 		     number == l->term;
+	if (!l->is_ours)
+		l->process = "";
+	l->is_ours = l->is_ours && is_same;
 	if (!l->is_ours)
 		l->lease_id[0] = '\0';
 }
@@ -97,8 +105,6 @@ void kube_lease_read(struct kube_lease *l, json_t *object, uint64_t list_rv)
 	(void)js_u64(js_get(object, "metadata"), "resourceVersion", &l->rv);
 	read_term(l);
 	read_claim(l);
-	if (!l->is_ours)
-		l->process = "";
 }
 
 void kube_lease_done(struct kube_lease *l)
