@@ -644,6 +644,71 @@ static void test_news_in_answers(void **state)
 	assert_int_equal(hints_of(w), 1);
 }
 
+/* ---- campaigns ---- */
+
+static struct baton_campaign campaign(struct world *w, const char *name)
+{
+	static struct baton_record record;
+	struct baton_call call = in_ms(LATER_MS);
+	struct baton_campaign c = {
+		.name = name, .nonce = 7, .profile.metadata = "", .record = &record};
+
+	baton_driver.campaign(w->lane, &call, &w->lease, &c, 1);
+	return c;
+}
+
+/* S3: the term of a Lease that is made anew is that Lease's own: where the store was before it was
+ * made may be the term of one that came and went meanwhile. */
+static void test_new_lease(void **state)
+{
+	struct world *w = *state;
+
+	open_store(w, "");
+	RULES(w, {.says = "GET", .status = 200, .answer = LIST("")},
+	      {.says = "POST", .status = 201, .answer = LEASE("e", "95", "", "")},
+	      {.says = "PATCH", .status = 200, .answer = MINE("e")});
+	struct baton_campaign c = campaign(w, "e");
+
+	assert_int_equal(c.outcome, BATON_OUTCOME_OK);
+	assert_int_equal(c.term, 96);
+	assert_int_equal(count(w, "POST"), 1);
+	assert_int_equal(count(w, "\"spec\":{}"), 1); /* nobody's yet */
+	assert_int_equal(count(w, "\"resourceVersion\":\"95\""), 1);
+	assert_int_equal(count(w, "baton/claim\":\"ab-0-1 7 96"), 1);
+	assert_int_equal(count(w, "GET"), 1);
+	/* What can't be known to have been made is no claim. */
+	RULES(w, {.says = "GET", .status = 200, .answer = LIST("")}, {.says = "POST"});
+	c = campaign(w, "f");
+	assert_int_equal(c.outcome, BATON_OUTCOME_FAILED);
+	assert_int_equal(count(w, "POST"), 1);
+	/* Somebody else has made it. */
+	RULES(w, {.says = "POST", .status = 409, .answer = "{}"},
+	      {.says = "GET", .status = 200, .n_times = 1, .answer = LIST("")},
+	      {.says = "GET", .status = 200, .answer = LIST(OTHERS("g"))});
+	c = campaign(w, "g");
+	assert_int_equal(c.outcome, BATON_OUTCOME_REFUSED);
+	assert_int_equal(c.record->term, 41);
+	/* There is no such namespace. */
+	RULES(w, {.says = "GET", .status = 200, .answer = LIST("")});
+	c = campaign(w, "h");
+	assert_int_equal(c.outcome, BATON_OUTCOME_FAILED);
+	assert_int_equal(count(w, "POST"), 1);
+}
+
+/* ... nor does a pause begin with it. */
+static void test_new_pause(void **state)
+{
+	struct world *w = *state;
+	struct baton_call call = in_ms(LATER_MS);
+
+	open_store(w, "");
+	RULES(w, {.says = "GET", .status = 200, .answer = LIST("")},
+	      {.says = "POST", .status = 201, .answer = LEASE("e", "95", "", "")});
+	assert_int_equal(baton_driver.pause(w->lane, &call, "e", true), BATON_OUTCOME_OK);
+	assert_int_equal(count(w, "baton/paused"), 1);
+	assert_int_equal(count(w, "baton/term"), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -653,6 +718,7 @@ int main(void)
 		TEST(test_silent_watch), TEST(test_outage),           TEST(test_refused_watch),
 		TEST(test_wake),         TEST(test_lingering_plugin), TEST(test_pod_label),
 		TEST(test_kept),         TEST(test_news_in_answers),
+		TEST(test_new_lease),    TEST(test_new_pause),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /*
  * claim.c: campaigning and releasing. A claim is one write, on condition that the object is the one
- * that was seen (resourceVersion), or that there is none yet. What the watch has shown does for
- * that: a standby that hears of a release claims without looking.
+ * that was seen (resourceVersion). What the watch has shown does for that: a standby that hears of a
+ * release claims without looking. Where there is no object yet, one that nobody holds is made first.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -47,14 +47,15 @@ static int fail_one(struct baton_call *call, struct attempt *t, int code, const 
 }
 
 /*
- * S3, S4: above the stored term and the floor. An object that isn't there begins with where the
- * store is, which is above all that it ever was; so does one that others made. Where the floor is
+ * S3, S4: above the stored term and the floor. An object without one begins with its
+ * resourceVersion, which is above all that there ever were, and no other object's. (Where the store
+ * was when there was none is not: one may have come, been led, and gone since.) Where the floor is
  * higher than that, the store was put back to an earlier state: that is said once, as an error,
  * before it is done.
  */
 static int mint(struct kube_store *s, struct baton_call *call, struct attempt *t)
 {
-	uint64_t stored = t->l.object == NULL ? t->l.rv - 1 : t->l.term != 0 ? t->l.term : t->l.rv;
+	uint64_t stored = t->l.term != 0 ? t->l.term : t->l.rv;
 	uint64_t floor = t->c->floor;
 
 	if (stored >= KUBE_TERM_MAX || floor >= KUBE_TERM_MAX)
@@ -111,13 +112,11 @@ static void put_annotations(struct bytes *b, const struct kube_store *s,
 	}
 	kube_process_name(lease->id, process);
 	bytes_print(b, ",\"baton/process\":\"%s\"", s->options.process_lease ? process : "");
-	if (t->l.object != NULL)
-		bytes_print(b, ",\"baton/order\":null,\"baton/reserved\":null");
-	bytes_print(b, "}");
+	bytes_print(b, ",\"baton/order\":null,\"baton/reserved\":null}");
 }
 
 static void put_spec(struct bytes *b, const struct kube_store *s, const struct baton_lease *lease,
-		     uint64_t transitions, bool is_new)
+		     uint64_t transitions)
 {
 	char now[KUBE_TIME_MAX];
 
@@ -126,37 +125,49 @@ static void put_spec(struct bytes *b, const struct kube_store *s, const struct b
 	kube_put_text(b, lease->owner);
 	bytes_print(b,
 		    ",\"leaseDurationSeconds\":%" PRIu64 ",\"acquireTime\":\"%s\","
-		    "\"renewTime\":\"%s\",\"leaseTransitions\":%" PRIu64 "%s}",
+		    "\"renewTime\":\"%s\",\"leaseTransitions\":%" PRIu64
+		    ",\"preferredHolder\":null}",
 		    s->options.process_lease ? (uint64_t)KUBE_FOREVER_S : seconds_of(lease->ttl_ns),
-		    now, now, transitions, is_new ? "" : ",\"preferredHolder\":null");
+		    now, now, transitions);
 }
 
-/* The same for an object that is to be made, and for one that is to be changed. */
+void kube_put_new(const struct kube_store *s, struct kube_call *call, const char *name,
+		  bool is_paused)
+{
+	struct bytes *b = &call->body;
+	char object[KUBE_NAME_MAX + 1];
+
+	kube_object_name(name, object);
+	*call = (struct kube_call){.method = "POST", .type = KUBE_JSON};
+	kube_path(s, call, NULL, "?fieldManager=baton&for=%s", is_paused ? "pause" : "make");
+	bytes_print(b,
+		    "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\",\"metadata\":{"
+		    "\"name\":\"%s\",\"annotations\":{%s%s",
+		    object, is_paused ? "\"baton/paused\":\"1\"" : "",
+		    is_paused && strcmp(object, name) != 0 ? "," : "");
+	if (strcmp(object, name) != 0) {
+		bytes_print(b, "\"baton/name\":");
+		kube_put_text(b, name);
+	}
+	bytes_print(b, "}},\"spec\":{}}");
+}
+
 static void put_claim(const struct kube_store *s, struct kube_call *call,
 		      const struct baton_lease *lease, const struct attempt *t)
 {
-	bool is_new = t->l.object == NULL;
-	uint64_t transitions = t->l.transitions + !is_new;
+	uint64_t transitions = t->l.transitions + (t->l.acquire[0] != '\0'); /* not the first */
 	struct bytes *b = &call->body;
 
 	if (transitions > INT32_MAX)
 		transitions = INT32_MAX;
-	*call = (struct kube_call){.method = is_new ? "POST" : "PATCH",
-				   .type = is_new ? KUBE_JSON : KUBE_MERGE};
-	kube_path(s, call, is_new ? NULL : t->object, "?fieldManager=baton&for=campaign");
-	bytes_print(b, "{");
-	if (is_new)
-		bytes_print(b,
-			    "\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\","
-			    "\"metadata\":{\"name\":\"%s\",",
-			    t->object);
-	else
-		bytes_print(b, "\"metadata\":{\"resourceVersion\":\"%" PRIu64 "\",", t->l.rv);
+	*call = (struct kube_call){.method = "PATCH", .type = KUBE_MERGE};
+	kube_path(s, call, t->object, "?fieldManager=baton&for=campaign");
+	bytes_print(b, "{\"metadata\":{\"resourceVersion\":\"%" PRIu64 "\",", t->l.rv);
 	if (s->options.process_lease)
 		bytes_print(b, "\"labels\":{\"baton/lease\":\"%s\"},", lease->id);
 	put_annotations(b, s, lease, t, transitions);
 	bytes_print(b, "},");
-	put_spec(b, s, lease, transitions, is_new);
+	put_spec(b, s, lease, transitions);
 	bytes_print(b, "}");
 }
 
@@ -315,11 +326,26 @@ static void end_process(struct kube_lane *lane, struct baton_call *call, struct 
 	t->is_wanted = false;
 }
 
+/* Made, and to be claimed in the next round. What isn't sure to be made is no claim in any case. */
+static void hear_new(struct kube_lane *lane, struct attempt *t, struct kube_call *call)
+{
+	if (call->outcome == BATON_OUTCOME_OK) {
+		kube_lease_done(&t->l);
+		kube_lease_read(&t->l, json_incref(call->answer), 0);
+		if (t->l.rv == 0) /* S9: no condition for a claim */
+			done(t, BATON_OUTCOME_FAILED, BATON_E_CORRUPT);
+		else
+			(void)kube_see(lane->store, t->c->name, &t->l, call->read_ns, false);
+	} else if (call->outcome == BATON_OUTCOME_REFUSED && call->status == 409) {
+		forget(t); /* others were faster: look again */
+	} else {
+		done(t, BATON_OUTCOME_FAILED, call->code);
+	}
+}
+
 static void hear_claim(struct kube_lane *lane, struct attempt *t, struct kube_call *call)
 {
-	bool is_missing = call->status == 404 && t->l.object == NULL; /* the namespace */
-
-	if (call->outcome == BATON_OUTCOME_REFUSED && call->status != 422 && !is_missing) {
+	if (call->outcome == BATON_OUTCOME_REFUSED && call->status != 422) {
 		forget(t); /* it is another one by now: look again */
 		return;
 	}
@@ -345,7 +371,9 @@ static void claim_all(struct kube_lane *lane, struct baton_call *call,
 			end_process(lane, call, t);
 		if (!t->is_wanted || t->c->outcome != 0)
 			continue;
-		if (mint(lane->store, call, t) != 0)
+		if (t->l.object == NULL)
+			kube_put_new(lane->store, &calls[k++], t->c->name, false);
+		else if (mint(lane->store, call, t) != 0)
 			t->is_wanted = false;
 		else
 			put_claim(lane->store, &calls[k++], lease, t);
@@ -355,7 +383,10 @@ static void claim_all(struct kube_lane *lane, struct baton_call *call,
 	for (size_t i = 0; i < n; i++) {
 		if (!tries[i].is_wanted || tries[i].c->outcome != 0)
 			continue;
-		hear_claim(lane, &tries[i], &calls[k]);
+		if (tries[i].l.object == NULL)
+			hear_new(lane, &tries[i], &calls[k]);
+		else
+			hear_claim(lane, &tries[i], &calls[k]);
 		kube_call_done(&calls[k++]);
 	}
 }

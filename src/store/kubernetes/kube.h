@@ -350,6 +350,9 @@ int kube_stamp(struct kube_lane *lane, struct baton_call *call, const char *name
 
 /* A text of web.h as JSON, which is freed. */
 void kube_put_free(struct bytes *b, char *text);
+/* A Lease that nobody holds, for an election that has none. */
+void kube_put_new(const struct kube_store *s, struct kube_call *call, const char *name,
+		  bool is_paused);
 /* Gives that claim back; OK, or REFUSED: it isn't there any more. nonce 0: whichever it is. */
 int kube_let_go(struct kube_lane *lane, struct baton_call *call, const struct baton_release *r);
 /* lease.c: the book of what leases are used for. False: that one was never used. */

@@ -318,26 +318,15 @@ static void put_pause(const struct kube_store *s, struct kube_call *c, const cha
 {
 	char object[KUBE_NAME_MAX + 1];
 
-	kube_object_name(name, object);
-	*c = (struct kube_call){.method = l->object != NULL ? "PATCH" : "POST",
-				.type = l->object != NULL ? KUBE_MERGE : KUBE_JSON};
-	kube_path(s, c, l->object != NULL ? object : NULL, "?fieldManager=baton&for=pause");
-	if (l->object != NULL) {
-		bytes_print(&c->body, "{\"metadata\":{\"annotations\":{\"baton/paused\":%s}}}",
-			    paused ? "\"1\"" : "null");
+	if (l->object == NULL) {
+		kube_put_new(s, c, name, paused);
 		return;
 	}
-	bytes_print(
-		&c->body,
-		"{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\",\"metadata\":{"
-		"\"name\":\"%s\",\"annotations\":{\"baton/paused\":\"1\",\"baton/term\":\"%" PRIu64
-		"\"",
-		object, l->rv);
-	if (strcmp(object, name) != 0) {
-		bytes_print(&c->body, ",\"baton/name\":");
-		kube_put_text(&c->body, name);
-	}
-	bytes_print(&c->body, "}},\"spec\":{}}");
+	kube_object_name(name, object);
+	*c = (struct kube_call){.method = "PATCH", .type = KUBE_MERGE};
+	kube_path(s, c, object, "?fieldManager=baton&for=pause");
+	bytes_print(&c->body, "{\"metadata\":{\"annotations\":{\"baton/paused\":%s}}}",
+		    paused ? "\"1\"" : "null");
 }
 
 int kube_pause(void *l, struct baton_call *call, const char *name, bool paused)
