@@ -358,10 +358,10 @@ static void test_times(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_url),        cmocka_unit_test(test_bad_urls),
-		cmocka_unit_test(test_kubeconfig), cmocka_unit_test(test_bad_kubeconfigs),
-		cmocka_unit_test(test_names),      cmocka_unit_test(test_leases),
-		cmocka_unit_test(test_sights),     cmocka_unit_test(test_times),
+		cmocka_unit_test(test_url),           cmocka_unit_test(test_bad_urls),
+		cmocka_unit_test(test_kubeconfig),    cmocka_unit_test(test_bad_kubeconfigs),
+		cmocka_unit_test(test_names),         cmocka_unit_test(test_leases),
+		cmocka_unit_test(test_sights),        cmocka_unit_test(test_times),
 		cmocka_unit_test(test_unread_leader),
 	};
 

@@ -569,11 +569,11 @@ static void test_kept(void **state)
 /* ---- news in answers ---- */
 
 /* Ours, with an annotation more. */
-#define MINE_WITH(rv, key, text)                                                            \
-	LEASE("e", rv,                                                                      \
+#define MINE_WITH(rv, key, text)                                                               \
+	LEASE("e", rv,                                                                         \
 	      ",\"annotations\":{\"baton/term\":\"41\",\"baton/claim\":\"ab-0-1 7 41\",\"" key \
-	      "\":\"" text "\",\"baton/leader\":\"{\\\"leader\\\":\\\"me\\\",\\\"nonce\\\":"    \
-	      "\\\"7\\\"}\"}",                                                               \
+	      "\":\"" text "\",\"baton/leader\":\"{\\\"leader\\\":\\\"me\\\",\\\"nonce\\\":"   \
+	      "\\\"7\\\"}\"}",                                                                 \
 	      BY("me"))
 
 /* Leads, and the watch has shown it; all hints are taken. */
@@ -626,9 +626,7 @@ static void test_news_in_answers(void **state)
 	       .status = 200,
 	       .n_times = 1,
 	       .answer = MINE_WITH("73", "baton/order", "{}")},
-	      {.says = "for=renew",
-	       .status = 200,
-	       .answer = MINE_WITH("74", "baton/paused", "1")},
+	      {.says = "for=renew", .status = 200, .answer = MINE_WITH("74", "baton/paused", "1")},
 	      {.says = "for=look", .status = 200, .n_times = 1, .answer = LIST(MINE("e"))},
 	      {.says = "for=look", .status = 200, .answer = LIST("")});
 	renew(w);
@@ -709,6 +707,53 @@ static void test_new_pause(void **state)
 	assert_int_equal(count(w, "baton/term"), 0);
 }
 
+/* ---- claims that land late ---- */
+
+#define FREE(name) LEASE(name, "70", ",\"annotations\":{\"baton/term\":\"40\"}", "")
+
+static void note_claim(void *arg, const char *name, uint64_t nonce, uint64_t term)
+{
+	assert_string_equal(name, "e");
+	assert_int_equal(nonce, 7);
+	assert_int_equal(term, 41);
+	++*(int *)arg;
+}
+
+/* L3: nobody else counts the claims on a process lease: as long as one may still land, they are
+ * asked for with every renewal, also if its election has gone. */
+static void test_late_claim(void **state)
+{
+	struct world *w = *state;
+	struct baton_call call = in_ms(LATER_MS);
+	uint32_t n_held = 0;
+	int n_found = 0;
+
+	open_store(w, "&process_lease=1");
+	RULES(w, {.says = "for=open", .status = 201, .answer = "{}"},
+	      {.says = "for=renew", .status = 200, .answer = "{}"},
+	      {.says = "for=claims", .status = 200, .n_times = 1, .answer = LIST("")},
+	      {.says = "for=claims", .status = 200, .answer = LIST(MINE("e"))},
+	      {.says = "GET", .status = 200, .answer = LIST(FREE("e"))}, {.says = "for=campaign"});
+	assert_int_equal(baton_driver.lease_open(w->lane, &call, &w->lease), BATON_OUTCOME_OK);
+	assert_int_equal(baton_driver.lease_renew(w->lane, &call, &w->lease, &n_held),
+			 BATON_OUTCOME_OK);
+	assert_int_equal(n_held, 0);
+	assert_int_equal(campaign(w, "e").outcome, BATON_OUTCOME_UNKNOWN);
+	for (int i = 0; i < 2; i++) { /* it isn't there, and then it is */
+		assert_int_equal(baton_driver.lease_renew(w->lane, &call, &w->lease, &n_held),
+				 BATON_OUTCOME_OK);
+		assert_int_equal(n_held, UINT32_MAX);
+		assert_int_equal(
+			baton_driver.claims(w->lane, &call, &w->lease, note_claim, &n_found),
+			BATON_OUTCOME_OK);
+		assert_int_equal(n_found, i);
+	}
+	store_of(w)->uses->doubt_ns = clock_boot_ns(); /* no more */
+	assert_int_equal(baton_driver.lease_renew(w->lane, &call, &w->lease, &n_held),
+			 BATON_OUTCOME_OK);
+	assert_int_equal(n_held, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -717,8 +762,8 @@ int main(void)
 		TEST(test_sweep),        TEST(test_no_memory),        TEST(test_lost_publication),
 		TEST(test_silent_watch), TEST(test_outage),           TEST(test_refused_watch),
 		TEST(test_wake),         TEST(test_lingering_plugin), TEST(test_pod_label),
-		TEST(test_kept),         TEST(test_news_in_answers),
-		TEST(test_new_lease),    TEST(test_new_pause),
+		TEST(test_kept),         TEST(test_news_in_answers),  TEST(test_new_lease),
+		TEST(test_new_pause),    TEST(test_late_claim),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -423,6 +423,17 @@ static void check_process(struct kube_lane *lane, struct baton_call *call,
 	}
 }
 
+static void note_doubt(struct kube_lane *lane, const struct baton_lease *lease,
+		       const struct attempt *tries, size_t n)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < n; i++)
+		any = any || tries[i].c->outcome == BATON_OUTCOME_UNKNOWN;
+	if (any && lane->store->options.process_lease)
+		kube_doubt_claims(lane->store, lease);
+}
+
 static void campaign_all(struct kube_lane *lane, struct baton_call *call,
 			 const struct baton_lease *lease, struct attempt *tries,
 			 struct kube_call *calls, size_t n)
@@ -442,6 +453,7 @@ static void campaign_all(struct kube_lane *lane, struct baton_call *call,
 		}
 	}
 	check_process(lane, call, lease, tries, n);
+	note_doubt(lane, lease, tries, n);
 }
 
 void kube_campaign(void *l, struct baton_call *call, const struct baton_lease *lease,

@@ -108,7 +108,8 @@ struct kube_sight;
  * process lease, its id. */
 struct kube_use {
 	struct kube_use *next;
-	uint32_t n_held; /* of a process lease: the claims on it, as far as we know */
+	uint32_t n_held;   /* of a process lease: the claims on it, as far as we know */
+	uint64_t doubt_ns; /* ... and until then one more may land, late */
 	char who[BATON_LEASE_ID_MAX + 1];
 	char lease_id[BATON_LEASE_ID_MAX + 1]; /* the last one of these */
 	uint64_t left_ns;                      /* since when nobody watches it; 0: they do */
@@ -364,6 +365,8 @@ bool kube_use_of(struct kube_store *s, const char *lease_id, char name[BATON_NAM
 bool kube_is_used(struct kube_store *s, const char *lease_id);
 /* One more claim is held on a process lease, or one less. */
 void kube_count_claim(struct kube_store *s, const char *lease_id, int change);
+/* A claim on it may still land. */
+void kube_doubt_claims(struct kube_store *s, const struct baton_lease *lease);
 /* Whether the process lease lives; OK, REFUSED or not known. */
 int kube_process_lives(struct kube_lane *lane, struct baton_call *call, const char *lease_id);
 /* Nobody renews that process lease any more, not even its owner. OK, REFUSED: it has changed. */

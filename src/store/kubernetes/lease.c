@@ -13,6 +13,11 @@
 #include "base/clock.h"
 #include "store/kubernetes/kube.h"
 
+/* An API server gives up on a request after that long. */
+#define LANDED_NS (60 * CLOCK_NS_PER_S)
+/* More than there can be: so they are counted. */
+#define UNCOUNTED UINT32_MAX
+
 /* ---- the book ---- */
 
 /* Under the lock. */
@@ -41,6 +46,7 @@ void kube_note_use(struct kube_store *s, const char *lease_id, const char *name)
 		(void)snprintf(u->lease_id, sizeof(u->lease_id), "%s", lease_id);
 		(void)snprintf(u->name, sizeof(u->name), "%s", name);
 		u->n_held = 0;
+		u->doubt_ns = 0;
 		u->left_ns = 0;
 	}
 	store_unlock(&s->web.base);
@@ -126,16 +132,41 @@ void kube_count_claim(struct kube_store *s, const char *lease_id, int change)
 	store_unlock(&s->web.base);
 }
 
-static uint32_t count_held(struct kube_store *s, const char *lease_id, bool forget)
+void kube_doubt_claims(struct kube_store *s, const struct baton_lease *lease)
+{
+	uint64_t late_ns = 2 * lease->ttl_ns > LANDED_NS ? 2 * lease->ttl_ns : LANDED_NS;
+
+	store_lock(&s->web.base);
+	struct kube_use *u = find_use(s, lease->id);
+
+	if (u != NULL)
+		u->doubt_ns = clock_boot_ns() + late_ns;
+	store_unlock(&s->web.base);
+}
+
+/*
+ * The claims on a process lease are in other objects, so a renewal doesn't show their number. L3: a
+ * claim that was given up on may land when its election has left, and would keep everybody away
+ * from it as long as this process lives. So for as long as it may they are asked for every time.
+ */
+static uint32_t count_held(struct kube_store *s, const char *lease_id)
+{
+	store_lock(&s->web.base);
+	const struct kube_use *u = find_use(s, lease_id);
+	uint32_t n = u == NULL ? 0 : clock_boot_ns() < u->doubt_ns ? UNCOUNTED : u->n_held;
+
+	store_unlock(&s->web.base);
+	return n;
+}
+
+static void forget_held(struct kube_store *s, const char *lease_id)
 {
 	store_lock(&s->web.base);
 	struct kube_use *u = find_use(s, lease_id);
-	uint32_t n = u != NULL ? u->n_held : 0;
 
-	if (u != NULL && forget)
+	if (u != NULL)
 		u->n_held = 0;
 	store_unlock(&s->web.base);
-	return n;
 }
 
 /* ---- the election's own Lease ---- */
@@ -320,7 +351,7 @@ static int renew_process(struct kube_lane *lane, struct baton_call *call,
 			outcome = BATON_OUTCOME_FAILED;
 		}
 	}
-	*n_held = count_held(lane->store, lease->id, false);
+	*n_held = count_held(lane->store, lease->id);
 	return outcome;
 }
 
@@ -403,7 +434,7 @@ static int claims_of_process(struct kube_lane *lane, struct baton_call *call, st
 
 	(void)snprintf(selector, sizeof(selector), "labelSelector=baton%%2Flease%%3D%s",
 		       asker->lease->id);
-	(void)count_held(lane->store, asker->lease->id, true);
+	forget_held(lane->store, asker->lease->id);
 	return kube_list(lane, call, selector, "claims", tell, asker);
 }
 
