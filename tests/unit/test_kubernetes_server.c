@@ -496,6 +496,73 @@ static void test_lingering_plugin(void **state)
 	assert_int_equal(kube_plugin_run(w->store, &call), -1);
 }
 
+static char *write_plugin(struct world *w, const char *text)
+{
+	static char path[100];
+
+	write_file(w, "plugin", text);
+	snprintf(path, sizeof(path), "%s", path_of(w, "plugin"));
+	assert_int_equal(chmod(path, 0700), 0);
+	return path;
+}
+
+/* L6: nobody waits for another credential as long as the one that there is is good. */
+static void test_early_plugin(void **state)
+{
+	struct world *w = *state;
+	struct baton_call call = in_ms(LATER_MS);
+	struct kube_plugin *p;
+	char text[300];
+
+	open_store(w, "");
+	p = &store_of(w)->plugin;
+	store_of(w)->config.exec =
+		json_pack("{s:s}", "command",
+			  write_plugin(w, "#!/bin/sh\necho '{\"status\":{\"token\":\"old\"}}'\n"));
+	assert_int_equal(kube_plugin_run(w->store, &call), 0);
+	assert_string_equal(p->token, "old");
+	/* It ends soon, and the plugin takes its time. */
+	snprintf(text, sizeof(text),
+		 "#!/bin/sh\ni=0\n"
+		 "until [ -e %s ] || [ $i -ge 300 ]; do sleep 0.1; i=$((i + 1)); done\n"
+		 "echo '{\"status\":{\"token\":\"new\"}}'\n",
+		 path_of(w, "go"));
+	write_plugin(w, text);
+	p->until_ns = clock_boot_ns();
+	p->end_ns = p->until_ns + 30 * CLOCK_NS_PER_S;
+	for (int i = 0; i < 3; i++) {
+		uint64_t began_ns = clock_boot_ns();
+
+		call = in_ms(LATER_MS);
+		assert_int_equal(kube_plugin_run(w->store, &call), 0);
+		assert_true(clock_boot_ns() - began_ns < 5 * CLOCK_NS_PER_S);
+		assert_string_equal(p->token, "old");
+		assert_true(p->pid > 0);
+	}
+	/* What it says is picked up by who comes next. */
+	write_file(w, "go", "");
+	while (strcmp(p->token, "new") != 0 && clock_boot_ns() < p->end_ns)
+		assert_int_equal(kube_plugin_run(w->store, &call), 0);
+	assert_string_equal(p->token, "new");
+	/* One that fails isn't started all the time, and does no harm until the end. */
+	write_plugin(w, "#!/bin/sh\necho >>\"${0%/*}/go\"\nexit 1\n");
+	unlink(path_of(w, "go"));
+	p->until_ns = clock_boot_ns();
+	p->end_ns = p->until_ns + 30 * CLOCK_NS_PER_S;
+	while (p->retry_ns < p->until_ns && clock_boot_ns() < p->end_ns)
+		assert_int_equal(kube_plugin_run(w->store, &call), 0);
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(kube_plugin_run(w->store, &call), 0);
+	struct stat file;
+
+	assert_int_equal(stat(path_of(w, "go"), &file), 0);
+	assert_int_equal(file.st_size, 1);
+	p->end_ns = clock_boot_ns();
+	call = in_ms(LATER_MS);
+	assert_int_equal(kube_plugin_run(w->store, &call), -1);
+	assert_int_equal(call.error.code, BATON_E_DENIED);
+}
+
 /* ---- the pod's label ---- */
 
 #define MINE(name) LEASE(name, "70", CLAIM("ab-0-1", "me"), BY("me"))
@@ -763,7 +830,7 @@ int main(void)
 		TEST(test_silent_watch), TEST(test_outage),           TEST(test_refused_watch),
 		TEST(test_wake),         TEST(test_lingering_plugin), TEST(test_pod_label),
 		TEST(test_kept),         TEST(test_news_in_answers),  TEST(test_new_lease),
-		TEST(test_new_pause),    TEST(test_late_claim),
+		TEST(test_new_pause),    TEST(test_late_claim),       TEST(test_early_plugin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,8 @@
 /*
  * exec.c: credentials by a program that the kubeconfig names (client.authentication.k8s.io). It may
  * take longer than a call has time: then it runs on, and the next call picks up what it says. One
- * of the lanes looks after it at a time.
+ * of the lanes looks after it at a time. As long as the last credential is good nobody waits for the
+ * next (L6).
  *
  * The program is started with no descriptor of ours but its output and our standard error, and with
  * the environment that we have: that is where such programs look for their own secrets.
@@ -24,7 +25,9 @@
 #define OUTPUT_MAX ((size_t)1 << 20)
 #define LIFE_NS (60 * CLOCK_NS_PER_S)
 /* A credential is replaced that long before its end. */
-#define EARLY_MS 30000
+#define EARLY_NS (30 * CLOCK_NS_PER_S)
+/* ... and where that fails, it is tried again. */
+#define RETRY_NS (5 * CLOCK_NS_PER_S)
 #define ARGS_MAX 64
 #define VERSION "client.authentication.k8s.io/v1"
 
@@ -221,7 +224,7 @@ static int start(struct kube_store *s, struct baton_call *call)
 /* On our clock; never, if it doesn't say. */
 static uint64_t end_of(const char *expires)
 {
-	int64_t left_ms = kube_time_ms(expires) - clock_wall_ms() - EARLY_MS;
+	int64_t left_ms = kube_time_ms(expires) - clock_wall_ms();
 
 	if (expires[0] == '\0')
 		return BATON_STORE_NEVER;
@@ -248,7 +251,11 @@ static bool take(struct kube_plugin *p, const json_t *status)
 	p->cert_text = cert[0] != '\0' ? strdup(cert) : NULL;
 	p->key_text = key[0] != '\0' ? strdup(key) : NULL;
 	p->token = token[0] != '\0' ? strdup(token) : NULL;
-	p->until_ns = end_of(js_text(status, "expirationTimestamp"));
+	p->end_ns = end_of(js_text(status, "expirationTimestamp"));
+	p->until_ns = p->end_ns == BATON_STORE_NEVER ? p->end_ns
+		      : p->end_ns > EARLY_NS         ? p->end_ns - EARLY_NS
+						     : 0;
+	p->retry_ns = 0;
 	p->n_logins += cert[0] != '\0';
 	p->is_known = true;
 	return true;
@@ -275,19 +282,21 @@ static int finish(struct kube_store *s, struct baton_call *call)
 			  js_text(s->config.exec, "command"), status != 0 ? ": it failed" : "");
 }
 
-/* Takes what it says within that time. True: it has ended, which is more than that it has closed
- * its output (L7). */
-static bool has_ended(struct kube_plugin *p, int ms)
+enum heard { HEARD_NOTHING, HEARD_SOMETHING, HEARD_END };
+
+/* Takes what it says within that time. That it has ended is more than that it has closed its output
+ * (L7). */
+static enum heard hear_some(struct kube_plugin *p, int ms)
 {
 	struct pollfd ready = {.fd = p->out >= 0 ? p->out : p->process, .events = POLLIN};
 	char piece[4096];
 
 	if (ready.fd < 0) /* it was over before it had a descriptor */
-		return true;
+		return HEARD_END;
 	if (poll(&ready, 1, ms) <= 0)
-		return false;
+		return HEARD_NOTHING;
 	if (p->out < 0)
-		return true;
+		return HEARD_END;
 	ssize_t n = read(p->out, piece, sizeof(piece));
 
 	if (n > 0)
@@ -297,10 +306,10 @@ static bool has_ended(struct kube_plugin *p, int ms)
 		(void)close(p->out);
 		p->out = -1;
 	}
-	return false;
+	return HEARD_SOMETHING;
 }
 
-/* Until it has ended: 0; or until the deadline: -1. */
+/* Until it has ended: 0; or until the deadline, when there is nothing more to hear: -1. */
 static int hear(struct kube_store *s, struct baton_call *call)
 {
 	struct kube_plugin *p = &s->plugin;
@@ -316,9 +325,11 @@ static int hear(struct kube_store *s, struct baton_call *call)
 					  "does not end",
 					  js_text(s->config.exec, "command"));
 		}
-		if (has_ended(p, (int)min_ms(left_ns / CLOCK_NS_PER_MS, 60000)))
+		enum heard heard = hear_some(p, (int)min_ms(left_ns / CLOCK_NS_PER_MS, 60000));
+
+		if (heard == HEARD_END)
 			return 0;
-		if (clock_boot_ns() >= call->deadline_ns)
+		if (heard == HEARD_NOTHING && clock_boot_ns() >= call->deadline_ns)
 			return store_fail(&call->error, BATON_E_TIMEOUT,
 					  "waiting for \"%.80s\", which the kubeconfig names for "
 					  "credentials",
@@ -326,44 +337,60 @@ static int hear(struct kube_store *s, struct baton_call *call)
 	}
 }
 
-/* True: known. False, and it is ours to run, or (is_busy) another's. */
-static bool look(struct kube_store *s, bool *is_busy)
+/* How the credential is. */
+enum state {
+	GOOD,
+	ENDING,  /* good, and the next one is ours to ask for */
+	MISSING, /* ... nor is there one */
+	BUSY,    /* there is none, and another lane asks for it */
+};
+
+static enum state look(struct kube_store *s)
 {
 	struct kube_plugin *p = &s->plugin;
+	uint64_t now_ns = clock_boot_ns();
 
 	store_lock(&s->web.base);
-	bool is_known = p->is_known && clock_boot_ns() < p->until_ns;
+	bool is_good = p->is_known && now_ns < p->end_ns;
+	bool is_ours =
+		!p->is_busy && (!is_good || (now_ns >= p->until_ns && now_ns >= p->retry_ns));
 
-	*is_busy = p->is_busy;
-	if (!is_known)
-		p->is_busy = true;
+	p->is_busy = p->is_busy || is_ours;
 	store_unlock(&s->web.base);
-	return is_known;
+	return is_good ? (is_ours ? ENDING : GOOD) : (is_ours ? MISSING : BUSY);
 }
 
-int kube_plugin_run(struct kube_store *s, struct baton_call *call)
+/* What it has said when it has ended; 0, or -1: it has not, or has failed. */
+static int ask(struct kube_store *s, struct baton_call *call)
 {
-	bool is_busy;
-	int rc = 0;
+	int rc = s->plugin.pid == 0 ? start(s, call) : 0;
 
-	for (;;) {
-		if (look(s, &is_busy))
-			return 0;
-		if (!is_busy)
-			break;
-		if (clock_boot_ns() >= call->deadline_ns)
-			return store_fail(&call->error, BATON_E_TIMEOUT,
-					  "waiting for a credential");
-		(void)poll(NULL, 0, 5); /* another lane looks after it */
-	}
-	if (s->plugin.pid == 0)
-		rc = start(s, call);
 	if (rc == 0)
 		rc = hear(s, call);
 	if (rc == 0)
 		rc = finish(s, call);
 	store_lock(&s->web.base);
+	if (rc != 0 && s->plugin.pid == 0)
+		s->plugin.retry_ns = clock_boot_ns() + RETRY_NS;
 	s->plugin.is_busy = false;
 	store_unlock(&s->web.base);
 	return rc;
+}
+
+int kube_plugin_run(struct kube_store *s, struct baton_call *call)
+{
+	struct baton_call at_once = {.deadline_ns = 0};
+
+	for (;;) {
+		switch (look(s)) {
+		case GOOD: return 0;
+		case ENDING: (void)ask(s, &at_once); return 0;
+		case MISSING: return ask(s, call);
+		case BUSY: break;
+		}
+		if (clock_boot_ns() >= call->deadline_ns)
+			return store_fail(&call->error, BATON_E_TIMEOUT,
+					  "waiting for a credential");
+		(void)poll(NULL, 0, 5); /* another lane looks after it */
+	}
 }

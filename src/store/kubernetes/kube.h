@@ -129,7 +129,9 @@ struct kube_presence {
 struct kube_plugin {
 	char *token, *cert_text, *key_text; /* NULL: none */
 	bool is_known;
-	uint64_t until_ns; /* how long that is good */
+	uint64_t until_ns; /* when another one is asked for */
+	uint64_t end_ns;   /* how long that is good */
+	uint64_t retry_ns; /* before that it isn't asked for early */
 	unsigned n_logins; /* another certificate needs other connections */
 	bool is_busy;      /* a lane looks after it */
 	int pid;           /* 0: it doesn't run */
