@@ -643,12 +643,14 @@ static void test_kept(void **state)
 	      "\\\"7\\\"}\"}",                                                                 \
 	      BY("me"))
 
+#define MINE_AT(rv) LEASE("e", rv, CLAIM("ab-0-1", "me"), BY("me"))
+
 /* Leads, and the watch has shown it; all hints are taken. */
 static void lead(struct world *w)
 {
 	open_store(w, "");
 	kube_note_use(w->store, w->lease.id, "e");
-	RULES(w, {.says = "watch=1", .status = 200, .answer = "", .after = WEB_STAYS_OPEN},
+	RULES(w, {.says = "watch=1", .status = 200, .answer = EVENT, .after = WEB_STAYS_OPEN},
 	      {.says = "for=watch", .status = 200, .answer = LIST(MINE("e"))});
 	assert_int_equal(baton_driver.watch_add(w->watch, "e", 1), BATON_OK);
 	assert_int_equal(wait_ms(w, LATER_MS), 1);
@@ -673,6 +675,75 @@ static int hints_of(struct world *w)
 	for (int i = 0; i < 3; i++)
 		n += wait_ms(w, SOON_MS / 3);
 	return n;
+}
+
+/* A watch that stands, and shows nothing: not even our own renewals. */
+static void test_lagging_watch(void **state)
+{
+	struct world *w = *state;
+
+	lead(w);
+	RULES(w, {.says = "watch=1", .status = 200, .answer = EVENT, .after = WEB_STAYS_OPEN},
+	      {.says = "for=watch", .status = 200, .answer = LIST(MINE("e"))},
+	      {.says = "for=renew", .status = 200, .n_times = 1, .answer = MINE("e")},
+	      {.says = "for=renew", .status = 200, .answer = MINE_AT("92")});
+	w->watch->patience_ns = 200 * CLOCK_NS_PER_MS;
+	renew(w); /* nothing that it hasn't shown */
+	assert_int_equal(hints_of(w), 0);
+	assert_int_equal(count(w, "watch=1"), 0);
+	renew(w);
+	assert_true(store_of(w)->owed_ns != 0);
+	int rc = 0;
+
+	for (int i = 0; i < 20 && rc == 0; i++)
+		rc = wait_ms(w, SOON_MS);
+	assert_int_equal(rc, BATON_E_UNAVAILABLE);
+	assert_int_equal(w->watch->patience_ns, 400 * CLOCK_NS_PER_MS); /* L4 */
+	/* The next one looks first, and nothing is owed any more. */
+	while (count(w, "watch=1") == 0)
+		(void)wait_ms(w, SOON_MS);
+	(void)hints_of(w);
+	(void)hints_of(w);
+	assert_int_equal(count(w, "watch=1"), 1);
+	assert_int_equal(w->watch->patience_ns, 400 * CLOCK_NS_PER_MS);
+	/* What comes in time is no reason, whatever was before. */
+	RULES(w, {.says = "for=renew", .status = 200, .answer = MINE_AT("94")});
+	renew(w);
+	assert_true(store_of(w)->owed_ns != 0);
+	assert_true(kube_shown(w->store, 93) == 0);
+	assert_true(kube_shown(w->store, 94) > 0);
+	(void)hints_of(w);
+	(void)hints_of(w);
+	assert_int_equal(count(w, "GET"), 0);
+}
+
+/* Bookmarks come every minute, where they come: one that stops to send them is broken. */
+static void test_bookmarks(void **state)
+{
+	struct world *w = *state;
+
+	open_store(w, "");
+	RULES(w,
+	      {.says = "watch=1",
+	       .status = 200,
+	       .answer = "{\"type\":\"MODIFIED\",\"object\":" MINE_AT("91") "}\n",
+	       .after = WEB_STAYS_OPEN},
+	      {.says = "for=watch", .status = 200, .answer = LIST("")});
+	assert_int_equal(baton_driver.watch_add(w->watch, "e", 1), BATON_OK);
+	while (store_of(w)->shown_rv != 91)
+		(void)wait_ms(w, SOON_MS);
+	(void)hints_of(w);
+	w->watch->web.heard_ns -= 151 * CLOCK_NS_PER_S;
+	assert_int_equal(wait_ms(w, SOON_MS), 0); /* this server sends none */
+	web_watch_break(&w->watch->web);
+	RULES(w, {.says = "watch=1", .status = 200, .answer = EVENT, .after = WEB_STAYS_OPEN},
+	      {.says = "for=watch", .status = 200, .answer = LIST("")});
+	assert_int_equal(wait_ms(w, LATER_MS), 1);
+	while (!w->watch->has_bookmarks)
+		assert_int_equal(wait_ms(w, SOON_MS), 0);
+	w->watch->web.heard_ns -= 151 * CLOCK_NS_PER_S;
+	assert_int_equal(wait_ms(w, LATER_MS), BATON_E_UNAVAILABLE);
+	assert_false(w->watch->has_bookmarks);
 }
 
 /* An answer that shows an order or a pause before the watch does: who leads is told all the same,
@@ -826,11 +897,12 @@ static void test_late_claim(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_sweep),        TEST(test_no_memory),        TEST(test_lost_publication),
-		TEST(test_silent_watch), TEST(test_outage),           TEST(test_refused_watch),
-		TEST(test_wake),         TEST(test_lingering_plugin), TEST(test_pod_label),
-		TEST(test_kept),         TEST(test_news_in_answers),  TEST(test_new_lease),
-		TEST(test_new_pause),    TEST(test_late_claim),       TEST(test_early_plugin),
+		TEST(test_sweep),         TEST(test_no_memory),        TEST(test_lost_publication),
+		TEST(test_silent_watch),  TEST(test_outage),           TEST(test_refused_watch),
+		TEST(test_wake),          TEST(test_lingering_plugin), TEST(test_pod_label),
+		TEST(test_kept),          TEST(test_news_in_answers),  TEST(test_new_lease),
+		TEST(test_new_pause),     TEST(test_late_claim),       TEST(test_early_plugin),
+		TEST(test_lagging_watch), TEST(test_bookmarks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -160,6 +160,9 @@ struct kube_store {
 	struct kube_plugin plugin;
 	bool is_loss_reported;
 	bool is_watch_down; /* the watch waits for a server that doesn't answer */
+	uint64_t shown_rv;  /* how far the watch has come */
+	uint64_t owed_rv;   /* what an answer has shown, and the watch has yet to show ... */
+	uint64_t owed_ns;   /* ... since then; 0: nothing */
 	size_t n_led;       /* sights of a claim of this process */
 	int labelled;       /* of our pod: 0 not yet, 1 leader, -1 standby */
 };
@@ -174,6 +177,8 @@ struct kube_lane {
 	bool is_down;                  /* ... unless another lane is answered */
 	unsigned n_tries;              /* to open it, since something was heard */
 	unsigned n_woken;              /* looks in a row that were given up for a wake */
+	bool has_bookmarks;            /* it is never silent for long */
+	uint64_t patience_ns;          /* how far it may lag behind what answers show; 0: as ever */
 	uint64_t label_ns;             /* the pod isn't labelled before that */
 	uint64_t sweep_ns;             /* when to look for what the dead have left behind */
 	uint64_t rv;                   /* where the stream goes on; 0: look first */
@@ -302,6 +307,11 @@ void kube_put_op(struct bytes *b, const char *op, const char *path, const char *
  * l->since_ns. True: something that others wait for has changed. */
 bool kube_see(struct kube_store *s, const char *name, struct kube_lease *l, uint64_t read_ns,
 	      bool is_event);
+/* The watch has come so far: how long that was owed, or 0. And it begins anew there. */
+uint64_t kube_shown(struct kube_store *s, uint64_t rv);
+void kube_shown_anew(struct kube_store *s, uint64_t rv);
+/* Since when the watch owes something; NEVER: it doesn't. */
+uint64_t kube_owed_ns(struct kube_store *s);
 /* What was last seen; to be given back. False: nothing. */
 bool kube_recall(struct kube_store *s, const char *name, struct kube_lease *l);
 void kube_unsee(struct kube_store *s, const char *name);

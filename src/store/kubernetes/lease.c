@@ -334,14 +334,18 @@ static int renew_process(struct kube_lane *lane, struct baton_call *call,
 			 const struct baton_lease *lease, uint32_t *n_held)
 {
 	char object[KUBE_NAME_MAX + 1];
+	char key[KUBE_NAME_MAX + 2];
 	struct kube_call c;
 
 	kube_process_name(lease->id, object);
+	kube_process_key(object, key);
 	put_renewal(lane->store, &c, object);
 	kube_put_annotation(&c.body, "test", "alive", lease->id);
 	end_renewal(&c);
 	int outcome = kube_call(lane, call, &c);
 
+	if (outcome == BATON_OUTCOME_OK) /* the watch owes it to us */
+		(void)kube_see_answer(lane->store, key, &c);
 	kube_call_done(&c);
 	if (outcome == BATON_OUTCOME_REFUSED) {
 		outcome = kube_process_lives(lane, call, lease->id);

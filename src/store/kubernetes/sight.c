@@ -175,6 +175,54 @@ static bool note(struct kube_store *s, struct kube_sight *g, struct kube_lease *
 	return is_new;
 }
 
+/* ---- what the watch owes ---- */
+
+/* Under the lock: what an answer shows of a Lease that is watched is still to come there, unless the
+ * watch is as far already. One at a time is enough. */
+static void note_owed(struct kube_store *s, const char *name, const struct kube_lease *l)
+{
+	bool is_watched = name[0] == '\x01' ? !atomic_load(&s->is_narrow)
+					    : hints_is_watched(s->web.hints, name);
+
+	if (s->owed_ns != 0 || l->object == NULL || l->rv <= s->shown_rv || !is_watched)
+		return;
+	s->owed_rv = l->rv;
+	s->owed_ns = clock_boot_ns();
+}
+
+uint64_t kube_shown(struct kube_store *s, uint64_t rv)
+{
+	uint64_t took_ns = 0;
+
+	store_lock(&s->web.base);
+	s->shown_rv = rv;
+	if (s->owed_ns != 0 && rv >= s->owed_rv) {
+		took_ns = clock_boot_ns() - s->owed_ns;
+		s->owed_ns = 0;
+	}
+	store_unlock(&s->web.base);
+	return took_ns;
+}
+
+void kube_shown_anew(struct kube_store *s, uint64_t rv)
+{
+	store_lock(&s->web.base);
+	s->shown_rv = rv;
+	s->owed_ns = 0;
+	store_unlock(&s->web.base);
+}
+
+uint64_t kube_owed_ns(struct kube_store *s)
+{
+	store_lock(&s->web.base);
+	uint64_t owed_ns = s->owed_ns != 0 ? s->owed_ns : BATON_STORE_NEVER;
+
+	store_unlock(&s->web.base);
+	return owed_ns;
+}
+
+/* ---- seeing it ---- */
+
 bool kube_see(struct kube_store *s, const char *name, struct kube_lease *l, uint64_t read_ns,
 	      bool is_event)
 {
@@ -200,6 +248,8 @@ bool kube_see(struct kube_store *s, const char *name, struct kube_lease *l, uint
 			s->next_end_ns = g->end_ns;
 		if (l->process[0] != '\0')
 			atomic_store(&s->has_process_claims, true);
+		if (!is_event)
+			note_owed(s, name, l);
 	}
 	store_unlock(&s->web.base);
 	if (is_sooner && !is_event) /* L1: the watch lane times it, and listens for longer */

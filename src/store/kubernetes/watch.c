@@ -16,8 +16,13 @@
 
 #define OPEN_NS (5 * CLOCK_NS_PER_S)
 #define WATCH_S 290
-/* The server ends it after WATCH_S, and says something at least every minute (bookmarks). */
+/* The server ends it after WATCH_S. One that sends bookmarks does so every minute, and nobody says
+ * that it must: two that are missing count only after some that were not. */
 #define SILENCE_NS ((WATCH_S + 20) * CLOCK_NS_PER_S)
+#define BOOKMARKS_NS (150 * CLOCK_NS_PER_S)
+/* What answers show comes to the watch, too, and soon: a renewal of our own is an event. Where it is
+ * slow by nature it has longer and longer, so that it isn't opened all the time. */
+#define LAG_NS (15 * CLOCK_NS_PER_S)
 /* A server that is down is knocked at less and less. */
 #define RETRY_MAX_NS (10 * CLOCK_NS_PER_S)
 /* ... but not at once: connections end. */
@@ -121,6 +126,7 @@ static int open_watch(struct kube_lane *lane, struct baton_call *call)
 	call->error = open.error;
 	if (rc != 0)
 		return -1;
+	kube_shown_anew(s, lane->rv);
 	hints_set_live(s->web.hints, true);
 	return 0;
 }
@@ -204,6 +210,21 @@ static int hear_end(struct kube_lane *lane, struct baton_call *call, int status,
 	return -1;
 }
 
+/* It lives, and this is how fast it is. */
+static void note_pace(struct kube_lane *lane, uint64_t rv, bool is_bookmark)
+{
+	uint64_t now_ns = clock_boot_ns();
+	uint64_t took_ns = kube_shown(lane->store, rv);
+
+	if (took_ns > 0 && took_ns < LAG_NS / 2)
+		lane->patience_ns = LAG_NS;
+	if (is_bookmark && now_ns - lane->web.heard_ns < BOOKMARKS_NS)
+		lane->has_bookmarks = true;
+	lane->web.heard_ns = now_ns;
+	lane->rv = rv;
+	lane->n_tries = 0;
+}
+
 static int hear(struct kube_lane *lane, struct baton_call *call, const struct http_reply *reply)
 {
 	json_t *line = js_parse(reply->body, reply->body_size);
@@ -212,7 +233,6 @@ static int hear(struct kube_lane *lane, struct baton_call *call, const struct ht
 	uint64_t rv = 0;
 	int rc = 0;
 
-	lane->web.heard_ns = clock_boot_ns();
 	(void)js_u64(js_get(object, "metadata"), "resourceVersion", &rv);
 	if (reply->status != 200 || strcmp(type, "ERROR") == 0) {
 		rc = hear_end(lane, call, reply->status, reply->status != 200 ? line : object);
@@ -221,28 +241,54 @@ static int hear(struct kube_lane *lane, struct baton_call *call, const struct ht
 		(void)kube_strange(call);
 		rc = -1;
 	} else {
-		lane->rv = rv;
-		lane->n_tries = 0;
-		if (strcmp(type, "BOOKMARK") != 0)
+		bool is_bookmark = strcmp(type, "BOOKMARK") == 0;
+
+		note_pace(lane, rv, is_bookmark);
+		if (!is_bookmark)
 			see(lane->store, object, strcmp(type, "DELETED") == 0, rv);
 	}
 	json_decref(line);
 	return rc;
 }
 
+/* When it has been silent, or behind, for too long. */
+static uint64_t hopeless_ns(const struct kube_lane *lane)
+{
+	uint64_t silence_ns =
+		lane->web.heard_ns + (lane->has_bookmarks ? BOOKMARKS_NS : SILENCE_NS);
+	uint64_t owed_ns = kube_owed_ns(lane->store);
+	uint64_t patience_ns = lane->patience_ns != 0 ? lane->patience_ns : LAG_NS;
+
+	return owed_ns == BATON_STORE_NEVER ? silence_ns
+					    : min_ns(silence_ns, owed_ns + patience_ns);
+}
+
+/* The connection stands, and nothing comes. */
+static int give_up(struct kube_lane *lane, struct baton_call *call)
+{
+	uint64_t patience_ns = lane->patience_ns != 0 ? lane->patience_ns : LAG_NS;
+
+	lane->patience_ns = min_ns(2 * patience_ns, SILENCE_NS);
+	lane->has_bookmarks = false; /* until there are some again */
+	lose(lane, false);
+	return store_fail(&call->error, BATON_E_UNAVAILABLE,
+			  "the watch on the API server doesn't show what has changed");
+}
+
 /* 0, 1: woken, -1: it is broken. */
 static int listen_for(struct kube_lane *lane, struct baton_call *call, uint64_t until_ns)
 {
 	struct http_reply reply;
-	uint64_t silence_ns = lane->web.heard_ns + SILENCE_NS;
-	int result = http_stream_next(lane->web.http, min_ns(until_ns, silence_ns), &reply);
+	uint64_t end_ns = min_ns(until_ns, hopeless_ns(lane));
+	int result = http_stream_next(lane->web.http, end_ns, &reply);
 
 	if (result == HTTP_OK)
 		return hear(lane, call, &reply);
 	if (result == HTTP_WOKEN)
 		return 1;
-	if (result == HTTP_LATE && clock_boot_ns() < silence_ns)
-		return 0;
+	/* Only now: all that had come was heard. */
+	if (result == HTTP_LATE)
+		return clock_boot_ns() < hopeless_ns(lane) ? 0 : give_up(lane, call);
 	/* Its time is over: the next one goes on from there. */
 	if (result == HTTP_END && lane->n_tries < FREE_TRIES)
 		return 0;
