@@ -1,7 +1,7 @@
 /*
  * claim.c: campaigning and releasing. A claim is one write, on condition that the object is the one
- * that was seen (resourceVersion). What the watch has shown does for that: a standby that hears of a
- * release claims without looking. Where there is no object yet, one that nobody holds is made first.
+ * that was seen (resourceVersion). What the watch has shown does for that: a standby that hears of
+ * a release claims without looking. Where there is no object, one that nobody holds is made first.
  */
 #include <inttypes.h>
 #include <stdio.h>

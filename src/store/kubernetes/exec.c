@@ -1,8 +1,8 @@
 /*
  * exec.c: credentials by a program that the kubeconfig names (client.authentication.k8s.io). It may
  * take longer than a call has time: then it runs on, and the next call picks up what it says. One
- * of the lanes looks after it at a time. As long as the last credential is good nobody waits for the
- * next (L6).
+ * of the lanes looks after it at a time. As long as the last credential is good nobody waits for
+ * the next (L6).
  *
  * The program is started with no descriptor of ours but its output and our standard error, and with
  * the environment that we have: that is where such programs look for their own secrets.

@@ -177,8 +177,8 @@ static bool note(struct kube_store *s, struct kube_sight *g, struct kube_lease *
 
 /* ---- what the watch owes ---- */
 
-/* Under the lock: what an answer shows of a Lease that is watched is still to come there, unless the
- * watch is as far already. One at a time is enough. */
+/* Under the lock: what an answer shows of a Lease that is watched is still to come there, unless
+ * the watch is as far already. One at a time is enough. */
 static void note_owed(struct kube_store *s, const char *name, const struct kube_lease *l)
 {
 	bool is_watched = name[0] == '\x01' ? !atomic_load(&s->is_narrow)

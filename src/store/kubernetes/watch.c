@@ -20,8 +20,8 @@
  * that it must: two that are missing count only after some that were not. */
 #define SILENCE_NS ((WATCH_S + 20) * CLOCK_NS_PER_S)
 #define BOOKMARKS_NS (150 * CLOCK_NS_PER_S)
-/* What answers show comes to the watch, too, and soon: a renewal of our own is an event. Where it is
- * slow by nature it has longer and longer, so that it isn't opened all the time. */
+/* What answers show comes to the watch, too, and soon: a renewal of our own is an event. Where it
+ * is slow by nature it has longer and longer, so that it isn't opened all the time (L4). */
 #define LAG_NS (15 * CLOCK_NS_PER_S)
 /* A server that is down is knocked at less and less. */
 #define RETRY_MAX_NS (10 * CLOCK_NS_PER_S)
