@@ -23,8 +23,10 @@ sys.dont_write_bytecode = True
 
 MAIN = 1
 CLOSED = 2
-# What is wrong, whose processes worked on, and until when.
-Overlap = collections.namedtuple("Overlap", "text seat at_ns")
+# What is wrong, as it was first seen; whose processes worked on, since when they shouldn't have
+# (EVER: at no time, so no stall explains it), and until when.
+EVER = float("-inf")
+Overlap = collections.namedtuple("Overlap", "text seat first_ns last_ns")
 STAMP = struct.Struct("=QQIIII")
 # A term that began so long after a higher one; whether its leader had led a higher one itself.
 Backward = collections.namedtuple("Backward", "term higher at_ns after_ns knew")
@@ -50,12 +52,13 @@ class Judge:
         self.main_pid = None
         self.first_ns = 0  # of its stamps
         self.older_ns = 0  # the latest stamp of all lower terms, of those not excused
+        self.older_seat = None  # whose that is
         self.latest_ns = 0
         self.n_stamps = 0
         self.overlaps = {}  # (stale term, term): Overlap
         self.escaped = set()  # (seat, pid)
         self.begun = {}  # term: when its first stamp was made
-        self.older_seat = None
+        self.leaders = {}  # term: the seat of that stamp
         self.tops = {}  # seat: the highest term that it has led
         self.backward = []  # see late_terms
 
@@ -69,15 +72,15 @@ class Judge:
                                               stamp.at_ns - self.first_ns,
                                               self.tops.get(stamp.seat, 0) > stamp.term))
             self.tops[stamp.seat] = max(stamp.term, self.tops.get(stamp.seat, 0))
+        if self.leaders.setdefault(stamp.term, stamp.seat) != stamp.seat:
+            self.add((stamp.term, stamp.term), Overlap(
+                f"term {stamp.term} is led by two: seats {self.leaders[stamp.term]} and "
+                f"{stamp.seat}", stamp.seat, EVER, stamp.at_ns))
         if stamp.term > self.term:
             self.begin(stamp)
         elif stamp.term < self.term:
             self.stale(stamp)
             return
-        elif stamp.seat != self.seat:
-            self.overlaps[stamp.term, stamp.term] = Overlap(
-                f"term {stamp.term} is led by two: seats {self.seat} and {stamp.seat}",
-                self.seat, stamp.at_ns)
         elif stamp.at_ns <= self.older_ns:
             self.out_of_order(stamp)
         if stamp.flags & MAIN:
@@ -87,8 +90,7 @@ class Judge:
         self.last = stamp
 
     def begin(self, stamp):
-        self.older_ns = max(self.older_ns, self.latest_ns)
-        self.older_seat = self.seat
+        self.note_older(self.latest_ns, self.seat)
         if stamp.at_ns <= self.older_ns:
             self.out_of_order(stamp)
         self.term = stamp.term
@@ -97,24 +99,34 @@ class Judge:
         self.main_pid = None
 
     def out_of_order(self, stamp):
-        self.overlaps.setdefault(
-            ("below", stamp.term), Overlap(
-                f"term {stamp.term} (seat {stamp.seat}, process {stamp.pid}) worked "
-                f"{(self.older_ns - stamp.at_ns) / 1e6:.3f} ms before a lower one ended",
-                self.older_seat, self.older_ns))
+        self.add(("below", stamp.term), Overlap(
+            f"term {stamp.term} (seat {stamp.seat}, process {stamp.pid}) worked "
+            f"{(self.older_ns - stamp.at_ns) / 1e6:.3f} ms before a lower one ended",
+            self.older_seat, stamp.at_ns, self.older_ns))
 
     def stale(self, stamp):
         if self.is_cut_off(stamp, self.first_ns):
             self.escaped.add((stamp.seat, stamp.pid))
             return
-        self.older_ns = max(self.older_ns, stamp.at_ns)
-        self.overlaps.setdefault(
-            (stamp.term, self.term), Overlap(
-                f"term {stamp.term} (seat {stamp.seat}, process {stamp.pid}"
-                f"{', main' if stamp.flags & MAIN else ''}"
-                f"{', closed' if stamp.flags & CLOSED else ''}) worked "
-                f"{(stamp.at_ns - self.first_ns) / 1e6:.3f} ms after term {self.term} had begun",
-                stamp.seat, stamp.at_ns))
+        self.note_older(stamp.at_ns, stamp.seat)
+        # It should have ended before its first successor began, whoever leads by now.
+        first_ns = min(at_ns for term, at_ns in self.begun.items() if term > stamp.term)
+        self.add((stamp.term, self.term), Overlap(
+            f"term {stamp.term} (seat {stamp.seat}, process {stamp.pid}"
+            f"{', main' if stamp.flags & MAIN else ''}"
+            f"{', closed' if stamp.flags & CLOSED else ''}) worked "
+            f"{(stamp.at_ns - self.first_ns) / 1e6:.3f} ms after term {self.term} had begun",
+            stamp.seat, first_ns, stamp.at_ns))
+
+    def note_older(self, at_ns, seat):
+        if at_ns > self.older_ns:
+            self.older_ns, self.older_seat = at_ns, seat
+
+    def add(self, key, overlap):
+        """One that is known goes on: what excuses its first stamp has to excuse its last."""
+        known = self.overlaps.get(key, overlap)
+        self.overlaps[key] = known._replace(first_ns=min(known.first_ns, overlap.first_ns),
+                                            last_ns=max(known.last_ns, overlap.last_ns))
 
     def late_terms(self, slack_ns, wall_ms=lambda _: float("inf")):
         """S3, where two may lead: leaderships that began so long after one with a higher term.

@@ -9,7 +9,7 @@ import unittest
 sys.dont_write_bytecode = True
 # pylint: disable=wrong-import-position
 import stall
-from judge import CLOSED, MAIN, Judge, Seat, Stamp, wrong_writes
+from judge import CLOSED, EVER, MAIN, Judge, Overlap, Seat, Stamp, wrong_writes
 
 
 def judge(*stamps, cut_ns=None, cut_term=1, cuts=None, isolated=False, has_work_lock=True):
@@ -21,6 +21,14 @@ def judge(*stamps, cut_ns=None, cut_term=1, cuts=None, isolated=False, has_work_
     for term, at_ns, flags in stamps:
         j.take(Stamp(term, at_ns, 7, term, flags, 0))
     return len(j.overlaps), len(j.escaped)
+
+
+def seen(*stamps):
+    """The same, as (term, at_ns) or in full; what is known of each overlap."""
+    j = Judge({n: Seat() for n in range(10)})
+    for stamp in stamps:
+        j.take(stamp if isinstance(stamp, Stamp) else Stamp(*stamp, 7, stamp[0], 0, 0))
+    return j.overlaps
 
 
 class Overlaps(unittest.TestCase):
@@ -44,10 +52,35 @@ class Overlaps(unittest.TestCase):
         self.assertEqual(judge((1, 10, 0), (2, 20, 0), (1, 30, 0), (2, 40, 0), (1, 50, 0)), (1, 0))
 
     def test_one_term_two_leaders(self):
-        j = Judge({1: Seat(), 2: Seat()})
-        j.take(Stamp(5, 10, 7, 1, 0, 0))
-        j.take(Stamp(5, 20, 8, 2, 0, 0))
-        self.assertEqual(len(j.overlaps), 1)
+        story = Stamp(5, 10, 7, 1, 0, 0), Stamp(5, 20, 8, 2, 0, 0)
+        self.assertEqual(list(seen(*story)), [(5, 5)])
+        late = seen(story[0], Stamp(6, 15, 9, 3, 0, 0), story[1])
+        self.assertEqual(late[5, 5].first_ns, EVER)
+
+
+class Extent(unittest.TestCase):
+    """Who worked on, since when it shouldn't have, and until when: all of it has to be excused."""
+
+    @staticmethod
+    def extent(key, *stamps):
+        return seen(*stamps)[key][1:]
+
+    def test_to_the_last_stamp(self):
+        self.assertEqual(self.extent((1, 2), (1, 10), (2, 20), (1, 30), (2, 40), (1, 50)),
+                         (1, 20, 50))
+
+    def test_since_the_first_successor(self):
+        self.assertEqual(self.extent((1, 3), (1, 10), (2, 20), (3, 30), (1, 40)), (1, 20, 40))
+
+    def test_from_the_earliest_clock(self):
+        self.assertEqual(self.extent(("below", 2), (1, 25), (2, 30), (2, 20), (2, 15)),
+                         (1, 15, 25))
+
+    def test_whose_stamp_was_the_last(self):
+        self.assertEqual(self.extent(("below", 3), (1, 10), (2, 20), (3, 30), (1, 40), (3, 35)),
+                         (1, 35, 40))
+        self.assertEqual(self.extent(("below", 3), (1, 10), (2, 20), (1, 40), (3, 35)),
+                         (1, 35, 40))
 
 
 class Terms(unittest.TestCase):
@@ -145,9 +178,45 @@ class Stall(unittest.TestCase):
     def test_short_naps_do_not_add_up(self):
         self.assertEqual(self.still((700, 740, 0), (750, 790, 0), (700, 740, 1)), 40)
 
+    @staticmethod
+    def excuses(*waits_ms, late_ms=0, first_ns=0, has_work_lock=False):
+        return stall.excuses(Overlap("", 1, first_ns, late_ms * 1_000_000), 1000, has_work_lock,
+                             *waits_ms)
+
     def test_share_of_the_lease(self):
-        self.assertFalse(stall.explains(1000, 0.1, 99, 0))
-        self.assertTrue(stall.explains(1000, 0.1, 0, 100))
+        self.assertFalse(self.excuses(99, 0))
+        self.assertTrue(self.excuses(0, 100))
+
+    def test_not_for_longer_than_it_lasted(self):
+        self.assertTrue(self.excuses(0, 150, late_ms=150))
+        self.assertFalse(self.excuses(120, 150, late_ms=151))
+
+    def test_not_beside_the_work_lock(self):
+        self.assertFalse(self.excuses(900, 900, late_ms=1, has_work_lock=True))
+
+    def test_not_two_in_one_term(self):
+        self.assertFalse(self.excuses(900, 900, first_ns=EVER))
+
+    @staticmethod
+    def waited(*looks):
+        ms = 1_000_000
+        return stall.waited_ms([(at * ms, ns * ms) for at, ns in looks], 700 * ms, 1000 * ms)
+
+    def test_guard_waited(self):
+        self.assertEqual(self.waited((690, 5), (800, 5), (810, 45), (990, 45)), 40)
+
+    def test_guard_waited_not_before(self):
+        self.assertEqual(self.waited((400, 0), (650, 200), (990, 200)), 0)
+        self.assertEqual(self.waited((700, 0), (710, 200), (990, 200)), 10)
+
+    def test_guard_waited_not_after(self):
+        self.assertEqual(self.waited((990, 5), (1100, 5), (1200, 85)), 0)
+
+    def test_guard_waited_across_the_instant(self):
+        self.assertEqual(self.waited((800, 0), (1100, 0), (1104, 250)), 150)
+
+    def test_guard_is_gone(self):
+        self.assertEqual(self.waited((800, 90), (900, 0), (950, 20)), 20)
 
 
 class Writes(unittest.TestCase):

@@ -133,12 +133,9 @@ class Supervisor(Seat):
         if self.guard is not None:
             self.waits.append((now(), stall.waited_ns(self.guard)))
 
-    def waited_ms(self, since_ns):
-        """How long its guard has waited for a core since then."""
-        self.note_waits()
-        before = [ns for at, ns in self.waits if at <= since_ns]
-        known = [ns for _, ns in self.waits]
-        return (max(known, default=0) - (before or known or [0])[-1 if before else 0]) / 1e6
+    def waited_ms(self, since_ns, until_ns):
+        """How long its guard has waited for a core in this time."""
+        return stall.waited_ms(list(self.waits), since_ns, until_ns)
 
 
 class Faults:

@@ -3,6 +3,9 @@
 # On each core a canary naps a few milliseconds at a time, and writes down every nap that was
 # longer. And the kernel counts how long a process has waited for a core (schedstat): of the guards
 # that is looked at. What an overlap is called depends on both; nothing of it is kept quiet.
+#
+# A stall excuses nobody where the kernel's own lock is in the way of a second child, nor two who
+# lead one term: no guard has to run for either. And it excuses work for as long as it lasted.
 import ctypes
 import os
 import select
@@ -13,6 +16,7 @@ import time
 NAP_S = 0.005
 LATE_NS = 20_000_000  # what any scheduler may take
 NAP = struct.Struct("=QQI")  # from, to, core
+DRIFT = 0.1  # of a lease: what a guard that is let run late may cost
 WINDOW = 0.3  # of a lease: from when the guard has to act to when the lease is over, and some more
 
 
@@ -76,9 +80,22 @@ def still_ms(path, since_ns, until_ns):
     return min(longest.values(), default=0) / 1e6
 
 
-def explains(lease_ms, drift, *waits_ms):
+def excuses(overlap, lease_ms, has_work_lock, *waits_ms):
     """The drift's share of the lease is all that there is between the guard's act and its end."""
-    return max(waits_ms) >= drift * lease_ms
+    late_ms = (overlap.last_ns - overlap.first_ns) / 1e6
+    return not has_work_lock and max(DRIFT * lease_ms, late_ms) <= max(waits_ms)
+
+
+def waited_ms(looks, since_ns, until_ns):
+    """How long at most a process waited for a core in this time; by looks (when, how long so far).
+
+    The kernel counts a wait when it is over: what is new in a look may have been going on at the
+    look before it, and have begun as much earlier."""
+    total = 0
+    for (before, old), (at, new) in zip(looks, looks[1:]):
+        grown = new - old
+        total += max(0, min(grown, min(at, until_ns) - max(before - grown, since_ns)))
+    return min(total, until_ns - since_ns) / 1e6
 
 
 def waited_ns(pid):
