@@ -1,6 +1,10 @@
 #!/usr/bin/env python3
-# tests/chaos/judge_test.py - the oracle itself: what it must call an overlap, and how narrow the
-# one excuse is.
+# tests/chaos/judge_test.py - the oracle itself: what it must call an overlap, how narrow the two
+# excuses are, and what makes a run void.
+import argparse
+import collections
+import contextlib
+import io
 import os
 import sys
 import tempfile
@@ -8,6 +12,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 # pylint: disable=wrong-import-position
+import report
 import stall
 from judge import CLOSED, EVER, MAIN, Judge, Overlap, Seat, Stamp, wrong_writes
 
@@ -225,6 +230,29 @@ class Writes(unittest.TestCase):
 
     def test_older_term_and_two_seats(self):
         self.assertEqual(len(list(wrong_writes([(2, 1), (1, 2), (3, 1), (3, 2)]))), 2)
+
+
+class Void(unittest.TestCase):
+    """What a run must have shown to be worth something."""
+
+    @staticmethod
+    def missing(failovers, minutes=None, tries=0, until_overlap=False):
+        options = argparse.Namespace(minutes=minutes, until_overlap=until_overlap)
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            wrong = list(report.never_happened(options, ["a", "b"], {"a": 1},
+                                               collections.Counter(b=tries), failovers))
+        return wrong, said.getvalue()
+
+    def test_every_fault_has_to_happen(self):
+        self.assertEqual(self.missing(15), (["never happened: b"], ""))
+        self.assertEqual(self.missing(100, minutes=1), (["never happened: b"], ""))
+        self.assertEqual(self.missing(15, minutes=1, tries=3), (["never happened: b"], ""))
+
+    def test_unless_there_was_no_time(self):
+        wrong, said = self.missing(99, minutes=1, tries=2)
+        self.assertEqual(wrong, [])
+        self.assertIn("LEFT OUT, for the time was short: b", said)
+        self.assertEqual(self.missing(99, until_overlap=True), ([], ""))
 
 
 if __name__ == "__main__":

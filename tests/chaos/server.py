@@ -2,6 +2,7 @@
 # (tests/servers), fault proxies (tests/relay), and machines, which are network namespaces with a
 # cable. When that happens world.py says.
 import os
+import re
 import select
 import shutil
 import subprocess
@@ -136,6 +137,18 @@ class Relay:
         answer = self.process.stdout.readline().strip()
         if answer != "ok":
             raise AssertionError(f"relay: {line}: {answer}")
+
+    def fired(self):
+        """How often its rules have done something since they were set."""
+        self.process.stdin.write("text\n")
+        self.process.stdin.flush()
+        n = 0
+        for line in self.process.stdout:
+            if line == "ok\n":
+                return n
+            done = re.match(r"# that was done (\d+) times", line)
+            n += int(done[1]) if done else 0
+        raise AssertionError("the relay is gone")
 
     def end(self):
         # Not by the end of its input: others may have been forked with it.

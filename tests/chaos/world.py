@@ -33,6 +33,7 @@ from server import ANSWER_S, Machine, Relay, Server, ip
 KILL, STOP, CONT = signal.SIGKILL, signal.SIGSTOP, signal.SIGCONT
 MACHINES = 3
 HOUR_NS = 3600 * 10**9
+PATIENCE_S = 15  # more than it takes the laziest of candidates to say something
 NOTHING = "nothing was done"
 REFUSAL = "a refusal"
 RIVAL = 0  # the seat of whoever is none of ours
@@ -157,6 +158,7 @@ class Stage:
         self.elections = []  # (name, path of its stamps)
         self.deck = []
         self.done = collections.Counter()
+        self.vain = collections.Counter()  # what was tried, and did nothing
         self.began = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
         self.is_apart = self.world.machines and bool(os.environ.get("CHAOS_NETWORK"))
         self.clock = os.path.join(folder, "clock")
@@ -236,18 +238,25 @@ class Stage:
             self.wait(self.rng.uniform(*self.world.gap_s), is_over)
             if is_over():
                 return
-            if not self.deck: # first each of them once
-                self.deck = [k for k, n in self.world.faults.items()
-                             for _ in range(n if self.done else 1)]
-                self.rng.shuffle(self.deck)
-            kind = self.deck.pop()
+            kind = self.deal()
             detail = getattr(self, kind)(is_over) or ""
             if detail == NOTHING:
+                self.vain[kind] += not is_over()
                 continue
             self.done[kind] += 1
             self.note(f"{kind} {detail}")
             if not self.world.in_contract and self.judge([n for n, _ in self.elections])[1]:
                 self.note(f"{REFUSAL} ")
+
+    def deal(self):
+        """First of all, and in each turn, those that have never happened."""
+        if not self.deck:
+            deck = [k for k, n in self.world.faults.items() for _ in range(n)]
+            missing = [k for k in self.world.faults if not self.done[k]]
+            self.rng.shuffle(deck)
+            self.rng.shuffle(missing)
+            self.deck = (deck if len(missing) < len(self.world.faults) else []) + missing
+        return self.deck.pop()
 
     def has_seen_all(self):
         """Also asked in the arenas' processes: whether every kind of fault has happened; and out of
@@ -361,9 +370,19 @@ class Stage:
         for relays in whom:
             self.tell("rules " + rules, relays)
         self.wait(self.rng.uniform(0.5, 2.5), is_over)
+        # Where there is little to say, on until something was said that they are about.
+        fired = self.fired(whom)
+        end = time.monotonic() + PATIENCE_S
+        while not fired and time.monotonic() < end and not is_over():
+            self.wait(0.2, is_over)
+            fired = self.fired(whom)
         for relays in whom:
             self.tell("rules", relays)
-        return f"on {len(whom)} machines: {rules}"
+        return f"{fired} times on {len(whom)} machines: {rules}" if fired else NOTHING
+
+    @staticmethod
+    def fired(whom):
+        return sum(relay.fired() for relays in whom for relay in relays)
 
     def slow(self, is_over):
         return self.by_rules("slow", is_over)
@@ -502,9 +521,9 @@ class Stage:
         for _ in range(3):  # that there surely is something
             self.store.ask("put", "elsewhere", "something")
         revision = self.of_etcd(self.store.port).get("header", {}).get("revision", 0)
-        self.store.ask("compact", str(revision))
+        said = self.store.ask("compact", str(revision))
         self.tell("up", relays)
-        return f"to revision {revision} after {seconds:.3f} s"
+        return f"to revision {revision} after {seconds:.3f} s" if "compacted" in said else NOTHING
 
     # ---- somebody else's candidate ----
 
