@@ -235,6 +235,17 @@ class Writes(unittest.TestCase):
 class Void(unittest.TestCase):
     """What a run must have shown to be worth something."""
 
+    def test_takeovers_in_time(self):
+        self.assertEqual(list(report.too_slow({"a": [10] * 7 + [99] * 2, "b": [99] * 4}, 20)), [])
+
+    def test_one_kind_is_late(self):
+        late = list(report.too_slow({"a": [10] * 9, "kill_b": [10] * 2 + [21] * 3}, 20))
+        self.assertEqual(len(late), 1)
+        self.assertIn("after kill b it took 21 ms", late[0])
+
+    def test_all_are_late(self):
+        self.assertEqual(len(list(report.too_slow({"a": [30] * 3, "b": [40] * 2}, 20))), 1)
+
     @staticmethod
     def missing(failovers, minutes=None, tries=0, until_overlap=False):
         options = argparse.Namespace(minutes=minutes, until_overlap=until_overlap)

@@ -12,6 +12,7 @@ from seat import MANNERS, kinds
 ASK_S = 60
 MANY = 100  # failovers: among so many there is each fault of a candidate, and each manner
 TRIES = 3
+ENOUGH = 5  # takeovers, for their median to say something
 
 
 def why_void(options, results, took):
@@ -29,6 +30,8 @@ def why_void(options, results, took):
         yield "manners never seen: " + "".join(sorted(shy))
     if failovers < options.failovers:
         yield f"only {failovers} failovers, {options.failovers} wanted"
+    if options.in_contract and not options.until_overlap:
+        yield from too_slow(took, options.bound_ms)
     if total("stuck"):
         yield f"nobody took over {total('stuck')} times"
     if total_stalled(results) > max(3, failovers // 100):
@@ -38,6 +41,15 @@ def why_void(options, results, took):
 
 def total_stalled(results):
     return sum(len(r["stalled"]) for r in results)
+
+
+def too_slow(took, bound_ms):
+    """L1, generously: the successors of one kind of fault that are late in the middle."""
+    everything = [ms for times in took.values() for ms in times]
+    for kind, times in {**took, "any fault": everything}.items():
+        if len(times) >= ENOUGH and statistics.median(times) > bound_ms:
+            yield (f"after {kind.replace('_', ' ')} it took {statistics.median(times):.0f} ms in "
+                   f"the middle until somebody worked; {bound_ms:.0f} ms are enough")
 
 
 def never_happened(options, faults, done, vain, failovers):
@@ -50,7 +62,8 @@ def never_happened(options, faults, done, vain, failovers):
     if wrong:
         yield "never happened: " + ", ".join(wrong)
     if len(wrong) < len(missing):
-        print("LEFT OUT, for the time was short: " + ", ".join(k for k in missing if k not in wrong))
+        print("LEFT OUT, for the time was short: "
+              + ", ".join(k for k in missing if k not in wrong))
 
 
 def report_world(options, results, failovers):
@@ -94,7 +107,8 @@ def report(options, results, seconds):
     failovers = sum(map(len, took.values()))
     void = list(why_void(options, results, took))
 
-    print(f"seed {options.seed}; failovers in milliseconds, by what was done to the leader:")
+    print(f"seed {options.seed}; failovers in milliseconds, by what was done to the leader; in the "
+          f"middle at most {options.bound_ms:.0f}{'' if options.in_contract else ' in contract'}:")
     for kind, times in sorted(took.items()):
         print(f"  {kind.replace('_', ' '):28} {len(times):5}   p50 {statistics.median(times):6.0f}"
               f"   max {max(times):6.0f}")

@@ -98,13 +98,15 @@ RULES = {"slow": "request chance=30 -> late {ms}; reply chance=5 -> delay {ms}",
          "cut": "request {command} chance=8 -> cut-after; request chance=4 -> cut; "
                 "reply chance=4 -> half",
          "doubled": "request {command} chance=25 -> duplicate"}
-# How the proxy understands a store; {command} of the rules; the servers that the resource is on.
-Store = collections.namedtuple("Store", "protocol command resource")
-STORES = {"redis": Store("resp", "EVALSHA", "redis"),
-          "postgres": Store("postgres", "batch", "postgres"),
-          "etcd": Store("h2", "Txn", "redis"),
-          "consul": Store("http", "text=/v1/txn", "redis"),
-          "kubernetes": Store("http", "text=fieldManager=baton", "redis")}
+# How the proxy understands a store; {command} of the rules; the servers that the resource is on;
+# after how many leases at most a dead leader's is over: a new leader of etcd's or Consul's own
+# cluster begins them all anew, and Consul's last twice as long as they are asked for.
+Store = collections.namedtuple("Store", "protocol command resource leases")
+STORES = {"redis": Store("resp", "EVALSHA", "redis", 1),
+          "postgres": Store("postgres", "batch", "postgres", 1),
+          "etcd": Store("h2", "Txn", "redis", 2),
+          "consul": Store("http", "text=/v1/txn", "redis", 4),
+          "kubernetes": Store("http", "text=fieldManager=baton", "redis", 1)}
 
 # The resource in PostgreSQL: the guard that `baton schema postgres --fence` prints, and a table.
 RESOURCE = """

@@ -49,7 +49,7 @@ class Rules(unittest.TestCase):
         """What becomes of a weather in which only so much is said."""
         stage = object.__new__(world.Stage)
         stage.world = world.WORLDS["redis"]
-        stage.traits = world.Store("bytes", "bytes", "redis")
+        stage.traits = world.Store("bytes", "bytes", "redis", 1)
         stage.rng = random.Random(1)
         stage.relays = [self.relays]
         stage.wait = lambda *_: self.say(said)
