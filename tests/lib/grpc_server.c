@@ -20,6 +20,7 @@
 #define MESSAGE 5
 #define PAYLOAD_MAX 16384
 #define BIG ((size_t)3 << 20)
+#define LONG ((size_t)190000)
 
 enum type { DATA = 0, HEADERS = 1, SETTINGS = 4, PING = 6 };
 enum flag { END_STREAM = 1, ACK = 1, END_HEADERS = 4 };
@@ -33,6 +34,8 @@ struct grpc_server {
 	atomic_uint n_connections;
 	atomic_uint n_requests;
 	atomic_uint n_ended;
+	const struct grpc_answer *list; /* or NULL */
+	size_t n_list;
 };
 
 /* ---- bytes ---- */
@@ -142,15 +145,37 @@ static bool say_stream(int fd, uint32_t stream)
 	       finish(fd, stream, "14", "no%20leader", false);
 }
 
-static bool say_big(int fd, uint32_t stream)
+/* A message of n bytes, which may be NULL: zeros. */
+static bool say_long(int fd, uint32_t stream, const char *at, size_t n)
 {
 	static const char zeros[PAYLOAD_MAX];
-	const unsigned char head[MESSAGE] = {0, 0, BIG >> 16, 0, 0};
+	const unsigned char head[MESSAGE] = {0, (unsigned char)(n >> 24), (unsigned char)(n >> 16),
+					     (unsigned char)(n >> 8), (unsigned char)n};
 	bool ok = begin(fd, stream) && frame(fd, DATA, 0, stream, head, sizeof(head));
 
-	for (size_t n = 0; ok && n < BIG; n += sizeof(zeros))
-		ok = frame(fd, DATA, 0, stream, zeros, sizeof(zeros));
-	return ok && finish(fd, stream, "0", "", false);
+	while (ok && n > 0) {
+		size_t part = n < PAYLOAD_MAX ? n : PAYLOAD_MAX;
+
+		ok = frame(fd, DATA, 0, stream, at != NULL ? at : zeros, part);
+		at = at != NULL ? at + part : NULL;
+		n -= part;
+	}
+	return ok;
+}
+
+/* What a test has written down. */
+static bool say_next(struct grpc_server *s, int fd, uint32_t stream, unsigned turn)
+{
+	const struct grpc_answer *a = &s->list[turn];
+
+	if (turn < s->n_list && a->before != NULL)
+		a->before(a->arg);
+	if (turn >= s->n_list || a->status == NULL)
+		return true;
+	if (strcmp(a->status, "0") != 0)
+		return finish(fd, stream, a->status, a->words, true);
+	return say_long(fd, stream, a->message, a->n) &&
+	       (a->goes_on || finish(fd, stream, "0", "", false));
 }
 
 /* True: the connection goes on. */
@@ -173,13 +198,20 @@ static bool answer(int fd, uint32_t stream, const char *asked)
 	if (strcmp(asked, "two") == 0)
 		return begin(fd, stream) && say(fd, stream, 0, "one", 0) &&
 		       say(fd, stream, 0, "two", 0) && finish(fd, stream, "0", "", false);
+	if (strcmp(asked, "none") == 0)
+		return finish(fd, stream, "0", "", true);
+	if (strcmp(asked, "short") == 0)
+		return begin(fd, stream) && frame(fd, DATA, 0, stream, "\0\0\0", 3) &&
+		       finish(fd, stream, "0", "", false);
 	if (strcmp(asked, "strange") == 0)
 		return begin(fd, stream) && say(fd, stream, 0, "one", 0) &&
 		       say(fd, stream, 7, "two", 0);
 	if (strcmp(asked, "stream") == 0)
 		return say_stream(fd, stream);
 	if (strcmp(asked, "big") == 0)
-		return say_big(fd, stream);
+		return say_long(fd, stream, NULL, BIG) && finish(fd, stream, "0", "", false);
+	if (strcmp(asked, "long") == 0)
+		return say_long(fd, stream, NULL, LONG) && finish(fd, stream, "0", "", false);
 	return strcmp(asked, "mute") == 0;
 }
 
@@ -209,8 +241,9 @@ static void serve(struct grpc_server *s, int fd)
 			snprintf(asked, sizeof(asked), "%.60s", payload + MESSAGE);
 		if (head[3] != DATA || !(head[4] & END_STREAM))
 			continue;
-		atomic_fetch_add(&s->n_requests, 1);
-		if (!answer(fd, stream, asked))
+		unsigned turn = atomic_fetch_add(&s->n_requests, 1);
+
+		if (!(s->list != NULL ? say_next(s, fd, stream, turn) : answer(fd, stream, asked)))
 			return;
 	}
 }
@@ -237,6 +270,11 @@ static void *listen_all(void *arg)
 
 struct grpc_server *grpc_server_new(void)
 {
+	return grpc_server_says(NULL, 0);
+}
+
+struct grpc_server *grpc_server_says(const struct grpc_answer *list, size_t n)
+{
 	struct grpc_server *s = calloc(1, sizeof(*s));
 	struct sockaddr_in address = {.sin_family = AF_INET,
 				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -245,6 +283,8 @@ struct grpc_server *grpc_server_new(void)
 	if (s == NULL)
 		return NULL;
 	s->client = -1;
+	s->list = list;
+	s->n_list = n;
 	s->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (bind(s->listener, (const struct sockaddr *)&address, sizeof(address)) != 0 ||
 	    listen(s->listener, 16) != 0 ||

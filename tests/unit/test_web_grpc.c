@@ -277,6 +277,21 @@ static void test_call(void **state)
 	assert_int_equal(grpc_server_requests(w->server), 5);
 }
 
+/* However the bytes of a long reply come in, none of them stays where nobody looks for it. */
+static void test_long(void **state)
+{
+	struct world *w = *state;
+
+	for (int i = 0; i < 200; i++) {
+		struct grpc_reply r;
+
+		assert_int_equal(call(w, "long", LATER_MS, &r), HTTP_OK);
+		assert_int_equal(r.status, GRPC_OK);
+		assert_int_equal(r.message.n, 190000);
+	}
+	assert_int_equal(grpc_server_connections(w->server), 1);
+}
+
 static void test_error(void **state)
 {
 	struct world *w = *state;
@@ -302,6 +317,7 @@ static void test_strange(void **state)
 		{"bare", HTTP_OK, GRPC_NONE}, {"zip", HTTP_STRANGE, 0},
 		{"two", HTTP_STRANGE, 0},     {"big", HTTP_STRANGE, GRPC_NONE},
 		{"half", -1, GRPC_NONE},      {"close", -1, GRPC_NONE},
+		{"none", HTTP_STRANGE, 0},    {"short", HTTP_STRANGE, 0},
 	};
 	struct world *w = *state;
 
@@ -347,6 +363,19 @@ static void test_mute(void **state)
 	assert_true(clock_boot_ns() - began_ns >= SOON_MS * CLOCK_NS_PER_MS);
 	is_well(w, "hello");
 	assert_int_equal(grpc_server_connections(w->server), 2);
+}
+
+/* Nobody waits for the answer any more: it isn't asked. */
+static void test_too_late(void **state)
+{
+	struct world *w = *state;
+	struct grpc_reply r;
+
+	is_well(w, "hello");
+	assert_int_equal(call(w, "hello", 0, &r), HTTP_LATE);
+	assert_false(r.http.sent);
+	is_well(w, "hello");
+	assert_int_equal(grpc_server_requests(w->server), 2);
 }
 
 static void test_nobody(void **state)
@@ -436,10 +465,12 @@ int main(void)
 		cmocka_unit_test(test_shapes),
 		cmocka_unit_test(test_depth),
 		CASE(test_call),
+		CASE(test_long),
 		CASE(test_error),
 		CASE(test_strange),
 		CASE(test_goodbye),
 		CASE(test_mute),
+		CASE(test_too_late),
 		CASE(test_nobody),
 		CASE(test_stream),
 		CASE(test_bad_streams),

@@ -70,7 +70,9 @@ int grpc_call(struct http *h, const struct grpc_request *request, uint64_t deadl
 	reply->status = grpc_status_of(http, reply->text);
 	if (reply->status != GRPC_OK)
 		return HTTP_OK;
-	if (http_frame(http->body, http->body_size) != http->body_size) {
+	/* No message at all has no size that it could fail to have. */
+	if (http->body_size < HTTP_FRAME ||
+	    http_frame(http->body, http->body_size) != http->body_size) {
 		http->result = HTTP_STRANGE;
 		(void)snprintf(http->text, sizeof(http->text), "the reply is no message");
 		return HTTP_STRANGE;

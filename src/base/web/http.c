@@ -152,6 +152,9 @@ static int begin(struct http *h, struct slot *s, const struct http_request *requ
 	struct name *name;
 	struct http_reply *reply = s->reply;
 
+	/* What nobody waits for isn't asked: it would be carried out all the same. */
+	if (ms_until(deadline_ns) == 0)
+		return fail(reply, HTTP_LATE, "no time was left for it");
 	if (h->multi == NULL && !new_multi(h))
 		return fail(reply, HTTP_MEMORY, "no memory for a connection");
 	if (names_find(h, request->host, deadline_ns, &name, reply) != HTTP_OK)

@@ -14,6 +14,11 @@
 
 #define HEAD_MAX ((size_t)64 << 10)
 #define BASE_MAX (2 * HTTP_NAME_MAX + 32)
+/*
+ * libcurl 7.88 takes up to 32 KiB of HTTP/2 from a socket. What of that finds no room here it keeps
+ * to itself, and then waits for the socket: for ever, if that was all that there was to come.
+ */
+#define ROOM (64L << 10)
 
 /* ---- what libcurl calls ---- */
 
@@ -122,6 +127,7 @@ static int set_habits(struct slot *s)
 	SET(HTTP09_ALLOWED, 0L);
 	SET(PATH_AS_IS, 1L);
 	SET(USERAGENT, "baton");
+	SET(BUFFERSIZE, ROOM);
 	SET(WRITEFUNCTION, take_body);
 	SET(WRITEDATA, s);
 	SET(HEADERFUNCTION, take_head);
