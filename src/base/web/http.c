@@ -56,6 +56,7 @@ struct http *http_new(const struct http_config *config)
 	h->body_max = config->body_max > 0 ? config->body_max : BODY_MAX;
 	h->wake = config->wake > 0 ? config->wake : -1;
 	h->h2 = config->h2;
+	h->is_7_88 = curl_version_info(CURLVERSION_NOW)->version_num >> 8 == 0x0758;
 	if (new_multi(h) && copy(&h->ca, config->ca) && copy(&h->ca_text, config->ca_text) &&
 	    copy(&h->cert, config->cert) && copy(&h->cert_text, config->cert_text) &&
 	    copy(&h->key, config->key) && copy(&h->key_text, config->key_text) &&
@@ -175,14 +176,27 @@ static void hold_back(const struct http *h, int is_held)
 					 sizeof(is_held));
 }
 
+/* A request is still to be sent: its first part, at least. */
+static bool is_sending(const struct http *h)
+{
+	bool is = false;
+
+	for (size_t i = 0; i < HTTP_PARALLEL; i++)
+		is = is || (h->slots[i].is_added && h->slots[i].n_sent == 0);
+	return is;
+}
+
 /* Does what can be done now. */
 static void work(struct http *h)
 {
+	bool is_held = is_sending(h);
 	int n;
 
-	hold_back(h, true);
+	if (is_held)
+		hold_back(h, true);
 	(void)curl_multi_perform(h->multi, &n);
-	hold_back(h, false);
+	if (is_held)
+		hold_back(h, false);
 	for (const CURLMsg *m; (m = curl_multi_info_read(h->multi, &n)) != NULL;) {
 		for (size_t i = 0; m->msg == CURLMSG_DONE && i < HTTP_PARALLEL; i++) {
 			if (h->slots[i].easy != m->easy_handle)

@@ -153,7 +153,7 @@ static bool is_again(const struct http *h)
 
 	for (size_t i = 0; i < SLOT_SOCKETS_MAX; i++)
 		is_connected = is_connected || h->sockets[i] >= 0;
-	return is_connected && curl_version_info(CURLVERSION_NOW)->version_num >> 8 == 0x0758;
+	return is_connected && h->is_7_88;
 }
 
 /* No other version is tried than the one that the server is known to speak. */

@@ -66,6 +66,7 @@ struct http {
 	size_t body_max;
 	char *ca, *ca_text, *cert, *cert_text, *key, *key_text, *server_name; /* or NULL */
 	bool h2;
+	bool is_7_88;            /* the libcurl that is used: see slot.c */
 	bool is_stream;          /* in slots[0] */
 	enum http_pieces pieces; /* ... and what is waited for */
 	size_t piece;            /* ... and the bytes of its answer that were read */
