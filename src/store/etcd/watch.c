@@ -4,7 +4,9 @@
  * timer: a lease that ends deletes its keys, and that is pushed.
  *
  * A member that is frozen pushes nothing and says nothing. But then renewals fail there, too, and
- * the lanes move on to another member: the watch goes along.
+ * the lanes move on to another member: the watch goes along. Where the URL names only one, that may
+ * stand for several (a name with many addresses, a load balancer): then renewals can be well while
+ * the watch is deaf, so after some silence it is begun anew, and all are looked at.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +16,9 @@
 
 /* An idle watch is told every ten minutes that it is alive. */
 #define SILENCE_NS (25 * 60 * CLOCK_NS_PER_S)
+#define ONE_SILENCE_NS (2 * 60 * CLOCK_NS_PER_S)
+/* It says at once that it stands. */
+#define ANSWER_NS (10 * CLOCK_NS_PER_S)
 
 static int open_watch(void *l, struct baton_call *call)
 {
@@ -128,13 +133,23 @@ static void lost(void *l)
 
 int etcd_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t max)
 {
-	static const struct web_watch watch = {.service = "etcd",
-					       .silence_ns = SILENCE_NS,
-					       .open = open_watch,
-					       .hear = hear,
-					       .ended = ended,
-					       .lost = lost};
+	static const struct web_watch one = {.service = "etcd",
+					     .silence_ns = ONE_SILENCE_NS,
+					     .answer_ns = ANSWER_NS,
+					     .may_be_silent = true,
+					     .open = open_watch,
+					     .hear = hear,
+					     .ended = ended,
+					     .lost = lost};
+	static const struct web_watch several = {.service = "etcd",
+						 .silence_ns = SILENCE_NS,
+						 .answer_ns = ANSWER_NS,
+						 .open = open_watch,
+						 .hear = hear,
+						 .ended = ended,
+						 .lost = lost};
 	struct etcd_lane *lane = l;
+	const struct web_watch *watch = lane->store->options.web.n_hosts == 1 ? &one : &several;
 
-	return web_watch_wait(&lane->web, &watch, call, cookies, max);
+	return web_watch_wait(&lane->web, watch, call, cookies, max);
 }

@@ -112,6 +112,9 @@ struct bytes *web_begin(struct web_lane *lane);
 struct web_watch {
 	const char *service; /* as people call it */
 	uint64_t silence_ns; /* after so much of it the stream is broken */
+	uint64_t answer_ns;  /* the same until it stands, if that is less; 0: it isn't */
+	/* Silence is no fault, but it can't be told from one: begun anew without a word. */
+	bool may_be_silent;
 	/* Opens a stream: 0 or -1. */
 	int (*open)(void *lane, struct baton_call *call);
 	/* Takes what was said: 0, or -1: it is over. */
