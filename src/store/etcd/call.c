@@ -33,7 +33,8 @@ static bool is_refusal(int status, const char *text)
 		return false;
 	return status == GRPC_INVALID || status == GRPC_NOT_FOUND || status == GRPC_DENIED ||
 	       status == GRPC_UNAUTHENTICATED || status == GRPC_EXHAUSTED ||
-	       says(text, "no leader") || says(text, "not capable");
+	       says(text, "no leader") || says(text, "not capable") ||
+	       says(text, "not supported for learner");
 }
 
 int etcd_judge(struct baton_call *call, int status, const char *text, bool *is_sure)
@@ -71,7 +72,7 @@ static void unreachable(struct baton_call *call, const struct http_reply *reply)
 }
 
 /* No gRPC came back: that is no etcd, or something else answers for it. */
-static int no_grpc(struct etcd_lane *lane, struct baton_call *call, int status)
+static int no_grpc(struct etcd_lane *lane, struct baton_call *call, unsigned turn, int status)
 {
 	if (status == 200)
 		return etcd_strange(call);
@@ -85,7 +86,7 @@ static int no_grpc(struct etcd_lane *lane, struct baton_call *call, int status)
 	(void)store_fail(&call->error, BATON_E_UNAVAILABLE,
 			 "etcd, or what stands in front of it, answers with HTTP status %d",
 			 status);
-	web_move_on(&lane->store->web, atomic_load(&lane->store->web.turn));
+	web_move_on(&lane->store->web, turn);
 	return BATON_OUTCOME_UNKNOWN;
 }
 
@@ -171,35 +172,41 @@ void etcd_drop_token(struct etcd_lane *lane)
 	lane->token[0] = '\0';
 }
 
-/* 0; or -1: it can't, and then reply->http.result tells whether it was asked. */
-static int log_in(struct etcd_lane *lane, struct baton_call *call, const struct http_host *host,
-		  struct grpc_reply *reply)
+/* With the member whose turn it is. 0; -1: it can't; 1: this one can't, we have moved on. */
+static int log_in(struct etcd_lane *lane, struct baton_call *call, unsigned turn)
 {
 	const struct etcd_options *o = &lane->store->options;
+	const struct http_host *host = web_host(&lane->store->web, turn);
+	struct grpc_reply reply;
 	struct bytes body = {0};
 	bool is_sure;
 
-	reply->http.result = HTTP_OK;
 	if (o->user[0] == '\0' || lane->token[0] != '\0' || share_token(lane))
 		return 0;
 	int rc = login_body(o, call, &body);
 
 	if (rc == 0)
-		post(lane, call, host, &etcd_authenticate, &body, reply);
+		post(lane, call, host, &etcd_authenticate, &body, &reply);
 	if (body.at != NULL)
 		explicit_bzero(body.at, body.n);
 	bytes_done(&body);
 	if (rc != 0)
 		return -1;
-	if (reply->http.result != HTTP_OK)
-		unreachable(call, &reply->http);
-	else if (reply->status == GRPC_NONE)
-		(void)no_grpc(lane, call, reply->http.status);
-	else if (reply->status != GRPC_OK)
-		(void)etcd_judge(call, reply->status, reply->text, &is_sure);
-	else if (!keep_token(lane, reply->message))
+	if (reply.http.result != HTTP_OK)
+		unreachable(call, &reply.http);
+	else if (reply.status == GRPC_NONE)
+		(void)no_grpc(lane, call, turn, reply.http.status);
+	else if (reply.status != GRPC_OK)
+		(void)etcd_judge(call, reply.status, reply.text, &is_sure);
+	else if (!keep_token(lane, reply.message))
 		(void)etcd_strange(call);
-	return lane->token[0] != '\0' ? 0 : -1;
+	if (lane->token[0] != '\0')
+		return 0;
+	/* One that has lost its cluster, or only learns from it, lets nobody in. */
+	if (reply.http.result == HTTP_OK && call->error.code != BATON_E_UNAVAILABLE)
+		return -1;
+	web_move_on(&lane->store->web, turn);
+	return 1;
 }
 
 /* ---- calls ---- */
@@ -243,14 +250,13 @@ static int hear(struct etcd_lane *lane, struct baton_call *call, const struct et
 enum next { NEXT_MEMBER, SAME_MEMBER, NOBODY };
 
 /* An answer that is an error: what to do then, or the outcome. */
-static enum next hear_error(struct etcd_lane *lane, struct baton_call *call,
+static enum next hear_error(struct etcd_lane *lane, struct baton_call *call, unsigned turn,
 			    const struct grpc_reply *reply, int *outcome)
 {
-	struct etcd_store *s = lane->store;
 	bool is_sure = false;
 
 	if (reply->status == GRPC_NONE) {
-		*outcome = no_grpc(lane, call, reply->http.status);
+		*outcome = no_grpc(lane, call, turn, reply->http.status);
 		return NOBODY;
 	}
 	int code = etcd_judge(call, reply->status, reply->text, &is_sure);
@@ -266,7 +272,7 @@ static enum next hear_error(struct etcd_lane *lane, struct baton_call *call,
 	}
 	if (code != BATON_E_UNAVAILABLE)
 		return NOBODY;
-	web_move_on(&s->web, atomic_load(&s->web.turn));
+	web_move_on(&lane->store->web, turn);
 	return is_sure ? NEXT_MEMBER : NOBODY;
 }
 
@@ -279,12 +285,10 @@ static enum next ask(struct etcd_lane *lane, struct baton_call *call,
 	struct grpc_reply reply;
 
 	*outcome = BATON_OUTCOME_FAILED;
-	if (log_in(lane, call, host, &reply) != 0) {
-		if (reply.http.result == HTTP_OK)
-			return NOBODY;
-		web_move_on(&s->web, turn);
-		return NEXT_MEMBER;
-	}
+	int rc = log_in(lane, call, turn);
+
+	if (rc != 0)
+		return rc < 0 ? NOBODY : NEXT_MEMBER;
 	post(lane, call, host, method, &lane->web.body, &reply);
 	if (reply.http.result != HTTP_OK) {
 		unreachable(call, &reply.http);
@@ -293,9 +297,14 @@ static enum next ask(struct etcd_lane *lane, struct baton_call *call,
 		return reply.http.sent ? NOBODY : NEXT_MEMBER;
 	}
 	if (reply.status != GRPC_OK)
-		return hear_error(lane, call, &reply, outcome);
+		return hear_error(lane, call, turn, &reply, outcome);
 	*outcome = hear(lane, call, method, reply.message, answer);
 	return NOBODY;
+}
+
+static bool is_late(const struct baton_call *call)
+{
+	return clock_boot_ns() >= call->deadline_ns;
 }
 
 int etcd_call(struct etcd_lane *lane, struct baton_call *call, const struct etcd_method *method,
@@ -303,6 +312,7 @@ int etcd_call(struct etcd_lane *lane, struct baton_call *call, const struct etcd
 {
 	size_t n_members = lane->store->options.web.n_hosts;
 	int outcome = BATON_OUTCOME_FAILED;
+	enum next next = NEXT_MEMBER;
 	bool has_logged_in = false;
 
 	*answer = (struct proto){NULL, 0};
@@ -310,15 +320,17 @@ int etcd_call(struct etcd_lane *lane, struct baton_call *call, const struct etcd
 		(void)store_fail(&call->error, BATON_E_MEMORY, "no memory for a request");
 		return outcome;
 	}
-	for (size_t i = 0; i < n_members; i++) {
-		enum next next = ask(lane, call, method, answer, &outcome);
-
-		if (next == SAME_MEMBER && !has_logged_in) {
+	/* Past its deadline nothing is asked: that is no fault of the member's, either. */
+	if (is_late(call)) {
+		(void)store_fail(&call->error, BATON_E_TIMEOUT, "no time was left to ask etcd");
+		return outcome;
+	}
+	for (size_t i = 0; i < n_members && next == NEXT_MEMBER && !is_late(call); i++) {
+		next = ask(lane, call, method, answer, &outcome);
+		if (next == SAME_MEMBER && !has_logged_in && !is_late(call)) {
 			has_logged_in = true;
 			next = ask(lane, call, method, answer, &outcome);
 		}
-		if (next != NEXT_MEMBER || clock_boot_ns() >= call->deadline_ns)
-			break;
 	}
 	return outcome;
 }
@@ -338,7 +350,7 @@ int etcd_listen(struct etcd_lane *lane, struct baton_call *call)
 	unsigned turn = atomic_load(&s->web.turn);
 	const struct http_host *host = web_host(&s->web, turn);
 	char token[sizeof(lane->token) + 32];
-	struct grpc_reply reply;
+	struct http_reply reply;
 	/* A member without a leader hears nothing: it is to say so. */
 	const char *metadata[GRPC_METADATA_MAX + 1] = {"hasleader: true"};
 	struct grpc_request request = {.host = host,
@@ -348,21 +360,18 @@ int etcd_listen(struct etcd_lane *lane, struct baton_call *call)
 
 	if (lane->web.body.has_failed)
 		return store_fail(&call->error, BATON_E_MEMORY, "no memory for a request");
-	if (log_in(lane, call, host, &reply) != 0) {
-		if (reply.http.result != HTTP_OK)
-			web_move_on(&s->web, turn);
+	if (log_in(lane, call, turn) != 0)
 		return -1;
-	}
 	(void)snprintf(token, sizeof(token), "token: %s", lane->token);
 	if (lane->token[0] != '\0')
 		metadata[1] = token;
-	int result = grpc_stream_open(lane->web.http, &request, call->deadline_ns, &reply.http);
+	int result = grpc_stream_open(lane->web.http, &request, call->deadline_ns, &reply);
 
 	explicit_bzero(token, sizeof(token));
 	lane->web.stream = turn;
 	if (result == HTTP_OK)
 		return 0;
-	unreachable(call, &reply.http);
+	unreachable(call, &reply);
 	web_move_on(&s->web, turn);
 	return -1;
 }

@@ -48,6 +48,8 @@
 #define ETCD_PREFIX_MAX 128
 /* A name with every byte encoded, before or behind a lease, and what stands around it. */
 #define ETCD_KEY_MAX (ETCD_PREFIX_MAX + 2 * 3 * BATON_NAME_MAX + 64)
+/* A login is answered with a token: a word of etcd's own, or a signed one (JWT), which is long. */
+#define ETCD_TOKEN_MAX 4096
 /* How many elections one transaction serves: etcd takes 128 operations, nested ones included. */
 #define ETCD_CHUNK 50
 /* Terms end here: etcd's revisions do. */
@@ -72,17 +74,17 @@ int etcd_options_parse(struct etcd_options *o, const char *text, struct baton_er
 struct etcd_store {
 	struct web_store web;
 	struct etcd_options options;
-	char token[WEB_PATH_MAX];     /* `lock`; of the last who logged in, "": none */
+	char token[ETCD_TOKEN_MAX];   /* `lock`; of the last who logged in, "": none */
 	atomic_bool is_loss_reported; /* the cluster's revisions are below a term that was seen */
 };
 
 struct etcd_lane {
 	struct web_lane web;
 	struct etcd_store *store;
-	uint64_t raft_term;       /* of the last answer */
-	uint64_t revision;        /* of the last answer */
-	bool is_made;             /* the watch lane's: its stream has begun */
-	char token[WEB_PATH_MAX]; /* "": none */
+	uint64_t raft_term;         /* of the last answer */
+	uint64_t revision;          /* of the last answer */
+	bool is_made;               /* the watch lane's: its stream has begun */
+	char token[ETCD_TOKEN_MAX]; /* "": none */
 };
 
 /* ---- key.c ---- */
