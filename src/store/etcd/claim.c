@@ -72,10 +72,11 @@ static int mint(struct etcd_lane *lane, struct baton_call *call, struct try *t)
 	return 0;
 }
 
-/* Asks where the cluster is only if what was last heard isn't high enough, or isn't known. */
+/* Asks where the cluster is only if what was last heard isn't high enough; what can't be asked has
+ * failed: nothing was written yet. */
 static int mint_all(struct etcd_lane *lane, struct baton_call *call, struct try *tries, size_t n)
 {
-	bool is_below = lane->revision == 0;
+	bool is_below = false;
 
 	for (size_t i = 0; i < n; i++)
 		is_below = is_below || lane->revision + tries[i].known.offset < tries[i].c->floor;
@@ -83,7 +84,7 @@ static int mint_all(struct etcd_lane *lane, struct baton_call *call, struct try 
 
 	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++)
 		(void)mint(lane, call, &tries[i]);
-	return outcome;
+	return outcome == BATON_OUTCOME_OK ? outcome : BATON_OUTCOME_FAILED;
 }
 
 /* ---- campaigns ---- */
@@ -177,9 +178,13 @@ static void put_undo(struct bytes *b, const struct etcd_store *s, const char *na
 }
 
 /* Won in a term that isn't above the floor: the cluster went back under our feet. Given back. */
-static int undo(struct etcd_lane *lane, struct baton_call *call, struct baton_campaign *c,
-		uint64_t number, uint64_t revision)
+static int undo(struct etcd_lane *lane, struct baton_call *call, struct try *t, uint64_t number,
+		uint64_t revision)
 {
+	struct baton_campaign *c = t->c;
+
+	t->known.claim_mod = 0; /* if it stays, it is to be looked at */
+	etcd_known_set(lane->store, c->name, &t->known);
 	put_undo(etcd_begin(lane), lane->store, c->name, number, revision, NULL);
 	int outcome = etcd_tell(lane, call, &etcd_txn);
 
@@ -201,6 +206,11 @@ static void hear_try(struct etcd_lane *lane, const struct baton_lease *lease, st
 		c->term = revision + offset_of(t);
 		c->record->watched = web_is_watched(&lane->store->web, c->name);
 		t->known.claim_mod = revision;
+		t->known.reserved_mod = 0; /* there was none, or the claim has set it aside */
+		if (t->raised != 0) {
+			t->known.offset = t->raised;
+			t->known.offset_mod = revision;
+		}
 		etcd_known_set(lane->store, c->name, &t->known);
 		return;
 	}
@@ -236,11 +246,11 @@ static int send_tries(struct etcd_lane *lane, struct baton_call *call,
 		hear_try(lane, lease, &tries[i], etcd_response(answer, i, ETCD_OP_TXN), revision);
 	etcd_done(&answer);
 	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++) {
-		struct baton_campaign *c = tries[i].c;
+		const struct baton_campaign *c = tries[i].c;
 
 		if (c->outcome == BATON_OUTCOME_OK &&
 		    (c->term <= c->floor || c->term > ETCD_TERM_MAX))
-			(void)undo(lane, call, c, number, revision);
+			(void)undo(lane, call, &tries[i], number, revision);
 	}
 	return outcome;
 }
