@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "store/etcd/etcd.h"
 
-#define PAGE 1000
+#define PAGE 5000
 
 uint64_t etcd_lease_number(struct etcd_store *s, const char *id)
 {
@@ -83,10 +83,11 @@ int etcd_lease_open(void *l, struct baton_call *call, const struct baton_lease *
 		return BATON_OUTCOME_OK;
 	if (outcome == BATON_OUTCOME_OK || outcome == BATON_OUTCOME_REFUSED)
 		outcome = BATON_OUTCOME_FAILED;
-	/* Nobody keeps it alive, but it would stay for its time. */
+	/* Nobody keeps it alive, but it would stay for its time: ended now, or by the next. */
 	struct baton_call quiet = {.deadline_ns = call->deadline_ns};
 
-	(void)revoke(lane, &quiet, number);
+	if (revoke(lane, &quiet, number) != BATON_OUTCOME_OK)
+		(void)note(lane->store, lease->id, number);
 	return outcome;
 }
 
@@ -125,6 +126,8 @@ static int confirm(struct etcd_lane *lane, struct baton_call *call, uint64_t num
 
 	*n_keys = proto_number(answer, ETCD_RANGE_COUNT);
 	etcd_done(&answer);
+	if (outcome == BATON_OUTCOME_OK && raft_term == 0) /* who doesn't tell confirms nothing */
+		return etcd_strange(call);
 	if (outcome == BATON_OUTCOME_OK && lane->raft_term != raft_term) {
 		(void)store_fail(&call->error, BATON_E_UNAVAILABLE,
 				 "the leader of the etcd cluster has changed since the "
@@ -217,6 +220,24 @@ static int sweep(struct etcd_lane *lane, struct baton_call *call, uint64_t numbe
 	return etcd_tell(lane, call, &etcd_txn);
 }
 
+/* We have won it, and were told so, or have looked at it before. */
+static bool is_known(struct etcd_store *s, const struct held *held)
+{
+	struct etcd_known k;
+
+	etcd_known_get(s, held->name, &k);
+	return k.claim_mod != 0 && k.claim_mod == held->revision;
+}
+
+static void make_known(struct etcd_store *s, const struct held *held)
+{
+	struct etcd_known k;
+
+	etcd_known_get(s, held->name, &k);
+	k.claim_mod = held->revision;
+	etcd_known_set(s, held->name, &k);
+}
+
 /* What the lease says is one half; the claims themselves are the other. */
 static int check_held(struct etcd_lane *lane, struct baton_call *call, uint64_t number,
 		      struct held *list, size_t n,
@@ -234,13 +255,17 @@ static int check_held(struct etcd_lane *lane, struct baton_call *call, uint64_t 
 	}
 	int outcome = etcd_call(lane, call, &etcd_txn, &answer);
 
+	if (outcome == BATON_OUTCOME_OK && proto_count(answer, ETCD_TXN_RESPONSES) != n)
+		outcome = etcd_strange(call);
 	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++) {
 		uint64_t revision = proto_number(etcd_kv(answer, i), ETCD_KV_CREATE);
 
-		if (revision != 0 && revision == list[i].revision)
+		if (revision != 0 && revision == list[i].revision) {
+			make_known(lane->store, &list[i]);
 			found(arg, list[i].name, list[i].nonce, revision + list[i].offset);
-		else
+		} else {
 			list[n_stale++] = list[i];
+		}
 	}
 	etcd_done(&answer);
 	return n_stale > 0 ? sweep(lane, call, number, list, n_stale) : outcome;
@@ -268,6 +293,12 @@ static int read_page(struct etcd_lane *lane, struct baton_call *call, uint64_t n
 	return outcome;
 }
 
+/*
+ * What the lease says of a claim is written and deleted together with it, so of those that we know
+ * it is enough: if one of them was deleted by hand, that is pushed, and who leads by it looks. One
+ * that we don't know may be led from now on (rule 8), and is looked at itself. So the time that
+ * this takes hardly grows with the claims: it has to end within one call (L3).
+ */
 int etcd_claims(void *l, struct baton_call *call, const struct baton_lease *lease,
 		void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term),
 		void *arg)
@@ -285,8 +316,14 @@ int etcd_claims(void *l, struct baton_call *call, const struct baton_lease *leas
 		outcome = read_page(lane, call, number, &from, &page);
 		for (struct proto rest = page;
 		     outcome == BATON_OUTCOME_OK && proto_next(&rest, ETCD_RANGE_KVS, &kv);) {
-			n += read_held(lane->store, kv, &held[n]);
-			if (n < ETCD_CHUNK)
+			if (!read_held(lane->store, kv, &held[n]))
+				continue;
+			if (is_known(lane->store, &held[n])) {
+				found(arg, held[n].name, held[n].nonce,
+				      held[n].revision + held[n].offset);
+				continue;
+			}
+			if (++n < ETCD_CHUNK)
 				continue;
 			outcome = check_held(lane, call, number, held, n, found, arg);
 			n = 0;
