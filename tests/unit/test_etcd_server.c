@@ -331,11 +331,10 @@ static void test_half_open(void **state)
 	struct web_lease noted;
 
 	for (int i = 0; i < 2; i++) {
-		struct bytes *b = &w->messages[0][w->n_answers[0]];
-
 		if (i == 1)
 			says(w, 0, 9); /* the revocation of the first */
-		b = says(w, 0, 9);
+		struct bytes *b = says(w, 0, 9);
+
 		proto_put_number(b, ETCD_LEASE_ID, (uint64_t)i + 1);
 		proto_put_number(b, ETCD_LEASE_TTL, 9);
 		if (i == 0)

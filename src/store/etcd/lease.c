@@ -289,7 +289,7 @@ static int read_page(struct etcd_lane *lane, struct baton_call *call, uint64_t n
 				    from->text, sizeof(from->text) - 1))
 		from->text[0] = '\0';
 	else
-		(void)strcat(from->text, "\x01");
+		(void)memcpy(from->text + strlen(from->text), "\x01", 2);
 	return outcome;
 }
 
