@@ -180,6 +180,7 @@ static void test_errors(void **state)
 	judges(3, "etcdserver: authentication failed, invalid user ID or password", BATON_E_DENIED,
 	       true);
 	judges(14, "etcdserver: no leader", BATON_E_UNAVAILABLE, true);
+	judges(14, "etcdserver: rpc not supported for learner", BATON_E_UNAVAILABLE, true);
 	judges(14, "etcdserver: request timed out", BATON_E_UNAVAILABLE, false);
 	judges(14, "etcdserver: leader changed", BATON_E_UNAVAILABLE, false);
 	judges(8, "etcdserver: mvcc: database space exceeded", BATON_E_UNAVAILABLE, false);

@@ -512,6 +512,31 @@ static void test_stale_claim(void **state)
 	heard(w, 3, 0);
 }
 
+/* Who has seen that its claim is gone doesn't know it any more. */
+static void test_lost_claim(void **state)
+{
+	struct world *w = *state;
+	struct baton_call call = in_ms(LATER_MS);
+	struct baton_record record;
+	struct baton_observation look = {.name = "e0", .lease_id = "", .id = "", .record = &record};
+	struct found f = {0};
+	struct bytes *b = says(w, 0, 9000);
+
+	put_claim(b, 0);
+	put_claim(b, 0);
+	put_page(says(w, 0, 9000), 1);
+	put_claim(says(w, 0, 9000), 0);
+	says(w, 0, 9000);
+	begin(w, "");
+	knows(w, 0);
+	etcd_observe(w->lane, &call, &look, 1);
+	assert_int_equal(look.outcome, BATON_OUTCOME_OK);
+	assert_false(record.held);
+	assert_int_equal(etcd_claims(w->lane, &call, &w->lease, found_one, &f), BATON_OUTCOME_OK);
+	assert_int_equal(f.n, 0);
+	heard(w, 4, 0);
+}
+
 /* Fewer answers than questions: nothing of it counts, and nothing is swept away. */
 static void test_short_answer(void **state)
 {
@@ -613,7 +638,8 @@ int main(void)
 		CASE(test_half_open),       CASE(test_first_campaign),
 		CASE(test_failed_read),     CASE(test_many_claims),
 		CASE(test_stale_claim),     CASE(test_short_answer),
-		CASE(test_silence),         CASE(test_no_watch),
+		CASE(test_silence),         CASE(test_lost_claim),
+		CASE(test_no_watch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -127,6 +127,8 @@ void etcd_record(struct etcd_store *s, const char *name, const char *id, struct 
 		revision = proto_number(claim, ETCD_KV_CREATE);
 	else if (get_state(kvs, "term", &state))
 		revision = state.mod;
+	if (!out->held || revision != k->claim_mod)
+		k->claim_mod = 0; /* what we have won is no more */
 	out->term = revision > 0 ? revision + k->offset : 0;
 	if (out->held) {
 		etcd_read_claim(claim, out);
