@@ -84,6 +84,7 @@ struct etcd_lane {
 	uint64_t raft_term;         /* of the last answer */
 	uint64_t revision;          /* of the last answer */
 	bool is_made;               /* the watch lane's: its stream has begun */
+	uint64_t heard;             /* ... and the revision up to which it has heard all; 0: none */
 	char token[ETCD_TOKEN_MAX]; /* "": none */
 };
 
@@ -132,9 +133,11 @@ enum {
 	ETCD_LEASE_ID = 2,
 	ETCD_LEASE_TTL = 3,
 	ETCD_WATCH_CREATE = 1, /* the request: a range, and this */
+	ETCD_WATCH_START = 3,
 	ETCD_WATCH_PROGRESS = 4,
 	ETCD_WATCH_CREATED = 3,
 	ETCD_WATCH_CANCELED = 4,
+	ETCD_WATCH_COMPACTED = 5,
 	ETCD_WATCH_REASON = 6,
 	ETCD_WATCH_EVENTS = 11,
 	ETCD_EVENT_TYPE = 1,

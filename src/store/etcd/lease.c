@@ -19,12 +19,12 @@ uint64_t etcd_lease_number(struct etcd_store *s, const char *id)
 	return web_lease_get(&s->web, id, &lease) ? lease.number : 0;
 }
 
-static bool note(struct etcd_store *s, const char *id, uint64_t number)
+static bool note(struct etcd_store *s, const struct baton_lease *lease, uint64_t number)
 {
-	struct web_lease lease = {.number = number};
+	struct web_lease noted = {.number = number, .ttl_ns = lease->ttl_ns};
 
-	(void)snprintf(lease.id, sizeof(lease.id), "%s", id);
-	return web_lease_note(&s->web, &lease);
+	(void)snprintf(noted.id, sizeof(noted.id), "%s", lease->id);
+	return web_lease_note(&s->web, &noted);
 }
 
 /* ---- open and close ---- */
@@ -79,7 +79,7 @@ int etcd_lease_open(void *l, struct baton_call *call, const struct baton_lease *
 	if (outcome != BATON_OUTCOME_OK)
 		return outcome;
 	outcome = show(lane, call, lease, number);
-	if (outcome == BATON_OUTCOME_OK && note(lane->store, lease->id, number))
+	if (outcome == BATON_OUTCOME_OK && note(lane->store, lease, number))
 		return BATON_OUTCOME_OK;
 	if (outcome == BATON_OUTCOME_OK || outcome == BATON_OUTCOME_REFUSED)
 		outcome = BATON_OUTCOME_FAILED;
@@ -87,7 +87,7 @@ int etcd_lease_open(void *l, struct baton_call *call, const struct baton_lease *
 	struct baton_call quiet = {.deadline_ns = call->deadline_ns};
 
 	if (revoke(lane, &quiet, number) != BATON_OUTCOME_OK)
-		(void)note(lane->store, lease->id, number);
+		(void)note(lane->store, lease, number);
 	return outcome;
 }
 

@@ -49,9 +49,13 @@ static const struct proto_shape event[] = {
 	{0},
 };
 static const struct proto_shape watch[] = {
-	{ETCD_HEADER, PROTO_MESSAGE, header},      {ETCD_WATCH_CREATED, PROTO_NUMBER, NULL},
-	{ETCD_WATCH_CANCELED, PROTO_NUMBER, NULL}, {ETCD_WATCH_REASON, PROTO_BYTES, NULL},
-	{ETCD_WATCH_EVENTS, PROTO_MESSAGE, event}, {0},
+	{ETCD_HEADER, PROTO_MESSAGE, header},
+	{ETCD_WATCH_CREATED, PROTO_NUMBER, NULL},
+	{ETCD_WATCH_CANCELED, PROTO_NUMBER, NULL},
+	{ETCD_WATCH_COMPACTED, PROTO_NUMBER, NULL},
+	{ETCD_WATCH_REASON, PROTO_BYTES, NULL},
+	{ETCD_WATCH_EVENTS, PROTO_MESSAGE, event},
+	{0},
 };
 static const struct proto_shape token[] = {
 	{ETCD_HEADER, PROTO_MESSAGE, header},

@@ -6,7 +6,8 @@
  * A member that is frozen pushes nothing and says nothing. But then renewals fail there, too, and
  * the lanes move on to another member: the watch goes along. Where the URL names only one, that may
  * stand for several (a name with many addresses, a load balancer): then renewals can be well while
- * the watch is deaf, so after some silence it is begun anew, and all are looked at.
+ * the watch is deaf, so after some silence it is asked for anew, from where it has heard all: what it
+ * has missed comes then, and who has missed nothing need not look.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +17,8 @@
 
 /* An idle watch is told every ten minutes that it is alive. */
 #define SILENCE_NS (25 * 60 * CLOCK_NS_PER_S)
-#define ONE_SILENCE_NS (2 * 60 * CLOCK_NS_PER_S)
+/* Where there is only one host: so many leases. */
+#define ONE_SILENCE 4
 /* It says at once that it stands. */
 #define ANSWER_NS (10 * CLOCK_NS_PER_S)
 
@@ -31,6 +33,8 @@ static int open_watch(void *l, struct baton_call *call)
 	size_t create = proto_begin(b, ETCD_WATCH_CREATE);
 
 	etcd_ask_range(b, &all, &end, 0, false);
+	if (lane->heard != 0)
+		proto_put_number(b, ETCD_WATCH_START, lane->heard + 1);
 	proto_put_number(b, ETCD_WATCH_PROGRESS, 1);
 	proto_end(b, create);
 	lane->is_made = false;
@@ -67,6 +71,29 @@ static void hear_event(struct etcd_store *s, struct proto event)
 		hints_name(s->web.hints, name);
 }
 
+static void lost(void *l)
+{
+	struct etcd_lane *lane = l;
+
+	lane->heard = 0;
+	web_watch_break(&lane->web);
+}
+
+/* The first word of a watch that goes on where it was is said before what it has missed. */
+static void note_heard(struct etcd_lane *lane, struct proto message)
+{
+	uint64_t revision = proto_number(proto_get(message, ETCD_HEADER), ETCD_HEADER_REVISION);
+	bool has_events = proto_count(message, ETCD_WATCH_EVENTS) > 0;
+	struct proto rest = message;
+
+	if (!has_events && (lane->heard == 0 || proto_number(message, ETCD_WATCH_CREATED) == 0))
+		lane->heard = revision;
+	for (struct proto event; proto_next(&rest, ETCD_WATCH_EVENTS, &event);) {
+		revision = proto_number(proto_get(event, ETCD_EVENT_KV), ETCD_KV_MOD);
+		lane->heard = revision > lane->heard ? revision : lane->heard;
+	}
+}
+
 /* The watch is over, but perhaps not what it is listened on. 0: it is begun anew, or -1. */
 static int hear_end(struct etcd_lane *lane, struct baton_call *call, struct proto message)
 {
@@ -74,9 +101,11 @@ static int hear_end(struct etcd_lane *lane, struct baton_call *call, struct prot
 
 	(void)proto_text(message, ETCD_WATCH_REASON, why, sizeof(why));
 	etcd_drop_token(lane);
-	/* Rights have changed: with a new token it goes on, and nobody need know. */
-	if (lane->is_made && strstr(why, "revision of auth store is old") != NULL) {
-		web_watch_break(&lane->web);
+	/* Rights have changed: with a new token it goes on, and nobody need know. Or what was missed
+	 * isn't kept any more: then all are looked at. */
+	if (lane->is_made && (strstr(why, "revision of auth store is old") != NULL ||
+			      proto_number(message, ETCD_WATCH_COMPACTED) != 0)) {
+		lost(lane);
 		return 0;
 	}
 	return store_fail(&call->error,
@@ -97,6 +126,8 @@ static int hear(void *l, struct baton_call *call, const struct http_reply *reply
 	}
 	for (struct proto event; proto_next(&rest, ETCD_WATCH_EVENTS, &event);)
 		hear_event(lane->store, event);
+	if (proto_number(message, ETCD_WATCH_CANCELED) == 0)
+		note_heard(lane, message);
 	if (proto_number(message, ETCD_WATCH_CANCELED) != 0)
 		return hear_end(lane, call, message);
 	if (proto_number(message, ETCD_WATCH_CREATED) != 0) {
@@ -124,32 +155,21 @@ static void ended(void *l, struct baton_call *call, const struct http_reply *rep
 		web_move_on(&lane->store->web, lane->web.stream);
 }
 
-static void lost(void *l)
-{
-	struct etcd_lane *lane = l;
-
-	web_watch_break(&lane->web);
-}
-
 int etcd_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t max)
 {
-	static const struct web_watch one = {.service = "etcd",
-					     .silence_ns = ONE_SILENCE_NS,
-					     .answer_ns = ANSWER_NS,
-					     .may_be_silent = true,
-					     .open = open_watch,
-					     .hear = hear,
-					     .ended = ended,
-					     .lost = lost};
-	static const struct web_watch several = {.service = "etcd",
-						 .silence_ns = SILENCE_NS,
-						 .answer_ns = ANSWER_NS,
-						 .open = open_watch,
-						 .hear = hear,
-						 .ended = ended,
-						 .lost = lost};
 	struct etcd_lane *lane = l;
-	const struct web_watch *watch = lane->store->options.web.n_hosts == 1 ? &one : &several;
+	struct web_watch watch = {.service = "etcd",
+				  .silence_ns = SILENCE_NS,
+				  .answer_ns = ANSWER_NS,
+				  .open = open_watch,
+				  .hear = hear,
+				  .ended = ended,
+				  .lost = lost};
+	uint64_t lease_ns = web_longest_lease(&lane->store->web);
 
-	return web_watch_wait(&lane->web, watch, call, cookies, max);
+	if (lane->store->options.web.n_hosts == 1 && lease_ns != 0) {
+		watch.silence_ns = ONE_SILENCE * lease_ns;
+		watch.may_be_silent = true;
+	}
+	return web_watch_wait(&lane->web, &watch, call, cookies, max);
 }

@@ -89,3 +89,14 @@ void web_lease_forget(struct web_store *s, const char *id)
 
 	(void)take(s, id, sizeof(gone.id), &gone);
 }
+
+uint64_t web_longest_lease(struct web_store *s)
+{
+	uint64_t longest_ns = 0;
+
+	store_lock(&s->base);
+	for (const struct web_lease *l = s->leases; l != NULL; l = l->next)
+		longest_ns = l->ttl_ns > longest_ns ? l->ttl_ns : longest_ns;
+	store_unlock(&s->base);
+	return longest_ns;
+}

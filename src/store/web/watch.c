@@ -75,6 +75,7 @@ static int open_stream(struct web_lane *lane, const struct web_watch *w, struct 
 					  min_ns(call->deadline_ns, clock_boot_ns() + OPEN_NS)};
 
 	lane->heard_ns = clock_boot_ns();
+	lane->is_answered = false;
 	if (w->open(lane, &open) == 0)
 		return 0;
 	call->error = open.error;
@@ -86,21 +87,21 @@ static int open_stream(struct web_lane *lane, const struct web_watch *w, struct 
 static int listen_for(struct web_lane *lane, const struct web_watch *w, struct baton_call *call)
 {
 	struct http_reply reply;
-	bool is_live = hints_is_live(lane->store->hints);
-	uint64_t silence_ns =
-		lane->heard_ns + (w->answer_ns != 0 && !is_live ? w->answer_ns : w->silence_ns);
+	bool is_early = w->answer_ns != 0 && !lane->is_answered;
+	uint64_t silence_ns = lane->heard_ns + (is_early ? w->answer_ns : w->silence_ns);
 	int result = http_stream_next(lane->http, min_ns(call->deadline_ns, silence_ns), &reply);
 
 	if (result == HTTP_WOKEN)
 		return 1;
 	if (result == HTTP_LATE && clock_boot_ns() < silence_ns)
 		return 0;
-	if (result == HTTP_LATE && is_live && w->may_be_silent) {
-		w->lost(lane);
+	if (result == HTTP_LATE && !is_early && w->may_be_silent) {
+		http_stream_close(lane->http);
 		return 0;
 	}
 	if (result == HTTP_OK) {
 		lane->heard_ns = clock_boot_ns();
+		lane->is_answered = true;
 		if (w->hear(lane, call, &reply) == 0)
 			return 0;
 	} else if (result == HTTP_END && w->ended != NULL) {

@@ -60,6 +60,7 @@ struct web_lease {
 	char id[BATON_LEASE_ID_MAX + 1]; /* as baton calls it */
 	char name[WEB_ID_MAX];           /* as the service does: one of these two */
 	uint64_t number;
+	uint64_t ttl_ns;   /* for those who ask web_longest_lease() */
 	uint64_t n_claims; /* for those who count */
 	uint64_t index;    /* when that was written */
 };
@@ -82,6 +83,7 @@ struct web_lane {
 	/* Of the watch lane: */
 	unsigned stream;   /* the member that it listens to */
 	uint64_t heard_ns; /* when something was heard, or asked */
+	bool is_answered;  /* something was, since it was opened */
 	uint64_t rest_ns;  /* not before then is it opened again */
 };
 
@@ -112,8 +114,9 @@ struct bytes *web_begin(struct web_lane *lane);
 struct web_watch {
 	const char *service; /* as people call it */
 	uint64_t silence_ns; /* after so much of it the stream is broken */
-	uint64_t answer_ns;  /* the same until it stands, if that is less; 0: it isn't */
-	/* Silence is no fault, but it can't be told from one: begun anew without a word. */
+	uint64_t answer_ns;  /* the same until it says something for the first time; 0: no less */
+	/* Silence is no fault, but can't be told from one: it is opened again, and goes on where
+	 * it was. */
 	bool may_be_silent;
 	/* Opens a stream: 0 or -1. */
 	int (*open)(void *lane, struct baton_call *call);
@@ -167,6 +170,8 @@ bool web_lease_note(struct web_store *s, const struct web_lease *lease);
 /* How many claims it carries, by something that was written at that index; not if we know newer. */
 void web_lease_count(struct web_store *s, const char *id, uint64_t n_claims, uint64_t index);
 void web_lease_forget(struct web_store *s, const char *id);
+/* The longest that we have; 0: none. */
+uint64_t web_longest_lease(struct web_store *s);
 
 /* ---- text.c: all texts are to be freed; NULL: no memory ---- */
 
