@@ -94,7 +94,7 @@ static void lead(struct step *s, uint8_t why)
 	struct election *e = s->e;
 
 	e->state = ELECTION_LEADING;
-	e->reported = e->term;
+	e->barred = e->term;
 	e->work = true;
 	e->attempt = 0;
 	e->successor = NOBODY;
@@ -141,12 +141,12 @@ void claim_won(struct step *s)
 
 /*
  * Rule 8: adopted is only the claim of a campaign that ended UNKNOWN, in a term that was never
- * reported; all else goes back (L3).
+ * reported, nor seen as another's; all else goes back (L3).
  */
 void claim_found(struct step *s, const struct view *v)
 {
 	struct election *e = s->e;
-	bool ours = v->nonce == e->doubt && v->term > e->reported && v->term >= e->floor;
+	bool ours = v->nonce == e->doubt && v->term > e->barred && v->term >= e->floor;
 	bool credible = sight_is_credible(e, v->term);
 
 	e->epoch = s->l->epoch;

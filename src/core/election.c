@@ -184,8 +184,10 @@ static void observed(struct step *s)
 	const struct view *v = &s->ev->view;
 
 	if (e->state != ELECTION_STANDBY && e->state != ELECTION_LEADING) {
-		if (s->ev->outcome == OUTCOME_OK && sight_is_credible(e, v->term))
+		if (s->ev->outcome == OUTCOME_OK && sight_is_credible(e, v->term)) {
 			e->floor = max_ns(e->floor, v->term); /* S4: whatever is seen, counts */
+			e->barred = v->mine ? e->barred : max_ns(e->barred, v->term);
+		}
 		return;
 	}
 	if (s->ev->outcome != OUTCOME_OK) {
@@ -220,7 +222,7 @@ static void released(struct step *s)
 	if (s->ev->outcome == OUTCOME_OK || s->ev->outcome == OUTCOME_REFUSED) {
 		if (s->l->own)
 			lease_spend(s->l);
-		if (e->reported == e->term)
+		if (e->barred == e->term)
 			others_first(s);
 		claim_let_go(s);
 	} else {
@@ -501,7 +503,7 @@ uint64_t election_wake_ns(const struct election *e, const struct lease *l)
 
 static void check(const struct election *e)
 {
-	CORE_ASSERT(e->state != ELECTION_LEADING || (e->work && e->reported == e->term));
+	CORE_ASSERT(e->state != ELECTION_LEADING || (e->work && e->barred == e->term));
 	CORE_ASSERT(e->state != ELECTION_LEADING || (e->wanted && e->term <= e->floor));
 	CORE_ASSERT(e->state != ELECTION_STOPPED || (!e->work && !e->wanted && !e->enlisted));
 	CORE_ASSERT(e->state != ELECTION_CAMPAIGNING || e->call != 0);

@@ -44,7 +44,7 @@ struct election {
 	uint64_t nonce;          /* of the campaign that made it */
 	uint64_t epoch;          /* of the lease that it was sent on */
 	uint64_t floor;          /* the highest term ever seen (S3) */
-	uint64_t reported;       /* the last term that we led in: never again */
+	uint64_t barred;         /* up to this term we never lead again: led, or another's (S4) */
 	uint64_t doubt;          /* a campaign that ended UNKNOWN and may still land; 0: none */
 	uint64_t doubt_ns;       /* when that one was sent */
 	uint64_t serial;         /* numbers the calls */

@@ -124,6 +124,7 @@ void sight_hear(struct step *s, const struct view *v)
 		if (v->term != e->leader_term)
 			e->preempt_ns = NEVER;
 		e->floor = v->term;
+		e->barred = v->mine ? e->barred : v->term;
 		e->leader_priority = v->priority;
 		e->leader_score = v->score;
 		sight_leader(s, leader, v->term);
@@ -161,7 +162,7 @@ void sight_inspect(struct step *s, const struct view *v)
 	}
 	if (!v->held || !v->mine || v->term != e->term) { /* S5 */
 		if (sight_is_credible(e, v->term))
-			e->floor = v->term;
+			e->floor = e->barred = v->term;
 		claim_lose(s, v->term > e->term ? WHY_SUPERSEDED : WHY_GONE, false);
 		return;
 	}

@@ -294,8 +294,8 @@ static void trim_election(struct election *e, const struct lease *l)
 	}
 	if (e->state != ELECTION_LEADING) {
 		e->work_ns = NEVER;
-		if (e->reported < e->floor)
-			e->reported = 0;
+		if (e->barred < e->floor)
+			e->barred = 0;
 	}
 	if (e->state != ELECTION_RESIGNING)
 		e->overdue_ns = NEVER;

@@ -178,7 +178,7 @@ INLINE void io_election(struct io *io, struct election *e, const struct lease *l
 	io_u64(io, &e->nonce);
 	io_u64(io, &e->epoch);
 	io_u64(io, &e->floor);
-	io_u64(io, &e->reported);
+	io_u64(io, &e->barred);
 	io_u64(io, &e->serial);
 	io_u64(io, &e->mark);
 	io_u64(io, &e->order_done);

@@ -283,6 +283,118 @@ story rule_8_a_found_claim_below_what_was_seen
                 release #2 term 40 (own claim found that nobody asked for)
             now leads no, floor 41
 
+story S4_a_found_claim_in_a_term_that_was_anothers
+    The campaign is late. Meanwhile B wins term 42, which we hear. Then the store fails over to a
+    replica that never heard of B's grant; there the late campaign lands, with the floor that it
+    was sent with, and makes term 42 a second time. It is B's: a resource could not tell us apart.
+    with renewals ok
+
+    given standby of B term 41
+    1s      hint
+                campaign #2 floor 41 (a hint)
+    2.6s    campaigned unknown
+                error (the outcome is unknown)
+                claims lease 1 (the outcome is unknown)
+    2.7s    claims none
+    3s      hint
+                campaign #3 floor 41 (a hint)
+    3.1s    held by B term 42 watched
+                leader is B in term 42 (held)
+            now floor 42
+    4s      hint
+                campaign #4 floor 42 (a hint)
+    4.1s    held mine term 42 nonce 2
+                release #2 term 42 (own claim found that nobody asked for)
+            now leads no
+    4.2s    released ok
+
+story S4_a_found_claim_in_a_term_that_was_the_successors
+    The same with a leader: it sees its successor, and later the store shows a late campaign of
+    its own in that term.
+    with renewals ok
+
+    given standby of B term 41
+    1s      hint
+                campaign #2 floor 41 (a hint)
+    2.6s    campaigned unknown
+                error (the outcome is unknown)
+                claims lease 1 (the outcome is unknown)
+    2.7s    claims none
+    3s      hint
+                campaign #3 floor 41 (a hint)
+    3.1s    won term 42 watched
+                became leader in term 42 (won)
+                leader is A in term 42 (held)
+    3.5s    hint
+                observe (a hint)
+    3.6s    observed held by B term 43 watched
+                lost term 42 (another leads in a later term)
+    3.7s    drained
+                campaign #5 floor 43 (the work has ended)
+    3.8s    held mine term 43 nonce 2
+                release #2 term 43 (own claim found that nobody asked for)
+            now leads no
+    3.9s    released ok
+
+story S4_a_found_claim_in_a_term_that_was_seen_late
+    The same where the look is answered only after the leader has resigned.
+    with renewals ok
+
+    given standby of B term 41
+    1s      hint
+                campaign #2 floor 41 (a hint)
+    2.6s    campaigned unknown
+                error (the outcome is unknown)
+                claims lease 1 (the outcome is unknown)
+    2.7s    claims none
+    3s      hint
+                campaign #3 floor 41 (a hint)
+    3.1s    won term 42 watched
+                became leader in term 42 (won)
+                leader is A in term 42 (held)
+    3.5s    hint
+                observe (a hint)
+    3.6s    resign
+                lost term 42 (resigned)
+    3.7s    observed held by B term 43 watched
+    3.8s    drained
+                release #3 term 42 (the work has ended)
+    3.9s    released refused
+    5.8s    ...
+                campaign #6 floor 43 (due)
+    5.9s    held mine term 43 nonce 2
+                release #2 term 43 (own claim found that nobody asked for)
+            now leads no
+    6s      released ok
+
+story S4_a_found_claim_below_one_that_was_given_back
+    A later campaign was won and not wanted. It was nobody's, but it was seen: an earlier one that
+    turns up below it, in a store that forgot, is not led either.
+    with renewals ok
+
+    given standby of B term 41
+    1s      hint
+                campaign #2 floor 41 (a hint)
+    2.6s    campaigned unknown
+                error (the outcome is unknown)
+                claims lease 1 (the outcome is unknown)
+    2.7s    claims none
+    3s      hint
+                campaign #3 floor 41 (a hint)
+    3.1s    health 0
+    3.2s    won term 43
+                release #3 term 43 (unhealthy)
+    3.3s    released ok
+                observe (due)
+    3.4s    health 1
+    3.5s    observed free term 41
+    4.5s    hint
+                campaign #6 floor 43 (a hint)
+    4.6s    held mine term 42 nonce 2
+                release #2 term 42 (own claim found that nobody asked for)
+            now leads no, floor 43
+    4.7s    released ok
+
 story rule_8_a_found_claim_with_an_impossible_term
     The same with a term that nobody can have counted to. It is given back, and not taken as
     seen.
