@@ -23,6 +23,8 @@ static uint64_t notes[NOTE_ERROR + 1];
 static uint64_t whys[N_WHYS];
 static uint64_t lease_moves[LEASE_CLOSING + 1][LEASE_CLOSING + 1];
 static uint64_t election_moves[ELECTION_RELEASING + 1][ELECTION_RELEASING + 1];
+static uint64_t older_terms;
+static uint64_t shared_terms;
 
 static const char *const fault_names[] = {
 #define X(name, text) text,
@@ -52,6 +54,12 @@ void cover_action(const struct action *a)
 	whys[a->why]++;
 	if (a->kind == ACT_NOTE)
 		notes[a->note]++;
+}
+
+void cover_fence(bool older, bool shared)
+{
+	older_terms += older;
+	shared_terms += shared;
 }
 
 void cover_lease(uint8_t before, uint8_t after)
@@ -102,6 +110,8 @@ void cover_print(void)
 				       text_election_state(k));
 			line("election", buf, election_moves[i][k]);
 		}
+	line("fence", "a leader that never heard of a newer term", older_terms);
+	line("fence", "one term in two hands", shared_terms);
 }
 
 /* ---- violations, when all are to be seen ---- */
@@ -216,6 +226,8 @@ bool cover_is_void(void)
 {
 	bool v = missed_moves();
 
+	v |= missed(older_terms, "fence", "a leader that never heard of a newer term");
+	v |= missed(shared_terms, "fence", "one term in two hands");
 	for (unsigned i = 0; i < N_FAULTS; i++)
 		v |= missed(faults[i], "fault", fault_names[i]);
 	for (uint8_t i = 1; i <= EV_ORDERED; i++)

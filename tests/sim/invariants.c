@@ -15,6 +15,7 @@
 #define WINDOW 16
 
 static void check_truth(struct world *w, struct proc *p, unsigned x);
+static void check_resource(struct world *w, struct proc *p, unsigned x);
 static void see(struct election_box *e, uint64_t term);
 static void check_margin(struct world *w, struct proc *p, unsigned idx);
 
@@ -164,9 +165,10 @@ static void check_leader(struct world *w, struct proc *p, unsigned x)
 			violate(w, INV_S1, "%s and %s both lead election %u", trace_name(p),
 				trace_name(&w->proc[i]), x);
 	check_truth(w, p, x);
+	check_resource(w, p, x);
 }
 
-/* S4, S9: on an exact store a leader is whom the store has, and the resource accepts it. */
+/* S9: on an exact store a leader is whom the store has. */
 static void check_truth(struct world *w, struct proc *p, unsigned x)
 {
 	const struct election_box *e = &p->election[x];
@@ -179,12 +181,27 @@ static void check_truth(struct world *w, struct proc *p, unsigned x)
 	    r->epoch != e->core.epoch || r->nonce != e->core.nonce || r->term != term)
 		violate(w, INV_S9, "%s leads election %u, but the store knows nothing of it",
 			trace_name(p), x);
-	if (term < w->resource_term[x] ||
-	    (term == w->resource_term[x] && w->resource_owner[x] != p->inc))
+}
+
+/*
+ * S4: on an exact store the resource accepts every leader, and each in a term of its own. On one
+ * that forgets it may meet an older term, or one term in two hands, but only of candidates that
+ * never heard of the newer one: see check_term().
+ */
+static void check_resource(struct world *w, struct proc *p, unsigned x)
+{
+	const struct election_box *e = &p->election[x];
+	uint64_t term = e->core.term;
+	bool older = term < w->resource_term[x];
+	bool shared = term == w->resource_term[x] && w->resource_owner[x] != p->inc;
+
+	if (!w->params.weak && (older || shared))
 		violate(w, INV_S4, "the resource of election %u refuses term %llu of its leader %s",
 			x, (unsigned long long)term, trace_name(p));
+	cover_fence(older, shared);
+	if (term > w->resource_term[x])
+		w->resource_owner[x] = p->inc;
 	w->resource_term[x] = max_ns(w->resource_term[x], term);
-	w->resource_owner[x] = p->inc;
 }
 
 /* S5: whether the store has just said that the claim isn't ours. */
@@ -202,14 +219,18 @@ static bool says_not_yours(const struct election_box *e, const struct event *ev)
 static void check_seen(struct world *w, struct proc *p, unsigned x, const struct event *ev)
 {
 	struct election_box *e = &p->election[x];
-	bool looked = e->state_before == ELECTION_STANDBY || e->state_before == ELECTION_LEADING;
+	const struct view *v = &ev->view;
+	bool won = ev->kind == EV_CAMPAIGNED && ev->outcome == OUTCOME_OK;
+	bool refused = ev->kind == EV_CAMPAIGNED && ev->outcome == OUTCOME_REFUSED;
+	bool looked = ev->kind == EV_OBSERVED && ev->outcome == OUTCOME_OK;
 
 	(void)w;
-	if (ev->kind == EV_CAMPAIGNED &&
-	    (ev->outcome == OUTCOME_OK || ev->outcome == OUTCOME_REFUSED))
-		see(e, ev->view.term);
-	else if (ev->kind == EV_OBSERVED && ev->outcome == OUTCOME_OK && looked)
-		see(e, ev->view.term);
+	if (!won && !refused && !looked)
+		return;
+	see(e, v->term);
+	/* Free in that term is another's as well: our own claim in it, if any, has ended. */
+	if (!won && !v->mine && v->term == e->seen_term)
+		e->heard_term = v->term;
 }
 
 /* The highest credible term that this candidate was told of. */
@@ -263,6 +284,23 @@ static bool is_granted(struct election_box *e, const struct action *a, const str
 	return ev->kind == EV_CLAIM && v->held && s != NULL && s->unknown;
 }
 
+/*
+ * S4, on every store, whatever it forgets: nobody leads in a term that is not above all that it
+ * has heard of. Its own claim it may have seen before it is adopted; another's term is never its
+ * own.
+ */
+static void check_term(struct world *w, struct proc *p, unsigned x, uint64_t term, bool won)
+{
+	const struct election_box *e = &p->election[x];
+
+	if (term > TERM_MAX || term < e->seen_term || term <= e->heard_term ||
+	    (won && term == e->seen_term))
+		violate(w, INV_S4,
+			"%s leads election %u in term %llu, has seen %llu, and %llu as another's",
+			trace_name(p), x, (unsigned long long)term,
+			(unsigned long long)e->seen_term, (unsigned long long)e->heard_term);
+}
+
 void check_became(struct world *w, struct proc *p, unsigned x, const struct action *a,
 		  const struct event *ev)
 {
@@ -283,10 +321,7 @@ void check_became(struct world *w, struct proc *p, unsigned x, const struct acti
 	if (!app_is_healthy(w, p, x) || (e->core.options.manual && !e->app.asked))
 		violate(w, INV_ELIGIBLE, "%s became leader of election %u and must not",
 			trace_name(p), x);
-	if (a->term > TERM_MAX || a->term < e->seen_term || (won && a->term == e->seen_term))
-		violate(w, INV_S4_FLOOR, "%s leads election %u in term %llu, and has seen %llu",
-			trace_name(p), x, (unsigned long long)a->term,
-			(unsigned long long)e->seen_term);
+	check_term(w, p, x, a->term, won);
 	if (a->term <= e->app.last_term || (!w->params.weak && a->term <= w->highest_term[x]))
 		violate(w, INV_S3, "%s leads election %u in term %llu, which is not higher",
 			trace_name(p), x, (unsigned long long)a->term);

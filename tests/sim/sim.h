@@ -129,39 +129,39 @@ bool skips_has(const struct skips *s, uint64_t id);
 /* ---- invariants ---- */
 
 #define INVARIANTS(X)                                                                             \
-	X(S1, "S1-exclusion")     /* two candidates say yes at one true instant */                \
-	X(S2_MARGIN, "S2-margin") /* the work's end, at the worst rate, is after the expiry */    \
-	X(S2_EARLY, "S2-early")   /* says yes later than t_send + renew + grace */                \
-	X(S3, "S3-terms")         /* a leadership without a higher term */                        \
-	X(S4, "S4-fencing")       /* the resource refuses a leader, or one term has two owners */ \
-	X(S4_FLOOR, "S4-floor")   /* a campaign or leadership below a term that was seen */       \
-	X(S5_LOSS, "S5-loss")     /* told "not yours", and leads on */                            \
-	X(S5_LATE, "S5-late")     /* a grant that came too late is reported */                    \
-	X(S6, "S6-foreign")       /* gives back or renews what it was never given */              \
-	X(S7_ORDER, "S7-order")   /* gives back or closes before the work had ended */            \
-	X(S7_WORK, "S7-work")     /* two works run at once */                                     \
-	X(S7_REMIND, "S7-remind") /* the reminder of a work that doesn't end */                   \
-	X(S8, "S8-events")        /* became and lost don't alternate, or come after stopped */    \
-	X(S8_TOLD, "S8-told")     /* what was told and what is true differ after a step */        \
-	X(S9, "S9-closed")        /* leads without a grant */                                     \
-	X(L1, "L1-leader")        /* nobody leads in time */                                      \
-	X(L1_PAUSE, "L1-pause")   /* a paused election still has a leader */                      \
-	X(L2, "L2-handover")      /* nobody takes a released election soon */                     \
-	X(L3, "L3-orphan")        /* a claim on a living lease that its owner doesn't know */     \
-	X(L4_RATE, "L4-rate")     /* too many calls of an election */                             \
-	X(L4_LEASE, "L4-lease")   /* too many calls of a lease */                                 \
-	X(L5, "L5-stalled")       /* leads without a sign of life */                              \
-	X(L6, "L6-spurious")      /* lost although the store answered in time */                  \
-	X(L6_RETRY, "L6-retry")   /* lost without having tried three times */                     \
-	X(L8, "L8-again")         /* a survivor that doesn't take over */                         \
-	X(L9, "L9-preempt")       /* the better candidate never gets its place */                 \
-	X(ORDER, "R10-order")     /* obeys an order that is meant for another term */             \
-	X(ELIGIBLE, "E-eligible") /* campaigns or leads although it must not */                   \
-	X(TRANSFER, "E-transfer") /* a release that forgets its successor */                      \
-	X(PREEMPT, "E-preempt")   /* asks for the place too often, or without the right */        \
-	X(ANSWER, "E-answer")     /* an acquire without an answer, or two */                      \
-	X(ONE_CALL, "one-call")   /* two calls of one kind under way, or one without a limit */   \
-	X(WAKE, "wake-late")      /* would sleep beyond the end of its leadership */              \
+	X(S1, "S1-exclusion")       /* two candidates say yes at one true instant */              \
+	X(S2_MARGIN, "S2-margin")   /* the work's end, at the worst rate, is after the expiry */  \
+	X(S2_EARLY, "S2-early")     /* says yes later than t_send + renew + grace */              \
+	X(S3, "S3-terms")           /* a leadership without a higher term */                      \
+	X(S4, "S4-fencing")         /* leads in a term that it or the resource knows better */    \
+	X(S4_FLOOR, "S4-floor")     /* a campaign below a term that was seen */                   \
+	X(S5_LOSS, "S5-loss")       /* told "not yours", and leads on */                          \
+	X(S5_LATE, "S5-late")       /* a grant that came too late is reported */                  \
+	X(S6, "S6-foreign")         /* gives back or renews what it was never given */            \
+	X(S7_ORDER, "S7-order")     /* gives back or closes before the work had ended */          \
+	X(S7_WORK, "S7-work")       /* two works run at once */                                   \
+	X(S7_REMIND, "S7-remind")   /* the reminder of a work that doesn't end */                 \
+	X(S8, "S8-events")          /* became and lost don't alternate, or come after stopped */  \
+	X(S8_TOLD, "S8-told")       /* what was told and what is true differ after a step */      \
+	X(S9, "S9-closed")          /* leads without a grant */                                   \
+	X(L1, "L1-leader")          /* nobody leads in time */                                    \
+	X(L1_PAUSE, "L1-pause")     /* a paused election still has a leader */                    \
+	X(L2, "L2-handover")        /* nobody takes a released election soon */                   \
+	X(L3, "L3-orphan")          /* a claim on a living lease that its owner doesn't know */   \
+	X(L4_RATE, "L4-rate")       /* too many calls of an election */                           \
+	X(L4_LEASE, "L4-lease")     /* too many calls of a lease */                               \
+	X(L5, "L5-stalled")         /* leads without a sign of life */                            \
+	X(L6, "L6-spurious")        /* lost although the store answered in time */                \
+	X(L6_RETRY, "L6-retry")     /* lost without having tried three times */                   \
+	X(L8, "L8-again")           /* a survivor that doesn't take over */                       \
+	X(L9, "L9-preempt")         /* the better candidate never gets its place */               \
+	X(ORDER, "R10-order")       /* obeys an order that is meant for another term */           \
+	X(ELIGIBLE, "E-eligible")   /* campaigns or leads although it must not */                 \
+	X(TRANSFER, "E-transfer")   /* a release that forgets its successor */                    \
+	X(PREEMPT, "E-preempt")     /* asks for the place too often, or without the right */      \
+	X(ANSWER, "E-answer")       /* an acquire without an answer, or two */                    \
+	X(ONE_CALL, "one-call")     /* two calls of one kind under way, or one without a limit */ \
+	X(WAKE, "wake-late")        /* would sleep beyond the end of its leadership */            \
 	X(ADVANCE, "time-advances") /* too many steps at one instant */                           \
 	X(ASSERT, "assert")         /* a contract inside the core broke */
 
@@ -354,6 +354,7 @@ struct election_box {
 	struct told told[2];
 	uint64_t n_sent;
 	uint64_t seen_term;
+	uint64_t heard_term; /* the highest that was told as not its own */
 	uint32_t gen;
 	uint8_t state_before; /* this step */
 	bool exists;
@@ -587,6 +588,8 @@ void check_instant(struct world *w, struct proc *p);
 /* cover.c */
 void cover_fault(enum fault f);
 void cover_violation(enum invariant inv);
+/* A resource meets a leader: in an older term than it knows, or in one that another has, too. */
+void cover_fence(bool older, bool shared);
 /* A world ends; the number is what `violated:` tells for the first of each kind. */
 void cover_world(void);
 void cover_print_violated(void);
