@@ -578,6 +578,30 @@ static const char *const world_words[N_WORLD_OPS] = {
 	"the election goes on",
 };
 
+unsigned choice_op(unsigned choice)
+{
+	if (choice == CHOICE_TICK)
+		return 0;
+	if (choice < CHOICE_STRAYS)
+		return 2 + slot_parts(choice).op;
+	if (choice < CHOICE_CANDS)
+		return 1;
+	if (choice < CHOICE_WORLD)
+		return 2 + N_SLOT_OPS + cand_parts(choice).op;
+	return 2 + N_SLOT_OPS + N_CAND_OPS + choice - CHOICE_WORLD;
+}
+
+const char *op_text(unsigned op)
+{
+	if (op < 2)
+		return op == 0 ? "time goes on" : "a request lands late";
+	op -= 2;
+	if (op < N_SLOT_OPS)
+		return slot_words[op];
+	op -= N_SLOT_OPS;
+	return op < N_CAND_OPS ? cand_words[op] : world_words[op - N_CAND_OPS];
+}
+
 void choice_text(const struct world *w, unsigned choice, char *buf, size_t size)
 {
 	if (choice == CHOICE_TICK) {

@@ -8,7 +8,7 @@
 
 #include "model.h"
 
-enum { EXIT_FINE, EXIT_VIOLATED, EXIT_USAGE, EXIT_INCOMPLETE };
+enum { EXIT_FINE, EXIT_VIOLATED, EXIT_USAGE, EXIT_INCOMPLETE, EXIT_VOID };
 
 struct command {
 	struct search_options search;
@@ -21,8 +21,10 @@ struct command {
 /* All setups together. */
 struct total {
 	uint64_t n_states;
+	uint64_t n_live;
 	uint64_t n_violations;
 	uint64_t first[N_RULES];
+	uint32_t ops;
 	bool complete;
 };
 
@@ -98,6 +100,8 @@ static void add(struct total *t, const struct search_result *r)
 		if (r->first[k] != 0 && t->first[k] == 0)
 			t->first[k] = t->n_states + r->first[k];
 	t->n_states += r->n_states;
+	t->n_live += r->n_live;
+	t->ops |= r->ops;
 	t->n_violations += r->n_violations;
 	t->complete = t->complete && r->complete;
 }
@@ -138,6 +142,43 @@ static int walk_all(const struct command *c)
 	return EXIT_FINE;
 }
 
+/* What was never possible in any setup was not searched, however complete that was. */
+static bool is_void(const struct command *c, const struct total *t)
+{
+	bool missed = false;
+
+	if (c->only_own || c->only_watched || c->search.go_on || !t->complete)
+		return false;
+	for (unsigned op = 0; op < N_OPS; op++)
+		if ((t->ops >> op & 1u) == 0) {
+			(void)printf("void: never possible: %s\n", op_text(op));
+			missed = true;
+		}
+	return missed;
+}
+
+static int finish(const struct command *c, const struct total *t)
+{
+	bool missed = is_void(c, t);
+
+	if (t->n_violations > 0) {
+		(void)printf("violated:");
+		for (int k = 1; k < N_RULES; k++)
+			if (t->first[k] != 0)
+				(void)printf(" %s@%llu", rule_name((enum rule)k),
+					     (unsigned long long)t->first[k]);
+		(void)printf("\n");
+	}
+	(void)printf("model: %llu states, %s, %llu violations; liveness from %llu of them\n",
+		     (unsigned long long)t->n_states, t->complete ? "complete" : "incomplete",
+		     (unsigned long long)t->n_violations, (unsigned long long)t->n_live);
+	if (t->n_violations > 0)
+		return EXIT_VIOLATED;
+	if (!t->complete)
+		return EXIT_INCOMPLETE;
+	return missed ? EXIT_VOID : EXIT_FINE;
+}
+
 int main(int argc, char **argv)
 {
 	struct command c = {.search = {.max_states = UINT64_MAX, .hash_bits = 25},
@@ -155,15 +196,5 @@ int main(int argc, char **argv)
 	if (c.size == SIZE_LARGE && c.search.hash_bits == 25)
 		c.search.hash_bits = 28;
 	run_all(&c, &t);
-	if (t.n_violations > 0) {
-		(void)printf("violated:");
-		for (int k = 1; k < N_RULES; k++)
-			if (t.first[k] != 0)
-				(void)printf(" %s@%llu", rule_name((enum rule)k),
-					     (unsigned long long)t.first[k]);
-		(void)printf("\n");
-	}
-	(void)printf("model: %llu states, %s, %llu violations\n", (unsigned long long)t.n_states,
-		     t.complete ? "complete" : "incomplete", (unsigned long long)t.n_violations);
-	return t.n_violations > 0 ? EXIT_VIOLATED : t.complete ? EXIT_FINE : EXIT_INCOMPLETE;
+	return finish(&c, &t);
 }

@@ -256,7 +256,7 @@ bool decide(void);
 enum size { SIZE_SMALL, SIZE_TEST, SIZE_LARGE };
 
 /* Fills in the searches of that size; returns their number. */
-#define SETUPS_MAX 32
+#define SETUPS_MAX 64
 size_t setups_get(enum size size, struct setup *list);
 /* The same stores with every fault of the bounds in one world: too many for a search. */
 size_t setups_walked(struct setup *list);
@@ -331,6 +331,10 @@ enum cand_op {
 
 enum world_op { OP_ORDER_RESIGN, OP_ORDER_TRANSFER, OP_FREEZE, OP_THAW };
 
+/* What kind of thing a choice is, whoever it happens to: a void search never met one of them. */
+#define N_OPS (2 + N_SLOT_OPS + N_CAND_OPS + N_WORLD_OPS)
+unsigned choice_op(unsigned choice);
+const char *op_text(unsigned op);
 bool choice_enabled(const struct world *w, unsigned choice);
 /* The first choice that may be enabled, from this one on. */
 unsigned choice_next(const struct world *w, unsigned choice);
@@ -413,8 +417,10 @@ struct search_options {
 
 struct search_result {
 	uint64_t n_states;
+	uint64_t n_live; /* of them, those from which liveness was checked */
 	uint64_t n_violations;
 	uint64_t first[N_RULES]; /* after how many states it was first broken; 0: never */
+	uint32_t ops;            /* a bit for each that was possible somewhere */
 	double misses;
 	bool complete;
 };

@@ -24,6 +24,7 @@
 #define LIVE_EVERY 16
 
 _Static_assert(N_CHOICES <= 1 << CHOICE_BITS, "a choice fits its bits");
+_Static_assert(N_OPS <= 32, "the kinds of choices fit their bits");
 
 struct search {
 	const struct search_options *options;
@@ -249,6 +250,7 @@ static void visit(struct search *s, struct world *w, uint64_t parent, unsigned s
 	}
 	if ((hash[0] >> 40) % LIVE_EVERY != 0)
 		return;
+	s->result->n_live++;
 	world_unpack(w, &p);
 	make_live(w);
 	if (trial.broken != RULE_NONE)
@@ -266,6 +268,7 @@ static void expand(struct search *s, const struct world *from, uint64_t number, 
 
 		if (!choice_enabled(from, choice))
 			continue;
+		s->result->ops |= 1u << choice_op(choice);
 		do {
 			w = *from;
 			make(&w, choice, answers);
@@ -337,8 +340,11 @@ void search_run(const struct setup *setup, const struct search_options *o, struc
 	*r = (struct search_result){.complete = true};
 	trial = (struct trial){.setup = setup};
 	catch_traps();
-	if (s == NULL)
+	if (s == NULL) { /* nothing was searched, and nothing is proven */
+		(void)fprintf(stderr, "model: no memory\n");
+		r->complete = false;
 		return;
+	}
 	s->options = o;
 	s->result = r;
 	if (search_init(s)) {

@@ -80,6 +80,8 @@ unsigned setup_patience_ticks(const struct setup *s)
 #define NETWORK (KIND(BOUND_LOSS) | KIND(BOUND_DUP) | KIND(BOUND_LATE))
 #define PROCESSES \
 	(KIND(BOUND_PAUSE) | KIND(BOUND_PAUSE_2) | KIND(BOUND_CRASH) | KIND(BOUND_CRASH_2))
+#define CRASHING (KIND(BOUND_CRASH) | KIND(BOUND_CRASH_2) | KIND(BOUND_LATE))
+#define ROUGHNESS (KIND(BOUND_SLOW) | KIND(BOUND_LOSS) | KIND(BOUND_HINT) | KIND(BOUND_ORDER))
 #define PEOPLE (KIND(BOUND_STOP) | KIND(BOUND_ORDER) | KIND(BOUND_HEALTH))
 
 /*
@@ -96,7 +98,8 @@ unsigned setup_patience_ticks(const struct setup *s)
  *    size with a loss, too;
  *  - what the network does, likewise, with one message at a time that is a copy or late. In the
  *    large size with orders, too.
- * Through worlds with all of them at any moment there are walks.
+ * And rough worlds: any one fault, and any two of what the others don't have; in the large size
+ * any two of all. Through worlds with all of them at any moment there are walks.
  */
 static const struct family {
 	const char *name;
@@ -110,6 +113,8 @@ static const struct family {
   lossy = {"processes and people, without end, and a loss", PROCESSES | PEOPLE | KIND(BOUND_LOSS),
 	   1},
   restless = {"the network, without end", NETWORK, 1},
+  crashing = {"a crash, and what it had sent lands late", CRASHING, 2},
+  roughness = {"any two of slow, lost and failed calls, hints, orders and pauses", ROUGHNESS, 2},
   ordered = {"the network and orders, without end", NETWORK | KIND(BOUND_ORDER), 1};
 
 static struct setup basic(const char *name)
@@ -150,6 +155,34 @@ static void fill_stores(struct setup stores[N_STORES])
 	stores[LENGTHS].equal = false;
 }
 
+/*
+ * The same store with all that stores and networks do besides: calls that take time or fail at
+ * once, hints that mean nothing and pushes that are overtaken, waits of any length, ends that are
+ * told, deaths that are proven, an election that is paused. In every search above that would be too
+ * much, so these have their own, with fewer faults.
+ */
+static struct setup rough(struct setup s, const char *name)
+{
+	s.name = name;
+	s.bounds[BOUND_SLOW] = 2;
+	s.bounds[BOUND_HINT] = 1;
+	s.refusals = true;
+	s.freezes = true;
+	s.jitter = true;
+	s.tells_end = true;
+	s.lazy_push = true;
+	s.provable = true;
+	return s;
+}
+
+static void fill_rough(const struct setup stores[N_STORES], struct setup list[N_STORES])
+{
+	list[SHARED] = rough(stores[SHARED], "shared lease, a rough world");
+	list[WATCHED] = rough(stores[WATCHED], "every end is pushed, a rough world");
+	list[OWN] = rough(stores[OWN], "a lease of one's own, a rough world");
+	list[LENGTHS] = rough(stores[LENGTHS], "different lengths, a rough world");
+}
+
 static struct setup limit(struct setup s, const struct family *f)
 {
 	s.faults = f->name;
@@ -157,6 +190,8 @@ static struct setup limit(struct setup s, const struct family *f)
 	for (unsigned i = BOUND_ALL + 1; i < N_BOUNDS; i++)
 		if ((f->kinds & KIND(i)) == 0)
 			s.bounds[i] = 0;
+		else if (s.bounds[i] > f->faults)
+			s.bounds[i] = f->faults;
 	return s;
 }
 
@@ -179,9 +214,27 @@ static struct setup coarse(struct setup s, const struct family *f)
 size_t setups_walked(struct setup *list)
 {
 	fill_stores(list);
-	for (unsigned i = 0; i < N_STORES; i++)
+	fill_rough(list, list + N_STORES);
+	for (unsigned i = 0; i < 2 * N_STORES; i++)
 		list[i] = limit(list[i], &all);
-	return N_STORES;
+	return 2 * N_STORES;
+}
+
+/* Any fault, and any two of what only rough worlds have; in the large size any two of all. */
+static size_t add_rough(enum size size, const struct setup stores[N_STORES], struct setup *list)
+{
+	struct setup worlds[N_STORES];
+	size_t n = 0;
+
+	fill_rough(stores, worlds);
+	for (unsigned i = 0; i < N_STORES; i++) {
+		if (size == SIZE_SMALL && i != OWN && i != WATCHED)
+			continue;
+		list[n++] = limit(worlds[i], size == SIZE_LARGE ? &two : &one);
+		if (size == SIZE_TEST)
+			list[n++] = limit(worlds[i], &roughness);
+	}
+	return n;
 }
 
 size_t setups_get(enum size size, struct setup *list)
@@ -197,9 +250,12 @@ size_t setups_get(enum size size, struct setup *list)
 		if (size == SIZE_SMALL && i == LENGTHS)
 			continue;
 		list[n++] = limit(stores[i], together);
+		if (size == SIZE_SMALL && i == OWN) /* takes two: void without it */
+			list[n++] = limit(stores[i], &crashing);
 		if (size == SIZE_SMALL)
 			continue;
-		list[n++] = limit(stores[i], &network);
+		if (size == SIZE_LARGE || i != LENGTHS)
+			list[n++] = limit(stores[i], &network);
 		list[n++] = limit(stores[i], &people);
 		/* Thirteen million states: all of them are for the large size. */
 		if (size == SIZE_LARGE || i == OWN || i == SHARED)
@@ -219,5 +275,5 @@ size_t setups_get(enum size size, struct setup *list)
 			list[n++] = coarse(stores[i], &in_pairs);
 		}
 	}
-	return n;
+	return n + add_rough(size, stores, list + n);
 }
