@@ -135,10 +135,10 @@ static int walk_all(const struct command *c)
 	uint64_t n_steps = 0;
 
 	for (size_t i = 0; i < n; i++)
-		if (!selfcheck(&list[i], i < n_walked ? 10 * c->n_walks : c->n_walks, &n_steps))
+		if (!selfcheck(&list[i], i < n_walked ? 5 * c->n_walks : c->n_walks, &n_steps))
 			return EXIT_VIOLATED;
 	(void)printf("model: %llu steps of %zu walks, the same packed and unpacked, 0 violations\n",
-		     (unsigned long long)n_steps, (n + 9 * n_walked) * c->n_walks);
+		     (unsigned long long)n_steps, (n + 4 * n_walked) * c->n_walks);
 	return EXIT_FINE;
 }
 
