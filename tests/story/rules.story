@@ -10,7 +10,7 @@
 #   rule 5   full names, unique incarnations: here
 #   rule 6   the expiry that counts is the one in the record: here
 #   rule 7   a new leadership is a new term: here, and in 12
-#   rule 8   a claim is adopted only if it ended unknown and was never reported: in 05
+#   rule 8   a claim is adopted only if it ended unknown and was never reported, nor another's: in 05
 #   rule 9   who judges an expiry reads the clock before the record: here (the store's half of it is
 #            shown with the drivers)
 #   rule 10  an order names its term: in 07; pause is a flag of the election: in 08
