@@ -16,7 +16,8 @@ endforeach()
 set(chaos ${PROJECT_SOURCE_DIR}/tests/chaos)
 add_test(NAME chaos/judge COMMAND ${chaos}/judge_test.py)
 add_test(NAME chaos/world COMMAND ${chaos}/world_test.py $<TARGET_FILE:relay>)
-set_tests_properties(chaos/judge chaos/world PROPERTIES LABELS quick TIMEOUT 60)
+set_tests_properties(chaos/judge PROPERTIES LABELS quick TIMEOUT 60)
+set_tests_properties(chaos/world PROPERTIES LABELS chaos TIMEOUT 60)
 add_test(NAME chaos/file COMMAND ${chaos}/run --baton $<TARGET_FILE:baton_command>
 	--worker $<TARGET_FILE:chaos_worker> --failovers 300)
 add_test(NAME chaos/broken COMMAND ${chaos}/broken $<TARGET_FILE:chaos_broken>
