@@ -6,8 +6,8 @@
  * A member that is frozen pushes nothing and says nothing. But then renewals fail there, too, and
  * the lanes move on to another member: the watch goes along. Where the URL names only one, that may
  * stand for several (a name with many addresses, a load balancer): then renewals can be well while
- * the watch is deaf, so after some silence it is asked for anew, from where it has heard all: what it
- * has missed comes then, and who has missed nothing need not look.
+ * the watch is deaf, so after some silence it is asked for anew, from where it has heard all: what
+ * it has missed comes then, and who has missed nothing need not look.
  */
 #include <stdio.h>
 #include <string.h>
@@ -101,8 +101,8 @@ static int hear_end(struct etcd_lane *lane, struct baton_call *call, struct prot
 
 	(void)proto_text(message, ETCD_WATCH_REASON, why, sizeof(why));
 	etcd_drop_token(lane);
-	/* Rights have changed: with a new token it goes on, and nobody need know. Or what was missed
-	 * isn't kept any more: then all are looked at. */
+	/* Rights have changed: with a new token it goes on, and nobody need know. Or what was
+	 * missed isn't kept any more: then all are looked at. */
 	if (lane->is_made && (strstr(why, "revision of auth store is old") != NULL ||
 			      proto_number(message, ETCD_WATCH_COMPACTED) != 0)) {
 		lost(lane);
