@@ -223,12 +223,14 @@ if(fault_sources AND TARGET baton_parts AND CMAKE_OBJCOPY)
 	endforeach()
 endif()
 
-# Requests that come late, on the driver itself.
+# On the driver itself: requests that come late, and verbs that a test calls as it likes.
 if(TARGET baton_module_postgres)
-	baton_program(postgres-late tests/postgres/late.c)
-	target_include_directories(postgres-late PRIVATE include)
-	target_link_libraries(postgres-late PRIVATE ${CMAKE_DL_LIBS})
-	add_dependencies(postgres-late baton_module_postgres)
+	foreach(word late puppet)
+		baton_program(postgres-${word} tests/postgres/${word}.c)
+		target_include_directories(postgres-${word} PRIVATE include)
+		target_link_libraries(postgres-${word} PRIVATE ${CMAKE_DL_LIBS})
+		add_dependencies(postgres-${word} baton_module_postgres)
+	endforeach()
 endif()
 
 # The fuzzers' corpus, replayed on what the tests build.

@@ -433,17 +433,17 @@ static int ask(struct pg_lane *l, struct baton_call *call, int statement,
 	       struct baton_observation *list, size_t n)
 {
 	struct pg_text names = {0};
-	int outcome = pg_begin(l, call, n);
 
-	if (outcome != 0)
-		return outcome;
+	l->call = call;
 	pg_array_begin(&names);
 	for (size_t i = 0; i < n; i++)
 		pg_array_text(&names, list[i].name);
 	pg_array_end(&names);
-	if (names.failed) {
+	int outcome = names.failed ? pg_no_memory(l) : pg_begin(l, call, n);
+
+	if (outcome != 0) {
 		pg_text_done(&names);
-		return pg_no_memory(l);
+		return outcome;
 	}
 	pg_push(l, statement, 1, (const char *const[]){names.at});
 	outcome = pg_run(l);

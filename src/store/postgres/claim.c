@@ -49,32 +49,41 @@ static void fill_campaigns(struct pg_text *t, const struct baton_campaign *list,
 		pg_array_end(&t[i]);
 }
 
+/* A new session gets the locks of the lease; one that may have too many lets go of them, because
+ * they are counted: what is taken twice must be given back twice. */
+static void push_locks(struct pg_lane *l, const struct baton_lease *lease)
+{
+	if (l != l->store->holder)
+		return;
+	bool is_new = !l->conn.holds || !pg_is_held_for(l, lease);
+
+	if (is_new)
+		pg_push_hold(l, lease);
+	if (is_new || l->conn.unsure)
+		pg_push_keep(l, lease);
+	l->store->held_campaigns = true;
+}
+
 /* The transaction of a claim; its last statement's result is the winners. make: rows, too. */
 static int claim(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease,
 		 const struct baton_campaign *list, size_t n, bool make)
 {
 	struct pg_text t[C_COLUMNS] = {{0}};
 	struct pg_text dead[2] = {{0}};
-	int outcome = pg_begin(l, call, n);
 
-	if (outcome != 0)
-		return outcome;
+	l->call = call;
 	fill_campaigns(t, list, n);
 	bool kills = pg_sights_ended(l->store, &dead[0], &dead[1]);
+	int outcome = any_failed(t, C_COLUMNS) ? pg_no_memory(l) : pg_begin(l, call, n);
 
-	if (any_failed(t, C_COLUMNS)) {
-		outcome = pg_no_memory(l);
-	} else {
+	if (outcome == 0) {
 		const char *const kill[] = {dead[0].at, dead[1].at};
 		const char *const params[] = {
 			lease->id,        lease->owner,     l->store->info.schema,
 			t[C_NAME].at,     t[C_NONCE].at,    t[C_FLOOR].at,
 			t[C_METADATA].at, t[C_PRIORITY].at, t[C_SCORE].at};
 
-		if (l == l->store->holder && !l->conn.holds) {
-			pg_push_hold(l, lease); /* a new session */
-			pg_push_keep(l, lease);
-		}
+		push_locks(l, lease);
 		pg_push(l, PG_PIN, 1, params);
 		if (make)
 			pg_push(l, PG_MAKE, 1, (const char *const[]){t[C_NAME].at});
@@ -83,7 +92,9 @@ static int claim(struct pg_lane *l, struct baton_call *call, const struct baton_
 		pg_push(l, l->store->info.advisory ? PG_CLAIM_LOCKED : PG_CLAIM, 9, params);
 		outcome = pg_run(l);
 		if (outcome == BATON_OUTCOME_OK)
-			pg_holds(l);
+			pg_holds(l, lease);
+		else
+			l->conn.unsure = true; /* locks aren't rolled back */
 	}
 	arrays_done(t, C_COLUMNS);
 	arrays_done(dead, 2);
@@ -152,7 +163,8 @@ static void look(struct pg_lane *l, struct baton_call *call, const struct baton_
 	free(o);
 }
 
-/* A transaction that failed has not given back the locks that it took. */
+/* A transaction that failed has not given back the locks that it took. If this fails as well, the
+ * next claim or renewal does it: the session has the locks of other claims (S7). */
 static void put_right(struct pg_lane *l, const struct baton_lease *lease, uint64_t deadline_ns)
 {
 	struct baton_call inner = {.deadline_ns = deadline_ns};
@@ -160,8 +172,8 @@ static void put_right(struct pg_lane *l, const struct baton_lease *lease, uint64
 	if (l->conn.pg == NULL || pg_begin(l, &inner, 0) != 0)
 		return; /* with the session they go */
 	pg_push_keep(l, lease);
-	if (pg_run(l) == BATON_OUTCOME_FAILED)
-		pg_conn_close(l);
+	if (pg_run(l) != BATON_OUTCOME_OK)
+		l->conn.unsure = true;
 	pg_results_clear(l);
 }
 
@@ -308,14 +320,12 @@ static int ask_releases(struct pg_lane *l, struct baton_call *call,
 			const struct baton_release *list, size_t n, int statement)
 {
 	struct pg_text t[R_COLUMNS] = {{0}};
-	int outcome = pg_begin(l, call, n);
 
-	if (outcome != 0)
-		return outcome;
+	l->call = call;
 	fill_releases(t, list, n);
-	if (any_failed(t, R_COLUMNS)) {
-		outcome = pg_no_memory(l);
-	} else {
+	int outcome = any_failed(t, R_COLUMNS) ? pg_no_memory(l) : pg_begin(l, call, n);
+
+	if (outcome == 0) {
 		const char *params[R_COLUMNS + 1] = {l->store->info.schema};
 
 		for (size_t i = 0; i < R_COLUMNS; i++)

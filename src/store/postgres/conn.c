@@ -31,26 +31,37 @@ int pg_no_memory(struct pg_lane *lane)
 #define FEW 4
 #define LIMIT_MAX_MS (1u << 30)
 
+/* Who is woken: the watch lane may be using the holder. */
+static struct pg_lane *user_of(struct pg_lane *lane)
+{
+	return lane->user != NULL ? lane->user : lane;
+}
+
+bool pg_is_woken(struct pg_lane *lane)
+{
+	return atomic_load(&user_of(lane)->woken);
+}
+
 int pg_wait(struct pg_lane *lane, short events, uint64_t deadline_ns)
 {
+	int wake_fd = user_of(lane)->wake_fd;
 	struct pollfd fds[2] = {{.fd = PQsocket(lane->conn.pg), .events = events},
-				{.fd = lane->wake_fd, .events = POLLIN}};
+				{.fd = wake_fd, .events = POLLIN}};
 	uint64_t now_ns = clock_boot_ns();
 	uint64_t nudges;
 
-	if (atomic_load(&lane->woken) && !lane->conn.connecting &&
-	    deadline_ns > lane->begun_ns + WOKEN_NS)
+	if (pg_is_woken(lane) && !lane->conn.connecting && deadline_ns > lane->begun_ns + WOKEN_NS)
 		deadline_ns = lane->begun_ns + WOKEN_NS;
 	if (now_ns >= deadline_ns)
 		return 0;
 	uint64_t ms = (deadline_ns - now_ns + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS;
-	int n = poll(fds, lane->wake_fd >= 0 ? 2 : 1, ms > 60000 ? 60000 : (int)ms);
+	int n = poll(fds, wake_fd >= 0 ? 2 : 1, ms > 60000 ? 60000 : (int)ms);
 
-	if (n > 0 && fds[1].revents != 0 && read(lane->wake_fd, &nudges, sizeof(nudges)) < 0)
+	if (n > 0 && fds[1].revents != 0 && read(wake_fd, &nudges, sizeof(nudges)) < 0)
 		return 0;
 	if (n > 0 && fds[0].revents != 0)
 		return 1;
-	if (atomic_load(&lane->woken) && lane->conn.connecting)
+	if (pg_is_woken(lane) && lane->conn.connecting)
 		return 0; /* it goes on later */
 	return clock_boot_ns() < deadline_ns ? 1 : 0;
 }
@@ -132,7 +143,7 @@ static void too_late(struct pg_lane *lane)
 	store_fail(&lane->call->error, BATON_E_TIMEOUT,
 		   "PostgreSQL did not answer in time; the connection is given up.");
 	/* S7: who may still lead doesn't give its lock away. */
-	lane->owes = lane->is_apart || lane == lane->store->holder;
+	lane->owes = lane->is_apart || (lane == lane->store->holder && lane->conn.may_hold);
 	if (!lane->owes)
 		pg_conn_close(lane);
 }
@@ -221,11 +232,7 @@ int pg_begin(struct pg_lane *lane, struct baton_call *call, size_t n)
 /* By the session, or by what was sent to it. */
 static bool is_prepared(const struct pg_lane *lane, int statement)
 {
-	bool is = lane->conn.prepared[statement];
-
-	for (size_t i = 0; i < lane->n_pushed; i++)
-		is = is || lane->pushed[i] == ~statement;
-	return is;
+	return lane->conn.prepared[statement] || pg_is_pushed(lane, ~statement);
 }
 
 static bool send_one(struct pg_lane *lane, int statement, size_t n, const char *const *params)
@@ -265,6 +272,15 @@ void pg_push_text(struct pg_lane *lane, const char *text, size_t n, const char *
 	lane->pushed[lane->n_pushed++] = PG_STATEMENTS;
 }
 
+bool pg_is_pushed(const struct pg_lane *lane, int statement)
+{
+	bool is = false;
+
+	for (size_t i = 0; i < lane->n_pushed; i++)
+		is = is || lane->pushed[i] == statement;
+	return is;
+}
+
 const PGresult *pg_result_of(const struct pg_lane *lane, int statement)
 {
 	for (size_t i = 0; i < lane->n_pushed; i++)
@@ -299,7 +315,10 @@ static bool flush(struct pg_lane *lane)
 static bool next_result(struct pg_lane *lane, PGresult **r)
 {
 	while (PQisBusy(lane->conn.pg)) {
-		if (pg_wait(lane, POLLIN, lane->call->deadline_ns) != 1)
+		/* Of a call that was given up something may be left to send. */
+		short events = PQflush(lane->conn.pg) == 1 ? POLLIN | POLLOUT : POLLIN;
+
+		if (pg_wait(lane, events, lane->call->deadline_ns) != 1)
 			return false;
 		if (PQconsumeInput(lane->conn.pg) != 1)
 			break;
@@ -453,9 +472,13 @@ int pg_exec(struct pg_lane *lane, const char *text)
 	PGresult *r;
 	int outcome = 0;
 
-	if (PQexitPipelineMode(pg) != 1 || PQsendQuery(pg, text) != 1 || !flush(lane)) {
+	if (PQexitPipelineMode(pg) != 1 || PQsendQuery(pg, text) != 1) {
 		pg_broken(lane, PQerrorMessage(pg));
 		return BATON_OUTCOME_FAILED;
+	}
+	if (!flush(lane)) {
+		too_late(lane);
+		return BATON_OUTCOME_UNKNOWN;
 	}
 	for (;;) {
 		if (!next_result(lane, &r)) {

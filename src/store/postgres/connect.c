@@ -39,6 +39,21 @@ static void heed(void *arg, const PGresult *notice)
 		c->ended = true;
 }
 
+/* There is no session any more, so nothing is known of it. */
+static void clear(struct pg_conn *c)
+{
+	c->pg = NULL;
+	c->connecting = false;
+	c->ended = false;
+	c->holds = false;
+	c->may_hold = false;
+	c->unsure = false;
+	c->listens = false;
+	c->limit_ms = 0;
+	atomic_store(&c->fd, -1);
+	(void)memset(c->prepared, 0, sizeof(c->prepared));
+}
+
 void pg_conn_free(struct pg_conn *c)
 {
 	if (c->pg == NULL)
@@ -47,14 +62,7 @@ void pg_conn_free(struct pg_conn *c)
 	if (PQsocket(c->pg) >= 0 && PQtransactionStatus(c->pg) != PQTRANS_IDLE)
 		(void)shutdown(PQsocket(c->pg), SHUT_RDWR);
 	PQfinish(c->pg);
-	c->pg = NULL;
-	c->connecting = false;
-	c->ended = false;
-	c->holds = false;
-	c->listens = false;
-	c->limit_ms = 0;
-	atomic_store(&c->fd, -1);
-	(void)memset(c->prepared, 0, sizeof(c->prepared));
+	clear(c);
 }
 
 static void ignore(void *arg, const PGresult *notice)
@@ -68,13 +76,7 @@ PGconn *pg_conn_take(struct pg_conn *c)
 	PGconn *pg = c->pg;
 
 	(void)PQsetNoticeReceiver(pg, ignore, NULL);
-	c->pg = NULL;
-	c->holds = false;
-	c->listens = false;
-	c->ended = false;
-	c->limit_ms = 0;
-	atomic_store(&c->fd, -1);
-	(void)memset(c->prepared, 0, sizeof(c->prepared));
+	clear(c);
 	return pg;
 }
 
@@ -96,12 +98,15 @@ void pg_conn_move(struct pg_conn *to, struct pg_conn *from)
 /* The last one did not end well: others of this store may be as dead, and not know it yet. */
 void pg_conn_close(struct pg_lane *lane)
 {
-	if (lane->conn.pg == NULL)
+	struct pg_conn *c = &lane->conn;
+
+	if (c->pg == NULL)
 		return;
 	if (lane == lane->store->holder)
-		pg_lose(lane->store, false);
-	(void)shutdown(PQsocket(lane->conn.pg), SHUT_RDWR);
-	pg_conn_free(&lane->conn);
+		pg_lose(lane->store, c->may_hold && !c->ended && PQstatus(c->pg) == CONNECTION_OK);
+	if (c->pg != NULL)
+		(void)shutdown(PQsocket(c->pg), SHUT_RDWR);
+	pg_conn_free(c);
 	lane->owes = false;
 	atomic_fetch_add(&lane->store->troubles, 1);
 	pg_watch_nudge(lane->store);
@@ -267,7 +272,7 @@ static bool move_on(struct pg_lane *lane)
 		return false;
 	/* Of several lanes that found out, one moves it. */
 	(void)atomic_compare_exchange_strong(&lane->store->turn, &turn, turn + 1);
-	return clock_boot_ns() < lane->call->deadline_ns && !atomic_load(&lane->woken);
+	return clock_boot_ns() < lane->call->deadline_ns && !pg_is_woken(lane);
 }
 
 /* 0: there is a session. With c->connecting the attempt goes on, else it is over. */

@@ -10,8 +10,10 @@
  * it was silent for a whole lease, and that nothing else may end it before. And ours: a session
  * that doesn't answer in time is asked again, and then *parked*: neither used nor closed, until its
  * lease is over or another session of ours has got the locks; a fresh one renews meanwhile. The
- * fresh one first ends the old ones at the server, inside the transaction that renews the row: who
- * was waiting for the lock and gets it for a moment finds a lease that was renewed.
+ * fresh one ends the old ones at the server, inside a transaction that has renewed the row before:
+ * who was waiting for the lock and gets it for a moment finds a lease that was renewed. The beacon
+ * is waited for there: nobody can have it before the old session has ended, and all its locks with
+ * it.
  */
 #include <inttypes.h>
 #include <limits.h>
@@ -23,6 +25,23 @@
 
 #include "base/clock.h"
 #include "store/postgres/postgres.h"
+
+/* How long a request of the watch lane may take: nobody waits for it. Before anybody has used the
+ * holder it is not known for how long that one could wait. */
+#define WATCH_NS (2 * CLOCK_NS_PER_S)
+#define UNKNOWN_NS (CLOCK_NS_PER_S / 2)
+/* To read what is there already. */
+#define GLANCE_NS CLOCK_NS_PER_MS
+
+uint64_t pg_watch_call_ns(const struct pg_store *store)
+{
+	if (store->holder == NULL)
+		return WATCH_NS;
+	if (store->patience_ns == 0)
+		return UNKNOWN_NS;
+	/* No renewal waits longer for it than for others. */
+	return store->patience_ns < WATCH_NS ? store->patience_ns : WATCH_NS;
+}
 
 /* An answer that is late is waited for, for half of the time; then the session is parked. */
 static void settle(struct pg_store *store, struct baton_call *call)
@@ -36,11 +55,33 @@ static void settle(struct pg_store *store, struct baton_call *call)
 		half.deadline_ns += (call->deadline_ns - now_ns) / 2;
 	store->holder->call = &half;
 	store->holder->begun_ns = now_ns;
-	if (!pg_drain(store->holder)) {
-		pg_lose(store, true);
-		pg_watch_nudge(store); /* which listened on it */
-	}
+	if (!pg_drain(store->holder))
+		pg_conn_close(store->holder);
 	store->holder->owes = false;
+}
+
+/* For the watch lane, which may be the only one that uses it: what has come is read, without
+ * waiting; an answer that is late by a whole call is given up. False: it is still to come. */
+static bool is_settled(struct pg_store *store)
+{
+	struct pg_lane *h = store->holder;
+	uint64_t now_ns = clock_boot_ns();
+	uint64_t until_ns = h->begun_ns + 2 * pg_watch_call_ns(store);
+	struct baton_call glance = {.deadline_ns = now_ns + GLANCE_NS};
+
+	store->owed_ns = 0;
+	if (!h->owes)
+		return true;
+	h->call = &glance;
+	if (pg_drain(h))
+		return true;
+	if (now_ns < until_ns && h->conn.pg != NULL && PQstatus(h->conn.pg) == CONNECTION_OK) {
+		store->owed_ns = until_ns;
+		return false;
+	}
+	pg_conn_close(h);
+	h->owes = false;
+	return true;
 }
 
 struct pg_lane *pg_hold(struct pg_lane *lane, struct baton_call *call)
@@ -52,7 +93,8 @@ struct pg_lane *pg_hold(struct pg_lane *lane, struct baton_call *call)
 	uint64_t now_ns = clock_boot_ns();
 
 	if (store_turn_take(&store->holder_turn, call->deadline_ns, lane->renews)) {
-		store->patience_ns = call->deadline_ns > now_ns ? call->deadline_ns - now_ns : 0;
+		if (call->deadline_ns > now_ns)
+			store->patience_ns = call->deadline_ns - now_ns;
 		settle(store, call);
 		return store->holder;
 	}
@@ -70,12 +112,12 @@ struct pg_lane *pg_hold_idle(struct pg_lane *lane)
 	atomic_store(&store->watch_waits, true);
 	if (!store_turn_take(&store->holder_turn, 0, false))
 		return NULL;
-	if (store->holder->owes) { /* those who must have it decide how long it is waited for */
-		store_turn_give(&store->holder_turn);
-		return NULL;
-	}
 	atomic_store(&store->watch_waits, false);
-	return store->holder;
+	store->holder->user = lane;
+	if (is_settled(store))
+		return store->holder;
+	pg_let_go(lane, store->holder);
+	return NULL;
 }
 
 /* What was pushed meanwhile is the watch lane's: it is told that there is something. */
@@ -94,6 +136,7 @@ void pg_let_go(struct pg_lane *lane, const struct pg_lane *held)
 		return;
 	bool heard = lane->watch == NULL && has_heard(store);
 
+	store->holder->user = NULL;
 	store_turn_give(&store->holder_turn);
 	if (atomic_exchange(&store->watch_waits, false) || heard)
 		pg_watch_nudge(store);
@@ -186,19 +229,56 @@ static void push_end_old(struct pg_lane *l)
 	pg_text_done(&starts);
 }
 
-void pg_push_hold(struct pg_lane *l, const struct baton_lease *lease)
+/* ---- whose locks ---- */
+
+/* The session holds the locks of one lease: of the one that campaigns. One that is opened beside
+ * it, as baton_examine() does, neither gets any nor takes those away. */
+bool pg_is_held_for(const struct pg_lane *l, const struct baton_lease *lease)
 {
-	if (l != l->store->holder || l->conn.holds)
-		return;
-	pg_push_session(l, lease);
-	push_end_old(l);
-	if (l->store->info.fast)
-		pg_push(l, PG_BEACON, 1, (const char *const[]){lease->id});
+	return l == l->store->holder && strcmp(l->store->held_id, lease->id) == 0;
 }
 
-void pg_holds(struct pg_lane *l)
+/* Up to its last '-' an id says whose lease it is. */
+static bool is_same_owner(const char *a, const char *b)
 {
-	if (l != l->store->holder || l->conn.holds)
+	const char *dash = strrchr(a, '-');
+
+	return dash != NULL && strncmp(a, b, (size_t)(dash - a) + 1) == 0 &&
+	       strrchr(b, '-') == b + (dash - a);
+}
+
+bool pg_would_hold_for(const struct pg_lane *l, const struct baton_lease *lease)
+{
+	const struct pg_store *store = l->store;
+
+	return l == store->holder &&
+	       (!store->held_campaigns || is_same_owner(store->held_id, lease->id));
+}
+
+void pg_push_hold(struct pg_lane *l, const struct baton_lease *lease)
+{
+	struct pg_store *store = l->store;
+	char ttl_ms[24];
+
+	if (l != store->holder || (l->conn.holds && pg_is_held_for(l, lease)))
+		return;
+	if (!pg_is_held_for(l, lease))
+		store->held_campaigns = false;
+	(void)snprintf(store->held_id, sizeof(store->held_id), "%s", lease->id);
+	l->conn.holds = false;
+	l->conn.may_hold = true;
+	pg_lease_ms(lease, ttl_ms);
+	if (!pg_is_pushed(l, PG_LEASE_RENEW) && !pg_is_pushed(l, PG_LEASE_OPEN))
+		pg_push(l, PG_LEASE_RENEW, 2, (const char *const[]){lease->id, ttl_ms});
+	pg_push_session(l, lease);
+	push_end_old(l);
+	/* Also where nobody waits for it: it comes when the old session has ended. */
+	pg_push(l, PG_BEACON, 1, (const char *const[]){lease->id});
+}
+
+void pg_holds(struct pg_lane *l, const struct baton_lease *lease)
+{
+	if (!pg_is_held_for(l, lease) || l->conn.holds)
 		return;
 	l->conn.holds = true;
 	pg_end_lost(l->store);
@@ -206,10 +286,17 @@ void pg_holds(struct pg_lane *l)
 
 void pg_push_unlock(struct pg_lane *l)
 {
-	if (l != l->store->holder)
-		return;
 	l->conn.holds = false;
 	pg_push(l, PG_UNLOCK_ALL, 0, NULL);
+}
+
+void pg_unlocked(struct pg_lane *l)
+{
+	l->conn.may_hold = false;
+	l->conn.unsure = false;
+	l->store->held_id[0] = '\0';
+	l->store->held_campaigns = false;
+	pg_end_lost(l->store);
 }
 
 /* ---- locks that no row tells of ---- */

@@ -26,8 +26,10 @@ static void push_end(struct pg_lane *l, const char *from, const char *to, const 
 static int open_lease(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease)
 {
 	char ttl_ms[24], from[BOUND_SIZE], to[BOUND_SIZE];
+	bool holds = pg_would_hold_for(l, lease);
+	/* Who has no lock of its own must not be judged by one. */
 	const char *params[] = {lease->id, lease->owner, lease->address, ttl_ms,
-				l->store->info.fast ? "t" : "f"};
+				l->store->info.fast && holds ? "t" : "f"};
 	const char *dash = strrchr(lease->id, '-');
 	int who = dash != NULL ? (int)(dash - lease->id) : (int)strlen(lease->id);
 	int outcome = pg_begin(l, call, 0);
@@ -42,12 +44,14 @@ static int open_lease(struct pg_lane *l, struct baton_call *call, const struct b
 	pg_push(l, PG_LEASE_OPEN, 5, params);
 	pg_push(l, PG_LEASE_STALE, 0, NULL);
 	pg_push(l, PG_LEASE_SWEEP, 0, NULL);
-	pg_push_unlock(l);
-	pg_push_hold(l, lease);
+	if (holds) {
+		pg_push_unlock(l);
+		pg_push_hold(l, lease);
+	}
 	outcome = pg_run(l);
 	if (outcome == BATON_OUTCOME_OK) {
 		pg_clock_seen(l, pg_number(pg_result_of(l, PG_LEASE_OPEN), 0, 0));
-		pg_holds(l);
+		pg_holds(l, lease);
 	}
 	return outcome;
 }
@@ -64,6 +68,7 @@ int pg_lease_open(void *lane, struct baton_call *call, const struct baton_lease 
 
 void pg_push_keep(struct pg_lane *l, const struct baton_lease *lease)
 {
+	l->conn.unsure = false;
 	if (l->store->info.advisory)
 		pg_push(l, PG_KEEP, 1, (const char *const[]){lease->id});
 }
@@ -84,8 +89,10 @@ static int renew(struct pg_lane *l, struct baton_call *call, const struct baton_
 
 	pg_lease_ms(lease, ttl_ms);
 	pg_push(l, PG_LEASE_RENEW, 2, params);
-	pg_push_hold(l, lease);
-	pg_push_keep(l, lease);
+	if (pg_is_held_for(l, lease)) {
+		pg_push_hold(l, lease);
+		pg_push_keep(l, lease);
+	}
 	if (asks)
 		pg_push(l, PG_LEASES_SEEN, 1, (const char *const[]){ids.at});
 	outcome = pg_run(l);
@@ -95,7 +102,7 @@ static int renew(struct pg_lane *l, struct baton_call *call, const struct baton_
 	const PGresult *r = pg_result(l, 0);
 	const PGresult *kept = pg_result_of(l, PG_KEEP);
 
-	pg_holds(l);
+	pg_holds(l, lease);
 	pg_clock_seen(l, pg_number(r, 0, 2));
 	if (asks)
 		pg_sights_seen(l, pg_result_of(l, PG_LEASES_SEEN), asked_ns);
@@ -149,16 +156,18 @@ int pg_lease_renew(void *lane, struct baton_call *call, const struct baton_lease
 static int close_lease(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease)
 {
 	char to[BOUND_SIZE];
+	bool holds = pg_is_held_for(l, lease);
 	int outcome = pg_begin(l, call, 0);
 
 	if (outcome != 0)
 		return outcome;
 	(void)snprintf(to, sizeof(to), "%s\x01", lease->id);
 	push_end(l, lease->id, to, to, "closed"); /* this one alone, which is shorter than `to` */
-	pg_push_unlock(l);
+	if (holds)
+		pg_push_unlock(l);
 	outcome = pg_run(l);
-	if (outcome == BATON_OUTCOME_OK && l == l->store->holder)
-		pg_end_lost(l->store);
+	if (outcome == BATON_OUTCOME_OK && holds)
+		pg_unlocked(l);
 	return outcome;
 }
 

@@ -17,10 +17,8 @@ static int show(struct pg_lane *l, struct baton_call *call, const struct baton_l
 {
 	struct pg_text t[P_COLUMNS] = {{0}};
 	bool failed = false;
-	int outcome = pg_begin(l, call, n);
 
-	if (outcome != 0)
-		return outcome;
+	l->call = call;
 	for (size_t i = 0; i < P_COLUMNS; i++)
 		pg_array_begin(&t[i]);
 	for (size_t i = 0; i < n; i++) {
@@ -34,9 +32,9 @@ static int show(struct pg_lane *l, struct baton_call *call, const struct baton_l
 		pg_array_end(&t[i]);
 		failed = failed || t[i].failed;
 	}
-	if (failed) {
-		outcome = pg_no_memory(l);
-	} else {
+	int outcome = failed ? pg_no_memory(l) : pg_begin(l, call, n);
+
+	if (outcome == 0) {
 		const char *const params[] = {lease->id,        t[P_NAME].at,  t[P_METADATA].at,
 					      t[P_PRIORITY].at, t[P_SCORE].at, t[P_HEALTHY].at};
 		const char *const held[] = {lease->id,        t[P_NAME].at,  t[P_METADATA].at,

@@ -161,6 +161,8 @@ struct pg_conn {
 	bool ended;       /* the server has said goodbye */
 	bool connecting;  /* not there yet: since began_ns */
 	bool holds;       /* the session is set up to hold locks, and has its beacon (hold.c) */
+	bool may_hold;    /* ... or was told to, and nobody knows */
+	bool unsure;      /* it may have locks that no row tells of */
 	bool listens;     /* ... and hears of changes (watch.c) */
 	int pid;          /* of the session; libpq forgets it when the connection breaks */
 	int64_t start_us; /* ... and its start, by the server's clock: together its name */
@@ -196,12 +198,15 @@ struct pg_store {
 	struct pg_lookup *lookups;     /* questions to the name service that outlived their call */
 	struct pg_lane *holder;        /* whose session holds the locks; NULL: there are none */
 	struct store_turn holder_turn; /* the holder, and what is known of it */
-	PGconn *parked[PG_LOST_MAX];   /* sessions that didn't answer, and may hold locks */
-	int lost_pids[PG_LOST_MAX];    /* ... and all that may not have ended yet */
+	char held_id[BATON_LEASE_ID_MAX + 1]; /* the lease that it holds locks for; "": none */
+	bool held_campaigns;                  /* ... and that one is more than a trial */
+	PGconn *parked[PG_LOST_MAX];          /* sessions that didn't answer, and may hold locks */
+	int lost_pids[PG_LOST_MAX];           /* ... and all that may not have ended yet */
 	int64_t lost_starts[PG_LOST_MAX];
 	struct pg_bell *bells[PG_BELLS_MAX];
 	_Atomic int holder_pid;
 	uint64_t patience_ns;          /* that the last call to the holder had */
+	uint64_t owed_ns;              /* the watch lane's: waits so long for a late answer, or 0 */
 	PGnotify *heard;               /* the first notification that another lane came across */
 	_Atomic bool watch_waits;      /* for a turn */
 	struct bare_session *sessions; /* of bare.c */
@@ -227,6 +232,7 @@ struct pg_lane {
 	struct pg_watch *watch; /* of a watch lane */
 	int wake_fd;            /* of a watch lane, else -1 */
 	_Atomic bool woken;
+	struct pg_lane *user; /* of the holder: the watch lane, while that one uses it */
 	/* The call under way. */
 	struct baton_call *call;
 	uint64_t begun_ns;
@@ -281,6 +287,8 @@ bool pg_drain(struct pg_lane *lane);
 /* The connection was lost, and there is time for another try of what may be done twice. */
 bool pg_may_repeat(const struct pg_lane *lane, int outcome);
 void pg_results_clear(struct pg_lane *lane);
+/* In this call. */
+bool pg_is_pushed(const struct pg_lane *lane, int statement);
 /* Statements without parameters, several in one text, as one transaction. 0, or the outcome. */
 int pg_exec(struct pg_lane *lane, const char *text);
 /* The result of what was pushed as the i-th since begin. */
@@ -293,6 +301,8 @@ bool pg_is_true(const PGresult *r, int row, int column);
 void pg_copy(char *to, size_t size, const PGresult *r, int row, int column);
 int pg_no_memory(struct pg_lane *lane);
 
+/* Somebody wants the watch lane back that this is done for. */
+bool pg_is_woken(struct pg_lane *lane);
 /* Waits for the connection, the lane's wake_fd or the deadline: 1: ready, 0: woken, or too late. */
 int pg_wait(struct pg_lane *lane, short events, uint64_t deadline_ns);
 /* Something is wrong with the connection, in the server's or libpq's words; closes it. */
@@ -306,6 +316,7 @@ void pg_refused(struct pg_lane *lane, const char *state, const char *words);
 int pg_connect(struct pg_lane *lane);
 /* False: there is none, or it broke while nobody used it. */
 bool pg_is_connected(struct pg_lane *lane);
+/* S7: the holder's, if it is well and may have locks, is parked and not closed. */
 void pg_conn_close(struct pg_lane *lane);
 struct pg_lane *pg_lane_new(struct pg_store *store);
 void pg_lane_free(struct pg_lane *l);
@@ -350,17 +361,25 @@ void pg_lease_ms(const struct baton_lease *lease, char text[24]);
 /* The lane whose session holds the locks; this lane itself where there are none. NULL: it was busy
  * all the time. Ends with pg_let_go(). */
 struct pg_lane *pg_hold(struct pg_lane *lane, struct baton_call *call);
-/* For the watch lane. NULL: it is in use, or owes an answer; the lane is nudged when it no longer
- * does. */
+/* For the watch lane. NULL: it is in use, and the lane is nudged when that is over; or it owes an
+ * answer, until owed_ns. */
 struct pg_lane *pg_hold_idle(struct pg_lane *lane);
 void pg_let_go(struct pg_lane *lane, const struct pg_lane *held);
-/* Before and after a session takes locks for that lease, in the call's transaction. */
+/* How long a call of the watch lane may take. */
+uint64_t pg_watch_call_ns(const struct pg_store *store);
+/* The session is there for that lease; whether it has its locks is another question. */
+bool pg_is_held_for(const struct pg_lane *l, const struct baton_lease *lease);
+/* ... or would be, if it were opened. */
+bool pg_would_hold_for(const struct pg_lane *l, const struct baton_lease *lease);
+/* Before and after a session takes locks for that lease, in the call's transaction, which renews
+ * the lease before anything else. */
 void pg_push_hold(struct pg_lane *l, const struct baton_lease *lease);
-void pg_holds(struct pg_lane *l);
+void pg_holds(struct pg_lane *l, const struct baton_lease *lease);
 /* lease.c: in mode=advisory, its locks become those of the lease's claims. */
 void pg_push_keep(struct pg_lane *l, const struct baton_lease *lease);
-/* All locks go, and all sessions that may have some. */
+/* All locks go, and all sessions that may have some; after it, there is no lease any more. */
 void pg_push_unlock(struct pg_lane *l);
+void pg_unlocked(struct pg_lane *l);
 void pg_end_lost(struct pg_store *store);
 /* The holder's connection goes; `park`: it only didn't answer, and keeps its locks until the lease
  * is over. */

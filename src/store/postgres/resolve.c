@@ -99,7 +99,7 @@ static int look_up(struct pg_lane *lane, const char *name, uint64_t until_ns,
 	while ((rc = gai_error(&l->question)) == EAI_INPROGRESS) {
 		uint64_t now_ns = clock_boot_ns();
 
-		if (now_ns >= until_ns || atomic_load(&lane->woken)) {
+		if (now_ns >= until_ns || pg_is_woken(lane)) {
 			lookup_keep(lane->store, l);
 			store_fail(&lane->call->error, BATON_E_TIMEOUT,
 				   "The name service did not find %.100s in time.", name);

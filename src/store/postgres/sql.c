@@ -232,7 +232,7 @@ const char *const pg_statements[PG_STATEMENTS] = {
 		       "$2::text[]) AS w(name, value)",
 	/* $1 and $2: our own sessions that we lost, which may still hold locks. */
 	[PG_END_OLD] =
-		"SELECT pg_terminate_backend(a.pid, 500) FROM pg_stat_activity a JOIN "
+		"SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a JOIN "
 		"unnest($1::int[], $2::bigint[]) AS o(pid, start) ON a.pid = o.pid AND " EPOCH
 		"a.backend_start" AS_US " = o.start WHERE a.pid <> pg_backend_pid()",
 	/* Those who wait for it, and get it for a moment, are waited for. */

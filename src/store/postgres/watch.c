@@ -28,8 +28,6 @@
 #include "base/clock.h"
 #include "store/postgres/postgres.h"
 
-/* How long one request of this lane may take: nobody waits for it. */
-#define CALL_NS (2 * CLOCK_NS_PER_S)
 /* A connection that heard nothing for so long is asked whether it still is one. */
 #define SILENCE_NS (25 * CLOCK_NS_PER_S)
 
@@ -430,10 +428,7 @@ static int attend(struct pg_lane *l, struct baton_call *call)
 
 	if (s == NULL) /* later: we are told when */
 		return BATON_OUTCOME_OK;
-	/* No renewal waits longer for us than for others. */
-	uint64_t patience_ns = l->store->patience_ns;
-	uint64_t call_ns = patience_ns > 0 && patience_ns < CALL_NS ? patience_ns : CALL_NS;
-	struct baton_call inner = {.deadline_ns = clock_boot_ns() + call_ns};
+	struct baton_call inner = {.deadline_ns = clock_boot_ns() + pg_watch_call_ns(l->store)};
 	int outcome = catch_up(l, s, &inner);
 
 	/* The session was ended just then: why there is no other one is what counts. */
@@ -479,7 +474,8 @@ static void doze(struct pg_lane *l, uint64_t until_ns)
 {
 	const struct pg_store *store = l->store;
 	const struct pg_conn *c = store->holder != NULL ? &store->holder->conn : &l->conn;
-	bool reads = l->watch->listens && !atomic_load(&store->watch_waits);
+	bool reads =
+		(l->watch->listens || store->owed_ns != 0) && !atomic_load(&store->watch_waits);
 	int heard_fd = reads ? atomic_load(&c->fd) : -1; /* else others read at the moment */
 	struct pollfd fds[2 + PG_BELLS_MAX] = {{.fd = l->wake_fd, .events = POLLIN},
 					       {.fd = heard_fd, .events = POLLIN}};
@@ -507,6 +503,8 @@ static uint64_t next_look(struct pg_lane *l, uint64_t until_ns)
 	if (w->listens && w->idle_ns != 0 && w->idle_ns + PG_REST_NS < rest_ns)
 		rest_ns = w->idle_ns + PG_REST_NS;
 	until_ns = rest_ns < until_ns ? rest_ns : until_ns;
+	if (l->store->owed_ns != 0 && l->store->owed_ns < until_ns)
+		until_ns = l->store->owed_ns;
 	/* Without a turn there is nobody to ask what has become due. */
 	if (!w->listens || l->conn.pooled || atomic_load(&l->store->watch_waits))
 		return until_ns;
