@@ -5,7 +5,7 @@ import signal
 import time
 
 from rig import stays, wait_for
-from world import Puppet, Wire, follows, settled
+from world import Puppet, Wire, begins_again, follows, settled
 
 
 def case_cut_session(w):
@@ -170,3 +170,34 @@ def case_quick_end(w):
         if min(took) > 0.09:
             raise AssertionError(took)
         w.stop()
+
+
+def case_crashed_term(w):
+    """S3: a term that was given is not given again after a crash of the server, though nothing but
+    a number was taken from it (mode=advisory&fast=1)."""
+    url = w.at(mode="advisory", fast="1")
+    writer = int(w.psql("SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'"))
+    a = Puppet(w, url)
+    b = Puppet(w, url)
+    # What nobody waits for is not on the disk by chance.
+    os.kill(writer, signal.SIGSTOP)
+    term = int(a.does("claim aa-1-1 e")[1])
+    w.signal("postgres", "QUIT")
+    wait_for(lambda: begins_again(w), "the server to begin again")
+    wait_for(lambda: w.psql("SELECT 1") == "1", "the server to answer")
+    next_term = int(b.does("claim bb-1-1 e")[1])
+    if next_term <= term:
+        raise AssertionError(f"term {next_term} after term {term}")
+
+
+def case_own_limits(w):
+    """A session with a lock has no limits from calls that were made on it before."""
+    w.psql("CREATE ROLE app LOGIN", "CREATE SCHEMA trap", "CREATE TABLE trap.slow (n int)",
+           "GRANT ALL ON SCHEMA trap TO app", "GRANT ALL ON trap.slow TO app",
+           "CREATE FUNCTION trap.pg_backend_pid() RETURNS int LANGUAGE plpgsql AS $$ BEGIN "
+           "PERFORM pg_sleep(n) FROM trap.slow; RETURN pg_catalog.pg_backend_pid(); END $$",
+           "ALTER ROLE app SET search_path = trap, pg_catalog, public")
+    a = Puppet(w, w.at("app", mode="advisory", fast="1"))
+    a.does("@600 claim aa-1-1 e")
+    w.psql("INSERT INTO trap.slow VALUES (2)")
+    a.does("renew aa-1-1")

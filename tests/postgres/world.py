@@ -7,7 +7,7 @@ import subprocess
 import threading
 
 import rig
-from rig import LIMIT_S, wait_for
+from rig import LIMIT_S, servers, wait_for
 
 
 class World(rig.World):
@@ -122,3 +122,11 @@ def settled(w, n):
     """Somebody waits for the leader's lock, on a session of its own."""
     wait_for(lambda: w.psql("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT "
                             "granted") == str(n), "a standby to wait for the lock")
+
+
+def begins_again(w):
+    try:
+        servers("again", w.dir, "postgres")
+    except AssertionError: # it still runs
+        return False
+    return True

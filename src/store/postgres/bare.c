@@ -8,8 +8,9 @@
  *    (idle_session_timeout), and each renewal is a statement on that session, which checks that the
  *    lock is really held (rule 4).
  *  - The term is the server's 64-bit transaction id, which only grows. It is drawn after the lock
- *    was taken, so that a later holder has a higher one (S3). A server whose numbers are behind a
- *    term that was seen is another one, or was restored: refused (S4).
+ *    was taken, so that a later holder has a higher one (S3), and is on the disk before anybody
+ *    leads in it. A server whose numbers are behind a term that was seen is another one, or was
+ *    restored: refused (S4).
  *  - Who it is, the session tells itself: the text of its last statement, which pg_stat_activity
  *    shows to others of the same role, begins with a comment that holds id, nonce and term.
  *
@@ -37,6 +38,7 @@ struct bare_session {
 	char key[24];
 	uint64_t nonce;
 	uint64_t term; /* 0: not yet */
+	int pid;       /* of the session that has the lock */
 	char *renew;   /* the statement with its tag */
 	char *look;    /* ... likewise */
 	unsigned users;
@@ -512,14 +514,14 @@ static int take(struct bare_session *s, struct baton_call *call, const struct ba
 		return outcome;
 	pg_push_session(l, lease); /* before the lock: it must not outlive us */
 	pg_push(l, PG_BARE_TAKE, 1, (const char *const[]){s->name});
-	pg_push(l, PG_BARE_TERM, 0, NULL);
 	outcome = pg_run(l);
 	if (outcome != BATON_OUTCOME_OK)
 		return outcome;
 	const PGresult *took = pg_result_of(l, PG_BARE_TAKE);
 
 	pg_copy(s->key, sizeof(s->key), took, 0, 1);
-	s->term = pg_unsigned(pg_result_of(l, PG_BARE_TERM), 0, 0);
+	s->term = pg_unsigned(took, 0, 2);
+	s->pid = l->conn.pid;
 	return pg_is_true(took, 0, 0) ? BATON_OUTCOME_OK : BATON_OUTCOME_REFUSED;
 }
 
@@ -542,6 +544,10 @@ static int say(struct bare_session *s, struct baton_call *call, const char *text
 
 	if (outcome != 0)
 		return outcome;
+	if (l->conn.pid != s->pid) { /* it broke just then, and this is another */
+		pg_conn_close(l);
+		return BATON_OUTCOME_REFUSED;
+	}
 	pg_push_text(l, text, n, params);
 	outcome = pg_run(l);
 	return outcome == BATON_OUTCOME_UNKNOWN && l->conn.pg == NULL ? BATON_OUTCOME_REFUSED

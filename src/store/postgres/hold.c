@@ -191,19 +191,23 @@ void pg_lease_ms(const struct baton_lease *lease, char text[24])
 		       (lease->ttl_ns + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS);
 }
 
+/* A session of one purpose is told no limits, and forgets those that a lane had on it. */
 void pg_push_session(struct pg_lane *l, const struct baton_lease *lease)
 {
 	uint64_t ms = (lease->ttl_ns + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS;
-	char values[64];
+	char values[96];
 
 	if (ms > INT_MAX)
 		ms = INT_MAX;
 	/* Once silent, it has a whole lease; and the network's own ends come no sooner. */
-	(void)snprintf(values, sizeof(values), "{%" PRIu64 ",%" PRIu64 ",%" PRIu64 "}", ms, ms,
-		       ms / 1000 + 1);
+	(void)snprintf(values, sizeof(values), "{%" PRIu64 ",%" PRIu64 ",%" PRIu64 "%s}", ms, ms,
+		       ms / 1000 + 1, l->is_apart ? ",0,0" : "");
 	pg_push(l, PG_SESSION, 2,
-		(const char *const[]){"{idle_session_timeout,tcp_user_timeout,tcp_keepalives_idle}",
-				      values});
+		(const char *const[]){
+			l->is_apart ? "{idle_session_timeout,tcp_user_timeout,tcp_keepalives_idle,"
+				      "statement_timeout,lock_timeout}"
+				    : "{idle_session_timeout,tcp_user_timeout,tcp_keepalives_idle}",
+			values});
 }
 
 static void push_end_old(struct pg_lane *l)

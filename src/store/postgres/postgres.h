@@ -96,7 +96,6 @@
 	X(BARE_LOOK, "baton_claim_look")          \
 	X(BARE_TAKE, "baton_claim_bare")          \
 	X(BARE_SHOW, "baton_show_bare")           \
-	X(BARE_TERM, "baton_term_bare")           \
 	X(BARE_RENEW, "baton_renew_bare")         \
 	X(BARE_OWN, "baton_observe_own")          \
 	X(BARE_RELEASE, "baton_release_bare")     \

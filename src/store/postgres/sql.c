@@ -257,8 +257,14 @@ const char *const pg_statements[PG_STATEMENTS] = {
 	/* ---- without tables (bare.c) ---- */
 	[PG_BARE_LOOK] = WHO_HAS,
 	[PG_BARE_SHOW] = "SELECT pg_notify($1, $2)",
-	[PG_BARE_TAKE] = "SELECT pg_try_advisory_lock(" KEY("$1::text") "), " KEY("$1::text"),
-	[PG_BARE_TERM] = "SELECT txid_current()",
+	/* The term is drawn after the lock was got. A number alone is not worth a flush to the
+	 * server when it commits, and would be given again after a crash (S3): the message, which
+	 * nobody need read, is. */
+	[PG_BARE_TAKE] = "WITH t AS MATERIALIZED (SELECT pg_try_advisory_lock(" KEY(
+		"$1::text") ") AS got) "
+			    "SELECT got, " KEY(
+				    "$1::text") ", CASE WHEN got THEN txid_current() END, "
+						"CASE WHEN got THEN pg_logical_emit_message(true, 'baton', ''::text) END FROM t",
 	[PG_BARE_RENEW] = OWN_LOCK,
 	[PG_BARE_OWN] = OWN_LOCK,
 	[PG_BARE_RELEASE] = "SELECT pg_advisory_unlock($1::bigint), pg_notify($2, $3)",
