@@ -65,6 +65,7 @@
 	FREE("e.lease >= $1 AND e.lease < $2 AND (length(e.lease), e.lease) < (length($3), $3)", \
 	     "$4")
 #define KEY_OF_E KEY("e.name")
+#define KEY_OF_NAME KEY("$1::text")
 #define OWN_BEACON BEACON("$1::text")
 #define BEACON_IF_FAST "CASE WHEN l.fast THEN " BEACON("l.id") " END"
 
@@ -260,11 +261,11 @@ const char *const pg_statements[PG_STATEMENTS] = {
 	/* The term is drawn after the lock was got. A number alone is not worth a flush to the
 	 * server when it commits, and would be given again after a crash (S3): the message, which
 	 * nobody need read, is. */
-	[PG_BARE_TAKE] = "WITH t AS MATERIALIZED (SELECT pg_try_advisory_lock(" KEY(
-		"$1::text") ") AS got) "
-			    "SELECT got, " KEY(
-				    "$1::text") ", CASE WHEN got THEN txid_current() END, "
-						"CASE WHEN got THEN pg_logical_emit_message(true, 'baton', ''::text) END FROM t",
+	[PG_BARE_TAKE] =
+		"WITH t AS MATERIALIZED (SELECT k, pg_try_advisory_lock(k) AS got FROM "
+		"(SELECT " KEY_OF_NAME " AS k) AS n) SELECT got, k, "
+		"CASE WHEN got THEN txid_current() END, "
+		"CASE WHEN got THEN pg_logical_emit_message(true, 'baton', ''::text) END FROM t",
 	[PG_BARE_RENEW] = OWN_LOCK,
 	[PG_BARE_OWN] = OWN_LOCK,
 	[PG_BARE_RELEASE] = "SELECT pg_advisory_unlock($1::bigint), pg_notify($2, $3)",
