@@ -92,8 +92,9 @@ void lane_put(struct lane *lane, struct job *job, bool first)
 	(void)pthread_mutex_lock(&lane->lock);
 	*lane->last[q] = &job->m;
 	lane->last[q] = &job->m.next;
-	(void)pthread_cond_signal(&lane->wake);
 	(void)pthread_mutex_unlock(&lane->lock);
+	/* Or it would wake up only to wait for the lock. It ends after us. */
+	(void)pthread_cond_signal(&lane->wake);
 }
 
 /* Takes the first job, and those right behind it that one call can serve as well. */

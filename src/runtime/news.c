@@ -195,8 +195,9 @@ void news_note(struct baton_election *e, const struct action *a)
 	default: note_acquired(e, a); break;
 	}
 	queue(e);
-	(void)pthread_cond_broadcast(&b->app.changed);
 	(void)pthread_mutex_unlock(&b->app.lock);
+	/* Or they would wake up only to wait for the lock. */
+	(void)pthread_cond_broadcast(&b->app.changed);
 	if (a->note == NOTE_BECAME || a->note == NOTE_LOST)
 		log_put(b, BATON_LOG_INFO, 0, e->name, a->term, text_of_why(a->why),
 			a->note == NOTE_BECAME ? "became leader" : "lost leadership");

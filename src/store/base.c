@@ -172,12 +172,15 @@ void store_turn_give(struct store_turn *turn)
 {
 	(void)pthread_mutex_lock(&turn->lock);
 	struct store_waiting *next = turn->waiting;
+	bool is_handed = next != NULL;
 
-	turn->is_taken = next != NULL;
-	if (next != NULL) {
+	turn->is_taken = is_handed;
+	if (is_handed) {
 		next->is_handed = true;
 		go_away(turn, next);
-		(void)pthread_cond_broadcast(&turn->given);
 	}
 	(void)pthread_mutex_unlock(&turn->lock);
+	/* Or they would wake up only to wait for the lock. */
+	if (is_handed)
+		(void)pthread_cond_broadcast(&turn->given);
 }
