@@ -58,6 +58,13 @@ def case_examined(w):
         a.does("examine")
         if not locks or w.psql(LOCKS) != locks:
             raise AssertionError(f"{locks} became {w.psql(LOCKS)}")
+        # Nor does it leave a session that a successor would have to wait for.
+        a.does("watch e", "0")
+        a.does("wait 5000", "1")
+        a.does("wait 1000", "0")
+        if w.psql("SELECT count(*) FROM pg_stat_activity WHERE datname = 'baton' AND pid <> "
+                  "pg_backend_pid()") != "1":
+            raise AssertionError("it has another session")
         # The other way round: the lease that is tried was there first.
         b = Puppet(w, w.at(**options))
         b.does("open bb-ffffffff-1 30000")

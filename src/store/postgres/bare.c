@@ -448,6 +448,10 @@ static int ask(struct pg_lane *l, struct baton_call *call, int statement,
 		return outcome;
 	}
 	pg_push(l, statement, 1, (const char *const[]){names.at});
+	if (statement == PG_BARE_LOOK) { /* so that they are ready when time counts */
+		pg_push_prepare(l, PG_SESSION);
+		pg_push_prepare(l, PG_BARE_TAKE);
+	}
 	outcome = pg_run(l);
 	pg_text_done(&names);
 	return outcome;
@@ -522,6 +526,7 @@ static int take(struct bare_session *s, struct baton_call *call, const struct ba
 	pg_copy(s->key, sizeof(s->key), took, 0, 1);
 	s->term = pg_unsigned(took, 0, 2);
 	s->pid = l->conn.pid;
+	atomic_store(&l->store->claimer_pid, s->pid);
 	return pg_is_true(took, 0, 0) ? BATON_OUTCOME_OK : BATON_OUTCOME_REFUSED;
 }
 
@@ -719,8 +724,10 @@ static void campaign_one(struct pg_lane *l, struct baton_call *call,
 void bare_campaign(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease,
 		   struct baton_campaign *list, size_t n)
 {
+	store_ask(&l->store->base, list, n);
 	for (size_t i = 0; i < n; i++)
 		campaign_one(l, call, lease, &list[i]);
+	store_ask(&l->store->base, NULL, 0);
 }
 
 /* S6: all three must match. */

@@ -64,6 +64,20 @@ static void push_locks(struct pg_lane *l, const struct baton_lease *lease)
 	l->store->held_campaigns = true;
 }
 
+void pg_push_rehearse(struct pg_lane *l, const struct baton_lease *lease)
+{
+	static const char none[] = "{}";
+
+	if (!l->store->info.fast || l != l->store->holder)
+		return;
+	if (!l->conn.prepared[PG_KILL])
+		pg_push(l, PG_KILL, 2, (const char *const[]){none, none});
+	if (lease != NULL && !l->conn.prepared[PG_CLAIM])
+		pg_push(l, PG_CLAIM, 9,
+			(const char *const[]){lease->id, lease->owner, l->store->info.schema, none,
+					      none, none, none, none, none});
+}
+
 /* The transaction of a claim; its last statement's result is the winners. make: rows, too. */
 static int claim(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease,
 		 const struct baton_campaign *list, size_t n, bool make)
@@ -83,6 +97,7 @@ static int claim(struct pg_lane *l, struct baton_call *call, const struct baton_
 			t[C_NAME].at,     t[C_NONCE].at,    t[C_FLOOR].at,
 			t[C_METADATA].at, t[C_PRIORITY].at, t[C_SCORE].at};
 
+		atomic_store(&l->store->claimer_pid, l->conn.pid);
 		push_locks(l, lease);
 		pg_push(l, PG_PIN, 1, params);
 		if (make)
@@ -277,6 +292,7 @@ void pg_campaign(void *lane, struct baton_call *call, const struct baton_lease *
 	}
 	for (size_t i = 0; i < n; i++)
 		list[i].outcome = 0;
+	store_ask(&l->store->base, list, n);
 	for (unsigned i = 0; i < TRIES && !try_all(l, call, lease, list, n, make); i++) {
 		look(l, call, lease, list, n);
 		if (!make && any_missing(list, n)) {
@@ -288,6 +304,7 @@ void pg_campaign(void *lane, struct baton_call *call, const struct baton_lease *
 			break;
 		(void)poll(NULL, 0, TRY_MS << i);
 	}
+	store_ask(&l->store->base, NULL, 0);
 }
 
 /* ---- release ---- */

@@ -191,7 +191,9 @@ static void push_limits(struct pg_lane *lane, size_t n)
 {
 	struct pg_conn *c = &lane->conn;
 	uint64_t limit_ms = limit_of(lane->call);
-	size_t plan = n == 0 ? 0 : n <= FEW ? 1 : 2;
+	/* What the holder does between two claims is about one lease: it needn't switch. */
+	bool is_about_few = n > 0 || lane == lane->store->holder;
+	size_t plan = n > FEW ? 2 : is_about_few ? 1 : 0;
 	char statement[24], lock[24];
 	const char *params[] = {statement, lock, plans[plan].cache_mode, plans[plan].seqscan,
 				c->pooled ? "true" : "false"};
@@ -242,14 +244,11 @@ static bool send_one(struct pg_lane *lane, int statement, size_t n, const char *
 	const char *name = pg_statement_names[statement];
 
 	/* Of a pooled one the next transaction may be on another session. */
-	if (c->pooled || (lane->is_apart && !lane->repeats))
+	if (c->pooled || (lane->is_apart && !lane->repeats && !c->prepared[statement]))
 		return PQsendQueryParams(c->pg, text, (int)n, NULL, params, NULL, NULL, 0) == 1;
-	if (!is_prepared(lane, statement)) {
-		if (PQsendPrepare(c->pg, name, text, 0, NULL) != 1)
-			return false;
-		lane->pushed[lane->n_pushed++] = ~statement;
-	}
-	return PQsendQueryPrepared(c->pg, name, (int)n, params, NULL, NULL, 0) == 1;
+	pg_push_prepare(lane, statement);
+	return !lane->push_failed &&
+	       PQsendQueryPrepared(c->pg, name, (int)n, params, NULL, NULL, 0) == 1;
 }
 
 void pg_push(struct pg_lane *lane, int statement, size_t n, const char *const *params)
@@ -260,6 +259,21 @@ void pg_push(struct pg_lane *lane, int statement, size_t n, const char *const *p
 		return;
 	}
 	lane->pushed[lane->n_pushed++] = statement;
+}
+
+void pg_push_prepare(struct pg_lane *lane, int statement)
+{
+	struct pg_conn *c = &lane->conn;
+
+	if (lane->push_failed || c->pooled || is_prepared(lane, statement))
+		return;
+	if (lane->n_pushed == PG_PUSHED_MAX ||
+	    PQsendPrepare(c->pg, pg_statement_names[statement], lane->store->sql[statement], 0,
+			  NULL) != 1) {
+		lane->push_failed = true;
+		return;
+	}
+	lane->pushed[lane->n_pushed++] = ~statement;
 }
 
 void pg_push_text(struct pg_lane *lane, const char *text, size_t n, const char *const *params)

@@ -95,6 +95,25 @@ void pg_conn_move(struct pg_conn *to, struct pg_conn *from)
 	(void)PQsetNoticeReceiver(to->pg, heed, to);
 }
 
+uint64_t pg_spare_rest(struct pg_store *store)
+{
+	struct pg_conn ended = {.fd = -1};
+	uint64_t next_ns = UINT64_MAX;
+
+	if (store->holder == NULL)
+		return next_ns;
+	store_lock(&store->base);
+	if (store->spare.pg != NULL)
+		next_ns = store->spare_ns + PG_REST_NS;
+	if (next_ns <= clock_boot_ns()) {
+		pg_conn_move(&ended, &store->spare);
+		next_ns = UINT64_MAX;
+	}
+	store_unlock(&store->base);
+	pg_conn_free(&ended);
+	return next_ns;
+}
+
 /* The last one did not end well: others of this store may be as dead, and not know it yet. */
 void pg_conn_close(struct pg_lane *lane)
 {

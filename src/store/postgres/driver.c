@@ -8,6 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "store/postgres/postgres.h"
 
 /* What a lease must have to be renewed three times over a network, with TLS, in time. */
@@ -201,9 +202,13 @@ static void unlink_lane(struct pg_lane *l)
 		s->watcher = NULL;
 	/* A well one is left for whoever comes next. */
 	if (l->conn.pg != NULL && l->is_plain && s->spare.pg == NULL &&
-	    PQtransactionStatus(l->conn.pg) == PQTRANS_IDLE)
+	    PQtransactionStatus(l->conn.pg) == PQTRANS_IDLE) {
 		pg_conn_move(&s->spare, &l->conn);
+		s->spare_ns = clock_boot_ns();
+	}
 	store_unlock(&s->base);
+	if (s->holder != NULL)
+		pg_watch_nudge(s);
 }
 
 static void lane_close(void *lane)

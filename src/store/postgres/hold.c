@@ -120,11 +120,24 @@ struct pg_lane *pg_hold_idle(struct pg_lane *lane)
 	return NULL;
 }
 
+PGnotify *pg_next_heard(struct pg_store *store, struct pg_conn *c)
+{
+	PGnotify *n = c->pg != NULL ? PQnotifies(c->pg) : NULL;
+
+	/* What our own campaign has written, whoever is about to be answered needs no hint of. */
+	while (n != NULL && n->be_pid == atomic_load(&store->claimer_pid) &&
+	       store_is_asked(&store->base, n->extra)) {
+		PQfreemem(n);
+		n = PQnotifies(c->pg);
+	}
+	return n;
+}
+
 /* What was pushed meanwhile is the watch lane's: it is told that there is something. */
 static bool has_heard(struct pg_store *store)
 {
-	if (store->heard == NULL && store->holder->conn.pg != NULL)
-		store->heard = PQnotifies(store->holder->conn.pg);
+	if (store->heard == NULL)
+		store->heard = pg_next_heard(store, &store->holder->conn);
 	return store->heard != NULL;
 }
 

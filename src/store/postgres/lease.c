@@ -93,8 +93,10 @@ static int renew(struct pg_lane *l, struct baton_call *call, const struct baton_
 		pg_push_hold(l, lease);
 		pg_push_keep(l, lease);
 	}
-	if (asks)
+	if (asks) { /* there is somebody whom we may replace */
 		pg_push(l, PG_LEASES_SEEN, 1, (const char *const[]){ids.at});
+		pg_push_rehearse(l, lease);
+	}
 	outcome = pg_run(l);
 	pg_text_done(&ids);
 	if (outcome != BATON_OUTCOME_OK)

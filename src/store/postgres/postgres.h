@@ -194,6 +194,7 @@ struct pg_store {
 	struct pg_lane *watcher;       /* the lane that listens */
 	uint64_t sleeps_ns;            /* until when, on the boot clock */
 	struct pg_conn spare;          /* left by a lane that was closed, for the next one */
+	uint64_t spare_ns;             /* since when */
 	struct pg_lookup *lookups;     /* questions to the name service that outlived their call */
 	struct pg_lane *holder;        /* whose session holds the locks; NULL: there are none */
 	struct store_turn holder_turn; /* the holder, and what is known of it */
@@ -207,6 +208,7 @@ struct pg_store {
 	uint64_t patience_ns;          /* that the last call to the holder had */
 	uint64_t owed_ns;              /* the watch lane's: waits so long for a late answer, or 0 */
 	PGnotify *heard;               /* the first notification that another lane came across */
+	_Atomic int claimer_pid;       /* the session of the last claim */
 	_Atomic bool watch_waits;      /* for a turn */
 	struct bare_session *sessions; /* of bare.c */
 	struct bare_session *half_made;
@@ -276,6 +278,8 @@ void pg_array_end(struct pg_text *t);
  */
 int pg_begin(struct pg_lane *lane, struct baton_call *call, size_t n);
 void pg_push(struct pg_lane *lane, int statement, size_t n, const char *const *params);
+/* So that it is known to the session when it is needed. */
+void pg_push_prepare(struct pg_lane *lane, int statement);
 /* A text of one's own, which is not prepared. */
 void pg_push_text(struct pg_lane *lane, const char *text, size_t n, const char *const *params);
 int pg_run(struct pg_lane *lane);
@@ -323,6 +327,8 @@ void pg_conn_free(struct pg_conn *c);
 /* Takes the session out of it; it is only good for PQfinish() then. */
 PGconn *pg_conn_take(struct pg_conn *c);
 void pg_conn_move(struct pg_conn *to, struct pg_conn *from);
+/* A store whose session holds locks has no other for long; returns when the next end is due. */
+uint64_t pg_spare_rest(struct pg_store *store);
 /* An answer of the server about its clock, for the judge (sight.h). */
 void pg_clock_seen(struct pg_lane *lane, int64_t server_us);
 
@@ -364,6 +370,8 @@ struct pg_lane *pg_hold(struct pg_lane *lane, struct baton_call *call);
  * answer, until owed_ns. */
 struct pg_lane *pg_hold_idle(struct pg_lane *lane);
 void pg_let_go(struct pg_lane *lane, const struct pg_lane *held);
+/* The next notification that is news to us, for PQfreemem(); NULL: there is none. */
+PGnotify *pg_next_heard(struct pg_store *store, struct pg_conn *c);
 /* How long a call of the watch lane may take. */
 uint64_t pg_watch_call_ns(const struct pg_store *store);
 /* The session is there for that lease; whether it has its locks is another question. */
@@ -374,6 +382,9 @@ bool pg_would_hold_for(const struct pg_lane *l, const struct baton_lease *lease)
  * the lease before anything else. */
 void pg_push_hold(struct pg_lane *l, const struct baton_lease *lease);
 void pg_holds(struct pg_lane *l, const struct baton_lease *lease);
+/* Where a dead leader is replaced at once: asks to end nothing, and to claim nothing for the lease,
+ * if there is one, so that the session has plans for it when there is something. */
+void pg_push_rehearse(struct pg_lane *l, const struct baton_lease *lease);
 /* lease.c: in mode=advisory, its locks become those of the lease's claims. */
 void pg_push_keep(struct pg_lane *l, const struct baton_lease *lease);
 /* All locks go, and all sessions that may have some; after it, there is no lease any more. */

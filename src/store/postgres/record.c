@@ -210,6 +210,8 @@ static int ask(struct pg_lane *l, struct baton_call *call, struct baton_observat
 	pg_push(l, PG_OBSERVE, 1, (const char *const[]){names.at});
 	if (l->store->info.advisory)
 		pg_push(l, PG_LOCKED, 1, (const char *const[]){names.at});
+	if (list[0].lease_id[0] != '\0') /* not one who may only look */
+		pg_push_rehearse(l, NULL);
 	outcome = pg_run(l);
 	pg_text_done(&names);
 	return outcome;

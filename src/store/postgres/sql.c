@@ -136,11 +136,14 @@ const char *const pg_statement_names[PG_STATEMENTS] = {
 };
 
 const char *const pg_statements[PG_STATEMENTS] = {
-	/* $1 and $2: milliseconds. $3 and $4: see push_limits(). $5: for this transaction only. */
+	/* $1 and $2: milliseconds. $3 and $4: see push_limits(). $5: for this transaction only.
+	 * A plan that can't do without a sequential scan, where none is wanted, looks as if it were
+	 * worth compiling. */
 	[PG_LIMITS] = "SELECT set_config('statement_timeout', $1, $5::boolean), "
 		      "set_config('lock_timeout', $2, $5::boolean), "
 		      "set_config('plan_cache_mode', $3, $5::boolean), "
-		      "set_config('enable_seqscan', $4, $5::boolean)",
+		      "set_config('enable_seqscan', $4, $5::boolean), "
+		      "set_config('jit', 'off', $5::boolean)",
 	[PG_HELLO] = "SELECT pg_backend_pid(), " NOW_US ", (SELECT " EPOCH "backend_start" AS_US
 		     " FROM pg_stat_get_activity(pg_backend_pid())), "
 		     "current_setting('transaction_isolation')",

@@ -48,6 +48,7 @@ struct pg_watch {
 	uint64_t idle_ns;  /* since when there is nothing to listen for; 0: there is */
 	bool look_at_all;
 	bool listens;
+	bool is_current; /* nothing has come since we last looked */
 };
 
 struct pg_watch *pg_watch_new(void)
@@ -358,12 +359,12 @@ static void take_notifications(struct pg_lane *l, struct pg_lane *s)
 	PGnotify *n = l->store->heard;
 
 	l->store->heard = NULL;
-	if (n == NULL && s->conn.pg != NULL)
-		n = PQnotifies(s->conn.pg);
+	if (n == NULL)
+		n = pg_next_heard(l->store, &s->conn);
 	while (n != NULL) {
 		hint_name(l->watch, n->extra);
 		PQfreemem(n);
-		n = s->conn.pg != NULL ? PQnotifies(s->conn.pg) : NULL;
+		n = pg_next_heard(l->store, &s->conn);
 	}
 }
 
@@ -423,7 +424,11 @@ static int catch_up(struct pg_lane *l, struct pg_lane *s, struct baton_call *cal
 /* Brings everything up to date. OK, or why not. */
 static int attend(struct pg_lane *l, struct baton_call *call)
 {
-	(void)pg_bells_attend(l, rung, false);
+	/* Who is told of a dead leader needs the session that we would look with. */
+	if (pg_bells_attend(l, rung, false) && !TAILQ_EMPTY(&l->watch->pending))
+		return BATON_OUTCOME_OK;
+	if (l->watch->is_current && l->watch->listens)
+		return BATON_OUTCOME_OK;
 	struct pg_lane *s = pg_hold_idle(l);
 
 	if (s == NULL) /* later: we are told when */
@@ -441,6 +446,7 @@ static int attend(struct pg_lane *l, struct baton_call *call)
 		if (s == l && !s->conn.connecting)
 			pg_conn_close(s);
 	}
+	l->watch->is_current = outcome == BATON_OUTCOME_OK;
 	pg_let_go(l, s);
 	return outcome;
 }
@@ -483,14 +489,13 @@ static void doze(struct pg_lane *l, uint64_t until_ns)
 	uint64_t now_ns = clock_boot_ns();
 	uint64_t nudges;
 
-	if (now_ns >= until_ns)
-		return;
-	uint64_t us = (until_ns - now_ns + 999) / 1000;
+	uint64_t us = now_ns < until_ns ? (until_ns - now_ns + 999) / 1000 : 0;
 	struct timespec wait = {.tv_sec = (time_t)(us / 1000000),
 				.tv_nsec = (long)(us % 1000000) * 1000};
+	bool rang = ppoll(fds, n, &wait, NULL) > 0 && fds[0].revents == 0 && fds[1].revents == 0;
 
-	if (ppoll(fds, n, &wait, NULL) > 0 && fds[0].revents != 0 &&
-	    read(l->wake_fd, &nudges, sizeof(nudges)) < 0)
+	l->watch->is_current = l->watch->is_current && rang; /* by a bell, and by nothing else */
+	if (fds[0].revents != 0 && read(l->wake_fd, &nudges, sizeof(nudges)) < 0)
 		return;
 }
 
@@ -499,7 +504,9 @@ static uint64_t next_look(struct pg_lane *l, uint64_t until_ns)
 {
 	const struct pg_watch *w = l->watch;
 	uint64_t rest_ns = pg_bells_rest(l->store);
+	uint64_t spare_ns = pg_spare_rest(l->store);
 
+	rest_ns = spare_ns < rest_ns ? spare_ns : rest_ns;
 	if (w->listens && w->idle_ns != 0 && w->idle_ns + PG_REST_NS < rest_ns)
 		rest_ns = w->idle_ns + PG_REST_NS;
 	until_ns = rest_ns < until_ns ? rest_ns : until_ns;
