@@ -76,6 +76,22 @@ def case_examined(w):
         w.stop()
 
 
+def case_old_claim(w):
+    """A campaign on a lease that is over, which comes when the next one has been opened, takes no
+    locks from that one."""
+    for n, options in enumerate(({"fast": "1"}, {"mode": "advisory"})):
+        a = Puppet(w, w.at(**options))
+        a.does(f"open a{n}-1-f 30000")
+        a.does(f"claim a{n}-1-f e{n}")
+        a.does(f"open a{n}-1-10 30000")
+        a.does(f"claim a{n}-1-10 e{n}")
+        locks = w.psql(LOCKS)
+        a.does(f"claim a{n}-1-f f{n}", "refused")
+        if not locks or w.psql(LOCKS) != locks:
+            raise AssertionError(f"{locks} became {w.psql(LOCKS)}")
+        w.stop()
+
+
 def case_failed_claim(w):
     """S7: a claim that fails, and can't be put right at once, takes no session with it."""
     a = Puppet(w, w.at(mode="advisory"))

@@ -53,8 +53,8 @@ static void fill_campaigns(struct pg_text *t, const struct baton_campaign *list,
  * they are counted: what is taken twice must be given back twice. */
 static void push_locks(struct pg_lane *l, const struct baton_lease *lease)
 {
-	if (l != l->store->holder)
-		return;
+	if (!pg_would_hold_for(l, lease))
+		return; /* it is over, and the claim will be refused */
 	bool is_new = !l->conn.holds || !pg_is_held_for(l, lease);
 
 	if (is_new)

@@ -255,7 +255,14 @@ bool pg_is_held_for(const struct pg_lane *l, const struct baton_lease *lease)
 	return l == l->store->holder && strcmp(l->store->held_id, lease->id) == 0;
 }
 
-/* Up to its last '-' an id says whose lease it is. */
+/* Of two leases of one owner, "who-which-" and a hexadecimal number, the shorter id is older. */
+static bool is_older(const char *id, const char *than)
+{
+	size_t n = strlen(id), m = strlen(than);
+
+	return n != m ? n < m : strcmp(id, than) < 0;
+}
+
 static bool is_same_owner(const char *a, const char *b)
 {
 	const char *dash = strrchr(a, '-');
@@ -268,8 +275,10 @@ bool pg_would_hold_for(const struct pg_lane *l, const struct baton_lease *lease)
 {
 	const struct pg_store *store = l->store;
 
-	return l == store->holder &&
-	       (!store->held_campaigns || is_same_owner(store->held_id, lease->id));
+	if (l != store->holder)
+		return false;
+	return is_same_owner(store->held_id, lease->id) ? !is_older(lease->id, store->held_id)
+							: !store->held_campaigns;
 }
 
 void pg_push_hold(struct pg_lane *l, const struct baton_lease *lease)

@@ -376,7 +376,7 @@ PGnotify *pg_next_heard(struct pg_store *store, struct pg_conn *c);
 uint64_t pg_watch_call_ns(const struct pg_store *store);
 /* The session is there for that lease; whether it has its locks is another question. */
 bool pg_is_held_for(const struct pg_lane *l, const struct baton_lease *lease);
-/* ... or would be, if it were opened. */
+/* ... or would be, if that were opened, or campaigned. */
 bool pg_would_hold_for(const struct pg_lane *l, const struct baton_lease *lease);
 /* Before and after a session takes locks for that lease, in the call's transaction, which renews
  * the lease before anything else. */
