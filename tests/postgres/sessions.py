@@ -48,6 +48,31 @@ def case_renewed_claim(w):
         raise AssertionError("a has lost something")
 
 
+def case_slow_end(w):
+    """S1: the old session takes its time to end: the renewal that has ended it waits, and is not
+    given up while the lock can become free (fast=1)."""
+    wire = Wire(w.info["port"])
+    a = Puppet(w, w.at(fast="1").replace(w.info["port"], str(wire.port)))
+    a.does("open aa-1-1 30000")
+    a.does("claim aa-1-1 e")
+    old = int(w.psql(LOCKS).split("|")[0])
+    term = w.term()
+    w.candidate("b", w.at(fast="1"), lease="30s")
+    follows(w, "b", "puppet")
+    settled(w, 1)
+    wire.cut()
+    os.kill(old, signal.SIGSTOP)
+    try:
+        a.begin("@2000 renew aa-1-1")
+        stays(lambda: True, 1, "it ends")
+    finally:
+        os.kill(old, signal.SIGCONT)
+    got = a.end()
+    if got[0] != "ok":
+        raise AssertionError(got)
+    stays(lambda: w.term() == term and w.leader() == "puppet", 2, f"a leads in term {term}")
+
+
 def case_examined(w):
     """S7: to examine the store on a handle that leads gives none of its locks away."""
     for n, options in enumerate(({"fast": "1"}, {"mode": "advisory"})):

@@ -57,8 +57,11 @@ int pg_wait(struct pg_lane *lane, short events, uint64_t deadline_ns)
 	uint64_t ms = (deadline_ns - now_ns + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS;
 	int n = poll(fds, wake_fd >= 0 ? 2 : 1, ms > 60000 ? 60000 : (int)ms);
 
-	if (n > 0 && fds[1].revents != 0 && read(wake_fd, &nudges, sizeof(nudges)) < 0)
-		return 0;
+	if (n > 0 && fds[1].revents != 0) {
+		user_of(lane)->nudged = true;
+		if (read(wake_fd, &nudges, sizeof(nudges)) < 0)
+			return 0;
+	}
 	if (n > 0 && fds[0].revents != 0)
 		return 1;
 	if (pg_is_woken(lane) && lane->conn.connecting)

@@ -233,6 +233,7 @@ struct pg_lane {
 	struct pg_watch *watch; /* of a watch lane */
 	int wake_fd;            /* of a watch lane, else -1 */
 	_Atomic bool woken;
+	bool nudged;          /* of a watch lane: wake_fd was read while it asked the server */
 	struct pg_lane *user; /* of the holder: the watch lane, while that one uses it */
 	/* The call under way. */
 	struct baton_call *call;

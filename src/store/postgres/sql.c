@@ -239,8 +239,10 @@ const char *const pg_statements[PG_STATEMENTS] = {
 		"SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a JOIN "
 		"unnest($1::int[], $2::bigint[]) AS o(pid, start) ON a.pid = o.pid AND " EPOCH
 		"a.backend_start" AS_US " = o.start WHERE a.pid <> pg_backend_pid()",
-	/* Those who wait for it, and get it for a moment, are waited for. */
-	[PG_BEACON] = "SELECT pg_advisory_lock(" OWN_BEACON ")",
+	/* The old session's end is waited for, and those who get it for a moment then: for all of
+	 * the call, because what was renewed before must not be rolled back now. */
+	[PG_BEACON] = "WITH s AS MATERIALIZED (SELECT set_config('lock_timeout', '0', true)) "
+		      "SELECT pg_advisory_lock(" OWN_BEACON ") FROM s",
 	[PG_UNLOCK_ALL] = "SELECT pg_advisory_unlock_all()",
 	/* The locks of this session become those of the claims of the lease $1. Returns how many
 	 * another has got. Their rows stay: who led is not over with its work yet (S7). */

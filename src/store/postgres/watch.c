@@ -434,6 +434,8 @@ static int attend(struct pg_lane *l, struct baton_call *call)
 	if (s == NULL) /* later: we are told when */
 		return BATON_OUTCOME_OK;
 	struct baton_call inner = {.deadline_ns = clock_boot_ns() + pg_watch_call_ns(l->store)};
+
+	l->nudged = false;
 	int outcome = catch_up(l, s, &inner);
 
 	/* The session was ended just then: why there is no other one is what counts. */
@@ -446,7 +448,7 @@ static int attend(struct pg_lane *l, struct baton_call *call)
 		if (s == l && !s->conn.connecting)
 			pg_conn_close(s);
 	}
-	l->watch->is_current = outcome == BATON_OUTCOME_OK;
+	l->watch->is_current = outcome == BATON_OUTCOME_OK && !l->nudged;
 	pg_let_go(l, s);
 	return outcome;
 }
