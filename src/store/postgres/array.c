@@ -43,6 +43,14 @@ void pg_array_begin(struct pg_text *t)
 	append(t, "{", 1);
 }
 
+void pg_array_names(struct pg_text *t, const struct baton_observation *list, size_t n)
+{
+	pg_array_begin(t);
+	for (size_t i = 0; i < n; i++)
+		pg_array_text(t, list[i].name);
+	pg_array_end(t);
+}
+
 void pg_array_end(struct pg_text *t)
 {
 	append(t, "}", 1);

@@ -8,9 +8,8 @@
  *    (idle_session_timeout), and each renewal is a statement on that session, which checks that the
  *    lock is really held (rule 4).
  *  - The term is the server's 64-bit transaction id, which only grows. It is drawn after the lock
- *    was taken, so that a later holder has a higher one (S3), and is on the disk before anybody
- *    leads in it. A server whose numbers are behind a term that was seen is another one, or was
- *    restored: refused (S4).
+ *    was taken, so that a later holder has a higher one, and on the disk before it is used (S3). A
+ *    server that is behind a term that was seen is another one, or was restored: refused (S4).
  *  - Who it is, the session tells itself: the text of its last statement, which pg_stat_activity
  *    shows to others of the same role, begins with a comment that holds id, nonce and term.
  *
@@ -437,10 +436,7 @@ static int ask(struct pg_lane *l, struct baton_call *call, int statement,
 	struct pg_text names = {0};
 
 	l->call = call;
-	pg_array_begin(&names);
-	for (size_t i = 0; i < n; i++)
-		pg_array_text(&names, list[i].name);
-	pg_array_end(&names);
+	pg_array_names(&names, list, n);
 	int outcome = names.failed ? pg_no_memory(l) : pg_begin(l, call, n);
 
 	if (outcome != 0) {
@@ -549,10 +545,8 @@ static int say(struct bare_session *s, struct baton_call *call, const char *text
 
 	if (outcome != 0)
 		return outcome;
-	if (l->conn.pid != s->pid) { /* it broke just then, and this is another */
-		pg_conn_close(l);
-		return BATON_OUTCOME_REFUSED;
-	}
+	if (l->conn.pid != s->pid)
+		return BATON_OUTCOME_REFUSED; /* it broke just then, and this is another */
 	pg_push_text(l, text, n, params);
 	outcome = pg_run(l);
 	return outcome == BATON_OUTCOME_UNKNOWN && l->conn.pg == NULL ? BATON_OUTCOME_REFUSED

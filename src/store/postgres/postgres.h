@@ -268,6 +268,8 @@ void pg_array_begin(struct pg_text *t);
 void pg_array_text(struct pg_text *t, const char *value);
 void pg_array_number(struct pg_text *t, int64_t value);
 void pg_array_end(struct pg_text *t);
+/* ... of all these. */
+void pg_array_names(struct pg_text *t, const struct baton_observation *list, size_t n);
 
 /* ---- conn.c ---- */
 

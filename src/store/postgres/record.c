@@ -197,10 +197,7 @@ static int ask(struct pg_lane *l, struct baton_call *call, struct baton_observat
 	struct pg_text names = {0};
 
 	l->call = call;
-	pg_array_begin(&names);
-	for (size_t i = 0; i < n; i++)
-		pg_array_text(&names, list[i].name);
-	pg_array_end(&names);
+	pg_array_names(&names, list, n);
 	int outcome = names.failed ? pg_no_memory(l) : pg_begin(l, call, n);
 
 	if (outcome != 0) {
