@@ -26,21 +26,18 @@
 #include "base/clock.h"
 #include "store/postgres/postgres.h"
 
-/* How long a request of the watch lane may take: nobody waits for it. Before anybody has used the
- * holder it is not known for how long that one could wait. */
+/* How long a request of the watch lane may take: nobody waits for it. */
 #define WATCH_NS (2 * CLOCK_NS_PER_S)
-#define UNKNOWN_NS (CLOCK_NS_PER_S / 2)
 /* To read what is there already. */
 #define GLANCE_NS CLOCK_NS_PER_MS
 
 uint64_t pg_watch_call_ns(const struct pg_store *store)
 {
-	if (store->holder == NULL)
-		return WATCH_NS;
-	if (store->patience_ns == 0)
-		return UNKNOWN_NS;
-	/* No renewal waits longer for it than for others. */
-	return store->patience_ns < WATCH_NS ? store->patience_ns : WATCH_NS;
+	uint64_t patience_ns = atomic_load(&store->patience_ns);
+
+	/* No renewal waits longer for it than for others. 0: nobody else has needed the session
+	 * yet, and who does needs what the watch lane is waiting for: that it is there. */
+	return patience_ns > 0 && patience_ns < WATCH_NS ? patience_ns : WATCH_NS;
 }
 
 /* An answer that is late is waited for, for half of the time; then the session is parked. */
@@ -92,9 +89,9 @@ struct pg_lane *pg_hold(struct pg_lane *lane, struct baton_call *call)
 		return lane;
 	uint64_t now_ns = clock_boot_ns();
 
+	if (call->deadline_ns > now_ns)
+		atomic_store(&store->patience_ns, call->deadline_ns - now_ns);
 	if (store_turn_take(&store->holder_turn, call->deadline_ns, lane->renews)) {
-		if (call->deadline_ns > now_ns)
-			store->patience_ns = call->deadline_ns - now_ns;
 		settle(store, call);
 		return store->holder;
 	}

@@ -205,7 +205,7 @@ struct pg_store {
 	int64_t lost_starts[PG_LOST_MAX];
 	struct pg_bell *bells[PG_BELLS_MAX];
 	_Atomic int holder_pid;
-	uint64_t patience_ns;          /* that the last call to the holder had */
+	_Atomic uint64_t patience_ns;  /* that the last call to the holder had */
 	uint64_t owed_ns;              /* the watch lane's: waits so long for a late answer, or 0 */
 	PGnotify *heard;               /* the first notification that another lane came across */
 	_Atomic int claimer_pid;       /* the session of the last claim */
