@@ -60,15 +60,17 @@ static void campaign(const char *lease_id, const char *name, size_t n, size_t si
 	static uint64_t nonce;
 	struct baton_lease lease = lease_of(lease_id);
 
-	n = n < MANY_MAX ? n : MANY_MAX;
+	if (n > MANY_MAX)
+		n = MANY_MAX;
 	memset(metadata, 'm', size < BATON_METADATA_MAX ? size : BATON_METADATA_MAX);
 	for (size_t i = 0; i < n; i++) {
 		if (n == 1)
 			snprintf(names[i], sizeof(names[i]), "%s", name);
 		else
 			snprintf(names[i], sizeof(names[i]), "%s%zu", name, i);
+		nonce++;
 		list[i] = (struct baton_campaign){
-			.name = names[i], .nonce = ++nonce, .record = &records[i]};
+			.name = names[i], .nonce = nonce, .record = &records[i]};
 		list[i].profile.metadata = size > 0 ? metadata : "";
 	}
 	d->campaign(lanes[BATON_LANE_CAMPAIGN], &call, &lease, list, n);
