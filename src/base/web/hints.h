@@ -14,7 +14,7 @@
 
 #pragma GCC visibility push(hidden)
 
-#define HINTS_NOTES 6
+#define HINTS_NOTES 7
 
 struct hints;
 

@@ -19,7 +19,7 @@ try {
 	struct baton_campaign *c;
 	struct etcd_known known;
 	uint64_t raised;  /* the offset that the claim is to bring with it; 0: as it is */
-	bool is_entitled; /* a reservation that we know of is over, or ours */
+	bool is_entitled; /* a reservation that we know of is over, or ours; so is a mark's wait */
 };
 
 /* ---- terms ---- */
@@ -95,26 +95,35 @@ static uint64_t reservation_of(const struct try *t)
 	return t->is_entitled ? t->known.reserved_mod : 0;
 }
 
+/* The same with the mark of a claim that ended without a release (mark.c). */
+static uint64_t mark_of(const struct try *t)
+{
+	return t->is_entitled ? t->known.mark_mod : 0;
+}
+
 static uint64_t offset_of(const struct try *t)
 {
 	return t->raised != 0 ? t->raised : t->known.offset;
 }
 
-/* Nobody has it, it isn't paused, it isn't kept for another, and the offset is what we think. */
+/* Nobody has it, nor may think so, it isn't paused or kept for another, and the offset is what we
+ * think. */
 static void put_conditions(struct bytes *b, const struct etcd_store *s, const struct try *t)
 {
 	struct etcd_key claims = etcd_claim_key(s, t->c->name, 0);
 	struct etcd_key paused = etcd_state_key(s, t->c->name, "paused");
 	struct etcd_key offset = etcd_state_key(s, t->c->name, "offset");
 	struct etcd_key reserved = etcd_state_key(s, t->c->name, "reserved");
+	struct etcd_key mark = etcd_state_key(s, t->c->name, ETCD_MARK);
 
 	etcd_compare(b, &claims, true, ETCD_IS_CREATE, 0);
 	etcd_compare(b, &paused, false, ETCD_IS_CREATE, 0);
 	etcd_compare(b, &offset, false, ETCD_IS_MOD, t->known.offset_mod);
 	etcd_compare(b, &reserved, false, ETCD_IS_MOD, reservation_of(t));
+	etcd_compare(b, &mark, false, ETCD_IS_MOD, mark_of(t));
 }
 
-static void put_claim(struct bytes *b, const struct etcd_store *s, const struct baton_lease *lease,
+static void put_claim(struct bytes *b, struct etcd_store *s, const struct baton_lease *lease,
 		      uint64_t number, const struct try *t)
 {
 	const char *name = t->c->name;
@@ -133,6 +142,7 @@ static void put_claim(struct bytes *b, const struct etcd_store *s, const struct 
 	(void)snprintf(words, sizeof(words), "%" PRIu64 " %" PRIu64, t->c->nonce, offset_of(t));
 	etcd_put(b, ETCD_THEN, &held, words, number);
 	etcd_put(b, ETCD_THEN, &term, lease->owner, 0);
+	etcd_put_mark(b, s, name, lease);
 	(void)snprintf(words, sizeof(words), "%" PRIu64, t->raised);
 	if (t->raised != 0)
 		etcd_put(b, ETCD_THEN, &offset, words, 0);
@@ -141,7 +151,7 @@ static void put_claim(struct bytes *b, const struct etcd_store *s, const struct 
 		etcd_delete(b, ETCD_THEN, &reserved);
 }
 
-static void put_try(struct bytes *b, const struct etcd_store *s, const struct baton_lease *lease,
+static void put_try(struct bytes *b, struct etcd_store *s, const struct baton_lease *lease,
 		    uint64_t number, const struct try *t)
 {
 	struct etcd_nest nest = etcd_begin_txn(b, ETCD_THEN);
@@ -158,12 +168,14 @@ static void put_undo(struct bytes *b, const struct etcd_store *s, const char *na
 {
 	struct etcd_key claim = etcd_claim_key(s, name, number);
 	struct etcd_key held = etcd_lease_key(s, number, name);
+	struct etcd_key mark = etcd_state_key(s, name, ETCD_MARK);
 
 	etcd_delete(b, ETCD_THEN, &held);
 	struct etcd_nest nest = etcd_begin_txn(b, ETCD_THEN);
 
 	etcd_compare(b, &claim, false, ETCD_IS_CREATE, revision);
 	etcd_delete(b, ETCD_THEN, &claim);
+	etcd_delete(b, ETCD_THEN, &mark);
 	if (r != NULL && r->reserve_for != NULL && r->reserve_for[0] != '\0') {
 		struct etcd_key reserved = etcd_state_key(s, name, "reserved");
 		json_t *value = web_reserve_make(r);
@@ -207,6 +219,7 @@ static void hear_try(struct etcd_lane *lane, const struct baton_lease *lease, st
 		c->record->watched = web_is_watched(&lane->store->web, c->name);
 		t->known.claim_mod = revision;
 		t->known.reserved_mod = 0; /* there was none, or the claim has set it aside */
+		t->known.mark_mod = 0;
 		if (t->raised != 0) {
 			t->known.offset = t->raised;
 			t->known.offset_mod = revision;
@@ -216,12 +229,14 @@ static void hear_try(struct etcd_lane *lane, const struct baton_lease *lease, st
 	}
 	uint64_t offset_mod = t->known.offset_mod;
 	uint64_t reserved_mod = reservation_of(t);
+	uint64_t mark_mod = mark_of(t);
 
-	etcd_record(lane->store, c->name, lease->owner, answer, 0, &t->known, c->record);
+	etcd_record(lane, c->name, lease->owner, answer, 0, &t->known, c->record);
 	bool is_free = !c->record->held && !c->record->paused && !c->record->reserved;
 
 	t->is_entitled = is_free;
-	bool is_new = offset_mod != t->known.offset_mod || reserved_mod != reservation_of(t);
+	bool is_new = offset_mod != t->known.offset_mod || reserved_mod != reservation_of(t) ||
+		      mark_mod != mark_of(t);
 
 	c->outcome = is_free && is_new ? 0 : BATON_OUTCOME_REFUSED;
 	if (is_free) /* it was freed meanwhile: worth another try, soon */
@@ -255,6 +270,13 @@ static int send_tries(struct etcd_lane *lane, struct baton_call *call,
 	return outcome;
 }
 
+static bool has_waited(const struct etcd_known *k)
+{
+	uint64_t now_ns = clock_boot_ns();
+
+	return now_ns >= k->reserved_until_ns && now_ns >= k->mark_until_ns;
+}
+
 static void campaign_part(struct etcd_lane *lane, struct baton_call *call,
 			  const struct baton_lease *lease, struct baton_campaign *list, size_t n)
 {
@@ -266,7 +288,7 @@ static void campaign_part(struct etcd_lane *lane, struct baton_call *call,
 		web_campaign_set(&list[i], 0, 0);
 		tries[left] = (struct try){.c = &list[i]};
 		etcd_known_get(lane->store, list[i].name, &tries[left].known);
-		tries[left].is_entitled = clock_boot_ns() >= tries[left].known.reserved_until_ns;
+		tries[left].is_entitled = has_waited(&tries[left].known);
 		left++;
 		if (number == 0)
 			web_campaign_without_lease(&list[i]);
@@ -345,7 +367,7 @@ static bool hear_release(struct etcd_lane *lane, struct baton_release *r, struct
 		return false;
 	}
 	r->outcome = BATON_OUTCOME_REFUSED;
-	etcd_record(lane->store, r->name, "", answer, 0, k, &record);
+	etcd_record(lane, r->name, "", answer, 0, k, &record);
 	return k->offset != offset;
 }
 

@@ -80,7 +80,8 @@ static void judge_version(struct visit *v, const char *text)
 		TELL(v, ERROR, "version", "Upgrade it.", "It is %s; baton needs 3.4 or later.",
 		     text);
 	} else if (!is_fixed(&version, &stuck_leader)) {
-		TELL(v, WARNING, "version", "Upgrade it to 3.4.31, 3.5.13 or later.",
+		TELL(v, WARNING, "version",
+		     "Upgrade it to 3.4.31, 3.5.13 or later, where that is less likely.",
 		     "It is %s, in which a member whose disk is stuck renews leases after it was "
 		     "deposed, and later ends leases that live (etcd issue 15247). baton lets no "
 		     "such renewal count, but may lose a leadership by it.",

@@ -9,6 +9,7 @@
  *   lease.c    the lease, and the book of those that this process has
  *   claim.c    campaigning and releasing
  *   look.c     records, and the claims of a lease
+ *   mark.c     claims that ended without a release, and how long nobody may follow them
  *   people.c   candidates, orders, pauses
  *   watch.c    hints
  *   doctor.c   what the cluster is like
@@ -20,6 +21,8 @@
  *                                lowest create revision below NAME/ leads. We make ours only where
  *                                there is none, so it is the lowest
  *   baton/.election/NAME/term    written with every claim: its mod revision is the last claim's
+ *                       /unended written with every claim, deleted with its release: who finds it
+ *                                without the claim knows that that ended otherwise (mark.c)
  *                       /offset  what is added to revisions; only there when the cluster lost data
  *                       /paused /reserved /order
  *   baton.candidate/NAME/LEASE   who would like to lead
@@ -218,6 +221,8 @@ int etcd_judge(struct baton_call *call, int status, const char *text, bool *is_s
 
 /* etcd's number of a lease; 0: we have none such. */
 uint64_t etcd_lease_number(struct etcd_store *s, const char *id);
+/* The cluster's raft term when it was granted, or an earlier one; 0: unknown. */
+uint64_t etcd_lease_raft_term(struct etcd_store *s, const char *id);
 
 /* ---- look.c ---- */
 
@@ -228,17 +233,34 @@ struct etcd_known {
 	uint64_t reserved_mod;
 	uint64_t reserved_until_ns; /* on our clock, from when we saw it */
 	uint64_t claim_mod;         /* of the claim that we have won last */
+	uint64_t mark_mod;          /* of the mark of a claim that ended without a release */
+	uint64_t mark_until_ns;     /* nobody follows it before then; as reserved_until_ns */
 };
 
 void etcd_known_get(struct etcd_store *s, const char *name, struct etcd_known *k);
 void etcd_known_set(struct etcd_store *s, const char *name, const struct etcd_known *k);
 /* Two ranges: what etcd_record() is made of. */
 void etcd_look(struct bytes *b, enum etcd_part part, const struct etcd_store *s, const char *name);
-/* Of the answers to these, which stand at `at`. For id. Updates k. */
-void etcd_record(struct etcd_store *s, const char *name, const char *id, struct proto txn,
+/* Of the answers to these, which stand at `at` in the lane's last answer. For id. Updates k. */
+void etcd_record(const struct etcd_lane *lane, const char *name, const char *id, struct proto txn,
 		 size_t at, struct etcd_known *k, struct baton_record *out);
 /* Who has the claim that is in this key. */
 void etcd_read_claim(struct proto kv, struct baton_record *out);
+
+/* ---- mark.c ---- */
+
+#define ETCD_MARK "unended"
+
+/* With a claim on that lease. */
+void etcd_put_mark(struct bytes *b, struct etcd_store *s, const char *name,
+		   const struct baton_lease *lease);
+/*
+ * What follows for the record from a mark that was found, with that value and mod revision; mod 0:
+ * there is none. claim: the create revision of the claim that stands, or 0. Updates k.
+ */
+void etcd_read_mark(const struct etcd_lane *lane, const char *value, uint64_t mod, uint64_t claim,
+		    struct etcd_known *k, struct baton_record *out);
+
 /* ---- the verbs ---- */
 
 int etcd_lease_open(void *l, struct baton_call *call, const struct baton_lease *lease);

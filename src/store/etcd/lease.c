@@ -19,15 +19,25 @@ uint64_t etcd_lease_number(struct etcd_store *s, const char *id)
 	return web_lease_get(&s->web, id, &lease) ? lease.number : 0;
 }
 
-static bool note(struct etcd_store *s, const struct baton_lease *lease, uint64_t number)
+uint64_t etcd_lease_raft_term(struct etcd_store *s, const char *id)
 {
-	struct web_lease noted = {.number = number, .ttl_ns = lease->ttl_ns};
+	struct web_lease lease;
+
+	return web_lease_get(&s->web, id, &lease) ? lease.era : 0;
+}
+
+static bool note(struct etcd_store *s, const struct baton_lease *lease, uint64_t number,
+		 uint64_t raft_term)
+{
+	struct web_lease noted = {.number = number, .ttl_ns = lease->ttl_ns, .era = raft_term};
 
 	(void)snprintf(noted.id, sizeof(noted.id), "%s", lease->id);
 	return web_lease_note(&s->web, &noted);
 }
 
 /* ---- open and close ---- */
+
+static void give_back(struct etcd_lane *lane, uint64_t deadline_ns, uint64_t number);
 
 /* All that hangs on it goes with it, in one step. OK also if it was gone. */
 static int revoke(struct etcd_lane *lane, struct baton_call *call, uint64_t number)
@@ -36,6 +46,25 @@ static int revoke(struct etcd_lane *lane, struct baton_call *call, uint64_t numb
 	int outcome = etcd_tell(lane, call, &etcd_revoke);
 
 	return outcome == BATON_OUTCOME_REFUSED ? BATON_OUTCOME_OK : outcome;
+}
+
+/* The same for one that may carry claims: half the time is theirs. */
+static int end_lease(struct etcd_lane *lane, struct baton_call *call, uint64_t number)
+{
+	uint64_t now_ns = clock_boot_ns();
+
+	if (now_ns < call->deadline_ns)
+		give_back(lane, now_ns + (call->deadline_ns - now_ns) / 2, number);
+	return revoke(lane, call, number);
+}
+
+/* Which one it is, before a lease is granted in it or in a later one (mark.c). */
+static int ask_raft_term(struct etcd_lane *lane, struct baton_call *call)
+{
+	struct etcd_key key = etcd_lease_key(lane->store, 1, "");
+
+	etcd_ask_range(etcd_begin(lane), &key, NULL, 0, true);
+	return etcd_tell(lane, call, &etcd_range);
 }
 
 /* etcd counts whole seconds, and may give more than is asked for; never less (A2). */
@@ -73,13 +102,16 @@ int etcd_lease_open(void *l, struct baton_call *call, const struct baton_lease *
 	uint64_t number;
 
 	if (web_lease_take_older(&lane->store->web, lease->id, &older))
-		(void)revoke(lane, call, older.number); /* else it ends by itself */
+		(void)end_lease(lane, call, older.number); /* else it ends by itself */
+	if (ask_raft_term(lane, call) != BATON_OUTCOME_OK)
+		return BATON_OUTCOME_FAILED; /* nothing was written yet */
+	uint64_t raft_term = lane->raft_term;
 	int outcome = grant(lane, call, lease, &number);
 
 	if (outcome != BATON_OUTCOME_OK)
 		return outcome;
 	outcome = show(lane, call, lease, number);
-	if (outcome == BATON_OUTCOME_OK && note(lane->store, lease, number))
+	if (outcome == BATON_OUTCOME_OK && note(lane->store, lease, number, raft_term))
 		return BATON_OUTCOME_OK;
 	if (outcome == BATON_OUTCOME_OK || outcome == BATON_OUTCOME_REFUSED)
 		outcome = BATON_OUTCOME_FAILED;
@@ -87,7 +119,7 @@ int etcd_lease_open(void *l, struct baton_call *call, const struct baton_lease *
 	struct baton_call quiet = {.deadline_ns = call->deadline_ns};
 
 	if (revoke(lane, &quiet, number) != BATON_OUTCOME_OK)
-		(void)note(lane->store, lease, number);
+		(void)note(lane->store, lease, number, raft_term);
 	return outcome;
 }
 
@@ -98,7 +130,7 @@ int etcd_lease_close(void *l, struct baton_call *call, const struct baton_lease 
 
 	if (number == 0)
 		return BATON_OUTCOME_OK;
-	int outcome = revoke(lane, call, number);
+	int outcome = end_lease(lane, call, number);
 
 	if (outcome == BATON_OUTCOME_OK)
 		web_lease_forget(&lane->store->web, lease->id);
@@ -333,4 +365,53 @@ int etcd_claims(void *l, struct baton_call *call, const struct baton_lease *leas
 		etcd_done(&page);
 	}
 	return outcome;
+}
+
+/* ---- giving back ---- */
+
+/* Those marks that are of these claims. */
+static int clear_marks(struct etcd_lane *lane, struct baton_call *call, const struct held *list,
+		       size_t n)
+{
+	struct bytes *b = etcd_begin(lane);
+
+	for (size_t i = 0; i < n; i++) {
+		struct etcd_key mark = etcd_state_key(lane->store, list[i].name, ETCD_MARK);
+		struct etcd_nest nest = etcd_begin_txn(b, ETCD_THEN);
+
+		etcd_compare(b, &mark, false, ETCD_IS_MOD, list[i].revision);
+		etcd_delete(b, ETCD_THEN, &mark);
+		etcd_end_txn(b, nest);
+	}
+	return etcd_tell(lane, call, &etcd_txn);
+}
+
+/*
+ * The lease is to end, and whoever led on it has ended its work (S7): so what it still carries is
+ * as good as released, and nobody need wait for longer (mark.c). That it can't be said is no
+ * reason to stay: then they do.
+ */
+static void give_back(struct etcd_lane *lane, uint64_t deadline_ns, uint64_t number)
+{
+	struct baton_call quiet = {.deadline_ns = deadline_ns};
+	struct etcd_key from = etcd_lease_key(lane->store, number, "");
+	int outcome = BATON_OUTCOME_OK;
+
+	while (outcome == BATON_OUTCOME_OK && from.text[0] != '\0') {
+		struct held held[ETCD_CHUNK];
+		struct proto page, kv;
+		size_t n = 0;
+
+		outcome = read_page(lane, &quiet, number, &from, &page);
+		for (struct proto rest = page;
+		     outcome == BATON_OUTCOME_OK && proto_next(&rest, ETCD_RANGE_KVS, &kv);) {
+			if (!read_held(lane->store, kv, &held[n]) || ++n < ETCD_CHUNK)
+				continue;
+			outcome = clear_marks(lane, &quiet, held, n);
+			n = 0;
+		}
+		if (n > 0 && outcome == BATON_OUTCOME_OK)
+			outcome = clear_marks(lane, &quiet, held, n);
+		etcd_done(&page);
+	}
 }

@@ -17,13 +17,15 @@ void etcd_known_get(struct etcd_store *s, const char *name, struct etcd_known *k
 	uint64_t notes[HINTS_NOTES];
 
 	(void)hints_get(s->web.hints, name, notes);
-	*k = (struct etcd_known){notes[0], notes[1], notes[2], notes[3], notes[4]};
+	*k = (struct etcd_known){notes[0], notes[1], notes[2], notes[3],
+				 notes[4], notes[5], notes[6]};
 }
 
 void etcd_known_set(struct etcd_store *s, const char *name, const struct etcd_known *k)
 {
-	const uint64_t notes[HINTS_NOTES] = {k->offset, k->offset_mod, k->reserved_mod,
-					     k->reserved_until_ns, k->claim_mod};
+	const uint64_t notes[HINTS_NOTES] = {
+		k->offset,    k->offset_mod, k->reserved_mod, k->reserved_until_ns,
+		k->claim_mod, k->mark_mod,   k->mark_until_ns};
 
 	(void)hints_set(s->web.hints, name, notes);
 }
@@ -110,9 +112,10 @@ void etcd_look(struct bytes *b, enum etcd_part part, const struct etcd_store *s,
 	etcd_get(b, part, &state, false);
 }
 
-void etcd_record(struct etcd_store *s, const char *name, const char *id, struct proto txn,
+void etcd_record(const struct etcd_lane *lane, const char *name, const char *id, struct proto txn,
 		 size_t at, struct etcd_known *k, struct baton_record *out)
 {
+	struct etcd_store *s = lane->store;
 	struct proto claim = etcd_kv(txn, at);
 	struct proto kvs = etcd_response(txn, at + 1, ETCD_OP_RANGE);
 	struct state state;
@@ -139,6 +142,8 @@ void etcd_record(struct etcd_store *s, const char *name, const char *id, struct 
 		read_reserved(&state, id, k, out);
 	else
 		k->reserved_mod = 0;
+	(void)get_state(kvs, ETCD_MARK, &state);
+	etcd_read_mark(lane, state.value, state.mod, out->held ? revision : 0, k, out);
 	/* Its end by itself is a deletion, too, which etcd pushes. */
 	out->watched = web_is_watched(&s->web, name);
 	etcd_known_set(s, name, k);
@@ -181,8 +186,7 @@ static int observe_part(void *l, struct baton_call *call, struct baton_observati
 		struct etcd_known k;
 
 		etcd_known_get(lane->store, list[i].name, &k);
-		etcd_record(lane->store, list[i].name, list[i].id, answer, 2 * i, &k,
-			    list[i].record);
+		etcd_record(lane, list[i].name, list[i].id, answer, 2 * i, &k, list[i].record);
 		list[i].outcome = BATON_OUTCOME_OK;
 		list[i].code = 0;
 	}

@@ -183,7 +183,7 @@ int etcd_order(void *l, struct baton_call *call, const char *name, const struct 
 		struct proto kv = etcd_kv(answer, 0);
 
 		etcd_known_get(lane->store, name, &known);
-		etcd_record(lane->store, name, "", answer, 0, &known, &record);
+		etcd_record(lane, name, "", answer, 0, &known, &record);
 		revision = proto_number(kv, ETCD_KV_CREATE);
 		if (!record.held || record.term != order->term ||
 		    !proto_text(kv, ETCD_KV_KEY, claim.text, sizeof(claim.text)))

@@ -55,7 +55,14 @@ static bool is_our_own(struct etcd_store *s, struct proto event, const char *nam
 	return k.claim_mod == proto_number(kv, ETCD_KV_MOD) || store_is_asked(&s->web.base, name);
 }
 
-/* Not the term: that comes with a claim. */
+/* Not those that come with a claim, or go with it. */
+static bool is_news(const char *key)
+{
+	const char *what = strrchr(key, '/');
+
+	return what == NULL || (strcmp(what + 1, "term") != 0 && strcmp(what + 1, ETCD_MARK) != 0);
+}
+
 static void hear_event(struct etcd_store *s, struct proto event)
 {
 	char key[ETCD_KEY_MAX];
@@ -64,10 +71,8 @@ static void hear_event(struct etcd_store *s, struct proto event)
 	if (!proto_text(proto_get(event, ETCD_EVENT_KV), ETCD_KV_KEY, key, sizeof(key)))
 		return;
 	int kind = etcd_key_read(s, key, name);
-	size_t n = strlen(key);
 
-	if ((kind == 'c' && !is_our_own(s, event, name)) ||
-	    (kind == 's' && (n < 5 || strcmp(key + n - 5, "/term") != 0)))
+	if ((kind == 'c' && !is_our_own(s, event, name)) || (kind == 's' && is_news(key)))
 		hints_name(s->web.hints, name);
 }
 

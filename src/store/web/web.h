@@ -61,6 +61,7 @@ struct web_lease {
 	char name[WEB_ID_MAX];           /* as the service does: one of these two */
 	uint64_t number;
 	uint64_t ttl_ns;   /* for those who ask web_longest_lease() */
+	uint64_t era;      /* of the service's own leader, not later than when it was opened */
 	uint64_t n_claims; /* for those who count */
 	uint64_t index;    /* when that was written */
 };
