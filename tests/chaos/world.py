@@ -11,6 +11,7 @@
 # not promise) two may; but terms grow, and the resource refuses what is old. The resource is judged
 # in all of them: it stands on a server that nobody hurts, as it would in life.
 import collections
+import concurrent.futures
 import json
 import os
 import random
@@ -36,13 +37,14 @@ HOUR_NS = 3600 * 10**9
 PATIENCE_S = 15  # more than it takes the laziest of candidates to say something
 NOTHING = "nothing was done"
 REFUSAL = "a refusal"
+NOBODYS = 20  # leases
 RIVAL = 0  # the seat of whoever is none of ours
 
 # kind of tests/servers; what the URL adds; in contract; faults of the servers, and how often each
 # is dealt; seconds between two of them; whether there are machines (or only one network); leases in
-# ms; elections side by side
+# ms; elections side by side; for how many seconds at most a leader is left in peace
 World = collections.namedtuple(
-    "World", "kind query in_contract faults gap_s machines leases arenas")
+    "World", "kind query in_contract faults gap_s machines leases arenas peace_s", defaults=(0,))
 NETWORK = {"partition": 3, "slow": 2, "lost": 2, "cut": 2, "doubled": 1}
 WORLDS = {
     # What it acknowledges is on disk: it may say durable=1, and nobody waits after a restart.
@@ -81,8 +83,15 @@ WORLDS = {
                            (2, 4), True, "1500,2000,2500", 6),
     # Three members, of which one at a time is hurt, or all die; etcd's own candidates stand beside.
     "etcd": World("etcd-cluster", "", True,
-                  {"member_kill": 2, "member_stop": 2, "leader_change": 2, "all_kill": 1,
-                   "compaction": 2, "rival": 3, **NETWORK}, (0.5, 2.5), True, "3000,4000", 8),
+                  {"member_kill": 2, "member_stop": 2, "leader_stop": 2, "leader_change": 2,
+                   "all_kill": 1, "compaction": 2, "rival": 3, **NETWORK}, (0.5, 2.5), True,
+                  "3000,4000", 8),
+    # The cluster's leader, frozen until another one leads, ends leases that live when it thaws: of
+    # those who have not lost them while there was none.
+    "etcd-stale": World("etcd-cluster", "", True, {"leader_stop": 1}, (7, 9), True,
+                        "4000,6000", 8, 40),
+    "etcd-stale-new": World("etcd-new-cluster", "", True, {"leader_stop": 1}, (7, 9), True,
+                            "4000,6000", 8, 40),
     # The same with Consul, whose sessions last twice as long as they are asked for.
     "consul": World("consul-cluster", "", True,
                     {"member_kill": 2, "member_stop": 2, "leader_change": 2, "all_kill": 1,
@@ -100,11 +109,12 @@ RULES = {"slow": "request chance=30 -> late {ms}; reply chance=5 -> delay {ms}",
          "doubled": "request {command} chance=25 -> duplicate"}
 # How the proxy understands a store; {command} of the rules; the servers that the resource is on;
 # after how many leases at most a dead leader's is over: a new leader of etcd's or Consul's own
-# cluster begins them all anew, and Consul's last twice as long as they are asked for.
+# cluster begins them all anew, after which on etcd nobody follows for one more, and Consul's last
+# twice as long as they are asked for.
 Store = collections.namedtuple("Store", "protocol command resource leases")
 STORES = {"redis": Store("resp", "EVALSHA", "redis", 1),
           "postgres": Store("postgres", "batch", "postgres", 1),
-          "etcd": Store("h2", "Txn", "redis", 2),
+          "etcd": Store("h2", "Txn", "redis", 3),
           "consul": Store("http", "text=/v1/txn", "redis", 4),
           "kubernetes": Store("http", "text=fieldManager=baton", "redis", 1)}
 
@@ -499,14 +509,34 @@ class Stage:
         said = self.store.ask("endpoint", "status", "--write-out=json", port=port)
         return json.loads(said)[0]["Status"] if said else {}
 
+    def leader_of_etcd(self):
+        """The members' ids by their ports, and the ports of those who think that they lead."""
+        status = {port: self.of_etcd(port) for port in self.store.members.values()}
+        ids = {port: s["header"]["member_id"] for port, s in status.items() if s}
+        return ids, [port for port, s in status.items() if s and s.get("leader") == ids[port]]
+
+    def leader_stop(self, is_over):
+        """Long enough for another one to lead, and for it to think that all leases are over. It
+        ends 16 at a time, the first ones in vain, for it asks itself: these are nobody's, so that
+        it asks the new leader to end ours."""
+        leaders = self.leader_of_etcd()[1]
+        names = [name for name, port in self.store.members.items() if port in leaders]
+        if not names:
+            return NOTHING
+        seconds = self.rng.uniform(1.1, 1.9) * max(map(int, self.world.leases.split(","))) / 1000
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            list(pool.map(lambda _: self.store.ask("lease", "grant", "3"), range(NOBODYS)))
+        self.store.signal(names[0], STOP)
+        self.wait(seconds, is_over)
+        self.store.signal(names[0], CONT)
+        return f"{names[0]} for {seconds:.3f} s"
+
     def leader_change(self, _is_over):
         """Without anybody's death."""
         if self.kind == "consul":
             said = self.store.ask("operator", "raft", "transfer-leader")
             return said if "Success" in said else NOTHING
-        status = {port: self.of_etcd(port) for port in self.store.members.values()}
-        ids = {port: s["header"]["member_id"] for port, s in status.items() if s}
-        old = [port for port, s in status.items() if s and s.get("leader") == ids[port]]
+        ids, old = self.leader_of_etcd()
         others = [port for port in ids if port not in old]
         if not old or not others:
             return NOTHING
