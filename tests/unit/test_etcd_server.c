@@ -331,8 +331,11 @@ static void test_half_open(void **state)
 	struct web_lease noted;
 
 	for (int i = 0; i < 2; i++) {
-		if (i == 1)
-			says(w, 0, 9); /* the revocation of the first */
+		if (i == 1) {
+			says(w, 0, 9); /* what the first carries */
+			says(w, 0, 9); /* its revocation */
+		}
+		says(w, 0, 9); /* which raft term it is */
 		struct bytes *b = says(w, 0, 9);
 
 		proto_put_number(b, ETCD_LEASE_ID, (uint64_t)i + 1);
@@ -350,7 +353,8 @@ static void test_half_open(void **state)
 	assert_int_equal(etcd_lease_open(w->lane, &call, &lease), BATON_OUTCOME_OK);
 	assert_false(web_lease_get(&w->store->web, "b-1-1", &noted));
 	assert_int_equal(etcd_lease_number(w->store, "b-1-2"), 2);
-	heard(w, 5, 0);
+	assert_int_equal(etcd_lease_raft_term(w->store, "b-1-2"), 5);
+	heard(w, 8, 0);
 }
 
 /* ---- campaigns ---- */
