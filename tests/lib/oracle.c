@@ -166,7 +166,7 @@ static size_t collect(const struct oracle *o, struct row *rows, size_t room,
 		v->n_woke_no += atomic_load(&t->n_woke_no);
 		v->n_woke_new += atomic_load(&t->n_woke_new);
 		v->n_full += atomic_load(&t->n_full);
-		for (uint32_t k = 0; n < room && k < n_terms; k++)
+		for (uint32_t k = 0; rows != NULL && n < room && k < n_terms; k++)
 			rows[n++] = (struct row){
 				.term = atomic_load(&t->terms[k].term),
 				.first_t1_ns = atomic_load(&t->terms[k].first_t1_ns),
