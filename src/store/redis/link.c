@@ -399,8 +399,33 @@ static int greet(struct redis_lane *lane, bool *is_moved)
 
 /* ---- Sentinel ---- */
 
+/* What one of them says of the primary. */
+struct word {
+	struct redis_host primary;
+	uint64_t epoch; /* of its configuration: a failover has a higher one; 0: it doesn't tell */
+};
+
+static void put_question(struct resp_out *out, const char *question, const char *master)
+{
+	resp_begin(out, 3);
+	resp_text(out, "SENTINEL");
+	resp_text(out, question);
+	resp_text(out, master);
+}
+
+/* Pairs of names and values; or an error: a user may have no right to ask for that. */
+static uint64_t epoch_of(const struct resp *reply)
+{
+	uint64_t epoch = 0;
+
+	for (size_t i = 0; reply->type == RESP_ARRAY && i + 1 < reply->n; i += 2)
+		if (resp_is(reply, i, "config-epoch"))
+			(void)resp_get_u64(reply, i + 1, &epoch);
+	return epoch;
+}
+
 static int ask_sentinel(struct redis_lane *lane, const struct redis_host *sentinel,
-			struct redis_host *primary)
+			struct word *said)
 {
 	struct redis_wire *w = &lane->wire;
 	const struct redis_options *o = &lane->store->options;
@@ -411,10 +436,8 @@ static int ask_sentinel(struct redis_lane *lane, const struct redis_host *sentin
 	if (connect_to(lane, sentinel) != 0 ||
 	    ask_login(lane, o->sentinel_user, &o->sentinel_password, &is_asked) != 0)
 		return -1;
-	resp_begin(&w->out, 3);
-	resp_text(&w->out, "SENTINEL");
-	resp_text(&w->out, "GET-MASTER-ADDR-BY-NAME");
-	resp_text(&w->out, o->master);
+	put_question(&w->out, "GET-MASTER-ADDR-BY-NAME", o->master);
+	put_question(&w->out, "MASTER", o->master);
 	int rc = redis_wire_send(w);
 
 	resp_out_clear(&w->out);
@@ -433,8 +456,11 @@ static int ask_sentinel(struct redis_lane *lane, const struct redis_host *sentin
 		return store_fail(w->error, BATON_E_UNAVAILABLE,
 				  "the Sentinel %.80s knows no primary called \"%.80s\"",
 				  sentinel->name, o->master);
-	(void)snprintf(primary->name, sizeof(primary->name), "%s", resp_get(reply, 0));
-	(void)snprintf(primary->port, sizeof(primary->port), "%.7s", resp_get(reply, 1));
+	(void)snprintf(said->primary.name, sizeof(said->primary.name), "%s", resp_get(reply, 0));
+	(void)snprintf(said->primary.port, sizeof(said->primary.port), "%.7s", resp_get(reply, 1));
+	if (redis_wire_read(w, &reply) != 0)
+		return -1;
+	said->epoch = epoch_of(reply);
 	return 0;
 }
 
@@ -443,44 +469,82 @@ static bool is_same(const struct redis_host *a, const struct redis_host *b)
 	return strcmp(a->name, b->name) == 0 && strcmp(a->port, b->port) == 0;
 }
 
+/* The highest that was seen is kept. */
+static void note_epoch(struct redis_store *s, uint64_t epoch)
+{
+	uint_fast64_t seen = atomic_load(&s->epoch);
+
+	while (seen < epoch && !atomic_compare_exchange_weak(&s->epoch, &seen, epoch))
+		;
+}
+
 /*
- * One Sentinel may be on the wrong side of a partition, and an old primary calls itself primary for
- * seconds after its restart: most of those in the URL have to agree.
+ * Those who know of the last failover decide; while they say different things there is one. Where
+ * all say the same it is so, also if they count from one again because they were set up anew.
+ */
+static int choose(struct redis_lane *lane, const struct word *said, size_t n)
+{
+	const struct redis_options *o = &lane->store->options;
+	uint64_t epoch = atomic_load(&lane->store->epoch);
+	size_t same = 0, known = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		epoch = said[i].epoch > epoch ? said[i].epoch : epoch;
+		same += is_same(&said[0].primary, &said[i].primary);
+	}
+	if (same == o->n_hosts) {
+		lane->target = said[0].primary;
+		return 0;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (said[i].epoch < epoch)
+			continue;
+		if (known++ > 0 && !is_same(&lane->target, &said[i].primary))
+			return store_fail(lane->wire.error, BATON_E_UNAVAILABLE,
+					  "the Sentinels don't agree on the primary \"%.80s\": it "
+					  "is being replaced",
+					  o->master);
+		lane->target = said[i].primary;
+	}
+	if (known == 0)
+		return store_fail(
+			lane->wire.error, BATON_E_UNAVAILABLE,
+			"the Sentinels that answer have not heard of the last failover of "
+			"\"%.80s\" yet",
+			o->master);
+	note_epoch(lane->store, epoch);
+	return 0;
+}
+
+/*
+ * One Sentinel may be on the wrong side of a partition, so most of those in the URL have to answer.
+ * And an old primary calls itself primary for seconds after its restart, when most Sentinels may
+ * not have heard yet that it was replaced: nobody may be sent back to it.
  */
 static int find_primary(struct redis_lane *lane)
 {
 	const struct redis_options *o = &lane->store->options;
 	struct redis_wire *w = &lane->wire;
-	struct redis_host said[REDIS_HOSTS_MAX];
+	struct word said[REDIS_HOSTS_MAX];
 	uint64_t deadline_ns = w->deadline_ns;
 	size_t n = 0;
-	size_t best = 0;
 
-	for (size_t i = 0; i < o->n_hosts && 2 * best <= o->n_hosts; i++) {
+	for (size_t i = 0; i < o->n_hosts; i++) {
 		uint64_t now_ns = clock_boot_ns();
 		uint64_t left_ns = now_ns < deadline_ns ? deadline_ns - now_ns : 0;
-		size_t votes = 0;
 
 		/* One that doesn't answer leaves time for the others, and for the primary. */
 		w->deadline_ns = now_ns + left_ns / (o->n_hosts - i + 1);
-		if (ask_sentinel(lane, &o->hosts[i], &said[n]) != 0)
-			continue;
-		n++;
-		for (size_t k = 0; k < n; k++)
-			votes += is_same(&said[k], &said[n - 1]);
-		if (votes > best) {
-			best = votes;
-			lane->target = said[n - 1];
-		}
+		n += ask_sentinel(lane, &o->hosts[i], &said[n]) == 0;
 	}
 	redis_wire_close(w);
 	w->deadline_ns = deadline_ns;
-	if (2 * best > o->n_hosts)
-		return 0;
+	if (2 * n > o->n_hosts)
+		return choose(lane, said, n);
 	if (n == 0)
 		return -1; /* the last one's sentence says why */
 	return store_fail(w->error, BATON_E_UNAVAILABLE,
-			  "%zu of %zu Sentinels agree on the primary \"%.80s\": most have to", best,
+			  "%zu of %zu Sentinels of the primary \"%.80s\" answer: most have to", n,
 			  o->n_hosts, o->master);
 }
 

@@ -243,8 +243,9 @@ struct redis_store {
 	struct redis_text scripts[REDIS_SCRIPTS];
 	struct redis_books *books;
 	struct redis_mine *mine;
-	int wake;                /* an eventfd: ends a wait of the watch lane */
-	atomic_uint_fast64_t at; /* which server a lane has found last: redis_is_apart() */
+	int wake;                   /* an eventfd: ends a wait of the watch lane */
+	atomic_uint_fast64_t at;    /* which server a lane has found last: redis_is_apart() */
+	atomic_uint_fast64_t epoch; /* of the last failover that a Sentinel has told us of */
 };
 
 struct redis_lane {
