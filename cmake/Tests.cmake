@@ -68,8 +68,8 @@ foreach(source ${unit_sources})
 	if(TARGET baton_parts)
 		target_link_libraries(${program} PRIVATE baton_parts)
 	endif()
-	if(program STREQUAL test_postgres_sight) # a part of a module; it needs no library
-		target_sources(${program} PRIVATE src/store/postgres/sight.c)
+	if(program STREQUAL test_postgres_expiry) # a part of a module; it needs no library
+		target_sources(${program} PRIVATE src/store/postgres/expiry.c)
 	endif()
 	if(program MATCHES "^test_(redis|etcd|consul|kubernetes)(_.*)?$")
 		target_link_libraries(${program} PRIVATE baton_driver_${CMAKE_MATCH_1})

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "store/file/text.h"
+#include "store/file/codec.h"
 
 /* One function for each kind of record. */
 #define TRY(kind)                                             \

@@ -6,8 +6,8 @@
 
 #include "baton.h"
 #include "fuzz.h"
-#include "lib/text.h"
-#include "store/file/text.h"
+#include "lib/messages.h"
+#include "store/file/codec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

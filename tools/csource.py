@@ -22,7 +22,7 @@ def walk(top):
     """Yields the path of every file in the tree, relative to it, in a fixed order."""
     for folder, subfolders, names in os.walk(top):
         subfolders[:] = sorted(set(subfolders) - SKIPPED_FOLDERS)
-        for name in sorted(names):
+        for name in sorted(set(names) - SKIPPED_FOLDERS):  # a linked worktree has a file .git
             yield os.path.relpath(os.path.join(folder, name), top)
 
 

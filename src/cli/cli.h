@@ -120,7 +120,7 @@ int config_read(const char *path, bool must_exist, const char *election,
 		int (*set)(void *arg, const char *key, const char *value, const char *where),
 		void *arg);
 
-/* ---- text.c ---- */
+/* ---- format.c ---- */
 
 /* "500ms", "15s", "2m", "1h", "0" as milliseconds. False: none of these. */
 bool text_parse_time(const char *text, int64_t *ms);

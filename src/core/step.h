@@ -3,7 +3,7 @@
  *
  *   election.c  events in, what is due, when to wake
  *   claim.c     winning, leading, losing, giving back
- *   sight.c     what the store says, and when to look again
+ *   observation.c     what the store says, and when to look again
  */
 #ifndef BATON_STEP_H
 #define BATON_STEP_H
@@ -51,7 +51,7 @@ void claim_let_go(struct step *s);
 void claim_listed(struct step *s);
 void claim_lease_down(struct step *s);
 
-/* sight.c */
+/* observation.c */
 /* Any term is believed first; after that, none that jumps too far. */
 bool sight_is_credible(const struct election *e, uint64_t term);
 /* A standby hears of the leader, from an observation or from a refused campaign. */

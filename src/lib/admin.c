@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "lib/lib.h"
-#include "lib/text.h"
+#include "lib/messages.h"
 
 int lib_lane(struct baton *b, void **lane, struct baton_call *call, struct baton_error *err)
 {

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "lib/lib.h"
-#include "lib/text.h"
+#include "lib/messages.h"
 
 static int check_options(struct baton *b, const struct baton_election_options *o,
 			 struct options *core, struct baton_error *err);
@@ -110,7 +110,7 @@ static int attach(struct baton *b, struct baton_election *e, struct baton_error 
 	code = loop_post(b, MSG_ATTACH, e, NULL);
 	(void)pthread_mutex_lock(&b->app.lock);
 	while (code == 0 && e->attach_code > 0)
-		(void)news_wait(b, NEVER);
+		(void)events_wait(b, NEVER);
 	if (code == 0)
 		code = e->attach_code;
 	(void)pthread_mutex_unlock(&b->app.lock);
@@ -159,7 +159,7 @@ int baton_election_stop(struct baton_election *e, int64_t timeout_ms)
 	if (code != 0)
 		return code;
 	struct baton *b = e->handle;
-	uint64_t until_ns = news_until_ns(news_on_dispatcher(b) ? 0 : timeout_ms);
+	uint64_t until_ns = events_until_ns(events_on_dispatcher(b) ? 0 : timeout_ms);
 
 	(void)pthread_mutex_lock(&b->app.lock);
 	for (const struct baton_context *c = e->contexts; c != NULL; c = c->next)
@@ -169,7 +169,7 @@ int baton_election_stop(struct baton_election *e, int64_t timeout_ms)
 	/* Who asks for the stop, and takes events by hand, has dealt with those before it. */
 	if (e->draining && e->handler == NULL) {
 		e->lost_done = true;
-		news_check_drained(e);
+		events_check_drained(e);
 	}
 	(void)pthread_mutex_unlock(&b->app.lock);
 	code = loop_tell(e, &(struct event){.kind = EV_STOP});
@@ -180,9 +180,9 @@ int baton_election_stop(struct baton_election *e, int64_t timeout_ms)
 	uint16_t due = e->stops_due;
 
 	/* S8: no handler is called after this has returned, also if it had stopped before. */
-	while (((int16_t)(e->n_stops - due) < 0 ||
-		(e->is_stopped && e->handler != NULL && (e->news.queued || e->news.delivering))) &&
-	       news_wait(b, until_ns))
+	while (((int16_t)(e->n_stops - due) < 0 || (e->is_stopped && e->handler != NULL &&
+						    (e->events.queued || e->events.delivering))) &&
+	       events_wait(b, until_ns))
 		;
 	code = (int16_t)(e->n_stops - due) >= 0 ? 0 : BATON_E_TIMEOUT;
 	(void)pthread_mutex_unlock(&b->app.lock);
@@ -191,22 +191,22 @@ int baton_election_stop(struct baton_election *e, int64_t timeout_ms)
 
 void baton_election_free(struct baton_election *e)
 {
-	if (e == NULL || cells_forked(e->handle))
+	if (e == NULL || fork_cells_forked(e->handle))
 		return;
 	struct baton *b = e->handle;
 	int64_t patience_ms = (int64_t)(timing_gone_ns(&b->timing) / NS_PER_MS);
-	uint64_t until_ns = news_until_ns(news_on_dispatcher(b) ? 0 : patience_ms);
+	uint64_t until_ns = events_until_ns(events_on_dispatcher(b) ? 0 : patience_ms);
 
 	(void)baton_election_stop(e, patience_ms);
 	(void)pthread_mutex_lock(&b->app.lock);
 	e->freed = true;
 	loop_poke(e, POKE_DETACH);
-	while (!e->left && news_wait(b, until_ns)) /* then its name is free again */
+	while (!e->left && events_wait(b, until_ns)) /* then its name is free again */
 		;
 	/* S8: what its handler works with may be gone after this. */
 	e->is_muted = true;
-	while (e->handler != NULL && e->news.delivering != 0 && !news_on_dispatcher(b))
-		(void)news_wait(b, NEVER);
+	while (e->handler != NULL && e->events.delivering != 0 && !events_on_dispatcher(b))
+		(void)events_wait(b, NEVER);
 	(void)pthread_mutex_unlock(&b->app.lock);
 	election_unref(e);
 }
@@ -220,7 +220,7 @@ void baton_election_free(struct baton_election *e)
 bool lib_leads(const struct baton_election *e, uint64_t *term)
 {
 	uint64_t deadline_ns =
-		atomic_load_explicit(e->carrier->deadline_cell, memory_order_acquire);
+		atomic_load_explicit(e->executor->deadline_cell, memory_order_acquire);
 	uint64_t t = atomic_load_explicit(&e->term_cell, memory_order_acquire);
 	uint64_t work_ns = atomic_load_explicit(&e->work_cell, memory_order_relaxed);
 
@@ -249,7 +249,7 @@ int64_t baton_time_left_ms(const struct baton_election *e)
 	if (!lib_leads(e, &term))
 		return 0;
 	uint64_t end_ns =
-		min_ns(atomic_load(e->carrier->deadline_cell), atomic_load(&e->work_cell));
+		min_ns(atomic_load(e->executor->deadline_cell), atomic_load(&e->work_cell));
 	uint64_t now_ns = clock_boot_ns();
 
 	return end_ns > now_ns ? (int64_t)((end_ns - now_ns) / NS_PER_MS) : 0;
@@ -278,8 +278,8 @@ static int public_state(uint8_t state)
  */
 static uint64_t work_end_ns(const struct baton_election *e)
 {
-	uint64_t end_ns = atomic_load(&e->carrier->end_ns);
-	uint64_t epoch = atomic_load(&e->carrier->end_epoch);
+	uint64_t end_ns = atomic_load(&e->executor->end_ns);
+	uint64_t epoch = atomic_load(&e->executor->end_epoch);
 	uint64_t work_epoch = atomic_load(&e->work_epoch);
 
 	if (work_epoch == 0 || epoch != work_epoch)
@@ -311,8 +311,8 @@ int baton_get_status(const struct baton_election *e, struct baton_status *status
 	peers_name(b, leader, status->leader, status->leader_address);
 	status->is_leader = baton_is_leader(e);
 	status->time_left_ms = baton_time_left_ms(e);
-	status->last_renewal_ms = atomic_load(&e->carrier->renewed_wall_ms);
-	status->last_renewal_boot_ns = (int64_t)atomic_load(&e->carrier->renewed_boot_ns);
+	status->last_renewal_ms = atomic_load(&e->executor->renewed_wall_ms);
+	status->last_renewal_boot_ns = (int64_t)atomic_load(&e->executor->renewed_boot_ns);
 	status->work_end_boot_ns = (int64_t)work_end_ns(e);
 	return 0;
 }

@@ -87,7 +87,7 @@ static void tell_failover(struct doctor *d, const struct baton *b)
 		    at_once ? ", one that dies at once" : "");
 }
 
-/* A lease of its own, which no carrier of this handle has. */
+/* A lease of its own, which no executor of this handle has. */
 static void try_lease(struct doctor *d, struct baton *b, void *lane)
 {
 	struct baton_lease lease = {

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "lib/lib.h"
-#include "lib/text.h"
+#include "lib/messages.h"
 
 #define DISPATCHERS_DEFAULT 2
 
@@ -40,7 +40,7 @@ static struct baton *new_handle(void)
 		return NULL;
 	b->mail.event_fd = -1;
 	b->timer_fd = -1;
-	b->app.news_fd = -1;
+	b->app.events_fd = -1;
 	(void)pthread_condattr_init(&attr);
 	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	(void)pthread_mutex_init(&b->mail.lock, NULL);
@@ -69,14 +69,14 @@ static struct baton *new_handle(void)
 
 static int start_threads(struct baton *b, struct baton_error *err)
 {
-	if (cells_init(b) != 0 ||
-	    (!b->traits->own_leases && (b->shared = carrier_new(b)) == NULL) || log_start(b) != 0 ||
-	    fork_register(b) != 0)
+	if (fork_cells_init(b) != 0 ||
+	    (!b->traits->own_leases && (b->shared = executor_new(b)) == NULL) ||
+	    log_start(b) != 0 || fork_register(b) != 0)
 		return lib_fail(err, BATON_E_MEMORY, "Out of memory.");
 	int code = loop_start(b, err);
 
 	if (code == 0)
-		code = news_start(b, err);
+		code = events_start(b, err);
 	for (int i = 0; code == 0 && i < 3; i++)
 		code = lane_start(b, i, err);
 	return code;
@@ -209,7 +209,7 @@ static void wait_for_lease(struct baton *b, uint64_t until_ns)
 {
 	/* All is stopped: the lease closes by itself, which the deadline cell shows as 0. */
 	(void)pthread_mutex_lock(&b->app.lock);
-	while (b->shared != NULL && atomic_load(&b->shared->is_open) && news_wait(b, until_ns))
+	while (b->shared != NULL && atomic_load(&b->shared->is_open) && events_wait(b, until_ns))
 		;
 	(void)pthread_mutex_unlock(&b->app.lock);
 }
@@ -218,7 +218,7 @@ void baton_close(struct baton *b)
 {
 	if (b == NULL)
 		return;
-	if (cells_forked(b)) /* the parent's: nothing here is ours but the memory */
+	if (fork_cells_forked(b)) /* the parent's: nothing here is ours but the memory */
 		return;
 	uint64_t until_ns = after_ns(clock_boot_ns(), timing_gone_ns(&b->timing));
 
@@ -236,8 +236,8 @@ void baton_close(struct baton *b)
 	}
 	/* S8: no store is needed for that, and a loop that is kept from running doesn't end it. */
 	while (b->app.n_kept > 0)
-		(void)news_wait(b, NEVER);
-	while (b->app.all != NULL && news_wait(b, until_ns))
+		(void)events_wait(b, NEVER);
+	while (b->app.all != NULL && events_wait(b, until_ns))
 		;
 	(void)pthread_mutex_unlock(&b->app.lock);
 	wait_for_lease(b, until_ns);
@@ -247,14 +247,14 @@ void baton_close(struct baton *b)
 static void free_handle(struct baton *b)
 {
 	/* Handlers first: they may call into all the rest. Then what feeds them. */
-	news_stop(b);
+	events_stop(b);
 	for (int i = 0; i < 3; i++)
 		lane_stop(&b->lanes[i]);
 	loop_stop(b);
 	/* Not before: the loop, which may be behind, wakes the watch lane. */
 	for (int i = 0; i < 3; i++)
 		lane_done(&b->lanes[i]);
-	news_done(b);
+	events_done(b);
 	fork_unregister(b);
 	log_stop(b);
 	while (b->app.all != NULL) { /* what would not stop in time */
@@ -264,7 +264,7 @@ static void free_handle(struct baton *b)
 		election_unref(e);
 	}
 	free(b->shared);
-	cells_done(b);
+	fork_cells_done(b);
 	peers_done(b);
 	if (b->store != NULL)
 		b->driver->close(b->store);
@@ -330,7 +330,7 @@ int lib_check(const struct baton *b)
 {
 	if (b == NULL)
 		return BATON_E_INVALID;
-	return cells_forked(b) ? BATON_E_FORKED : 0;
+	return fork_cells_forked(b) ? BATON_E_FORKED : 0;
 }
 
 const char *baton_id(const struct baton *b)
@@ -400,14 +400,14 @@ int baton_wait(struct baton *b, int64_t timeout_ms, struct baton_event *event)
 
 	if (code != 0)
 		return code;
-	return event != NULL ? news_pull(b, timeout_ms, event) : BATON_E_INVALID;
+	return event != NULL ? events_pull(b, timeout_ms, event) : BATON_E_INVALID;
 }
 
 int baton_fd(const struct baton *b)
 {
 	int code = lib_check(b);
 
-	return code != 0 ? code : b->app.news_fd;
+	return code != 0 ? code : b->app.events_fd;
 }
 
 static void copy_histogram(uint64_t *to, const _Atomic uint64_t *from)

@@ -20,7 +20,7 @@ int baton_try_acquire(struct baton_election *e, int64_t timeout_ms)
 	if (code != 0)
 		return code;
 	struct baton *b = e->handle;
-	uint64_t until_ns = news_until_ns(timeout_ms);
+	uint64_t until_ns = events_until_ns(timeout_ms);
 
 	(void)pthread_mutex_lock(&b->app.lock);
 	/* One answer serves all who ask meanwhile. */
@@ -31,7 +31,7 @@ int baton_try_acquire(struct baton_election *e, int64_t timeout_ms)
 	if (code != 0)
 		return code;
 	(void)pthread_mutex_lock(&b->app.lock);
-	while ((int32_t)(e->acquire_answered - id) < 0 && news_wait(b, until_ns))
+	while ((int32_t)(e->acquire_answered - id) < 0 && events_wait(b, until_ns))
 		;
 	code = (int32_t)(e->acquire_answered - id) < 0 ? BATON_E_TIMEOUT : e->acquire_answer;
 	(void)pthread_mutex_unlock(&b->app.lock);
@@ -56,7 +56,7 @@ void baton_drained(struct baton_election *e)
 		return;
 	(void)pthread_mutex_lock(&e->handle->app.lock);
 	e->lost_done = true;
-	news_check_drained(e);
+	events_check_drained(e);
 	(void)pthread_mutex_unlock(&e->handle->app.lock);
 }
 
@@ -99,7 +99,7 @@ static void leave(struct baton_context *ctx)
 			break;
 		}
 	}
-	news_check_drained(e);
+	events_check_drained(e);
 	(void)pthread_mutex_unlock(&app->lock);
 	(void)close(ctx->fd);
 }
@@ -132,7 +132,7 @@ static int wait_elected(struct baton_election *e, struct baton_context *ctx)
 	while (!e->is_stopped && code == BATON_E_NOT_LEADER) {
 		code = enter(e, ctx);
 		if (code == BATON_E_NOT_LEADER)
-			(void)news_wait(b, NEVER);
+			(void)events_wait(b, NEVER);
 	}
 	(void)pthread_mutex_unlock(&b->app.lock);
 	return code == BATON_E_NOT_LEADER ? ELECTION_ENDED : code;
@@ -196,7 +196,7 @@ int baton_context_fd(const struct baton_context *ctx)
 
 bool baton_context_wait(const struct baton_context *ctx, int64_t timeout_ms)
 {
-	uint64_t until_ns = news_until_ns(timeout_ms);
+	uint64_t until_ns = events_until_ns(timeout_ms);
 	struct pollfd fd = {.fd = ctx->fd, .events = POLLIN};
 
 	/* No longer than the deadline allows: a frozen loop can't cancel anybody. */

@@ -106,7 +106,7 @@ static size_t take(struct lane *lane, struct job **jobs)
 	while (n < LANE_BATCH && lane->first[q] != NULL) {
 		struct job *job = (struct job *)(void *)lane->first[q];
 
-		if (n > 0 && (job->kind != jobs[0]->kind || job->carrier != jobs[0]->carrier ||
+		if (n > 0 && (job->kind != jobs[0]->kind || job->executor != jobs[0]->executor ||
 			      job->epoch != jobs[0]->epoch))
 			break;
 		jobs[n++] = job;

@@ -193,9 +193,9 @@ static void run_timers(struct baton *b)
 		struct event ev = {.kind = EV_TIMER};
 
 		if (item->kind == TIMER_CARRIER) {
-			carrier_step(PART_OF(struct carrier, timer, item), &ev);
+			executor_step(PART_OF(struct executor, timer, item), &ev);
 		} else {
-			carrier_step_election(PART_OF(struct baton_election, timer, item), &ev);
+			executor_step_election(PART_OF(struct baton_election, timer, item), &ev);
 		}
 		let_leave(b);
 	}
@@ -239,19 +239,19 @@ static int attach(struct baton *b, struct baton_election *e)
 	if ((b->n_attached >= b->table_room && !grow_table(b)) ||
 	    !heap_reserve(&b->heap, b->n_attached + b->n_carriers + 4))
 		return BATON_E_MEMORY;
-	e->carrier = b->traits->own_leases ? carrier_new(b) : b->shared;
-	if (e->carrier == NULL)
+	e->executor = b->traits->own_leases ? executor_new(b) : b->shared;
+	if (e->executor == NULL)
 		return BATON_E_MEMORY;
 	uint32_t h = hash_name(e->name) & (b->table_room - 1);
 
 	e->hash_next = b->table[h];
 	b->table[h] = e;
-	e->carrier_next = e->carrier->elections;
-	e->carrier->elections = e;
-	e->job.carrier = e->carrier;
-	e->publish_job.carrier = e->carrier;
+	e->executor_next = e->executor->elections;
+	e->executor->elections = e;
+	e->job.executor = e->executor;
+	e->publish_job.executor = e->executor;
 	e->timer.kind = TIMER_ELECTION;
-	e->carrier->timer.kind = TIMER_CARRIER;
+	e->executor->timer.kind = TIMER_CARRIER;
 	b->n_attached++;
 	(void)election_ref(e);
 	atomic_fetch_add(&b->counters.elections, 1);
@@ -265,14 +265,14 @@ static void unlink_election(struct baton *b, struct baton_election *e)
 	while (*p != e)
 		p = &(*p)->hash_next;
 	*p = e->hash_next;
-	for (p = &e->carrier->elections; *p != e; p = &(*p)->carrier_next)
+	for (p = &e->executor->elections; *p != e; p = &(*p)->executor_next)
 		;
-	*p = e->carrier_next;
-	e->carrier->n_publish_due -= e->publish_due;
+	*p = e->executor_next;
+	e->executor->n_publish_due -= e->publish_due;
 	heap_set(&b->heap, &e->timer, NEVER);
 	b->n_attached--;
 	if (b->traits->own_leases)
-		carrier_free(e->carrier);
+		executor_free(e->executor);
 	(void)pthread_mutex_lock(&b->app.lock);
 	for (p = &b->app.all; *p != e; p = &(*p)->all_next)
 		;
@@ -285,7 +285,7 @@ static void unlink_election(struct baton *b, struct baton_election *e)
 /* Nothing in the loop or in the lanes refers to it, nor to a lease of its own. */
 static bool can_leave(const struct baton_election *e)
 {
-	const struct carrier *c = e->carrier;
+	const struct executor *c = e->executor;
 
 	return e->detached && e->core.state == ELECTION_STOPPED && !e->job.busy &&
 	       !e->publish_job.busy && e->unwatched == e->watched &&
@@ -333,7 +333,7 @@ void election_unref(struct baton_election *e)
 {
 	if (atomic_fetch_sub_explicit(&e->refs, 1, memory_order_acq_rel) != 1)
 		return;
-	free(e->news.error);
+	free(e->events.error);
 	free(e->metadata);
 	free(e->leader_metadata);
 	free(e);
@@ -387,14 +387,14 @@ static void handle_event(struct baton_election *e, struct event *ev)
 		e->watched = true;
 		lane_watch(&e->handle->lanes[BATON_LANE_WATCH], e, true);
 	}
-	carrier_step_election(e, ev);
+	executor_step_election(e, ev);
 	note_asked(e, ev->kind);
 	if (e->handle->watch_untold)
 		tell_watch_failed(e->handle);
 	/* A lease of its own lives only while it leads: who waits is shown all the same. */
 	if ((ev->kind == EV_START || ev->kind == EV_HEALTH) &&
-	    (e->carrier->core.deadline_ns != 0 || e->carrier->core.state == LEASE_READY))
-		carrier_publish(e);
+	    (e->executor->core.deadline_ns != 0 || e->executor->core.state == LEASE_READY))
+		executor_publish(e);
 }
 
 static void handle_poke(struct baton_election *e)
@@ -406,18 +406,18 @@ static void handle_poke(struct baton_election *e)
 		pokes = 0;
 	if ((pokes & POKE_ALIVE) != 0) {
 		ev.kind = EV_ALIVE;
-		carrier_step_election(e, &ev);
+		executor_step_election(e, &ev);
 	}
 	if ((pokes & POKE_DRAINED) != 0) {
 		e->auto_drain_ns = NEVER;
 		ev.kind = EV_DRAINED;
-		carrier_step_election(e, &ev);
+		executor_step_election(e, &ev);
 	}
 	if ((pokes & POKE_DETACH) != 0) {
 		e->detached = true;
 		ev.kind = EV_STOP;
-		carrier_step_election(e, &ev);
-		news_let_go(e);
+		executor_step_election(e, &ev);
+		events_let_go(e);
 	}
 	election_unref(e);
 }
@@ -428,18 +428,18 @@ static void handle_hint(struct baton *b, uint64_t cookie)
 
 	atomic_fetch_add(&b->counters.hints, 1);
 	if (cookie != BATON_HINT_ALL) {
-		carrier_hint((struct baton_election *)(uintptr_t)cookie);
+		executor_hint((struct baton_election *)(uintptr_t)cookie);
 		return;
 	}
 	for (uint32_t i = 0; i < b->table_room; i++) {
 		for (struct baton_election *e = b->table[i]; e != NULL; e = e->hash_next) {
-			if (e->carrier->core.own)
-				carrier_step(e->carrier, &(struct event){.kind = EV_HINT});
-			carrier_hint(e);
+			if (e->executor->core.own)
+				executor_step(e->executor, &(struct event){.kind = EV_HINT});
+			executor_hint(e);
 		}
 	}
 	if (b->shared != NULL)
-		carrier_step(b->shared, &ev);
+		executor_step(b->shared, &ev);
 }
 
 /* A driver may say it once and then live with it: who starts later is told, too. */
@@ -454,7 +454,7 @@ static void tell_watch_failed(struct baton *b)
 		for (struct baton_election *e = b->table[i]; e != NULL; e = e->hash_next) {
 			if (!e->core.wanted)
 				continue;
-			news_watch(e, &said);
+			events_watch(e, &said);
 			b->watch_untold = false;
 		}
 	}
@@ -476,7 +476,7 @@ static bool handle(struct baton *b, struct message *m)
 
 	switch (m->kind) {
 	case MSG_POKE: handle_poke(PART_OF(struct baton_election, poke, m)); return false;
-	case MSG_DONE: carrier_done(b, (struct job *)m); return false;
+	case MSG_DONE: executor_done(b, (struct job *)m); return false;
 	case MSG_UNWATCHED: handle_unwatched(m); return false;
 	case MSG_WATCH_FAILED:
 		atomic_store(&b->lanes[BATON_LANE_WATCH].failed_busy, false);

@@ -176,7 +176,7 @@ bool peers_view(struct baton_election *e, const struct job *job, const struct ba
 	char mine[BATON_LEASE_ID_MAX + 1];
 	bool twin = false;
 
-	(void)snprintf(mine, sizeof(mine), "%s-%x-%llx", b->incarnation, e->carrier->number,
+	(void)snprintf(mine, sizeof(mine), "%s-%x-%llx", b->incarnation, e->executor->number,
 		       (unsigned long long)job->epoch);
 	*v = (struct view){
 		.term = r->term,

@@ -17,7 +17,7 @@
  * taken, and no other lock is taken while one is held
  *   mail.lock   the mailbox of the loop (any thread posts, the loop takes)
  *   lane.lock   a lane's queue (the loop puts, the lane takes)
- *   app.lock    what the application sees and waits for: struct news, queues of elections with
+ *   app.lock    what the application sees and waits for: struct events, queues of elections with
  *               news, contexts of running work, answers to waiting calls
  *   peers.lock  names of others
  *   log.lock    the ring of log records
@@ -89,7 +89,7 @@ enum job_kind {
 struct job {
 	struct message m; /* m.next links it in a lane's queue, too */
 	struct baton_election *election;
-	struct carrier *carrier;
+	struct executor *executor;
 	uint64_t call;
 	uint64_t limit_ns;
 	uint64_t sent_ns;
@@ -115,10 +115,10 @@ struct stray {
 };
 
 /* A lease and what is on it. */
-struct carrier {
+struct executor {
 	struct lease core;
 	struct baton *handle;
-	struct baton_election *elections; /* linked by carrier_next */
+	struct baton_election *elections; /* linked by executor_next */
 	_Atomic uint64_t *deadline_cell;
 	struct heap_item timer;
 	struct job job;
@@ -148,20 +148,20 @@ struct watch_change {
  * a leadership that was over before it was heard of, nor of an older "changed" ---- */
 
 enum {
-	NEWS_BECAME = 1,
-	NEWS_LOST = 2,
-	NEWS_CHANGED = 4,
-	NEWS_ERROR = 8,
-	NEWS_STOPPED = 16,
+	EVENT_BECAME = 1,
+	EVENT_LOST = 2,
+	EVENT_CHANGED = 4,
+	EVENT_ERROR = 8,
+	EVENT_STOPPED = 16,
 };
 
 /* When each code was last told, and the store's words for the last one. */
-struct error_news {
+struct error_event {
 	uint64_t told_ns[32];
 	char detail[sizeof(((struct baton_error *)0)->text)];
 };
 
-struct news {
+struct events {
 	TAILQ_ENTRY(baton_election) link; /* the queue of elections with news */
 	uint64_t became_term;
 	uint64_t lost_term;
@@ -170,7 +170,7 @@ struct news {
 	uint32_t leader;
 	uint32_t old_leader;
 	int error_code;
-	struct error_news *error; /* made with the first one */
+	struct error_event *error; /* made with the first one */
 	uint8_t pending;
 	uint8_t lost_why;
 	uint8_t error_why;
@@ -189,8 +189,8 @@ struct baton_election {
 	struct election core;
 	_Atomic uint32_t refs;
 	struct baton *handle;
-	struct carrier *carrier;
-	struct baton_election *carrier_next;
+	struct executor *executor;
+	struct baton_election *executor_next;
 	struct baton_election *hash_next; /* the loop's table by name */
 	struct baton_election *all_next;  /* app.lock: the handle's list */
 	_Atomic uint64_t term_cell;       /* the term that we lead in, else 0 */
@@ -226,7 +226,7 @@ struct baton_election {
 	struct baton_election *leaving_next;
 	struct watch_change watch[2]; /* added, removed */
 	/* app.lock from here on */
-	struct news news;
+	struct events events;
 	struct baton_context *contexts;
 	uint32_t acquire_id;
 	uint32_t acquire_answered;
@@ -301,19 +301,19 @@ struct lane {
 };
 
 /* Those with LOST, which come first, and the others. */
-TAILQ_HEAD(news_queue, baton_election);
+TAILQ_HEAD(events_queue, baton_election);
 enum { URGENT, USUAL, N_QUEUES };
 
 struct app {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;  /* answers, stops, contexts; CLOCK_MONOTONIC */
 	pthread_cond_t dispatch; /* elections with a handler have news */
-	struct news_queue handled[N_QUEUES];
-	struct news_queue pulled[N_QUEUES];
-	struct news_queue pulling; /* whose events baton_wait() returned last */
+	struct events_queue handled[N_QUEUES];
+	struct events_queue pulled[N_QUEUES];
+	struct events_queue pulling; /* whose events baton_wait() returned last */
 	struct baton_election *all;
 	uint32_t n_kept; /* while closing: how many of them have not been let go */
-	int news_fd;     /* readable while somebody is in pulled */
+	int events_fd;   /* readable while somebody is in pulled */
 	bool has_puller;
 	bool quit;
 	struct baton_error store_error; /* the last failure of a call */
@@ -351,9 +351,9 @@ struct counters {
 	_Atomic uint64_t tenure[BATON_HISTOGRAM_BUCKETS];
 };
 
-struct cells {
+struct fork_cells {
 	_Atomic uint64_t *page; /* wiped on fork; word 0 is 1 in the process that owns the handle */
-	struct cells *next;
+	struct fork_cells *next;
 	uint32_t used;
 };
 
@@ -368,7 +368,7 @@ struct baton {
 	struct timing timing;
 	void (*log)(void *arg, const struct baton_log_record *record);
 	void *log_arg;
-	struct carrier *shared; /* where leases are shared: the one carrier */
+	struct executor *shared; /* where leases are shared: the one executor */
 	uint32_t n_carriers;
 	struct mailbox mail;
 	struct lane lanes[3];
@@ -376,7 +376,7 @@ struct baton {
 	struct peers peers;
 	struct log_ring ring;
 	struct counters counters;
-	struct cells *cells;
+	struct fork_cells *cells;
 	_Atomic uint64_t *owner_cell; /* 1; 0 in a forked child */
 	_Atomic uint64_t *free_cell;
 	struct heap heap;
@@ -416,16 +416,16 @@ void loop_poke(struct baton_election *e, uint32_t poke);
 struct baton_election *election_ref(struct baton_election *e);
 void election_unref(struct baton_election *e);
 
-/* carry.c: cores in, actions out */
-struct carrier *carrier_new(struct baton *b);
-void carrier_free(struct carrier *c);
-void carrier_step(struct carrier *c, struct event *ev);
-void carrier_step_election(struct baton_election *e, struct event *ev);
+/* execute.c: cores in, actions out */
+struct executor *executor_new(struct baton *b);
+void executor_free(struct executor *c);
+void executor_step(struct executor *c, struct event *ev);
+void executor_step_election(struct baton_election *e, struct event *ev);
 /* EV_HINT, now or after the call under way, if that is needed then. */
-void carrier_hint(struct baton_election *e);
-void carrier_publish(struct baton_election *e);
+void executor_hint(struct baton_election *e);
+void executor_publish(struct baton_election *e);
 /* A job came back from its lane. */
-void carrier_done(struct baton *b, struct job *job);
+void executor_done(struct baton *b, struct job *job);
 
 /* lane.c */
 int lane_start(struct baton *b, int kind, struct baton_error *err);
@@ -437,7 +437,7 @@ void lane_put(struct lane *lane, struct job *job, bool first);
 int lane_wait(struct lane *lane, uint64_t ns);
 void lane_watch(struct lane *lane, struct baton_election *e, bool add);
 
-/* batch.c: what a lane does with jobs of one kind for one lease */
+/* driver_calls.c: what a lane does with jobs of one kind for one lease */
 struct batch *batch_new(void);
 void batch_free(struct batch *t);
 void batch_run(struct lane *lane, struct job **jobs, size_t n);
@@ -445,29 +445,29 @@ void batch_run(struct lane *lane, struct job **jobs, size_t n);
 /* watch.c */
 void *watch_main(void *arg);
 
-/* news.c: between the loop and the application */
-void news_note(struct baton_election *e, const struct action *a);
+/* events.c: between the loop and the application */
+void events_note(struct baton_election *e, const struct action *a);
 /* code 0: the one that belongs to the reason. */
-void news_error(struct baton_election *e, uint8_t why, int code);
+void events_error(struct baton_election *e, uint8_t why, int code);
 /* What others may ask of the election, after a step. */
-void news_seen(struct baton_election *e);
+void events_seen(struct baton_election *e);
 /* The application has let go of it, and it is stopped. */
-void news_let_go(struct baton_election *e);
+void events_let_go(struct baton_election *e);
 /* The watch is broken: this is why. */
-void news_watch(struct baton_election *e, const struct baton_error *said);
+void events_watch(struct baton_election *e, const struct baton_error *said);
 /* How the last call of the driver went; code 0: well. */
-void news_store(struct baton *b, const struct baton_error *err);
-int news_start(struct baton *b, struct baton_error *err);
-void news_stop(struct baton *b);
+void events_store(struct baton *b, const struct baton_error *err);
+int events_start(struct baton *b, struct baton_error *err);
+void events_stop(struct baton *b);
 /* After the loop has stopped: what nobody took. */
-void news_done(struct baton *b);
-int news_pull(struct baton *b, int64_t timeout_ms, struct baton_event *out);
+void events_done(struct baton *b);
+int events_pull(struct baton *b, int64_t timeout_ms, struct baton_event *out);
 /* app.lock held: DRAINED is posted once nothing of the work is left. */
-void news_check_drained(struct baton_election *e);
+void events_check_drained(struct baton_election *e);
 /* app.lock held: waits for app.changed until then (NEVER: for ever); false: too late. */
-bool news_wait(struct baton *b, uint64_t until_ns);
-uint64_t news_until_ns(int64_t timeout_ms);
-bool news_on_dispatcher(const struct baton *b);
+bool events_wait(struct baton *b, uint64_t until_ns);
+uint64_t events_until_ns(int64_t timeout_ms);
+bool events_on_dispatcher(const struct baton *b);
 
 /* peers.c */
 uint32_t peers_find(struct baton *b, const char *id, const char *address);
@@ -475,12 +475,12 @@ uint32_t peers_find(struct baton *b, const char *id, const char *address);
 void peers_name(struct baton *b, uint32_t number, char *id, char *address);
 void peers_done(struct baton *b);
 
-/* cells.c: deadlines that a forked child reads as 0 */
-int cells_init(struct baton *b);
-_Atomic uint64_t *cells_new(struct baton *b);
-void cells_free(struct baton *b, _Atomic uint64_t *cell);
-void cells_done(struct baton *b);
-bool cells_forked(const struct baton *b);
+/* fork_cells.c: deadlines that a forked child reads as 0 */
+int fork_cells_init(struct baton *b);
+_Atomic uint64_t *fork_cells_new(struct baton *b);
+void fork_cells_free(struct baton *b, _Atomic uint64_t *cell);
+void fork_cells_done(struct baton *b);
+bool fork_cells_forked(const struct baton *b);
 
 /* fork.c */
 int fork_register(struct baton *b);

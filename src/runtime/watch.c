@@ -125,7 +125,7 @@ static void tell_failure(struct lane *lane, const struct baton_error *err)
 	/* Before the event, so that whoever hears of it finds the store failing, too; but a limit
 	 * of this machine says nothing about the store. */
 	if (err->code != BATON_E_SYSTEM)
-		news_store(lane->handle, err);
+		events_store(lane->handle, err);
 	(void)pthread_mutex_lock(&app->lock);
 	app->watch_error = *err;
 	(void)pthread_mutex_unlock(&app->lock);

@@ -109,7 +109,7 @@ static void lane_close(void *lane)
 	free(l);
 }
 
-/* There are no descriptors; memory_name.c has seen the fork. */
+/* There are no descriptors; memory_registry.c has seen the fork. */
 static void store_forget(void *store)
 {
 	(void)store;

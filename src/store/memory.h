@@ -5,10 +5,10 @@
  *   memory.c         the driver: lanes, verbs, and what they hand to the caller
  *   memory_state.c   leases, claims, candidates and history: what a server would keep
  *   memory_hint.c    who watches what
- *   memory_gate.c    the clock, the waiting, and what the switches do to a call on its way
- *   memory_switch.c  the switches of baton-memory.h
+ *   memory_faults.c    the clock, the waiting, and what the switches do to a call on its way
+ *   memory_controls.c  the switches of baton-memory.h
  *   memory_table.c   hash tables and shared strings
- *   memory_name.c    the registry of stores by name
+ *   memory_registry.c    the registry of stores by name
  *
  * Everything in struct memory belongs to memory.lock, except `refs` and `next`, which belong to
  * the registry's, and what never changes. A lease whose time has passed is swept away before
@@ -224,7 +224,7 @@ struct memory {
 	struct memory_rig rig;
 };
 
-/* ---- memory_name.c ---- */
+/* ---- memory_registry.c ---- */
 
 struct baton_memory *memory_handle_new(const char *url, struct baton_error *err);
 /* Takes NULL. */
@@ -232,7 +232,7 @@ void memory_handle_free(struct baton_memory *handle);
 /* It came here through a fork(): its locks may never be free again. */
 bool memory_handle_is_forked(const struct baton_memory *handle);
 
-/* ---- memory_gate.c: with the lock held, unless it says otherwise ---- */
+/* ---- memory_faults.c: with the lock held, unless it says otherwise ---- */
 
 int memory_cond_init(pthread_cond_t *cond);
 uint64_t memory_now_ns(const struct memory *m);

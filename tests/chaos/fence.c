@@ -76,7 +76,7 @@ static void begin_write(struct fence *f, uint64_t term, uint32_t seat)
 
 	(void)snprintf(number, sizeof(number), "%" PRIu64, term);
 	(void)snprintf(who, sizeof(who), "%" PRIu32, seat);
-	if (f->speech == &speech_postgres) {
+	if (f->protocol == &protocol_postgres) {
 		int n = snprintf(text, 400, "SELECT chaos_write('%s', %s, %s)", f->name, number,
 				 who);
 
@@ -103,7 +103,7 @@ static void hear(struct fence *f)
 		return;
 	}
 	f->n += got > 0 ? (size_t)got : 0;
-	while (f->n > 0 && f->speech->reply(&f->state, f->in, f->n, &m)) {
+	while (f->n > 0 && f->protocol->reply(&f->state, f->in, f->n, &m)) {
 		memmove(f->in, f->in + m.n, f->n - m.n);
 		f->n -= m.n;
 		f->is_busy = f->is_busy && m.is_push;
@@ -119,10 +119,10 @@ void fence_open(struct fence *f, const char *spec)
 	if (spec == NULL ||
 	    sscanf(spec, "%15[^:]:%19[^:]:%5[0-9]:%63s", protocol, address, port, f->name) != 4)
 		return;
-	f->speech = speech_find(protocol);
+	f->protocol = protocol_find(protocol);
 	at.sin_port = htons((uint16_t)strtoul(port, NULL, 10));
 	f->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (f->speech == NULL || inet_pton(AF_INET, address, &at.sin_addr) != 1 ||
+	if (f->protocol == NULL || inet_pton(AF_INET, address, &at.sin_addr) != 1 ||
 	    (connect(f->fd, (const struct sockaddr *)&at, sizeof(at)) != 0 && errno != EINPROGRESS))
 		give_up(f);
 	f->is_busy = true; /* until it is connected */
@@ -145,6 +145,6 @@ void fence_work(struct fence *f, uint64_t term, uint32_t seat, int ms)
 	}
 	f->next_ns = 1;
 	f->is_busy = false;
-	if (f->speech == &speech_postgres)
+	if (f->protocol == &protocol_postgres)
 		begin_session(f);
 }

@@ -9,12 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "relay/speech.h"
+#include "relay/protocols.h"
 
 struct fence {
 	int fd; /* -1: there is none */
-	const struct speech *speech;
-	struct speech_state state;
+	const struct protocol *protocol;
+	struct protocol_state state;
 	char name[64]; /* of the resource */
 	bool is_busy;  /* an answer is due */
 	uint64_t next_ns;

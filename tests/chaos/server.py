@@ -125,9 +125,9 @@ class Server:
 class Relay:
     """A fault proxy, as a process."""
 
-    def __init__(self, program, speech, address, port, seed):
+    def __init__(self, program, protocol, address, port, seed):
         self.process = subprocess.Popen(
-            [program, "--speech=" + speech, "--address=" + address, f"--seed={seed}", port],
+            [program, "--protocol=" + protocol, "--address=" + address, f"--seed={seed}", port],
             text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.port = self.process.stdout.readline().strip().partition("=")[2]
 

@@ -70,12 +70,12 @@ json_t *admin_ask(struct admin *a, const char *method, const char *path, const c
 	return admin_send(a, method, path, n > 0 ? body : NULL, n);
 }
 
-struct hand *admin_hand(struct stage *t)
+struct hand *admin_hand(struct testcase *t)
 {
 	return t->hand;
 }
 
-void admin_leave(struct stage *t)
+void admin_leave(struct testcase *t)
 {
 	struct hand *h = admin_hand(t);
 

@@ -39,8 +39,8 @@ struct hand {
 	char token[64]; /* Consul: the case's own; "": there are no rights here */
 };
 
-struct hand *admin_hand(struct stage *t);
+struct hand *admin_hand(struct testcase *t);
 /* leave() of a backend. */
-void admin_leave(struct stage *t);
+void admin_leave(struct testcase *t);
 
 #endif

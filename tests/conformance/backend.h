@@ -4,7 +4,7 @@
  *
  * One file is one backend: a table of hooks. A hook that is NULL is something that can't happen to
  * this store; each case that needs it then stands in not-applicable.txt, with the reason.
- * Hooks work on the place of the stage and return false if they did not manage. To add a store:
+ * Hooks work on the place of the test case and return false if they did not manage. To add a store:
  * write backend_<scheme>.c, and put it into the list in backend.c.
  */
 #ifndef BATON_CONFORMANCE_BACKEND_H
@@ -50,42 +50,42 @@ struct backend {
 	unsigned n_leases; /* after how many of them the store ends one; 0: after one */
 
 	/* A place of its own for a case: makes it, and writes its URL into t->url. */
-	bool (*place)(struct stage *t, const char *base_url, const char *label);
+	bool (*place)(struct testcase *t, const char *base_url, const char *label);
 	/* At the end of a case that went well. May be NULL. */
-	void (*leave)(struct stage *t);
+	void (*leave)(struct testcase *t);
 	/* Takes the place away again; from another process than the case's. */
 	void (*clean)(const char *base_url, const char *label);
 
 	/* Does what a renewal does at the least, so that its time tells how busy the store is.
 	 * May be NULL; called from a thread of its own, also while the store is down. */
-	void (*pulse)(struct stage *t);
+	void (*pulse)(struct testcase *t);
 
 	/* The claim ends in that way. */
-	bool (*destroy)(struct stage *t, const char *name, enum way way);
+	bool (*destroy)(struct testcase *t, const char *name, enum way way);
 	bool ways[N_WAYS];
 	/* C17: what makes the claim exclusive is gone, the session or the lease lives. */
-	bool (*unlock)(struct stage *t, const char *name);
+	bool (*unlock)(struct testcase *t, const char *name);
 	/* Every call fails at once, or works again. */
-	bool (*down)(struct stage *t, bool is_down);
+	bool (*down)(struct testcase *t, bool is_down);
 	/* Every call is swallowed: no answer until its deadline. */
-	bool (*hole)(struct stage *t, bool is_hole);
+	bool (*hole)(struct testcase *t, bool is_hole);
 	/* The next n calls of that kind fail, without an effect; 0: from now on they work. */
-	bool (*fail)(struct stage *t, enum verb verb, unsigned n);
+	bool (*fail)(struct testcase *t, enum verb verb, unsigned n);
 	/* The next n calls of that kind are carried out, but their replies are lost. */
-	bool (*mute)(struct stage *t, enum verb verb, unsigned n);
+	bool (*mute)(struct testcase *t, enum verb verb, unsigned n);
 	/* ... or come only after so long; 0 ms: at once, as ever. */
-	bool (*late)(struct stage *t, enum verb verb, unsigned n, uint64_t ms);
+	bool (*late)(struct testcase *t, enum verb verb, unsigned n, uint64_t ms);
 	/* All data is lost, as by a restart without persistence. */
-	bool (*forget)(struct stage *t);
+	bool (*forget)(struct testcase *t);
 	/* Permission is taken away, or given back. Called with false before anything is opened. */
-	bool (*deny)(struct stage *t, bool is_denied);
+	bool (*deny)(struct testcase *t, bool is_denied);
 	/* The highest term that the record knows; the election is free then. */
-	bool (*set_term)(struct stage *t, const char *name, uint64_t term);
+	bool (*set_term)(struct testcase *t, const char *name, uint64_t term);
 	/* How many elections the store holds under exactly this name, seen by another client;
 	 * negative if it can't tell. */
-	int (*count_name)(struct stage *t, const char *name, size_t length);
+	int (*count_name)(struct testcase *t, const char *name, size_t length);
 	/* Calls of that kind that reached the store so far. */
-	uint64_t (*calls)(struct stage *t, enum verb verb);
+	uint64_t (*calls)(struct testcase *t, enum verb verb);
 };
 
 extern const struct backend backend_memory, backend_file, backend_redis, backend_redis_tls,

@@ -142,7 +142,7 @@ static bool make_token(struct hand *h)
 	return h->token[0] != '\0';
 }
 
-static bool place(struct stage *t, const char *base_url, const char *label)
+static bool place(struct testcase *t, const char *base_url, const char *label)
 {
 	struct hand *h = calloc(1, sizeof(*h));
 	unsigned port = admin_port_of(base_url);
@@ -155,7 +155,7 @@ static bool place(struct stage *t, const char *base_url, const char *label)
 		return false;
 	if (h->admin.header[0] != '\0' && (!set_policy(h, true) || !make_token(h)))
 		return false;
-	h->proxy = proxy_new(port, &speech_http, words);
+	h->proxy = proxy_new(port, &protocol_http, words);
 	if (h->proxy == NULL || !open_admin(&h->pulse, proxy_clear_port(h->proxy)))
 		return false;
 	snprintf(t->url, sizeof(t->url),
@@ -181,7 +181,7 @@ static void clean(const char *base_url, const char *label)
 }
 
 /* A write that goes through the whole cluster. */
-static void pulse(struct stage *t)
+static void pulse(struct testcase *t)
 {
 	struct hand *h = admin_hand(t);
 	char path[128];
@@ -240,7 +240,7 @@ static bool destroy_session(struct hand *h, const char *session)
 	return h->admin.status == 200;
 }
 
-static bool destroy(struct stage *t, const char *name, enum way way)
+static bool destroy(struct testcase *t, const char *name, enum way way)
 {
 	struct hand *h = admin_hand(t);
 	json_t *claim = tree(h, key(h, name, ".lock"));
@@ -261,7 +261,7 @@ static bool destroy(struct stage *t, const char *name, enum way way)
 	return done;
 }
 
-static bool unlock(struct stage *t, const char *name)
+static bool unlock(struct testcase *t, const char *name)
 {
 	struct hand *h = admin_hand(t);
 	json_t *claim = tree(h, key(h, name, ".lock"));
@@ -273,18 +273,18 @@ static bool unlock(struct stage *t, const char *name)
 
 /* ---- faults ---- */
 
-static bool forget(struct stage *t)
+static bool forget(struct testcase *t)
 {
 	return forget_keys(admin_hand(t));
 }
 
-static bool deny(struct stage *t, bool is_denied)
+static bool deny(struct testcase *t, bool is_denied)
 {
 	return set_policy(admin_hand(t), !is_denied);
 }
 
 /* The last term is that of the key that is locked, and the offset. */
-static bool set_term(struct stage *t, const char *name, uint64_t term)
+static bool set_term(struct testcase *t, const char *name, uint64_t term)
 {
 	struct hand *h = admin_hand(t);
 	const char *at = key(h, name, ".lock");
@@ -311,7 +311,7 @@ static bool set_term(struct stage *t, const char *name, uint64_t term)
 	return created > 0 && txn(h, "set", key(h, name, ".baton"), more);
 }
 
-static int count_name(struct stage *t, const char *name, size_t length)
+static int count_name(struct testcase *t, const char *name, size_t length)
 {
 	struct hand *h = admin_hand(t);
 	const char *wanted = key(h, name, ".lock");

@@ -179,7 +179,7 @@ static bool make_user(struct hand *h)
 	       allow(h);
 }
 
-static bool place(struct stage *t, const char *base_url, const char *label)
+static bool place(struct testcase *t, const char *base_url, const char *label)
 {
 	struct hand *h = calloc(1, sizeof(*h));
 	unsigned port = admin_port_of(base_url);
@@ -190,7 +190,7 @@ static bool place(struct stage *t, const char *base_url, const char *label)
 	snprintf(h->label, sizeof(h->label), "%s", label);
 	if (!root_open(&h->admin, port) || !make_user(h))
 		return false;
-	h->proxy = proxy_new(port, &speech_h2, words);
+	h->proxy = proxy_new(port, &protocol_h2, words);
 	if (h->proxy == NULL || !root_open(&h->pulse, proxy_clear_port(h->proxy)))
 		return false;
 	snprintf(t->url, sizeof(t->url), "etcd://%s:%s@127.0.0.1:%u?prefix=%s", label, PASSWORD,
@@ -217,7 +217,7 @@ static void clean(const char *base_url, const char *label)
 }
 
 /* A write that goes through the whole cluster. */
-static void pulse(struct stage *t)
+static void pulse(struct testcase *t)
 {
 	struct hand *h = admin_hand(t);
 	char at[80];
@@ -240,7 +240,7 @@ static json_t *claim_of(struct hand *h, const char *name, const json_t **kv)
 }
 
 /* Somebody else is the first in line. */
-static bool overwrite(struct stage *t, struct hand *h, const char *name, const char *old)
+static bool overwrite(struct testcase *t, struct hand *h, const char *name, const char *old)
 {
 	json_t *lease = ask(&h->admin, "/v3/lease/grant", "{\"TTL\":\"%" PRIu64 "\"}",
 			    t->lease_ms / 1000 + 1);
@@ -257,7 +257,7 @@ static bool overwrite(struct stage *t, struct hand *h, const char *name, const c
 	return done;
 }
 
-static bool destroy(struct stage *t, const char *name, enum way way)
+static bool destroy(struct testcase *t, const char *name, enum way way)
 {
 	struct hand *h = admin_hand(t);
 	const json_t *kv;
@@ -285,19 +285,19 @@ static bool destroy(struct stage *t, const char *name, enum way way)
 	return done;
 }
 
-static bool unlock(struct stage *t, const char *name)
+static bool unlock(struct testcase *t, const char *name)
 {
 	return destroy(t, name, WAY_DELETED);
 }
 
 /* ---- faults ---- */
 
-static bool forget(struct stage *t)
+static bool forget(struct testcase *t)
 {
 	return forget_keys(admin_hand(t));
 }
 
-static bool deny(struct stage *t, bool is_denied)
+static bool deny(struct testcase *t, bool is_denied)
 {
 	struct hand *h = admin_hand(t);
 
@@ -308,7 +308,7 @@ static bool deny(struct stage *t, bool is_denied)
 }
 
 /* The last term is the revision in which it was last written, and the offset. */
-static bool set_term(struct stage *t, const char *name, uint64_t term)
+static bool set_term(struct testcase *t, const char *name, uint64_t term)
 {
 	struct hand *h = admin_hand(t);
 	const char *at = key(h, "/.election/", name, "term");
@@ -329,7 +329,7 @@ static bool set_term(struct stage *t, const char *name, uint64_t term)
 	return revision > 0 && put(h, offset, value, "0");
 }
 
-static int count_name(struct stage *t, const char *name, size_t length)
+static int count_name(struct testcase *t, const char *name, size_t length)
 {
 	struct hand *h = admin_hand(t);
 	const char *wanted = key(h, "/", name, "");

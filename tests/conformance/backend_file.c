@@ -25,7 +25,7 @@
 
 static const char *const parts[] = {"leases", "elections", "tmp"};
 
-static const char *folder(const struct stage *t)
+static const char *folder(const struct testcase *t)
 {
 	return t->url + strlen("file:");
 }
@@ -179,7 +179,7 @@ static void walk(const char *dir, struct found *f)
 		closedir(d);
 }
 
-static bool find(struct stage *t, const char *name, struct found *f)
+static bool find(struct testcase *t, const char *name, struct found *f)
 {
 	char top[PATH_SIZE];
 
@@ -218,7 +218,7 @@ static bool drop_override(void)
 	return syscall(SYS_capset, &header, data) == 0;
 }
 
-static bool place(struct stage *t, const char *base_url, const char *label)
+static bool place(struct testcase *t, const char *base_url, const char *label)
 {
 	snprintf(t->url, sizeof(t->url), "%s/%s", base_url, label);
 	if (mkdir(base_url + strlen("file:"), 0700) != 0 && errno != EEXIST)
@@ -241,7 +241,7 @@ static void clean(const char *base_url, const char *label)
 	}
 }
 
-static void pulse(struct stage *t)
+static void pulse(struct testcase *t)
 {
 	char from[PATH_SIZE];
 	char to[PATH_SIZE];
@@ -282,7 +282,7 @@ static bool overwrite(const struct found *f)
 }
 
 /* The path of the lease that the present claim stands on. */
-static bool lease_of(struct stage *t, const struct found *f, char *path, size_t size)
+static bool lease_of(struct testcase *t, const struct found *f, char *path, size_t size)
 {
 	char text[TEXT_SIZE];
 	char id[128];
@@ -301,7 +301,7 @@ static bool expire(const char *lease)
 	       write_text(lease, text);
 }
 
-static bool unlock(struct stage *t, const char *name)
+static bool unlock(struct testcase *t, const char *name)
 {
 	struct found f;
 	char lease[PATH_SIZE];
@@ -313,7 +313,7 @@ static bool unlock(struct stage *t, const char *name)
 	return unlink(alive) == 0;
 }
 
-static bool destroy(struct stage *t, const char *name, enum way way)
+static bool destroy(struct testcase *t, const char *name, enum way way)
 {
 	struct found f;
 	char lease[PATH_SIZE];
@@ -333,7 +333,7 @@ static bool destroy(struct stage *t, const char *name, enum way way)
 
 /* A file stands where the folder was, so that it can't be made anew; in one step, so that it isn't
  * made in between. */
-static bool down(struct stage *t, bool is_down)
+static bool down(struct testcase *t, bool is_down)
 {
 	char away[PATH_SIZE];
 
@@ -345,7 +345,7 @@ static bool down(struct stage *t, bool is_down)
 	return is_down || unlink(away) == 0;
 }
 
-static bool change_mode(struct stage *t, const char *part, mode_t mode)
+static bool change_mode(struct testcase *t, const char *part, mode_t mode)
 {
 	char path[PATH_SIZE];
 
@@ -354,7 +354,7 @@ static bool change_mode(struct stage *t, const char *part, mode_t mode)
 }
 
 /* A campaign in an election that is no folder but a file can't succeed. */
-static bool fail_campaign(struct stage *t, bool fails)
+static bool fail_campaign(struct testcase *t, bool fails)
 {
 	char path[PATH_SIZE];
 
@@ -366,14 +366,14 @@ static bool fail_campaign(struct stage *t, bool fails)
 }
 
 /* All else that writes does so in tmp first; it is told no until the next call of this. */
-static bool fail(struct stage *t, enum verb verb, unsigned n)
+static bool fail(struct testcase *t, enum verb verb, unsigned n)
 {
 	if (verb == VERB_CAMPAIGN)
 		return fail_campaign(t, n > 0);
 	return change_mode(t, "tmp", n > 0 ? 0500 : 0700);
 }
 
-static bool forget(struct stage *t)
+static bool forget(struct testcase *t)
 {
 	for (unsigned i = 0; i < 3; i++) {
 		char path[PATH_SIZE];
@@ -385,7 +385,7 @@ static bool forget(struct stage *t)
 }
 
 /* Also when the folder itself is away, which is where N7 forgets. */
-static bool forget_anywhere(struct stage *t)
+static bool forget_anywhere(struct testcase *t)
 {
 	struct stat st;
 	char away[PATH_SIZE];
@@ -397,7 +397,7 @@ static bool forget_anywhere(struct stage *t)
 	return mkdir(away, 0700) == 0;
 }
 
-static bool deny(struct stage *t, bool is_denied)
+static bool deny(struct testcase *t, bool is_denied)
 {
 	bool ok = true;
 
@@ -406,7 +406,7 @@ static bool deny(struct stage *t, bool is_denied)
 	return ok;
 }
 
-static bool set_term(struct stage *t, const char *name, uint64_t term)
+static bool set_term(struct testcase *t, const char *name, uint64_t term)
 {
 	struct found f;
 	char text[TEXT_SIZE];
@@ -417,7 +417,7 @@ static bool set_term(struct stage *t, const char *name, uint64_t term)
 	       write_text(f.claim, text);
 }
 
-static int count_name(struct stage *t, const char *name, size_t length)
+static int count_name(struct testcase *t, const char *name, size_t length)
 {
 	struct found f;
 

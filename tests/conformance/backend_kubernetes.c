@@ -148,7 +148,7 @@ static bool write_kubeconfig(const char *path, unsigned port, const char *token)
 	return fclose(file) == 0;
 }
 
-static bool place(struct stage *t, const char *base_url, const char *label)
+static bool place(struct testcase *t, const char *base_url, const char *label)
 {
 	struct hand *h = calloc(1, sizeof(*h));
 	char folder[300], path[400], root[300], token[2000];
@@ -161,7 +161,7 @@ static bool place(struct stage *t, const char *base_url, const char *label)
 	snprintf(h->label, sizeof(h->label), "%s", label);
 	if (!root_open(&h->admin, port, root) || !make_account(h, token, sizeof(token)))
 		return false;
-	h->proxy = proxy_new(port, &speech_http, words);
+	h->proxy = proxy_new(port, &protocol_http, words);
 	if (h->proxy == NULL || !root_open(&h->pulse, proxy_clear_port(h->proxy), root))
 		return false;
 	snprintf(path, sizeof(path), "%s/%s.kubeconfig", folder, label);
@@ -196,7 +196,7 @@ static void clean(const char *base_url, const char *label)
 }
 
 /* A write that goes through the whole store. */
-static void pulse(struct stage *t)
+static void pulse(struct testcase *t)
 {
 	struct hand *h = admin_hand(t);
 
@@ -263,7 +263,7 @@ static bool delete_lease(struct hand *h, const char *object)
 }
 
 /* As client-go does it, with a lease of the same length. */
-static bool overwrite(const struct stage *t, struct hand *h, const json_t *lease,
+static bool overwrite(const struct testcase *t, struct hand *h, const json_t *lease,
 		      const char *object)
 {
 	uint64_t transitions = 0;
@@ -278,7 +278,7 @@ static bool overwrite(const struct stage *t, struct hand *h, const json_t *lease
 	return merge(h, object, patch);
 }
 
-static bool destroy(struct stage *t, const char *name, enum way way)
+static bool destroy(struct testcase *t, const char *name, enum way way)
 {
 	struct hand *h = admin_hand(t);
 	json_t *leases = list(h);
@@ -303,7 +303,7 @@ static bool destroy(struct stage *t, const char *name, enum way way)
 	return lease != NULL && done;
 }
 
-static bool unlock(struct stage *t, const char *name)
+static bool unlock(struct testcase *t, const char *name)
 {
 	struct hand *h = admin_hand(t);
 	json_t *leases = list(h);
@@ -316,12 +316,12 @@ static bool unlock(struct stage *t, const char *name)
 
 /* ---- faults ---- */
 
-static bool forget(struct stage *t)
+static bool forget(struct testcase *t)
 {
 	return forget_leases(admin_hand(t));
 }
 
-static bool deny(struct stage *t, bool is_denied)
+static bool deny(struct testcase *t, bool is_denied)
 {
 	struct hand *h = admin_hand(t);
 
@@ -332,7 +332,7 @@ static bool deny(struct stage *t, bool is_denied)
 }
 
 /* The election is made for it, if nobody has held it yet; names of these cases are plain. */
-static bool set_term(struct stage *t, const char *name, uint64_t term)
+static bool set_term(struct testcase *t, const char *name, uint64_t term)
 {
 	struct hand *h = admin_hand(t);
 	char patch[500];
@@ -353,7 +353,7 @@ static bool set_term(struct stage *t, const char *name, uint64_t term)
 		       admin_ask(&h->admin, "POST", path_of(h, LEASES, "leases"), "%s", patch));
 }
 
-static int count_name(struct stage *t, const char *name, size_t length)
+static int count_name(struct testcase *t, const char *name, size_t length)
 {
 	struct hand *h = admin_hand(t);
 	int n = 0;

@@ -15,7 +15,7 @@ static const int verbs[N_VERBS] = {
 };
 
 /* The switches stay open until the case's process ends, so terms outlive the handles. */
-static bool place(struct stage *t, const char *base_url, const char *label)
+static bool place(struct testcase *t, const char *base_url, const char *label)
 {
 	struct baton_memory *m;
 
@@ -26,7 +26,7 @@ static bool place(struct stage *t, const char *base_url, const char *label)
 	return true;
 }
 
-static void leave(struct stage *t)
+static void leave(struct testcase *t)
 {
 	baton_memory_close(t->hand);
 }
@@ -38,18 +38,18 @@ static void clean(const char *base_url, const char *label)
 	(void)label;
 }
 
-static uint64_t term_of(struct stage *t, const char *name)
+static uint64_t term_of(struct testcase *t, const char *name)
 {
-	for (unsigned i = 0; i < t->n_players; i++) {
+	for (unsigned i = 0; i < t->n_locals; i++) {
 		struct baton_status status = {0};
 
-		if (baton_observe(t->players[i]->b, name, &status, NULL) == 0)
+		if (baton_observe(t->locals[i]->b, name, &status, NULL) == 0)
 			return status.term;
 	}
 	return 0;
 }
 
-static bool destroy(struct stage *t, const char *name, enum way way)
+static bool destroy(struct testcase *t, const char *name, enum way way)
 {
 	switch (way) {
 	case WAY_DELETED: return baton_memory_destroy(t->hand, name);
@@ -62,12 +62,12 @@ static bool destroy(struct stage *t, const char *name, enum way way)
 	}
 }
 
-static bool unlock(struct stage *t, const char *name)
+static bool unlock(struct testcase *t, const char *name)
 {
 	return baton_memory_destroy(t->hand, name);
 }
 
-static bool down(struct stage *t, bool is_down)
+static bool down(struct testcase *t, bool is_down)
 {
 	if (is_down)
 		baton_memory_fail(t->hand, BATON_MEMORY_ANY, BATON_MEMORY_ALWAYS,
@@ -77,7 +77,7 @@ static bool down(struct stage *t, bool is_down)
 	return true;
 }
 
-static bool hole(struct stage *t, bool is_hole)
+static bool hole(struct testcase *t, bool is_hole)
 {
 	if (is_hole)
 		baton_memory_black_hole(t->hand, BATON_MEMORY_ANY, BATON_MEMORY_ALWAYS);
@@ -86,32 +86,32 @@ static bool hole(struct stage *t, bool is_hole)
 	return true;
 }
 
-static bool fail(struct stage *t, enum verb verb, unsigned n)
+static bool fail(struct testcase *t, enum verb verb, unsigned n)
 {
 	baton_memory_fail(t->hand, verbs[verb], n, BATON_E_UNAVAILABLE,
 			  "connection reset by the test");
 	return true;
 }
 
-static bool mute(struct stage *t, enum verb verb, unsigned n)
+static bool mute(struct testcase *t, enum verb verb, unsigned n)
 {
 	baton_memory_drop_replies(t->hand, verbs[verb], n, false);
 	return true;
 }
 
-static bool late(struct stage *t, enum verb verb, unsigned n, uint64_t ms)
+static bool late(struct testcase *t, enum verb verb, unsigned n, uint64_t ms)
 {
 	baton_memory_delay_replies(t->hand, verbs[verb], n, ms);
 	return true;
 }
 
-static bool forget(struct stage *t)
+static bool forget(struct testcase *t)
 {
 	baton_memory_forget(t->hand);
 	return true;
 }
 
-static bool deny(struct stage *t, bool is_denied)
+static bool deny(struct testcase *t, bool is_denied)
 {
 	if (is_denied)
 		baton_memory_fail(t->hand, BATON_MEMORY_ANY, BATON_MEMORY_ALWAYS, BATON_E_DENIED,
@@ -121,13 +121,13 @@ static bool deny(struct stage *t, bool is_denied)
 	return true;
 }
 
-static bool set_term(struct stage *t, const char *name, uint64_t term)
+static bool set_term(struct testcase *t, const char *name, uint64_t term)
 {
 	return baton_memory_overwrite(t->hand, name, NULL, term, 0) == 0;
 }
 
 /* Another client here is another handle: it must find that very election, and no other. */
-static int count_name(struct stage *t, const char *name, size_t length)
+static int count_name(struct testcase *t, const char *name, size_t length)
 {
 	struct baton *b;
 	struct baton_status status = {0};
@@ -141,7 +141,7 @@ static int count_name(struct stage *t, const char *name, size_t length)
 	return n;
 }
 
-static uint64_t calls(struct stage *t, enum verb verb)
+static uint64_t calls(struct testcase *t, enum verb verb)
 {
 	return baton_memory_calls(t->hand, verbs[verb]);
 }

@@ -51,7 +51,7 @@ static bool exec(PGconn *c, const char *sql)
 }
 
 /* As the administrator; %1$s is the case's schema. */
-static bool admin(struct stage *t, const char *format)
+static bool admin(struct testcase *t, const char *format)
 {
 	struct hand *h = t->hand;
 	char sql[SQL_SIZE];
@@ -64,7 +64,7 @@ static bool admin(struct stage *t, const char *format)
 }
 
 /* The first value of the first row, as a number; -1: none. $1 and $2 are the parameters. */
-static long ask(struct stage *t, const char *format, const char *one, const char *two)
+static long ask(struct testcase *t, const char *format, const char *one, const char *two)
 {
 	struct hand *h = t->hand;
 	const char *params[] = {one, two};
@@ -148,7 +148,7 @@ static PGconn *connect_as_admin(const char *url)
 	return NULL;
 }
 
-static bool place(struct stage *t, const char *base_url, const char *label)
+static bool place(struct testcase *t, const char *base_url, const char *label)
 {
 	struct hand *h = calloc(1, sizeof(*h));
 	const char *rest = NULL;
@@ -161,7 +161,7 @@ static bool place(struct stage *t, const char *base_url, const char *label)
 	snprintf(h->base, sizeof(h->base), "%.*s", (int)strcspn(base_url, "?"), base_url);
 	h->admin = connect_as_admin(base_url);
 	h->pulse = connect_as_admin(base_url);
-	h->proxy = proxy_new(port, &speech_postgres, words);
+	h->proxy = proxy_new(port, &protocol_postgres, words);
 	if (h->admin == NULL || h->pulse == NULL || h->proxy == NULL)
 		return false;
 	snprintf(t->url, sizeof(t->url), "postgres://%s@127.0.0.1:%u%s%sschema=%s", h->place,
@@ -194,7 +194,7 @@ static void clean(const char *base_url, const char *label)
 	PQfinish(c);
 }
 
-static void pulse(struct stage *t)
+static void pulse(struct testcase *t)
 {
 	struct hand *h = t->hand;
 	char sql[SQL_SIZE];
@@ -205,7 +205,7 @@ static void pulse(struct stage *t)
 
 /* ---- claims that end ---- */
 
-static bool overwrite(struct stage *t, const char *name)
+static bool overwrite(struct testcase *t, const char *name)
 {
 	char ttl_ms[24];
 
@@ -218,7 +218,7 @@ static bool overwrite(struct stage *t, const char *name)
 		   name, ttl_ms) == 1;
 }
 
-static bool unlock(struct stage *t, const char *name)
+static bool unlock(struct testcase *t, const char *name)
 {
 	return ask(t,
 		   "UPDATE %1$s.election SET lease = NULL, seq = seq + 1 WHERE name = $1 "
@@ -226,7 +226,7 @@ static bool unlock(struct stage *t, const char *name)
 		   name, NULL) == 1;
 }
 
-static bool destroy(struct stage *t, const char *name, enum way way)
+static bool destroy(struct testcase *t, const char *name, enum way way)
 {
 	switch (way) {
 	case WAY_DELETED:
@@ -245,7 +245,7 @@ static bool destroy(struct stage *t, const char *name, enum way way)
 /* ---- faults ---- */
 
 /* Those who work on the tables at the moment may be in the way: a deadlock, once or twice. */
-static bool forget(struct stage *t)
+static bool forget(struct testcase *t)
 {
 	for (unsigned i = 0; i < 5; i++) {
 		if (admin(t, "DROP SCHEMA IF EXISTS %1$s CASCADE; "
@@ -256,7 +256,7 @@ static bool forget(struct stage *t)
 }
 
 /* Whoever is logged in is thrown out, and may not come back. */
-static bool deny(struct stage *t, bool is_denied)
+static bool deny(struct testcase *t, bool is_denied)
 {
 	if (!is_denied)
 		return admin(t, "ALTER ROLE %1$s LOGIN");
@@ -265,7 +265,7 @@ static bool deny(struct stage *t, bool is_denied)
 			"WHERE usename = '%1$s'");
 }
 
-static bool set_term(struct stage *t, const char *name, uint64_t term)
+static bool set_term(struct testcase *t, const char *name, uint64_t term)
 {
 	char number[24];
 
@@ -276,7 +276,7 @@ static bool set_term(struct stage *t, const char *name, uint64_t term)
 		   name, number) == 1;
 }
 
-static int count_name(struct stage *t, const char *name, size_t length)
+static int count_name(struct testcase *t, const char *name, size_t length)
 {
 	if (strlen(name) != length)
 		return -1;
@@ -293,7 +293,7 @@ static int count_name(struct stage *t, const char *name, size_t length)
 
 /* Nobody can unlock what another session has locked. So it does that itself, by a trigger, when it
  * next renews; and somebody else, who waits in the queue, has it for a moment. */
-static bool unlock_inside(struct stage *t, const char *name)
+static bool unlock_inside(struct testcase *t, const char *name)
 {
 	struct hand *h = t->hand;
 	char sql[SQL_SIZE];
@@ -322,13 +322,13 @@ static bool unlock_inside(struct stage *t, const char *name)
 			"FUNCTION %1$s.unlock()");
 }
 
-static bool destroy_bare(struct stage *t, const char *name, enum way way)
+static bool destroy_bare(struct testcase *t, const char *name, enum way way)
 {
 	return way == WAY_SESSION &&
 	       ask(t, "SELECT pg_terminate_backend(pid)::int " HELD, name, NULL) == 1;
 }
 
-static int count_locks(struct stage *t, const char *name, size_t length)
+static int count_locks(struct testcase *t, const char *name, size_t length)
 {
 	if (strlen(name) != length)
 		return -1;

@@ -51,7 +51,7 @@ struct hand {
 	char shas[N_VERBS][41];
 };
 
-static struct hand *hand_of(struct stage *t)
+static struct hand *hand_of(struct testcase *t)
 {
 	return t->hand;
 }
@@ -323,7 +323,7 @@ static bool tell_sentinels(const struct hand *h, const char *base_url, bool is_t
 }
 
 /* The candidates' URL: by the proxy, wherever that is hidden. */
-static bool write_url(struct stage *t, const struct hand *h, const char *base_url)
+static bool write_url(struct testcase *t, const struct hand *h, const char *base_url)
 {
 	const char *hosts = strstr(base_url, "://") + 3;
 	const char *options = strchr(base_url, '?');
@@ -342,7 +342,7 @@ static bool write_url(struct stage *t, const struct hand *h, const char *base_ur
 	return true;
 }
 
-static bool place(struct stage *t, const char *base_url, const char *label)
+static bool place(struct testcase *t, const char *base_url, const char *label)
 {
 	struct hand *h = calloc(1, sizeof(*h));
 	const char *words[N_VERBS] = {NULL};
@@ -355,7 +355,7 @@ static bool place(struct stage *t, const char *base_url, const char *label)
 		return false;
 	for (int v = 1; v < N_VERBS; v++)
 		words[v] = h->shas[v];
-	h->proxy = proxy_new(h->port, h->way == TLS ? &speech_bytes : &speech_resp, words);
+	h->proxy = proxy_new(h->port, h->way == TLS ? &protocol_bytes : &protocol_resp, words);
 	/* What is encrypted can't be asked by the way that never fails. */
 	return h->proxy != NULL &&
 	       (h->way == TLS ? admin_open_socket(&h->pulse)
@@ -380,7 +380,7 @@ static bool forget_keys(struct hand *h)
 	return true;
 }
 
-static void leave(struct stage *t)
+static void leave(struct testcase *t)
 {
 	struct hand *h = hand_of(t);
 
@@ -403,7 +403,7 @@ static void clean(const char *base_url, const char *label)
 	admin_close(&h.admin);
 }
 
-static void pulse(struct stage *t)
+static void pulse(struct testcase *t)
 {
 	struct hand *h = hand_of(t);
 	char words[256];
@@ -416,7 +416,7 @@ static void pulse(struct stage *t)
 
 /* ---- claims that end ---- */
 
-static bool overwrite(struct stage *t, struct hand *h, const char *name)
+static bool overwrite(struct testcase *t, struct hand *h, const char *name)
 {
 	char term[32], claim[64], field[400], ttl[32];
 
@@ -433,7 +433,7 @@ static bool overwrite(struct stage *t, struct hand *h, const char *name)
 		   "lease", "0123456789abcdef-1-1");
 }
 
-static bool destroy(struct stage *t, const char *name, enum way way)
+static bool destroy(struct testcase *t, const char *name, enum way way)
 {
 	struct hand *h = hand_of(t);
 	char lease[128];
@@ -450,7 +450,7 @@ static bool destroy(struct stage *t, const char *name, enum way way)
 	}
 }
 
-static bool unlock(struct stage *t, const char *name)
+static bool unlock(struct testcase *t, const char *name)
 {
 	struct hand *h = hand_of(t);
 
@@ -459,12 +459,12 @@ static bool unlock(struct stage *t, const char *name)
 
 /* ---- faults ---- */
 
-static bool forget(struct stage *t)
+static bool forget(struct testcase *t)
 {
 	return forget_keys(hand_of(t));
 }
 
-static bool deny(struct stage *t, bool is_denied)
+static bool deny(struct testcase *t, bool is_denied)
 {
 	struct hand *h = hand_of(t);
 
@@ -473,7 +473,7 @@ static bool deny(struct stage *t, bool is_denied)
 	return ask(&h->admin, "ACL", "SETUSER", h->label, "-@all");
 }
 
-static bool set_term(struct stage *t, const char *name, uint64_t term)
+static bool set_term(struct testcase *t, const char *name, uint64_t term)
 {
 	struct hand *h = hand_of(t);
 	char text[32];
@@ -482,7 +482,7 @@ static bool set_term(struct stage *t, const char *name, uint64_t term)
 	return ask(&h->admin, "HSET", key(h, "election:", name), "term", text);
 }
 
-static int count_name(struct stage *t, const char *name, size_t length)
+static int count_name(struct testcase *t, const char *name, size_t length)
 {
 	struct hand *h = hand_of(t);
 	const char *wanted = key(h, "election:", name);

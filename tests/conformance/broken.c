@@ -36,7 +36,7 @@ static void ask(struct oracle *o, unsigned track, const struct fake *f)
 	}
 }
 
-static struct oracle *fresh(struct stage *t)
+static struct oracle *fresh(struct testcase *t)
 {
 	struct oracle *o = oracle_new(UINT64_MAX, NULL);
 
@@ -44,7 +44,7 @@ static struct oracle *fresh(struct stage *t)
 	return o;
 }
 
-static void expect(struct stage *t, struct oracle *o, bool is_clean, const char *what)
+static void expect(struct testcase *t, struct oracle *o, bool is_clean, const char *what)
 {
 	struct oracle_verdict v;
 
@@ -52,7 +52,7 @@ static void expect(struct stage *t, struct oracle *o, bool is_clean, const char 
 	oracle_free(o);
 }
 
-static void made_up_clients(struct stage *t)
+static void made_up_clients(struct testcase *t)
 {
 	struct oracle *o = fresh(t);
 	struct fake a = {.term = 1, .until_ns = UINT64_MAX};
@@ -111,34 +111,34 @@ static uint64_t remembered(const void *candidate)
 	return atomic_load(&((const struct memory_of *)candidate)->term);
 }
 
-static void forgetful_client(struct stage *t)
+static void forgetful_client(struct testcase *t)
 {
 	struct oracle *o = fresh(t);
-	struct player *p = player_new(t, NULL);
+	struct local *p = local_new(t, NULL);
 	struct memory_of client = {.term = 0};
 	struct oracle_subject broken = {remembers, remembered, &client};
 
-	atomic_store(&client.term, player_leads(p, soon_ms(t)));
+	atomic_store(&client.term, local_leads(p, soon_ms(t)));
 	oracle_sample(o, 0, &broken);
-	struct player *q = player_new(t, NULL);
+	struct local *q = local_new(t, NULL);
 	struct memory_of next = {.term = 0};
 	struct oracle_subject successor = {remembers, remembered, &next};
 
-	player_sees(q, p->id, soon_ms(t));
-	player_stop(p);
-	atomic_store(&next.term, player_leads(q, failover_ms(t)));
+	local_sees(q, p->id, soon_ms(t));
+	local_stop(p);
+	atomic_store(&next.term, local_leads(q, failover_ms(t)));
 	oracle_sample(o, 1, &successor);
 	oracle_sample(o, 0, &broken); /* nobody told it that "lost" came */
 	expect(t, o, false, "a client that ignores lost");
 }
 
-static void catches_broken_clients(struct stage *t)
+static void catches_broken_clients(struct testcase *t)
 {
 	made_up_clients(t);
 	forgetful_client(t);
 }
 
-static void pooler(struct stage *t)
+static void pooler(struct testcase *t)
 {
 	CHECK(t, false, "this backend has no pooler to put in between");
 }

@@ -13,9 +13,9 @@
 
 /* ---- N1 ---- */
 
-static void killed_leader(struct stage *t)
+static void killed_leader(struct testcase *t)
 {
-	struct player *p = player_new(t, &(struct cast){.idle = true});
+	struct local *p = local_new(t, &(struct cast){.idle = true});
 	uint64_t worst_ms = 0;
 	uint64_t term = 0;
 
@@ -23,16 +23,16 @@ static void killed_leader(struct stage *t)
 		char id[16];
 
 		snprintf(id, sizeof(id), "victim-%u", i);
-		struct kin *k = kin_new(t, &(struct kin_options){.id = id});
-		uint64_t next = kin_leads(k, soon_ms(t));
+		struct remote *k = remote_new(t, &(struct remote_options){.id = id});
+		uint64_t next = remote_leads(k, soon_ms(t));
 
 		CHECK(t, next > term, "S3");
 		CHECK(t, baton_election_start(p->e) == 0, "start");
-		player_sees(p, id, soon_ms(t));
+		local_sees(p, id, soon_ms(t));
 		uint64_t begin_ns = now_ns();
 
-		kin_kill(k);
-		const struct seen *became = player_next(p, BATON_EVENT_BECAME, failover_ms(t));
+		remote_kill(k);
+		const struct seen *became = local_next(p, BATON_EVENT_BECAME, failover_ms(t));
 		uint64_t took_ms = (became->at_ns - begin_ns) / MS;
 
 		CHECK(t, became->event.term > next, "S3");
@@ -41,137 +41,138 @@ static void killed_leader(struct stage *t)
 		/* Where the kernel proves the death, nobody waits for the lease. */
 		if (t->backend->proves_death)
 			CHECK(t, took_ms < t->lease_ms / 3 * 2, "it took %" PRIu64 " ms", took_ms);
-		player_stop(p);
-		kin_end(k);
+		local_stop(p);
+		remote_end(k);
 	}
-	stage_note(t, "at most %" PRIu64 " ms", worst_ms);
+	testcase_note(t, "at most %" PRIu64 " ms", worst_ms);
 }
 
 /* ---- N2 ---- */
 
-static void freeze_and_thaw(struct stage *t, struct kin *k, struct player *p)
+static void freeze_and_thaw(struct testcase *t, struct remote *k, struct local *p)
 {
-	uint64_t term = kin_leads(k, failover_ms(t));
+	uint64_t term = remote_leads(k, failover_ms(t));
 
 	CHECK(t, baton_election_start(p->e) == 0, "start");
-	player_sees(p, "frozen", soon_ms(t));
-	kin_stopped(k);
-	uint64_t next = player_leads(p, failover_ms(t));
+	local_sees(p, "frozen", soon_ms(t));
+	remote_stopped(k);
+	uint64_t next = local_leads(p, failover_ms(t));
 
 	CHECK(t, next > term, "S3");
-	stays(t, player_is_leader, p, t->lease_ms / 2, "the successor leads");
-	kin_signal(k, SIGCONT);
-	CHECK(t, kin_hears(k, "lost ", NULL, 0, soon_ms(t)), "S8: the frozen one isn't told");
+	stays(t, local_is_leader, p, t->lease_ms / 2, "the successor leads");
+	remote_signal(k, SIGCONT);
+	CHECK(t, remote_hears(k, "lost ", NULL, 0, soon_ms(t)), "S8: the frozen one isn't told");
 	/* The frozen one is a standby like any other. */
-	player_stop(p);
+	local_stop(p);
 }
 
-static void stopped_leader(struct stage *t)
+static void stopped_leader(struct testcase *t)
 {
 	struct oracle_verdict v;
 
-	stage_oracle(t);
-	struct kin *k =
-		kin_new(t, &(struct kin_options){.id = "frozen", .track = 1, .spins = true});
-	struct player *p = player_new(t, &(struct cast){.idle = true});
+	testcase_oracle(t);
+	struct remote *k =
+		remote_new(t, &(struct remote_options){.id = "frozen", .track = 1, .spins = true});
+	struct local *p = local_new(t, &(struct cast){.idle = true});
 	struct sampler *sampler = sampler_new(t, &p, 1, 0, SAMPLE_NS);
 
 	for (unsigned i = 0; i < 3; i++)
 		freeze_and_thaw(t, k, p);
-	kin_end(k);
+	remote_end(k);
 	sampler_end(sampler);
 	oracle_judge(t->oracle, &v);
 	CHECK(t, v.n_woke_yes == 0, "S2: the first is_leader() after SIGCONT says yes");
 	CHECK(t, v.n_woke_no + v.n_woke_new > 0, "nobody was frozen");
-	stage_note(t, "woke up %u times, %u of them late", v.n_woke_no + v.n_woke_new,
-		   v.n_woke_new);
-	stage_judge(t);
+	testcase_note(t, "woke up %u times, %u of them late", v.n_woke_no + v.n_woke_new,
+		      v.n_woke_new);
+	testcase_judge(t);
 }
 
 /* ---- N8 ---- */
 
-static void lying_clocks(struct stage *t)
+static void lying_clocks(struct testcase *t)
 {
-	struct player *list[2] = {player_new(t, NULL), player_new(t, NULL)};
-	struct player *p = await_leader(t, list, 2, soon_ms(t));
+	struct local *list[2] = {local_new(t, NULL), local_new(t, NULL)};
+	struct local *p = await_leader(t, list, 2, soon_ms(t));
 	static const int64_t shifts_s[] = {7200, -7200, 86400 * 365, 0};
 
-	player_sees(list[p == list[0]], p->id, soon_ms(t));
+	local_sees(list[p == list[0]], p->id, soon_ms(t));
 	for (unsigned i = 0; i < 4; i++) {
 		clock_shift(shifts_s[i]);
-		stays(t, player_is_leader, p, t->lease_ms, "leader, though the wall clock jumps");
+		stays(t, local_is_leader, p, t->lease_ms, "leader, though the wall clock jumps");
 		CHECK(t, baton_resign(p->e, (int64_t)t->lease_ms) == 0, "resign");
-		struct player *q = list[p == list[0]];
+		struct local *q = list[p == list[0]];
 
-		player_leads(q, failover_ms(t));
+		local_leads(q, failover_ms(t));
 		p = q;
-		player_sees(list[p == list[0]], p->id, soon_ms(t));
+		local_sees(list[p == list[0]], p->id, soon_ms(t));
 	}
-	player_close(list[0]);
-	player_close(list[1]);
+	local_close(list[0]);
+	local_close(list[1]);
 	if (!t->backend->has_processes)
 		return;
 	/* Two that don't agree about the time by hours, and one that knows it. A takeover from one
 	 * who can't renew is none of the clocks'; who leads beside another, the oracle sees. */
-	stage_oracle(t);
-	struct kin *ahead =
-		kin_new(t, &(struct kin_options){.id = "ahead", .clock_s = 7200, .track = 0});
-	uint64_t term = kin_leads(ahead, soon_ms(t));
-	struct kin *behind =
-		kin_new(t, &(struct kin_options){.id = "behind", .clock_s = -7200, .track = 1});
-	struct player *right = player_new(t, &(struct cast){.idle = true});
+	testcase_oracle(t);
+	struct remote *ahead =
+		remote_new(t, &(struct remote_options){.id = "ahead", .clock_s = 7200, .track = 0});
+	uint64_t term = remote_leads(ahead, soon_ms(t));
+	struct remote *behind = remote_new(
+		t, &(struct remote_options){.id = "behind", .clock_s = -7200, .track = 1});
+	struct local *right = local_new(t, &(struct cast){.idle = true});
 	struct sampler *sampler = sampler_new(t, &right, 1, 2, SAMPLE_NS);
 
-	CHECK(t, !kin_hears(behind, "became ", NULL, 0, 2 * t->lease_ms), "L6: a takeover");
-	kin_kill(ahead);
-	uint64_t next = kin_leads(behind, failover_ms(t));
+	CHECK(t, !remote_hears(behind, "became ", NULL, 0, 2 * t->lease_ms), "L6: a takeover");
+	remote_kill(ahead);
+	uint64_t next = remote_leads(behind, failover_ms(t));
 
 	CHECK(t, next > term, "S3");
 	CHECK(t, baton_election_start(right->e) == 0, "start");
-	stays(t, player_is_no_leader, right, 2 * t->lease_ms, "L6: no takeover");
-	kin_kill(behind);
-	CHECK(t, player_leads(right, failover_ms(t)) > next, "S3");
+	stays(t, local_is_no_leader, right, 2 * t->lease_ms, "L6: no takeover");
+	remote_kill(behind);
+	CHECK(t, local_leads(right, failover_ms(t)) > next, "S3");
 	sampler_end(sampler);
-	stage_judge(t);
+	testcase_judge(t);
 }
 
 /* ---- N15 ---- */
 
 /* Several processes that hand it around all the time, frozen at moments that nobody chose. */
-static void stalled_processes(struct stage *t)
+static void stalled_processes(struct testcase *t)
 {
-	struct kin *kins[3];
+	struct remote *remotes[3];
 	unsigned rounds = t->full ? 40 : 6;
 
-	stage_oracle(t);
+	testcase_oracle(t);
 	for (unsigned i = 0; i < 3; i++) {
 		char id[16];
 
 		snprintf(id, sizeof(id), "cycle-%u", i);
-		kins[i] = kin_new(t, &(struct kin_options){.id = id, .track = i, .cycle = true});
+		remotes[i] = remote_new(
+			t, &(struct remote_options){.id = id, .track = i, .cycle = true});
 	}
 	srand48((long)now_ns());
 	for (unsigned i = 0; i < rounds; i++) {
-		struct kin *stale = kins[i % 3];
-		struct kin *other = kins[(i + 1) % 3];
+		struct remote *stale = remotes[i % 3];
+		struct remote *other = remotes[(i + 1) % 3];
 
 		/* Any microsecond: between two system calls of a campaign, too. */
 		uint64_t at_ns = now_ns() + (uint64_t)lrand48() % (20 * MS);
 
 		while (now_ns() < at_ns)
 			;
-		kin_stopped(stale);
+		remote_stopped(stale);
 		/* Somebody else claims it, perhaps only when the frozen one's lease has ended. */
-		while (kin_hears(other, "became", NULL, 0, 0))
+		while (remote_hears(other, "became", NULL, 0, 0))
 			;
-		kin_leads(other, 2 * failover_ms(t));
-		kin_signal(stale, SIGCONT);
-		while (kin_hears(stale, "became", NULL, 0, 0))
+		remote_leads(other, 2 * failover_ms(t));
+		remote_signal(stale, SIGCONT);
+		while (remote_hears(stale, "became", NULL, 0, 0))
 			;
 	}
-	while (t->n_kins > 0)
-		kin_end(t->kins[0]);
-	stage_judge(t);
+	while (t->n_remotes > 0)
+		remote_end(t->remotes[0]);
+	testcase_judge(t);
 }
 
 /*
@@ -179,39 +180,39 @@ static void stalled_processes(struct stage *t)
  * the lease meanwhile, which breaks A2: for a moment two may lead. What must hold is S4: the stale
  * one has the lower term, the resource refuses it, and it is told.
  */
-static void stalled_campaign(struct stage *t)
+static void stalled_campaign(struct testcase *t)
 {
 	struct baton_fence fence = {0};
-	struct player *stale;
-	struct player *other;
+	struct local *stale;
+	struct local *other;
 	uint64_t calls = t->backend->calls(t, VERB_CAMPAIGN);
 
 	CHECK(t, t->backend->late(t, VERB_CAMPAIGN, 1, t->lease_ms / 10), "late");
-	stale = player_new(t, NULL);
-	other = player_new(t, &(struct cast){.idle = true});
+	stale = local_new(t, NULL);
+	other = local_new(t, &(struct cast){.idle = true});
 	while (t->backend->calls(t, VERB_CAMPAIGN) == calls)
 		pass_time(1);
 	CHECK(t, t->backend->destroy(t, t->name, WAY_EXPIRED), "expire");
 	CHECK(t, baton_election_start(other->e) == 0, "start");
-	uint64_t term = player_next(other, BATON_EVENT_BECAME, failover_ms(t))->event.term;
+	uint64_t term = local_next(other, BATON_EVENT_BECAME, failover_ms(t))->event.term;
 
 	CHECK(t, baton_fence_check(&fence, term) == 0, "the fence");
-	const struct seen *woke = player_try_next(stale, BATON_EVENT_BECAME, t->lease_ms);
+	const struct seen *woke = local_try_next(stale, BATON_EVENT_BECAME, t->lease_ms);
 
 	if (woke != NULL) {
 		CHECK(t, woke->event.term < term,
 		      "S4: the stale one has term %" PRIu64 " after %" PRIu64, woke->event.term,
 		      term);
 		CHECK(t, baton_fence_check(&fence, woke->event.term) == BATON_E_STALE, "S4");
-		player_next(stale, BATON_EVENT_LOST, failover_ms(t));
+		local_next(stale, BATON_EVENT_LOST, failover_ms(t));
 	}
-	stays(t, player_is_leader, other, t->lease_ms, "the other one leads");
-	player_stop(other);
-	CHECK(t, player_leads(stale, failover_ms(t)) > term, "S3");
-	stage_note(t, "the stale claim was %s", woke != NULL ? "led for a moment" : "never led");
+	stays(t, local_is_leader, other, t->lease_ms, "the other one leads");
+	local_stop(other);
+	CHECK(t, local_leads(stale, failover_ms(t)) > term, "S3");
+	testcase_note(t, "the stale claim was %s", woke != NULL ? "led for a moment" : "never led");
 }
 
-static void stale_claim(struct stage *t)
+static void stale_claim(struct testcase *t)
 {
 	if (t->backend->has_processes)
 		stalled_processes(t);
@@ -222,12 +223,12 @@ static void stale_claim(struct stage *t)
 /* ---- N17 ---- */
 
 struct twins {
-	struct player *p;
-	struct kin *k; /* or */
-	struct player *q;
+	struct local *p;
+	struct remote *k; /* or */
+	struct local *q;
 };
 
-static bool has_complained(struct player *p)
+static bool has_complained(struct local *p)
 {
 	bool has = false;
 
@@ -246,41 +247,41 @@ static bool is_noticed(void *arg)
 
 	snprintf(word, sizeof(word), "error %d", BATON_E_DUPLICATE_ID);
 	return has_complained(w->p) || (w->q != NULL && has_complained(w->q)) ||
-	       (w->k != NULL && kin_hears(w->k, word, NULL, 0, 0));
+	       (w->k != NULL && remote_hears(w->k, word, NULL, 0, 0));
 }
 
 /* An id is a label: with the same one twice there is still one leader, and an error. */
-static void one_id_twice(struct stage *t)
+static void one_id_twice(struct testcase *t)
 {
 	struct twins w = {.q = NULL};
-	struct player *list[2];
+	struct local *list[2];
 
-	stage_oracle(t);
-	w.p = list[0] = player_new(t, &(struct cast){.id = "twin"});
-	player_leads(w.p, soon_ms(t));
+	testcase_oracle(t);
+	w.p = list[0] = local_new(t, &(struct cast){.id = "twin"});
+	local_leads(w.p, soon_ms(t));
 	if (t->backend->has_processes)
-		w.k = kin_new(t, &(struct kin_options){.id = "twin", .track = 2});
+		w.k = remote_new(t, &(struct remote_options){.id = "twin", .track = 2});
 	else
-		w.q = list[1] = player_new(t, &(struct cast){.id = "twin"});
+		w.q = list[1] = local_new(t, &(struct cast){.id = "twin"});
 	struct sampler *sampler = sampler_new(t, list, w.q != NULL ? 2 : 1, 0, SAMPLE_NS);
 
 	await(t, is_noticed, &w, 4 * soon_ms(t), "an error about the same id twice");
-	stays(t, player_is_leader, w.p, 2 * t->lease_ms, "the first of the twins leads");
-	player_stop(w.p);
+	stays(t, local_is_leader, w.p, 2 * t->lease_ms, "the first of the twins leads");
+	local_stop(w.p);
 	if (w.k != NULL) {
-		kin_leads(w.k, failover_ms(t));
-		kin_end(w.k);
+		remote_leads(w.k, failover_ms(t));
+		remote_end(w.k);
 	} else {
-		player_leads(w.q, failover_ms(t));
+		local_leads(w.q, failover_ms(t));
 	}
 	sampler_end(sampler);
-	stage_judge(t);
+	testcase_judge(t);
 }
 
 /* ---- N22 ---- */
 
 struct roll {
-	struct player *eye;
+	struct local *eye;
 	const char *id;
 };
 
@@ -305,39 +306,39 @@ static bool is_gone(void *arg)
 	return !is_listed(arg);
 }
 
-static void crashed_candidate(struct stage *t)
+static void crashed_candidate(struct testcase *t)
 {
-	struct player *p = player_new(t, NULL);
+	struct local *p = local_new(t, NULL);
 	struct roll r = {p, "crashes"};
 
-	player_leads(p, soon_ms(t));
-	struct kin *k = kin_new(t, &(struct kin_options){.id = "crashes"});
+	local_leads(p, soon_ms(t));
+	struct remote *k = remote_new(t, &(struct remote_options){.id = "crashes"});
 
-	await(t, is_listed, &r, soon_ms(t), "the kin to be listed");
+	await(t, is_listed, &r, soon_ms(t), "the remote candidate to be listed");
 	stays(t, is_listed, &r, 3 * t->lease_ms / 2, "listed while it lives");
 	uint64_t begin_ns = now_ns();
 
-	kin_kill(k);
+	remote_kill(k);
 	await(t, is_gone, &r, expiry_ms(t) + t->lease_ms / 10 + 300 + stall_worst_ms(),
 	      "the crashed one to be dropped with its lease");
-	stage_note(t, "dropped after %" PRIu64 " ms", (now_ns() - begin_ns) / MS);
-	kin_end(k);
+	testcase_note(t, "dropped after %" PRIu64 " ms", (now_ns() - begin_ns) / MS);
+	remote_end(k);
 	/* Who leaves properly is gone at once. */
-	k = kin_new(t, &(struct kin_options){.id = "leaves"});
+	k = remote_new(t, &(struct remote_options){.id = "leaves"});
 	r.id = "leaves";
-	await(t, is_listed, &r, soon_ms(t), "the kin to be listed");
-	kin_end(k);
+	await(t, is_listed, &r, soon_ms(t), "the remote candidate to be listed");
+	remote_end(k);
 	await(t, is_gone, &r, t->lease_ms / 2 + 300 + stall_worst_ms(), "who left to be dropped");
 }
 
 /* ---- S10 ---- */
 
 /* Not in the list, but promised: in a child every handle says no, and touches nothing. */
-static void forked_child(struct stage *t)
+static void forked_child(struct testcase *t)
 {
-	struct player *p = player_new(t, NULL);
+	struct local *p = local_new(t, NULL);
 
-	player_leads(p, soon_ms(t));
+	local_leads(p, soon_ms(t));
 	pid_t pid = fork();
 
 	CHECK(t, pid >= 0, "fork");
@@ -352,7 +353,7 @@ static void forked_child(struct stage *t)
 
 	CHECK(t, waitpid(pid, &status, 0) == pid && WIFEXITED(status), "the child did not end");
 	CHECK(t, WEXITSTATUS(status) == 0, "S10: the child leads, or may use the handle");
-	stays(t, player_is_leader, p, 2 * t->lease_ms, "the parent leads on");
+	stays(t, local_is_leader, p, 2 * t->lease_ms, "the parent leads on");
 }
 
 const struct entry cases_crash[] = {

@@ -13,7 +13,7 @@
 /* ---- C3 ---- */
 
 /* Each "changed" goes on where the one before it ended. */
-static void check_chain(struct player *p, const char *leader, uint64_t term)
+static void check_chain(struct local *p, const char *leader, uint64_t term)
 {
 	const struct seen *last = NULL;
 
@@ -36,7 +36,7 @@ static void check_chain(struct player *p, const char *leader, uint64_t term)
 }
 
 /* The same by baton_wait() and the descriptor, for those who have no handler. */
-static void pull(struct stage *t, struct player *p, int kind, struct baton_event *event)
+static void pull(struct testcase *t, struct local *p, int kind, struct baton_event *event)
 {
 	uint64_t end_ns = now_ns() + soon_ms(t) * MS;
 
@@ -49,27 +49,27 @@ static void pull(struct stage *t, struct player *p, int kind, struct baton_event
 	} while (baton_wait(p->b, 0, event) != 1 || event->kind != kind);
 }
 
-static void tells_events(struct stage *t)
+static void tells_events(struct testcase *t)
 {
-	struct player *a = player_new(t, NULL);
-	uint64_t first = player_leads(a, soon_ms(t));
-	struct player *b = player_new(t, NULL);
+	struct local *a = local_new(t, NULL);
+	uint64_t first = local_leads(a, soon_ms(t));
+	struct local *b = local_new(t, NULL);
 	const struct cast no_handler = {.pulls = true, .idle = true};
-	struct player *pulls = player_new(t, &no_handler);
+	struct local *pulls = local_new(t, &no_handler);
 	struct baton_event event;
 
-	while (strcmp(player_next(b, BATON_EVENT_CHANGED, soon_ms(t))->event.leader, a->id) != 0)
+	while (strcmp(local_next(b, BATON_EVENT_CHANGED, soon_ms(t))->event.leader, a->id) != 0)
 		;
-	CHECK(t, player_next(a, BATON_EVENT_BECAME, 1000)->event.term == first, "became");
+	CHECK(t, local_next(a, BATON_EVENT_BECAME, 1000)->event.term == first, "became");
 	check_chain(b, a->id, first);
-	player_stop(a);
-	const struct seen *lost = player_next(a, BATON_EVENT_LOST, 1000);
+	local_stop(a);
+	const struct seen *lost = local_next(a, BATON_EVENT_LOST, 1000);
 
 	CHECK(t, lost->event.term == first, "lost term %" PRIu64, lost->event.term);
 	CHECK(t, lost->event.reason == BATON_REASON_STOPPED, "reason %d", lost->event.reason);
 	CHECK(t, lost->event.text[0] != '\0', "lost without a sentence");
 	CHECK(t, lost->event.election == a->e, "another election's event");
-	uint64_t second = player_next(b, BATON_EVENT_BECAME, failover_ms(t))->event.term;
+	uint64_t second = local_next(b, BATON_EVENT_BECAME, failover_ms(t))->event.term;
 
 	CHECK(t, second > first, "S3");
 	/* Those who pull: a leader that changes, becoming it, losing it. */
@@ -77,7 +77,7 @@ static void tells_events(struct stage *t)
 	pull(t, pulls, BATON_EVENT_CHANGED, &event);
 	CHECK(t, strcmp(event.leader, b->id) == 0 && event.term == second, "changed to %s",
 	      event.leader);
-	player_stop(b);
+	local_stop(b);
 	pull(t, pulls, BATON_EVENT_BECAME, &event);
 	CHECK(t, event.term > second && baton_term(pulls->e) == event.term, "became");
 	CHECK(t, baton_resign(pulls->e, 60000) == 0, "resign");
@@ -86,7 +86,7 @@ static void tells_events(struct stage *t)
 	pull(t, pulls, BATON_EVENT_LOST, &event);
 	CHECK(t, event.term == third && event.reason == BATON_REASON_RESIGNED, "lost");
 	baton_drained(pulls->e);
-	player_stop(pulls);
+	local_stop(pulls);
 }
 
 /* ---- C13, N14 ---- */
@@ -96,7 +96,7 @@ struct gate {
 	_Atomic unsigned n_inside;
 };
 
-static void block(struct player *p, const struct baton_event *event)
+static void block(struct local *p, const struct baton_event *event)
 {
 	static const struct timespec pause = {.tv_nsec = 1000000};
 	struct gate *g = p->arg;
@@ -112,31 +112,31 @@ static bool is_inside(void *arg)
 	return atomic_load(&((struct gate *)arg)->n_inside) > 0;
 }
 
-static void blocked_handler(struct stage *t)
+static void blocked_handler(struct testcase *t)
 {
 	static struct gate gate;
 	char name[80];
 
 	snprintf(name, sizeof(name), "%s-b", t->name);
-	struct player *blocked = player_new(t, &(struct cast){.hook = block, .arg = &gate});
+	struct local *blocked = local_new(t, &(struct cast){.hook = block, .arg = &gate});
 
 	await(t, is_inside, &gate, soon_ms(t), "the handler to block");
-	player_leads(blocked, soon_ms(t)); /* it may have been told of an error first */
+	local_leads(blocked, soon_ms(t)); /* it may have been told of an error first */
 	/* The other election of the same handle is told everything. */
-	struct player *other = player_more(blocked, &(struct cast){.name = name});
+	struct local *other = local_more(blocked, &(struct cast){.name = name});
 
-	player_next(other, BATON_EVENT_BECAME, soon_ms(t));
-	stays(t, player_is_leader, blocked, 2 * t->lease_ms, "leader, though its handler blocks");
+	local_next(other, BATON_EVENT_BECAME, soon_ms(t));
+	stays(t, local_is_leader, blocked, 2 * t->lease_ms, "leader, though its handler blocks");
 	CHECK(t, baton_resign(other->e, 60000) == 0, "resign");
-	player_next(other, BATON_EVENT_LOST, soon_ms(t));
+	local_next(other, BATON_EVENT_LOST, soon_ms(t));
 	/* A stop that can't wait any longer demotes all the same, and goes on later. */
 	int rc = baton_election_stop(blocked->e, 20);
 
 	CHECK(t, rc == BATON_E_TIMEOUT, "stop says %d while the handler blocks", rc);
 	CHECK(t, !baton_is_leader(blocked->e), "S7: still leader");
 	atomic_store(&gate.is_open, true);
-	player_next(blocked, BATON_EVENT_LOST, soon_ms(t));
-	player_stop(blocked);
+	local_next(blocked, BATON_EVENT_LOST, soon_ms(t));
+	local_stop(blocked);
 }
 
 static void one_dispatcher(struct baton_options *o)
@@ -144,25 +144,25 @@ static void one_dispatcher(struct baton_options *o)
 	o->dispatchers = 1;
 }
 
-static void slow_handler(struct stage *t)
+static void slow_handler(struct testcase *t)
 {
 	static struct gate gate;
-	struct player *slow =
-		player_new(t, &(struct cast){.hook = block, .arg = &gate, .tune = one_dispatcher});
+	struct local *slow =
+		local_new(t, &(struct cast){.hook = block, .arg = &gate, .tune = one_dispatcher});
 
 	await(t, is_inside, &gate, soon_ms(t), "the handler to be slow");
-	uint64_t term = player_leads(slow, soon_ms(t));
-	struct player *rival = player_new(t, NULL);
+	uint64_t term = local_leads(slow, soon_ms(t));
+	struct local *rival = local_new(t, NULL);
 	struct baton_stats before = {0};
 	struct baton_stats after = {0};
 
 	CHECK(t, baton_get_stats(slow->b, &before) == 0, "stats");
-	stays(t, player_is_leader, slow, 3 * t->lease_ms, "leader, with a handler of three leases");
+	stays(t, local_is_leader, slow, 3 * t->lease_ms, "leader, with a handler of three leases");
 	CHECK(t, baton_get_stats(slow->b, &after) == 0, "stats");
 	CHECK(t, after.renewals_ok >= before.renewals_ok + 6, "%" PRIu64 " renewals in 3 leases",
 	      after.renewals_ok - before.renewals_ok);
 	CHECK(t, baton_term(slow->e) == term, "another term");
-	CHECK(t, player_count(rival, BATON_EVENT_BECAME) == 0, "the rival led");
+	CHECK(t, local_count(rival, BATON_EVENT_BECAME) == 0, "the rival led");
 	atomic_store(&gate.is_open, true);
 }
 
@@ -179,7 +179,7 @@ struct calls {
 	((condition) ? (void)0 \
 		     : (atomic_fetch_add(&(c)->n_failed, 1), atomic_store(&(c)->line, __LINE__)))
 
-static void call_back(struct player *p, const struct baton_event *event)
+static void call_back(struct local *p, const struct baton_event *event)
 {
 	struct calls *c = p->arg;
 	struct baton_status status = {0};
@@ -211,10 +211,10 @@ static bool has_stopped(void *arg)
 	return atomic_load(&((struct calls *)arg)->has_stopped);
 }
 
-static void handler_calls_back(struct stage *t)
+static void handler_calls_back(struct testcase *t)
 {
 	static struct calls c;
-	struct player *p = player_new(t, &(struct cast){.hook = call_back, .arg = &c});
+	struct local *p = local_new(t, &(struct cast){.hook = call_back, .arg = &c});
 
 	await(t, has_stopped, &c, soon_ms(t), "the handler to lead, resign and stop");
 	CHECK(t, atomic_load(&c.n_failed) == 0, "%u calls failed in a handler, the last in line %d",
@@ -226,7 +226,7 @@ static void handler_calls_back(struct stage *t)
 	CHECK(t, atomic_load(&c.n_failed) == 0, "a call failed in line %d", atomic_load(&c.line));
 }
 
-static void look_at_term(struct player *p, const struct baton_event *event)
+static void look_at_term(struct local *p, const struct baton_event *event)
 {
 	_Atomic unsigned *n_wrong = p->arg;
 	uint64_t term = baton_term(p->e);
@@ -238,17 +238,17 @@ static void look_at_term(struct player *p, const struct baton_event *event)
 		atomic_fetch_add(n_wrong, 1);
 }
 
-static void term_before_event(struct stage *t)
+static void term_before_event(struct testcase *t)
 {
 	static _Atomic unsigned n_wrong;
-	struct player *p = player_new(t, &(struct cast){.hook = look_at_term, .arg = &n_wrong});
+	struct local *p = local_new(t, &(struct cast){.hook = look_at_term, .arg = &n_wrong});
 
 	for (unsigned i = 0; i < 5; i++) {
-		const struct seen *became = player_next(p, BATON_EVENT_BECAME, soon_ms(t));
+		const struct seen *became = local_next(p, BATON_EVENT_BECAME, soon_ms(t));
 
 		CHECK(t, became->event.term != 0, "became leader in no term");
 		CHECK(t, baton_resign(p->e, 1) == 0, "resign");
-		player_next(p, BATON_EVENT_LOST, soon_ms(t));
+		local_next(p, BATON_EVENT_LOST, soon_ms(t));
 	}
 	CHECK(t, atomic_load(&n_wrong) == 0, "%u times another term in the handler",
 	      atomic_load(&n_wrong));
@@ -265,7 +265,7 @@ struct farewell {
 	_Atomic bool had_lease; /* for as long as it looked: else it may be free */
 };
 
-static void dawdle(struct player *p, const struct baton_event *event)
+static void dawdle(struct local *p, const struct baton_event *event)
 {
 	struct farewell *f = p->arg;
 	struct baton_status status = {0};
@@ -282,18 +282,18 @@ static void dawdle(struct player *p, const struct baton_event *event)
 	atomic_store(&f->had_lease, own.work_end_boot_ns > (int64_t)f->end_ns);
 }
 
-static void lost_before_free(struct stage *t)
+static void lost_before_free(struct testcase *t)
 {
 	static struct farewell f;
-	struct player *a = player_new(t, &(struct cast){.hook = dawdle, .arg = &f});
+	struct local *a = local_new(t, &(struct cast){.hook = dawdle, .arg = &f});
 
-	player_leads(a, soon_ms(t));
-	struct player *b = player_new(t, NULL);
+	local_leads(a, soon_ms(t));
+	struct local *b = local_new(t, NULL);
 
 	f.eye = b->b;
-	player_sees(b, a->id, soon_ms(t));
-	player_stop(a);
-	const struct seen *became = player_next(b, BATON_EVENT_BECAME, failover_ms(t));
+	local_sees(b, a->id, soon_ms(t));
+	local_stop(a);
+	const struct seen *became = local_next(b, BATON_EVENT_BECAME, failover_ms(t));
 
 	CHECK(t, atomic_load(&f.end_ns) != 0, "the handler of lost was not called");
 	CHECK(t, f.rc == 0, "the handler could not look: %s", f.err.text);
@@ -321,7 +321,7 @@ static void only_observe(struct baton_election_options *o)
 
 static bool is_green(void *arg)
 {
-	struct player *p = arg;
+	struct local *p = arg;
 
 	return baton_check_health(p->e, NULL) == BATON_HEALTHY;
 }
@@ -330,25 +330,25 @@ static bool is_standby(void *arg)
 {
 	struct baton_status status;
 
-	player_status(arg, &status);
+	local_status(arg, &status);
 	return status.state == BATON_STATE_STANDBY;
 }
 
-static void standby_knows(struct stage *t)
+static void standby_knows(struct testcase *t)
 {
-	struct player *a =
-		player_new(t, &(struct cast){.tune = with_address, .tune_election = with_metadata});
-	uint64_t term = player_leads(a, soon_ms(t));
-	struct player *standbys[2] = {
-		player_new(t, NULL),
-		player_new(t, &(struct cast){.tune_election = only_observe}),
+	struct local *a =
+		local_new(t, &(struct cast){.tune = with_address, .tune_election = with_metadata});
+	uint64_t term = local_leads(a, soon_ms(t));
+	struct local *standbys[2] = {
+		local_new(t, NULL),
+		local_new(t, &(struct cast){.tune_election = only_observe}),
 	};
 
 	for (unsigned i = 0; i < 2; i++) {
 		struct baton_status status;
 
-		player_sees(standbys[i], a->id, soon_ms(t));
-		player_status(standbys[i], &status);
+		local_sees(standbys[i], a->id, soon_ms(t));
+		local_status(standbys[i], &status);
 		CHECK(t, status.term == term, "term %" PRIu64, status.term);
 		CHECK(t, strcmp(status.leader_address, "10.1.2.3:4567") == 0, "address \"%s\"",
 		      status.leader_address);
@@ -360,14 +360,14 @@ static void standby_knows(struct stage *t)
 		stays(t, is_green, standbys[i], t->lease_ms, "a green standby");
 	}
 	CHECK(t, baton_try_acquire(standbys[1]->e, 100) < 0, "who observes can't acquire");
-	player_stop(a);
-	player_leads(standbys[0], failover_ms(t));
-	player_sees(standbys[1], standbys[0]->id, soon_ms(t));
-	player_stop(standbys[0]);
+	local_stop(a);
+	local_leads(standbys[0], failover_ms(t));
+	local_sees(standbys[1], standbys[0]->id, soon_ms(t));
+	local_stop(standbys[0]);
 	/* Nobody leads: degraded, not sick. */
-	player_sees(standbys[1], "", soon_ms(t));
+	local_sees(standbys[1], "", soon_ms(t));
 	CHECK(t, baton_check_health(standbys[1]->e, NULL) == BATON_DEGRADED, "not degraded");
-	CHECK(t, player_count(standbys[1], BATON_EVENT_BECAME) == 0, "an observer led");
+	CHECK(t, local_count(standbys[1], BATON_EVENT_BECAME) == 0, "an observer led");
 }
 
 const struct entry cases_events[] = {

@@ -10,7 +10,7 @@
 
 /* ---- small words ---- */
 
-static struct baton_stats stats_of(struct player *p)
+static struct baton_stats stats_of(struct local *p)
 {
 	struct baton_stats stats = {0};
 
@@ -18,12 +18,12 @@ static struct baton_stats stats_of(struct player *p)
 	return stats;
 }
 
-static void hole(struct stage *t, bool is_hole)
+static void hole(struct testcase *t, bool is_hole)
 {
 	CHECK(t, t->backend->hole(t, is_hole), "the black hole");
 }
 
-static void down(struct stage *t, bool is_down)
+static void down(struct testcase *t, bool is_down)
 {
 	CHECK(t, t->backend->down(t, is_down), "the store down or up");
 }
@@ -32,7 +32,7 @@ static void down(struct stage *t, bool is_down)
  * S2: from the moment of silence on, renew + grace is the latest, on our own clock. Of this term:
  * who isn't let run for a while may miss that it was lost, and find that the next one was won.
  */
-static void demotes_in_time(struct stage *t, struct player *p, uint64_t term, uint64_t since_ns)
+static void demotes_in_time(struct testcase *t, struct local *p, uint64_t term, uint64_t since_ns)
 {
 	uint64_t end_ns = since_ns + deadline_ms(t) * MS;
 
@@ -45,35 +45,35 @@ static void demotes_in_time(struct stage *t, struct player *p, uint64_t term, ui
 		      (before_ns - since_ns) / MS);
 		pass_time(1);
 	}
-	const struct seen *lost = player_next(p, BATON_EVENT_LOST, soon_ms(t));
+	const struct seen *lost = local_next(p, BATON_EVENT_LOST, soon_ms(t));
 
 	CHECK(t, lost->event.reason == BATON_REASON_EXPIRED, "reason %d", lost->event.reason);
 }
 
 /* ---- N3, N4 ---- */
 
-static void black_hole(struct stage *t)
+static void black_hole(struct testcase *t)
 {
-	struct player *list[2] = {player_new(t, NULL), player_new(t, NULL)};
-	struct player *p = await_leader(t, list, 2, soon_ms(t));
+	struct local *list[2] = {local_new(t, NULL), local_new(t, NULL)};
+	struct local *p = await_leader(t, list, 2, soon_ms(t));
 	uint64_t term = baton_term(p->e);
 
-	player_sees(list[p == list[0]], p->id, soon_ms(t));
+	local_sees(list[p == list[0]], p->id, soon_ms(t));
 	hole(t, true);
 	demotes_in_time(t, p, term, now_ns());
-	stays(t, player_is_no_leader, list[p == list[0]], t->lease_ms,
+	stays(t, local_is_no_leader, list[p == list[0]], t->lease_ms,
 	      "S9: nobody leads in the dark");
 	hole(t, false);
 	p = await_leader(t, list, 2, failover_ms(t));
-	player_is_above(p, term);
+	local_is_above(p, term);
 }
 
 /* A renewal is good from its send on, so what its reply took is lost to the leader. */
-static void late_replies(struct stage *t)
+static void late_replies(struct testcase *t)
 {
-	struct player *p = player_new(t, NULL);
+	struct local *p = local_new(t, NULL);
 	uint64_t late_ms = t->lease_ms / 15; /* a call may take a ninth */
-	uint64_t term = player_leads(p, soon_ms(t));
+	uint64_t term = local_leads(p, soon_ms(t));
 	uint64_t ok = stats_of(p).renewals_ok;
 
 	CHECK(t, t->backend->late(t, VERB_RENEW, UINT32_MAX, late_ms), "late");
@@ -96,34 +96,34 @@ static void late_replies(struct stage *t)
 	CHECK(t, t->backend->late(t, VERB_RENEW, UINT32_MAX, 2 * t->lease_ms), "late");
 	demotes_in_time(t, p, term, now_ns());
 	CHECK(t, t->backend->late(t, VERB_RENEW, 0, 0), "in time again");
-	CHECK(t, player_leads(p, failover_ms(t)) > term, "S3: a late reply brought it back");
+	CHECK(t, local_leads(p, failover_ms(t)) > term, "S3: a late reply brought it back");
 }
 
 /* ---- N5, N6 ---- */
 
-static void lost_reply(struct stage *t)
+static void lost_reply(struct testcase *t)
 {
 	uint64_t begin_ns = now_ns();
 
 	CHECK(t, t->backend->mute(t, VERB_CAMPAIGN, 1), "mute");
-	struct player *p = player_new(t, NULL);
+	struct local *p = local_new(t, NULL);
 
-	player_leads(p, soon_ms(t));
+	local_leads(p, soon_ms(t));
 	uint64_t took_ms = (now_ns() - begin_ns) / MS;
 
 	CHECK(t, stats_of(p).campaigns_failed > 0, "its reply was not lost at all");
 	CHECK(t, took_ms < t->lease_ms, "locked out by its own claim for %" PRIu64 " ms", took_ms);
-	stage_note(t, "%" PRIu64 " ms", took_ms);
+	testcase_note(t, "%" PRIu64 " ms", took_ms);
 	/* The same when it isn't wanted any more: nothing is left behind (L3). */
-	player_stop(p);
+	local_stop(p);
 	CHECK(t, t->backend->mute(t, VERB_CAMPAIGN, 1), "mute");
 	CHECK(t, baton_election_start(p->e) == 0, "start");
 	pass_time(t->lease_ms / 30);
-	player_stop(p);
-	struct player *q = player_new(t, NULL);
+	local_stop(p);
+	struct local *q = local_new(t, NULL);
 
 	begin_ns = now_ns();
-	player_leads(q, failover_ms(t));
+	local_leads(q, failover_ms(t));
 	CHECK(t, (now_ns() - begin_ns) / MS < t->lease_ms, "L3: an orphan claim");
 }
 
@@ -132,67 +132,67 @@ static bool has_failed_once(void *arg)
 	return stats_of(arg).renewals_failed > 0;
 }
 
-static void one_failed_renewal(struct stage *t)
+static void one_failed_renewal(struct testcase *t)
 {
-	struct player *p = player_new(t, NULL);
-	uint64_t term = player_leads(p, soon_ms(t));
+	struct local *p = local_new(t, NULL);
+	uint64_t term = local_leads(p, soon_ms(t));
 
 	CHECK(t, t->backend->fail(t, VERB_RENEW, 1), "fail");
 	await(t, has_failed_once, p, soon_ms(t), "a renewal to fail");
 	CHECK(t, t->backend->fail(t, VERB_RENEW, 0), "heal");
 	uint64_t ok = stats_of(p).renewals_ok;
 
-	stays(t, player_is_leader, p, 2 * t->lease_ms, "leader after one failed renewal");
+	stays(t, local_is_leader, p, 2 * t->lease_ms, "leader after one failed renewal");
 	CHECK(t, baton_term(p->e) == term, "another term");
 	CHECK(t, stats_of(p).renewals_ok > ok, "no renewal since");
-	CHECK(t, player_count(p, BATON_EVENT_LOST) == 0, "lost");
+	CHECK(t, local_count(p, BATON_EVENT_LOST) == 0, "lost");
 }
 
 /* ---- N7, N20, N32 ---- */
 
-static void restarts(struct stage *t)
+static void restarts(struct testcase *t)
 {
-	struct player *list[2] = {player_new(t, NULL), player_new(t, NULL)};
-	struct player *p = await_leader(t, list, 2, soon_ms(t));
+	struct local *list[2] = {local_new(t, NULL), local_new(t, NULL)};
+	struct local *p = await_leader(t, list, 2, soon_ms(t));
 	uint64_t term = baton_term(p->e);
 
 	/* With its data, and back soon: whoever leads then, the term has not gone back. */
-	player_catch_up(p);
+	local_catch_up(p);
 	down(t, true);
-	player_next(p, BATON_EVENT_ERROR, soon_ms(t));
+	local_next(p, BATON_EVENT_ERROR, soon_ms(t));
 	down(t, false);
 	p = await_leader(t, list, 2, failover_ms(t));
-	player_is_above(p, term - 1);
+	local_is_above(p, term - 1);
 	term = baton_term(p->e);
 	/* With its data, after all leases have ended. */
 	down(t, true);
-	await(t, player_is_no_leader, p, failover_ms(t), "the leader to give up");
+	await(t, local_is_no_leader, p, failover_ms(t), "the leader to give up");
 	pass_time(t->lease_ms);
 	down(t, false);
 	p = await_leader(t, list, 2, failover_ms(t));
-	player_is_above(p, term);
+	local_is_above(p, term);
 	if (t->backend->forget == NULL)
 		return;
 	/* Without its data. */
 	term = baton_term(p->e);
-	player_knows(list[p == list[0]], term, soon_ms(t)); /* S4: whoever leads next saw it */
-	player_catch_up(p);
+	local_knows(list[p == list[0]], term, soon_ms(t)); /* S4: whoever leads next saw it */
+	local_catch_up(p);
 	down(t, true);
 	CHECK(t, t->backend->forget(t), "forget");
 	down(t, false);
-	player_next(p, BATON_EVENT_LOST, failover_ms(t));
+	local_next(p, BATON_EVENT_LOST, failover_ms(t));
 	p = await_leader(t, list, 2, failover_ms(t));
-	player_is_above(p, term);
+	local_is_above(p, term);
 }
 
-static void expired_lease(struct stage *t)
+static void expired_lease(struct testcase *t)
 {
-	struct player *p = player_new(t, NULL);
-	uint64_t term = player_leads(p, soon_ms(t));
+	struct local *p = local_new(t, NULL);
+	uint64_t term = local_leads(p, soon_ms(t));
 
 	for (unsigned i = 0; i < 2; i++) {
 		down(t, true);
-		const struct seen *lost = player_next(p, BATON_EVENT_LOST, failover_ms(t));
+		const struct seen *lost = local_next(p, BATON_EVENT_LOST, failover_ms(t));
 
 		CHECK(t,
 		      lost->event.reason == BATON_REASON_EXPIRED ||
@@ -200,35 +200,35 @@ static void expired_lease(struct stage *t)
 		      "reason %d", lost->event.reason);
 		pass_time(t->lease_ms);
 		down(t, false);
-		uint64_t next = player_leads(p, failover_ms(t));
+		uint64_t next = local_leads(p, failover_ms(t));
 
 		CHECK(t, next > term, "S3: a dead lease lives again");
-		stays(t, player_is_leader, p, t->lease_ms, "leader on a new lease");
+		stays(t, local_is_leader, p, t->lease_ms, "leader on a new lease");
 		term = next;
 	}
 }
 
-static void down_at_start(struct stage *t)
+static void down_at_start(struct testcase *t)
 {
 	struct baton_error err = {0};
 
 	down(t, true);
-	struct player *p = player_new(t, NULL);
-	const struct seen *error = player_next(p, BATON_EVENT_ERROR, soon_ms(t));
+	struct local *p = local_new(t, NULL);
+	const struct seen *error = local_next(p, BATON_EVENT_ERROR, soon_ms(t));
 
 	CHECK(t, error->event.code < 0 && error->event.text[0] != '\0', "code %d, \"%s\"",
 	      error->event.code, error->event.text);
 	CHECK(t, baton_check_health(p->e, &err) == BATON_UNHEALTHY, "not unhealthy");
 	CHECK(t, err.code < 0 && err.text[0] != '\0', "unhealthy without a reason");
-	stays(t, player_is_no_leader, p, t->lease_ms, "S9: no leader without a store");
+	stays(t, local_is_no_leader, p, t->lease_ms, "S9: no leader without a store");
 	down(t, false);
-	player_leads(p, soon_ms(t));
+	local_leads(p, soon_ms(t));
 	CHECK(t, baton_check_health(p->e, &err) == BATON_HEALTHY, "not healthy: %s", err.text);
 }
 
 /* ---- C26, C27 ---- */
 
-static void check_error(struct stage *t, const struct baton_event *ev)
+static void check_error(struct testcase *t, const struct baton_event *ev)
 {
 	CHECK(t, ev->code < 0, "an error event with code %d", ev->code);
 	CHECK(t, strlen(ev->text) > 10, "an error event with the sentence \"%s\"", ev->text);
@@ -238,30 +238,30 @@ static void check_error(struct stage *t, const struct baton_event *ev)
 }
 
 /* A crowded machine may be late for once. */
-static bool is_calm(struct stage *t, struct player *p)
+static bool is_calm(struct testcase *t, struct local *p)
 {
 	for (unsigned i = 0; i < 5; i++) {
-		size_t before = player_count(p, BATON_EVENT_ERROR);
+		size_t before = local_count(p, BATON_EVENT_ERROR);
 
 		pass_time(t->lease_ms);
-		if (player_count(p, BATON_EVENT_ERROR) == before)
+		if (local_count(p, BATON_EVENT_ERROR) == before)
 			return true;
 	}
 	return false;
 }
 
-static void error_events(struct stage *t)
+static void error_events(struct testcase *t)
 {
-	struct player *p = player_new(t, NULL);
+	struct local *p = local_new(t, NULL);
 
-	player_leads(p, soon_ms(t));
-	if (player_count(p, BATON_EVENT_ERROR) != 0)
-		stage_adapted(t, "an error before it led");
+	local_leads(p, soon_ms(t));
+	if (local_count(p, BATON_EVENT_ERROR) != 0)
+		testcase_adapted(t, "an error before it led");
 	CHECK(t, is_calm(t, p), "errors though all is well");
 	down(t, true);
 	pass_time(3500);
 	down(t, false);
-	player_leads(p, failover_ms(t));
+	local_leads(p, failover_ms(t));
 	pthread_mutex_lock(&p->lock);
 	unsigned n = 0;
 
@@ -287,10 +287,10 @@ static void error_events(struct stage *t)
 	}
 	pthread_mutex_unlock(&p->lock);
 	CHECK(t, n >= 2 && n <= 12, "%u error events in 3.5 s", n);
-	stage_note(t, "%u events in 3.5 s", n);
+	testcase_note(t, "%u events in 3.5 s", n);
 }
 
-static void start_at_once(struct stage *t)
+static void start_at_once(struct testcase *t)
 {
 	bool has_hole = t->backend->hole != NULL;
 	struct cast idle = {.idle = true};
@@ -298,11 +298,11 @@ static void start_at_once(struct stage *t)
 	if (has_hole) {
 		hole(t, true);
 	} else {
-		stage_adapted(t, "the store is down instead of black-holed");
+		testcase_adapted(t, "the store is down instead of black-holed");
 		down(t, true);
 	}
 	uint64_t begin_ns = now_ns();
-	struct player *p = player_new(t, &idle);
+	struct local *p = local_new(t, &idle);
 	uint64_t opened_ns = now_ns();
 
 	CHECK(t, baton_election_start(p->e) == 0, "start");
@@ -312,12 +312,12 @@ static void start_at_once(struct stage *t)
 	      "L7: open took %" PRIu64 " ms", (opened_ns - begin_ns) / MS);
 	CHECK(t, started_ns - opened_ns < (50 + stall_worst_ms()) * MS,
 	      "L7: start took %" PRIu64 " ms", (started_ns - opened_ns) / MS);
-	stage_note(t, "start took %" PRIu64 " us", (started_ns - opened_ns) / 1000);
+	testcase_note(t, "start took %" PRIu64 " us", (started_ns - opened_ns) / 1000);
 	CHECK(t, !baton_is_leader(p->e), "S9: leader of nothing");
-	player_next(p, BATON_EVENT_ERROR, soon_ms(t));
+	local_next(p, BATON_EVENT_ERROR, soon_ms(t));
 	/* And it can be closed: no longer than a lease. */
 	begin_ns = now_ns();
-	player_close(p);
+	local_close(p);
 	CHECK(t, (now_ns() - begin_ns) / MS < 2 * t->lease_ms + stall_worst_ms(),
 	      "L7: close took %" PRIu64 " ms", (now_ns() - begin_ns) / MS);
 	if (has_hole)
@@ -328,42 +328,42 @@ static void start_at_once(struct stage *t)
 
 /* ---- N25, N33 ---- */
 
-static void release_fails(struct stage *t)
+static void release_fails(struct testcase *t)
 {
-	struct player *list[2] = {player_new(t, NULL), player_new(t, NULL)};
-	struct player *p = await_leader(t, list, 2, soon_ms(t));
-	struct player *q = list[p == list[0]];
+	struct local *list[2] = {local_new(t, NULL), local_new(t, NULL)};
+	struct local *p = await_leader(t, list, 2, soon_ms(t));
+	struct local *q = list[p == list[0]];
 	uint64_t term = baton_term(p->e);
 
-	player_sees(q, p->id, soon_ms(t));
+	local_sees(q, p->id, soon_ms(t));
 	CHECK(t, t->backend->fail(t, VERB_RELEASE, UINT32_MAX), "fail");
 	int rc = baton_election_stop(p->e, (int64_t)t->lease_ms / 4);
 
 	CHECK(t, rc == BATON_E_TIMEOUT, "stop says %d though no release succeeds", rc);
 	CHECK(t, !baton_is_leader(p->e) && baton_term(p->e) == 0, "S7: still leader");
-	player_next(p, BATON_EVENT_LOST, soon_ms(t));
+	local_next(p, BATON_EVENT_LOST, soon_ms(t));
 	/* L3: it is tried until it is confirmed. */
 	CHECK(t, t->backend->fail(t, VERB_RELEASE, 0), "heal");
-	CHECK(t, player_leads(q, failover_ms(t)) > term, "S3");
-	player_stop(p);
+	CHECK(t, local_leads(q, failover_ms(t)) > term, "S3");
+	local_stop(p);
 }
 
-static void credentials_revoked(struct stage *t)
+static void credentials_revoked(struct testcase *t)
 {
 	CHECK(t, t->backend->deny(t, false), "permission");
-	struct player *p = player_new(t, NULL);
-	uint64_t term = player_leads(p, soon_ms(t));
+	struct local *p = local_new(t, NULL);
+	uint64_t term = local_leads(p, soon_ms(t));
 
 	CHECK(t, t->backend->deny(t, true), "no permission");
 	uint64_t calls = t->backend->calls != NULL ? t->backend->calls(t, VERB_ANY) : 0;
-	const struct seen *error = player_next(p, BATON_EVENT_ERROR, soon_ms(t));
+	const struct seen *error = local_next(p, BATON_EVENT_ERROR, soon_ms(t));
 
 	if (error->event.code == BATON_E_TIMEOUT) /* the server was busy just then */
-		error = player_next(p, BATON_EVENT_ERROR, soon_ms(t));
+		error = local_next(p, BATON_EVENT_ERROR, soon_ms(t));
 	CHECK(t, error->event.code == BATON_E_DENIED, "code %d: %s (%s)", error->event.code,
 	      error->event.text, error->event.detail);
 	CHECK(t, error->event.text[0] != '\0', "no sentence");
-	await(t, player_is_no_leader, p, failover_ms(t), "a leader without permission to give up");
+	await(t, local_is_no_leader, p, failover_ms(t), "a leader without permission to give up");
 	pass_time(2000);
 	/* L4: with jitter it is a retry_max at times, and half of it on average. */
 	uint64_t periods = 2000 / (t->lease_ms / 6) + failover_ms(t) / (t->lease_ms / 6);
@@ -371,23 +371,23 @@ static void credentials_revoked(struct stage *t)
 	if (t->backend->calls != NULL)
 		CHECK(t, t->backend->calls(t, VERB_ANY) - calls < 4 * periods,
 		      "a retry storm: %" PRIu64 " calls", t->backend->calls(t, VERB_ANY) - calls);
-	CHECK(t, player_count(p, BATON_EVENT_ERROR) < 16, "%zu error events",
-	      player_count(p, BATON_EVENT_ERROR));
+	CHECK(t, local_count(p, BATON_EVENT_ERROR) < 16, "%zu error events",
+	      local_count(p, BATON_EVENT_ERROR));
 	struct baton_error err = {0};
 
 	CHECK(t, baton_check_health(p->e, &err) == BATON_UNHEALTHY, "healthy without permission");
 	CHECK(t, t->backend->deny(t, false), "permission again");
-	CHECK(t, player_leads(p, soon_ms(t)) > term, "S3");
+	CHECK(t, local_leads(p, soon_ms(t)) > term, "S3");
 	/* Refused from the start. */
-	player_close(p);
+	local_close(p);
 	CHECK(t, t->backend->deny(t, true), "no permission");
-	p = player_new(t, NULL);
-	error = player_next(p, BATON_EVENT_ERROR, soon_ms(t));
+	p = local_new(t, NULL);
+	error = local_next(p, BATON_EVENT_ERROR, soon_ms(t));
 	CHECK(t, error->event.code == BATON_E_DENIED, "code %d: %s", error->event.code,
 	      error->event.text);
 	CHECK(t, !baton_is_leader(p->e), "S9: leader without permission");
 	CHECK(t, t->backend->deny(t, false), "permission again");
-	player_leads(p, soon_ms(t));
+	local_leads(p, soon_ms(t));
 }
 
 const struct entry cases_faults[] = {

@@ -18,42 +18,42 @@ static const char *const ways[N_WAYS] = {
  * A store that pushes tells us, else it is found out at a renewal or a look; in any case before the
  * leader would have had to give up by itself, plus what a retry takes.
  */
-static uint64_t notice_ms(const struct stage *t)
+static uint64_t notice_ms(const struct testcase *t)
 {
 	return deadline_ms(t) + t->lease_ms / 6 * 5 + 1000;
 }
 
-static void notices(struct stage *t, enum way way)
+static void notices(struct testcase *t, enum way way)
 {
-	struct player *p = player_new(t, NULL);
-	uint64_t term = player_leads(p, soon_ms(t));
-	struct player *q = player_new(t, NULL);
+	struct local *p = local_new(t, NULL);
+	uint64_t term = local_leads(p, soon_ms(t));
+	struct local *q = local_new(t, NULL);
 
-	player_sees(q, p->id, soon_ms(t));
-	player_catch_up(p);
+	local_sees(q, p->id, soon_ms(t));
+	local_catch_up(p);
 	uint64_t begin_ns = now_ns();
 
 	CHECK(t, baton_is_leader(p->e), "lost before anything was done to it");
 	CHECK(t, t->backend->destroy(t, t->name, way), "can't do it: %s", ways[way]);
-	const struct seen *lost = player_try_next(p, BATON_EVENT_LOST, notice_ms(t));
+	const struct seen *lost = local_try_next(p, BATON_EVENT_LOST, notice_ms(t));
 
 	CHECK(t, lost != NULL, "S5: %s, and it leads on", ways[way]);
 	CHECK(t, lost->event.term == term, "lost term %" PRIu64, lost->event.term);
 	CHECK(t,
 	      lost->event.reason >= BATON_REASON_EXPIRED && lost->event.reason <= BATON_REASON_GONE,
 	      "%s: reason %d", ways[way], lost->event.reason);
-	stage_note(t, "%s: %" PRIu64 " ms", ways[way], (lost->at_ns - begin_ns) / MS);
+	testcase_note(t, "%s: %" PRIu64 " ms", ways[way], (lost->at_ns - begin_ns) / MS);
 	/* Alive, and contends again: with the other one gone it is its turn. */
-	struct player *list[2] = {p, q};
-	struct player *next = await_leader(t, list, 2, 2 * failover_ms(t));
+	struct local *list[2] = {p, q};
+	struct local *next = await_leader(t, list, 2, 2 * failover_ms(t));
 
-	player_is_above(next, term);
-	player_close(q);
-	CHECK(t, player_leads(p, 2 * failover_ms(t)) > term, "L8: it never leads again");
-	player_close(p);
+	local_is_above(next, term);
+	local_close(q);
+	CHECK(t, local_leads(p, 2 * failover_ms(t)) > term, "L8: it never leads again");
+	local_close(p);
 }
 
-static void destroyed_from_outside(struct stage *t)
+static void destroyed_from_outside(struct testcase *t)
 {
 	unsigned n = 0;
 
@@ -67,17 +67,17 @@ static void destroyed_from_outside(struct stage *t)
 }
 
 /* The session renews happily; only the claim is not there any more. */
-static void ownership(struct stage *t)
+static void ownership(struct testcase *t)
 {
-	struct player *p = player_new(t, NULL);
-	uint64_t term = player_leads(p, soon_ms(t));
+	struct local *p = local_new(t, NULL);
+	uint64_t term = local_leads(p, soon_ms(t));
 
 	CHECK(t, t->backend->unlock(t, t->name), "unlock");
-	const struct seen *lost = player_try_next(p, BATON_EVENT_LOST, notice_ms(t));
+	const struct seen *lost = local_try_next(p, BATON_EVENT_LOST, notice_ms(t));
 
 	CHECK(t, lost != NULL, "S5: unlocked on a live session, and it leads on (rule 4)");
 	CHECK(t, lost->event.term == term, "lost term %" PRIu64, lost->event.term);
-	CHECK(t, player_leads(p, failover_ms(t) + soon_ms(t)) > term, "S3");
+	CHECK(t, local_leads(p, failover_ms(t) + soon_ms(t)) > term, "S3");
 }
 
 const struct entry cases_losses[] = {

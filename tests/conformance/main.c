@@ -58,7 +58,7 @@ struct job {
 	pid_t pid; /* 0: none */
 	unsigned try;
 	char label[48];
-	uint64_t cpu_ms; /* what it and its kin that ended have used */
+	uint64_t cpu_ms; /* what it and its remote candidates that ended have used */
 };
 
 struct counts {
@@ -82,7 +82,7 @@ static const char usage[] =
 
 /* ---- one case, in its own process ---- */
 
-static bool is_accepted(struct stage *t, uint64_t lease_ms)
+static bool is_accepted(struct testcase *t, uint64_t lease_ms)
 {
 	struct baton_options o;
 	struct baton_error err = {0};
@@ -97,22 +97,22 @@ static bool is_accepted(struct stage *t, uint64_t lease_ms)
 	return rc == 0;
 }
 
-void stage_open(struct stage *t)
+void testcase_open(struct testcase *t)
 {
 	uint64_t wanted_ms = t->lease_ms;
 
 	while (!is_accepted(t, t->lease_ms) && t->lease_ms < 60000)
 		t->lease_ms *= 2;
 	if (t->lease_ms != wanted_ms)
-		stage_adapted(t, "lease %" PRIu64 " ms", t->lease_ms);
+		testcase_adapted(t, "lease %" PRIu64 " ms", t->lease_ms);
 }
 
-void stage_close(struct stage *t)
+void testcase_close(struct testcase *t)
 {
-	while (t->n_kins > 0)
-		kin_end(t->kins[0]);
-	while (t->n_players > 0)
-		player_close(t->players[0]);
+	while (t->n_remotes > 0)
+		remote_end(t->remotes[0]);
+	while (t->n_locals > 0)
+		local_close(t->locals[0]);
 	oracle_free(t->oracle);
 	if (t->backend->leave != NULL)
 		t->backend->leave(t);
@@ -120,7 +120,7 @@ void stage_close(struct stage *t)
 
 static _Noreturn void play(const struct plan *plan, const struct job *job)
 {
-	static struct stage t;
+	static struct testcase t;
 
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -133,12 +133,12 @@ static _Noreturn void play(const struct plan *plan, const struct job *job)
 	snprintf(t.name, sizeof(t.name), "e-%s", job->label);
 	CHECK(&t, plan->backend->place(&t, plan->url, job->label), "no place for the case: %s",
 	      strerror(errno));
-	stage_open(&t);
+	testcase_open(&t);
 	stall_watch(&t);
 	faults_begin();
 	job->entry->play(&t);
-	stage_count_faults(&t);
-	stage_close(&t);
+	testcase_count_faults(&t);
+	testcase_close(&t);
 	t.result->passed = true;
 	exit(0);
 }
@@ -193,7 +193,7 @@ static bool is_over(struct job *job)
 		return false;
 	bool hung = rc == 0;
 
-	/* Whoever is left of it, its kin included, goes with it. */
+	/* Whoever is left of it, its remote candidates included, goes with it. */
 	kill(-job->pid, SIGKILL);
 	if (hung)
 		wait4(job->pid, &status, 0, &used);
@@ -534,8 +534,8 @@ int main(int argc, char **argv)
 	};
 
 	use_own_modules();
-	if (argc > 1 && strcmp(argv[1], "--kin") == 0)
-		return kin_main(argc, argv);
+	if (argc > 1 && strcmp(argv[1], "--remote") == 0)
+		return remote_main(argc, argv);
 	if (read_options(&plan, argc, argv) != 1) {
 		fputs(usage, stderr);
 		return 2;

@@ -11,7 +11,7 @@
 /* ---- N18 ---- */
 
 /* A name of that length that begins like all others of this case, and ends like none. */
-static void fill(char *name, size_t length, const struct stage *t, char last)
+static void fill(char *name, size_t length, const struct testcase *t, char last)
 {
 	size_t n = (size_t)snprintf(name, BATON_NAME_MAX + 1, "%s-", t->name);
 
@@ -20,7 +20,7 @@ static void fill(char *name, size_t length, const struct stage *t, char last)
 	name[length] = '\0';
 }
 
-static void long_names(struct stage *t)
+static void long_names(struct testcase *t)
 {
 	static const size_t lengths[] = {60, 128, BATON_NAME_MAX};
 
@@ -33,29 +33,29 @@ static void long_names(struct stage *t)
 			fill(ids[k], lengths[i], t, (char)('p' + k));
 		}
 		/* Two elections that differ in the last byte: both have a leader. */
-		struct player *a = player_new(t, &(struct cast){.name = names[0], .id = ids[0]});
-		struct player *b = player_new(t, &(struct cast){.name = names[1], .id = ids[1]});
+		struct local *a = local_new(t, &(struct cast){.name = names[0], .id = ids[0]});
+		struct local *b = local_new(t, &(struct cast){.name = names[1], .id = ids[1]});
 
-		player_leads(a, soon_ms(t));
-		player_leads(b, soon_ms(t));
+		local_leads(a, soon_ms(t));
+		local_leads(b, soon_ms(t));
 		/* Two candidates that differ in the last byte: one leads, and both know which. */
-		struct player *c = player_new(t, &(struct cast){.name = names[0], .id = ids[1]});
+		struct local *c = local_new(t, &(struct cast){.name = names[0], .id = ids[1]});
 
-		player_sees(c, ids[0], soon_ms(t));
+		local_sees(c, ids[0], soon_ms(t));
 		CHECK(t, strcmp(baton_election_name(a->e), names[0]) == 0, "the name was changed");
 		CHECK(t, strcmp(baton_id(a->b), ids[0]) == 0, "the id was changed");
-		stays(t, player_is_no_leader, c, t->lease_ms / 2, "one leader of names that long");
-		player_stop(a);
-		player_leads(c, failover_ms(t));
-		player_close(a);
-		player_close(b);
-		player_close(c);
+		stays(t, local_is_no_leader, c, t->lease_ms / 2, "one leader of names that long");
+		local_stop(a);
+		local_leads(c, failover_ms(t));
+		local_close(a);
+		local_close(b);
+		local_close(c);
 	}
 }
 
 /* ---- N19 ---- */
 
-static void colliding_names(struct stage *t)
+static void colliding_names(struct testcase *t)
 {
 	static const char *const pairs[][2] = {
 		{"Aa", "BB"},
@@ -70,29 +70,29 @@ static void colliding_names(struct stage *t)
 	};
 
 	for (unsigned i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
-		struct player *p[2];
+		struct local *p[2];
 
 		for (unsigned k = 0; k < 2; k++) {
 			char name[BATON_NAME_MAX + 1];
 
 			snprintf(name, sizeof(name), "%s%s", t->name, pairs[i][k]);
-			p[k] = player_new(t, &(struct cast){.name = name});
+			p[k] = local_new(t, &(struct cast){.name = name});
 		}
 		for (unsigned k = 0; k < 2; k++)
-			player_leads(p[k], soon_ms(t));
+			local_leads(p[k], soon_ms(t));
 		CHECK(t, baton_is_leader(p[0]->e) && baton_is_leader(p[1]->e),
 		      "%s and %s are one election", pairs[i][0], pairs[i][1]);
 		/* Ids that collide are two candidates. */
-		player_close(p[0]);
-		player_close(p[1]);
+		local_close(p[0]);
+		local_close(p[1]);
 	}
-	struct player *a = player_new(t, &(struct cast){.id = "Aa"});
-	struct player *b = player_new(t, &(struct cast){.id = "BB"});
-	struct player *list[2] = {a, b};
-	struct player *leader = await_leader(t, list, 2, soon_ms(t));
+	struct local *a = local_new(t, &(struct cast){.id = "Aa"});
+	struct local *b = local_new(t, &(struct cast){.id = "BB"});
+	struct local *list[2] = {a, b};
+	struct local *leader = await_leader(t, list, 2, soon_ms(t));
 
-	player_sees(list[leader == a], leader->id, soon_ms(t));
-	stays(t, player_is_no_leader, list[leader == a], t->lease_ms, "one leader");
+	local_sees(list[leader == a], leader->id, soon_ms(t));
+	stays(t, local_is_no_leader, list[leader == a], t->lease_ms, "one leader");
 }
 
 /* ---- N30 ---- */
@@ -167,7 +167,7 @@ static const char *const forbidden[] = {
 	"a\xe2\x82",
 };
 
-static bool is_refused(struct stage *t, struct baton *b, const char *name)
+static bool is_refused(struct testcase *t, struct baton *b, const char *name)
 {
 	struct baton_election *e = NULL;
 	struct baton_error err = {0};
@@ -181,13 +181,13 @@ static bool is_refused(struct stage *t, struct baton *b, const char *name)
 }
 
 /* The name as it is: places are the case's own, where the store has places. */
-static void round_trip(struct stage *t, const char *name)
+static void round_trip(struct testcase *t, const char *name)
 {
-	struct player *p = player_new(t, &(struct cast){.name = name});
+	struct local *p = local_new(t, &(struct cast){.name = name});
 	struct baton_status status = {0};
 	struct baton_error err = {0};
 
-	player_leads(p, soon_ms(t));
+	local_leads(p, soon_ms(t));
 	int rc = patient_observe(t, p->b, name, &status, &err);
 
 	CHECK(t, rc == 0, "observe \"%s\": %s", name, err.text);
@@ -196,12 +196,12 @@ static void round_trip(struct stage *t, const char *name)
 	int n = t->backend->count_name(t, name, strlen(name));
 
 	CHECK(t, n == 1, "another client finds \"%s\" %d times", name, n);
-	player_close(p);
+	local_close(p);
 }
 
-static void hostile_names(struct stage *t)
+static void hostile_names(struct testcase *t)
 {
-	struct player *p = player_new(t, &(struct cast){.idle = true});
+	struct local *p = local_new(t, &(struct cast){.idle = true});
 	unsigned n_led = 0;
 	char *huge = malloc(1 << 20);
 
@@ -230,24 +230,24 @@ static void hostile_names(struct stage *t)
 		round_trip(t, hostile[i]);
 		n_led++;
 	}
-	stage_note(t, "%u names led, %zu refused", n_led,
-		   sizeof(hostile) / sizeof(hostile[0]) - n_led +
-			   sizeof(forbidden) / sizeof(forbidden[0]));
+	testcase_note(t, "%u names led, %zu refused", n_led,
+		      sizeof(hostile) / sizeof(hostile[0]) - n_led +
+			      sizeof(forbidden) / sizeof(forbidden[0]));
 }
 
 /* Hostile ids and metadata come back exactly, too. */
-static void hostile_texts(struct stage *t)
+static void hostile_texts(struct testcase *t)
 {
 	hostile_names(t);
 	for (unsigned i = 0; i < sizeof(hostile) / sizeof(hostile[0]); i += 4) {
-		struct player *a = player_new(t, &(struct cast){.id = hostile[i]});
+		struct local *a = local_new(t, &(struct cast){.id = hostile[i]});
 
-		player_leads(a, soon_ms(t));
-		struct player *b = player_new(t, NULL);
+		local_leads(a, soon_ms(t));
+		struct local *b = local_new(t, NULL);
 
-		player_sees(b, hostile[i], soon_ms(t));
-		player_close(a);
-		player_close(b);
+		local_sees(b, hostile[i], soon_ms(t));
+		local_close(a);
+		local_close(b);
 	}
 }
 

@@ -33,7 +33,7 @@ static const struct wrong wrongs[] = {
 	{"retry_max above a day", 15000, 5000, 5000, 2000, 86400001, 100},
 };
 
-static int open_with(struct stage *t, const struct wrong *w, struct baton_error *err)
+static int open_with(struct testcase *t, const struct wrong *w, struct baton_error *err)
 {
 	struct baton_options o;
 	struct baton *b = NULL;
@@ -52,7 +52,7 @@ static int open_with(struct stage *t, const struct wrong *w, struct baton_error 
 	return rc;
 }
 
-static void enforces_relations(struct stage *t)
+static void enforces_relations(struct testcase *t)
 {
 	const struct wrong right = {"right", 15000, 5000, 5000, 2000, 10000, 100};
 	struct baton_error err;
@@ -75,7 +75,7 @@ static void enforces_relations(struct stage *t)
 	}
 }
 
-static int elect_with(struct stage *t, struct baton *b, const char *name,
+static int elect_with(struct testcase *t, struct baton *b, const char *name,
 		      const struct baton_election_options *o)
 {
 	struct baton_election *e = NULL;
@@ -103,9 +103,9 @@ static void spoil(struct baton_election_options *o, unsigned i)
 	}
 }
 
-static void refuses_contradictions(struct stage *t)
+static void refuses_contradictions(struct testcase *t)
 {
-	struct player *p = player_new(t, &(struct cast){.idle = true});
+	struct local *p = local_new(t, &(struct cast){.idle = true});
 	struct baton_election_options o;
 	struct baton_options handle;
 	struct baton_error err = {0};
@@ -151,35 +151,35 @@ static void keep_claim(struct baton_election_options *o)
  * A leader with a long lease falls silent without dying. The standby's own lease is short, and says
  * nothing about the leader's (rule 6).
  */
-static void lease_lengths_differ(struct stage *t)
+static void lease_lengths_differ(struct testcase *t)
 {
 	uint64_t long_ms = 4 * t->lease_ms;
-	struct kin *k = NULL;
-	struct player *p = NULL;
+	struct remote *k = NULL;
+	struct local *p = NULL;
 	uint64_t term;
 
 	if (t->backend->has_processes) {
-		k = kin_new(t, &(struct kin_options){.id = "long", .lease_ms = long_ms});
-		term = kin_leads(k, soon_ms(t));
+		k = remote_new(t, &(struct remote_options){.id = "long", .lease_ms = long_ms});
+		term = remote_leads(k, soon_ms(t));
 	} else {
-		p = player_new(t, &(struct cast){.id = "long",
-						 .lease_ms = long_ms,
-						 .tune_election = keep_claim});
-		term = player_leads(p, soon_ms(t));
+		p = local_new(t, &(struct cast){.id = "long",
+						.lease_ms = long_ms,
+						.tune_election = keep_claim});
+		term = local_leads(p, soon_ms(t));
 	}
-	struct player *q = player_new(t, NULL);
+	struct local *q = local_new(t, NULL);
 
-	player_sees(q, "long", soon_ms(t));
-	stays(t, player_is_no_leader, q, 2 * t->lease_ms,
+	local_sees(q, "long", soon_ms(t));
+	stays(t, local_is_no_leader, q, 2 * t->lease_ms,
 	      "S1: the short one waits for the long one");
 	uint64_t begin_ns = now_ns();
 
 	if (k != NULL)
-		kin_stopped(k);
+		remote_stopped(k);
 	else
-		player_stop(p);
+		local_stop(p);
 	const struct seen *became =
-		player_next(q, BATON_EVENT_BECAME, long_ms + long_ms / 10 + failover_ms(t));
+		local_next(q, BATON_EVENT_BECAME, long_ms + long_ms / 10 + failover_ms(t));
 	uint64_t took_ms = (became->at_ns - begin_ns) / MS;
 
 	CHECK(t, became->event.term > term, "S3");
@@ -187,10 +187,10 @@ static void lease_lengths_differ(struct stage *t)
 	CHECK(t, took_ms + long_ms / 3 + 20 >= long_ms,
 	      "S1: the successor led %" PRIu64 " ms after the silence, the lease has %" PRIu64,
 	      took_ms, long_ms);
-	stage_note(t, "%" PRIu64 " ms after a lease of %" PRIu64 " ms", took_ms, long_ms);
+	testcase_note(t, "%" PRIu64 " ms after a lease of %" PRIu64 " ms", took_ms, long_ms);
 	if (k != NULL) {
-		kin_signal(k, SIGCONT);
-		kin_end(k);
+		remote_signal(k, SIGCONT);
+		remote_end(k);
 	}
 }
 

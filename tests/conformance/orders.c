@@ -9,41 +9,41 @@
 
 /* ---- C25 ---- */
 
-static void health_gates(struct stage *t)
+static void health_gates(struct testcase *t)
 {
-	struct player *a = player_new(t, NULL);
-	uint64_t term = player_leads(a, soon_ms(t));
+	struct local *a = local_new(t, NULL);
+	uint64_t term = local_leads(a, soon_ms(t));
 
 	/* Alone: steps down, stays away while unwell, comes back. */
 	CHECK(t, baton_report_health(a->e, 790, "disk full") == 0, "report");
-	const struct seen *lost = player_next(a, BATON_EVENT_LOST, soon_ms(t));
+	const struct seen *lost = local_next(a, BATON_EVENT_LOST, soon_ms(t));
 
 	CHECK(t, lost->event.reason == BATON_REASON_UNHEALTHY, "reason %d", lost->event.reason);
-	stays(t, player_is_no_leader, a, 2 * t->lease_ms, "not elected while unhealthy");
+	stays(t, local_is_no_leader, a, 2 * t->lease_ms, "not elected while unhealthy");
 	CHECK(t, baton_report_health(a->e, 800, NULL) == 0, "report");
-	CHECK(t, player_leads(a, soon_ms(t)) > term, "S3");
+	CHECK(t, local_leads(a, soon_ms(t)) > term, "S3");
 	/* In company: the healthy one takes over, and the recovered one does not push it out. */
-	struct player *b = player_new(t, NULL);
+	struct local *b = local_new(t, NULL);
 
-	player_sees(b, a->id, soon_ms(t));
+	local_sees(b, a->id, soon_ms(t));
 	CHECK(t, baton_report_health(a->e, 0, NULL) == 0, "report");
-	player_leads(b, failover_ms(t));
+	local_leads(b, failover_ms(t));
 	CHECK(t, baton_report_health(a->e, 1000, NULL) == 0, "report");
-	stays(t, player_is_leader, b, t->lease_ms, "the healthy leader stays");
+	stays(t, local_is_leader, b, t->lease_ms, "the healthy leader stays");
 	/* Both unwell: nobody. One recovers: that one. */
 	CHECK(t, baton_report_health(a->e, 100, NULL) == 0, "report");
 	CHECK(t, baton_report_health(b->e, 100, NULL) == 0, "report");
-	await(t, player_is_no_leader, b, soon_ms(t), "b to step down");
-	stays(t, player_is_no_leader, a, t->lease_ms, "nobody healthy, nobody leads");
+	await(t, local_is_no_leader, b, soon_ms(t), "b to step down");
+	stays(t, local_is_no_leader, a, t->lease_ms, "nobody healthy, nobody leads");
 	CHECK(t, !baton_is_leader(b->e), "an unhealthy one was elected");
 	CHECK(t, baton_report_health(a->e, 1000, NULL) == 0, "report");
-	player_leads(a, soon_ms(t));
+	local_leads(a, soon_ms(t));
 	CHECK(t, baton_report_health(a->e, 1001, NULL) < 0, "a score above 1000");
 }
 
 /* ---- N28 ---- */
 
-static bool is_listed(struct stage *t, struct player *p, const char *id, bool *is_healthy)
+static bool is_listed(struct testcase *t, struct local *p, const char *id, bool *is_healthy)
 {
 	struct baton_candidate list[8];
 	struct baton_error err = {0};
@@ -60,7 +60,7 @@ static bool is_listed(struct stage *t, struct player *p, const char *id, bool *i
 }
 
 struct listing {
-	struct player *eye;
+	struct local *eye;
 	const char *id;
 	bool is_healthy;
 };
@@ -73,7 +73,7 @@ static bool is_shown(void *arg)
 	return is_listed(l->eye->t, l->eye, l->id, &is_healthy) && is_healthy == l->is_healthy;
 }
 
-static void refuses_bad_targets(struct stage *t, struct player *leader, struct player *sick)
+static void refuses_bad_targets(struct testcase *t, struct local *leader, struct local *sick)
 {
 	uint64_t term = baton_term(leader->e);
 	struct baton_error err = {0};
@@ -90,7 +90,7 @@ static void refuses_bad_targets(struct stage *t, struct player *leader, struct p
 	CHECK(t, rc == BATON_E_NO_CANDIDATE, "transfer to the sick says %d", rc);
 	rc = baton_order_transfer(sick->b, t->name, "nobody-of-that-name", &err);
 	CHECK(t, rc < 0, "an order to transfer to nobody says %d", rc);
-	stays(t, player_is_leader, leader, t->lease_ms / 2, "leader after refused transfers");
+	stays(t, local_is_leader, leader, t->lease_ms / 2, "leader after refused transfers");
 	CHECK(t, baton_term(leader->e) == term, "another term");
 	CHECK(t, baton_report_health(sick->e, 1000, NULL) == 0, "report");
 	l.is_healthy = true;
@@ -115,12 +115,12 @@ static void is_careless(struct baton_election_options *o)
 }
 
 /* It is taken for well; where that one can't keep up with the hold, another time. */
-static void hand_to(struct stage *t, struct player **list, struct player *to, bool by_order)
+static void hand_to(struct testcase *t, struct local **list, struct local *to, bool by_order)
 {
 	struct baton_error err = {0};
 
 	for (unsigned i = 0; i < 6; i++) {
-		struct player *from = await_leader(t, list, 3, failover_ms(t));
+		struct local *from = await_leader(t, list, 3, failover_ms(t));
 		int rc = from == to ? 0 : patient_transfer(t, from, to, by_order, &err);
 		uint64_t end_ns = now_ns() + failover_ms(t) * MS;
 
@@ -134,14 +134,14 @@ static void hand_to(struct stage *t, struct player **list, struct player *to, bo
 }
 
 /* A candidate is well by its own minimum, whatever others' are. */
-static void judges_by_own_minimum(struct stage *t)
+static void judges_by_own_minimum(struct testcase *t)
 {
-	struct player *strict = player_new(t, &(struct cast){.tune_election = is_strict});
+	struct local *strict = local_new(t, &(struct cast){.tune_election = is_strict});
 
-	player_leads(strict, soon_ms(t));
-	struct player *lax = player_new(t, &(struct cast){.tune_election = is_lax});
-	struct player *careless = player_new(t, &(struct cast){.tune_election = is_careless});
-	struct player *list[] = {strict, lax, careless};
+	local_leads(strict, soon_ms(t));
+	struct local *lax = local_new(t, &(struct cast){.tune_election = is_lax});
+	struct local *careless = local_new(t, &(struct cast){.tune_election = is_careless});
+	struct local *list[] = {strict, lax, careless};
 	struct listing l = {strict, lax->id, true};
 	struct baton_error err = {0};
 
@@ -164,13 +164,13 @@ static void judges_by_own_minimum(struct stage *t)
 
 	CHECK(t, rc == BATON_E_NO_CANDIDATE, "transfer to the strict one says %d", rc);
 	hand_to(t, list, careless, true);
-	player_close(lax);
-	player_close(strict);
-	player_close(careless);
+	local_close(lax);
+	local_close(strict);
+	local_close(careless);
 }
 
 /* For how long an election is kept for the target of a transfer: min(2 s, renew). */
-static uint64_t hold_ms(const struct stage *t)
+static uint64_t hold_ms(const struct testcase *t)
 {
 	return t->lease_ms / 3 < 2000 ? t->lease_ms / 3 : 2000;
 }
@@ -180,20 +180,20 @@ static uint64_t hold_ms(const struct stage *t)
  * a target that needs more (two waits for a slow disk) may find that another was faster, but
  * before that nobody is.
  */
-static struct player *transfer(struct stage *t, struct player **list, struct player *from,
-			       struct player *to, bool by_order)
+static struct local *transfer(struct testcase *t, struct local **list, struct local *from,
+			      struct local *to, bool by_order)
 {
 	struct baton_error err = {0};
 
-	player_sees(to, from->id, soon_ms(t));
+	local_sees(to, from->id, soon_ms(t));
 	int rc = patient_transfer(t, from, to, by_order, &err);
 
 	CHECK(t, rc == 0, "transfer: %s", err.text);
-	const struct seen *lost = player_next(from, BATON_EVENT_LOST, soon_ms(t));
+	const struct seen *lost = local_next(from, BATON_EVENT_LOST, soon_ms(t));
 
 	CHECK(t, lost->event.reason == BATON_REASON_TRANSFERRED, "reason %d", lost->event.reason);
 	uint64_t lost_ns = lost->at_ns; /* the release comes after that (S7) */
-	struct player *taker = await_leader(t, list, 3, failover_ms(t));
+	struct local *taker = await_leader(t, list, 3, failover_ms(t));
 	uint64_t took_ms = (now_ns() - lost_ns) / MS;
 
 	CHECK(t, taker == to || took_ms >= hold_ms(t), "%s took it after %" PRIu64 " ms",
@@ -201,38 +201,38 @@ static struct player *transfer(struct stage *t, struct player **list, struct pla
 	return taker;
 }
 
-static void transfers(struct stage *t)
+static void transfers(struct testcase *t)
 {
-	struct player *list[3];
+	struct local *list[3];
 	unsigned missed = 0;
 
-	stage_oracle(t);
+	testcase_oracle(t);
 	for (unsigned i = 0; i < 3; i++)
-		list[i] = player_new(t, NULL);
+		list[i] = local_new(t, NULL);
 	struct sampler *sampler = sampler_new(t, list, 3, 0, SAMPLE_NS);
-	struct player *from = await_leader(t, list, 3, soon_ms(t));
+	struct local *from = await_leader(t, list, 3, soon_ms(t));
 
 	for (unsigned i = 0; i < 3; i++) {
 		struct listing l = {from, list[i]->id, true};
 
 		await(t, is_shown, &l, soon_ms(t), "all candidates to be listed");
-		player_sees(list[i], from->id, soon_ms(t));
+		local_sees(list[i], from->id, soon_ms(t));
 	}
 	refuses_bad_targets(t, from, from == list[0] ? list[1] : list[0]);
 	for (unsigned i = 0; i < 6 + missed; i++) {
 		unsigned at = from == list[0] ? 0 : from == list[1] ? 1 : 2;
-		struct player *to = list[(at + 1 + i % 2) % 3];
+		struct local *to = list[(at + 1 + i % 2) % 3];
 
 		from = transfer(t, list, from, to, i >= 3 + missed);
 		missed += from != to;
 		CHECK(t, missed <= 6, "the targets were too slow %u times", missed);
 	}
 	if (missed > 0)
-		stage_note(t, "%u targets were too slow for the hold", missed);
+		testcase_note(t, "%u targets were too slow for the hold", missed);
 	sampler_end(sampler);
-	stage_judge(t);
+	testcase_judge(t);
 	for (unsigned i = 0; i < 3; i++)
-		player_close(list[i]);
+		local_close(list[i]);
 	judges_by_own_minimum(t);
 }
 
@@ -242,50 +242,50 @@ static bool is_paused(void *arg)
 {
 	struct baton_status status;
 
-	player_status(arg, &status);
+	local_status(arg, &status);
 	return status.paused;
 }
 
-static void orders_to_resign(struct stage *t, struct player **list, struct baton *third)
+static void orders_to_resign(struct testcase *t, struct local **list, struct baton *third)
 {
-	struct player *from = await_leader(t, list, 2, soon_ms(t));
-	struct player *to = list[from == list[0]];
+	struct local *from = await_leader(t, list, 2, soon_ms(t));
+	struct local *to = list[from == list[0]];
 	uint64_t term = baton_term(from->e);
 	struct baton_error err = {0};
 
-	player_sees(to, from->id, soon_ms(t));
+	local_sees(to, from->id, soon_ms(t));
 	int rc = baton_order_resign(third, t->name, (int64_t)(4 * t->lease_ms), &err);
 
 	CHECK(t, rc == 0, "baton_order_resign: %s", err.text);
-	const struct seen *lost = player_next(from, BATON_EVENT_LOST, soon_ms(t));
+	const struct seen *lost = local_next(from, BATON_EVENT_LOST, soon_ms(t));
 
 	CHECK(t, lost->event.reason == BATON_REASON_ORDERED, "reason %d", lost->event.reason);
-	CHECK(t, player_leads(to, failover_ms(t)) > term, "S3");
+	CHECK(t, local_leads(to, failover_ms(t)) > term, "S3");
 	/* Rule 10: the successor doesn't obey its predecessor's order. */
-	stays(t, player_is_leader, to, t->lease_ms, "the successor keeps it");
+	stays(t, local_is_leader, to, t->lease_ms, "the successor keeps it");
 }
 
-static void takes_orders(struct stage *t)
+static void takes_orders(struct testcase *t)
 {
-	struct player *list[2] = {player_new(t, NULL), player_new(t, NULL)};
+	struct local *list[2] = {local_new(t, NULL), local_new(t, NULL)};
 	struct baton *third;
 	struct baton_error err = {0};
 
 	CHECK(t, baton_open(t->url, NULL, &third, &err) == 0, "open: %s", err.text);
 	orders_to_resign(t, list, third);
 	CHECK(t, baton_pause(third, t->name, &err) == 0, "pause: %s", err.text);
-	await(t, player_is_no_leader, list[0], soon_ms(t), "nobody to lead");
-	await(t, player_is_no_leader, list[1], soon_ms(t), "nobody to lead");
+	await(t, local_is_no_leader, list[0], soon_ms(t), "nobody to lead");
+	await(t, local_is_no_leader, list[1], soon_ms(t), "nobody to lead");
 	await(t, is_paused, list[0], soon_ms(t), "a to know that it is paused");
 	await(t, is_paused, list[1], soon_ms(t), "b to know that it is paused");
 	CHECK(t, baton_pause(third, t->name, &err) == 0, "pause again: %s", err.text);
 	for (unsigned i = 0; i < 2; i++)
-		stays(t, player_is_no_leader, list[i], t->lease_ms, "nobody leads while paused");
+		stays(t, local_is_no_leader, list[i], t->lease_ms, "nobody leads while paused");
 	/* It is a flag of the election: a new candidate heeds it, too. */
-	struct player *late = player_new(t, NULL);
+	struct local *late = local_new(t, NULL);
 
-	stays(t, player_is_no_leader, late, t->lease_ms, "a newcomer leads while paused");
-	player_close(late);
+	stays(t, local_is_no_leader, late, t->lease_ms, "a newcomer leads while paused");
+	local_close(late);
 	CHECK(t, baton_resume(third, t->name, &err) == 0, "resume: %s", err.text);
 	await_leader(t, list, 2, soon_ms(t));
 	CHECK(t, baton_resume(third, t->name, &err) == 0, "resume again: %s", err.text);

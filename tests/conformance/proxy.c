@@ -73,7 +73,7 @@ static bool teach(struct proxy *p, const char *const words[N_VERBS])
 	return ok && (weather.rules == NULL || set(p, SLOT_WEATHER, weather.rules));
 }
 
-struct proxy *proxy_new(unsigned port, const struct speech *speech,
+struct proxy *proxy_new(unsigned port, const struct protocol *protocol,
 			const char *const words[N_VERBS])
 {
 	struct proxy *p = calloc(1, sizeof(*p));
@@ -81,7 +81,7 @@ struct proxy *proxy_new(unsigned port, const struct speech *speech,
 	if (p == NULL)
 		return NULL;
 	p->relay = relay_new(&(struct relay_options){
-		.speech = speech, .server_port = port, .seed = weather.seed});
+		.protocol = protocol, .server_port = port, .seed = weather.seed});
 	/* The case's process ends with that. */
 	return p->relay != NULL && teach(p, words) ? p : NULL;
 }
@@ -104,25 +104,25 @@ unsigned proxy_clear_port(const struct proxy *p)
 
 /* ---- as hooks of a backend ---- */
 
-static struct proxy *proxy_of(struct stage *t)
+static struct proxy *proxy_of(struct testcase *t)
 {
 	return *(struct proxy **)t->hand;
 }
 
-bool proxy_down(struct stage *t, bool is_down)
+bool proxy_down(struct testcase *t, bool is_down)
 {
 	relay_down(proxy_of(t)->relay, is_down);
 	return true;
 }
 
-bool proxy_hole(struct stage *t, bool is_hole)
+bool proxy_hole(struct testcase *t, bool is_hole)
 {
 	relay_hole(proxy_of(t)->relay, is_hole);
 	return true;
 }
 
 /* n requests of that kind; all of them, where the number has no end. */
-static bool add_rule(struct stage *t, unsigned slot, enum verb verb, unsigned n, const char *act)
+static bool add_rule(struct testcase *t, unsigned slot, enum verb verb, unsigned n, const char *act)
 {
 	char text[160];
 	char times[40] = "";
@@ -133,17 +133,17 @@ static bool add_rule(struct stage *t, unsigned slot, enum verb verb, unsigned n,
 	return set(proxy_of(t), slot + verb, n > 0 ? text : "");
 }
 
-bool proxy_fail(struct stage *t, enum verb verb, unsigned n)
+bool proxy_fail(struct testcase *t, enum verb verb, unsigned n)
 {
 	return add_rule(t, SLOT_FAIL, verb, n, "refuse");
 }
 
-bool proxy_mute(struct stage *t, enum verb verb, unsigned n)
+bool proxy_mute(struct testcase *t, enum verb verb, unsigned n)
 {
 	return add_rule(t, SLOT_MUTE, verb, n, "mute");
 }
 
-bool proxy_late(struct stage *t, enum verb verb, unsigned n, uint64_t ms)
+bool proxy_late(struct testcase *t, enum verb verb, unsigned n, uint64_t ms)
 {
 	char act[40];
 
@@ -151,7 +151,7 @@ bool proxy_late(struct stage *t, enum verb verb, unsigned n, uint64_t ms)
 	return add_rule(t, SLOT_LATE, verb, n, act);
 }
 
-uint64_t proxy_calls(struct stage *t, enum verb verb)
+uint64_t proxy_calls(struct testcase *t, enum verb verb)
 {
 	const struct proxy *p = proxy_of(t);
 	struct relay_counts c;
@@ -163,7 +163,7 @@ uint64_t proxy_calls(struct stage *t, enum verb verb)
 	return relay_labelled(p->relay, labels[verb]) + (verb == VERB_OPEN ? c.turned : 0);
 }
 
-uint64_t proxy_harmed(struct stage *t)
+uint64_t proxy_harmed(struct testcase *t)
 {
 	struct relay_counts c = {0};
 

@@ -6,12 +6,12 @@
 #define BATON_CONFORMANCE_PROXY_H
 
 #include "backend.h"
-#include "relay/speech.h"
+#include "relay/protocols.h"
 
 struct proxy;
 
 /* Passes on to 127.0.0.1:port; NULL if it can't. words[verb] tells the verbs apart. */
-struct proxy *proxy_new(unsigned port, const struct speech *speech,
+struct proxy *proxy_new(unsigned port, const struct protocol *protocol,
 			const char *const words[N_VERBS]);
 void proxy_free(struct proxy *p);
 unsigned proxy_port(const struct proxy *p);
@@ -19,14 +19,14 @@ unsigned proxy_port(const struct proxy *p);
 unsigned proxy_clear_port(const struct proxy *p);
 
 /* Hooks of a backend whose hand begins with a pointer to its proxy. */
-bool proxy_down(struct stage *t, bool is_down);
-bool proxy_hole(struct stage *t, bool is_hole);
-bool proxy_fail(struct stage *t, enum verb verb, unsigned n);
-bool proxy_mute(struct stage *t, enum verb verb, unsigned n);
-bool proxy_late(struct stage *t, enum verb verb, unsigned n, uint64_t ms);
-uint64_t proxy_calls(struct stage *t, enum verb verb);
+bool proxy_down(struct testcase *t, bool is_down);
+bool proxy_hole(struct testcase *t, bool is_hole);
+bool proxy_fail(struct testcase *t, enum verb verb, unsigned n);
+bool proxy_mute(struct testcase *t, enum verb verb, unsigned n);
+bool proxy_late(struct testcase *t, enum verb verb, unsigned n, uint64_t ms);
+uint64_t proxy_calls(struct testcase *t, enum verb verb);
 /* How many messages were harmed so far. */
-uint64_t proxy_harmed(struct stage *t);
+uint64_t proxy_harmed(struct testcase *t);
 
 /* Rules that every proxy of this process has from its beginning (conformance --network): false, and
  * a sentence, if they are not understood. */

@@ -14,7 +14,7 @@
 #define RACERS 5
 
 struct told {
-	struct player **list;
+	struct local **list;
 	unsigned n;
 };
 
@@ -24,24 +24,24 @@ static bool all_told(void *arg)
 	size_t n = 0;
 
 	for (unsigned i = 0; i < RACERS; i++)
-		n += player_count(told->list[i], BATON_EVENT_BECAME);
+		n += local_count(told->list[i], BATON_EVENT_BECAME);
 	return n >= told->n;
 }
 
-static void races(struct stage *t)
+static void races(struct testcase *t)
 {
-	struct player *list[RACERS];
+	struct local *list[RACERS];
 	unsigned n = t->full ? 1000 : 150;
 	unsigned n_run = 0;
 	uint64_t term = 0;
 
-	stage_oracle(t);
+	testcase_oracle(t);
 	for (unsigned i = 0; i < RACERS; i++)
-		list[i] = player_new(t, NULL);
+		list[i] = local_new(t, NULL);
 	struct sampler *sampler = sampler_new(t, list, RACERS, 0, SAMPLE_NS);
 
 	while (n_run < n) {
-		struct player *p = await_leader(t, list, RACERS, 2 * failover_ms(t));
+		struct local *p = await_leader(t, list, RACERS, 2 * failover_ms(t));
 
 		uint64_t now = baton_term(p->e); /* 0: it has just lost it again */
 
@@ -59,14 +59,14 @@ static void races(struct stage *t)
 	struct told told = {list, n};
 
 	await(t, all_told, &told, soon_ms(t), "each became to be told");
-	stage_judge(t);
-	stage_note(t, "%u races%s", n, t->full ? "" : " (1,000 with --full)");
+	testcase_judge(t);
+	testcase_note(t, "%u races%s", n, t->full ? "" : " (1,000 with --full)");
 }
 
 /* ---- N12 ---- */
 
 struct worker {
-	struct player *p;
+	struct local *p;
 	struct oracle *work;
 	unsigned track;
 	pthread_t thread;
@@ -109,18 +109,18 @@ static unsigned runs_of(struct worker *list, unsigned n)
 	return sum;
 }
 
-static void drained_before_release(struct stage *t)
+static void drained_before_release(struct testcase *t)
 {
 	struct worker workers[3] = {{.n_runs = 0}};
-	struct player *list[3];
+	struct local *list[3];
 	struct oracle *work = oracle_new(UINT64_MAX, NULL);
 	/* Who has worked makes room for a third of its lease: with long ones it takes its time. */
 	unsigned n = t->full ? 1000 : t->lease_ms > 1000 ? 40 : 100;
 
 	CHECK(t, work != NULL, "no shared memory");
-	stage_oracle(t);
+	testcase_oracle(t);
 	for (unsigned i = 0; i < 3; i++) {
-		list[i] = player_new(t, &(struct cast){.idle = true});
+		list[i] = local_new(t, &(struct cast){.idle = true});
 		workers[i].p = list[i];
 		workers[i].work = work;
 		workers[i].track = i;
@@ -137,13 +137,13 @@ static void drained_before_release(struct stage *t)
 			pass_time(1);
 		CHECK(t, now_ns() < end_ns, "%u handoffs, %u runs of the work", i,
 		      runs_of(workers, 3));
-		struct player *p = await_leader(t, list, 3, 2 * failover_ms(t));
+		struct local *p = await_leader(t, list, 3, 2 * failover_ms(t));
 		int rc = baton_resign(p->e, 1);
 
 		CHECK(t, rc == 0, "resign says %d", rc);
 	}
 	for (unsigned i = 0; i < 3; i++)
-		player_stop(list[i]);
+		local_stop(list[i]);
 	for (unsigned i = 0; i < 3; i++)
 		pthread_join(workers[i].thread, NULL);
 	sampler_end(sampler);
@@ -152,8 +152,8 @@ static void drained_before_release(struct stage *t)
 	CHECK(t, oracle_judge(work, &v), "S7: work overlaps: %s", v.text);
 	CHECK(t, v.n_terms >= n, "%" PRIu64 " pieces of work in %u handoffs", v.n_terms, n);
 	oracle_free(work);
-	stage_judge(t);
-	stage_note(t, "%u handoffs%s", n, t->full ? "" : " (1,000 with --full)");
+	testcase_judge(t);
+	testcase_note(t, "%u handoffs%s", n, t->full ? "" : " (1,000 with --full)");
 }
 
 /* ---- N23 ---- */
@@ -188,7 +188,7 @@ static bool all_lead(void *arg)
 	return true;
 }
 
-static void start_many(struct stage *t, struct many *m, uint64_t lease_ms)
+static void start_many(struct testcase *t, struct many *m, uint64_t lease_ms)
 {
 	struct baton_options o;
 	struct baton_election_options eo;
@@ -210,7 +210,7 @@ static void start_many(struct stage *t, struct many *m, uint64_t lease_ms)
 }
 
 /* Each of them fsyncs where the store does, so the lease is one that leaves time for it. */
-static void thousand_elections(struct stage *t)
+static void thousand_elections(struct testcase *t)
 {
 	struct many *m = calloc(1, sizeof(*m));
 	uint64_t lease_ms = 3000 > 2 * t->lease_ms ? 3000 : 2 * t->lease_ms;
@@ -245,15 +245,15 @@ static void thousand_elections(struct stage *t)
 		CHECK(t, renewals >= 2 && renewals <= 4 && calls <= 2 * 4,
 		      "%" PRIu64 " renewals in a lease, %" PRIu64 " of them seen by the store",
 		      renewals, calls);
-	stage_note(t, "%u fds, %u threads, %" PRIu64 " renewals in a lease, %" PRIu64 " seen",
-		   more_fds, more_tasks, renewals, calls);
+	testcase_note(t, "%u fds, %u threads, %" PRIu64 " renewals in a lease, %" PRIu64 " seen",
+		      more_fds, more_tasks, renewals, calls);
 	baton_close(m->b);
 	free(m);
 }
 
 /* ---- N27, C11, C12 ---- */
 
-static uint64_t looks_of(struct player *p)
+static uint64_t looks_of(struct local *p)
 {
 	struct baton_stats s = {0};
 
@@ -262,7 +262,7 @@ static uint64_t looks_of(struct player *p)
 }
 
 struct quiet {
-	struct player *p;
+	struct local *p;
 	uint64_t looks;
 	uint64_t since_ns;
 };
@@ -286,46 +286,46 @@ static int by_size(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-static void pushes(struct stage *t)
+static void pushes(struct testcase *t)
 {
-	struct player *list[2] = {player_new(t, NULL), player_new(t, NULL)};
-	struct player *p = await_leader(t, list, 2, soon_ms(t));
+	struct local *list[2] = {local_new(t, NULL), local_new(t, NULL)};
+	struct local *p = await_leader(t, list, 2, soon_ms(t));
 	uint64_t took_us[8];
 
-	player_sees(list[p == list[0]], p->id, soon_ms(t));
+	local_sees(list[p == list[0]], p->id, soon_ms(t));
 	struct quiet quiet = {list[p == list[0]], 0, now_ns()};
 
 	await(t, is_quiet, &quiet, soon_ms(t), "a standby that does not poll");
 	for (unsigned i = 0; i < 8; i++) {
 		p = await_leader(t, list, 2, failover_ms(t));
-		struct player *q = list[p == list[0]];
+		struct local *q = list[p == list[0]];
 
-		player_sees(q, p->id, soon_ms(t));
+		local_sees(q, p->id, soon_ms(t));
 		/* Who has just stepped down keeps away for a renewal's time. */
 		pass_time(t->lease_ms / 3 + 20);
 		uint64_t begin_ns = now_ns();
 
 		CHECK(t, baton_resign(p->e, 1) == 0, "resign");
-		player_leads(q, failover_ms(t));
+		local_leads(q, failover_ms(t));
 		took_us[i] = (now_ns() - begin_ns) / 1000;
 	}
 	qsort(took_us, 8, sizeof(took_us[0]), by_size);
 	CHECK(t, took_us[4] < t->lease_ms * 1000 / 6, "L2: a handoff takes %" PRIu64 " us",
 	      took_us[4]);
-	stage_note(t, "p50 %" PRIu64 " us, worst %" PRIu64 " us", took_us[4], took_us[7]);
+	testcase_note(t, "p50 %" PRIu64 " us, worst %" PRIu64 " us", took_us[4], took_us[7]);
 }
 
 /*
  * L4: the table itself is checked under a virtual clock; here, that a store that fails is asked
  * less and less often, and no more often than once per retry period.
  */
-static void backs_off(struct stage *t)
+static void backs_off(struct testcase *t)
 {
 	CHECK(t, t->backend->down(t, true), "down");
-	struct player *p = player_new(t, NULL);
+	struct local *p = local_new(t, NULL);
 	uint64_t retry_ms = t->lease_ms / 6;
 
-	player_next(p, BATON_EVENT_ERROR, soon_ms(t));
+	local_next(p, BATON_EVENT_ERROR, soon_ms(t));
 	pass_time(5 * retry_ms); /* past the first, short waits */
 	uint64_t before = t->backend->calls(t, VERB_OPEN) + t->backend->calls(t, VERB_CAMPAIGN);
 
@@ -336,20 +336,20 @@ static void backs_off(struct stage *t)
 	/* Full jitter up to five periods: eight tries on average. Where only connections are seen,
 	 * the watch's are among them, which are as many. */
 	CHECK(t, calls >= 2 && calls <= 40, "L4: %" PRIu64 " tries in 20 periods", calls);
-	stage_note(t, "%" PRIu64 " tries in 20 retry periods", calls);
+	testcase_note(t, "%" PRIu64 " tries in 20 retry periods", calls);
 	CHECK(t, t->backend->down(t, false), "up");
-	player_leads(p, soon_ms(t));
+	local_leads(p, soon_ms(t));
 }
 
 /* Long failures, one answer, then a failure again: the wait is short, like a first one. */
-static void backoff_resets(struct stage *t)
+static void backoff_resets(struct testcase *t)
 {
-	struct player *holder = player_new(t, NULL);
+	struct local *holder = local_new(t, NULL);
 
-	player_leads(holder, soon_ms(t));
-	struct player *p = player_new(t, NULL);
+	local_leads(holder, soon_ms(t));
+	struct local *p = local_new(t, NULL);
 
-	player_sees(p, holder->id, soon_ms(t));
+	local_sees(p, holder->id, soon_ms(t));
 	/* A look that is under way, because it is just being watched, would answer instead. */
 	struct quiet quiet = {p, 0, now_ns()};
 
@@ -367,14 +367,14 @@ static void backoff_resets(struct stage *t)
 	/* All that is forgotten: the first try after the release is at once. */
 	uint64_t begin_ns = now_ns();
 
-	player_stop(holder);
-	player_leads(p, failover_ms(t));
+	local_stop(holder);
+	local_leads(p, failover_ms(t));
 	uint64_t took_ms = (now_ns() - begin_ns) / MS;
 
 	if (t->backend->pushes)
 		CHECK(t, took_ms < t->lease_ms / 2 + stall_worst_ms(), "it took %" PRIu64 " ms",
 		      took_ms);
-	stage_note(t, "led %" PRIu64 " ms after the release", took_ms);
+	testcase_note(t, "led %" PRIu64 " ms after the release", took_ms);
 }
 
 const struct entry cases_scale[] = {

@@ -17,7 +17,7 @@ struct mint {
 		at_ns; /* an instant of the leadership; 0: it was over before anybody heard of it */
 };
 
-static void resign_for_good(struct player *p, const struct baton_event *event)
+static void resign_for_good(struct local *p, const struct baton_event *event)
 {
 	struct mint *mint = p->arg;
 	uint64_t at_ns = now_ns();
@@ -38,21 +38,21 @@ static int by_term(const void *a, const void *b)
 }
 
 /* Forty contend at once; each leads once and makes room for the others. */
-static void terms_grow(struct stage *t)
+static void terms_grow(struct testcase *t)
 {
 	static struct mint mints[MINTS];
-	struct player *list[MINTS];
+	struct local *list[MINTS];
 	unsigned n_sure = 0;
 	uint64_t last_ns = 0;
 
 	for (unsigned i = 0; i < MINTS; i++)
-		list[i] = player_new(
+		list[i] = local_new(
 			t, &(struct cast){.hook = resign_for_good, .arg = &mints[i], .idle = true});
 	for (unsigned i = 0; i < MINTS; i++)
 		CHECK(t, baton_election_start(list[i]->e) == 0, "start");
 	for (unsigned i = 0; i < MINTS; i++) {
-		player_next(list[i], BATON_EVENT_BECAME, 3 * soon_ms(t));
-		player_next(list[i], BATON_EVENT_LOST, soon_ms(t));
+		local_next(list[i], BATON_EVENT_BECAME, 3 * soon_ms(t));
+		local_next(list[i], BATON_EVENT_LOST, soon_ms(t));
 	}
 	qsort(mints, MINTS, sizeof(mints[0]), by_term);
 	for (unsigned i = 0; i < MINTS; i++) {
@@ -63,12 +63,12 @@ static void terms_grow(struct stage *t)
 		n_sure += mints[i].at_ns != 0;
 		last_ns = mints[i].at_ns != 0 ? mints[i].at_ns : last_ns;
 	}
-	stage_note(t, "%d mints, %u of them heard of in time", MINTS, n_sure);
+	testcase_note(t, "%d mints, %u of them heard of in time", MINTS, n_sure);
 }
 
 /* ---- C19, C21 ---- */
 
-static bool is_free(struct stage *t, struct baton *b)
+static bool is_free(struct testcase *t, struct baton *b)
 {
 	struct baton_status status = {0};
 
@@ -76,39 +76,39 @@ static bool is_free(struct stage *t, struct baton *b)
 	return baton_observe(b, t->name, &status, NULL) != 0 || status.leader[0] == '\0';
 }
 
-static void no_term_no_leader(struct stage *t)
+static void no_term_no_leader(struct testcase *t)
 {
 	CHECK(t, t->backend->fail(t, VERB_CAMPAIGN, UINT32_MAX), "fail");
-	struct player *p = player_new(t, NULL);
-	const struct seen *error = player_next(p, BATON_EVENT_ERROR, soon_ms(t));
+	struct local *p = local_new(t, NULL);
+	const struct seen *error = local_next(p, BATON_EVENT_ERROR, soon_ms(t));
 
 	CHECK(t, error->event.code < 0, "an error event with code %d", error->event.code);
-	stays(t, player_is_no_leader, p, 2 * t->lease_ms, "S9: no leader without a term");
-	CHECK(t, player_count(p, BATON_EVENT_BECAME) == 0, "S9: became");
+	stays(t, local_is_no_leader, p, 2 * t->lease_ms, "S9: no leader without a term");
+	CHECK(t, local_count(p, BATON_EVENT_BECAME) == 0, "S9: became");
 	CHECK(t, is_free(t, p->b), "the election is held");
 	CHECK(t, t->backend->fail(t, VERB_CAMPAIGN, 0), "heal");
-	CHECK(t, player_leads(p, soon_ms(t)) > 0, "L8: leads in no term");
+	CHECK(t, local_leads(p, soon_ms(t)) > 0, "L8: leads in no term");
 }
 
-static void range_ends(struct stage *t)
+static void range_ends(struct testcase *t)
 {
 	uint64_t highest = INT64_MAX;
 
 	for (unsigned i = 0; i < 2; i++) {
 		/* Somebody has led here, so the record is a real one. */
-		struct player *p = player_new(t, NULL);
+		struct local *p = local_new(t, NULL);
 
-		player_leads(p, soon_ms(t));
-		player_close(p);
+		local_leads(p, soon_ms(t));
+		local_close(p);
 		CHECK(t, t->backend->set_term(t, t->name, highest - i), "set the term");
-		struct player *q = player_new(t, NULL);
-		const struct seen *error = player_next(q, BATON_EVENT_ERROR, soon_ms(t));
+		struct local *q = local_new(t, NULL);
+		const struct seen *error = local_next(q, BATON_EVENT_ERROR, soon_ms(t));
 
 		CHECK(t, error->event.text[0] != '\0', "an error without a sentence");
-		stays(t, player_is_no_leader, q, t->lease_ms,
+		stays(t, local_is_no_leader, q, t->lease_ms,
 		      "S9: no leader at the end of the range");
-		CHECK(t, player_count(q, BATON_EVENT_BECAME) == 0, "S9: became leader");
-		player_close(q);
+		CHECK(t, local_count(q, BATON_EVENT_BECAME) == 0, "S9: became leader");
+		local_close(q);
 		CHECK(t, t->backend->set_term(t, t->name, 100 + i), "set the term back");
 	}
 }
@@ -125,23 +125,23 @@ static void keep_claim(struct baton_election_options *o)
 /* Whether the store shows what the leader has said of itself. */
 static bool is_shown(void *arg)
 {
-	struct player *p = arg;
+	struct local *p = arg;
 	struct baton_candidate list[2];
 	int n = patient_list(p->t, p->b, p->t->name, list, 2, NULL);
 
 	return n == 1 && list[0].score_permille == NEW_SCORE;
 }
 
-static void term_survives(struct stage *t)
+static void term_survives(struct testcase *t)
 {
-	struct player *p = player_new(t, NULL);
-	uint64_t term = player_leads(p, soon_ms(t));
+	struct local *p = local_new(t, NULL);
+	uint64_t term = local_leads(p, soon_ms(t));
 	uint64_t next;
 
 	/* Release. */
-	player_stop(p);
+	local_stop(p);
 	CHECK(t, baton_election_start(p->e) == 0, "start");
-	next = player_leads(p, soon_ms(t));
+	next = local_leads(p, soon_ms(t));
 	CHECK(t, next > term, "S3: %" PRIu64 " after %" PRIu64 " and a release", next, term);
 	term = next;
 	/* A leader that has news of itself leads on in its term, and leaves it to nobody else. */
@@ -150,58 +150,58 @@ static void term_survives(struct stage *t)
 		await(t, is_shown, p, soon_ms(t), "the leader's news");
 	CHECK(t, baton_term(p->e) == term, "%" PRIu64 " has become another term", term);
 	/* Restart: nobody is there for a while. */
-	player_close(p);
-	p = player_new(t, &(struct cast){.tune_election = keep_claim});
-	next = player_leads(p, soon_ms(t));
+	local_close(p);
+	p = local_new(t, &(struct cast){.tune_election = keep_claim});
+	next = local_leads(p, soon_ms(t));
 	CHECK(t, next > term, "S3: %" PRIu64 " after %" PRIu64 " and a restart", next, term);
 	term = next;
 	/* Expiry: the claim is left behind, and its lease runs out. */
-	player_close(p);
-	p = player_new(t, NULL);
-	next = player_leads(p, failover_ms(t));
+	local_close(p);
+	p = local_new(t, NULL);
+	next = local_leads(p, failover_ms(t));
 	CHECK(t, next > term, "S3: %" PRIu64 " after %" PRIu64 " and an expiry", next, term);
 	term = next;
-	player_close(p);
+	local_close(p);
 	if (!t->backend->has_processes)
 		return;
 	/* Death. */
-	struct kin *k = kin_new(t, &(struct kin_options){.id = "dies"});
+	struct remote *k = remote_new(t, &(struct remote_options){.id = "dies"});
 
-	next = kin_leads(k, soon_ms(t));
+	next = remote_leads(k, soon_ms(t));
 	CHECK(t, next > term, "S3: %" PRIu64 " after %" PRIu64, next, term);
 	term = next;
-	kin_kill(k);
-	p = player_new(t, NULL);
-	next = player_leads(p, failover_ms(t));
+	remote_kill(k);
+	p = local_new(t, NULL);
+	next = local_leads(p, failover_ms(t));
 	CHECK(t, next > term, "S3: %" PRIu64 " after %" PRIu64 " and a death", next, term);
 }
 
 /* ---- N34 ---- */
 
-static void floor_holds(struct stage *t)
+static void floor_holds(struct testcase *t)
 {
-	struct player *list[2] = {player_new(t, NULL), player_new(t, NULL)};
-	struct player *p = await_leader(t, list, 2, soon_ms(t));
+	struct local *list[2] = {local_new(t, NULL), local_new(t, NULL)};
+	struct local *p = await_leader(t, list, 2, soon_ms(t));
 	uint64_t term = baton_term(p->e);
 
 	/* Some history, so that "begins at 1 again" would show. From the second time on both are to
 	 * keep quiet, and their times end within a few milliseconds: either may be the first. */
 	for (unsigned i = 0; i < 3; i++) {
-		player_sees(list[p == list[0]], p->id, soon_ms(t));
+		local_sees(list[p == list[0]], p->id, soon_ms(t));
 		CHECK(t, baton_resign(p->e, (int64_t)t->lease_ms) == 0, "resign");
 		p = await_leader(t, list, 2, failover_ms(t));
-		player_is_above(p, term);
+		local_is_above(p, term);
 		term++;
 	}
 	p = await_leader(t, list, 2, soon_ms(t));
 	term = baton_term(p->e);
-	player_knows(list[p == list[0]], term, soon_ms(t));
-	player_catch_up(p);
+	local_knows(list[p == list[0]], term, soon_ms(t));
+	local_catch_up(p);
 	CHECK(t, t->backend->forget(t), "forget");
 	/* The leader finds out; afterwards somebody leads, above all that was. */
-	player_next(p, BATON_EVENT_LOST, failover_ms(t));
+	local_next(p, BATON_EVENT_LOST, failover_ms(t));
 	p = await_leader(t, list, 2, failover_ms(t) + soon_ms(t));
-	player_is_above(p, term);
+	local_is_above(p, term);
 }
 
 const struct entry cases_terms[] = {

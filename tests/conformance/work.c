@@ -19,16 +19,16 @@ static void by_hand(struct baton_election_options *o)
 	o->manual = true;
 }
 
-static void acquires_by_hand(struct stage *t)
+static void acquires_by_hand(struct testcase *t)
 {
 	struct cast cast = {.tune_election = by_hand, .idle = true};
-	struct player *a = player_new(t, &cast);
-	struct player *b = player_new(t, &cast);
+	struct local *a = local_new(t, &cast);
+	struct local *b = local_new(t, &cast);
 	int64_t limit_ms = (int64_t)soon_ms(t);
 
 	CHECK(t, baton_try_acquire(a->e, limit_ms) == BATON_E_NOT_STARTED, "not started");
 	CHECK(t, baton_election_start(a->e) == 0 && baton_election_start(b->e) == 0, "start");
-	stays(t, player_is_no_leader, a, t->lease_ms / 2, "nobody campaigns unasked");
+	stays(t, local_is_no_leader, a, t->lease_ms / 2, "nobody campaigns unasked");
 	CHECK(t, baton_try_acquire(a->e, limit_ms) == 1, "not won though free");
 	CHECK(t, baton_is_leader(a->e), "won, and not leader");
 	uint64_t term = baton_term(a->e);
@@ -37,8 +37,8 @@ static void acquires_by_hand(struct stage *t)
 	CHECK(t, baton_term(a->e) == term, "a new term for who leads already");
 	CHECK(t, baton_try_acquire(b->e, limit_ms) == 0, "not false though held");
 	CHECK(t, !baton_is_leader(b->e), "S1: two leaders");
-	player_stop(a);
-	stays(t, player_is_no_leader, b, t->lease_ms / 2, "b campaigns unasked");
+	local_stop(a);
+	stays(t, local_is_no_leader, b, t->lease_ms / 2, "b campaigns unasked");
 	CHECK(t, baton_try_acquire(b->e, limit_ms) == 1, "not won though free again");
 	CHECK(t, baton_term(b->e) > term, "S3");
 	CHECK(t, baton_try_acquire(a->e, limit_ms) == BATON_E_NOT_STARTED, "stopped");
@@ -47,7 +47,7 @@ static void acquires_by_hand(struct stage *t)
 /* ---- C10 ---- */
 
 struct work {
-	struct player *p;
+	struct local *p;
 	_Atomic bool is_running;
 	_Atomic bool was_cancelled;
 	_Atomic uint64_t end_ns;
@@ -92,7 +92,7 @@ static bool is_running(void *arg)
 }
 
 struct winner {
-	struct player **list; /* two of them */
+	struct local **list; /* two of them */
 	uint64_t term;
 	struct seen *became;
 };
@@ -103,7 +103,7 @@ static bool has_become(void *arg)
 	struct winner *w = arg;
 
 	for (unsigned i = 0; i < 2; i++)
-		if (player_last(w->list[i], BATON_EVENT_BECAME, w->became) &&
+		if (local_last(w->list[i], BATON_EVENT_BECAME, w->became) &&
 		    w->became->event.term > w->term)
 			return true;
 	return false;
@@ -111,21 +111,21 @@ static bool has_become(void *arg)
 
 /* How the leadership ends; and what comes when the work has ended, or NULL. */
 struct ending {
-	void (*end)(struct player *p);
-	void (*after)(struct player *p);
+	void (*end)(struct local *p);
+	void (*after)(struct local *p);
 	bool may_overlap; /* S7 promises nothing to who was robbed of its claim */
 };
 
 /* Work that runs until it is ended; it must be cancelled, and over before anybody else leads. */
-static void cancelled_by(struct stage *t, struct player *p, const struct ending *how)
+static void cancelled_by(struct testcase *t, struct local *p, const struct ending *how)
 {
 	struct work w = {.p = p, .waits = true, .returns = 7};
-	uint64_t term = player_leads(p, soon_ms(t));
-	struct player *next = player_new(t, NULL);
+	uint64_t term = local_leads(p, soon_ms(t));
+	struct local *next = local_new(t, NULL);
 
 	CHECK(t, pthread_create(&w.thread, NULL, run_work, &w) == 0, "no thread");
 	await(t, is_running, &w, soon_ms(t), "the work to begin");
-	player_sees(next, p->id, soon_ms(t));
+	local_sees(next, p->id, soon_ms(t));
 	how->end(p);
 	pthread_join(w.thread, NULL);
 	if (how->after != NULL)
@@ -134,17 +134,17 @@ static void cancelled_by(struct stage *t, struct player *p, const struct ending 
 	CHECK(t, w.term == term, "worked in term %" PRIu64, w.term);
 	CHECK(t, w.answer == 7, "returned %d", w.answer);
 	/* Who has lost it may win it again. */
-	struct player *list[2] = {next, p};
+	struct local *list[2] = {next, p};
 	struct seen became;
 
 	await(t, has_become, &(struct winner){list, term, &became}, 2 * failover_ms(t),
 	      "the next to lead");
 	CHECK(t, how->may_overlap || became.at_ns > atomic_load(&w.end_ns),
 	      "S7: the next leads while work runs");
-	player_close(next);
+	local_close(next);
 }
 
-static void by_stop(struct player *p)
+static void by_stop(struct local *p)
 {
 	int rc = baton_election_stop(p->e, 0);
 
@@ -152,23 +152,23 @@ static void by_stop(struct player *p)
 }
 
 /* It is to lead again soon, however long a lease is. */
-static void by_resigning(struct player *p)
+static void by_resigning(struct local *p)
 {
 	CHECK(p->t, baton_resign(p->e, (int64_t)(2 * p->t->lease_ms)) == 0, "resign");
 }
 
 /* Lost, not given back: by the clock, and by the store's word. */
-static void by_silence(struct player *p)
+static void by_silence(struct local *p)
 {
 	CHECK(p->t, p->t->backend->down(p->t, true), "down");
 }
 
-static void after_silence(struct player *p)
+static void after_silence(struct local *p)
 {
 	CHECK(p->t, p->t->backend->down(p->t, false), "up");
 }
 
-static void by_robbery(struct player *p)
+static void by_robbery(struct local *p)
 {
 	enum way way = 0;
 
@@ -177,20 +177,20 @@ static void by_robbery(struct player *p)
 	CHECK(p->t, way < N_WAYS && p->t->backend->destroy(p->t, p->t->name, way), "destroy");
 }
 
-static void runs_if_leader(struct stage *t)
+static void runs_if_leader(struct testcase *t)
 {
-	struct player *p = player_new(t, &(struct cast){.idle = true});
+	struct local *p = local_new(t, &(struct cast){.idle = true});
 	struct work w = {.p = p, .returns = 42};
 
 	CHECK(t, baton_run_if_leader(p->e, do_work, &w) == BATON_E_NOT_LEADER, "ran when stopped");
 	CHECK(t, baton_election_start(p->e) == 0, "start");
-	player_leads(p, soon_ms(t));
-	struct player *standby = player_new(t, NULL);
+	local_leads(p, soon_ms(t));
+	struct local *standby = local_new(t, NULL);
 
-	player_sees(standby, p->id, soon_ms(t));
+	local_sees(standby, p->id, soon_ms(t));
 	CHECK(t, baton_run_if_leader(standby->e, do_work, &w) == BATON_E_NOT_LEADER, "as standby");
 	CHECK(t, !atomic_load(&w.is_running), "it ran");
-	player_close(standby);
+	local_close(standby);
 	CHECK(t, baton_run_if_leader(p->e, do_work, &w) == 42, "the work's own answer");
 	w.returns = -77;
 	CHECK(t, baton_run_if_leader(p->e, do_work, &w) == -77, "the work's own failure");
@@ -226,7 +226,7 @@ static bool is_back_to(void *arg)
 	       count_entries("/proc/self/task") <= counts[1];
 }
 
-static void frees_without_stop(struct stage *t)
+static void frees_without_stop(struct testcase *t)
 {
 	unsigned counts[2] = {0, 0};
 	uint64_t term = 0;
@@ -236,15 +236,15 @@ static void frees_without_stop(struct stage *t)
 
 	for (unsigned i = 0; i < 4; i++) {
 		uint64_t begin_ns = now_ns();
-		struct player *p = player_new(t, NULL);
-		uint64_t now_term = player_leads(p, soon_ms(t));
+		struct local *p = local_new(t, NULL);
+		uint64_t now_term = local_leads(p, soon_ms(t));
 
 		CHECK(t, now_term > term, "S3");
 		/* Released, or it would take as long as the lease. */
 		if (i > 0)
 			CHECK(t, (now_ns() - begin_ns) / MS < t->lease_ms, "L3: not released");
 		term = now_term;
-		player_close(p);
+		local_close(p);
 		if (i == 0) { /* the first one may have made what is made once */
 			counts[0] = count_entries("/proc/self/fd");
 			counts[1] = count_entries("/proc/self/task");
@@ -252,17 +252,17 @@ static void frees_without_stop(struct stage *t)
 	}
 	await(t, is_back_to, counts, 2000, "all descriptors and threads to be gone");
 	/* An election alone, its handle lives on. */
-	struct player *p = player_new(t, NULL);
-	struct player *q = player_more(p, &(struct cast){.name = another});
+	struct local *p = local_new(t, NULL);
+	struct local *q = local_more(p, &(struct cast){.name = another});
 
-	player_leads(p, soon_ms(t));
-	player_leads(q, soon_ms(t));
-	player_close(q);
+	local_leads(p, soon_ms(t));
+	local_leads(q, soon_ms(t));
+	local_close(q);
 	CHECK(t, baton_is_leader(p->e), "the other election lost its leader");
-	struct player *r = player_new(t, &(struct cast){.name = another});
+	struct local *r = local_new(t, &(struct cast){.name = another});
 	uint64_t begin_ns = now_ns();
 
-	player_leads(r, failover_ms(t));
+	local_leads(r, failover_ms(t));
 	CHECK(t, (now_ns() - begin_ns) / MS < t->lease_ms, "L3: not released by free");
 	baton_close(NULL);
 	baton_election_free(NULL);
@@ -279,7 +279,7 @@ static void *check_terms(void *arg)
 	return NULL;
 }
 
-static void fence_refuses_lower(struct stage *t)
+static void fence_refuses_lower(struct testcase *t)
 {
 	struct baton_fence fence = {0};
 	struct baton_error err = {0};
@@ -304,14 +304,14 @@ static void fence_refuses_lower(struct stage *t)
 	CHECK(t, baton_fence_file(path, 1000, &err) == 0, "file, higher: %s", err.text);
 	CHECK(t, baton_fence_file(path, 999, &err) == BATON_E_STALE, "file, lower again");
 	/* A real leadership: equal and higher terms pass, the predecessor's don't. */
-	struct player *p = player_new(t, NULL);
-	uint64_t old = player_leads(p, soon_ms(t));
+	struct local *p = local_new(t, NULL);
+	uint64_t old = local_leads(p, soon_ms(t));
 	struct baton_fence resource = {0};
 
 	CHECK(t, baton_fence_check(&resource, old) == 0, "first use");
-	player_stop(p);
+	local_stop(p);
 	CHECK(t, baton_election_start(p->e) == 0, "start");
-	CHECK(t, baton_fence_check(&resource, player_leads(p, soon_ms(t))) == 0, "S4: refused");
+	CHECK(t, baton_fence_check(&resource, local_leads(p, soon_ms(t))) == 0, "S4: refused");
 	CHECK(t, baton_fence_check(&resource, old) == BATON_E_STALE, "S4: stale one accepted");
 	unlink(path);
 	CHECK(t, baton_fence_file("/nowhere/at/all", 1, &err) != 0, "no file, no fence");
@@ -320,7 +320,7 @@ static void fence_refuses_lower(struct stage *t)
 /* ---- N10, N11 ---- */
 
 /* L3: how that leadership ended stands in the history, whatever the time that it took. */
-static void was_released(struct stage *t, struct player *p, uint64_t term)
+static void was_released(struct testcase *t, struct local *p, uint64_t term)
 {
 	struct baton_leadership list[32];
 	struct baton_error err = {0};
@@ -333,7 +333,7 @@ static void was_released(struct stage *t, struct player *p, uint64_t term)
 }
 
 /* L2: one push, not a lease. If it wasn't, this tells where the time has gone. */
-static void was_pushed(struct stage *t, struct player *q, uint64_t stop_ms, uint64_t took_ms)
+static void was_pushed(struct testcase *t, struct local *q, uint64_t stop_ms, uint64_t took_ms)
 {
 	struct baton_stats s;
 
@@ -347,19 +347,19 @@ static void was_pushed(struct stage *t, struct player *q, uint64_t stop_ms, uint
 }
 
 /* A stop at any moment between two renewals, the middle of one included. */
-static void stops_while_renewing(struct stage *t)
+static void stops_while_renewing(struct testcase *t)
 {
-	struct player *list[2] = {player_new(t, NULL), player_new(t, NULL)};
+	struct local *list[2] = {local_new(t, NULL), local_new(t, NULL)};
 	uint64_t worst_ms = 0;
 
 	if (t->backend->late != NULL)
 		CHECK(t, t->backend->late(t, VERB_RENEW, UINT32_MAX, t->lease_ms / 20), "late");
 	for (unsigned i = 0; i < 6; i++) {
-		struct player *p = await_leader(t, list, 2, soon_ms(t));
-		struct player *q = list[p == list[0]];
+		struct local *p = await_leader(t, list, 2, soon_ms(t));
+		struct local *q = list[p == list[0]];
 		uint64_t calls = t->backend->calls != NULL ? t->backend->calls(t, VERB_RENEW) : 0;
 
-		player_sees(q, p->id, soon_ms(t));
+		local_sees(q, p->id, soon_ms(t));
 		if (t->backend->calls != NULL) { /* one is on its way just now */
 			while (t->backend->calls(t, VERB_RENEW) == calls)
 				pass_time(1);
@@ -369,10 +369,10 @@ static void stops_while_renewing(struct stage *t)
 		uint64_t term = baton_term(p->e);
 		uint64_t begin_ns = now_ns();
 
-		player_stop(p);
+		local_stop(p);
 		uint64_t stop_ms = (now_ns() - begin_ns) / MS;
 
-		player_leads(q, failover_ms(t));
+		local_leads(q, failover_ms(t));
 		uint64_t took_ms = (now_ns() - begin_ns) / MS;
 
 		worst_ms = took_ms > worst_ms ? took_ms : worst_ms;
@@ -380,15 +380,15 @@ static void stops_while_renewing(struct stage *t)
 		was_pushed(t, q, stop_ms, took_ms);
 		CHECK(t, baton_election_start(p->e) == 0, "start");
 	}
-	stage_note(t, "at most %" PRIu64 " ms", worst_ms);
+	testcase_note(t, "at most %" PRIu64 " ms", worst_ms);
 }
 
-static void stops_in_no_time(struct stage *t)
+static void stops_in_no_time(struct testcase *t)
 {
-	struct player *p = player_new(t, NULL);
+	struct local *p = local_new(t, NULL);
 
 	for (int64_t timeout_ms = 0; timeout_ms < 2; timeout_ms++) {
-		player_leads(p, soon_ms(t));
+		local_leads(p, soon_ms(t));
 		if (t->backend->hole != NULL)
 			CHECK(t, t->backend->hole(t, true), "hole");
 		uint64_t begin_ns = now_ns();
@@ -400,10 +400,10 @@ static void stops_in_no_time(struct stage *t)
 		CHECK(t, rc == 0 || rc == BATON_E_TIMEOUT, "stop says %d", rc);
 		CHECK(t, (now_ns() - begin_ns) / MS < 200 + stall_worst_ms(),
 		      "L7: it took too long");
-		player_next(p, BATON_EVENT_LOST, soon_ms(t));
+		local_next(p, BATON_EVENT_LOST, soon_ms(t));
 		if (t->backend->hole != NULL)
 			CHECK(t, t->backend->hole(t, false), "heal");
-		player_stop(p);
+		local_stop(p);
 		CHECK(t, baton_election_start(p->e) == 0, "start");
 	}
 }
@@ -417,7 +417,7 @@ static void work_timeout(struct baton_election_options *o)
 
 static bool is_lively(void *arg)
 {
-	struct player *p = arg;
+	struct local *p = arg;
 
 	baton_alive(p->e);
 	return baton_is_leader(p->e);
@@ -425,7 +425,7 @@ static bool is_lively(void *arg)
 
 /* The one works, until the other knows it. */
 struct pair {
-	struct player *works, *waits;
+	struct local *works, *waits;
 };
 
 static bool is_known(void *arg)
@@ -433,28 +433,28 @@ static bool is_known(void *arg)
 	struct pair *pair = arg;
 	struct baton_status status;
 
-	player_status(pair->waits, &status);
+	local_status(pair->waits, &status);
 	return is_lively(pair->works) && strcmp(status.leader, pair->works->id) == 0;
 }
 
-static void stalled_work(struct stage *t)
+static void stalled_work(struct testcase *t)
 {
-	struct player *p = player_new(t, &(struct cast){.tune_election = work_timeout});
-	uint64_t term = player_leads(p, soon_ms(t));
-	struct player *q = player_new(t, NULL);
+	struct local *p = local_new(t, &(struct cast){.tune_election = work_timeout});
+	uint64_t term = local_leads(p, soon_ms(t));
+	struct local *q = local_new(t, NULL);
 
 	await(t, is_known, &(struct pair){p, q}, soon_ms(t), "a standby to know who works");
 	stays(t, is_lively, p, 1000, "leader, with signs of life");
 	uint64_t last_ns = now_ns();
-	const struct seen *lost = player_next(p, BATON_EVENT_LOST, 300 + soon_ms(t));
+	const struct seen *lost = local_next(p, BATON_EVENT_LOST, 300 + soon_ms(t));
 
 	CHECK(t, lost->event.reason == BATON_REASON_STALLED, "reason %d", lost->event.reason);
 	CHECK(t, lost->event.term == term, "lost term %" PRIu64, lost->event.term);
 	CHECK(t, lost->at_ns - last_ns > 250 * MS, "L5: lost too early");
-	const struct seen *became = player_next(q, BATON_EVENT_BECAME, failover_ms(t));
+	const struct seen *became = local_next(q, BATON_EVENT_BECAME, failover_ms(t));
 
 	CHECK(t, became->event.term > term, "S3");
-	stage_note(t, "a successor after %" PRIu64 " ms", (became->at_ns - last_ns) / MS);
+	testcase_note(t, "a successor after %" PRIu64 " ms", (became->at_ns - last_ns) / MS);
 }
 
 const struct entry cases_work[] = {

@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "hpack.h"
-#include "speech.h"
+#include "protocols.h"
 
 #define HEAD 9                /* bytes of a frame before what is in it */
 #define FRAME_MAX 16384       /* what every end takes */
@@ -41,10 +41,10 @@ struct frame {
 
 /* What one side has said on a stream, and hasn't been passed on. */
 struct part {
-	struct pile frames; /* as they are passed on */
-	struct pile text;   /* as rules read it */
-	size_t body;        /* where in the text it begins; 0: not yet */
-	size_t window;      /* how many bytes of it windows count */
+	struct buffer frames; /* as they are passed on */
+	struct buffer text;   /* as rules read it */
+	size_t body;          /* where in the text it begins; 0: not yet */
+	size_t window;        /* how many bytes of it windows count */
 	char kind[KIND_SIZE];
 	bool is_loose; /* each piece is passed on when it comes */
 };
@@ -61,7 +61,7 @@ struct stream {
 /* A header block, which may come in several frames. */
 struct block {
 	nghttp2_hd_inflater *inflater;
-	struct pile bytes;
+	struct buffer bytes;
 	uint32_t id; /* of the stream, until it is whole; 0: there is none */
 	bool is_last;
 };
@@ -80,9 +80,9 @@ struct h2 {
 	struct stream *given; /* whose message the caller has, until it asks for the next */
 	enum side giver;
 	/* What a message points to. */
-	struct pile out, lost, refusal;
+	struct buffer out, lost, refusal;
 	/* A block that was read. */
-	struct pile lines, anew;
+	struct buffer lines, anew;
 };
 
 /* ---- frames ---- */
@@ -115,7 +115,7 @@ static bool read_frame(struct frame *f, const char *data, size_t n)
 	return n - HEAD >= f->n;
 }
 
-static bool add_frame(struct pile *to, const struct frame *f)
+static bool add_frame(struct buffer *to, const struct frame *f)
 {
 	char head[HEAD];
 
@@ -123,10 +123,10 @@ static bool add_frame(struct pile *to, const struct frame *f)
 	head[3] = (char)f->type;
 	head[4] = (char)f->flags;
 	write_number(head + 5, 4, f->id);
-	return pile_add(to, head, sizeof(head)) && pile_add(to, f->data, f->n);
+	return buffer_add(to, head, sizeof(head)) && buffer_add(to, f->data, f->n);
 }
 
-static bool add_block(struct pile *to, uint32_t id, bool is_last, const struct pile *block)
+static bool add_block(struct buffer *to, uint32_t id, bool is_last, const struct buffer *block)
 {
 	struct frame f = {
 		.type = NGHTTP2_HEADERS, .flags = is_last ? NGHTTP2_FLAG_END_STREAM : 0, .id = id};
@@ -145,7 +145,7 @@ static bool add_block(struct pile *to, uint32_t id, bool is_last, const struct p
 }
 
 /* Gives the sender back what windows have counted; else it believes one day that they are full. */
-static bool add_window(struct pile *to, size_t window)
+static bool add_window(struct buffer *to, size_t window)
 {
 	char number[4];
 
@@ -179,7 +179,7 @@ static void name(struct part *p, const char *word, size_t n)
 {
 	struct message m;
 
-	speech_kind(&m, word, n);
+	protocol_kind(&m, word, n);
 	memcpy(p->kind, m.kind, sizeof(p->kind));
 }
 
@@ -194,8 +194,8 @@ static struct stream *find(struct h2 *h, enum side side, uint32_t id)
 static void forget_stream(struct stream *x)
 {
 	for (int side = 0; side < N_SIDES; side++) {
-		pile_free(&x->parts[side].frames);
-		pile_free(&x->parts[side].text);
+		buffer_free(&x->parts[side].frames);
+		buffer_free(&x->parts[side].text);
 	}
 	*x = (struct stream){.is_used = false};
 }
@@ -231,7 +231,7 @@ static bool give_nothing(struct message *m)
 	return true;
 }
 
-static bool give_aside(struct message *m, const struct pile *b)
+static bool give_aside(struct message *m, const struct buffer *b)
 {
 	m->is_aside = true;
 	m->data = b->data;
@@ -256,7 +256,7 @@ static bool give_unwanted(struct h2 *h, struct message *m, size_t window)
 /* "No leader" is what an etcd says that is sure not to have done it. */
 static bool write_refusal(struct h2 *h, uint32_t id)
 {
-	struct pile *block = &h->anew;
+	struct buffer *block = &h->anew;
 
 	block->n = 0;
 	h->refusal.n = 0;
@@ -341,7 +341,7 @@ static bool go_on(struct h2 *h, enum side side, struct stream *x, bool is_last, 
 /* ---- what frames say ---- */
 
 /* What stands behind the word in the line that begins with it; NULL: there is none. */
-static const char *find_line(const struct pile *lines, const char *word, size_t *n)
+static const char *find_line(const struct buffer *lines, const char *word, size_t *n)
 {
 	size_t size = strlen(word);
 
@@ -359,7 +359,7 @@ static const char *find_line(const struct pile *lines, const char *word, size_t 
 	return NULL;
 }
 
-static void name_request(struct stream *x, const struct pile *lines)
+static void name_request(struct stream *x, const struct buffer *lines)
 {
 	size_t n = 0;
 	const char *path = find_line(lines, ":path:", &n);
@@ -371,7 +371,7 @@ static void name_request(struct stream *x, const struct pile *lines)
 	x->is_watch = strcmp(x->parts[CLIENT].kind, "Watch") == 0;
 }
 
-static void name_reply(struct part *p, const struct pile *lines)
+static void name_reply(struct part *p, const struct buffer *lines)
 {
 	size_t n = 0;
 	const char *status = find_line(lines, "grpc-status:", &n);
@@ -407,7 +407,7 @@ static bool on_block(struct h2 *h, enum side side, struct message *m)
 	else
 		name_reply(p, &h->lines);
 	return add_block(&p->frames, x->ids[!side], b->is_last, &h->anew) &&
-	       pile_add(&p->text, h->lines.data, h->lines.n) && go_on(h, side, x, b->is_last, m);
+	       buffer_add(&p->text, h->lines.data, h->lines.n) && go_on(h, side, x, b->is_last, m);
 }
 
 static bool on_headers(struct h2 *h, enum side side, const struct frame *f, struct message *m)
@@ -424,7 +424,7 @@ static bool on_headers(struct h2 *h, enum side side, const struct frame *f, stru
 		b->id = f->id;
 		b->is_last = (f->flags & NGHTTP2_FLAG_END_STREAM) != 0;
 	}
-	if (!pile_add(&b->bytes, data, n))
+	if (!buffer_add(&b->bytes, data, n))
 		return false;
 	return (f->flags & NGHTTP2_FLAG_END_HEADERS) != 0 ? on_block(h, side, m) : give_nothing(m);
 }
@@ -451,7 +451,7 @@ static bool on_data(struct h2 *h, enum side side, struct frame *f, struct messag
 		p->body = p->text.n;
 	p->window += f->n;
 	f->id = x->ids[!side];
-	return add_frame(&p->frames, f) && pile_add(&p->text, body, n) &&
+	return add_frame(&p->frames, f) && buffer_add(&p->text, body, n) &&
 	       go_on(h, side, x, is_last, m);
 }
 
@@ -577,9 +577,9 @@ static bool on_frame(struct h2 *h, enum side side, struct frame *f, struct messa
 	}
 }
 
-/* ---- the speech ---- */
+/* ---- the protocol ---- */
 
-static void forget(struct speech_state *s)
+static void forget(struct protocol_state *s)
 {
 	struct h2 *h = s->own;
 
@@ -589,19 +589,19 @@ static void forget(struct speech_state *s)
 		forget_stream(&h->streams[i]);
 	for (int side = 0; side < N_SIDES; side++) {
 		nghttp2_hd_inflate_del(h->blocks[side].inflater);
-		pile_free(&h->blocks[side].bytes);
+		buffer_free(&h->blocks[side].bytes);
 	}
-	pile_free(&h->out);
-	pile_free(&h->lost);
-	pile_free(&h->refusal);
-	pile_free(&h->lines);
-	pile_free(&h->anew);
+	buffer_free(&h->out);
+	buffer_free(&h->lost);
+	buffer_free(&h->refusal);
+	buffer_free(&h->lines);
+	buffer_free(&h->anew);
 	free(h);
 	s->own = NULL;
 }
 
 /* Of this connection; NULL: there is no memory. */
-static struct h2 *h2_of(struct speech_state *s)
+static struct h2 *h2_of(struct protocol_state *s)
 {
 	if (s->own != NULL)
 		return s->own;
@@ -619,16 +619,16 @@ static struct h2 *h2_of(struct speech_state *s)
 	return h;
 }
 
-static bool as_bytes(struct speech_state *s, size_t n, struct message *m)
+static bool as_bytes(struct protocol_state *s, size_t n, struct message *m)
 {
 	s->is_opaque = true;
 	*m = (struct message){.n = n};
-	speech_kind(m, "bytes", 5);
+	protocol_kind(m, "bytes", 5);
 	return true;
 }
 
 /* The first words of a client. */
-static bool begin(struct speech_state *s, struct h2 *h, const char *data, size_t n,
+static bool begin(struct protocol_state *s, struct h2 *h, const char *data, size_t n,
 		  struct message *m)
 {
 	size_t known = n < NGHTTP2_CLIENT_MAGIC_LEN ? n : NGHTTP2_CLIENT_MAGIC_LEN;
@@ -641,7 +641,7 @@ static bool begin(struct speech_state *s, struct h2 *h, const char *data, size_t
 	return h->is_begun;
 }
 
-static bool step(struct speech_state *s, enum side side, const char *data, size_t n,
+static bool step(struct protocol_state *s, enum side side, const char *data, size_t n,
 		 struct message *m)
 {
 	struct h2 *h = h2_of(s);
@@ -659,22 +659,22 @@ static bool step(struct speech_state *s, enum side side, const char *data, size_
 	return on_frame(h, side, &f, m) || as_bytes(s, n, m);
 }
 
-static bool request(struct speech_state *s, const char *data, size_t n, struct message *m)
+static bool request(struct protocol_state *s, const char *data, size_t n, struct message *m)
 {
 	return step(s, CLIENT, data, n, m);
 }
 
-static bool reply(struct speech_state *s, const char *data, size_t n, struct message *m)
+static bool reply(struct protocol_state *s, const char *data, size_t n, struct message *m)
 {
 	return step(s, SERVER, data, n, m);
 }
 
 /* Numbers grow in the order in which the server sees them, whatever became of requests before. */
-static void stamp(struct speech_state *s, bool is_copy)
+static void stamp(struct protocol_state *s, bool is_copy)
 {
 	struct h2 *h = s->own;
 	struct stream *x = h->given;
-	const struct pile *frames = &x->parts[CLIENT].frames;
+	const struct buffer *frames = &x->parts[CLIENT].frames;
 	uint32_t id = h->next_id > x->ids[CLIENT] ? h->next_id : x->ids[CLIENT];
 	struct frame f;
 
@@ -688,5 +688,5 @@ static void stamp(struct speech_state *s, bool is_copy)
 	(void)new_stream(h, 0, id); /* of which the client never hears */
 }
 
-const struct speech speech_h2 = {
+const struct protocol protocol_h2 = {
 	.name = "h2", .request = request, .reply = reply, .stamp = stamp, .forget = forget};

@@ -10,7 +10,7 @@
 #define LITERAL_FOR_EVER "\x10" /* a secret: whoever passes it on must not remember it, either */
 
 /* A length, in pieces of seven bits, and the text, as it is. */
-static bool add_text(struct pile *to, const char *text, size_t n)
+static bool add_text(struct buffer *to, const char *text, size_t n)
 {
 	char length[12];
 	size_t used = 0;
@@ -22,23 +22,23 @@ static bool add_text(struct pile *to, const char *text, size_t n)
 			length[used++] = (char)(rest % 128 + 128);
 		length[used++] = (char)rest;
 	}
-	return pile_add(to, length, used) && pile_add(to, text, n);
+	return buffer_add(to, length, used) && buffer_add(to, text, n);
 }
 
-static bool add_field(struct pile *lines, struct pile *anew, const nghttp2_nv *field)
+static bool add_field(struct buffer *lines, struct buffer *anew, const nghttp2_nv *field)
 {
 	const char *name = (const char *)field->name;
 	const char *value = (const char *)field->value;
 	bool is_secret = (field->flags & NGHTTP2_NV_FLAG_NO_INDEX) != 0;
 
-	return pile_add(lines, name, field->namelen) && pile_add(lines, ":", 1) &&
-	       pile_add(lines, value, field->valuelen) && pile_add(lines, "\n", 1) &&
-	       pile_add(anew, is_secret ? LITERAL_FOR_EVER : LITERAL, 1) &&
+	return buffer_add(lines, name, field->namelen) && buffer_add(lines, ":", 1) &&
+	       buffer_add(lines, value, field->valuelen) && buffer_add(lines, "\n", 1) &&
+	       buffer_add(anew, is_secret ? LITERAL_FOR_EVER : LITERAL, 1) &&
 	       add_text(anew, name, field->namelen) && add_text(anew, value, field->valuelen);
 }
 
-bool hpack_read(nghttp2_hd_inflater *inflater, const struct pile *block, struct pile *lines,
-		struct pile *anew)
+bool hpack_read(nghttp2_hd_inflater *inflater, const struct buffer *block, struct buffer *lines,
+		struct buffer *anew)
 {
 	const uint8_t *at = (const uint8_t *)(block->n > 0 ? block->data : "");
 	size_t left = block->n;
@@ -66,13 +66,13 @@ bool hpack_read(nghttp2_hd_inflater *inflater, const struct pile *block, struct 
 
 /* Whoever wants less to be remembered than before waits for a block that begins like this; to the
  * others it is the truth, too. */
-bool hpack_begin(struct pile *block)
+bool hpack_begin(struct buffer *block)
 {
-	return pile_add(block, SIZE_UPDATE_TO_ZERO, 1);
+	return buffer_add(block, SIZE_UPDATE_TO_ZERO, 1);
 }
 
-bool hpack_add(struct pile *block, const char *name, const char *value)
+bool hpack_add(struct buffer *block, const char *name, const char *value)
 {
-	return pile_add(block, LITERAL, 1) && add_text(block, name, strlen(name)) &&
+	return buffer_add(block, LITERAL, 1) && add_text(block, name, strlen(name)) &&
 	       add_text(block, value, strlen(value));
 }

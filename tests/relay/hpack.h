@@ -8,18 +8,18 @@
 
 #include <nghttp2/nghttp2.h>
 
-#include "pile.h"
+#include "buffer.h"
 
 /* The most that an end may be told to remember of blocks: what ours remembers. */
 #define HPACK_TABLE_MAX 4096
 
 /* Adds each field as a line, `name:value`, and the block as it is passed on. False: it can't be
  * understood, nor can any block after it. */
-bool hpack_read(nghttp2_hd_inflater *inflater, const struct pile *block, struct pile *lines,
-		struct pile *anew);
+bool hpack_read(nghttp2_hd_inflater *inflater, const struct buffer *block, struct buffer *lines,
+		struct buffer *anew);
 
 /* A block of our own: its beginning, and each field. */
-bool hpack_begin(struct pile *block);
-bool hpack_add(struct pile *block, const char *name, const char *value);
+bool hpack_begin(struct buffer *block);
+bool hpack_add(struct buffer *block, const char *name, const char *value);
 
 #endif

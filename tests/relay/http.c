@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "speech.h"
+#include "protocols.h"
 
 static const char refusal[] =
 	"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
@@ -86,10 +86,10 @@ static void set_kind(struct message *m, const char *data, size_t head)
 	const char *from = memchr(data, ' ', head);
 	size_t n = from != NULL ? strcspn(from + 1, " \r\n") : 0;
 
-	speech_kind(m, n > 0 ? from + 1 : "bytes", n > 0 ? n : 5);
+	protocol_kind(m, n > 0 ? from + 1 : "bytes", n > 0 ? n : 5);
 }
 
-static bool request(struct speech_state *s, const char *data, size_t n, struct message *m)
+static bool request(struct protocol_state *s, const char *data, size_t n, struct message *m)
 {
 	size_t head = head_end(data, n);
 
@@ -106,7 +106,7 @@ static bool request(struct speech_state *s, const char *data, size_t n, struct m
 	return true;
 }
 
-static bool reply(struct speech_state *s, const char *data, size_t n, struct message *m)
+static bool reply(struct protocol_state *s, const char *data, size_t n, struct message *m)
 {
 	size_t head = head_end(data, n);
 
@@ -117,8 +117,8 @@ static bool reply(struct speech_state *s, const char *data, size_t n, struct mes
 	return m->n > 0;
 }
 
-const struct speech speech_http = {.name = "http",
-				   .request = request,
-				   .reply = reply,
-				   .refusal = refusal,
-				   .refusal_n = sizeof(refusal) - 1};
+const struct protocol protocol_http = {.name = "http",
+				       .request = request,
+				       .reply = reply,
+				       .refusal = refusal,
+				       .refusal_n = sizeof(refusal) - 1};

@@ -1,7 +1,7 @@
 /*
  * main.c: the fault proxy as a program, between any client and a server of this machine.
  *
- *     relay [--speech=resp|postgres|http|h2|bytes] [--address=A] [--seed=N] [--rules=TEXT] PORT
+ *     relay [--protocol=resp|postgres|http|h2|bytes] [--address=A] [--seed=N] [--rules=TEXT] PORT
  *
  * says `port=N`, the port that it listens on, and then does what stands on its input: `rules TEXT`
  * replaces the rules (see rules.h; without a text there are none), `down` and `up`, `hole` and
@@ -18,7 +18,7 @@
 #include "relay.h"
 
 static const char usage[] =
-	"usage: relay [--speech=resp|postgres|http|h2|bytes] [--address=A] [--seed=N]\n"
+	"usage: relay [--protocol=resp|postgres|http|h2|bytes] [--address=A] [--seed=N]\n"
 	"             [--rules=TEXT] PORT\n";
 
 static void show(struct relay *r)
@@ -78,26 +78,26 @@ static int run(const struct relay_options *o, const char *rules)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {{"speech", required_argument, NULL, 's'},
+	static const struct option options[] = {{"protocol", required_argument, NULL, 's'},
 						{"address", required_argument, NULL, 'a'},
 						{"seed", required_argument, NULL, 'n'},
 						{"rules", required_argument, NULL, 'r'},
 						{NULL, 0, NULL, 0}};
-	struct relay_options o = {.speech = &speech_bytes, .seed = 1};
+	struct relay_options o = {.protocol = &protocol_bytes, .seed = 1};
 	const char *rules = "";
 	int option;
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (option) {
-		case 's': o.speech = speech_find(optarg); break;
+		case 's': o.protocol = protocol_find(optarg); break;
 		case 'a': o.address = optarg; break;
 		case 'n': o.seed = strtoull(optarg, NULL, 10); break;
 		case 'r': rules = optarg; break;
-		default: o.speech = NULL; break;
+		default: o.protocol = NULL; break;
 		}
 	}
 	o.server_port = optind + 1 == argc ? (unsigned)strtoul(argv[optind], NULL, 10) : 0;
-	if (o.speech == NULL || o.server_port == 0 || o.server_port > UINT16_MAX) {
+	if (o.protocol == NULL || o.server_port == 0 || o.server_port > UINT16_MAX) {
 		(void)fputs(usage, stderr);
 		return 2;
 	}

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "speech.h"
+#include "protocols.h"
 
 #define SIZE_MAX_OF_ONE ((size_t)1 << 28) /* larger is rubbish */
 #define CODE_SSL 80877103u
@@ -26,21 +26,21 @@ static uint32_t big_endian(const char *at)
 	return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
 }
 
-static bool as_bytes(struct speech_state *s, size_t n, struct message *m)
+static bool as_bytes(struct protocol_state *s, size_t n, struct message *m)
 {
 	s->is_opaque = true;
 	m->n = n;
-	speech_kind(m, "bytes", 5);
+	protocol_kind(m, "bytes", 5);
 	return true;
 }
 
 static void name(struct message *m, const char *kind)
 {
-	speech_kind(m, kind, strlen(kind));
+	protocol_kind(m, kind, strlen(kind));
 }
 
 /* What opens a session has no type, only a length that begins with a zero. */
-static bool opening(struct speech_state *s, const char *data, size_t n, struct message *m)
+static bool opening(struct protocol_state *s, const char *data, size_t n, struct message *m)
 {
 	m->n = n >= 8 ? big_endian(data) : 0;
 	if (m->n == 0 || m->n > n)
@@ -52,7 +52,7 @@ static bool opening(struct speech_state *s, const char *data, size_t n, struct m
 	return true;
 }
 
-static bool request(struct speech_state *s, const char *data, size_t n, struct message *m)
+static bool request(struct protocol_state *s, const char *data, size_t n, struct message *m)
 {
 	size_t at = 0;
 
@@ -81,7 +81,7 @@ static bool request(struct speech_state *s, const char *data, size_t n, struct m
 }
 
 /* One letter: S, and it is encrypted from here; N, and it isn't. Or an error of an old server. */
-static bool letter(struct speech_state *s, const char *data, size_t n, struct message *m)
+static bool letter(struct protocol_state *s, const char *data, size_t n, struct message *m)
 {
 	s->awaits_letter = false;
 	if (data[0] == 'E')
@@ -92,7 +92,7 @@ static bool letter(struct speech_state *s, const char *data, size_t n, struct me
 	return true;
 }
 
-static bool reply(struct speech_state *s, const char *data, size_t n, struct message *m)
+static bool reply(struct protocol_state *s, const char *data, size_t n, struct message *m)
 {
 	size_t at = 0;
 
@@ -129,8 +129,8 @@ static bool reply(struct speech_state *s, const char *data, size_t n, struct mes
 	return false;
 }
 
-const struct speech speech_postgres = {.name = "postgres",
-				       .request = request,
-				       .reply = reply,
-				       .refusal = refusal,
-				       .refusal_n = sizeof(refusal) - 1};
+const struct protocol protocol_postgres = {.name = "postgres",
+					   .request = request,
+					   .reply = reply,
+					   .refusal = refusal,
+					   .refusal_n = sizeof(refusal) - 1};

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "pile.h"
+#include "buffer.h"
 
 #define PAIRS_MAX 512
 #define FIRST 3 /* descriptors of a look before those of the pairs */
@@ -28,9 +28,9 @@
 enum way { ASKED, SAID, N_WAYS };
 
 struct lane {
-	struct pile in;   /* came, and is no whole message yet */
-	struct pile out;  /* to be passed on */
-	uint64_t hold_ns; /* not before then */
+	struct buffer in;  /* came, and is no whole message yet */
+	struct buffer out; /* to be passed on */
+	uint64_t hold_ns;  /* not before then */
 	bool is_stalled;
 };
 
@@ -38,7 +38,7 @@ struct lane {
 struct pair {
 	int ends[N_WAYS]; /* who sends that way: the client, the server */
 	struct lane lanes[N_WAYS];
-	struct speech_state state;
+	struct protocol_state state;
 	bool is_clear; /* meets no faults */
 	bool is_torn;  /* bytes of it were swallowed: nothing sensible can follow */
 	bool is_over;  /* ends when what goes `last` has been passed on */
@@ -50,7 +50,7 @@ struct pair {
 };
 
 struct relay {
-	const struct speech *speech;
+	const struct protocol *protocol;
 	pthread_mutex_t lock;
 	pthread_t thread;
 	int listeners[2]; /* [1]: for those that meet no faults */
@@ -107,11 +107,11 @@ static void end_pair(struct relay *r, size_t i)
 			(void)close(x->ends[way]);
 		else
 			slam(x->ends[way]);
-		pile_free(&x->lanes[way].in);
-		pile_free(&x->lanes[way].out);
+		buffer_free(&x->lanes[way].in);
+		buffer_free(&x->lanes[way].out);
 	}
-	if (r->speech->forget != NULL)
-		r->speech->forget(&x->state);
+	if (r->protocol->forget != NULL)
+		r->protocol->forget(&x->state);
 	*x = r->pairs[--r->n_pairs];
 }
 
@@ -156,21 +156,21 @@ static void end_after(struct pair *x, enum way last)
 static bool pass_on(struct relay *r, struct pair *x, enum way way, const struct message *m,
 		    bool is_copy)
 {
-	if (way == ASKED && r->speech->stamp != NULL && !x->state.is_opaque)
-		r->speech->stamp(&x->state, is_copy);
-	return pile_add(&x->lanes[way].out, m->data, m->size);
+	if (way == ASKED && r->protocol->stamp != NULL && !x->state.is_opaque)
+		r->protocol->stamp(&x->state, is_copy);
+	return buffer_add(&x->lanes[way].out, m->data, m->size);
 }
 
 /* It doesn't arrive, and its sender must not be harmed by that. */
 static bool lose(struct pair *x, enum way way, const struct message *m)
 {
-	return pile_add(&x->lanes[way == ASKED ? SAID : ASKED].out, m->lost, m->lost_n);
+	return buffer_add(&x->lanes[way == ASKED ? SAID : ASKED].out, m->lost, m->lost_n);
 }
 
 /* It arrives twice. A protocol that doesn't number its requests counts the answers. */
 static bool double_it(struct relay *r, struct pair *x, enum way way, const struct message *m)
 {
-	bool is_counted = way == ASKED && r->speech->stamp == NULL;
+	bool is_counted = way == ASKED && r->protocol->stamp == NULL;
 
 	if (is_counted && x->n_unwanted == UNWANTED_MAX)
 		return pass_on(r, x, way, m, false); /* enough of that is on its way */
@@ -202,7 +202,7 @@ static bool do_act(struct relay *r, struct pair *x, enum way way, const struct m
 	case ACT_DUPLICATE: return double_it(r, x, way, m);
 	case ACT_REFUSE:
 		x->n_asked--; /* the server isn't asked */
-		return lose(x, way, m) && pile_add(&x->lanes[SAID].out, m->refusal, m->refusal_n);
+		return lose(x, way, m) && buffer_add(&x->lanes[SAID].out, m->refusal, m->refusal_n);
 	default: break;
 	}
 	return pass_on(r, x, way, m, false);
@@ -228,7 +228,7 @@ static bool pass(struct relay *r, struct pair *x, enum way way, struct message *
 	bool is_labelled = false;
 
 	if (m->is_aside)
-		return pile_add(&x->lanes[way].out, m->data, m->size);
+		return buffer_add(&x->lanes[way].out, m->data, m->size);
 	if (way == ASKED ? m->is_unwanted : is_unwanted(x, m))
 		return lose(x, way, m);
 	if (way == ASKED) {
@@ -245,20 +245,20 @@ static bool pass(struct relay *r, struct pair *x, enum way way, struct message *
 
 static bool frame(const struct relay *r, struct pair *x, enum way way, struct message *m)
 {
-	const struct pile *in = &x->lanes[way].in;
-	const struct speech *speech = x->state.is_opaque ? &speech_bytes : r->speech;
+	const struct buffer *in = &x->lanes[way].in;
+	const struct protocol *protocol = x->state.is_opaque ? &protocol_bytes : r->protocol;
 
 	*m = (struct message){.n = 0};
 	if (in->n == 0 ||
-	    !(way == ASKED ? speech->request : speech->reply)(&x->state, in->data, in->n, m))
+	    !(way == ASKED ? protocol->request : protocol->reply)(&x->state, in->data, in->n, m))
 		return false;
 	if (m->data == NULL) { /* nothing is written anew */
 		m->data = m->text = in->data;
 		m->size = m->text_n = m->n;
 	}
 	if (m->refusal == NULL) {
-		m->refusal = r->speech->refusal;
-		m->refusal_n = r->speech->refusal_n;
+		m->refusal = r->protocol->refusal;
+		m->refusal_n = r->protocol->refusal_n;
 	}
 	return true;
 }
@@ -269,7 +269,7 @@ static bool hang_up(struct pair *x, enum way way)
 	struct lane *lane = &x->lanes[way];
 
 	end_after(x, way);
-	return lane->is_stalled || pile_add(&lane->out, lane->in.data, lane->in.n);
+	return lane->is_stalled || buffer_add(&lane->out, lane->in.data, lane->in.n);
 }
 
 static bool hear(struct relay *r, struct pair *x, enum way way)
@@ -288,12 +288,12 @@ static bool hear(struct relay *r, struct pair *x, enum way way)
 	}
 	if (got == 0)
 		return hang_up(x, way);
-	if (!pile_add(&lane->in, data, (size_t)got))
+	if (!buffer_add(&lane->in, data, (size_t)got))
 		return false;
 	while (!x->is_over && !lane->is_stalled && frame(r, x, way, &m)) {
 		if (!pass(r, x, way, &m))
 			return false;
-		pile_take_off(&lane->in, m.n);
+		buffer_take_off(&lane->in, m.n);
 	}
 	if (lane->is_stalled)
 		lane->in.n = 0;
@@ -303,14 +303,14 @@ static bool hear(struct relay *r, struct pair *x, enum way way)
 /* Passes on what the socket takes; false: it is broken. */
 static bool pour(struct pair *x, enum way way)
 {
-	struct pile *b = &x->lanes[way].out;
+	struct buffer *b = &x->lanes[way].out;
 
 	while (b->n > 0) {
 		ssize_t n = send(x->ends[!way], b->data, b->n, MSG_NOSIGNAL);
 
 		if (n < 0)
 			return errno == EAGAIN || errno == EINTR || errno == ENOTCONN;
-		pile_take_off(b, (size_t)n);
+		buffer_take_off(b, (size_t)n);
 	}
 	return true;
 }
@@ -448,7 +448,7 @@ struct relay *relay_new(const struct relay_options *o)
 
 	if (r == NULL)
 		return NULL;
-	r->speech = o->speech;
+	r->protocol = o->protocol;
 	r->server_port = o->server_port;
 	r->listeners[0] = r->listeners[1] = -1;
 	r->wake = eventfd(0, EFD_CLOEXEC);

@@ -1,7 +1,7 @@
 /*
  * relay.h: the fault proxy: a network that can be made to fail, between clients and a real server.
  * It listens on a port of its own, passes messages on, and does to them what the rules say
- * (rules.h). Written once for all stores: a protocol is a framing function (speech.h).
+ * (rules.h). Written once for all stores: a protocol is a framing function (protocols.h).
  *
  * It is used inside of a test's process, on a thread of its own, and as a small program (main.c).
  */
@@ -13,7 +13,7 @@
 struct relay;
 
 struct relay_options {
-	const struct speech *speech;
+	const struct protocol *protocol;
 	const char *address;  /* to listen on; NULL: 127.0.0.1, on any port */
 	unsigned server_port; /* of 127.0.0.1 */
 	uint64_t seed;

@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "speech.h"
+#include "protocols.h"
 
 #define COUNT_MAX (1L << 24) /* more elements, or bytes, is no value but rubbish */
 
 static const char refusal[] = "-LOADING not now, says the test\r\n";
 
 /* The end of one value, nested or not; 0: it isn't there yet. */
-static size_t value_end(struct speech_state *s, const char *data, size_t n)
+static size_t value_end(struct protocol_state *s, const char *data, size_t n)
 {
 	size_t at = 0;
 
@@ -56,7 +56,7 @@ static const char *first_word(const char *data, size_t n, size_t *size)
 	return *size < n - (size_t)(line + 1 - data) ? line + 1 : NULL;
 }
 
-static bool request(struct speech_state *s, const char *data, size_t n, struct message *m)
+static bool request(struct protocol_state *s, const char *data, size_t n, struct message *m)
 {
 	const char *word = data;
 	size_t size = 0;
@@ -72,7 +72,7 @@ static bool request(struct speech_state *s, const char *data, size_t n, struct m
 		while (size < m->n && memchr(" \r\n", data[size], 3) == NULL)
 			size++;
 	}
-	speech_kind(m, word != NULL ? word : "bytes", word != NULL ? size : 5);
+	protocol_kind(m, word != NULL ? word : "bytes", word != NULL ? size : 5);
 	for (char *c = m->kind; *c != '\0'; c++)
 		if (*c >= 'a' && *c <= 'z')
 			*c = (char)(*c - 'a' + 'A');
@@ -84,7 +84,7 @@ static bool is_word(const char *word, size_t size, const char *text)
 	return word != NULL && size == strlen(text) && memcmp(word, text, size) == 0;
 }
 
-static bool reply(struct speech_state *s, const char *data, size_t n, struct message *m)
+static bool reply(struct protocol_state *s, const char *data, size_t n, struct message *m)
 {
 	size_t size = 0;
 	const char *kind = "text";
@@ -102,12 +102,12 @@ static bool reply(struct speech_state *s, const char *data, size_t n, struct mes
 
 	m->is_push = is_word(word, size, "message") || is_word(word, size, "pmessage") ||
 		     is_word(word, size, "smessage") || data[0] == '>';
-	speech_kind(m, m->is_push ? "push" : kind, strlen(m->is_push ? "push" : kind));
+	protocol_kind(m, m->is_push ? "push" : kind, strlen(m->is_push ? "push" : kind));
 	return m->n > 0;
 }
 
-const struct speech speech_resp = {.name = "resp",
-				   .request = request,
-				   .reply = reply,
-				   .refusal = refusal,
-				   .refusal_n = sizeof(refusal) - 1};
+const struct protocol protocol_resp = {.name = "resp",
+				       .request = request,
+				       .reply = reply,
+				       .refusal = refusal,
+				       .refusal_n = sizeof(refusal) - 1};

@@ -29,7 +29,7 @@
 
 #include <stdint.h>
 
-#include "speech.h"
+#include "protocols.h"
 
 #define RULES_MAX 96
 #define LABELS_MAX 16

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "store/file/text.h"
+#include "store/file/codec.h"
 #include "store/pair.h"
 
 /* ---- names and URLs ---- */

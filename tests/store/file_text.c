@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/file/text.h"
+#include "store/file/codec.h"
 
 #define BOOT "01234567-89ab-cdef-0123-456789abcdef"
 

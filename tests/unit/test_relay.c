@@ -29,12 +29,12 @@
 
 /* ---- framing ---- */
 
-static size_t first(const struct speech *speech, bool is_reply, const char *data, size_t n,
+static size_t first(const struct protocol *protocol, bool is_reply, const char *data, size_t n,
 		    char *kind)
 {
-	struct speech_state s = {0};
+	struct protocol_state s = {0};
 	struct message m = {0};
-	bool is_whole = (is_reply ? speech->reply : speech->request)(&s, data, n, &m);
+	bool is_whole = (is_reply ? protocol->reply : protocol->request)(&s, data, n, &m);
 
 	if (kind != NULL)
 		(void)snprintf(kind, KIND_SIZE, "%s", m.kind);
@@ -42,7 +42,7 @@ static size_t first(const struct speech *speech, bool is_reply, const char *data
 }
 
 /* Whole only with its last byte, whatever follows. */
-static void assert_frame(const struct speech *speech, bool is_reply, const char *data, size_t n,
+static void assert_frame(const struct protocol *protocol, bool is_reply, const char *data, size_t n,
 			 const char *wanted)
 {
 	char kind[KIND_SIZE];
@@ -52,58 +52,58 @@ static void assert_frame(const struct speech *speech, bool is_reply, const char 
 	memcpy(more, data, n);
 	memcpy(more + n, "*1\r", 3);
 	for (size_t i = 1; i < n; i++)
-		assert_int_equal(first(speech, is_reply, data, i, NULL), 0);
-	assert_int_equal(first(speech, is_reply, data, n, kind), n);
+		assert_int_equal(first(protocol, is_reply, data, i, NULL), 0);
+	assert_int_equal(first(protocol, is_reply, data, n, kind), n);
 	assert_string_equal(kind, wanted);
-	assert_int_equal(first(speech, is_reply, more, n + 3, NULL), n);
+	assert_int_equal(first(protocol, is_reply, more, n + 3, NULL), n);
 	free(more);
 }
 
-#define FRAME(speech, is_reply, text, kind) \
-	assert_frame((speech), (is_reply), (text), sizeof(text) - 1, (kind))
+#define FRAME(protocol, is_reply, text, kind) \
+	assert_frame((protocol), (is_reply), (text), sizeof(text) - 1, (kind))
 
 static void test_resp(void **state)
 {
 	(void)state;
-	FRAME(&speech_resp, false, "*2\r\n$7\r\nevalsha\r\n$3\r\na\r\n\r\n", "EVALSHA");
-	FRAME(&speech_resp, false, "PING\r\n", "PING");
-	FRAME(&speech_resp, true, "+OK\r\n", "status");
-	FRAME(&speech_resp, true, "-ERR no\r\n", "error");
-	FRAME(&speech_resp, true, ":12\r\n", "number");
-	FRAME(&speech_resp, true, "$4\r\n\r\n\r\n\r\n", "text");
-	FRAME(&speech_resp, true, "$-1\r\n", "text");
-	FRAME(&speech_resp, true, "*2\r\n*2\r\n:1\r\n$1\r\nx\r\n*0\r\n", "list");
-	FRAME(&speech_resp, true, "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nx\r\n", "push");
-	FRAME(&speech_resp, true, "%1\r\n+a\r\n*1\r\n:1\r\n", "text");
+	FRAME(&protocol_resp, false, "*2\r\n$7\r\nevalsha\r\n$3\r\na\r\n\r\n", "EVALSHA");
+	FRAME(&protocol_resp, false, "PING\r\n", "PING");
+	FRAME(&protocol_resp, true, "+OK\r\n", "status");
+	FRAME(&protocol_resp, true, "-ERR no\r\n", "error");
+	FRAME(&protocol_resp, true, ":12\r\n", "number");
+	FRAME(&protocol_resp, true, "$4\r\n\r\n\r\n\r\n", "text");
+	FRAME(&protocol_resp, true, "$-1\r\n", "text");
+	FRAME(&protocol_resp, true, "*2\r\n*2\r\n:1\r\n$1\r\nx\r\n*0\r\n", "list");
+	FRAME(&protocol_resp, true, "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nx\r\n", "push");
+	FRAME(&protocol_resp, true, "%1\r\n+a\r\n*1\r\n:1\r\n", "text");
 	/* No value has that many elements: rubbish is passed on as it is. */
-	assert_int_equal(first(&speech_resp, true, "*999999999\r\n", 12, NULL), 12);
+	assert_int_equal(first(&protocol_resp, true, "*999999999\r\n", 12, NULL), 12);
 }
 
 static void test_postgres(void **state)
 {
 	(void)state;
-	FRAME(&speech_postgres, false, "\0\0\0\x9\0\3\0\0\0", "startup");
-	FRAME(&speech_postgres, false, "\0\0\0\x8\x4\xd2\x16\x2f", "encrypt");
-	FRAME(&speech_postgres, false, "Q\0\0\0\x7one", "query");
-	FRAME(&speech_postgres, false, "P\0\0\0\x6hiB\0\0\0\4S\0\0\0\4", "batch");
-	FRAME(&speech_postgres, false, "X\0\0\0\4", "terminate");
-	FRAME(&speech_postgres, true, "D\0\0\0\6xxC\0\0\0\6xxZ\0\0\0\5I", "ready");
-	FRAME(&speech_postgres, true, "R\0\0\0\x8\0\0\0\xa", "question");
-	FRAME(&speech_postgres, true, "R\0\0\0\x8\0\0\0\0S\0\0\0\4Z\0\0\0\5I", "ready");
-	FRAME(&speech_postgres, true, "A\0\0\0\6xx", "notification");
-	assert_int_equal(first(&speech_postgres, false, "Q\xff\xff\xff\xff?", 6, NULL), 6);
+	FRAME(&protocol_postgres, false, "\0\0\0\x9\0\3\0\0\0", "startup");
+	FRAME(&protocol_postgres, false, "\0\0\0\x8\x4\xd2\x16\x2f", "encrypt");
+	FRAME(&protocol_postgres, false, "Q\0\0\0\x7one", "query");
+	FRAME(&protocol_postgres, false, "P\0\0\0\x6hiB\0\0\0\4S\0\0\0\4", "batch");
+	FRAME(&protocol_postgres, false, "X\0\0\0\4", "terminate");
+	FRAME(&protocol_postgres, true, "D\0\0\0\6xxC\0\0\0\6xxZ\0\0\0\5I", "ready");
+	FRAME(&protocol_postgres, true, "R\0\0\0\x8\0\0\0\xa", "question");
+	FRAME(&protocol_postgres, true, "R\0\0\0\x8\0\0\0\0S\0\0\0\4Z\0\0\0\5I", "ready");
+	FRAME(&protocol_postgres, true, "A\0\0\0\6xx", "notification");
+	assert_int_equal(first(&protocol_postgres, false, "Q\xff\xff\xff\xff?", 6, NULL), 6);
 }
 
 static void test_postgres_encrypted(void **state)
 {
-	struct speech_state s = {.awaits_letter = true};
+	struct protocol_state s = {.awaits_letter = true};
 	struct message m = {0};
 
 	(void)state;
-	assert_true(speech_postgres.reply(&s, "N", 1, &m));
+	assert_true(protocol_postgres.reply(&s, "N", 1, &m));
 	assert_false(s.is_opaque);
 	s.awaits_letter = true;
-	assert_true(speech_postgres.reply(&s, "S", 1, &m));
+	assert_true(protocol_postgres.reply(&s, "S", 1, &m));
 	assert_true(s.is_opaque);
 	assert_int_equal(m.n, 1);
 }
@@ -112,23 +112,23 @@ static void test_postgres_encrypted(void **state)
 
 static void test_http(void **state)
 {
-	struct speech_state s = {0};
+	struct protocol_state s = {0};
 	struct message m = {0};
 	static const char watch[] = "POST /v3/watch HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}";
 
 	(void)state;
-	FRAME(&speech_http, false, "GET /version HTTP/1.1\r\nHost: a\r\n\r\n", "/version");
-	FRAME(&speech_http, false,
+	FRAME(&protocol_http, false, "GET /version HTTP/1.1\r\nHost: a\r\n\r\n", "/version");
+	FRAME(&protocol_http, false,
 	      "POST /v3/kv/txn?release HTTP/1.1\r\ncontent-length:  3\r\nX: y\r\n\r\n{ }",
 	      "/v3/kv/txn?release");
-	FRAME(&speech_http, true, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n\r\n\r\n", "200");
-	FRAME(&speech_http, true, "HTTP/1.1 204 No Content\r\nA: b\r\n\r\n", "204");
-	FRAME(&speech_http, true,
+	FRAME(&protocol_http, true, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n\r\n\r\n", "200");
+	FRAME(&protocol_http, true, "HTTP/1.1 204 No Content\r\nA: b\r\n\r\n", "204");
+	FRAME(&protocol_http, true,
 	      "HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n"
 	      "c\r\nhello\r\n0\r\n\r\n\r\n3;x\r\nabc\r\n0\r\nTrailer: z\r\n\r\n",
 	      "503");
 	/* What never ends is passed on as it comes. */
-	assert_true(speech_http.request(&s, watch, sizeof(watch) - 1, &m));
+	assert_true(protocol_http.request(&s, watch, sizeof(watch) - 1, &m));
 	assert_int_equal(m.n, sizeof(watch) - 1);
 	assert_true(s.is_opaque);
 }
@@ -290,7 +290,7 @@ static int begin(void **state)
 	    pthread_create(&t->thread, NULL, server, t) != 0)
 		return -1;
 	t->relay = relay_new(&(struct relay_options){
-		.speech = &speech_resp, .server_port = ntohs(at.sin_port), .seed = 1});
+		.protocol = &protocol_resp, .server_port = ntohs(at.sin_port), .seed = 1});
 	*state = t;
 	return t->relay != NULL ? 0 : -1;
 }

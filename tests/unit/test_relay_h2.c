@@ -236,7 +236,7 @@ static int begin(void **state)
 	    pthread_create(&t->thread, NULL, server, t) != 0)
 		return -1;
 	t->relay = relay_new(&(struct relay_options){
-		.speech = &speech_h2, .server_port = ntohs(at.sin_port), .seed = 1});
+		.protocol = &protocol_h2, .server_port = ntohs(at.sin_port), .seed = 1});
 	return t->relay != NULL ? 0 : -1;
 }
 
@@ -588,10 +588,10 @@ static void test_long_headers(void **state)
 /* ---- framing ---- */
 
 /* Feeds a whole text to one side; how many asides and messages it was, and how much is left. */
-static size_t feed(struct speech_state *s, bool is_reply, const char *data, size_t n,
+static size_t feed(struct protocol_state *s, bool is_reply, const char *data, size_t n,
 		   struct message *last)
 {
-	const struct speech *h2 = &speech_h2;
+	const struct protocol *h2 = &protocol_h2;
 	size_t at = 0;
 
 	while (at < n && !s->is_opaque) {
@@ -619,7 +619,7 @@ static size_t feed(struct speech_state *s, bool is_reply, const char *data, size
 static void test_frames(void **state)
 {
 	static const char text[] = GET_HEAD("\1") WINDOW("\0") GET_BODY("\1");
-	struct speech_state s = {0};
+	struct protocol_state s = {0};
 	struct message m;
 
 	(void)state;
@@ -633,45 +633,45 @@ static void test_frames(void **state)
 	assert_string_equal(m.kind, "Get");
 	assert_int_equal(m.text_n, 30);
 	assert_memory_equal(m.text, ":path:/a.B/Get\n:method:POST\nhi", 30);
-	speech_h2.forget(&s);
+	protocol_h2.forget(&s);
 }
 
 /* Towards the server numbers have no gaps to go back to, and what it says of them is put right. */
 static void test_goaway(void **state)
 {
 	static const char going[] = "\0\0\x8\7\0\0\0\0\0\0\0\0\3\0\0\0\0";
-	struct speech_state s = {0};
+	struct protocol_state s = {0};
 	struct message m;
 
 	(void)state;
 	assert_int_equal(feed(&s, false, preface, sizeof(preface) - 1, &m), 0);
 	assert_int_equal(FEED(&s, false, GET_HEAD("\1") GET_BODY("\1"), &m), 0);
-	speech_h2.stamp(&s, true); /* 3 */
+	protocol_h2.stamp(&s, true); /* 3 */
 	assert_int_equal(FEED(&s, false, GET_HEAD("\3") GET_BODY("\3"), &m), 0);
 	assert_int_equal(m.data[8], 5);
 	assert_int_equal(FEED(&s, true, going, &m), 0);
 	assert_int_equal(m.size, sizeof(going) - 1);
 	assert_int_equal(m.data[12], 1); /* the second won't be served */
-	speech_h2.forget(&s);
+	protocol_h2.forget(&s);
 }
 
 /* Nobody may remember more of headers than the proxy does. */
 static void test_settings(void **state)
 {
 	static const char more[] = "\0\0\xc\4\0\0\0\0\0\0\3\0\0\0\x64\0\1\0\1\0\0";
-	struct speech_state s = {0};
+	struct protocol_state s = {0};
 	struct message m;
 
 	(void)state;
 	assert_int_equal(FEED(&s, true, more, &m), 0);
 	assert_true(m.is_aside);
 	assert_memory_equal(m.data, "\0\0\xc\4\0\0\0\0\0\0\3\0\0\0\x64\0\1\0\0\x10\0", 21);
-	speech_h2.forget(&s);
+	protocol_h2.forget(&s);
 }
 
 static void test_something_else(void **state)
 {
-	struct speech_state s = {0};
+	struct protocol_state s = {0};
 	struct message m;
 
 	(void)state;
@@ -679,7 +679,7 @@ static void test_something_else(void **state)
 	assert_true(s.is_opaque);
 	assert_false(m.is_aside);
 	assert_null(m.data); /* as it came */
-	speech_h2.forget(&s);
+	protocol_h2.forget(&s);
 }
 
 static uint64_t draw(uint64_t *state)
@@ -701,7 +701,7 @@ static void test_rubbish(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 20000; i++) {
-		struct speech_state s = {0};
+		struct protocol_state s = {0};
 		char one[sizeof(asked)], two[sizeof(said)];
 
 		memcpy(one, asked, sizeof(asked));
@@ -716,7 +716,7 @@ static void test_rubbish(void **state)
 		(void)feed(&s, false, one, half, NULL);
 		(void)feed(&s, true, two, sizeof(two) - 1, NULL);
 		(void)feed(&s, false, one + half, sizeof(one) - 1 - half, NULL);
-		speech_h2.forget(&s);
+		protocol_h2.forget(&s);
 	}
 }
 

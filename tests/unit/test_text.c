@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "baton.h"
-#include "lib/text.h"
-#include "runtime/text.h"
+#include "lib/messages.h"
+#include "runtime/messages.h"
 
 static void test_every_code_has_its_own_words(void **state)
 {

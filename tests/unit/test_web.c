@@ -19,9 +19,9 @@
 
 #include "base/clock.h"
 #include "base/web/bytes.h"
-#include "base/web/hints.h"
 #include "base/web/http.h"
 #include "base/web/json.h"
+#include "store/web/watch_index.h"
 #include "web_server.h"
 
 #define SOON_MS 200    /* what is meant to be late */
@@ -475,45 +475,45 @@ static void test_bytes(void **state)
 
 static void test_hints(void **state)
 {
-	struct hints *h = hints_new();
+	struct watch_index *h = watch_index_new();
 	uint64_t cookies[8];
 	uint64_t notes[HINTS_NOTES] = {1, 2, 3, 4};
 
 	(void)state;
-	assert_true(hints_add(h, "a", 1));
-	assert_true(hints_add(h, "b", 2));
-	assert_true(hints_add(h, "b", 3));
-	assert_int_equal(hints_take(h, cookies, 8), 0); /* not watched yet */
-	assert_false(hints_is_watched(h, "a"));
-	hints_set_live(h, true);
-	hints_set_live(h, true);
-	assert_true(hints_is_watched(h, "a"));
-	assert_false(hints_is_watched(h, "c"));
-	assert_int_equal(hints_take(h, cookies, 2), 2);
-	assert_int_equal(hints_take(h, cookies, 8), 1);
-	hints_name(h, "b");
-	hints_name(h, "b");
-	hints_name(h, "c");
-	assert_int_equal(hints_take(h, cookies, 8), 2);
-	assert_true(hints_add(h, "c", 4)); /* is watched at once */
-	assert_int_equal(hints_take(h, cookies, 8), 1);
+	assert_true(watch_index_add(h, "a", 1));
+	assert_true(watch_index_add(h, "b", 2));
+	assert_true(watch_index_add(h, "b", 3));
+	assert_int_equal(watch_index_take(h, cookies, 8), 0); /* not watched yet */
+	assert_false(watch_index_is_watched(h, "a"));
+	watch_index_set_live(h, true);
+	watch_index_set_live(h, true);
+	assert_true(watch_index_is_watched(h, "a"));
+	assert_false(watch_index_is_watched(h, "c"));
+	assert_int_equal(watch_index_take(h, cookies, 2), 2);
+	assert_int_equal(watch_index_take(h, cookies, 8), 1);
+	watch_index_name(h, "b");
+	watch_index_name(h, "b");
+	watch_index_name(h, "c");
+	assert_int_equal(watch_index_take(h, cookies, 8), 2);
+	assert_true(watch_index_add(h, "c", 4)); /* is watched at once */
+	assert_int_equal(watch_index_take(h, cookies, 8), 1);
 	assert_int_equal(cookies[0], 4);
-	assert_true(hints_set(h, "a", notes));
+	assert_true(watch_index_set(h, "a", notes));
 	notes[0] = 0;
-	assert_true(hints_get(h, "a", notes) && notes[0] == 1 && notes[3] == 4);
-	assert_false(hints_get(h, "z", notes) || notes[0] != 0);
-	hints_all(h);
-	hints_remove(h, "a", 1);
-	hints_remove(h, "b", 9);
-	assert_int_equal(hints_take(h, cookies, 8), 3);
-	hints_set_live(h, false);
-	assert_false(hints_is_watched(h, "b"));
-	hints_free(h);
+	assert_true(watch_index_get(h, "a", notes) && notes[0] == 1 && notes[3] == 4);
+	assert_false(watch_index_get(h, "z", notes) || notes[0] != 0);
+	watch_index_all(h);
+	watch_index_remove(h, "a", 1);
+	watch_index_remove(h, "b", 9);
+	assert_int_equal(watch_index_take(h, cookies, 8), 3);
+	watch_index_set_live(h, false);
+	assert_false(watch_index_is_watched(h, "b"));
+	watch_index_free(h);
 }
 
 static void test_many_hints(void **state)
 {
-	struct hints *h = hints_new();
+	struct watch_index *h = watch_index_new();
 	uint64_t cookies[256];
 	size_t sum = 0;
 
@@ -522,10 +522,10 @@ static void test_many_hints(void **state)
 		char name[32];
 
 		snprintf(name, sizeof(name), "election-%d", (int)i);
-		assert_true(hints_add(h, name, i));
+		assert_true(watch_index_add(h, name, i));
 	}
-	hints_set_live(h, true);
-	for (size_t n; (n = hints_take(h, cookies, 256)) > 0; sum += n)
+	watch_index_set_live(h, true);
+	for (size_t n; (n = watch_index_take(h, cookies, 256)) > 0; sum += n)
 		for (size_t i = 0; i < n; i++)
 			assert_int_equal(cookies[i] < 10000, true);
 	assert_int_equal(sum, 10000);
@@ -533,13 +533,13 @@ static void test_many_hints(void **state)
 		char name[32];
 
 		snprintf(name, sizeof(name), "election-%d", (int)i);
-		assert_true(hints_is_watched(h, name));
-		hints_remove(h, name, i);
-		assert_false(hints_is_watched(h, name));
+		assert_true(watch_index_is_watched(h, name));
+		watch_index_remove(h, name, i);
+		assert_false(watch_index_is_watched(h, name));
 	}
-	hints_all(h);
-	assert_int_equal(hints_take(h, cookies, 256), 256);
-	hints_free(h);
+	watch_index_all(h);
+	assert_int_equal(watch_index_take(h, cookies, 256), 256);
+	watch_index_free(h);
 }
 
 static void test_base64(void **state)

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/web/slot.h"
+#include "base/web/request.h"
 
 #define BODY_MAX ((size_t)16 << 20)
 #define STREAM_CONNECT_MS 5000
@@ -66,7 +66,7 @@ struct http *http_new(const struct http_config *config)
 	return NULL;
 }
 
-static void take_out(struct slot *s)
+static void take_out(struct request *s)
 {
 	if (s->is_added)
 		(void)curl_multi_remove_handle(s->http->multi, s->easy);
@@ -102,10 +102,10 @@ void http_free(struct http *h)
 	if (!h->is_forgotten) {
 		drop_connections(h);
 		for (size_t i = 0; i < HTTP_PARALLEL; i++) {
-			slot_clear(&h->slots[i]);
+			request_clear(&h->slots[i]);
 			curl_easy_cleanup(h->slots[i].easy);
 		}
-		names_free(h);
+		addresses_free(h);
 		curl_global_cleanup();
 	}
 	free_answers(h);
@@ -147,7 +147,7 @@ static int fail(struct http_reply *reply, int result, const char *text)
 	return result;
 }
 
-static int begin(struct http *h, struct slot *s, const struct http_request *request,
+static int begin(struct http *h, struct request *s, const struct http_request *request,
 		 uint64_t deadline_ns, uint64_t connect_ms, bool fresh)
 {
 	struct name *name;
@@ -158,9 +158,9 @@ static int begin(struct http *h, struct slot *s, const struct http_request *requ
 		return fail(reply, HTTP_LATE, "no time was left for it");
 	if (h->multi == NULL && !new_multi(h))
 		return fail(reply, HTTP_MEMORY, "no memory for a connection");
-	if (names_find(h, request->host, deadline_ns, &name, reply) != HTTP_OK)
+	if (addresses_find(h, request->host, deadline_ns, &name, reply) != HTTP_OK)
 		return reply->result;
-	if (slot_fill(s, request, name, connect_ms, fresh) != 0 ||
+	if (request_fill(s, request, name, connect_ms, fresh) != 0 ||
 	    curl_multi_add_handle(h->multi, s->easy) != CURLM_OK)
 		return fail(reply, HTTP_MEMORY, "no memory for a request");
 	s->is_added = true;
@@ -246,36 +246,36 @@ struct batch {
 	bool is_ok;
 };
 
-static const struct http_host *host_of(const struct batch *b, const struct slot *s)
+static const struct http_host *host_of(const struct batch *b, const struct request *s)
 {
 	return b->requests[s->reply - b->replies].host;
 }
 
 /* It was for a connection that had ended by then, and nothing was sent. */
-static bool begin_fresh(struct http *h, const struct batch *b, struct slot *s)
+static bool begin_fresh(struct http *h, const struct batch *b, struct request *s)
 {
 	struct http_reply *reply = s->reply;
 
 	if (!s->is_again || s->code == CURLE_OK || s->n_sent > 0 || ms_until(b->deadline_ns) == 0)
 		return false;
 	take_out(s);
-	slot_clear(s);
+	request_clear(s);
 	s->reply = reply;
 	return begin(h, s, &b->requests[reply - b->replies], b->deadline_ns,
 		     ms_until(b->deadline_ns), true) == HTTP_OK;
 }
 
-static void finish(struct http *h, struct batch *b, struct slot *s)
+static void finish(struct http *h, struct batch *b, struct request *s)
 {
 	if (begin_fresh(h, b, s))
 		return;
-	slot_judge(s, host_of(b, s), s->reply);
+	request_judge(s, host_of(b, s), s->reply);
 	if (s->reply->result != HTTP_OK) {
 		b->is_ok = false;
-		names_doubt(h, host_of(b, s));
+		addresses_doubt(h, host_of(b, s));
 	}
 	take_out(s);
-	slot_clear(s);
+	request_clear(s);
 	b->n_under_way--;
 }
 
@@ -283,7 +283,7 @@ static void finish(struct http *h, struct batch *b, struct slot *s)
 static void turn(struct http *h, struct batch *b)
 {
 	for (size_t i = 0; i < HTTP_PARALLEL; i++) {
-		struct slot *s = &h->slots[i];
+		struct request *s = &h->slots[i];
 
 		if (s->reply != NULL && s->is_done)
 			finish(h, b, s);
@@ -297,7 +297,7 @@ static void turn(struct http *h, struct batch *b)
 				b->n_under_way++;
 			} else {
 				b->is_ok = false;
-				slot_clear(s);
+				request_clear(s);
 			}
 		}
 	}
@@ -316,7 +316,7 @@ static bool await_calls(struct http *h, uint64_t deadline_ns)
 static void give_up(struct http *h, struct batch *b)
 {
 	for (size_t i = 0; i < HTTP_PARALLEL; i++) {
-		struct slot *s = &h->slots[i];
+		struct request *s = &h->slots[i];
 
 		if (s->reply == NULL)
 			continue;
@@ -387,19 +387,19 @@ bool http_stream_is_open(const struct http *h)
 
 void http_stream_close(struct http *h)
 {
-	struct slot *s = &h->slots[0];
+	struct request *s = &h->slots[0];
 
 	if (!h->is_stream)
 		return;
 	h->is_stream = false;
 	take_out(s);
-	slot_clear(s);
+	request_clear(s);
 }
 
 int http_stream_open(struct http *h, const struct http_request *request, enum http_pieces pieces,
 		     uint64_t deadline_ns, struct http_reply *reply)
 {
-	struct slot *s = &h->slots[0];
+	struct request *s = &h->slots[0];
 
 	*reply = (struct http_reply){.body = ""};
 	http_stream_close(h);
@@ -413,7 +413,7 @@ int http_stream_open(struct http *h, const struct http_request *request, enum ht
 
 	s->reply = NULL;
 	if (result != HTTP_OK) {
-		slot_clear(s);
+		request_clear(s);
 		return result;
 	}
 	h->is_stream = true;
@@ -439,7 +439,7 @@ size_t http_frame(const char *data, size_t n)
 /* The size of the next piece of what has come, with what frames it; 0: it isn't all there yet. */
 static size_t next_piece(const struct http *h)
 {
-	const struct slot *s = &h->slots[0];
+	const struct request *s = &h->slots[0];
 	const struct bytes *b = &s->answer->body;
 	bool is_end = s->is_done && s->code == CURLE_OK;
 
@@ -454,7 +454,7 @@ static size_t next_piece(const struct http *h)
 /* True: there is one, or the whole body, which may be empty. */
 static bool take_piece(struct http *h, struct http_reply *reply)
 {
-	struct slot *s = &h->slots[0];
+	struct request *s = &h->slots[0];
 	struct bytes *b = &s->answer->body;
 
 	if (h->piece > 0) { /* the last one has been read by now */
@@ -467,7 +467,7 @@ static bool take_piece(struct http *h, struct http_reply *reply)
 
 	if ((n == 0 && !is_empty) || n == SIZE_MAX)
 		return false;
-	slot_judge(s, &h->stream_host, reply);
+	request_judge(s, &h->stream_host, reply);
 	reply->result = HTTP_OK;
 	reply->body_size = n;
 	h->piece = n;
@@ -482,17 +482,17 @@ static bool take_piece(struct http *h, struct http_reply *reply)
 
 static int end_stream(struct http *h, struct http_reply *reply)
 {
-	struct slot *s = &h->slots[0];
+	struct request *s = &h->slots[0];
 
 	if (next_piece(h) == SIZE_MAX)
 		(void)fail(reply, HTTP_STRANGE, "what has come is no message");
 	else
-		slot_judge(s, &h->stream_host, reply);
+		request_judge(s, &h->stream_host, reply);
 	if (reply->result == HTTP_OK) {
 		http_stream_close(h);
 		return fail(reply, HTTP_END, "the server has ended the stream");
 	}
-	names_doubt(h, &h->stream_host);
+	addresses_doubt(h, &h->stream_host);
 	http_stream_close(h);
 	drop_connections(h);
 	return reply->result;
@@ -500,7 +500,7 @@ static int end_stream(struct http *h, struct http_reply *reply)
 
 int http_stream_next(struct http *h, uint64_t deadline_ns, struct http_reply *reply)
 {
-	struct slot *s = &h->slots[0];
+	struct request *s = &h->slots[0];
 
 	*reply = (struct http_reply){.body = ""};
 	if (!h->is_stream)

@@ -6,10 +6,10 @@
  *   key.c      keys, and the operations of a transaction
  *   call.c     one request: which server, who we are there, what an answer means
  *   lease.c    the session, and the book of what it holds
- *   claim.c    campaigning
+ *   campaign.c    campaigning
  *   release.c  giving back, and what a session holds
- *   look.c     records
- *   people.c   candidates, orders, pauses
+ *   observe.c     records
+ *   candidates.c   candidates, orders, pauses
  *   watch.c    hints
  *   doctor.c   what the cluster is like
  *
@@ -192,7 +192,7 @@ int consul_read_book(struct consul_lane *lane, struct baton_call *call, const ch
 void consul_sweep(struct consul_lane *lane, const struct baton_call *call,
 		  const struct consul_answer *seen);
 
-/* ---- look.c ---- */
+/* ---- observe.c ---- */
 
 /* What a driver knows of an election beside its record: see HINTS_NOTES. */
 struct consul_known {

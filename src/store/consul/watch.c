@@ -102,7 +102,7 @@ static size_t hear_keys(struct consul_lane *lane, const json_t *list)
 		if (written > lane->index &&
 		    consul_key_read(lane->store, js_text(kv, "Key"), name) != 0 &&
 		    !is_our_own(lane->store, kv, name, written))
-			hints_name(lane->store->web.hints, name);
+			watch_index_name(lane->store->web.hints, name);
 	}
 	return n_new;
 }
@@ -110,7 +110,7 @@ static size_t hear_keys(struct consul_lane *lane, const json_t *list)
 static int hear(void *l, struct baton_call *call, const struct http_reply *reply)
 {
 	struct consul_lane *lane = l;
-	struct hints *hints = lane->store->web.hints;
+	struct watch_index *hints = lane->store->web.hints;
 	uint64_t began_ns = clock_boot_ns();
 	json_t *list = js_parse(reply->body, reply->body_size);
 	char text[32];
@@ -138,10 +138,10 @@ static int hear(void *l, struct baton_call *call, const struct http_reply *reply
 	json_decref(list);
 	/* It went back: another cluster, or an older state of this one. */
 	if (lane->index != 0 && (index < lane->index || lane->n_keys + n_new != n_keys))
-		hints_all(hints);
+		watch_index_all(hints);
 	lane->n_keys = n_keys;
 	lane->index = index;
-	hints_set_live(hints, true);
+	watch_index_set_live(hints, true);
 	uint64_t now_ns = clock_boot_ns();
 
 	lane->web.rest_ns = now_ns - began_ns > LONG_NS ? now_ns + 2 * (now_ns - began_ns) : 0;

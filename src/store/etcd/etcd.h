@@ -7,10 +7,10 @@
  *   message.c  etcd's messages: what is asked, and what answers must look like
  *   call.c     one request: which member, who we are there, what an answer means
  *   lease.c    the lease, and the book of those that this process has
- *   claim.c    campaigning and releasing
- *   look.c     records, and the claims of a lease
- *   mark.c     claims that ended without a release, and how long nobody may follow them
- *   people.c   candidates, orders, pauses
+ *   campaign.c    campaigning and releasing
+ *   observe.c     records, and the claims of a lease
+ *   unreleased.c     claims that ended without a release, and how long nobody may follow them
+ *   candidates.c   candidates, orders, pauses
  *   watch.c    hints
  *   doctor.c   what the cluster is like
  *
@@ -22,7 +22,7 @@
  *                                there is none, so it is the lowest
  *   baton/.election/NAME/term    written with every claim: its mod revision is the last claim's
  *                       /unended written with every claim, deleted with its release: who finds it
- *                                without the claim knows that that ended otherwise (mark.c)
+ *                                without the claim knows that that ended otherwise (unreleased.c)
  *                       /offset  what is added to revisions; only there when the cluster lost data
  *                       /paused /reserved /order
  *   baton.candidate/NAME/LEASE   who would like to lead
@@ -224,7 +224,7 @@ uint64_t etcd_lease_number(struct etcd_store *s, const char *id);
 /* The cluster's raft term when it was granted, or an earlier one; 0: unknown. */
 uint64_t etcd_lease_raft_term(struct etcd_store *s, const char *id);
 
-/* ---- look.c ---- */
+/* ---- observe.c ---- */
 
 /* What a driver knows of an election beside its record: see HINTS_NOTES. */
 struct etcd_known {
@@ -247,7 +247,7 @@ void etcd_record(const struct etcd_lane *lane, const char *name, const char *id,
 /* Who has the claim that is in this key. */
 void etcd_read_claim(struct proto kv, struct baton_record *out);
 
-/* ---- mark.c ---- */
+/* ---- unreleased.c ---- */
 
 #define ETCD_MARK "unended"
 

@@ -58,7 +58,7 @@ static int end_lease(struct etcd_lane *lane, struct baton_call *call, uint64_t n
 	return revoke(lane, call, number);
 }
 
-/* Which one it is, before a lease is granted in it or in a later one (mark.c). */
+/* Which one it is, before a lease is granted in it or in a later one (unreleased.c). */
 static int ask_raft_term(struct etcd_lane *lane, struct baton_call *call)
 {
 	struct etcd_key key = etcd_lease_key(lane->store, 1, "");
@@ -388,7 +388,7 @@ static int clear_marks(struct etcd_lane *lane, struct baton_call *call, const st
 
 /*
  * The lease is to end, and whoever led on it has ended its work (S7): so what it still carries is
- * as good as released, and nobody need wait for longer (mark.c). That it can't be said is no
+ * as good as released, and nobody need wait for longer (unreleased.c). That it can't be said is no
  * reason to stay: then they do.
  */
 static void give_back(struct etcd_lane *lane, uint64_t deadline_ns, uint64_t number)

@@ -73,7 +73,7 @@ static void hear_event(struct etcd_store *s, struct proto event)
 	int kind = etcd_key_read(s, key, name);
 
 	if ((kind == 'c' && !is_our_own(s, event, name)) || (kind == 's' && is_news(key)))
-		hints_name(s->web.hints, name);
+		watch_index_name(s->web.hints, name);
 }
 
 static void lost(void *l)
@@ -136,7 +136,7 @@ static int hear(void *l, struct baton_call *call, const struct http_reply *reply
 	if (proto_number(message, ETCD_WATCH_CANCELED) != 0)
 		return hear_end(lane, call, message);
 	if (proto_number(message, ETCD_WATCH_CREATED) != 0) {
-		hints_set_live(lane->store->web.hints, true);
+		watch_index_set_live(lane->store->web.hints, true);
 		lane->is_made = true;
 	}
 	return 0;

@@ -1,6 +1,6 @@
 /*
  * driver.c: the file store as a driver: its URL, its lanes, its table of functions. The idea and
- * the layout stand in file.h, the protocol in claim.c, lease.c and judge.c.
+ * the layout stand in file.h, the protocol in campaign.c, lease.c and expiry.c.
  *
  *     file:/var/lib/myapp?mode=0770&history=50
  *

@@ -1,5 +1,5 @@
 /*
- * file.h: the file store from the inside: what its parts share. The protocol is told in claim.c
+ * file.h: the file store from the inside: what its parts share. The protocol is told in campaign.c
  * and lease.c; tests/model/file proves it, step by step under the same names.
  *
  *     DIR/leases/<id>              what a process keeps alive: when it expires
@@ -22,8 +22,8 @@
 #include <sys/stat.h>
 
 #include "store/base.h"
+#include "store/file/codec.h"
 #include "store/file/table.h"
-#include "store/file/text.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -217,7 +217,7 @@ uint64_t file_seq_of(const char *name, bool *end);
 void file_seq_name(uint64_t seq, bool end, char out[32]);
 bool file_order_of(const char *name, uint64_t *term, uint64_t *id);
 
-/* ---- leases (lease.c, judge.c) ---- */
+/* ---- leases (lease.c, expiry.c) ---- */
 
 int file_lease_open(void *l, struct baton_call *call, const struct baton_lease *lease);
 int file_lease_renew(void *l, struct baton_call *call, const struct baton_lease *lease,
@@ -232,7 +232,7 @@ void file_sweep(struct file_lane *lane);
 /* Removes leases/<id>.candidate. */
 void file_remove_candidates(struct file_lane *lane, const char *id);
 
-/* ---- claims (claim.c, held.c) ---- */
+/* ---- claims (campaign.c, held.c) ---- */
 
 void file_campaign(void *l, struct baton_call *call, const struct baton_lease *lease,
 		   struct baton_campaign *list, size_t n);
@@ -270,7 +270,7 @@ int file_pause(void *l, struct baton_call *call, const char *name, bool paused);
 int file_history(void *l, struct baton_call *call, const char *name, size_t max,
 		 void (*found)(void *arg, const struct baton_leadership *leadership), void *arg);
 
-/* ---- candidates (candidate.c) ---- */
+/* ---- candidates (candidates.c) ---- */
 
 void file_publish(void *l, struct baton_call *call, const struct baton_lease *lease,
 		  struct baton_publication *list, size_t n);

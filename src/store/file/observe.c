@@ -1,7 +1,7 @@
 /*
  * observe.c: what an election's folder says: who holds it, since when, for how long, under which
  * orders. Everything follows from one look (io.c), then the present claim, then its end or the
- * verdict on its lease (judge.c).
+ * verdict on its lease (expiry.c).
  */
 #include <errno.h>
 #include <stdio.h>

@@ -13,7 +13,7 @@
  *
  * Everything here belongs to store->base.lock, but for the descriptors: they are the watch lane's.
  */
-#include "store/file/books.h"
+#include "store/file/watch_index.h"
 
 #include <errno.h>
 #include <fcntl.h>

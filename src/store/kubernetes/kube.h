@@ -10,11 +10,11 @@
  *   call.c     requests, and what an answer means
  *   name.c     names of elections as names of objects
  *   object.c   a Lease object as we read and write it
- *   sight.c    what was last seen of each, and since when it is unchanged
- *   claim.c    campaigning and releasing
+ *   expiry.c    what was last seen of each, and since when it is unchanged
+ *   campaign.c    campaigning and releasing
  *   lease.c    renewing; the process lease
- *   look.c     records
- *   people.c   candidates, orders, pauses
+ *   observe.c     records
+ *   candidates.c   candidates, orders, pauses
  *   presence.c the life sign of candidates, and the pod's label
  *   watch.c    hints
  *   doctor.c   what the API server is like
@@ -35,8 +35,8 @@
  * Beside them there are "baton--c-..." (a candidate), "baton--p-..." (a process that is alive).
  *
  * No clock of another machine is asked whether a lease is over. Who wants to take over has itself
- * seen the spec unchanged for as long as the record says, on its own clock (sight.c), and writes on
- * condition that the object is the one that it has seen (resourceVersion).
+ * seen the spec unchanged for as long as the record says, on its own clock (expiry.c), and writes
+ * on condition that the object is the one that it has seen (resourceVersion).
  *
  * Lanes share struct kube_store: what changes in it has its lock.
  */
@@ -274,7 +274,7 @@ struct kube_lease {
 	bool is_ours; /* held by a claim of baton's, which is: */
 	char lease_id[BATON_LEASE_ID_MAX + 1];
 	uint64_t nonce;
-	/* Of sight.c: */
+	/* Of expiry.c: */
 	uint64_t since_ns;    /* its spec is unchanged since then; 0: never seen */
 	uint64_t reserved_ns; /* ... and its reservation */
 };
@@ -301,7 +301,7 @@ void kube_put_text(struct bytes *b, const char *text);
 void kube_put_annotation(struct bytes *b, const char *op, const char *key, const char *text);
 void kube_put_op(struct bytes *b, const char *op, const char *path, const char *json);
 
-/* ---- sight.c ---- */
+/* ---- expiry.c ---- */
 
 /* Notes what was read at read_ns; an event of the watch only if nothing newer is known. Fills in
  * l->since_ns. True: something that others wait for has changed. */
@@ -327,7 +327,7 @@ void kube_sights_done(struct kube_store *s);
 /* Process leases are seen under this name. */
 void kube_process_key(const char *process, char out[KUBE_NAME_MAX + 2]);
 
-/* ---- look.c ---- */
+/* ---- observe.c ---- */
 
 /* LISTs by name: the only answer that tells where the store is also when there is no such one. */
 void kube_look(const struct kube_store *s, struct kube_call *c, const char *object,
@@ -359,7 +359,7 @@ int kube_end_of(struct kube_lane *lane, struct baton_call *call, const struct ku
 int kube_stamp(struct kube_lane *lane, struct baton_call *call, const char *name,
 	       struct kube_lease *l);
 
-/* ---- claim.c ---- */
+/* ---- campaign.c ---- */
 
 /* A text of web.h as JSON, which is freed. */
 void kube_put_free(struct bytes *b, char *text);

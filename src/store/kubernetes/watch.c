@@ -2,7 +2,7 @@
  * watch.c: the watch lane: one watch, on the one election that there is, or on all Leases of the
  * namespace but those of candidates. Look first, then watch from there: nothing is missed.
  *
- * Every renewal of a leader is an event. It is noted (sight.c), and nobody is told: only what
+ * Every renewal of a leader is an event. It is noted (expiry.c), and nobody is told: only what
  * others wait for becomes a hint. A lease that nobody renews is no event at all, so its end is
  * timed here.
  */
@@ -53,9 +53,9 @@ static void see(struct kube_store *s, json_t *object, bool is_gone, uint64_t rv)
 	kube_lease_read(&l, is_gone ? NULL : json_incref(object), rv);
 	if (strcmp(js_text(js_get(metadata, "labels"), "baton/process"), "lease") == 0) {
 		see_process(s, js_text(metadata, "name"), &l);
-	} else if (kube_name_of(object, name) && hints_has(s->web.hints, name)) {
+	} else if (kube_name_of(object, name) && watch_index_has(s->web.hints, name)) {
 		if (kube_see(s, name, &l, clock_boot_ns(), true))
-			hints_name(s->web.hints, name);
+			watch_index_name(s->web.hints, name);
 	}
 	kube_lease_done(&l);
 }
@@ -106,7 +106,7 @@ static int open_watch(struct kube_lane *lane, struct baton_call *call)
 	char selector[KUBE_NAME_MAX + 64];
 	struct kube_call c = {.method = "GET"};
 	bool is_narrow = !s->options.process_lease && !atomic_load(&s->has_process_claims) &&
-			 hints_only(s->web.hints, lane->only, sizeof(lane->only));
+			 watch_index_only(s->web.hints, lane->only, sizeof(lane->only));
 
 	if (!is_narrow)
 		lane->only[0] = '\0';
@@ -127,7 +127,7 @@ static int open_watch(struct kube_lane *lane, struct baton_call *call)
 	if (rc != 0)
 		return -1;
 	kube_shown_anew(s, lane->rv);
-	hints_set_live(s->web.hints, true);
+	watch_index_set_live(s->web.hints, true);
 	return 0;
 }
 
@@ -140,7 +140,7 @@ static bool is_outdated(struct kube_lane *lane)
 	if (lane->rv == 0) /* the next one is for what there is then */
 		return false;
 	if (s->options.process_lease || atomic_load(&s->has_process_claims) ||
-	    !hints_only(s->web.hints, only, sizeof(only)))
+	    !watch_index_only(s->web.hints, only, sizeof(only)))
 		only[0] = '\0';
 	return strcmp(only, lane->only) != 0;
 }
@@ -326,7 +326,7 @@ int kube_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t 
 	for (;;) {
 		uint64_t now_ns = clock_boot_ns();
 		uint64_t next_ns = min_ns(kube_end_some(s, now_ns), call->deadline_ns);
-		size_t n = hints_take(s->web.hints, cookies, max);
+		size_t n = watch_index_take(s->web.hints, cookies, max);
 
 		if (n > 0 || now_ns >= call->deadline_ns)
 			return (int)n;
@@ -349,7 +349,7 @@ int kube_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t 
 		if (rc < 0)
 			return call->error.code;
 		if (rc > 0 && web_take_wake(&s->web))
-			return (int)hints_take(s->web.hints, cookies, max);
+			return (int)watch_index_take(s->web.hints, cookies, max);
 	}
 }
 
@@ -358,7 +358,7 @@ void kube_watch_remove(void *l, const char *name, uint64_t cookie)
 	struct kube_lane *lane = l;
 
 	web_watch_remove(lane, name, cookie);
-	if (!hints_has(lane->store->web.hints, name)) {
+	if (!watch_index_has(lane->store->web.hints, name)) {
 		kube_unsee(lane->store, name);
 		kube_leave_use(lane->store, name);
 	}

@@ -13,7 +13,7 @@
  *  - Who it is, the session tells itself: the text of its last statement, which pg_stat_activity
  *    shows to others of the same role, begins with a comment that holds id, nonce and term.
  *
- * Releases are pushed by NOTIFY, all other ends by a bell (bell.c).
+ * Releases are pushed by NOTIFY, all other ends by a bell (lock_waiters.c).
  */
 #include <inttypes.h>
 #include <poll.h>

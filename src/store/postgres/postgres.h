@@ -3,28 +3,28 @@
  * PostgreSQL database, "postgres://user@host/database".
  *
  *   driver.c     the table of functions, the store and its lanes
- *   conninfo.c   the URL, and what libpq is told
+ *   options.c   the URL, and what libpq is told
  *   connect.c    a connection: opened, checked, given up
- *   conn.c       ... and asked, in pipelines, all within a deadline
+ *   pipeline.c       ... and asked, in pipelines, all within a deadline
  *   array.c      arrays as the server reads them
  *   resolve.c    names to addresses within a deadline
  *   schema.c     the tables: printed, made on demand, and their version
  *   fence.c      a guard for the databases that leaders write to: printed only
  *   sql.c        the statements
- *   sight.c      whose lease has surely ended: pure, the safety of this store rests on it
+ *   expiry.c      whose lease has surely ended: pure, the safety of this store rests on it
  *   lease.c      leases: open, renew, close, what they hold
- *   claim.c      campaign and release
- *   record.c     observe
- *   people.c     candidates, orders, pause, history
+ *   campaign.c      campaign and release
+ *   observe.c     observe
+ *   candidates.c     candidates, orders, pause, history
  *   doctor.c     what the server is like, for those who ask
  *   watch.c      LISTEN, and the ends of leases
- *   hold.c       the session that holds locks (mode=advisory, fast=1)
- *   bell.c       sessions that wait for the locks of others to become free
+ *   lock_session.c       the session that holds locks (mode=advisory, fast=1)
+ *   lock_waiters.c       sessions that wait for the locks of others to become free
  *   bare.c       mode=advisory&fast=1: locks and nothing else, no tables
  *
  * A lease is a row that its process renews; an election's row names the lease that holds it. A
  * lease *lives as long as its row is there*. Only two parties delete it: its owner, or somebody who
- * has proven that its time is over (sight.h), by compare-and-set on its `seq`, in the transaction
+ * has proven that its time is over (expiry.h), by compare-and-set on its `seq`, in the transaction
  * that claims. So an owner whose lease was taken finds no row to renew, and can't come back.
  *
  * A claim is one transaction: pin the own lease (FOR KEY SHARE, so that it can't be deleted before
@@ -36,7 +36,7 @@
  * session that may hold a lock is not closed while its owner may still lead. With fast=1 a lease
  * has a *beacon*, a lock of its session: who finds it free may take the lease at once. In
  * mode=advisory each claim holds its election's lock, too, which other programs respect. Who leads
- * by a session lock has no other session: see hold.c.
+ * by a session lock has no other session: see lock_session.c.
  */
 #ifndef BATON_POSTGRES_H
 #define BATON_POSTGRES_H
@@ -47,7 +47,7 @@
 
 #include "baton-store.h"
 #include "store/base.h"
-#include "store/postgres/sight.h"
+#include "store/postgres/expiry.h"
 
 #define PG_SERVER_MIN 120000
 #define PG_SCHEMA_VERSION 1
@@ -126,7 +126,7 @@ struct pg_conninfo;
 /* Puts these in; the caller frees it. NULL: no memory. */
 char *pg_sql(const char *text, const struct pg_conninfo *info);
 
-/* ---- conninfo.c ---- */
+/* ---- options.c ---- */
 
 enum { PG_KEYWORDS_MAX = 64 };
 
@@ -155,11 +155,11 @@ struct pg_lookup;
 struct pg_conn {
 	PGconn *pg; /* NULL: none */
 	_Atomic int fd;
-	bool pooled;      /* somebody stands in between: sessions aren't ours */
-	bool warned;      /* the server committed, and has doubts about it */
-	bool ended;       /* the server has said goodbye */
-	bool connecting;  /* not there yet: since began_ns */
-	bool holds;       /* the session is set up to hold locks, and has its beacon (hold.c) */
+	bool pooled;     /* somebody stands in between: sessions aren't ours */
+	bool warned;     /* the server committed, and has doubts about it */
+	bool ended;      /* the server has said goodbye */
+	bool connecting; /* not there yet: since began_ns */
+	bool holds; /* the session is set up to hold locks, and has its beacon (lock_session.c) */
 	bool may_hold;    /* ... or was told to, and nobody knows */
 	bool unsure;      /* it may have locks that no row tells of */
 	bool listens;     /* ... and hears of changes (watch.c) */
@@ -243,7 +243,7 @@ struct pg_lane {
 	size_t n_pushed;
 	size_t n_taken; /* of the answers */
 	bool push_failed;
-	/* A session with one purpose (bare.c, bell.c): it is waited for, not replaced; its
+	/* A session with one purpose (bare.c, lock_waiters.c): it is waited for, not replaced; its
 	 * statements are not prepared and set no limits, so that the last one shows what for. */
 	bool is_apart;
 	bool repeats;    /* ... except a bell's, which waits again and again */
@@ -271,7 +271,7 @@ void pg_array_end(struct pg_text *t);
 /* ... of all these. */
 void pg_array_names(struct pg_text *t, const struct baton_observation *list, size_t n);
 
-/* ---- conn.c ---- */
+/* ---- pipeline.c ---- */
 
 /*
  * A call: begin, push statements, run. begin connects if need be, and makes the schema; it returns
@@ -332,7 +332,7 @@ PGconn *pg_conn_take(struct pg_conn *c);
 void pg_conn_move(struct pg_conn *to, struct pg_conn *from);
 /* A store whose session holds locks has no other for long; returns when the next end is due. */
 uint64_t pg_spare_rest(struct pg_store *store);
-/* An answer of the server about its clock, for the judge (sight.h). */
+/* An answer of the server about its clock, for the judge (expiry.h). */
 void pg_clock_seen(struct pg_lane *lane, int64_t server_us);
 
 /* ---- resolve.c ---- */
@@ -352,7 +352,7 @@ int pg_schema_check(struct pg_lane *lane, struct baton_call *call);
 extern const char pg_schema_script[];
 extern const char pg_fence_script[]; /* fence.c */
 
-/* ---- record.c: what is known of others' leases, for all lanes ---- */
+/* ---- observe.c: what is known of others' leases, for all lanes ---- */
 
 /* The ids of all that are known, as an array; false: there are none. */
 bool pg_sights_ids(struct pg_store *store, struct pg_text *ids);
@@ -364,7 +364,7 @@ bool pg_sights_ended(struct pg_store *store, struct pg_text *ids, struct pg_text
 /* How long it takes a whole lease to end, in the server's units; the caller's memory. */
 void pg_lease_ms(const struct baton_lease *lease, char text[24]);
 
-/* ---- hold.c ---- */
+/* ---- lock_session.c ---- */
 
 /* The lane whose session holds the locks; this lane itself where there are none. NULL: it was busy
  * all the time. Ends with pg_let_go(). */
@@ -417,7 +417,7 @@ void pg_name_session(const PGresult *r, int row, char *out, size_t size);
 /* The session locks of others: a record of whoever has one that no row tells of. */
 void pg_fill_locked(struct pg_lane *l, const PGresult *r, struct baton_observation *list, size_t n);
 
-/* ---- bell.c ---- */
+/* ---- lock_waiters.c ---- */
 
 /* Wants to be told when this lock is free; the label is a lease's id, or an election's name. True:
  * somebody waits for it already. */

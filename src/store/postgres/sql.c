@@ -11,7 +11,7 @@
  *    that, a row that somebody claimed meanwhile would be judged by its new lease, which this
  *    snapshot can't see, and would look free.
  *  - clock_timestamp() and not now(), which stands still in a transaction. It decides nothing about
- *    leases (sight.h); reservations, which are a courtesy, may err with it.
+ *    leases (expiry.h); reservations, which are a courtesy, may err with it.
  *  - The history counts on from what it has: the election's row may have been deleted by hand.
  *  - The "instants" of the history are positions in the write-ahead log: they only grow.
  *  - Session locks are not rolled back with a transaction: PG_KEEP puts them right.
@@ -229,7 +229,7 @@ const char *const pg_statements[PG_STATEMENTS] = {
 	[PG_LISTEN] = "LISTEN ^",
 	[PG_HELD_BY] = "SELECT name, lease FROM @election WHERE lease = ANY($1::text[])",
 
-	/* ---- session locks (hold.c) ---- */
+	/* ---- session locks (lock_session.c) ---- */
 
 	/* $1 and $2: names of settings and their values, for the whole session. */
 	[PG_SESSION] = "SELECT set_config(w.name, w.value, false) FROM unnest($1::text[], "

@@ -1,6 +1,6 @@
 /*
  * watch.c: hints. Changes are pushed by NOTIFY, with the election's name; the end of a dead
- * holder's lease is pushed by nobody, so this lane keeps a timer for it (sight.h) and asks the
+ * holder's lease is pushed by nobody, so this lane keeps a timer for it (expiry.h) and asks the
  * server once, when the time has come. While leases are renewed, our own renewals bring the news
  * of that, the timer moves on, and this lane asks nothing.
  *

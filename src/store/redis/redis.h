@@ -5,12 +5,12 @@
  *   options.c  the URL
  *   resp.c     the protocol: commands out, replies in, all of it bounded
  *   wire.c     a connection: sockets, deadlines; tls.c puts TLS on it, resolve.c finds addresses
- *   link.c     a lane's connection to the right server: who is it, may we use it
+ *   primary.c     a lane's connection to the right server: who is it, may we use it
  *   call.c     one script, carried out: what came back, and what that means for the outcome
- *   lease.c, claim.c, show.c   the verbs
+ *   lease.c, campaign.c, candidates.c   the verbs
  *   doctor.c   what the server is like, for those who ask
- *   mine.c     what we hold, and how it is got back from a server that has lost it
- *   watch.c    hints; books.c has the books of what is watched
+ *   reclaim.c     what we hold, and how it is got back from a server that has lost it
+ *   watch.c    hints; watch_index.c has the books of what is watched
  *   lua/       the scripts: the protocol itself. prelude.lua describes the keys
  *
  * Each verb is one script, so it is atomic. The deadline of a call is kept by every wait for a
@@ -134,7 +134,7 @@ int redis_resolve(struct redis_wire *w, const struct redis_host *host, struct ad
 /* Gives up on a lookup that is under way. */
 void redis_resolve_forget(struct redis_wire *w);
 
-/* ---- books.c ---- */
+/* ---- watch_index.c ---- */
 
 struct redis_books;
 
@@ -160,7 +160,7 @@ void redis_books_left(struct redis_books *b, const char *lease, uint64_t left_ns
 /* Hints that are due; and when the next one will be, if nothing happens. */
 size_t redis_books_take(struct redis_books *b, uint64_t *cookies, size_t max, uint64_t *next_ns);
 
-/* ---- mine.c ---- */
+/* ---- reclaim.c ---- */
 
 /* Which server it is, and which life of it, by its own words. */
 struct redis_server {
@@ -268,7 +268,7 @@ struct redis_lane {
 	char cursor_lease[BATON_LEASE_ID_MAX + 1];
 };
 
-/* link.c: makes sure that the lane is connected to a server that may be used. 0 or -1. */
+/* primary.c: makes sure that the lane is connected to a server that may be used. 0 or -1. */
 int redis_link(struct redis_lane *lane, struct baton_call *call);
 /* The same, to the node that lane->asked names, for this call only: a slot of the cluster is being
  * moved there. */

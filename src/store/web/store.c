@@ -15,7 +15,7 @@ int web_store_init(struct web_store *s, const struct web_options *o, struct bato
 
 	s->options = o;
 	s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	s->hints = hints_new();
+	s->hints = watch_index_new();
 	if (s->wake < 0 || s->hints == NULL) {
 		code = s->wake < 0 ? BATON_E_SYSTEM : BATON_E_MEMORY;
 		(void)store_fail(err, code, "no memory or no descriptor for a store");
@@ -33,7 +33,7 @@ void web_store_done(struct web_store *s)
 		s->leases = l->next;
 		free(l);
 	}
-	hints_free(s->hints);
+	watch_index_free(s->hints);
 	if (s->options != NULL && s->wake >= 0)
 		(void)close(s->wake);
 	store_base_done(&s->base);

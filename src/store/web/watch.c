@@ -40,14 +40,14 @@ int web_watch_add(void *lane, const char *name, uint64_t cookie)
 {
 	const struct web_lane *l = lane;
 
-	return hints_add(l->store->hints, name, cookie) ? BATON_OK : BATON_E_MEMORY;
+	return watch_index_add(l->store->hints, name, cookie) ? BATON_OK : BATON_E_MEMORY;
 }
 
 void web_watch_remove(void *lane, const char *name, uint64_t cookie)
 {
 	const struct web_lane *l = lane;
 
-	hints_remove(l->store->hints, name, cookie);
+	watch_index_remove(l->store->hints, name, cookie);
 }
 
 /* A server that is frozen says nothing, and it is the renewals that notice it. */
@@ -57,7 +57,7 @@ bool web_is_watched(struct web_store *s, const char *name)
 	bool has_lease = s->leases != NULL;
 
 	store_unlock(&s->base);
-	return has_lease && hints_is_watched(s->hints, name);
+	return has_lease && watch_index_is_watched(s->hints, name);
 }
 
 /* ---- listening ---- */
@@ -65,7 +65,7 @@ bool web_is_watched(struct web_store *s, const char *name)
 void web_watch_break(struct web_lane *lane)
 {
 	http_stream_close(lane->http);
-	hints_set_live(lane->store->hints, false);
+	watch_index_set_live(lane->store->hints, false);
 }
 
 /* 0 or -1. Its time is short: a member that says nothing isn't waited for as long as a change. */
@@ -134,7 +134,7 @@ int web_watch_wait(struct web_lane *lane, const struct web_watch *w, struct bato
 	int rc = 0;
 
 	for (;;) {
-		size_t n = hints_take(s->hints, cookies, max);
+		size_t n = watch_index_take(s->hints, cookies, max);
 
 		if (n > 0 || clock_boot_ns() >= call->deadline_ns)
 			return (int)n;
@@ -151,6 +151,6 @@ int web_watch_wait(struct web_lane *lane, const struct web_watch *w, struct bato
 		if (rc < 0)
 			return call->error.code;
 		if (rc > 0 && web_take_wake(s))
-			return (int)hints_take(s->hints, cookies, max);
+			return (int)watch_index_take(s->hints, cookies, max);
 	}
 }

@@ -6,7 +6,7 @@
  *   lease.c    the book of the leases that this process has, and what the service calls them
  *   watch.c    the watch lane: waking it, what it is for, and listening to a stream
  *   claim.c    what campaigning and looking at many has in common
- *   text.c     claims, candidates and orders as they are written down: JSON
+ *   codec.c     claims, candidates and orders as they are written down: JSON
  *
  * A driver's store begins with struct web_store, and its lanes with struct web_lane.
  */
@@ -20,12 +20,12 @@
 
 #include "base/url.h"
 #include "base/web/bytes.h"
-#include "base/web/hints.h"
 #include "base/web/http.h"
 #include "base/web/json.h"
 #include "baton-store.h"
 #include "store/base.h"
 #include "store/options.h"
+#include "store/web/watch_index.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -69,7 +69,7 @@ struct web_lease {
 struct web_store {
 	struct store_base base;
 	const struct web_options *options;
-	struct hints *hints;
+	struct watch_index *hints;
 	struct web_lease *leases; /* `lock` */
 	int wake;                 /* an eventfd: ends a wait of the watch lane */
 	atomic_uint turn;         /* the member that all lanes use; it moves on when one fails */
@@ -174,7 +174,7 @@ void web_lease_forget(struct web_store *s, const char *id);
 /* The longest that we have; 0: none. */
 uint64_t web_longest_lease(struct web_store *s);
 
-/* ---- text.c: all texts are to be freed; NULL: no memory ---- */
+/* ---- codec.c: all texts are to be freed; NULL: no memory ---- */
 
 /* What would be taken for the end of a name, or for our own keys, is written otherwise. out has
  * room for three bytes for each of the name. */

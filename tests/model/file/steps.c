@@ -385,7 +385,7 @@ static void step_look(struct world *w, enum variant v, int i)
 	}
 }
 
-/* ---- judging: see the table in judge.c ---- */
+/* ---- judging: see the table in expiry.c ---- */
 
 static void verdict(struct world *w, enum variant v, int i, bool over, bool dead)
 {

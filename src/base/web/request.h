@@ -1,0 +1,95 @@
+/*
+ * request.h: what the files of the HTTP client share; others include http.h.
+ *
+ *   http.c     calls and streams: what is under way, and for how long
+ *   request.c     one request as a handle of libcurl
+ *   addresses.c    the addresses of hosts, as libcurl wants them
+ *   headers.c    what stands in requests: encoding, secrets, headers
+ */
+#ifndef BATON_HTTP_SLOT_H
+#define BATON_HTTP_SLOT_H
+
+#include <curl/curl.h>
+
+#include "base/web/bytes.h"
+#include "base/web/http.h"
+#include "base/web/lookup.h"
+
+#pragma GCC visibility push(hidden)
+
+#define SLOT_NAMES_MAX 16
+/* A connection that is tried beside another one has a socket, too. */
+#define SLOT_SOCKETS_MAX 64
+
+/* What came back. Lives until the next call. */
+struct answer {
+	struct bytes head;
+	struct bytes body;
+};
+
+/* One request under way. */
+struct request {
+	struct http *http;
+	CURL *easy;
+	struct answer *answer;
+	struct http_reply *reply; /* NULL: it is free, or a stream between two calls */
+	struct curl_slist *headers;
+	struct curl_slist *resolve;
+	struct curl_slist *connect_to;
+	unsigned n_sent;
+	bool is_added; /* to the multi handle */
+	bool is_done;
+	bool is_too_much; /* more than body_max */
+	bool is_again;    /* on a connection that is there, or not at all */
+	CURLcode code;    /* when it is done */
+	char error[CURL_ERROR_SIZE];
+};
+
+/* A host whose addresses we know, or are looking up. */
+struct name {
+	struct http_host host;
+	struct lookup *lookup;
+	char *entry; /* "name:port:address,address"; NULL: not known yet */
+	uint64_t until_ns;
+};
+
+struct http {
+	CURLM *multi;
+	struct request slots[HTTP_PARALLEL];
+	struct answer *answers;
+	size_t n_answers;
+	struct name names[SLOT_NAMES_MAX];
+	size_t next_name;
+	int sockets[SLOT_SOCKETS_MAX]; /* -1: none */
+	int wake;                      /* -1: none */
+	uint64_t heed_ns;              /* when calls, too, end by it; 0: never */
+	size_t body_max;
+	char *ca, *ca_text, *cert, *cert_text, *key, *key_text, *server_name; /* or NULL */
+	bool h2;
+	bool is_7_88;            /* the libcurl that is used: see request.c */
+	bool is_stream;          /* in slots[0] */
+	enum http_pieces pieces; /* ... and what is waited for */
+	size_t piece;            /* ... and the bytes of its answer that were read */
+	struct http_host stream_host;
+	bool is_forgotten; /* in a child of fork() */
+};
+
+/* Makes the handle ready: 0, or -1 (no memory). reply and answer are set. fresh: nothing may be
+ * left to chance with a connection that is there. */
+int request_fill(struct request *s, const struct http_request *request, const struct name *name,
+		 uint64_t connect_ms, bool fresh);
+/* What became of it, in *out: result, status, sent, body, text. */
+void request_judge(const struct request *s, const struct http_host *host, struct http_reply *out);
+void request_clear(struct request *s);
+
+/* The host's addresses; NULL with the result and the words in *reply. *name stays NULL for one that
+ * is an address already. HTTP_OK or not. */
+int addresses_find(struct http *h, const struct http_host *host, uint64_t deadline_ns,
+		   struct name **name, struct http_reply *reply);
+/* Nobody was there: look it up again. */
+void addresses_doubt(struct http *h, const struct http_host *host);
+void addresses_free(struct http *h);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,174 @@
+/*
+ * observation.c: what an election makes of what the store says, and when it looks again. Nothing
+ * here makes anybody leader: a wrong, old or missing sight costs time, never safety.
+ */
+#include "core/step.h"
+
+/* How much healthier a standby of the same priority must be to take over: no flapping. */
+#define SCORE_MARGIN 100
+/* Fruitless looks until a hint has to wait for a whole retry period (L4). */
+#define IDLE_MAX 5
+
+bool sight_is_credible(const struct election *e, uint64_t term)
+{
+	return term <= TERM_MAX && (e->floor == 0 || term <= e->floor + TERM_JUMP_MAX);
+}
+
+void sight_leader(struct step *s, uint32_t leader, uint64_t term)
+{
+	struct election *e = s->e;
+
+	if (leader == e->leader && (term == e->leader_term || leader == NOBODY))
+		return;
+	e->leader = leader;
+	e->leader_term = term;
+	struct action *a = step_note(s, NOTE_CHANGED, leader == NOBODY ? WHY_FREE : WHY_HELD);
+
+	a->target = leader;
+	a->term = term;
+	if (leader == NOBODY || e->handed == NOBODY)
+		return;
+	if (leader != e->handed)
+		step_note(s, NOTE_ERROR, WHY_TRANSFER_ABORTED)->target = e->handed;
+	e->handed = NOBODY;
+}
+
+static bool outranks_leader(const struct election *e)
+{
+	if (e->options.priority != e->leader_priority)
+		return e->options.priority > e->leader_priority;
+	return e->score >= e->leader_score + SCORE_MARGIN;
+}
+
+void sight_weigh(struct step *s)
+{
+	struct election *e = s->e;
+
+	if (e->options.preempt_ns == 0 || e->leader == NOBODY || step_unwilling(s) != WHY_NONE ||
+	    !outranks_leader(e))
+		e->preempt_ns = NEVER;
+	else if (e->preempt_ns == NEVER)
+		e->preempt_ns = s->now_ns + e->options.preempt_ns;
+}
+
+void sight_calm(struct step *s, bool news)
+{
+	struct election *e = s->e;
+
+	if (news) {
+		e->idle = 0;
+		e->calm_ns = 0;
+		return;
+	}
+	e->calm_ns = e->call_ns + ((s->l->timing.retry_ns << e->idle) >> IDLE_MAX);
+	if (e->cause == WHY_HINTED && e->idle < IDLE_MAX)
+		e->idle++;
+}
+
+void sight_hint(struct step *s)
+{
+	uint64_t when_ns = max_ns(s->now_ns, s->e->calm_ns);
+
+	if (when_ns < s->e->next_ns)
+		step_plan(s, when_ns, WHY_HINTED);
+}
+
+void sight_poll(struct step *s, const struct view *v)
+{
+	/* Who knows less than we do promises nothing. */
+	bool watched = v->watched && v->term >= s->e->floor;
+	uint64_t wait_ns = watched ? NEVER : timing_poll_ns(&s->l->timing, s->ev->random);
+
+	step_plan(s, after_ns(s->now_ns, wait_ns), WHY_DUE);
+}
+
+/* Rule 6: the end that counts is the one in the record, not one's own configuration. */
+static void plan_by_record(struct step *s, const struct view *v, bool news)
+{
+	struct election *e = s->e;
+
+	e->attempt = 0; /* it answered */
+	sight_poll(s, v);
+	if (v->free_in_ns == 0)
+		step_retry(s, WHY_DUE);
+	else if (v->free_in_ns != NEVER && !(v->held && v->watched))
+		/* L4: not in ever smaller steps, nor over and over for a shorter lease. */
+		step_plan(s,
+			  max_ns(after_ns(s->now_ns, max_ns(v->free_in_ns, NS_PER_MS)),
+				 news ? 0 : e->call_ns + s->l->timing.retry_ns),
+			  WHY_DUE);
+	if (e->quiet_ns > s->now_ns && e->quiet_ns < e->next_ns)
+		step_plan(s, e->quiet_ns, WHY_DUE);
+}
+
+void sight_hear(struct step *s, const struct view *v)
+{
+	struct election *e = s->e;
+	/* A claim of ours that we don't lead on is nobody's. */
+	uint32_t leader = v->held && v->leader != e->self ? v->leader : NOBODY;
+	/* L4: what isn't believed is no news, or a store that forgot makes a hot loop of hints. */
+	bool news = v->term > e->floor ||
+		    (v->term == e->floor && (v->paused != e->paused || leader != e->leader));
+
+	if (!sight_is_credible(e, v->term)) {
+		step_note(s, NOTE_ERROR, WHY_FLOOR_JUMP)->term = v->term;
+		sight_calm(s, false);
+		step_retry(s, WHY_RETRY);
+		return;
+	}
+	/* Even from an old answer: taken wrongly it costs a look, kept for ever the leader. */
+	e->paused = v->paused;
+	if (v->term >= e->floor) { /* else an old answer, or a store that forgot */
+		if (v->term == TERM_MAX && e->floor < TERM_MAX)
+			step_note(s, NOTE_ERROR, WHY_TERM_END);
+		if (v->term != e->leader_term)
+			e->preempt_ns = NEVER;
+		e->floor = v->term;
+		e->barred = v->mine ? e->barred : v->term;
+		e->leader_priority = v->priority;
+		e->leader_score = v->score;
+		sight_leader(s, leader, v->term);
+	}
+	sight_calm(s, news);
+	sight_weigh(s);
+	plan_by_record(s, v, news);
+}
+
+/* Rule 10: an order is meant for one term, and is obeyed or refused once. */
+static void obey(struct step *s, const struct view *v)
+{
+	struct election *e = s->e;
+
+	if (v->order == ORDER_NONE || v->order_term != e->term || v->order_id == e->order_done)
+		return;
+	e->order_done = v->order_id;
+	if (v->order == ORDER_TRANSFER) {
+		claim_transfer(s, v->order_target, v->target_ok);
+		return;
+	}
+	e->quiet_ns = after_ns(s->now_ns, v->order_quiet_ns);
+	claim_step_down(s, WHY_ORDERED);
+}
+
+void sight_inspect(struct step *s, const struct view *v)
+{
+	struct election *e = s->e;
+
+	sight_calm(s, false);
+	sight_poll(s, v);
+	if (v->term < e->term) { /* an old answer, or a store that forgot: ask who knows */
+		lease_ask(s->l, WHY_STRANGE);
+		return;
+	}
+	if (!v->held || !v->mine || v->term != e->term) { /* S5 */
+		if (sight_is_credible(e, v->term))
+			e->floor = e->barred = v->term;
+		claim_lose(s, v->term > e->term ? WHY_SUPERSEDED : WHY_GONE, false);
+		return;
+	}
+	e->paused = v->paused;
+	if (v->paused)
+		claim_step_down(s, WHY_PAUSED);
+	else
+		obey(s, v);
+}

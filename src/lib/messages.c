@@ -1,0 +1,154 @@
+/*
+ * messages.c: see messages.h. A table for each kind of sentence; and names.
+ *
+ * Names are taken as they are or refused, before any store sees them: never cut, folded or
+ * escaped, because two names that a store can't tell apart make two leaders of one (rule 5).
+ */
+#include "lib/messages.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "baton.h"
+
+static size_t rune_at(const char *s, uint32_t *rune);
+
+/* ---- errors ---- */
+
+const char *baton_strerror(int code)
+{
+	static const char *const texts[] = {
+		[-BATON_OK] = "success",
+		[-BATON_E_INVALID] = "an argument is not what it should be",
+		[-BATON_E_TIMING] = "the timings contradict each other",
+		[-BATON_E_URL] = "the store's URL can't be understood",
+		[-BATON_E_NO_DRIVER] = "there is no driver for this kind of store",
+		[-BATON_E_MEMORY] = "out of memory",
+		[-BATON_E_SYSTEM] = "the system refused something",
+		[-BATON_E_NOT_STARTED] = "the election is not started, or only observes",
+		[-BATON_E_NOT_LEADER] = "this candidate does not lead",
+		[-BATON_E_TIMEOUT] = "the time is over",
+		[-BATON_E_EXISTS] = "the handle already has an election of this name",
+		[-BATON_E_UNAVAILABLE] = "the store does not answer",
+		[-BATON_E_DENIED] = "the store denies access",
+		[-BATON_E_CORRUPT] = "the stored data is damaged, or not ours",
+		[-BATON_E_UNSUPPORTED] = "this store can't do that",
+		[-BATON_E_NO_CANDIDATE] = "there is no such candidate, or it is not healthy",
+		[-BATON_E_STALE] = "the term is older than one seen before",
+		[-BATON_E_FORKED] = "the handle belongs to the parent process",
+		[-BATON_E_BUSY] = "this is already under way",
+		[-BATON_E_DUPLICATE_ID] = "another living candidate has the same id",
+	};
+	const int n = (int)(sizeof(texts) / sizeof(texts[0]));
+
+	return code <= 0 && code > -n ? texts[-code] : "unknown error";
+}
+
+const char *text_timing(enum timing_fault fault)
+{
+	static const char *const texts[] = {
+		[TIMING_OK] = "The timings are fine.",
+		[TIMING_WARN_RENEW] =
+			"renew_ms is more than a third of lease_ms, so fewer lost renewals are "
+			"survived; a third of lease_ms or less is better.",
+		[TIMING_LEASE_RANGE] = "lease_ms must be from 10 ms to 24 hours (86400000).",
+		[TIMING_LEASE_STORE] =
+			"lease_ms is shorter than this store can keep a lease; it must be at least "
+			"the store's minimum.",
+		[TIMING_DRIFT_RANGE] = "drift_permille must be from 0 to 500.",
+		[TIMING_RENEW_RANGE] = "renew_ms must be at least 1 ms.",
+		[TIMING_RENEW_HALF] =
+			"renew_ms must be at most half of lease_ms, or one lost renewal ends the "
+			"leadership; a third is usual.",
+		[TIMING_GRACE_RANGE] = "grace_ms must be at least 3 ms and less than lease_ms.",
+		[TIMING_NO_DRAIN] =
+			"renew_ms + grace_ms is more than lease_ms less the clock drift, so "
+			"another could lead before this leader has stopped; lengthen lease_ms, or "
+			"shorten renew_ms or grace_ms.",
+		[TIMING_SHORT_DRAIN] =
+			"What renew_ms + grace_ms leave of lease_ms less the clock drift is the "
+			"work's time to stop in, and must be at least a twentieth of lease_ms; "
+			"lengthen lease_ms, or shorten renew_ms or grace_ms.",
+		[TIMING_RETRY_RANGE] = "retry_ms must be at least 1 ms and at most lease_ms.",
+		[TIMING_RETRY_MAX] =
+			"retry_max_ms must be at least retry_ms and at most 24 hours (86400000).",
+		[TIMING_WORK_TIMEOUT] =
+			"work_timeout_ms must be 0 (off), or from 1 ms to 24 hours (86400000).",
+		[TIMING_PREEMPT] =
+			"preempt_ms must be 0 (never), or from lease_ms to 24 hours (86400000): "
+			"sooner, the leadership would flap.",
+		[TIMING_SCORE_RANGE] = "min_score_permille must be at most 1000.",
+		[TIMING_PRIORITY_RANGE] = "priority must be from -1000000 to 1000000.",
+		[TIMING_OBSERVE_MANUAL] =
+			"observe_only and manual exclude each other: who only observes can't "
+			"acquire; set at most one of them.",
+	};
+	const size_t i = (size_t)fault;
+
+	if (i >= sizeof(texts) / sizeof(texts[0]) || texts[i] == NULL)
+		return "The timings can't be used; leave them at 0 to get the defaults.";
+	return texts[i];
+}
+
+/* ---- names ---- */
+
+static bool is_text(const char *s, size_t min, size_t max)
+{
+	size_t size = s != NULL ? strnlen(s, max + 1) : SIZE_MAX;
+	uint32_t rune;
+
+	if (size < min || size > max)
+		return false;
+	while (*s != '\0') {
+		size_t n = rune_at(s, &rune);
+
+		if (n == 0 || rune < 0x20 || (rune >= 0x7f && rune <= 0x9f))
+			return false;
+		s += n;
+	}
+	return true;
+}
+
+bool text_is_name(const char *s, size_t max)
+{
+	return is_text(s, 1, max);
+}
+
+bool text_is_metadata(const char *s)
+{
+	return is_text(s, 0, BATON_METADATA_MAX);
+}
+
+/*
+ * The bytes of the first character of s, or 0: not UTF-8. The terminating 0 continues nothing, so
+ * this never reads beyond it. Overlong forms and halves of UTF-16 pairs are refused: they are
+ * second spellings of other names.
+ */
+static size_t rune_at(const char *s, uint32_t *rune)
+{
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	const unsigned char *b = (const unsigned char *)s;
+	size_t n;
+
+	if (b[0] < 0x80) {
+		*rune = b[0];
+		return 1;
+	}
+	if (b[0] >= 0xc0 && b[0] < 0xe0)
+		n = 2;
+	else if (b[0] >= 0xe0 && b[0] < 0xf0)
+		n = 3;
+	else if (b[0] >= 0xf0 && b[0] < 0xf8)
+		n = 4;
+	else
+		return 0;
+	*rune = b[0] & (0x7fu >> n);
+	for (size_t i = 1; i < n; i++) {
+		if ((b[i] & 0xc0) != 0x80)
+			return 0;
+		*rune = *rune << 6 | (b[i] & 0x3fu);
+	}
+	if (*rune < least[n] || *rune > 0x10ffff || (*rune >= 0xd800 && *rune <= 0xdfff))
+		return 0;
+	return n;
+}

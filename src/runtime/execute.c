@@ -1,0 +1,437 @@
+/*
+ * execute.c: steps the cores and carries out what they decide: calls go to the lanes, news to the
+ * application, cells to whoever asks. Runs on the loop's thread only.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "runtime/runtime.h"
+
+static void run(struct executor *c, struct baton_election *e, const struct actions *out);
+
+struct executor *executor_new(struct baton *b)
+{
+	struct executor *c = calloc(1, sizeof(*c));
+
+	if (c == NULL)
+		return NULL;
+	c->handle = b;
+	c->deadline_cell = fork_cells_new(b);
+	if (c->deadline_cell == NULL) {
+		free(c);
+		return NULL;
+	}
+	lease_init(&c->core, &b->timing, b->traits->own_leases);
+	c->number = b->n_carriers++;
+	c->job.executor = c;
+	c->claims_job.executor = c;
+	return c;
+}
+
+void executor_free(struct executor *c)
+{
+	if (c == NULL)
+		return;
+	heap_set(&c->handle->heap, &c->timer, NEVER);
+	fork_cells_free(c->handle, c->deadline_cell);
+	free(c);
+}
+
+/* xorshift64*: jitter needs no more, and the core wants its bits with each event. */
+static uint64_t next_random(struct baton *b)
+{
+	b->random |= b->random == 0;
+	b->random ^= b->random >> 12;
+	b->random ^= b->random << 25;
+	b->random ^= b->random >> 27;
+	return b->random * 2685821657736338717u;
+}
+
+static void show_lease(struct executor *c)
+{
+	bool open = c->core.state != LEASE_CLOSED;
+
+	atomic_store_explicit(c->deadline_cell, c->core.deadline_ns, memory_order_release);
+	if (c->core.state == LEASE_LIVE) {
+		atomic_store(&c->end_epoch, c->core.epoch);
+		atomic_store(&c->end_ns, c->core.end_ns);
+	}
+	if (atomic_exchange_explicit(&c->is_open, open, memory_order_relaxed) == open)
+		return;
+	(void)pthread_mutex_lock(&c->handle->app.lock); /* baton_close() waits for it */
+	(void)pthread_cond_broadcast(&c->handle->app.changed);
+	(void)pthread_mutex_unlock(&c->handle->app.lock);
+}
+
+/* The order matters: a leadership begins with the term cell and ends with it (S5). */
+static void show_election(struct baton_election *e)
+{
+	bool leads = e->core.state == ELECTION_LEADING;
+
+	if (!leads)
+		atomic_store_explicit(&e->term_cell, 0, memory_order_release);
+	show_lease(e->executor);
+	atomic_store_explicit(&e->overdue_cell,
+			      e->core.state == ELECTION_RESIGNING ? e->core.overdue_ns : NEVER,
+			      memory_order_release);
+	if (leads) {
+		atomic_store_explicit(&e->work_epoch, e->core.epoch, memory_order_release);
+		atomic_store_explicit(&e->work_cell, e->core.work_ns, memory_order_relaxed);
+		atomic_store_explicit(&e->term_cell, e->core.term, memory_order_release);
+	}
+}
+
+static void set_lease_timer(struct executor *c)
+{
+	heap_set(&c->handle->heap, &c->timer, lease_wake_ns(&c->core));
+}
+
+void executor_step(struct executor *c, struct event *ev)
+{
+	struct actions out;
+
+	out.n = 0;
+	ev->now_ns = clock_boot_ns();
+	ev->random = next_random(c->handle);
+	lease_step(&c->core, ev, &out);
+	show_lease(c);
+	run(c, NULL, &out);
+	set_lease_timer(c);
+	if (c->core.own) /* whose lease has ended */
+		loop_try_leave(c->elections);
+}
+
+/* Nobody listens for events and nobody runs work by our functions: it had its time. */
+static void auto_drain(struct baton_election *e, uint64_t now_ns)
+{
+	struct app *app = &e->handle->app;
+
+	if (now_ns < e->auto_drain_ns)
+		return;
+	e->auto_drain_ns = NEVER;
+	(void)pthread_mutex_lock(&app->lock);
+	e->lost_done = true;
+	events_check_drained(e);
+	(void)pthread_mutex_unlock(&app->lock);
+}
+
+static void set_election_timer(struct baton_election *e)
+{
+	heap_set(&e->handle->heap, &e->timer,
+		 min_ns(election_wake_ns(&e->core, &e->executor->core),
+			min_ns(e->auto_drain_ns, e->publish_ns)));
+}
+
+/* Where nothing is renewed, what wasn't shown is shown after a while. */
+static void publish_late(struct baton_election *e, uint64_t now_ns)
+{
+	if (now_ns < e->publish_ns)
+		return;
+	e->publish_ns = NEVER;
+	if (e->publish_due)
+		executor_publish(e);
+}
+
+void executor_step_election(struct baton_election *e, struct event *ev)
+{
+	struct actions out;
+
+	out.n = 0;
+	ev->now_ns = clock_boot_ns();
+	ev->random = next_random(e->handle);
+	auto_drain(e, ev->now_ns);
+	publish_late(e, ev->now_ns);
+	election_step(&e->core, &e->executor->core, ev, &out);
+	show_election(e);
+	events_seen(e);
+	run(e->executor, e, &out);
+	set_lease_timer(e->executor);
+	set_election_timer(e);
+	if (e->detached)
+		loop_try_leave(e);
+}
+
+/* ---- actions ---- */
+
+static void lease_job(struct executor *c, const struct action *a, struct job *job, uint8_t kind,
+		      int lane)
+{
+	job->call = a->call;
+	job->limit_ns = a->limit_ns;
+	job->epoch = a->epoch;
+	job->kind = kind;
+	lane_put(&c->handle->lanes[lane], job, false);
+}
+
+static void election_job(struct baton_election *e, const struct action *a, uint8_t kind)
+{
+	struct job *job = &e->job;
+
+	job->call = a->call;
+	job->limit_ns = a->limit_ns;
+	job->epoch = kind == JOB_OBSERVE ? e->executor->core.epoch : a->epoch;
+	job->kind = kind;
+	e->arg_nonce = a->nonce;
+	e->arg_term = a->term;
+	e->arg_floor = a->floor;
+	e->arg_hold_ns = a->hold_ns;
+	e->arg_target = a->target;
+	e->arg_why = a->why;
+	lane_put(&e->handle->lanes[BATON_LANE_CAMPAIGN], job, kind == JOB_RELEASE);
+}
+
+static void tell_all(struct executor *c, uint8_t kind)
+{
+	for (struct baton_election *e = c->elections, *next; e != NULL; e = next) {
+		struct event ev = {.kind = kind};
+
+		next = e->executor_next;
+		executor_step_election(e, &ev);
+		if (kind == EV_LEASE_UP)
+			executor_publish(e);
+	}
+}
+
+static void lease_error(struct executor *c, uint8_t why)
+{
+	for (struct baton_election *e = c->elections; e != NULL; e = e->executor_next)
+		if (e->core.wanted)
+			events_error(e, why, 0);
+}
+
+static void run_lease(struct executor *c, const struct action *a)
+{
+	switch (a->kind) {
+	case ACT_OPEN: lease_job(c, a, &c->job, JOB_OPEN, BATON_LANE_RENEW); break;
+	case ACT_RENEW: lease_job(c, a, &c->job, JOB_RENEW, BATON_LANE_RENEW); break;
+	case ACT_CLOSE: lease_job(c, a, &c->job, JOB_CLOSE, BATON_LANE_RENEW); break;
+	case ACT_CLAIMS: lease_job(c, a, &c->claims_job, JOB_CLAIMS, BATON_LANE_CAMPAIGN); break;
+	case ACT_LEASE_UP: tell_all(c, EV_LEASE_UP); break;
+	case ACT_LEASE_DOWN: tell_all(c, EV_LEASE_DOWN); break;
+	default: lease_error(c, a->why); break;
+	}
+}
+
+static void run_election(struct baton_election *e, const struct action *a)
+{
+	switch (a->kind) {
+	case ACT_CAMPAIGN: election_job(e, a, JOB_CAMPAIGN); break;
+	case ACT_OBSERVE: election_job(e, a, JOB_OBSERVE); break;
+	case ACT_RELEASE: election_job(e, a, JOB_RELEASE); break;
+	case ACT_ORDER: election_job(e, a, JOB_ORDER); break;
+	default: events_note(e, a); break;
+	}
+}
+
+/* What the lease wants done (e: NULL), or one of its elections. */
+static void run(struct executor *c, struct baton_election *e, const struct actions *out)
+{
+	for (uint64_t i = 0; i < out->n; i++) {
+		if (e == NULL)
+			run_lease(c, &out->list[i]);
+		else
+			run_election(e, &out->list[i]);
+	}
+}
+
+/* Nobody needs the lease any more: it is closed, and what hangs on it goes with it. */
+static bool goes_with_lease(const struct baton_election *e)
+{
+	const struct lease *l = &e->executor->core;
+
+	return !l->own && !l->keep && (l->n_started == 0 || atomic_load(&e->handle->is_closing));
+}
+
+/* Shows us among the candidates; repeated with the next renewal if it fails. */
+void executor_publish(struct baton_election *e)
+{
+	bool show = e->core.wanted && !e->core.options.observe_only;
+
+	if (!e->publish_due) {
+		e->publish_due = true;
+		e->executor->n_publish_due++;
+	}
+	if (e->publish_job.busy || e->executor->core.epoch == 0)
+		return;
+	if (!show && !e->published) {
+		e->publish_due = false;
+		e->executor->n_publish_due--;
+		return;
+	}
+	if (!show && goes_with_lease(e))
+		return; /* should it stay after all, it is made up for with the next renewal */
+	e->publish_due = false;
+	e->executor->n_publish_due--;
+	e->publish_job.kind = show ? JOB_PUBLISH : JOB_WITHDRAW;
+	e->publish_job.epoch = e->executor->core.epoch;
+	lane_put(&e->handle->lanes[BATON_LANE_CAMPAIGN], &e->publish_job, false);
+}
+
+/* ---- what comes back from the lanes ---- */
+
+static void publish_again(struct executor *c)
+{
+	if (c->n_publish_due == 0)
+		return;
+	for (struct baton_election *e = c->elections; e != NULL; e = e->executor_next)
+		if (e->publish_due)
+			executor_publish(e);
+}
+
+static void lease_done(struct executor *c, const struct job *job)
+{
+	struct event ev = {.call = job->call, .outcome = job->outcome, .n_held = c->n_held};
+	bool renewed = job->outcome == BATON_OUTCOME_OK && job->kind != JOB_CLOSE;
+	uint64_t sent_ns = job->sent_ns;
+
+	ev.kind = job->kind == JOB_OPEN    ? EV_OPENED
+		  : job->kind == JOB_RENEW ? EV_RENEWED
+					   : EV_CLOSED;
+	executor_step(c, &ev); /* the job may be with its lane again after this */
+	if (renewed) {
+		atomic_store(&c->renewed_boot_ns, sent_ns);
+		atomic_store(&c->renewed_wall_ms, clock_wall_ms());
+		publish_again(c);
+	}
+}
+
+/* A claim of an election that is no more: give it back (L3). False: no memory, next time. */
+static bool release_stray(struct executor *c, struct claim_found *claim, uint64_t epoch)
+{
+	struct stray *s = calloc(1, sizeof(*s));
+
+	if (s == NULL)
+		return false;
+	s->claim = claim;
+	s->job.executor = c;
+	s->job.epoch = epoch;
+	s->job.kind = JOB_STRAY;
+	lane_put(&c->handle->lanes[BATON_LANE_CAMPAIGN], &s->job, true);
+	return true;
+}
+
+/* Tells each election on the lease whether it is among those found. */
+static void tell_claims(struct executor *c, struct claim_found *list, uint64_t call)
+{
+	for (struct claim_found *f = list; f != NULL; f = f->next) {
+		struct baton_election *e = loop_find(c->handle, f->name);
+
+		if (e != NULL && e->executor == c)
+			e->claim = f;
+	}
+	for (struct baton_election *e = c->elections, *next; e != NULL; e = next) {
+		struct event told = {.kind = EV_CLAIM, .call = call};
+
+		next = e->executor_next;
+		if (e->claim != NULL) {
+			told.view.held = true;
+			told.view.mine = true;
+			told.view.nonce = e->claim->nonce;
+			told.view.term = e->claim->term;
+		}
+		e->claim = NULL;
+		executor_step_election(e, &told);
+	}
+}
+
+static void claims_done(struct executor *c, const struct job *job)
+{
+	struct event ev = {.kind = EV_CLAIMS, .call = job->call, .outcome = job->outcome};
+	bool ok = job->outcome == BATON_OUTCOME_OK;
+	uint64_t epoch = job->epoch;
+	struct claim_found *list = c->claims;
+
+	c->claims = NULL;
+	executor_step(c, &ev); /* the job may be with its lane again after this */
+	if (ok)
+		tell_claims(c, list, ev.call);
+	while (list != NULL) {
+		struct claim_found *f = list;
+
+		list = f->next;
+		if (!ok || loop_find(c->handle, f->name) != NULL || !release_stray(c, f, epoch))
+			free(f);
+	}
+}
+
+static void election_done(struct baton_election *e, struct job *job)
+{
+	static const uint8_t kinds[] = {
+		[JOB_RELEASE] = EV_RELEASED,
+		[JOB_CAMPAIGN] = EV_CAMPAIGNED,
+		[JOB_OBSERVE] = EV_OBSERVED,
+		[JOB_ORDER] = EV_ORDERED,
+	};
+	struct event ev = {.kind = kinds[job->kind],
+			   .call = job->call,
+			   .outcome = job->outcome,
+			   .view = e->view};
+
+	/* A lease of its own is granted with the claim: also if only the answer was lost. */
+	if (job->kind == JOB_CAMPAIGN && e->executor->core.own &&
+	    (job->outcome == BATON_OUTCOME_OK || job->outcome == BATON_OUTCOME_UNKNOWN)) {
+		atomic_store(&e->executor->renewed_boot_ns, job->sent_ns);
+		atomic_store(&e->executor->renewed_wall_ms, clock_wall_ms());
+	}
+	if (e->twin) /* written by the lane before it gave the job back */
+		events_error(e, WHY_NONE, BATON_E_DUPLICATE_ID);
+	bool is_answered =
+		job->outcome == BATON_OUTCOME_OK || job->outcome == BATON_OUTCOME_REFUSED;
+	bool is_due = e->hint_ns != 0 && (!is_answered || job->sent_ns < e->hint_ns);
+
+	e->hint_ns = 0;
+	executor_step_election(e, &ev); /* the job may be with its lane again after this */
+	if (is_due)
+		executor_hint(e);
+}
+
+/* What a campaign or a look will see that is still to be sent needs no other look after it. */
+void executor_hint(struct baton_election *e)
+{
+	struct event ev = {.kind = EV_HINT};
+
+	if (e->job.busy && (e->job.kind == JOB_CAMPAIGN || e->job.kind == JOB_OBSERVE))
+		e->hint_ns = clock_boot_ns();
+	else
+		executor_step_election(e, &ev);
+}
+
+static void publish_done(struct baton_election *e, struct job *job)
+{
+	bool is_done = job->outcome == BATON_OUTCOME_OK;
+
+	if (job->kind == JOB_WITHDRAW) /* refused: it went with its lease */
+		is_done = is_done || job->outcome == BATON_OUTCOME_REFUSED;
+	e->published = job->kind == JOB_PUBLISH || (e->published && !is_done);
+	if (!is_done && !e->publish_due) {
+		e->publish_due = true; /* with the next renewal */
+		e->executor->n_publish_due++;
+		if (e->executor->core.own) { /* ... which there may not be */
+			e->publish_ns = clock_boot_ns() + e->executor->core.timing.retry_max_ns;
+			set_election_timer(e);
+		}
+	} else if (e->publish_due) {
+		executor_publish(e);
+	}
+	loop_try_leave(e);
+}
+
+void executor_done(struct baton *b, struct job *job)
+{
+	(void)b;
+	job->busy = false;
+	switch (job->kind) {
+	case JOB_OPEN:
+	case JOB_RENEW:
+	case JOB_CLOSE: lease_done(job->executor, job); break;
+	case JOB_CLAIMS: claims_done(job->executor, job); break;
+	case JOB_PUBLISH:
+	case JOB_WITHDRAW: publish_done(job->election, job); break;
+	case JOB_STRAY:
+		free(((struct stray *)(void *)job)->claim);
+		free(job);
+		break;
+	default: election_done(job->election, job); break;
+	}
+}

@@ -1,0 +1,80 @@
+/* messages.c: see messages.h. */
+#include "runtime/messages.h"
+
+#include "baton-store.h"
+#include "core/core.h"
+
+static const char *const texts[] = {
+#define X(name, text) text,
+	CORE_WHYS(X)
+#undef X
+};
+
+struct meaning {
+	const char *word;
+	int reason;
+	int code;
+};
+
+/* What isn't named here ends no leadership and is no error. */
+static const struct meaning meanings[] = {
+	[WHY_EXPIRED] = {"expired", BATON_REASON_EXPIRED, 0},
+	[WHY_REFUSED] = {"refused", BATON_REASON_REFUSED, 0},
+	[WHY_SUPERSEDED] = {"superseded", BATON_REASON_SUPERSEDED, 0},
+	[WHY_GONE] = {"gone", BATON_REASON_GONE, 0},
+	[WHY_STALLED] = {"stalled", BATON_REASON_STALLED, 0},
+	[WHY_STOPPED] = {"stopped", BATON_REASON_STOPPED, 0},
+	[WHY_RESIGNED] = {"resigned", BATON_REASON_RESIGNED, 0},
+	[WHY_ORDERED] = {"ordered", BATON_REASON_ORDERED, 0},
+	[WHY_TRANSFER] = {"transferred", BATON_REASON_TRANSFERRED, 0},
+	[WHY_UNHEALTHY] = {"unhealthy", BATON_REASON_UNHEALTHY, 0},
+	[WHY_PAUSED] = {"paused", BATON_REASON_PAUSED, 0},
+	[WHY_FAILED] = {"failed", 0, BATON_E_UNAVAILABLE},
+	[WHY_UNKNOWN] = {"unknown", 0, BATON_E_UNAVAILABLE},
+	[WHY_BAD_TERM] = {"bad-term", 0, BATON_E_CORRUPT},
+	[WHY_FLOOR_JUMP] = {"floor-jump", 0, BATON_E_CORRUPT},
+	[WHY_TERM_END] = {"term-end", 0, BATON_E_CORRUPT},
+	[WHY_TRANSFER_REFUSED] = {"transfer-refused", 0, BATON_E_NO_CANDIDATE},
+	[WHY_TRANSFER_ABORTED] = {"transfer-aborted", 0, BATON_E_NO_CANDIDATE},
+	[WHY_DRAINING] = {"draining", 0, BATON_E_BUSY},
+};
+
+static const struct meaning *meaning_of(uint8_t why)
+{
+	static const struct meaning none = {"other", 0, BATON_E_UNAVAILABLE};
+
+	if (why >= sizeof(meanings) / sizeof(meanings[0]) || meanings[why].word == 0)
+		return &none;
+	return &meanings[why];
+}
+
+const char *text_of_why(uint8_t why)
+{
+	return why < sizeof(texts) / sizeof(texts[0]) ? texts[why] : texts[WHY_NONE];
+}
+
+const char *text_of_error(int code, uint8_t why)
+{
+	if (code == BATON_E_DUPLICATE_ID)
+		return "another living candidate has the same id; ids must be unique";
+	if (why == WHY_NONE)
+		return "the watch failed: changes are found late, by looking, until it works again";
+	return text_of_why(why);
+}
+
+const char *text_word_of_why(uint8_t why)
+{
+	return meaning_of(why)->word;
+}
+
+int reason_of_why(uint8_t why)
+{
+	return meaning_of(why)->reason;
+}
+
+int code_of_why(uint8_t why)
+{
+	int code = meaning_of(why)->code;
+
+	return code != 0 ? code : BATON_E_UNAVAILABLE;
+}

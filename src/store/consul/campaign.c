@@ -1,0 +1,420 @@
+/*
+ * campaign.c: campaigning. One transaction serves many elections; it is carried out as a whole or
+ * not at all. Whoever's part of it failed is looked at, and is out; the others are tried again.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "store/consul/consul.h"
+
+/* A lock delay ends without a word, and nobody tells how long it is; this is the usual one. */
+#define USUAL_DELAY_NS (15 * CLOCK_NS_PER_S)
+#define DELAY_STEP_NS (2 * CLOCK_NS_PER_S)
+
+/* One election of a batch, on its way. */
+struct attempt {
+	struct baton_campaign *c;
+	struct consul_known known;
+	uint64_t raised; /* the offset that the claim is to bring with it; 0: as it is */
+	json_t *state;   /* ... and what else is known of the election */
+	bool has_failed; /* its part of the transaction */
+	bool is_delayed;
+};
+
+/* What all of them need. */
+struct batch {
+	struct consul_lane *lane;
+	struct baton_call *call;
+	const struct baton_lease *lease;
+	struct web_lease mine;
+	struct attempt tries[CONSUL_CHUNK];
+	size_t n;
+	size_t owner[CONSUL_OPS_MAX]; /* of each operation; n: the book */
+	bool is_book_old;
+};
+
+/* ---- looking ---- */
+
+/* A lock delay has begun when the session ended, and ends a while later; we ask in between. */
+static void delay(const struct consul_options *o, struct attempt *t, uint64_t now_ns)
+{
+	uint64_t own_ns = o->lock_delay_ms * CLOCK_NS_PER_MS;
+	uint64_t wait_ns = DELAY_STEP_NS;
+
+	if (t->known.until_ns == 0)
+		t->known.until_ns = now_ns + (own_ns > 0 ? own_ns : USUAL_DELAY_NS);
+	if (t->known.until_ns > now_ns && t->known.until_ns - now_ns < wait_ns)
+		wait_ns = t->known.until_ns - now_ns + CLOCK_NS_PER_MS;
+	t->c->record->free_in_ns = wait_ns;
+}
+
+/* What became of those who failed: out, or, with outcome 0, worth another try. */
+static void judge(struct batch *b, struct attempt *t, const struct consul_answer *answer)
+{
+	struct baton_campaign *c = t->c;
+	struct consul_known before = t->known;
+
+	consul_record(b->lane->store, c->name, b->lease->owner, answer, &t->known, c->record);
+	bool is_free = !c->record->held && !c->record->paused && !c->record->reserved;
+	bool is_new = before.state_index != t->known.state_index ||
+		      before.exists != t->known.exists || before.native != t->known.native;
+
+	c->code = 0;
+	c->outcome = is_free && is_new && !t->is_delayed ? 0 : BATON_OUTCOME_REFUSED;
+	if (is_free && t->is_delayed)
+		delay(&b->lane->store->options, t, clock_boot_ns());
+	else if (is_free) /* it was freed meanwhile: worth another try, soon */
+		c->record->free_in_ns = 0;
+	consul_known_set(b->lane->store, c->name, &t->known);
+	json_decref(t->state);
+	t->state = consul_state(b->lane->store, c->name, answer);
+	t->has_failed = false;
+	t->is_delayed = false;
+}
+
+/* All that are marked as failed. */
+static int look(struct batch *b)
+{
+	struct consul_answer answer;
+	int outcome = BATON_OUTCOME_OK;
+
+	consul_begin(b->lane);
+	for (size_t i = 0; i < b->n; i++)
+		if (b->tries[i].has_failed)
+			consul_look(b->lane, b->tries[i].c->name);
+	if (b->lane->n_ops == 0)
+		return outcome;
+	outcome = consul_read(b->lane, b->call, "look", &answer);
+	for (size_t i = 0; i < b->n && outcome == BATON_OUTCOME_OK; i++)
+		if (b->tries[i].has_failed)
+			judge(b, &b->tries[i], &answer);
+	json_decref(answer.json);
+	return outcome;
+}
+
+/* ---- terms ---- */
+
+static int fail_one(struct batch *b, struct baton_campaign *c, int code, const char *what)
+{
+	c->outcome = BATON_OUTCOME_FAILED;
+	c->code = code;
+	return store_fail(&b->call->error, code, "the election \"%.60s\" %s", c->name, what);
+}
+
+/* Said once, as an error; true: just now. */
+static bool say_loss(struct batch *b, struct baton_campaign *c)
+{
+	if (atomic_exchange(&b->lane->store->is_loss_reported, true))
+		return false;
+	(void)fail_one(b, c, BATON_E_STALE,
+		       "had higher terms than this Consul has: its data was put back to an earlier "
+		       "state, or it is another cluster; terms go on above the highest that was "
+		       "seen");
+	return true;
+}
+
+/*
+ * S4: the next term has to be above the floor. It is, unless the cluster was put back to an earlier
+ * state, or is another one: then the claim brings a higher offset with it. That is said once, as an
+ * error, before it is done.
+ */
+static int mint(struct batch *b, struct attempt *t)
+{
+	uint64_t native = t->known.native;
+	uint64_t offset = t->known.offset;
+	uint64_t floor = t->c->floor;
+
+	t->raised = 0;
+	if (offset >= CONSUL_TERM_MAX || native >= CONSUL_TERM_MAX - offset ||
+	    floor >= CONSUL_TERM_MAX)
+		return fail_one(b, t->c, BATON_E_CORRUPT,
+				"has no higher term: they are used up, or its record is damaged; "
+				"give it a new name");
+	if (!t->known.exists || native + offset >= floor)
+		return 0;
+	if (floor - (native + offset) > CONSUL_JUMP_MAX)
+		return fail_one(b, t->c, BATON_E_CORRUPT,
+				"has a term in the store that is impossibly far below the one that "
+				"the candidate has seen: one of the two is damaged");
+	if (say_loss(b, t->c))
+		return -1;
+	t->raised = floor - native;
+	return 0;
+}
+
+/* Looks first at those of whom too little is known to go on. */
+static int mint_all(struct batch *b)
+{
+	uint64_t now_ns = clock_boot_ns();
+	bool is_any = false;
+
+	for (size_t i = 0; i < b->n; i++) {
+		struct attempt *t = &b->tries[i];
+		bool is_low = t->state == NULL && t->c->floor > 0 &&
+			      t->known.native + t->known.offset < t->c->floor;
+
+		t->has_failed = is_low || (t->state == NULL && now_ns < t->known.until_ns);
+		is_any = is_any || t->has_failed;
+	}
+	if (is_any) {
+		int outcome = look(b);
+
+		if (outcome != BATON_OUTCOME_OK)
+			return outcome;
+		for (size_t i = 0; i < b->n; i++) {
+			struct baton_campaign *c = b->tries[i].c;
+
+			/* Free, and we know all: then it is to be tried. */
+			if (c->outcome == BATON_OUTCOME_REFUSED && !c->record->held &&
+			    !c->record->paused && !c->record->reserved)
+				c->outcome = 0;
+		}
+	}
+	for (size_t i = 0; i < b->n; i++)
+		if (b->tries[i].c->outcome == 0)
+			(void)mint(b, &b->tries[i]);
+	return BATON_OUTCOME_OK;
+}
+
+/* ---- claims ---- */
+
+/* The state is what we think, or becomes it: with a higher offset. */
+static void put_state(struct batch *b, const struct attempt *t)
+{
+	struct consul_key key = consul_state_key(b->lane->store, t->c->name);
+	char number[24];
+
+	if (t->raised == 0) {
+		consul_op_check(b->lane, &key, t->known.state_index);
+		return;
+	}
+	json_t *state = t->state != NULL ? json_copy(t->state) : json_object();
+
+	(void)snprintf(number, sizeof(number), "%" PRIu64, t->raised);
+	(void)json_object_set_new(state, "offset", json_string(number));
+	consul_op_state(b->lane, &key, state, t->known.state_index);
+	json_decref(state);
+}
+
+/*
+ * Nobody has it, we neither: Consul would let us lock it twice in one term. When a key's LockIndex
+ * is used up, the key is made anew.
+ */
+static void put_lock(struct batch *b, const struct attempt *t)
+{
+	struct consul_key key = consul_lock_key(b->lane->store, t->c->name);
+	char *text = web_claim_text(b->lease, t->c->nonce, clock_wall_ms(), &t->c->profile);
+	struct consul_op free_op = {.verb = "check-session", .key = &key, .session = ""};
+	struct consul_op drop = {.verb = "delete", .key = &key};
+	struct consul_op lock = {.verb = "lock",
+				 .key = &key,
+				 .value = text != NULL ? text : "",
+				 .session = b->mine.name,
+				 .is_lock = true};
+
+	if (t->known.exists)
+		consul_op(b->lane, &free_op);
+	else
+		consul_op_check(b->lane, &key, 0);
+	if (t->known.exists && (t->known.native & CONSUL_LOCK_MAX) >= CONSUL_LOCK_MAX - 1)
+		consul_op(b->lane, &drop);
+	consul_op(b->lane, &lock);
+	b->lane->web.body.has_failed = b->lane->web.body.has_failed || text == NULL;
+	free(text);
+}
+
+static void won(struct batch *b, struct attempt *t, const json_t *kv)
+{
+	struct baton_campaign *c = t->c;
+	uint64_t state_index = 0;
+
+	t->known.native = consul_native(kv);
+	t->known.exists = true;
+	t->known.until_ns = 0;
+	(void)js_u64(kv, "ModifyIndex", &t->known.claim_index);
+	t->known.claim_nonce = c->nonce;
+	if (t->raised != 0) {
+		t->known.offset = t->raised;
+		if (js_u64(kv, "ModifyIndex", &state_index))
+			t->known.state_index = state_index; /* of the same transaction */
+	}
+	c->outcome = BATON_OUTCOME_OK;
+	c->code = 0;
+	c->term = t->known.native + t->known.offset;
+	c->record->watched = web_is_watched(&b->lane->store->web, c->name);
+	consul_known_set(b->lane->store, c->name, &t->known);
+}
+
+/* Won in a term that isn't above the floor: the cluster went back under our feet. Given back. */
+static void undo(struct batch *b, struct attempt *t)
+{
+	struct consul_answer answer;
+
+	consul_begin(b->lane);
+	consul_op_unlock(b->lane, t->c->name, b->mine.name, t->known.claim_index);
+	consul_op_book(b->lane, &b->mine, b->mine.n_claims - 1);
+	int outcome = consul_txn(b->lane, b->call, "undo", &answer);
+	bool is_done = outcome == BATON_OUTCOME_OK && answer.status == 200;
+
+	json_decref(answer.json);
+	(void)consul_read_book(b->lane, b->call, b->lease->id, &b->mine);
+	if (!say_loss(b, t->c))
+		(void)fail_one(b, t->c, BATON_E_UNAVAILABLE,
+			       "was won in a term that isn't above all that were seen: given back");
+	t->c->outcome = is_done ? BATON_OUTCOME_FAILED : BATON_OUTCOME_UNKNOWN;
+}
+
+/* It was carried out: all of them are won. */
+static int hear_all(struct batch *b, const struct consul_answer *answer)
+{
+	struct consul_key book = consul_book_key(b->lane->store, b->mine.name);
+	const json_t *kv = consul_find(answer, book.text);
+
+	if (!js_u64(kv, "ModifyIndex", &b->mine.index))
+		return consul_strange(b->call);
+	for (size_t i = 0; i < b->n; i++) {
+		struct consul_key key = consul_lock_key(b->lane->store, b->tries[i].c->name);
+
+		kv = consul_find(answer, key.text);
+		if (strcmp(js_text(kv, "Session"), b->mine.name) != 0)
+			return consul_strange(b->call);
+		won(b, &b->tries[i], kv);
+	}
+	b->mine.n_claims += b->n;
+	web_lease_count(&b->lane->store->web, b->lease->id, b->mine.n_claims, b->mine.index);
+	for (size_t i = 0; i < b->n; i++) {
+		const struct baton_campaign *c = b->tries[i].c;
+
+		if (c->term <= c->floor || c->term > CONSUL_TERM_MAX)
+			undo(b, &b->tries[i]);
+	}
+	return BATON_OUTCOME_OK;
+}
+
+/* It was not: who is to blame? An outcome for all of them, or OK. */
+static int hear_errors(struct batch *b, const struct consul_answer *answer)
+{
+	if (consul_n_errors(answer) == 0)
+		return consul_strange(b->call);
+	for (size_t i = 0; i < consul_n_errors(answer); i++) {
+		size_t op;
+		enum consul_why why = consul_error(b->call, answer, i, &op);
+		size_t owner = op < b->lane->n_ops ? b->owner[op] : b->n;
+
+		if (why == CONSUL_DENIED)
+			return BATON_OUTCOME_FAILED;
+		if (why == CONSUL_NO_SESSION)
+			return BATON_OUTCOME_REFUSED;
+		if (owner == b->n) {
+			b->is_book_old = true;
+			continue;
+		}
+		b->tries[owner].has_failed = true;
+		b->tries[owner].is_delayed = b->tries[owner].is_delayed || why == CONSUL_DELAYED;
+	}
+	return BATON_OUTCOME_OK;
+}
+
+static int send_tries(struct batch *b)
+{
+	struct consul_answer answer;
+
+	b->is_book_old = false;
+	consul_begin(b->lane);
+	for (size_t i = 0; i < b->n; i++) {
+		size_t from = b->lane->n_ops;
+
+		put_state(b, &b->tries[i]);
+		put_lock(b, &b->tries[i]);
+		while (from < b->lane->n_ops)
+			b->owner[from++] = i;
+	}
+	b->owner[b->lane->n_ops] = b->n;
+	consul_op_book(b->lane, &b->mine, b->mine.n_claims + b->n);
+	int outcome = consul_txn(b->lane, b->call, "campaign", &answer);
+
+	if (outcome == BATON_OUTCOME_OK)
+		outcome = answer.status == 200 ? hear_all(b, &answer) : hear_errors(b, &answer);
+	json_decref(answer.json);
+	if (outcome == BATON_OUTCOME_OK && b->is_book_old)
+		outcome = consul_read_book(b->lane, b->call, b->lease->id, &b->mine);
+	return outcome == BATON_OUTCOME_OK ? look(b) : outcome;
+}
+
+/* Those who are decided are out. */
+static void thin(struct batch *b)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < b->n; i++) {
+		if (b->tries[i].c->outcome == 0)
+			b->tries[n++] = b->tries[i];
+		else
+			json_decref(b->tries[i].state);
+	}
+	b->n = n;
+}
+
+/* All of them came to the same end. */
+static void end_all(struct batch *b, int outcome)
+{
+	for (size_t i = 0; i < b->n; i++) {
+		struct baton_campaign *c = b->tries[i].c;
+
+		if (c->outcome != 0)
+			continue;
+		if (outcome == BATON_OUTCOME_REFUSED)
+			web_campaign_without_lease(c);
+		else
+			web_campaign_set(c, outcome, b->call->error.code);
+	}
+	thin(b);
+}
+
+static void campaign_part(struct batch *b, struct baton_campaign *list, size_t n)
+{
+	bool has_lease = web_lease_get(&b->lane->store->web, b->lease->id, &b->mine);
+
+	b->n = n;
+	for (size_t i = 0; i < n; i++) {
+		web_campaign_set(&list[i], 0, 0);
+		b->tries[i] = (struct attempt){.c = &list[i]};
+		consul_known_get(b->lane->store, list[i].name, &b->tries[i].known);
+	}
+	if (!has_lease)
+		end_all(b, BATON_OUTCOME_REFUSED);
+	for (int round = 0; round < CONSUL_ROUNDS && b->n > 0; round++) {
+		int outcome = mint_all(b);
+
+		thin(b);
+		if (outcome == BATON_OUTCOME_OK && b->n > 0)
+			outcome = send_tries(b);
+		if (outcome != BATON_OUTCOME_OK)
+			end_all(b, outcome);
+		thin(b);
+	}
+	for (size_t i = 0; i < b->n; i++) /* it changes all the time */
+		b->tries[i].c->record->free_in_ns = 0;
+	for (size_t i = 0; i < b->n; i++)
+		b->tries[i].c->outcome = BATON_OUTCOME_REFUSED;
+	thin(b);
+}
+
+void consul_campaign(void *l, struct baton_call *call, const struct baton_lease *lease,
+		     struct baton_campaign *list, size_t n)
+{
+	struct batch b = {.lane = l, .call = call, .lease = lease};
+
+	struct web_store *s = &b.lane->store->web;
+
+	for (size_t done = 0; done < n; done += CONSUL_CHUNK) {
+		size_t k = n - done < CONSUL_CHUNK ? n - done : CONSUL_CHUNK;
+
+		store_ask(&s->base, list + done, k);
+		campaign_part(&b, list + done, k);
+		store_ask(&s->base, NULL, 0);
+	}
+}

@@ -1,0 +1,195 @@
+/*
+ * observe.c: one election as the store shows it: the key that is locked, and what is known beside
+ * it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "store/consul/consul.h"
+
+/* ---- what is known beside the record ---- */
+
+void consul_known_get(struct consul_store *s, const char *name, struct consul_known *k)
+{
+	uint64_t notes[HINTS_NOTES];
+
+	(void)watch_index_get(s->web.hints, name, notes);
+	*k = (struct consul_known){.offset = notes[0],
+				   .state_index = notes[1],
+				   .native = notes[2] >> 1,
+				   .exists = (notes[2] & 1) != 0,
+				   .until_ns = notes[3],
+				   .claim_index = notes[4],
+				   .claim_nonce = notes[5]};
+}
+
+void consul_known_set(struct consul_store *s, const char *name, const struct consul_known *k)
+{
+	const uint64_t notes[HINTS_NOTES] = {
+		k->offset,   k->state_index, k->native << 1 | k->exists,
+		k->until_ns, k->claim_index, k->claim_nonce};
+
+	(void)watch_index_set(s->web.hints, name, notes);
+}
+
+/* ---- claims ---- */
+
+/* At the end of what is to be had: the highest, which nobody gets a term above. */
+uint64_t consul_native(const json_t *kv)
+{
+	uint64_t created = 0;
+	uint64_t locked = 0;
+
+	(void)js_u64(kv, "CreateIndex", &created);
+	(void)js_u64(kv, "LockIndex", &locked);
+	if (created >= CONSUL_TERM_MAX >> CONSUL_LOCK_BITS)
+		return CONSUL_TERM_MAX;
+	return created << CONSUL_LOCK_BITS | (locked < CONSUL_LOCK_MAX ? locked : CONSUL_LOCK_MAX);
+}
+
+bool consul_read_claim(const json_t *kv, struct baton_record *out)
+{
+	char value[WEB_VALUE_MAX];
+	char otherwise[CONSUL_SESSION_MAX + 20];
+	const char *session = js_text(kv, "Session");
+
+	if (session[0] == '\0')
+		return false;
+	if (!js_base64(kv, "Value", value, sizeof(value)))
+		value[0] = '\0';
+	if (web_claim_read(value, out))
+		return true;
+	/* Not one of ours: `consul lock`, and whatever else locks keys. The value is free text. */
+	out->nonce = consul_native(kv);
+	(void)snprintf(out->lease_id, sizeof(out->lease_id), "%s", session);
+	(void)snprintf(otherwise, sizeof(otherwise), "session %s", session);
+	web_claim_foreign(value, otherwise, out);
+	return true;
+}
+
+/* ---- the rest of the record ---- */
+
+json_t *consul_state(const struct consul_store *s, const char *name,
+		     const struct consul_answer *answer)
+{
+	struct consul_key key = consul_state_key(s, name);
+	char value[WEB_VALUE_MAX];
+	json_t *state = NULL;
+
+	if (js_base64(consul_find(answer, key.text), "Value", value, sizeof(value)))
+		state = js_parse(value, strlen(value));
+	if (json_is_object(state))
+		return state;
+	json_decref(state);
+	return json_object();
+}
+
+/*
+ * Kept for one of them, after the leadership that was given back for it. For how long is counted
+ * from when we saw it: Consul has no clock for us.
+ */
+static void read_reserved(const json_t *reserved, const char *id, bool is_new,
+			  struct consul_known *k, struct baton_record *out)
+{
+	uint64_t now_ns = clock_boot_ns();
+	uint64_t hold_ms = 0;
+	uint64_t term = 0;
+
+	if (out->held || !js_u64(reserved, "term", &term) || term != out->term ||
+	    strcmp(js_text(reserved, "for"), id) == 0) {
+		if (is_new)
+			k->until_ns = 0;
+		return;
+	}
+	(void)js_u64(reserved, "hold", &hold_ms);
+	if (is_new)
+		k->until_ns = now_ns + hold_ms * CLOCK_NS_PER_MS;
+	if (now_ns < k->until_ns) {
+		out->reserved = true;
+		out->free_in_ns = k->until_ns - now_ns;
+	}
+}
+
+void consul_look(struct consul_lane *lane, const char *name)
+{
+	struct consul_key tree = consul_tree_key(lane->store, name);
+	struct consul_op op = {.verb = "get-tree", .key = &tree};
+
+	consul_op(lane, &op);
+}
+
+/* The claim, and what the term would be without one: what was last seen, if the key is gone. */
+static void read_lock(const json_t *lock, struct consul_known *k, struct baton_record *out)
+{
+	k->exists = lock != NULL;
+	if (k->exists)
+		k->native = consul_native(lock);
+	if (k->native > 0 && k->offset < CONSUL_TERM_MAX)
+		out->term = k->native < CONSUL_TERM_MAX - k->offset ? k->native + k->offset
+								    : CONSUL_TERM_MAX;
+	else if (k->native > 0)
+		out->term = CONSUL_TERM_MAX;
+	out->held = lock != NULL && consul_read_claim(lock, out);
+	k->claim_index = 0;
+	if (out->held)
+		(void)js_u64(lock, "ModifyIndex", &k->claim_index);
+	k->claim_nonce = out->nonce;
+}
+
+void consul_record(struct consul_store *s, const char *name, const char *id,
+		   const struct consul_answer *answer, struct consul_known *k,
+		   struct baton_record *out)
+{
+	struct consul_key lock = consul_lock_key(s, name);
+	struct consul_key key = consul_state_key(s, name);
+	json_t *state = consul_state(s, name, answer);
+	uint64_t state_index = 0;
+
+	*out = (struct baton_record){.free_in_ns = BATON_STORE_NEVER};
+	k->offset = 0;
+	(void)js_u64(state, "offset", &k->offset);
+	(void)js_u64(consul_find(answer, key.text), "ModifyIndex", &state_index);
+	out->paused = json_is_true(js_get(state, "paused"));
+	read_lock(consul_find(answer, lock.text), k, out);
+	if (out->held)
+		web_order_read(js_get(state, "order"), out);
+	read_reserved(js_get(state, "reserved"), id, state_index != k->state_index, k, out);
+	k->state_index = state_index;
+	/* The end of a session unlocks the key, and that is pushed. */
+	out->watched = web_is_watched(&s->web, name);
+	consul_known_set(s, name, k);
+	json_decref(state);
+}
+
+/* ---- observe ---- */
+
+static int observe_part(void *l, struct baton_call *call, struct baton_observation *list, size_t n)
+{
+	struct consul_lane *lane = l;
+	struct consul_answer answer;
+
+	consul_begin(lane);
+	for (size_t i = 0; i < n; i++)
+		consul_look(lane, list[i].name);
+	int outcome = consul_read(lane, call, "observe", &answer);
+
+	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++) {
+		struct consul_known k;
+
+		consul_known_get(lane->store, list[i].name, &k);
+		consul_record(lane->store, list[i].name, list[i].id, &answer, &k, list[i].record);
+		list[i].outcome = BATON_OUTCOME_OK;
+		list[i].code = 0;
+	}
+	json_decref(answer.json);
+	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++)
+		outcome = web_check_target(consul_candidates, lane, call, &list[i]);
+	return outcome;
+}
+
+void consul_observe(void *l, struct baton_call *call, struct baton_observation *list, size_t n)
+{
+	web_observe(observe_part, CONSUL_CHUNK, l, call, list, n);
+}

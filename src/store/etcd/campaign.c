@@ -1,0 +1,430 @@
+/*
+ * campaign.c: campaigning and releasing. One transaction serves many elections: for each of them
+ * there is a transaction of its own inside it, so that each is won or lost by itself.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "store/etcd/etcd.h"
+
+/* What was known may have been old: then we know better, and try again. */
+#define ROUNDS 3
+
+/* One election of a batch, on its way. */
+struct
+try {
+	struct baton_campaign *c;
+	struct etcd_known known;
+	uint64_t raised;  /* the offset that the claim is to bring with it; 0: as it is */
+	bool is_entitled; /* a reservation that we know of is over, or ours; so is a mark's wait */
+};
+
+/* ---- terms ---- */
+
+static int fail_one(struct baton_call *call, struct baton_campaign *c, int code, const char *what)
+{
+	c->outcome = BATON_OUTCOME_FAILED;
+	c->code = code;
+	return store_fail(&call->error, code, "the election \"%.60s\" %s", c->name, what);
+}
+
+/* Where the cluster really is. */
+static int read_revision(struct etcd_lane *lane, struct baton_call *call)
+{
+	struct etcd_key key = etcd_lease_key(lane->store, 1, "");
+
+	etcd_ask_range(etcd_begin(lane), &key, NULL, 0, true);
+	return etcd_tell(lane, call, &etcd_range);
+}
+
+/*
+ * S4: the next revision, with the offset, has to be above the floor. It is, unless the cluster was
+ * put back to an earlier state, or is another one: then the claim brings a higher offset with it.
+ * That is said once, as an error, before it is done.
+ */
+static int mint(struct etcd_lane *lane, struct baton_call *call, struct try *t)
+{
+	struct etcd_store *s = lane->store;
+	uint64_t revision = lane->revision;
+	uint64_t offset = t->known.offset;
+
+	t->raised = 0;
+	if (offset >= ETCD_TERM_MAX || revision >= ETCD_TERM_MAX - offset ||
+	    t->c->floor >= ETCD_TERM_MAX)
+		return fail_one(call, t->c, BATON_E_CORRUPT,
+				"has no higher term: they are used up, or its record is damaged; "
+				"give it a new name");
+	if (revision + offset >= t->c->floor)
+		return 0;
+	if (t->c->floor - (revision + offset) > ETCD_JUMP_MAX)
+		return fail_one(call, t->c, BATON_E_CORRUPT,
+				"has a term in the store that is impossibly far below the one that "
+				"the candidate has seen: one of the two is damaged");
+	if (!atomic_exchange(&s->is_loss_reported, true))
+		return fail_one(call, t->c, BATON_E_STALE,
+				"had higher terms than this etcd has revisions: its data was put "
+				"back to an earlier state, or it is another cluster; terms go on "
+				"above the highest that was seen");
+	t->raised = t->c->floor - revision;
+	return 0;
+}
+
+/* Asks where the cluster is only if what was last heard isn't high enough; what can't be asked has
+ * failed: nothing was written yet. */
+static int mint_all(struct etcd_lane *lane, struct baton_call *call, struct try *tries, size_t n)
+{
+	bool is_below = false;
+
+	for (size_t i = 0; i < n; i++)
+		is_below = is_below || lane->revision + tries[i].known.offset < tries[i].c->floor;
+	int outcome = is_below ? read_revision(lane, call) : BATON_OUTCOME_OK;
+
+	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++)
+		(void)mint(lane, call, &tries[i]);
+	return outcome == BATON_OUTCOME_OK ? outcome : BATON_OUTCOME_FAILED;
+}
+
+/* ---- campaigns ---- */
+
+/* The reservation that the claim sets aside; 0: there must be none. */
+static uint64_t reservation_of(const struct try *t)
+{
+	return t->is_entitled ? t->known.reserved_mod : 0;
+}
+
+/* The same with the mark of a claim that ended without a release (unreleased.c). */
+static uint64_t mark_of(const struct try *t)
+{
+	return t->is_entitled ? t->known.mark_mod : 0;
+}
+
+static uint64_t offset_of(const struct try *t)
+{
+	return t->raised != 0 ? t->raised : t->known.offset;
+}
+
+/* Nobody has it, nor may think so, it isn't paused or kept for another, and the offset is what we
+ * think. */
+static void put_conditions(struct bytes *b, const struct etcd_store *s, const struct try *t)
+{
+	struct etcd_key claims = etcd_claim_key(s, t->c->name, 0);
+	struct etcd_key paused = etcd_state_key(s, t->c->name, "paused");
+	struct etcd_key offset = etcd_state_key(s, t->c->name, "offset");
+	struct etcd_key reserved = etcd_state_key(s, t->c->name, "reserved");
+	struct etcd_key mark = etcd_state_key(s, t->c->name, ETCD_MARK);
+
+	etcd_compare(b, &claims, true, ETCD_IS_CREATE, 0);
+	etcd_compare(b, &paused, false, ETCD_IS_CREATE, 0);
+	etcd_compare(b, &offset, false, ETCD_IS_MOD, t->known.offset_mod);
+	etcd_compare(b, &reserved, false, ETCD_IS_MOD, reservation_of(t));
+	etcd_compare(b, &mark, false, ETCD_IS_MOD, mark_of(t));
+}
+
+static void put_claim(struct bytes *b, struct etcd_store *s, const struct baton_lease *lease,
+		      uint64_t number, const struct try *t)
+{
+	const char *name = t->c->name;
+	struct etcd_key claim = etcd_claim_key(s, name, number);
+	struct etcd_key held = etcd_lease_key(s, number, name);
+	struct etcd_key term = etcd_state_key(s, name, "term");
+	struct etcd_key offset = etcd_state_key(s, name, "offset");
+	struct etcd_key order = etcd_state_key(s, name, "order");
+	struct etcd_key reserved = etcd_state_key(s, name, "reserved");
+	char *text = web_claim_text(lease, t->c->nonce, clock_wall_ms(), &t->c->profile);
+	char words[64];
+
+	b->has_failed = b->has_failed || text == NULL;
+	etcd_put(b, ETCD_THEN, &claim, text != NULL ? text : "", number);
+	free(text);
+	(void)snprintf(words, sizeof(words), "%" PRIu64 " %" PRIu64, t->c->nonce, offset_of(t));
+	etcd_put(b, ETCD_THEN, &held, words, number);
+	etcd_put(b, ETCD_THEN, &term, lease->owner, 0);
+	etcd_put_mark(b, s, name, lease);
+	(void)snprintf(words, sizeof(words), "%" PRIu64, t->raised);
+	if (t->raised != 0)
+		etcd_put(b, ETCD_THEN, &offset, words, 0);
+	etcd_delete(b, ETCD_THEN, &order);
+	if (reservation_of(t) != 0)
+		etcd_delete(b, ETCD_THEN, &reserved);
+}
+
+static void put_try(struct bytes *b, struct etcd_store *s, const struct baton_lease *lease,
+		    uint64_t number, const struct try *t)
+{
+	struct etcd_nest nest = etcd_begin_txn(b, ETCD_THEN);
+
+	put_conditions(b, s, t);
+	put_claim(b, s, lease, number, t);
+	etcd_look(b, ETCD_ELSE, s, t->c->name);
+	etcd_end_txn(b, nest);
+}
+
+/* The part of a transaction that a claim has left behind, and what hangs on it. */
+static void put_undo(struct bytes *b, const struct etcd_store *s, const char *name, uint64_t number,
+		     uint64_t revision, const struct baton_release *r)
+{
+	struct etcd_key claim = etcd_claim_key(s, name, number);
+	struct etcd_key held = etcd_lease_key(s, number, name);
+	struct etcd_key mark = etcd_state_key(s, name, ETCD_MARK);
+
+	etcd_delete(b, ETCD_THEN, &held);
+	struct etcd_nest nest = etcd_begin_txn(b, ETCD_THEN);
+
+	etcd_compare(b, &claim, false, ETCD_IS_CREATE, revision);
+	etcd_delete(b, ETCD_THEN, &claim);
+	etcd_delete(b, ETCD_THEN, &mark);
+	if (r != NULL && r->reserve_for != NULL && r->reserve_for[0] != '\0') {
+		struct etcd_key reserved = etcd_state_key(s, name, "reserved");
+		json_t *value = web_reserve_make(r);
+		char *text = json_dumps(value, JSON_COMPACT);
+
+		b->has_failed = b->has_failed || text == NULL;
+		etcd_put(b, ETCD_THEN, &reserved, text != NULL ? text : "", 0);
+		free(text);
+		json_decref(value);
+	}
+	etcd_end_txn(b, nest);
+}
+
+/* Won in a term that isn't above the floor: the cluster went back under our feet. Given back. */
+static int undo(struct etcd_lane *lane, struct baton_call *call, struct try *t, uint64_t number,
+		uint64_t revision)
+{
+	struct baton_campaign *c = t->c;
+
+	t->known.claim_mod = 0; /* if it stays, it is to be looked at */
+	etcd_known_set(lane->store, c->name, &t->known);
+	put_undo(etcd_begin(lane), lane->store, c->name, number, revision, NULL);
+	int outcome = etcd_tell(lane, call, &etcd_txn);
+
+	(void)fail_one(call, c, BATON_E_UNAVAILABLE,
+		       "was won in a term that isn't above all that were seen: given back");
+	c->outcome = outcome == BATON_OUTCOME_OK ? BATON_OUTCOME_FAILED : BATON_OUTCOME_UNKNOWN;
+	return -1;
+}
+
+/* What became of it; outcome 0: it is to be tried again. */
+static void hear_try(struct etcd_lane *lane, const struct baton_lease *lease, struct try *t,
+		     struct proto answer, uint64_t revision)
+{
+	struct baton_campaign *c = t->c;
+
+	c->code = 0;
+	if (proto_number(answer, ETCD_TXN_SUCCEEDED) != 0) {
+		c->outcome = BATON_OUTCOME_OK;
+		c->term = revision + offset_of(t);
+		c->record->watched = web_is_watched(&lane->store->web, c->name);
+		t->known.claim_mod = revision;
+		t->known.reserved_mod = 0; /* there was none, or the claim has set it aside */
+		t->known.mark_mod = 0;
+		if (t->raised != 0) {
+			t->known.offset = t->raised;
+			t->known.offset_mod = revision;
+		}
+		etcd_known_set(lane->store, c->name, &t->known);
+		return;
+	}
+	uint64_t offset_mod = t->known.offset_mod;
+	uint64_t reserved_mod = reservation_of(t);
+	uint64_t mark_mod = mark_of(t);
+
+	etcd_record(lane, c->name, lease->owner, answer, 0, &t->known, c->record);
+	bool is_free = !c->record->held && !c->record->paused && !c->record->reserved;
+
+	t->is_entitled = is_free;
+	bool is_new = offset_mod != t->known.offset_mod || reserved_mod != reservation_of(t) ||
+		      mark_mod != mark_of(t);
+
+	c->outcome = is_free && is_new ? 0 : BATON_OUTCOME_REFUSED;
+	if (is_free) /* it was freed meanwhile: worth another try, soon */
+		c->record->free_in_ns = 0;
+}
+
+static int send_tries(struct etcd_lane *lane, struct baton_call *call,
+		      const struct baton_lease *lease, uint64_t number, struct try *tries, size_t n)
+{
+	struct bytes *b = etcd_begin(lane);
+	struct proto answer;
+
+	for (size_t i = 0; i < n; i++)
+		put_try(b, lane->store, lease, number, &tries[i]);
+	int outcome = etcd_call(lane, call, &etcd_txn_campaign, &answer);
+	uint64_t revision = proto_number(proto_get(answer, ETCD_HEADER), ETCD_HEADER_REVISION);
+
+	if (outcome == BATON_OUTCOME_OK &&
+	    (proto_count(answer, ETCD_TXN_RESPONSES) != n || revision == 0))
+		outcome = etcd_strange(call);
+	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++)
+		hear_try(lane, lease, &tries[i], etcd_response(answer, i, ETCD_OP_TXN), revision);
+	etcd_done(&answer);
+	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++) {
+		const struct baton_campaign *c = tries[i].c;
+
+		if (c->outcome == BATON_OUTCOME_OK &&
+		    (c->term <= c->floor || c->term > ETCD_TERM_MAX))
+			(void)undo(lane, call, &tries[i], number, revision);
+	}
+	return outcome;
+}
+
+static bool has_waited(const struct etcd_known *k)
+{
+	uint64_t now_ns = clock_boot_ns();
+
+	return now_ns >= k->reserved_until_ns && now_ns >= k->mark_until_ns;
+}
+
+static void campaign_part(struct etcd_lane *lane, struct baton_call *call,
+			  const struct baton_lease *lease, struct baton_campaign *list, size_t n)
+{
+	uint64_t number = etcd_lease_number(lane->store, lease->id);
+	struct try tries[ETCD_CHUNK];
+	size_t left = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		web_campaign_set(&list[i], 0, 0);
+		tries[left] = (struct try){.c = &list[i]};
+		etcd_known_get(lane->store, list[i].name, &tries[left].known);
+		tries[left].is_entitled = has_waited(&tries[left].known);
+		left++;
+		if (number == 0)
+			web_campaign_without_lease(&list[i]);
+	}
+	for (int round = 0; round < ROUNDS && number != 0 && left > 0; round++) {
+		int outcome = mint_all(lane, call, tries, left);
+		size_t n_tries = 0;
+
+		for (size_t i = 0; i < left; i++)
+			if (tries[i].c->outcome == 0)
+				tries[n_tries++] = tries[i];
+		if (outcome == BATON_OUTCOME_OK && n_tries > 0)
+			outcome = send_tries(lane, call, lease, number, tries, n_tries);
+		for (size_t i = 0; i < n_tries && outcome != BATON_OUTCOME_OK; i++) {
+			if (outcome == BATON_OUTCOME_REFUSED)
+				web_campaign_without_lease(tries[i].c);
+			else
+				web_campaign_set(tries[i].c, outcome, call->error.code);
+		}
+		left = 0;
+		for (size_t i = 0; i < n_tries; i++)
+			if (tries[i].c->outcome == 0)
+				tries[left++] = tries[i];
+	}
+	for (size_t i = 0; i < left && number != 0; i++) /* it changes all the time */
+		tries[i].c->outcome = BATON_OUTCOME_REFUSED;
+}
+
+void etcd_campaign(void *l, struct baton_call *call, const struct baton_lease *lease,
+		   struct baton_campaign *list, size_t n)
+{
+	struct web_store *s = &((struct etcd_lane *)l)->store->web;
+
+	for (size_t done = 0; done < n; done += ETCD_CHUNK) {
+		size_t k = n - done < ETCD_CHUNK ? n - done : ETCD_CHUNK;
+
+		store_ask(&s->base, list + done, k);
+		campaign_part(l, call, lease, list + done, k);
+		store_ask(&s->base, NULL, 0);
+	}
+}
+
+/* ---- releases ---- */
+
+/* S6: lease and nonce by what the lease says of the claim, the term by both. */
+static void put_release(struct bytes *b, const struct etcd_store *s, const struct baton_release *r,
+			uint64_t number, uint64_t offset)
+{
+	struct etcd_key held = etcd_lease_key(s, number, r->name);
+	uint64_t revision = r->term > offset ? r->term - offset : 0;
+	char words[64];
+
+	(void)snprintf(words, sizeof(words), "%" PRIu64 " %" PRIu64, r->nonce, offset);
+	struct etcd_nest nest = etcd_begin_txn(b, ETCD_THEN);
+
+	etcd_compare(b, &held, false, ETCD_IS_MOD, revision);
+	etcd_compare_value(b, &held, words);
+	put_undo(b, s, r->name, number, revision, r);
+	etcd_look(b, ETCD_ELSE, s, r->name);
+	etcd_end_txn(b, nest);
+}
+
+/* True: it is to be tried again, with the offset that we now know. */
+static bool hear_release(struct etcd_lane *lane, struct baton_release *r, struct etcd_known *k,
+			 struct proto answer)
+{
+	struct baton_record record;
+	uint64_t offset = k->offset;
+
+	r->code = 0;
+	if (proto_number(answer, ETCD_TXN_SUCCEEDED) != 0) {
+		struct proto claim = etcd_response(answer, 1, ETCD_OP_TXN);
+
+		r->outcome = proto_number(claim, ETCD_TXN_SUCCEEDED) != 0 ? BATON_OUTCOME_OK
+									  : BATON_OUTCOME_REFUSED;
+		return false;
+	}
+	r->outcome = BATON_OUTCOME_REFUSED;
+	etcd_record(lane, r->name, "", answer, 0, k, &record);
+	return k->offset != offset;
+}
+
+static int release_part(struct etcd_lane *lane, struct baton_call *call,
+			struct baton_release **list, struct etcd_known *known, size_t n,
+			bool *is_again)
+{
+	struct bytes *b = etcd_begin(lane);
+	struct proto answer;
+
+	for (size_t i = 0; i < n; i++)
+		put_release(b, lane->store, list[i],
+			    etcd_lease_number(lane->store, list[i]->lease_id), known[i].offset);
+	int outcome = etcd_call(lane, call, &etcd_txn_release, &answer);
+
+	if (outcome == BATON_OUTCOME_OK && proto_count(answer, ETCD_TXN_RESPONSES) != n)
+		outcome = etcd_strange(call);
+	for (size_t i = 0; i < n; i++) {
+		is_again[i] = false;
+		list[i]->outcome = outcome;
+		list[i]->code = call->error.code;
+		if (outcome == BATON_OUTCOME_OK)
+			is_again[i] = hear_release(lane, list[i], &known[i],
+						   etcd_response(answer, i, ETCD_OP_TXN));
+	}
+	etcd_done(&answer);
+	return outcome;
+}
+
+void etcd_release(void *l, struct baton_call *call, struct baton_release *list, size_t n)
+{
+	struct etcd_lane *lane = l;
+
+	for (size_t done = 0; done < n;) {
+		struct baton_release *part[ETCD_CHUNK];
+		struct etcd_known known[ETCD_CHUNK];
+		bool is_again[ETCD_CHUNK];
+		size_t left = 0;
+
+		for (; done < n && left < ETCD_CHUNK; done++) {
+			etcd_known_get(lane->store, list[done].name, &known[left]);
+			list[done].outcome = BATON_OUTCOME_REFUSED;
+			list[done].code = 0;
+			if (etcd_lease_number(lane->store, list[done].lease_id) != 0)
+				part[left++] = &list[done];
+		}
+		for (int round = 0; round < ROUNDS && left > 0; round++) {
+			size_t again = 0;
+
+			(void)release_part(lane, call, part, known, left, is_again);
+			for (size_t i = 0; i < left; i++) {
+				if (!is_again[i])
+					continue;
+				known[again] = known[i];
+				part[again++] = part[i];
+			}
+			left = again;
+		}
+	}
+}

@@ -1,0 +1,208 @@
+/*
+ * candidates.c: candidates, orders and pauses: what people and other candidates look at.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "store/etcd/etcd.h"
+
+/* ---- candidates ---- */
+
+/* Shows it; and if it leads, asks for the claim, which shows the profile, too. */
+static void put_candidate(struct bytes *b, const struct etcd_store *s,
+			  const struct baton_lease *lease, uint64_t number,
+			  const struct baton_publication *p)
+{
+	struct etcd_key key = etcd_candidate_key(s, p->name, number);
+	struct etcd_key claim = etcd_claim_key(s, p->name, number);
+	char *text = web_candidate_text(lease, &p->profile);
+
+	b->has_failed = b->has_failed || text == NULL;
+	etcd_put(b, ETCD_THEN, &key, text != NULL ? text : "", number);
+	etcd_get(b, ETCD_THEN, &claim, true);
+	free(text);
+}
+
+/* The same claim with another profile; not if it has changed meanwhile. */
+static int show_leader(struct etcd_lane *lane, struct baton_call *call,
+		       const struct baton_lease *lease, uint64_t number,
+		       const struct baton_publication *p, const struct baton_record *r,
+		       uint64_t mod)
+{
+	struct etcd_key claim = etcd_claim_key(lane->store, p->name, number);
+	char *text = web_claim_text(lease, r->nonce, r->since_ms, &p->profile);
+	struct bytes *b = etcd_begin(lane);
+
+	etcd_compare(b, &claim, false, ETCD_IS_MOD, mod);
+	b->has_failed = b->has_failed || text == NULL;
+	etcd_put(b, ETCD_THEN, &claim, text != NULL ? text : "", number);
+	free(text);
+	return etcd_tell(lane, call, &etcd_txn);
+}
+
+static int publish_part(struct etcd_lane *lane, struct baton_call *call,
+			const struct baton_lease *lease, uint64_t number,
+			struct baton_publication *list, size_t n)
+{
+	struct baton_record record;
+	struct bytes *b = etcd_begin(lane);
+	struct proto answer;
+
+	for (size_t i = 0; i < n; i++)
+		put_candidate(b, lane->store, lease, number, &list[i]);
+	int outcome = etcd_call(lane, call, &etcd_txn, &answer);
+
+	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++) {
+		struct proto claim = etcd_kv(answer, 2 * i + 1);
+
+		list[i].outcome = BATON_OUTCOME_OK;
+		list[i].code = 0;
+		if (claim.at == NULL)
+			continue;
+		etcd_read_claim(claim, &record);
+		if (web_claim_shows(&record, &list[i].profile) ||
+		    strcmp(record.lease_id, lease->id) != 0)
+			continue;
+		list[i].outcome = show_leader(lane, call, lease, number, &list[i], &record,
+					      proto_number(claim, ETCD_KV_MOD));
+		list[i].code = list[i].outcome == BATON_OUTCOME_OK ? 0 : call->error.code;
+	}
+	etcd_done(&answer);
+	return outcome;
+}
+
+void etcd_publish(void *l, struct baton_call *call, const struct baton_lease *lease,
+		  struct baton_publication *list, size_t n)
+{
+	struct etcd_lane *lane = l;
+	uint64_t number = etcd_lease_number(lane->store, lease->id);
+
+	for (size_t done = 0; done < n;) {
+		size_t k = n - done < ETCD_CHUNK ? n - done : ETCD_CHUNK;
+		int outcome = number == 0 ? BATON_OUTCOME_REFUSED
+					  : publish_part(lane, call, lease, number, list + done, k);
+
+		for (size_t i = done; outcome != BATON_OUTCOME_OK && i < done + k; i++) {
+			list[i].outcome = outcome;
+			list[i].code = call->error.code;
+		}
+		done += k;
+	}
+}
+
+int etcd_withdraw(void *l, struct baton_call *call, const struct baton_lease *lease,
+		  const char *name)
+{
+	struct etcd_lane *lane = l;
+	uint64_t number = etcd_lease_number(lane->store, lease->id);
+	struct etcd_key key = etcd_candidate_key(lane->store, name, number);
+
+	if (number == 0)
+		return BATON_OUTCOME_OK;
+	etcd_delete(etcd_begin(lane), ETCD_THEN, &key);
+	return etcd_tell(lane, call, &etcd_txn);
+}
+
+static bool read_candidate(struct proto kv, uint64_t leader, struct baton_candidate *c)
+{
+	char value[WEB_VALUE_MAX];
+
+	if (!proto_text(kv, ETCD_KV_VALUE, value, sizeof(value)) || !web_candidate_read(value, c))
+		return false;
+	c->is_leader = leader != 0 && proto_number(kv, ETCD_KV_LEASE) == leader;
+	return true;
+}
+
+int etcd_candidates(void *l, struct baton_call *call, const char *name,
+		    void (*found)(void *arg, const struct baton_candidate *candidate), void *arg)
+{
+	struct etcd_lane *lane = l;
+	struct etcd_key all = etcd_candidate_key(lane->store, name, 0);
+	struct etcd_key claims = etcd_claim_key(lane->store, name, 0);
+	struct bytes *b = etcd_begin(lane);
+	struct proto answer;
+
+	etcd_get(b, ETCD_THEN, &claims, true);
+	etcd_get(b, ETCD_THEN, &all, false);
+	int outcome = etcd_call(lane, call, &etcd_txn, &answer);
+	struct proto rest = etcd_response(answer, 1, ETCD_OP_RANGE);
+	uint64_t leader = proto_number(etcd_kv(answer, 0), ETCD_KV_LEASE);
+
+	for (struct proto kv; proto_next(&rest, ETCD_RANGE_KVS, &kv);) {
+		struct baton_candidate c;
+
+		if (read_candidate(kv, leader, &c))
+			found(arg, &c);
+	}
+	etcd_done(&answer);
+	return outcome;
+}
+
+/* ---- orders and pauses ---- */
+
+/* Only if that leadership still stands. */
+static int leave_order(struct etcd_lane *lane, struct baton_call *call, const char *name,
+		       const struct etcd_key *claim, uint64_t revision,
+		       const struct baton_order *order)
+{
+	struct etcd_key key = etcd_state_key(lane->store, name, "order");
+	json_t *value = web_order_make(order);
+	char *text = json_dumps(value, JSON_COMPACT);
+	struct bytes *b = etcd_begin(lane);
+	struct proto answer;
+
+	etcd_compare(b, claim, false, ETCD_IS_CREATE, revision);
+	b->has_failed = b->has_failed || text == NULL;
+	etcd_put(b, ETCD_THEN, &key, text != NULL ? text : "", 0);
+	free(text);
+	json_decref(value);
+	int outcome = etcd_call(lane, call, &etcd_txn, &answer);
+
+	if (outcome == BATON_OUTCOME_OK && proto_number(answer, ETCD_TXN_SUCCEEDED) == 0)
+		outcome = BATON_OUTCOME_REFUSED;
+	etcd_done(&answer);
+	return outcome;
+}
+
+int etcd_order(void *l, struct baton_call *call, const char *name, const struct baton_order *order)
+{
+	struct baton_record record;
+	struct etcd_lane *lane = l;
+	struct etcd_known known;
+	struct etcd_key claim;
+	struct proto answer;
+	uint64_t revision = 0;
+
+	etcd_look(etcd_begin(lane), ETCD_THEN, lane->store, name);
+	int outcome = etcd_call(lane, call, &etcd_txn, &answer);
+
+	if (outcome == BATON_OUTCOME_OK) {
+		struct proto kv = etcd_kv(answer, 0);
+
+		etcd_known_get(lane->store, name, &known);
+		etcd_record(lane, name, "", answer, 0, &known, &record);
+		revision = proto_number(kv, ETCD_KV_CREATE);
+		if (!record.held || record.term != order->term ||
+		    !proto_text(kv, ETCD_KV_KEY, claim.text, sizeof(claim.text)))
+			outcome = BATON_OUTCOME_REFUSED;
+	}
+	etcd_done(&answer);
+	return outcome == BATON_OUTCOME_OK ? leave_order(lane, call, name, &claim, revision, order)
+					   : outcome;
+}
+
+int etcd_pause(void *l, struct baton_call *call, const char *name, bool paused)
+{
+	struct etcd_lane *lane = l;
+	struct etcd_key key = etcd_state_key(lane->store, name, "paused");
+	struct bytes *b = etcd_begin(lane);
+
+	if (paused)
+		etcd_put(b, ETCD_THEN, &key, "1", 0);
+	else
+		etcd_delete(b, ETCD_THEN, &key);
+	return etcd_tell(lane, call, &etcd_txn);
+}

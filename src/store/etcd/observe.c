@@ -1,0 +1,205 @@
+/*
+ * observe.c: one election as the store shows it. Two ranges of one transaction: who has claimed it,
+ * and what is known of it beside.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "store/etcd/etcd.h"
+
+/* ---- what is known beside the record ---- */
+
+void etcd_known_get(struct etcd_store *s, const char *name, struct etcd_known *k)
+{
+	uint64_t notes[HINTS_NOTES];
+
+	(void)watch_index_get(s->web.hints, name, notes);
+	*k = (struct etcd_known){notes[0], notes[1], notes[2], notes[3],
+				 notes[4], notes[5], notes[6]};
+}
+
+void etcd_known_set(struct etcd_store *s, const char *name, const struct etcd_known *k)
+{
+	const uint64_t notes[HINTS_NOTES] = {
+		k->offset,    k->offset_mod, k->reserved_mod, k->reserved_until_ns,
+		k->claim_mod, k->mark_mod,   k->mark_until_ns};
+
+	(void)watch_index_set(s->web.hints, name, notes);
+}
+
+/* ---- claims ---- */
+
+void etcd_read_claim(struct proto kv, struct baton_record *out)
+{
+	char value[WEB_VALUE_MAX];
+	char otherwise[40];
+	uint64_t lease = proto_number(kv, ETCD_KV_LEASE);
+
+	(void)proto_text(kv, ETCD_KV_VALUE, value, sizeof(value));
+	if (web_claim_read(value, out))
+		return;
+	/* Not one of ours: etcd's own package, of which `etcdctl elect` is one. */
+	out->nonce = proto_number(kv, ETCD_KV_CREATE);
+	(void)snprintf(out->lease_id, sizeof(out->lease_id), "%" PRIx64, lease);
+	(void)snprintf(otherwise, sizeof(otherwise), "etcd lease %" PRIx64, lease);
+	web_claim_foreign(value, otherwise, out);
+}
+
+/* ---- the rest of the record ---- */
+
+struct state {
+	char value[2048];
+	uint64_t mod;
+};
+
+/* Of what a range found, the key that ends with /what; false: there is none. */
+static bool get_state(struct proto range, const char *what, struct state *out)
+{
+	size_t n = strlen(what);
+
+	for (struct proto kv; proto_next(&range, ETCD_RANGE_KVS, &kv);) {
+		char key[ETCD_KEY_MAX];
+
+		if (!proto_text(kv, ETCD_KV_KEY, key, sizeof(key)) || strlen(key) < n + 1 ||
+		    strcmp(key + strlen(key) - n, what) != 0 || key[strlen(key) - n - 1] != '/')
+			continue;
+		(void)proto_text(kv, ETCD_KV_VALUE, out->value, sizeof(out->value));
+		out->mod = proto_number(kv, ETCD_KV_MOD);
+		return true;
+	}
+	*out = (struct state){0};
+	return false;
+}
+
+static void read_order(const struct state *state, struct baton_record *out)
+{
+	json_t *order = js_parse(state->value, strlen(state->value));
+
+	web_order_read(order, out);
+	json_decref(order);
+}
+
+/* Kept for one of them; for how long is counted from when we saw it: etcd has no clock for us. */
+static void read_reserved(const struct state *state, const char *id, struct etcd_known *k,
+			  struct baton_record *out)
+{
+	json_t *reserved = js_parse(state->value, strlen(state->value));
+	uint64_t now_ns = clock_boot_ns();
+	uint64_t hold_ms = 0;
+
+	(void)js_u64(reserved, "hold", &hold_ms);
+	if (state->mod != k->reserved_mod) {
+		k->reserved_mod = state->mod;
+		k->reserved_until_ns = now_ns + hold_ms * CLOCK_NS_PER_MS;
+	}
+	if (!out->held && strcmp(js_text(reserved, "for"), id) != 0 &&
+	    now_ns < k->reserved_until_ns) {
+		out->reserved = true;
+		out->free_in_ns = k->reserved_until_ns - now_ns;
+	}
+	json_decref(reserved);
+}
+
+void etcd_look(struct bytes *b, enum etcd_part part, const struct etcd_store *s, const char *name)
+{
+	struct etcd_key claims = etcd_claim_key(s, name, 0);
+	struct etcd_key state = etcd_state_key(s, name, "");
+
+	etcd_get(b, part, &claims, true);
+	etcd_get(b, part, &state, false);
+}
+
+void etcd_record(const struct etcd_lane *lane, const char *name, const char *id, struct proto txn,
+		 size_t at, struct etcd_known *k, struct baton_record *out)
+{
+	struct etcd_store *s = lane->store;
+	struct proto claim = etcd_kv(txn, at);
+	struct proto kvs = etcd_response(txn, at + 1, ETCD_OP_RANGE);
+	struct state state;
+	uint64_t revision = 0;
+
+	*out = (struct baton_record){.free_in_ns = BATON_STORE_NEVER};
+	k->offset = get_state(kvs, "offset", &state) ? strtoull(state.value, NULL, 10) : 0;
+	k->offset_mod = state.mod;
+	out->paused = get_state(kvs, "paused", &state);
+	out->held = claim.at != NULL;
+	if (out->held)
+		revision = proto_number(claim, ETCD_KV_CREATE);
+	else if (get_state(kvs, "term", &state))
+		revision = state.mod;
+	if (!out->held || revision != k->claim_mod)
+		k->claim_mod = 0; /* what we have won is no more */
+	out->term = revision > 0 ? revision + k->offset : 0;
+	if (out->held) {
+		etcd_read_claim(claim, out);
+		if (get_state(kvs, "order", &state))
+			read_order(&state, out);
+	}
+	if (get_state(kvs, "reserved", &state))
+		read_reserved(&state, id, k, out);
+	else
+		k->reserved_mod = 0;
+	(void)get_state(kvs, ETCD_MARK, &state);
+	etcd_read_mark(lane, state.value, state.mod, out->held ? revision : 0, k, out);
+	/* Its end by itself is a deletion, too, which etcd pushes. */
+	out->watched = web_is_watched(&s->web, name);
+	etcd_known_set(s, name, k);
+}
+
+/* ---- observe ---- */
+
+/*
+ * Who doesn't watch would like to know how long the leader's lease still is; whole seconds, rounded
+ * down. That it can't be told is no reason to fail.
+ */
+static void look_at_lease(struct etcd_lane *lane, struct baton_call *call, uint64_t number,
+			  struct baton_record *record)
+{
+	struct baton_call quiet = {.deadline_ns = call->deadline_ns};
+	struct proto answer;
+
+	proto_put_number(etcd_begin(lane), ETCD_LEASE_ASKED, number);
+	int outcome = etcd_call(lane, &quiet, &etcd_time_left, &answer);
+	uint64_t ttl = proto_number(answer, ETCD_LEASE_TTL);
+
+	if (outcome == BATON_OUTCOME_OK && ttl <= INT32_MAX) /* it is -1 when it is gone */
+		record->free_in_ns = (ttl + 1) * CLOCK_NS_PER_S;
+	etcd_done(&answer);
+}
+
+static int observe_part(void *l, struct baton_call *call, struct baton_observation *list, size_t n)
+{
+	struct etcd_lane *lane = l;
+	struct bytes *b = etcd_begin(lane);
+	struct proto answer;
+
+	for (size_t i = 0; i < n; i++)
+		etcd_look(b, ETCD_THEN, lane->store, list[i].name);
+	int outcome = etcd_call(lane, call, &etcd_txn_observe, &answer);
+
+	if (outcome == BATON_OUTCOME_OK && proto_count(answer, ETCD_TXN_RESPONSES) != 2 * n)
+		outcome = etcd_strange(call);
+	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++) {
+		struct etcd_known k;
+
+		etcd_known_get(lane->store, list[i].name, &k);
+		etcd_record(lane, list[i].name, list[i].id, answer, 2 * i, &k, list[i].record);
+		list[i].outcome = BATON_OUTCOME_OK;
+		list[i].code = 0;
+	}
+	if (n == 1 && outcome == BATON_OUTCOME_OK && list->record->held && !list->record->watched)
+		look_at_lease(lane, call, proto_number(etcd_kv(answer, 0), ETCD_KV_LEASE),
+			      list->record);
+	etcd_done(&answer);
+	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++)
+		outcome = web_check_target(etcd_candidates, lane, call, &list[i]);
+	return outcome;
+}
+
+void etcd_observe(void *l, struct baton_call *call, struct baton_observation *list, size_t n)
+{
+	web_observe(observe_part, ETCD_CHUNK, l, call, list, n);
+}

@@ -1,0 +1,225 @@
+/*
+ * candidates.c: how candidates show themselves to each other. Each has a file in a folder of its
+ * lease, and is there as long as that lease lives: a dead process takes its candidates along.
+ * Nothing of this decides who leads. A file that can't be understood is a candidate that isn't
+ * there.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "store/file/file.h"
+
+typedef int visit(void *arg, const char *lease, const struct file_candidate *candidate);
+
+static int open_own_folder(struct file_lane *lane, const char *lease);
+static int publish_one(struct file_lane *lane, const struct baton_lease *lease, int dir,
+		       const struct baton_publication *p, bool *doubt);
+static int for_each(struct file_lane *lane, const char *name, visit *fn, void *arg);
+
+void file_publish(void *l, struct baton_call *call, const struct baton_lease *lease,
+		  struct baton_publication *list, size_t n)
+{
+	struct file_lane *lane = l;
+	int dir = -1;
+
+	if (file_enter(lane, call, true) == 0)
+		dir = open_own_folder(lane, lease->id);
+	for (size_t i = 0; i < n; i++) {
+		bool doubt = false;
+		bool done = dir >= 0 && file_in_time(lane) == 0 &&
+			    publish_one(lane, lease, dir, &list[i], &doubt) == 0;
+
+		list[i].outcome = done    ? BATON_OUTCOME_OK
+				  : doubt ? BATON_OUTCOME_UNKNOWN
+					  : BATON_OUTCOME_FAILED;
+		list[i].code = done ? BATON_OK : call->error.code;
+	}
+	if (dir >= 0)
+		(void)close(dir);
+	file_leave(lane);
+}
+
+static int open_own_folder(struct file_lane *lane, const char *lease)
+{
+	char folder[BATON_LEASE_ID_MAX + 16];
+
+	if (file_own_expires_ns(lane, lease) == 0)
+		return store_fail(&lane->call->error, BATON_E_UNAVAILABLE,
+				  "the lease %.63s has ended, or was never open here", lease);
+	(void)snprintf(folder, sizeof(folder), "%s.candidate", lease);
+	if (mkdirat(lane->root->leases, folder, file_dir_mode(lane->store)) != 0 && errno != EEXIST)
+		return file_errno(lane, "make", "leases", folder);
+	int dir =
+		openat(lane->root->leases, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (dir < 0)
+		return file_errno(lane, "open", "leases", folder);
+	if (file_set_up_dir(lane, dir, lane->root->gid, "leases", folder) == 0)
+		return dir;
+	(void)close(dir);
+	return -1;
+}
+
+static int publish_one(struct file_lane *lane, const struct baton_lease *lease, int dir,
+		       const struct baton_publication *p, bool *doubt)
+{
+	struct file_candidate candidate = {
+		.updated_ms = clock_wall_ms(),
+		.priority = p->profile.priority,
+		.score_permille = p->profile.score_permille,
+		.is_healthy = p->profile.is_healthy,
+	};
+	char path[FILE_PATH_SIZE];
+	char text[FILE_TEXT_MAX];
+
+	(void)snprintf(candidate.election, sizeof(candidate.election), "%s", p->name);
+	(void)snprintf(candidate.owner, sizeof(candidate.owner), "%s", lease->owner);
+	(void)snprintf(candidate.address, sizeof(candidate.address), "%s", lease->address);
+	(void)snprintf(candidate.metadata, sizeof(candidate.metadata), "%s", p->profile.metadata);
+	size_t n = file_write_candidate(&candidate, text);
+
+	if (n == 0)
+		return store_fail(&lane->call->error, BATON_E_INVALID, "a name is malformed");
+	file_path_of(p->name, path);
+	if (file_make_parents(lane, dir, path) != 0)
+		return -1;
+	return file_replace(lane, dir, path, text, n, false, doubt);
+}
+
+int file_withdraw(void *l, struct baton_call *call, const struct baton_lease *lease,
+		  const char *name)
+{
+	struct file_lane *lane = l;
+	int outcome = BATON_OUTCOME_FAILED;
+
+	if (file_enter(lane, call, false) == 0) {
+		char encoded[FILE_PATH_SIZE];
+		char path[FILE_PATH_SIZE + BATON_LEASE_ID_MAX + 16];
+
+		file_path_of(name, encoded);
+		(void)snprintf(path, sizeof(path), "%s.candidate/%s", lease->id, encoded);
+		if (unlinkat(lane->root->leases, path, 0) == 0 || errno == ENOENT) {
+			outcome = BATON_OUTCOME_OK;
+		} else {
+			outcome = errno == EIO ? BATON_OUTCOME_UNKNOWN : BATON_OUTCOME_FAILED;
+			file_errno(lane, "remove", "leases", path);
+		}
+	}
+	file_leave(lane);
+	return outcome;
+}
+
+int file_read_candidate(struct file_lane *lane, const char *lease, const char *name,
+			struct file_candidate *out)
+{
+	char encoded[FILE_PATH_SIZE];
+	char path[FILE_PATH_SIZE + BATON_LEASE_ID_MAX + 16];
+	size_t n;
+
+	file_path_of(name, encoded);
+	(void)snprintf(path, sizeof(path), "%s.candidate/%s", lease, encoded);
+	int got = file_read(lane, lane->root->leases, path, "leases", &n);
+
+	if (got != FILE_GOT)
+		return got;
+	return file_parse_candidate(lane->text, n, out) == 0 && strcmp(out->election, name) == 0;
+}
+
+/* Calls fn for the living, until it returns other than 0. */
+static int for_each(struct file_lane *lane, const char *name, visit *fn, void *arg)
+{
+	struct file_candidate candidate;
+	uint64_t free_in_ns;
+	size_t at = 0;
+	int result = file_scan(lane, lane->root->leases, "leases");
+
+	for (const char *entry; result == 0 && (entry = file_scan_next(lane, &at)) != NULL;) {
+		char id[BATON_LEASE_ID_MAX + 1];
+		const char *dot = strchr(entry, '.');
+		size_t n = dot == NULL ? 0 : (size_t)(dot - entry);
+
+		if (n == 0 || n > BATON_LEASE_ID_MAX || strcmp(dot, ".candidate") != 0)
+			continue;
+		memcpy(id, entry, n);
+		id[n] = '\0';
+		if (!file_is_lease_id(id))
+			continue;
+		result = file_in_time(lane) != 0 ? -1
+						 : file_read_candidate(lane, id, name, &candidate);
+		if (result == 1)
+			result = file_judge(lane, id, BATON_STORE_NEVER, &free_in_ns);
+		else
+			continue;
+		if (result > 0)
+			result = result == FILE_ALIVE ? fn(arg, id, &candidate) : 0;
+	}
+	return result;
+}
+
+struct listing {
+	void (*found)(void *arg, const struct baton_candidate *candidate);
+	void *arg;
+	const char *leader;
+};
+
+static int list_one(void *arg, const char *lease, const struct file_candidate *from)
+{
+	struct listing *listing = arg;
+	struct baton_candidate c = {0};
+
+	(void)snprintf(c.id, sizeof(c.id), "%s", from->owner);
+	(void)snprintf(c.address, sizeof(c.address), "%s", from->address);
+	(void)snprintf(c.metadata, sizeof(c.metadata), "%s", from->metadata);
+	c.is_leader = strcmp(listing->leader, lease) == 0;
+	c.is_healthy = from->is_healthy != 0;
+	c.score_permille = (uint32_t)from->score_permille;
+	c.priority = (int32_t)from->priority;
+	c.updated_ms = from->updated_ms;
+	listing->found(listing->arg, &c);
+	return 0;
+}
+
+int file_candidates(void *l, struct baton_call *call, const char *name,
+		    void (*found)(void *arg, const struct baton_candidate *candidate), void *arg)
+{
+	struct file_lane *lane = l;
+	struct file_sight sight = {.held = false};
+	struct listing listing = {found, arg, ""};
+	int result = -1;
+
+	if (file_enter(lane, call, false) == 0) {
+		char path[FILE_PATH_SIZE];
+		bool missing;
+
+		file_path_of(name, path);
+		int dir = file_open_election(lane, path, false, &missing);
+
+		result = dir >= 0 ? file_see(lane, dir, name, &sight) : missing ? 0 : -1;
+		if (dir >= 0)
+			(void)close(dir);
+	}
+	if (sight.held)
+		listing.leader = sight.claim.lease;
+	if (result == 0)
+		result = for_each(lane, name, list_one, &listing);
+	file_leave(lane);
+	return result == 0 ? BATON_OUTCOME_OK : BATON_OUTCOME_FAILED;
+}
+
+static int compare_one(void *arg, const char *lease, const struct file_candidate *candidate)
+{
+	(void)lease;
+	return strcmp(candidate->owner, arg) == 0 && candidate->is_healthy != 0;
+}
+
+int file_has_candidate(struct file_lane *lane, const char *name, const char *id)
+{
+	char wanted[BATON_NAME_MAX + 1];
+
+	(void)snprintf(wanted, sizeof(wanted), "%s", id);
+	return for_each(lane, name, compare_one, wanted);
+}

@@ -1,0 +1,113 @@
+/*
+ * codec.h: what stands in the files of the store, as structs and as text.
+ *
+ * Every file is a few lines of "key value" in a fixed order, between a line that says what it is
+ * and a line that says that it is complete. Strings are percent-encoded, so that a line is a line.
+ * The parsers take exactly what the writers make, and nothing else: all content is untrusted (a
+ * disk, an administrator, another user), and S9 wants a file that isn't understood to stop us.
+ * They are pure functions, made to be fuzzed.
+ */
+#ifndef BATON_FILE_TEXT_H
+#define BATON_FILE_TEXT_H
+
+#include <baton-store.h>
+
+#define FILE_TEXT_MAX 8192 /* no file of ours is longer */
+#define FILE_BOOT_ID 36    /* bytes of the kernel's boot id */
+#define FILE_WORD_MAX 31
+/* "%xx" for each byte of the longest name, and a '+' and '/' for each piece of it. */
+#define FILE_PATH_SIZE (BATON_NAME_MAX * 3 + 32)
+
+/* A claim: the file <seq> of an election. */
+struct file_claim {
+	uint64_t seq;
+	uint64_t term;
+	uint64_t nonce;
+	uint64_t ttl_ns; /* of its lease: for those who find that lease missing */
+	uint64_t timens;
+	uint64_t since_ns; /* before it was linked, on the boot clock of that boot and namespace */
+	int64_t since_ms;
+	int64_t priority;
+	uint64_t score_permille;
+	char boot[FILE_BOOT_ID + 1];
+	char lease[BATON_LEASE_ID_MAX + 1];
+	char election[BATON_NAME_MAX + 1]; /* rule 5: the full name, and it is compared */
+	char owner[BATON_NAME_MAX + 1];
+	char address[BATON_NAME_MAX + 1];
+	char metadata[BATON_METADATA_MAX + 1];
+	char after[FILE_WORD_MAX + 1]; /* how the leadership before it ended, as far as we saw */
+};
+
+/* The end of a claim: the file <seq>.end. */
+struct file_end {
+	uint64_t seq;
+	uint64_t timens;
+	uint64_t until_ns; /* it had ended by then; on the clock of that boot and namespace */
+	uint64_t reserved_until_ns; /* on the same */
+	int64_t until_ms;
+	char boot[FILE_BOOT_ID + 1];
+	char reason[FILE_WORD_MAX + 1];
+	char reserved_for[BATON_NAME_MAX + 1]; /* "": for nobody */
+};
+
+/* A lease: leases/<id>. */
+struct file_lease {
+	uint64_t serial; /* another number with each renewal */
+	uint64_t expires_ns;
+	uint64_t ttl_ns;
+	uint64_t timens; /* the inode of the time namespace whose clock this is */
+	uint64_t pid;    /* for people */
+	char id[BATON_LEASE_ID_MAX + 1];
+	char boot[FILE_BOOT_ID + 1];
+	char owner[BATON_NAME_MAX + 1];
+};
+
+/* A candidate of one election: leases/<id>.candidate/<election>. */
+struct file_candidate {
+	int64_t updated_ms;
+	int64_t priority;
+	uint64_t score_permille;
+	uint64_t is_healthy; /* 0 or 1: by its own minimum */
+	char election[BATON_NAME_MAX + 1];
+	char owner[BATON_NAME_MAX + 1];
+	char address[BATON_NAME_MAX + 1];
+	char metadata[BATON_METADATA_MAX + 1];
+};
+
+/* An order: order-<term>-<id> of an election. */
+struct file_order {
+	uint64_t id;
+	uint64_t term;
+	uint64_t quiet_ms;
+	uint64_t kind;
+	int64_t issued_ms;
+	char target[BATON_NAME_MAX + 1];
+};
+
+/* 0, or -1: not exactly what the writer makes. The result is then undefined. */
+int file_parse_claim(const char *text, size_t n, struct file_claim *out);
+int file_parse_end(const char *text, size_t n, struct file_end *out);
+int file_parse_lease(const char *text, size_t n, struct file_lease *out);
+int file_parse_candidate(const char *text, size_t n, struct file_candidate *out);
+int file_parse_order(const char *text, size_t n, struct file_order *out);
+
+/* The text's length, or 0: a value doesn't fit its field. The buffer has FILE_TEXT_MAX bytes. */
+size_t file_write_claim(const struct file_claim *claim, char *out);
+size_t file_write_end(const struct file_end *end, char *out);
+size_t file_write_lease(const struct file_lease *lease, char *out);
+size_t file_write_candidate(const struct file_candidate *candidate, char *out);
+size_t file_write_order(const struct file_order *order, char *out);
+
+/*
+ * An election's name as a path below elections/, and back. Only lower case letters, digits, '_',
+ * '-' and '.' (but not first) stand for themselves, all else is "%xx": no two names share a path,
+ * not even where the file system folds cases. What is longer than a file name may be is split into
+ * folders; those that aren't the last end in '+', which no election's folder does.
+ */
+void file_path_of(const char *name, char out[FILE_PATH_SIZE]);
+int file_name_of(const char *path, char out[BATON_NAME_MAX + 1]);
+
+/* A lease id is used as a file name, wherever it was read: hex digits and '-'. */
+bool file_is_lease_id(const char *id);
+
+#endif

@@ -1,0 +1,366 @@
+/*
+ * expiry.c: what was last seen of each election, and since when its spec is unchanged on our clock.
+ * That is the only proof that a lease is over (A1): whoever takes over has seen the same spec for
+ * as long as the record says, counted from after the first sight; and writes on condition that the
+ * object is still the one that was seen.
+ *
+ * A spec that goes back, because answers overtook each other, begins anew: that costs time only.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "store/kubernetes/kube.h"
+
+struct kube_sight {
+	struct kube_sight *next;
+	char *object; /* as compact text; NULL: it wasn't there */
+	char *spec;   /* what is to be unchanged */
+	uint64_t rv;
+	uint64_t since_ns;
+	uint64_t reserved;    /* the reservation's hash */
+	uint64_t reserved_ns; /* seen since then */
+	uint64_t mark;
+	uint64_t end_ns;
+	bool is_told; /* that its time is over */
+	bool is_led;  /* by this process */
+	bool is_doubted;
+	char process[KUBE_NAME_MAX + 1];
+	char name[];
+};
+
+void kube_process_key(const char *process, char out[KUBE_NAME_MAX + 2])
+{
+	/* No election's name has such a character. */
+	(void)snprintf(out, KUBE_NAME_MAX + 2, "\x01%s", process);
+}
+
+/* ---- the table ---- */
+
+static struct kube_sight **find(struct kube_store *s, const char *name)
+{
+	struct kube_sight **at = &s->sights[kube_hash(0, name) & (s->n_buckets - 1)];
+
+	while (*at != NULL && strcmp((*at)->name, name) != 0)
+		at = &(*at)->next;
+	return at;
+}
+
+static bool grow(struct kube_store *s)
+{
+	size_t size = s->n_buckets > 0 ? 2 * s->n_buckets : 16;
+	struct kube_sight **buckets =
+		s->n_sights >= s->n_buckets ? calloc(size, sizeof(struct kube_sight *)) : NULL;
+
+	if (buckets == NULL)
+		return s->n_buckets > 0;
+	for (size_t i = 0; i < s->n_buckets; i++) {
+		for (struct kube_sight *g = s->sights[i], *next; g != NULL; g = next) {
+			struct kube_sight **to = &buckets[kube_hash(0, g->name) & (size - 1)];
+
+			next = g->next;
+			g->next = *to;
+			*to = g;
+		}
+	}
+	free(s->sights);
+	s->sights = buckets;
+	s->n_buckets = size;
+	return true;
+}
+
+static struct kube_sight *get(struct kube_store *s, const char *name)
+{
+	size_t size = strlen(name) + 1;
+
+	if (!grow(s))
+		return NULL;
+	struct kube_sight **at = find(s, name);
+
+	if (*at != NULL)
+		return *at;
+	*at = calloc(1, sizeof(**at) + size);
+	if (*at == NULL)
+		return NULL;
+	(void)memcpy((*at)->name, name, size);
+	s->n_sights++;
+	return *at;
+}
+
+static void drop(struct kube_store *s, struct kube_sight **at)
+{
+	struct kube_sight *g = *at;
+
+	*at = g->next;
+	s->n_sights--;
+	s->n_led -= g->is_led;
+	free(g->object);
+	free(g->spec);
+	free(g);
+}
+
+void kube_unsee(struct kube_store *s, const char *name)
+{
+	store_lock(&s->web.base);
+	struct kube_sight **at = s->n_buckets > 0 ? find(s, name) : NULL;
+
+	if (at != NULL && *at != NULL)
+		drop(s, at);
+	store_unlock(&s->web.base);
+}
+
+void kube_sights_done(struct kube_store *s)
+{
+	for (size_t i = 0; i < s->n_buckets; i++)
+		while (s->sights[i] != NULL)
+			drop(s, &s->sights[i]);
+	free(s->sights);
+}
+
+/* ---- seeing ---- */
+
+/* What a renewal changes; NULL: no memory. */
+static char *spec_of(const struct kube_lease *l)
+{
+	char *text = NULL;
+
+	if (asprintf(&text, "%d %" PRIu64 " %" PRIu64 " %s %s %s", l->is_dead, l->duration_s,
+		     l->transitions, l->acquire, l->renew, l->holder) < 0)
+		return NULL;
+	return text;
+}
+
+/* What is of no use to us is left out: managedFields are most of it. */
+static char *text_of(json_t *object)
+{
+	(void)json_object_del(json_object_get(object, "metadata"), "managedFields");
+	return json_dumps(object, JSON_COMPACT);
+}
+
+static void note_reserved(struct kube_sight *g, const struct kube_lease *l, uint64_t read_ns)
+{
+	uint64_t reserved = l->reserved[0] != '\0' ? kube_hash(0, l->reserved) : 0;
+
+	if (reserved == g->reserved && g->reserved_ns != 0)
+		return;
+	g->reserved = reserved;
+	g->reserved_ns = read_ns;
+}
+
+/* True: something that matters has changed. */
+static bool note(struct kube_store *s, struct kube_sight *g, struct kube_lease *l, uint64_t read_ns)
+{
+	bool is_led = l->is_ours && kube_is_used(s, l->lease_id);
+	uint64_t mark = kube_lease_mark(l, is_led);
+	char *object = l->object != NULL ? text_of(l->object) : NULL;
+	char *spec = spec_of(l);
+	bool is_new = g->mark != mark;
+
+	if (spec == NULL || g->spec == NULL || strcmp(spec, g->spec) != 0) {
+		g->since_ns = read_ns;
+		g->is_told = false;
+	}
+	free(g->spec);
+	free(g->object);
+	g->spec = spec;
+	g->object = object;
+	g->rv = object != NULL || l->object == NULL ? l->rv : 0;
+	g->mark = mark;
+	s->n_led += (size_t)is_led - (size_t)g->is_led;
+	g->is_led = is_led;
+	note_reserved(g, l, read_ns);
+	(void)snprintf(g->process, sizeof(g->process), "%s", l->process);
+	return is_new;
+}
+
+/* ---- what the watch owes ---- */
+
+/* Under the lock: what an answer shows of a Lease that is watched is still to come there, unless
+ * the watch is as far already. One at a time is enough. */
+static void note_owed(struct kube_store *s, const char *name, const struct kube_lease *l)
+{
+	bool is_watched = name[0] == '\x01' ? !atomic_load(&s->is_narrow)
+					    : watch_index_is_watched(s->web.hints, name);
+
+	if (s->owed_ns != 0 || l->object == NULL || l->rv <= s->shown_rv || !is_watched)
+		return;
+	s->owed_rv = l->rv;
+	s->owed_ns = clock_boot_ns();
+}
+
+uint64_t kube_shown(struct kube_store *s, uint64_t rv)
+{
+	uint64_t took_ns = 0;
+
+	store_lock(&s->web.base);
+	s->shown_rv = rv;
+	if (s->owed_ns != 0 && rv >= s->owed_rv) {
+		took_ns = clock_boot_ns() - s->owed_ns;
+		s->owed_ns = 0;
+	}
+	store_unlock(&s->web.base);
+	return took_ns;
+}
+
+void kube_shown_anew(struct kube_store *s, uint64_t rv)
+{
+	store_lock(&s->web.base);
+	s->shown_rv = rv;
+	s->owed_ns = 0;
+	store_unlock(&s->web.base);
+}
+
+uint64_t kube_owed_ns(struct kube_store *s)
+{
+	store_lock(&s->web.base);
+	uint64_t owed_ns = s->owed_ns != 0 ? s->owed_ns : BATON_STORE_NEVER;
+
+	store_unlock(&s->web.base);
+	return owed_ns;
+}
+
+/* ---- seeing it ---- */
+
+bool kube_see(struct kube_store *s, const char *name, struct kube_lease *l, uint64_t read_ns,
+	      bool is_event)
+{
+	bool is_new = true, is_sooner = false;
+
+	l->since_ns = read_ns;
+	l->reserved_ns = read_ns;
+	store_lock(&s->web.base);
+	struct kube_sight *g = get(s, name);
+
+	if (g != NULL) {
+		/* A watch may tell what we know already. An answer counts always: a store that was
+		 * put back to an earlier state has lower numbers. */
+		is_new = !(is_event && g->spec != NULL && l->rv < g->rv) && note(s, g, l, read_ns);
+		l->since_ns = g->since_ns;
+		l->reserved_ns = g->reserved_ns;
+		g->end_ns = l->holder[0] != '\0' && l->process[0] == '\0'
+				    ? kube_lease_end_ns(l, s->ttl_ns)
+				    : BATON_STORE_NEVER;
+		g->is_doubted = false;
+		is_sooner = !g->is_told && g->end_ns < s->next_end_ns;
+		if (is_sooner)
+			s->next_end_ns = g->end_ns;
+		if (l->process[0] != '\0')
+			atomic_store(&s->has_process_claims, true);
+		if (!is_event)
+			note_owed(s, name, l);
+	}
+	store_unlock(&s->web.base);
+	if (is_sooner && !is_event) /* L1: the watch lane times it, and listens for longer */
+		web_wake(&s->web);
+	return is_new;
+}
+
+bool kube_recall(struct kube_store *s, const char *name, struct kube_lease *l)
+{
+	json_t *object = NULL;
+	uint64_t rv = 0, since_ns = 0, reserved_ns = 0;
+
+	store_lock(&s->web.base);
+	const struct kube_sight *g = s->n_buckets > 0 ? *find(s, name) : NULL;
+
+	if (g != NULL) {
+		rv = g->rv;
+		since_ns = g->since_ns;
+		reserved_ns = g->reserved_ns;
+		if (g->object != NULL)
+			object = js_parse(g->object, strlen(g->object));
+		if (g->object != NULL && object == NULL)
+			rv = 0;
+	}
+	store_unlock(&s->web.base);
+	kube_lease_read(l, object, rv);
+	l->since_ns = since_ns;
+	l->reserved_ns = reserved_ns;
+	return rv != 0;
+}
+
+/* ---- process leases ---- */
+
+static bool is_process(const struct kube_sight *g)
+{
+	return g->name[0] == '\x01';
+}
+
+void kube_doubt_processes(struct kube_store *s)
+{
+	store_lock(&s->web.base);
+	for (size_t i = 0; i < s->n_buckets; i++)
+		for (struct kube_sight *g = s->sights[i]; g != NULL; g = g->next)
+			g->is_doubted = is_process(g);
+	store_unlock(&s->web.base);
+}
+
+void kube_drop_doubted(struct kube_store *s)
+{
+	store_lock(&s->web.base);
+	for (size_t i = 0; i < s->n_buckets; i++) {
+		struct kube_sight **at = &s->sights[i];
+
+		while (*at != NULL) {
+			if ((*at)->is_doubted)
+				drop(s, at);
+			else
+				at = &(*at)->next;
+		}
+	}
+	store_unlock(&s->web.base);
+}
+
+/* ---- ends ---- */
+
+static void hint_process(struct kube_store *s, const char *process)
+{
+	for (size_t i = 0; i < s->n_buckets; i++)
+		for (const struct kube_sight *g = s->sights[i]; g != NULL; g = g->next)
+			if (!is_process(g) && strcmp(g->process, process) == 0)
+				watch_index_name(s->web.hints, g->name);
+}
+
+void kube_hint_process(struct kube_store *s, const char *process)
+{
+	store_lock(&s->web.base);
+	hint_process(s, process);
+	store_unlock(&s->web.base);
+}
+
+/* Tells of one whose time is over; when it will be, if it isn't. */
+static uint64_t end_one(struct kube_store *s, struct kube_sight *g, uint64_t now_ns)
+{
+	if (g->is_told)
+		return BATON_STORE_NEVER;
+	if (g->end_ns > now_ns)
+		return g->end_ns;
+	g->is_told = true;
+	if (is_process(g))
+		hint_process(s, g->name + 1);
+	else
+		watch_index_name(s->web.hints, g->name);
+	return BATON_STORE_NEVER;
+}
+
+uint64_t kube_end_some(struct kube_store *s, uint64_t now_ns)
+{
+	store_lock(&s->web.base);
+	if (now_ns >= s->next_end_ns) {
+		s->next_end_ns = BATON_STORE_NEVER;
+		for (size_t i = 0; i < s->n_buckets; i++) {
+			for (struct kube_sight *g = s->sights[i]; g != NULL; g = g->next) {
+				uint64_t end_ns = end_one(s, g, now_ns);
+
+				if (end_ns < s->next_end_ns)
+					s->next_end_ns = end_ns;
+			}
+		}
+	}
+	uint64_t next_ns = s->next_end_ns;
+
+	store_unlock(&s->web.base);
+	return next_ns;
+}

@@ -1,0 +1,415 @@
+/*
+ * campaign.c: campaign and release, a batch in one transaction each. sql.c has the statements, and
+ * why they are as they are.
+ */
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "store/postgres/postgres.h"
+
+#define HOLD_MAX_MS 86400000
+
+static bool any_failed(const struct pg_text *list, size_t n)
+{
+	bool failed = false;
+
+	for (size_t i = 0; i < n; i++)
+		failed = failed || list[i].failed;
+	return failed;
+}
+
+static void arrays_done(struct pg_text *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		pg_text_done(&list[i]);
+}
+
+/* ---- campaign ---- */
+
+enum { C_NAME, C_NONCE, C_FLOOR, C_METADATA, C_PRIORITY, C_SCORE, C_COLUMNS };
+
+static void fill_campaigns(struct pg_text *t, const struct baton_campaign *list, size_t n)
+{
+	for (size_t i = 0; i < C_COLUMNS; i++)
+		pg_array_begin(&t[i]);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t floor = list[i].floor < PG_TERM_MAX ? list[i].floor : PG_TERM_MAX;
+
+		pg_array_text(&t[C_NAME], list[i].name);
+		pg_array_number(&t[C_NONCE], (int64_t)list[i].nonce);
+		pg_array_number(&t[C_FLOOR], (int64_t)floor);
+		pg_array_text(&t[C_METADATA], list[i].profile.metadata);
+		pg_array_number(&t[C_PRIORITY], list[i].profile.priority);
+		pg_array_number(&t[C_SCORE], list[i].profile.score_permille);
+	}
+	for (size_t i = 0; i < C_COLUMNS; i++)
+		pg_array_end(&t[i]);
+}
+
+/* A new session gets the locks of the lease; one that may have too many lets go of them, because
+ * they are counted: what is taken twice must be given back twice. */
+static void push_locks(struct pg_lane *l, const struct baton_lease *lease)
+{
+	if (!pg_would_hold_for(l, lease))
+		return; /* it is over, and the claim will be refused */
+	bool is_new = !l->conn.holds || !pg_is_held_for(l, lease);
+
+	if (is_new)
+		pg_push_hold(l, lease);
+	if (is_new || l->conn.unsure)
+		pg_push_keep(l, lease);
+	l->store->held_campaigns = true;
+}
+
+void pg_push_rehearse(struct pg_lane *l, const struct baton_lease *lease)
+{
+	static const char none[] = "{}";
+
+	if (!l->store->info.fast || l != l->store->holder)
+		return;
+	if (!l->conn.prepared[PG_KILL])
+		pg_push(l, PG_KILL, 2, (const char *const[]){none, none});
+	if (lease != NULL && !l->conn.prepared[PG_CLAIM])
+		pg_push(l, PG_CLAIM, 9,
+			(const char *const[]){lease->id, lease->owner, l->store->info.schema, none,
+					      none, none, none, none, none});
+}
+
+/* The transaction of a claim; its last statement's result is the winners. make: rows, too. */
+static int claim(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease,
+		 const struct baton_campaign *list, size_t n, bool make)
+{
+	struct pg_text t[C_COLUMNS] = {{0}};
+	struct pg_text dead[2] = {{0}};
+
+	l->call = call;
+	fill_campaigns(t, list, n);
+	bool kills = pg_sights_ended(l->store, &dead[0], &dead[1]);
+	int outcome = any_failed(t, C_COLUMNS) ? pg_no_memory(l) : pg_begin(l, call, n);
+
+	if (outcome == 0) {
+		const char *const kill[] = {dead[0].at, dead[1].at};
+		const char *const params[] = {
+			lease->id,        lease->owner,     l->store->info.schema,
+			t[C_NAME].at,     t[C_NONCE].at,    t[C_FLOOR].at,
+			t[C_METADATA].at, t[C_PRIORITY].at, t[C_SCORE].at};
+
+		atomic_store(&l->store->claimer_pid, l->conn.pid);
+		push_locks(l, lease);
+		pg_push(l, PG_PIN, 1, params);
+		if (make)
+			pg_push(l, PG_MAKE, 1, (const char *const[]){t[C_NAME].at});
+		if (kills)
+			pg_push(l, PG_KILL, 2, kill);
+		pg_push(l, l->store->info.advisory ? PG_CLAIM_LOCKED : PG_CLAIM, 9, params);
+		outcome = pg_run(l);
+		if (outcome == BATON_OUTCOME_OK)
+			pg_holds(l, lease);
+		else
+			l->conn.unsure = true; /* locks aren't rolled back */
+	}
+	arrays_done(t, C_COLUMNS);
+	arrays_done(dead, 2);
+	return outcome;
+}
+
+static void campaign_failed(struct baton_call *call, struct baton_campaign *c, const char *what)
+{
+	c->outcome = BATON_OUTCOME_FAILED;
+	c->code = BATON_E_CORRUPT;
+	store_fail(&call->error, c->code, "The election \"%.60s\" %s", c->name, what);
+}
+
+/* It was not won: what the record says, or why a free one could not be had (S3, S4). */
+static void explain(struct baton_call *call, struct baton_campaign *c)
+{
+	struct baton_record *r = c->record;
+	uint64_t highest = r->term > c->floor ? r->term : c->floor;
+	bool is_free = !r->held && !r->reserved && !r->paused;
+
+	if (is_free && highest >= PG_TERM_MAX) {
+		campaign_failed(call, c,
+				"has no higher term: they are used up, or its row is damaged; "
+				"give it a new name.");
+	} else if (is_free && r->term > 0 && c->floor > r->term &&
+		   c->floor - r->term > PG_FLOOR_JUMP_MAX) {
+		campaign_failed(call, c,
+				"has a term in the store that is impossibly far below the one that "
+				"the candidate has seen: one of the two is damaged.");
+	} else if (is_free) {
+		r->free_in_ns = 0; /* somebody else was at it: worth another try soon */
+	}
+}
+
+/* Those that were not won are looked at. */
+static void look(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease,
+		 struct baton_campaign *list, size_t n)
+{
+	struct baton_observation *o = calloc(n, sizeof(*o));
+	size_t n_asked = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (list[i].outcome == BATON_OUTCOME_OK)
+			continue;
+		list[i].outcome = BATON_OUTCOME_FAILED;
+		list[i].code = BATON_E_MEMORY;
+		if (o != NULL)
+			o[n_asked++] = (struct baton_observation){.name = list[i].name,
+								  .lease_id = lease->id,
+								  .id = lease->owner,
+								  .record = list[i].record};
+	}
+	if (n_asked > 0)
+		pg_observe(l, call, o, n_asked);
+	for (size_t i = 0, k = 0; i < n && k < n_asked; i++) {
+		if (list[i].record != o[k].record)
+			continue;
+		/* If we could not look: nothing was written all the same. */
+		bool seen = o[k].outcome == BATON_OUTCOME_OK;
+
+		list[i].outcome = seen ? BATON_OUTCOME_REFUSED : BATON_OUTCOME_FAILED;
+		list[i].code = o[k++].code;
+		if (seen)
+			explain(call, &list[i]);
+	}
+	free(o);
+}
+
+/* A transaction that failed has not given back the locks that it took. If this fails as well, the
+ * next claim or renewal does it: the session has the locks of other claims (S7). */
+static void put_right(struct pg_lane *l, const struct baton_lease *lease, uint64_t deadline_ns)
+{
+	struct baton_call inner = {.deadline_ns = deadline_ns};
+
+	if (l->conn.pg == NULL || pg_begin(l, &inner, 0) != 0)
+		return; /* with the session they go */
+	pg_push_keep(l, lease);
+	if (pg_run(l) != BATON_OUTCOME_OK)
+		l->conn.unsure = true;
+	pg_results_clear(l);
+}
+
+static void take_winners(struct pg_store *store, struct baton_campaign *list, size_t n,
+			 const PGresult *r)
+{
+	for (int row = 0; r != NULL && row < PQntuples(r); row++) {
+		int64_t at = pg_number(r, row, 0);
+
+		if (at < 1 || (size_t)at > n)
+			continue;
+		list[at - 1].outcome = BATON_OUTCOME_OK;
+		list[at - 1].term = pg_unsigned(r, row, 1);
+		list[at - 1].record->watched = atomic_load(&store->listening);
+	}
+}
+
+static bool all_won(const struct baton_campaign *c, size_t n)
+{
+	bool won = true;
+
+	for (size_t i = 0; i < n; i++)
+		won = won && c[i].outcome == BATON_OUTCOME_OK;
+	return won;
+}
+
+/* True: all are won, or the call failed. What was won before stays so: its row is not free for us,
+ * either. The others are 0 for now: answered, and not won. */
+static bool try_all(struct pg_lane *lane, struct baton_call *call, const struct baton_lease *lease,
+		    struct baton_campaign *list, size_t n, bool make)
+{
+	bool locks = lane->store->info.advisory;
+	struct pg_lane *l = pg_hold(lane, call);
+	int outcome = l != NULL ? claim(l, call, lease, list, n, make) : BATON_OUTCOME_FAILED;
+	bool answered = outcome == BATON_OUTCOME_OK;
+
+	for (size_t i = 0; i < n; i++) {
+		if (list[i].outcome == BATON_OUTCOME_OK)
+			continue;
+		list[i].outcome = answered ? 0 : outcome;
+		list[i].code = answered ? 0 : call->error.code;
+		list[i].term = 0;
+	}
+	if (l == NULL)
+		return true;
+	if (answered)
+		take_winners(l->store, list, n,
+			     pg_result_of(l, locks ? PG_CLAIM_LOCKED : PG_CLAIM));
+	pg_results_clear(l);
+	if (locks && outcome == BATON_OUTCOME_FAILED)
+		put_right(l, lease, call->deadline_ns);
+	pg_let_go(lane, l);
+	return !answered || all_won(list, n);
+}
+
+/* In mode=advisory those who wait for a lock get it for a moment when it becomes free, all of them;
+ * who comes in between is refused, and tries again. */
+#define TRIES 8
+#define TRY_MS 2
+
+static bool is_worth_another(const struct baton_campaign *c, size_t n)
+{
+	bool worth = true;
+
+	for (size_t i = 0; i < n; i++)
+		worth = worth && c[i].outcome == BATON_OUTCOME_REFUSED && !c[i].record->held &&
+			c[i].record->free_in_ns == 0;
+	return worth;
+}
+
+/* Who has seen a term of an election, has seen its row. */
+static bool any_unseen(const struct baton_campaign *c, size_t n)
+{
+	bool unseen = false;
+
+	for (size_t i = 0; i < n; i++)
+		unseen = unseen || c[i].floor == 0;
+	return unseen;
+}
+
+/* Its row is gone, or was never there. */
+static bool any_missing(const struct baton_campaign *c, size_t n)
+{
+	bool missing = false;
+
+	for (size_t i = 0; i < n; i++)
+		missing = missing ||
+			  (c[i].outcome == BATON_OUTCOME_REFUSED && c[i].record->term == 0);
+	return missing;
+}
+
+void pg_campaign(void *lane, struct baton_call *call, const struct baton_lease *lease,
+		 struct baton_campaign *list, size_t n)
+{
+	struct pg_lane *l = lane;
+	bool make = any_unseen(list, n);
+
+	if (pg_is_bare(l->store)) {
+		bare_campaign(l, call, lease, list, n);
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		list[i].outcome = 0;
+	store_ask(&l->store->base, list, n);
+	for (unsigned i = 0; i < TRIES && !try_all(l, call, lease, list, n, make); i++) {
+		look(l, call, lease, list, n);
+		if (!make && any_missing(list, n)) {
+			make = true;
+			continue;
+		}
+		if (!l->store->info.advisory || !is_worth_another(list, n) ||
+		    clock_boot_ns() >= call->deadline_ns)
+			break;
+		(void)poll(NULL, 0, TRY_MS << i);
+	}
+	store_ask(&l->store->base, NULL, 0);
+}
+
+/* ---- release ---- */
+
+enum { R_NAME, R_LEASE, R_NONCE, R_TERM, R_REASON, R_TARGET, R_HOLD, R_COLUMNS };
+
+static void fill_releases(struct pg_text *t, const struct baton_release *list, size_t n)
+{
+	for (size_t i = 0; i < R_COLUMNS; i++)
+		pg_array_begin(&t[i]);
+	for (size_t i = 0; i < n; i++) {
+		const struct baton_release *r = &list[i];
+		uint64_t hold_ms = r->hold_ns / CLOCK_NS_PER_MS;
+		bool has_reason = r->reason != NULL && r->reason[0] != '\0';
+
+		pg_array_text(&t[R_NAME], r->name);
+		pg_array_text(&t[R_LEASE], r->lease_id);
+		pg_array_number(&t[R_NONCE], (int64_t)r->nonce);
+		pg_array_number(&t[R_TERM], (int64_t)r->term);
+		pg_array_text(&t[R_REASON], has_reason ? r->reason : "released");
+		pg_array_text(&t[R_TARGET], r->reserve_for);
+		pg_array_number(&t[R_HOLD], hold_ms < HOLD_MAX_MS ? (int64_t)hold_ms : HOLD_MAX_MS);
+	}
+	for (size_t i = 0; i < R_COLUMNS; i++)
+		pg_array_end(&t[i]);
+}
+
+/* One statement about all of them. */
+static int ask_releases(struct pg_lane *l, struct baton_call *call,
+			const struct baton_release *list, size_t n, int statement)
+{
+	struct pg_text t[R_COLUMNS] = {{0}};
+
+	l->call = call;
+	fill_releases(t, list, n);
+	int outcome = any_failed(t, R_COLUMNS) ? pg_no_memory(l) : pg_begin(l, call, n);
+
+	if (outcome == 0) {
+		const char *params[R_COLUMNS + 1] = {l->store->info.schema};
+
+		for (size_t i = 0; i < R_COLUMNS; i++)
+			params[i + 1] = t[i].at;
+		if (statement == PG_STILL_HELD)
+			pg_push(l, statement, 4, params + 1);
+		else
+			pg_push(l, statement, R_COLUMNS + 1, params);
+		outcome = pg_run(l);
+	}
+	arrays_done(t, R_COLUMNS);
+	return outcome;
+}
+
+static size_t mark(struct baton_release *list, size_t n, const PGresult *r, int outcome, int code)
+{
+	int n_rows = PQntuples(r);
+
+	for (int row = 0; row < n_rows; row++) {
+		int64_t at = pg_number(r, row, 0);
+
+		if (at < 1 || (size_t)at > n)
+			continue;
+		list[at - 1].outcome = outcome;
+		list[at - 1].code = code;
+	}
+	return (size_t)n_rows;
+}
+
+/* Some were not given back: not ours (S6), or somebody else has locked their rows. */
+static void tell_apart(struct pg_lane *l, struct baton_call *call, struct baton_release *list,
+		       size_t n)
+{
+	int outcome = ask_releases(l, call, list, n, PG_STILL_HELD);
+
+	for (size_t i = 0; i < n; i++) {
+		if (list[i].outcome == BATON_OUTCOME_OK)
+			continue;
+		list[i].outcome =
+			outcome == BATON_OUTCOME_OK ? BATON_OUTCOME_REFUSED : BATON_OUTCOME_FAILED;
+		list[i].code = outcome == BATON_OUTCOME_OK ? 0 : call->error.code;
+	}
+	if (outcome == BATON_OUTCOME_OK &&
+	    mark(list, n, pg_result(l, 0), BATON_OUTCOME_FAILED, BATON_E_BUSY) > 0)
+		store_fail(&call->error, BATON_E_BUSY,
+			   "PostgreSQL: another transaction keeps an election's row locked.");
+}
+
+void pg_release(void *lane, struct baton_call *call, struct baton_release *list, size_t n)
+{
+	if (pg_is_bare(((struct pg_lane *)lane)->store)) {
+		bare_release(lane, call, list, n);
+		return;
+	}
+	bool locks = ((struct pg_lane *)lane)->store->info.advisory;
+	struct pg_lane *l = pg_hold(lane, call);
+	int statement = locks ? PG_RELEASE_LOCKED : PG_RELEASE;
+	int outcome = l != NULL ? ask_releases(l, call, list, n, statement) : BATON_OUTCOME_FAILED;
+
+	for (size_t i = 0; i < n; i++) {
+		list[i].outcome = outcome == BATON_OUTCOME_OK ? 0 : outcome;
+		list[i].code = outcome == BATON_OUTCOME_OK ? 0 : call->error.code;
+	}
+	if (outcome == BATON_OUTCOME_OK && mark(list, n, pg_result(l, 0), BATON_OUTCOME_OK, 0) < n)
+		tell_apart(l, call, list, n);
+	if (l == NULL)
+		return;
+	pg_results_clear(l);
+	pg_let_go(lane, l);
+}

@@ -1,0 +1,86 @@
+/*
+ * expiry.h: whose lease has surely ended. Pure: no clock, no I/O, no lock; times come in.
+ *
+ * The server stamps `expires` with its wall clock, and wall clocks jump. So nobody asks that clock
+ * whether a lease is over. Two proofs count, either of which shows that a whole ttl has passed on
+ * *our* CLOCK_BOOTTIME since the holder's last renewal reached the server; by A1 the holder's clock
+ * has then counted ttl·(1−drift), and its work is over (S2).
+ *
+ *  1. The server's clock, as we know it. Each answer that carries the server's time S and that was
+ *     asked at t0 and read at t1 (ours) gives a lower bound of the offset o = server − ours:
+ *     S − t1. Let `low` be the lowest of these bounds over the last ttl. The renewal at our time r
+ *     wrote expires = r + o(r) + ttl, and o(r) ≥ low. So from our time expires − low on, at least
+ *     ttl has passed since r. If our samples don't reach back a whole ttl this says nothing, and if
+ *     they do, but not to r, then a ttl has passed anyway. Nor does it say anything before a sample
+ *     was asked for after r, that is, after we had read the row: a clock that was set back between
+ *     our last sample and r would make the row look old. So a jump of the server's clock makes
+ *     `low` low, never high: it delays this proof, and can't forge it. (Assumed: the clock doesn't
+ *     jump back *and* forth again between two samples, a renewal's interval.)
+ *  2. The row watched unchanged: `seq` was the same at two sights of ours that are a ttl apart,
+ *     counted from when we had read the first one. This needs no server clock at all, and is what
+ *     is left to somebody who has just come.
+ *
+ * Either proof is worth nothing if the row has been renewed since: whoever acts on it compares
+ * `seq` in the store, and that decides.
+ */
+#ifndef BATON_POSTGRES_SIGHT_H
+#define BATON_POSTGRES_SIGHT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SIGHT_SAMPLES 32
+#define SIGHT_ID_SIZE 64
+#define SIGHT_NEVER UINT64_MAX
+
+/* One sample, or several that were put together. */
+struct sight_sample {
+	uint64_t from_ns; /* our clock, when the first was read */
+	uint64_t to_ns;   /* ... and the last */
+	int64_t low_us;   /* the server's clock was at least this far ahead of ours */
+};
+
+/* The newest last. Old ones are put together, so that they reach back far. */
+struct sight_clock {
+	struct sight_sample list[SIGHT_SAMPLES];
+	size_t n;
+	uint64_t asked_ns; /* our clock, when the last of them was asked for */
+};
+
+void sight_clock_add(struct sight_clock *c, uint64_t asked_ns, uint64_t read_ns, int64_t server_us);
+
+/* A lease of somebody else. */
+struct sight {
+	char id[SIGHT_ID_SIZE];
+	int64_t seq;
+	int64_t expires_us; /* server */
+	uint64_t ttl_ns;
+	uint64_t since_ns; /* ours: unchanged since then */
+	uint64_t noted_ns; /* ours: last read */
+	bool gone;         /* its row was deleted */
+	bool freed;        /* its session's lock is free, and it wants to be taken then (fast=1) */
+	bool told;         /* those who wait for its end know of it */
+};
+
+struct sights {
+	struct sight *list;
+	size_t n;
+	size_t room;
+};
+
+void sights_done(struct sights *s);
+struct sight *sights_find(const struct sights *s, const char *id);
+/* The row was read at read_ns. NULL: no memory, which only costs time. */
+struct sight *sights_note(struct sights *s, const char *id, int64_t seq, int64_t expires_us,
+			  uint64_t ttl_ns, uint64_t read_ns);
+void sights_drop(struct sights *s, const char *id);
+/* All were asked for at asked_ns; which were not noted since are gone. True: there are some. */
+bool sights_missed(struct sights *s, uint64_t asked_ns);
+/* Those are forgotten. */
+void sights_drop_gone(struct sights *s);
+
+/* From when on the lease has surely ended, unless it is renewed; gone: 0. */
+uint64_t sight_end_ns(const struct sight *s, const struct sight_clock *c, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,372 @@
+/*
+ * lock_session.c: the session that holds locks, for mode=advisory and for fast=1. It belongs to no
+ * lane: all of them take turns on it, because a session lock is its session's, and because there
+ * should be no other. When a process dies, the server ends all of its sessions at once, and needs
+ * some three milliseconds of a core for each: a successor that was told of the lock waits for a
+ * core all that time. So a renewal may find a campaign, a look or the watch lane before it: it
+ * waits for one of them at most, which has as much time as one try of a renewal, a third of the
+ * grace (L6).
+ *
+ * Two ends must not come too soon (S7, rule 3). The server's: it is told to end this session when
+ * it was silent for a whole lease, and that nothing else may end it before. And ours: a session
+ * that doesn't answer in time is asked again, and then *parked*: neither used nor closed, until its
+ * lease is over or another session of ours has got the locks; a fresh one renews meanwhile. The
+ * fresh one ends the old ones at the server, inside a transaction that has renewed the row before:
+ * who was waiting for the lock and gets it for a moment finds a lease that was renewed. The beacon
+ * is waited for there: nobody can have it before the old session has ended, and all its locks with
+ * it.
+ */
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "store/postgres/postgres.h"
+
+/* How long a request of the watch lane may take: nobody waits for it. */
+#define WATCH_NS (2 * CLOCK_NS_PER_S)
+/* To read what is there already. */
+#define GLANCE_NS CLOCK_NS_PER_MS
+
+uint64_t pg_watch_call_ns(const struct pg_store *store)
+{
+	uint64_t patience_ns = atomic_load(&store->patience_ns);
+
+	/* No renewal waits longer for it than for others. 0: nobody else has needed the session
+	 * yet, and who does needs what the watch lane is waiting for: that it is there. */
+	return patience_ns > 0 && patience_ns < WATCH_NS ? patience_ns : WATCH_NS;
+}
+
+/* An answer that is late is waited for, for half of the time; then the session is parked. */
+static void settle(struct pg_store *store, struct baton_call *call)
+{
+	uint64_t now_ns = clock_boot_ns();
+	struct baton_call half = {.deadline_ns = now_ns};
+
+	if (!store->holder->owes)
+		return;
+	if (call->deadline_ns > now_ns)
+		half.deadline_ns += (call->deadline_ns - now_ns) / 2;
+	store->holder->call = &half;
+	store->holder->begun_ns = now_ns;
+	if (!pg_drain(store->holder))
+		pg_conn_close(store->holder);
+	store->holder->owes = false;
+}
+
+/* For the watch lane, which may be the only one that uses it: what has come is read, without
+ * waiting; an answer that is late by a whole call is given up. False: it is still to come. */
+static bool is_settled(struct pg_store *store)
+{
+	struct pg_lane *h = store->holder;
+	uint64_t now_ns = clock_boot_ns();
+	uint64_t until_ns = h->begun_ns + 2 * pg_watch_call_ns(store);
+	struct baton_call glance = {.deadline_ns = now_ns + GLANCE_NS};
+
+	store->owed_ns = 0;
+	if (!h->owes)
+		return true;
+	h->call = &glance;
+	if (pg_drain(h))
+		return true;
+	if (now_ns < until_ns && h->conn.pg != NULL && PQstatus(h->conn.pg) == CONNECTION_OK) {
+		store->owed_ns = until_ns;
+		return false;
+	}
+	pg_conn_close(h);
+	h->owes = false;
+	return true;
+}
+
+struct pg_lane *pg_hold(struct pg_lane *lane, struct baton_call *call)
+{
+	struct pg_store *store = lane->store;
+
+	if (store->holder == NULL)
+		return lane;
+	uint64_t now_ns = clock_boot_ns();
+
+	if (call->deadline_ns > now_ns)
+		atomic_store(&store->patience_ns, call->deadline_ns - now_ns);
+	if (store_turn_take(&store->holder_turn, call->deadline_ns, lane->renews)) {
+		settle(store, call);
+		return store->holder;
+	}
+	store_fail(&call->error, BATON_E_TIMEOUT,
+		   "The session that holds the locks was busy for all the time that there was.");
+	return NULL;
+}
+
+struct pg_lane *pg_hold_idle(struct pg_lane *lane)
+{
+	struct pg_store *store = lane->store;
+
+	if (store->holder == NULL)
+		return lane;
+	atomic_store(&store->watch_waits, true);
+	if (!store_turn_take(&store->holder_turn, 0, false))
+		return NULL;
+	atomic_store(&store->watch_waits, false);
+	store->holder->user = lane;
+	if (is_settled(store))
+		return store->holder;
+	pg_let_go(lane, store->holder);
+	return NULL;
+}
+
+PGnotify *pg_next_heard(struct pg_store *store, struct pg_conn *c)
+{
+	PGnotify *n = c->pg != NULL ? PQnotifies(c->pg) : NULL;
+
+	/* What our own campaign has written, whoever is about to be answered needs no hint of. */
+	while (n != NULL && n->be_pid == atomic_load(&store->claimer_pid) &&
+	       store_is_asked(&store->base, n->extra)) {
+		PQfreemem(n);
+		n = PQnotifies(c->pg);
+	}
+	return n;
+}
+
+/* What was pushed meanwhile is the watch lane's: it is told that there is something. */
+static bool has_heard(struct pg_store *store)
+{
+	if (store->heard == NULL)
+		store->heard = pg_next_heard(store, &store->holder->conn);
+	return store->heard != NULL;
+}
+
+void pg_let_go(struct pg_lane *lane, const struct pg_lane *held)
+{
+	struct pg_store *store = lane->store;
+
+	if (held == lane)
+		return;
+	bool heard = lane->watch == NULL && has_heard(store);
+
+	store->holder->user = NULL;
+	store_turn_give(&store->holder_turn);
+	if (atomic_exchange(&store->watch_waits, false) || heard)
+		pg_watch_nudge(store);
+}
+
+/* ---- sessions that were lost ---- */
+
+static void finish(PGconn *pg)
+{
+	if (pg == NULL)
+		return;
+	(void)shutdown(PQsocket(pg), SHUT_RDWR); /* or its goodbye may take long */
+	PQfinish(pg);
+}
+
+void pg_end_lost(struct pg_store *store)
+{
+	for (size_t i = 0; i < PG_LOST_MAX; i++) {
+		finish(store->parked[i]);
+		store->parked[i] = NULL;
+		store->lost_pids[i] = 0;
+	}
+}
+
+void pg_lose(struct pg_store *store, bool park)
+{
+	struct pg_conn *c = &store->holder->conn;
+	size_t at = 0;
+
+	if (c->pg == NULL || c->connecting)
+		return;
+	while (at < PG_LOST_MAX && (store->lost_pids[at] != 0 || store->parked[at] != NULL))
+		at++;
+	if (at == PG_LOST_MAX) { /* the oldest has surely been silent for long */
+		finish(store->parked[0]);
+		for (at = 0; at + 1 < PG_LOST_MAX; at++) {
+			store->parked[at] = store->parked[at + 1];
+			store->lost_pids[at] = store->lost_pids[at + 1];
+			store->lost_starts[at] = store->lost_starts[at + 1];
+		}
+	}
+	store->lost_pids[at] = c->pid;
+	store->lost_starts[at] = c->start_us;
+	store->parked[at] = park ? pg_conn_take(c) : NULL;
+}
+
+/* ---- what it says ---- */
+
+void pg_lease_ms(const struct baton_lease *lease, char text[24])
+{
+	(void)snprintf(text, 24, "%" PRIu64,
+		       (lease->ttl_ns + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS);
+}
+
+/* A session of one purpose is told no limits, and forgets those that a lane had on it. */
+void pg_push_session(struct pg_lane *l, const struct baton_lease *lease)
+{
+	uint64_t ms = (lease->ttl_ns + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS;
+	char values[96];
+
+	if (ms > INT_MAX)
+		ms = INT_MAX;
+	/* Once silent, it has a whole lease; and the network's own ends come no sooner. */
+	(void)snprintf(values, sizeof(values), "{%" PRIu64 ",%" PRIu64 ",%" PRIu64 "%s}", ms, ms,
+		       ms / 1000 + 1, l->is_apart ? ",0,0" : "");
+	pg_push(l, PG_SESSION, 2,
+		(const char *const[]){
+			l->is_apart ? "{idle_session_timeout,tcp_user_timeout,tcp_keepalives_idle,"
+				      "statement_timeout,lock_timeout}"
+				    : "{idle_session_timeout,tcp_user_timeout,tcp_keepalives_idle}",
+			values});
+}
+
+static void push_end_old(struct pg_lane *l)
+{
+	const struct pg_store *store = l->store;
+	struct pg_text pids = {0}, starts = {0};
+	bool any = false;
+
+	pg_array_begin(&pids);
+	pg_array_begin(&starts);
+	for (size_t i = 0; i < PG_LOST_MAX; i++) {
+		if (store->lost_pids[i] == 0)
+			continue;
+		pg_array_number(&pids, store->lost_pids[i]);
+		pg_array_number(&starts, store->lost_starts[i]);
+		any = true;
+	}
+	pg_array_end(&pids);
+	pg_array_end(&starts);
+	if (any && !pids.failed && !starts.failed)
+		pg_push(l, PG_END_OLD, 2, (const char *const[]){pids.at, starts.at});
+	pg_text_done(&pids);
+	pg_text_done(&starts);
+}
+
+/* ---- whose locks ---- */
+
+/* The session holds the locks of one lease: of the one that campaigns. One that is opened beside
+ * it, as baton_examine() does, neither gets any nor takes those away. */
+bool pg_is_held_for(const struct pg_lane *l, const struct baton_lease *lease)
+{
+	return l == l->store->holder && strcmp(l->store->held_id, lease->id) == 0;
+}
+
+/* Of two leases of one owner, "who-which-" and a hexadecimal number, the shorter id is older. */
+static bool is_older(const char *id, const char *than)
+{
+	size_t n = strlen(id), m = strlen(than);
+
+	return n != m ? n < m : strcmp(id, than) < 0;
+}
+
+static bool is_same_owner(const char *a, const char *b)
+{
+	const char *dash = strrchr(a, '-');
+
+	return dash != NULL && strncmp(a, b, (size_t)(dash - a) + 1) == 0 &&
+	       strrchr(b, '-') == b + (dash - a);
+}
+
+bool pg_would_hold_for(const struct pg_lane *l, const struct baton_lease *lease)
+{
+	const struct pg_store *store = l->store;
+
+	if (l != store->holder)
+		return false;
+	return is_same_owner(store->held_id, lease->id) ? !is_older(lease->id, store->held_id)
+							: !store->held_campaigns;
+}
+
+void pg_push_hold(struct pg_lane *l, const struct baton_lease *lease)
+{
+	struct pg_store *store = l->store;
+	char ttl_ms[24];
+
+	if (l != store->holder || (l->conn.holds && pg_is_held_for(l, lease)))
+		return;
+	if (!pg_is_held_for(l, lease))
+		store->held_campaigns = false;
+	(void)snprintf(store->held_id, sizeof(store->held_id), "%s", lease->id);
+	l->conn.holds = false;
+	l->conn.may_hold = true;
+	pg_lease_ms(lease, ttl_ms);
+	if (!pg_is_pushed(l, PG_LEASE_RENEW) && !pg_is_pushed(l, PG_LEASE_OPEN))
+		pg_push(l, PG_LEASE_RENEW, 2, (const char *const[]){lease->id, ttl_ms});
+	pg_push_session(l, lease);
+	push_end_old(l);
+	/* Also where nobody waits for it: it comes when the old session has ended. */
+	pg_push(l, PG_BEACON, 1, (const char *const[]){lease->id});
+}
+
+void pg_holds(struct pg_lane *l, const struct baton_lease *lease)
+{
+	if (!pg_is_held_for(l, lease) || l->conn.holds)
+		return;
+	l->conn.holds = true;
+	pg_end_lost(l->store);
+}
+
+void pg_push_unlock(struct pg_lane *l)
+{
+	l->conn.holds = false;
+	pg_push(l, PG_UNLOCK_ALL, 0, NULL);
+}
+
+void pg_unlocked(struct pg_lane *l)
+{
+	l->conn.may_hold = false;
+	l->conn.unsure = false;
+	l->store->held_id[0] = '\0';
+	l->store->held_campaigns = false;
+	pg_end_lost(l->store);
+}
+
+/* ---- locks that no row tells of ---- */
+
+bool pg_is_ours(const PGresult *r, int row)
+{
+	static const char begin[] = "/* baton_";
+
+	return strncmp(PQgetvalue(r, row, PG_LOCK_QUERY), begin, sizeof(begin) - 1) == 0;
+}
+
+void pg_name_session(const PGresult *r, int row, char *out, size_t size)
+{
+	bool has_app = PQgetvalue(r, row, PG_LOCK_APP)[0] != '\0';
+	bool has_address = PQgetvalue(r, row, PG_LOCK_ADDRESS)[0] != '\0';
+
+	(void)snprintf(out, size, "session %s of %.63s%s%.60s%s%.60s",
+		       PQgetvalue(r, row, PG_LOCK_PID), PQgetvalue(r, row, PG_LOCK_USER),
+		       has_app ? ", " : "", PQgetvalue(r, row, PG_LOCK_APP),
+		       has_address ? ", " : "", PQgetvalue(r, row, PG_LOCK_ADDRESS));
+}
+
+void pg_fill_locked(struct pg_lane *l, const PGresult *r, struct baton_observation *list, size_t n)
+{
+	struct pg_store *store = l->store;
+	int own = atomic_load(&store->holder_pid);
+
+	for (int row = 0; r != NULL && row < PQntuples(r); row++) {
+		int64_t at = pg_number(r, row, PG_LOCK_INDEX);
+		int pid = (int)pg_number(r, row, PG_LOCK_PID);
+
+		if (at < 1 || (size_t)at > n || list[at - 1].record->held || pid == own)
+			continue;
+		struct baton_record *out = list[at - 1].record;
+		bool rings = pg_bell_ask(store, false, list[at - 1].name,
+					 pg_number(r, row, PG_LOCK_KEY));
+
+		out->watched = rings && atomic_load(&store->listening);
+		if (pg_is_ours(r, row)) {
+			/* One of us, that is about to have it, or has just lost it. */
+			out->reserved = true;
+			out->free_in_ns = out->watched ? BATON_STORE_NEVER : CLOCK_NS_PER_MS;
+		} else {
+			out->held = true;
+			out->free_in_ns = BATON_STORE_NEVER;
+			pg_name_session(r, row, out->leader, sizeof(out->leader));
+		}
+	}
+}

@@ -1,0 +1,231 @@
+/*
+ * campaign.c: campaigning, releasing, looking: many elections per script, some scripts per call.
+ * What one script decided stands, whatever becomes of the next.
+ */
+#include <string.h>
+
+#include "base/clock.h"
+#include "store/redis/redis.h"
+
+/* Which part of a batch one script serves. */
+static size_t part_of(size_t n, size_t done)
+{
+	return n - done < REDIS_CHUNK ? n - done : REDIS_CHUNK;
+}
+
+/* ---- campaigns ---- */
+
+static void campaign_outcome(const struct baton_call *call, struct baton_campaign *list, size_t n,
+			     int outcome)
+{
+	for (size_t i = 0; i < n; i++) {
+		list[i].outcome = outcome;
+		list[i].code = call->error.code;
+		list[i].term = 0;
+		*list[i].record = (struct baton_record){.free_in_ns = BATON_STORE_NEVER};
+	}
+}
+
+/* Nobody wins, for a while: an error, so that somebody hears of it. */
+static void campaign_guarded(const struct redis_lane *lane, struct baton_call *call,
+			     struct baton_campaign *c)
+{
+	c->outcome = BATON_OUTCOME_FAILED;
+	c->code = BATON_E_UNAVAILABLE;
+	(void)store_fail(
+		&call->error, c->code,
+		"this Redis has just begun, or has just taken over, and may have forgotten "
+		"leases: nobody wins before max_lease (%llu ms) is over",
+		(unsigned long long)lane->store->options.max_lease_ms);
+}
+
+static void campaign_failed(struct baton_call *call, struct baton_campaign *c, const char *what)
+{
+	c->outcome = BATON_OUTCOME_FAILED;
+	c->code = BATON_E_CORRUPT;
+	(void)store_fail(&call->error, c->code, "the election \"%.60s\" %s", c->name, what);
+}
+
+/* True: that is something which the script returns. */
+static bool campaign_result(struct redis_lane *lane, struct baton_call *call,
+			    struct baton_campaign *c, const struct resp *r)
+{
+	*c->record = (struct baton_record){.free_in_ns = BATON_STORE_NEVER};
+	c->term = 0;
+	c->code = 0;
+	if (resp_is(r, 0, "won")) {
+		c->outcome = BATON_OUTCOME_OK;
+		c->record->watched = redis_books_seen(lane->store->books, c->name, "", 0);
+		return resp_get_u64(r, 1, &c->term) && c->term > c->floor;
+	}
+	if (resp_is(r, 0, "no")) {
+		c->outcome = BATON_OUTCOME_REFUSED;
+		redis_record(lane, c->name, r, 1, c->record);
+		return true;
+	}
+	if (resp_is(r, 0, "guard")) {
+		campaign_guarded(lane, call, c);
+		return true;
+	}
+	if (resp_is(r, 0, "end")) {
+		campaign_failed(call, c,
+				"has no higher term: they are used up, or its record is damaged; "
+				"give it a new name");
+		return true;
+	}
+	campaign_failed(call, c,
+			"has a term in the store that is impossibly far below the one that the "
+			"candidate has seen: one of the two is damaged");
+	return resp_is(r, 0, "jump");
+}
+
+static int campaign_part(struct redis_lane *lane, struct baton_call *call,
+			 const struct baton_lease *lease, struct baton_campaign *list, size_t n)
+{
+	const struct redis_options *o = &lane->store->options;
+	struct resp_out *out = &lane->wire.out;
+	const struct resp *reply;
+	int outcome = redis_call_begin(lane, call, REDIS_CAMPAIGN, 5 + 6 * n);
+
+	if (outcome != BATON_OUTCOME_OK)
+		return outcome;
+	resp_text(out, lease->id);
+	resp_text(out, lease->owner);
+	resp_number(out, o->max_lease_ms);
+	resp_text(out, o->durable ? "1" : "0");
+	resp_number(out, o->history);
+	for (size_t i = 0; i < n; i++) {
+		resp_text(out, list[i].name);
+		resp_number(out, list[i].nonce);
+		resp_number(out, list[i].floor);
+		resp_signed(out, list[i].profile.priority);
+		resp_number(out, list[i].profile.score_permille);
+		resp_text(out, list[i].profile.metadata);
+	}
+	outcome = redis_call_end(lane, call, REDIS_CAMPAIGN, &reply);
+	if (outcome != BATON_OUTCOME_OK)
+		return outcome;
+	if (reply->type != RESP_ARRAY || reply->n != n)
+		return redis_call_strange(lane, call);
+	for (size_t i = 0; i < n; i++) {
+		if (!campaign_result(lane, call, &list[i], &reply->items[i]))
+			return redis_call_strange(lane, call);
+		if (list[i].outcome == BATON_OUTCOME_OK)
+			redis_mine_claim(lane->store->mine, lease->id, list[i].name, list[i].nonce,
+					 list[i].term, &list[i].profile);
+	}
+	return BATON_OUTCOME_OK;
+}
+
+void redis_campaign(void *l, struct baton_call *call, const struct baton_lease *lease,
+		    struct baton_campaign *list, size_t n)
+{
+	struct store_base *base = &((struct redis_lane *)l)->store->base;
+
+	for (size_t done = 0; done < n;) {
+		size_t k = part_of(n, done);
+
+		store_ask(base, list + done, k);
+		int outcome = campaign_part(l, call, lease, list + done, k);
+
+		store_ask(base, NULL, 0);
+		if (outcome != BATON_OUTCOME_OK)
+			campaign_outcome(call, list + done, k, outcome);
+		done += k;
+	}
+}
+
+/* ---- releases ---- */
+
+static int release_part(struct redis_lane *lane, struct baton_call *call,
+			struct baton_release *list, size_t n)
+{
+	struct resp_out *out = &lane->wire.out;
+	const struct resp *reply;
+
+	for (size_t i = 0; i < n; i++)
+		redis_mine_drop(lane->store->mine, list[i].lease_id, list[i].name);
+	int outcome = redis_call_begin(lane, call, REDIS_RELEASE, 7 * n);
+
+	if (outcome != BATON_OUTCOME_OK)
+		return outcome;
+	for (size_t i = 0; i < n; i++) {
+		const struct baton_release *r = &list[i];
+
+		resp_text(out, r->name);
+		resp_text(out, r->lease_id);
+		resp_number(out, r->nonce);
+		resp_number(out, r->term);
+		resp_text(out, r->reason != NULL && r->reason[0] != '\0' ? r->reason : "released");
+		resp_text(out, r->reserve_for != NULL ? r->reserve_for : "");
+		resp_number(out, r->hold_ns / CLOCK_NS_PER_MS);
+	}
+	outcome = redis_call_end(lane, call, REDIS_RELEASE, &reply);
+	if (outcome != BATON_OUTCOME_OK)
+		return outcome;
+	if (reply->type != RESP_ARRAY || reply->n != n)
+		return redis_call_strange(lane, call);
+	for (size_t i = 0; i < n; i++) {
+		list[i].code = 0;
+		list[i].outcome = resp_is(reply, i, "1") ? BATON_OUTCOME_OK : BATON_OUTCOME_REFUSED;
+	}
+	return BATON_OUTCOME_OK;
+}
+
+void redis_release(void *l, struct baton_call *call, struct baton_release *list, size_t n)
+{
+	for (size_t done = 0; done < n;) {
+		size_t k = part_of(n, done);
+		int outcome = release_part(l, call, list + done, k);
+
+		for (size_t i = done; outcome != BATON_OUTCOME_OK && i < done + k; i++) {
+			list[i].outcome = outcome;
+			list[i].code = call->error.code;
+		}
+		done += k;
+	}
+}
+
+/* ---- looking ---- */
+
+static int observe_part(struct redis_lane *lane, struct baton_call *call,
+			struct baton_observation *list, size_t n)
+{
+	const struct resp *reply;
+	int outcome = redis_call_begin(lane, call, REDIS_OBSERVE, 2 * n);
+
+	if (outcome != BATON_OUTCOME_OK)
+		return outcome;
+	for (size_t i = 0; i < n; i++) {
+		resp_text(&lane->wire.out, list[i].name);
+		resp_text(&lane->wire.out, list[i].id);
+	}
+	outcome = redis_call_end(lane, call, REDIS_OBSERVE, &reply);
+	if (outcome != BATON_OUTCOME_OK)
+		return outcome;
+	if (reply->type != RESP_ARRAY || reply->n != n)
+		return redis_call_strange(lane, call);
+	for (size_t i = 0; i < n; i++) {
+		if (reply->items[i].n < 5)
+			return redis_call_strange(lane, call);
+		redis_record(lane, list[i].name, &reply->items[i], 0, list[i].record);
+		list[i].outcome = BATON_OUTCOME_OK;
+		list[i].code = 0;
+	}
+	return BATON_OUTCOME_OK;
+}
+
+void redis_observe(void *l, struct baton_call *call, struct baton_observation *list, size_t n)
+{
+	for (size_t done = 0; done < n;) {
+		size_t k = part_of(n, done);
+		int outcome = observe_part(l, call, list + done, k);
+
+		for (size_t i = done; outcome != BATON_OUTCOME_OK && i < done + k; i++) {
+			list[i].outcome = outcome;
+			list[i].code = call->error.code;
+			*list[i].record = (struct baton_record){.free_in_ns = BATON_STORE_NEVER};
+		}
+		done += k;
+	}
+}

@@ -1,0 +1,602 @@
+/*
+ * primary.c: a lane's connection to the right server. Which one that is (Sentinel, Cluster), who we
+ * are there, and whether that server may be used at all: a replica, one that is too old, and one
+ * that throws keys away when its memory is full are refused, each with a sentence.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "store/redis/redis.h"
+
+/* How often a cluster may send us on before we doubt it. */
+#define HOPS_MAX 5
+
+static int find_primary(struct redis_lane *lane);
+static int greet(struct redis_lane *lane, bool *is_moved);
+static int ask_login(struct redis_lane *lane, const char *user, const struct redis_secret *secret,
+		     bool *is_asked);
+static int connect_to(struct redis_lane *lane, const struct redis_host *host);
+
+void redis_unlink(struct redis_lane *lane)
+{
+	redis_wire_close(&lane->wire);
+	lane->is_subscribed = false;
+	lane->is_asking = false;
+}
+
+static int link_cluster(struct redis_lane *lane)
+{
+	const struct redis_options *o = &lane->store->options;
+
+	if (lane->target.name[0] == '\0')
+		lane->target = o->hosts[lane->turn++ % o->n_hosts];
+	for (int hops = 0; hops < HOPS_MAX; hops++) {
+		bool is_moved = false;
+
+		if (connect_to(lane, &lane->target) != 0 || greet(lane, &is_moved) != 0) {
+			lane->target.name[0] = '\0'; /* the next call asks somebody else */
+			return -1;
+		}
+		if (!is_moved)
+			return 0;
+	}
+	lane->target.name[0] = '\0';
+	return store_fail(lane->wire.error, BATON_E_UNAVAILABLE,
+			  "the cluster sends us from node to node");
+}
+
+bool redis_is_apart(const struct redis_lane *lane)
+{
+	return !lane->examines && lane->at != atomic_load(&lane->store->at);
+}
+
+static uint64_t mix(uint64_t hash, const char *text)
+{
+	for (; *text != '\0'; text++)
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3;
+	return hash;
+}
+
+/* The others are told, and the watch lane, which may wait for long, is woken. */
+static void arrive(struct redis_lane *lane)
+{
+	const struct redis_server *s = &lane->server;
+
+	if (lane->examines)
+		return;
+	lane->at = mix(mix(0xcbf29ce484222325, s->run), s->has_followed ? s->replid : "");
+	if (atomic_exchange(&lane->store->at, lane->at) != lane->at)
+		redis_watch_wake(lane);
+}
+
+int redis_link(struct redis_lane *lane, struct baton_call *call)
+{
+	const struct redis_options *o = &lane->store->options;
+	bool is_moved = false;
+	int rc = 0;
+
+	lane->wire.deadline_ns = call->deadline_ns;
+	lane->wire.error = &call->error;
+	if (redis_wire_is_sound(&lane->wire) && !redis_is_apart(lane))
+		return 0;
+	redis_unlink(lane);
+	if (o->mode == REDIS_CLUSTER) {
+		rc = link_cluster(lane);
+	} else {
+		if (o->mode == REDIS_SENTINEL)
+			rc = find_primary(lane);
+		else
+			lane->target = o->hosts[0];
+		if (rc == 0)
+			rc = connect_to(lane, &lane->target);
+		if (rc == 0)
+			rc = greet(lane, &is_moved);
+	}
+	if (rc != 0)
+		redis_unlink(lane);
+	else
+		arrive(lane);
+	return rc;
+}
+
+/* Not for longer than a call, and lane->target stays: the next one begins with the slot's owner. */
+int redis_link_asked(struct redis_lane *lane, struct baton_call *call)
+{
+	bool is_moved = false;
+
+	redis_unlink(lane);
+	lane->wire.deadline_ns = call->deadline_ns;
+	lane->wire.error = &call->error;
+	lane->is_asking = true;
+	if (connect_to(lane, &lane->asked) == 0 && greet(lane, &is_moved) == 0)
+		return 0;
+	redis_unlink(lane);
+	return -1;
+}
+
+static int connect_to(struct redis_lane *lane, const struct redis_host *host)
+{
+	const struct redis_options *o = &lane->store->options;
+	const char *name = o->files.server_name[0] != '\0' ? o->files.server_name : host->name;
+
+	if (redis_wire_open(&lane->wire, host, o->socket) != 0)
+		return -1;
+	return lane->tls == NULL ? 0 : redis_wire_secure(&lane->wire, lane->tls, name);
+}
+
+/* ---- what the server says of itself ---- */
+
+void redis_info_get(const char *info, const char *key, char *out, size_t size)
+{
+	char words[40];
+	int n = snprintf(words, sizeof(words), "\n%s:", key);
+	const char *at = strstr(info, words);
+
+	out[0] = '\0';
+	if (at != NULL)
+		(void)snprintf(out, size, "%.*s", (int)strcspn(at + n, "\r\n"), at + n);
+}
+
+static int check_version(struct redis_wire *w, const char *info)
+{
+	char version[32];
+
+	redis_info_get(info, "redis_version", version, sizeof(version));
+	if (strtol(version, NULL, 10) >= REDIS_VERSION_MIN)
+		return 0;
+	return store_fail(w->error, BATON_E_UNSUPPORTED,
+			  "Redis %s is too old: baton needs %d or later", version,
+			  REDIS_VERSION_MIN);
+}
+
+/* A2, A3: a lease that is thrown away early makes two leaders, a term that is makes an old one
+ * look young. */
+static int check_memory(struct redis_wire *w, const char *info)
+{
+	char policy[32];
+
+	redis_info_get(info, "maxmemory_policy", policy, sizeof(policy));
+	if (strcmp(policy, "noeviction") == 0)
+		return 0;
+	return store_fail(w->error, BATON_E_UNSUPPORTED,
+			  "this Redis throws keys away when its memory is full (maxmemory-policy "
+			  "%s), leases among them; set it to noeviction, or use another server",
+			  policy[0] != '\0' ? policy : "unknown");
+}
+
+static int check_role(struct redis_wire *w, const char *info)
+{
+	char role[16];
+
+	redis_info_get(info, "role", role, sizeof(role));
+	if (strcmp(role, "master") == 0)
+		return 0;
+	return store_fail(w->error, BATON_E_UNAVAILABLE,
+			  "this Redis is a replica (role %s); name the primary, or use "
+			  "redis+sentinel://",
+			  role);
+}
+
+static void note_stream(struct redis_server *server, const char *info)
+{
+	char offset[32];
+
+	redis_info_get(info, "master_replid", server->replid, sizeof(server->replid));
+	redis_info_get(info, "second_repl_offset", offset, sizeof(offset));
+	server->has_followed = strcmp(offset, "-1") != 0;
+}
+
+/* ---- greeting ---- */
+
+enum step { STEP_AUTH, STEP_SELECT, STEP_NAME, STEP_SERVER, STEP_MEMORY, STEP_ROLE, STEP_PROBE };
+
+static int read_secret(struct redis_lane *lane, const struct redis_secret *secret, char *out,
+		       size_t size)
+{
+	if (secret->file[0] == '\0') {
+		(void)snprintf(out, size, "%s", secret->text);
+		return 0;
+	}
+	int fd = open(secret->file, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, out, size - 1);
+
+	if (fd >= 0)
+		(void)close(fd);
+	if (n < 0) {
+		char words[80];
+
+		return store_fail(lane->wire.error, BATON_E_DENIED,
+				  "can't read the password in %.120s: %s", secret->file,
+				  strerror_r(errno, words, sizeof(words)));
+	}
+	out[n] = '\0';
+	out[strcspn(out, "\r\n")] = '\0';
+	return 0;
+}
+
+/* An AUTH, where there is a password for it. */
+static int ask_login(struct redis_lane *lane, const char *user, const struct redis_secret *secret,
+		     bool *is_asked)
+{
+	struct resp_out *out = &lane->wire.out;
+	char password[REDIS_PATH_MAX] = "";
+
+	if (read_secret(lane, secret, password, sizeof(password)) != 0)
+		return -1;
+	*is_asked = password[0] != '\0';
+	if (*is_asked) {
+		resp_begin(out, user[0] != '\0' ? 3 : 2);
+		resp_text(out, "AUTH");
+		if (user[0] != '\0')
+			resp_text(out, user);
+		resp_text(out, password);
+	}
+	explicit_bzero(password, sizeof(password));
+	return 0;
+}
+
+static int ask_all(struct redis_lane *lane, enum step *steps, size_t *n)
+{
+	const struct redis_options *o = &lane->store->options;
+	struct resp_out *out = &lane->wire.out;
+	static const char *const lanes[] = {"renew", "campaign", "watch"};
+	char name[32];
+	bool is_asked;
+
+	resp_out_clear(out);
+	if (ask_login(lane, o->user, &o->password, &is_asked) != 0)
+		return -1;
+	if (is_asked)
+		steps[(*n)++] = STEP_AUTH;
+	if (o->db != 0) {
+		resp_begin(out, 2);
+		resp_text(out, "SELECT");
+		resp_number(out, o->db);
+		steps[(*n)++] = STEP_SELECT;
+	}
+	resp_begin(out, 3);
+	resp_text(out, "CLIENT");
+	resp_text(out, "SETNAME");
+	(void)snprintf(name, sizeof(name), "baton-%s", lanes[lane->kind]);
+	resp_text(out, name);
+	steps[(*n)++] = STEP_NAME;
+	static const char *const sections[] = {"server", "memory", "replication"};
+
+	for (int i = 0; i < 3; i++) {
+		resp_begin(out, 2);
+		resp_text(out, "INFO");
+		resp_text(out, sections[i]);
+		steps[(*n)++] = (enum step)((int)STEP_SERVER + i);
+	}
+	if (o->mode == REDIS_CLUSTER && !lane->is_asking) { /* is it the node of our slot? */
+		resp_begin(out, 2);
+		resp_text(out, "EXISTS");
+		resp_text(out, o->prefix);
+		steps[(*n)++] = STEP_PROBE;
+	}
+	return redis_wire_send(&lane->wire);
+}
+
+bool redis_redirect(const char *text, const char *word, struct redis_host *to)
+{
+	char host[BATON_NAME_MAX + 1];
+	long port = 0;
+	const char *at = strrchr(text, ' ');
+	const char *colon = at != NULL ? strrchr(at, ':') : NULL;
+
+	if (strncmp(text, word, strlen(word)) != 0 || colon == NULL)
+		return false;
+	port = strtol(colon + 1, NULL, 10);
+	(void)snprintf(host, sizeof(host), "%.*s", (int)(colon - at - 1), at + 1);
+	if (port <= 0 || port > 65535)
+		return false;
+	if (host[0] != '\0') /* else the same host, another port */
+		(void)snprintf(to->name, sizeof(to->name), "%s", host);
+	(void)snprintf(to->port, sizeof(to->port), "%ld", port);
+	return true;
+}
+
+/* How much of an error may be said: a server that doesn't know AUTH repeats what came with it. */
+static size_t sayable(const char *text)
+{
+	const char *words = strstr(text, "with args");
+
+	return words != NULL ? (size_t)(words - text) : strlen(text);
+}
+
+static int least(size_t n, int max)
+{
+	return n < (size_t)max ? (int)n : max;
+}
+
+static int refuse(struct redis_lane *lane, const char *text)
+{
+	int n = least(sayable(text), 180);
+	bool is_sure;
+	int code = redis_judge(text, &is_sure);
+
+	if (strncmp(text, "NOPERM", 6) == 0)
+		return store_fail(
+			lane->wire.error, code,
+			"Redis refuses our user a command that baton needs (the list is in "
+			"baton-redis(7)): %.*s",
+			least((size_t)n, 100), text);
+	return store_fail(lane->wire.error, code, "Redis refuses us: %.*s", n, text);
+}
+
+static int hear(struct redis_lane *lane, enum step step, const struct resp *r, bool *is_moved)
+{
+	struct redis_wire *w = &lane->wire;
+
+	if (r->type == RESP_ERROR && step == STEP_NAME)
+		return 0; /* it is only for those who look */
+	if (r->type == RESP_ERROR && step == STEP_PROBE) {
+		*is_moved = redis_redirect(r->text, "MOVED ", &lane->target);
+		/* The owner sends us on for what isn't there while it moves the slot away. */
+		if (*is_moved || strncmp(r->text, "ASK ", 4) == 0)
+			return 0;
+	}
+	if (r->type == RESP_ERROR)
+		return refuse(lane, r->text);
+	if (lane->examines)
+		return 0;
+	switch (step) {
+	case STEP_SERVER:
+		redis_info_get(r->text, "run_id", lane->server.run, sizeof(lane->server.run));
+		return check_version(w, r->text);
+	case STEP_MEMORY: return check_memory(w, r->text);
+	case STEP_ROLE: /* a replica in a cluster sends us on */
+		note_stream(&lane->server, r->text);
+		return lane->store->options.mode == REDIS_CLUSTER ? 0 : check_role(w, r->text);
+	default: return 0;
+	}
+}
+
+/* Whoever hangs up at the first words may have been waiting for others. With TLS 1.3 that is also
+ * how a server refuses a client's certificate. */
+static void doubt(struct redis_lane *lane)
+{
+	struct baton_error *error = lane->wire.error;
+	char said[160];
+
+	if (lane->store->options.socket[0] != '\0' || error->code != BATON_E_UNAVAILABLE ||
+	    clock_boot_ns() >= lane->wire.deadline_ns)
+		return;
+	(void)snprintf(said, sizeof(said), "%.*s", (int)sizeof(said) - 1, error->text);
+	(void)store_fail(error, error->code, "%s; %s", said,
+			 lane->tls != NULL
+				 ? "it may want a certificate of ours, or another (cert=, key=)"
+				 : "if that port speaks TLS, say rediss:// or tls=1");
+}
+
+static int greet(struct redis_lane *lane, bool *is_moved)
+{
+	enum step steps[8];
+	size_t n = 0;
+
+	lane->server = (struct redis_server){.has_followed = false};
+	int rc = ask_all(lane, steps, &n);
+
+	if (rc != 0)
+		doubt(lane);
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		const struct resp *reply;
+
+		rc = redis_wire_read(&lane->wire, &reply);
+		if (rc == 0)
+			rc = hear(lane, steps[i], reply, is_moved);
+		else if (i == 0)
+			doubt(lane);
+	}
+	resp_out_clear(&lane->wire.out);
+	return rc;
+}
+
+/* ---- Sentinel ---- */
+
+/* What one of them says of the primary. */
+struct word {
+	struct redis_host primary;
+	uint64_t epoch; /* of its configuration: a failover has a higher one; 0: it doesn't tell */
+};
+
+static void put_question(struct resp_out *out, const char *question, const char *master)
+{
+	resp_begin(out, 3);
+	resp_text(out, "SENTINEL");
+	resp_text(out, question);
+	resp_text(out, master);
+}
+
+/* Pairs of names and values; or an error: a user may have no right to ask for that. */
+static uint64_t epoch_of(const struct resp *reply)
+{
+	uint64_t epoch = 0;
+
+	for (size_t i = 0; reply->type == RESP_ARRAY && i + 1 < reply->n; i += 2)
+		if (resp_is(reply, i, "config-epoch"))
+			(void)resp_get_u64(reply, i + 1, &epoch);
+	return epoch;
+}
+
+static int ask_sentinel(struct redis_lane *lane, const struct redis_host *sentinel,
+			struct word *said)
+{
+	struct redis_wire *w = &lane->wire;
+	const struct redis_options *o = &lane->store->options;
+	const struct resp *reply;
+	bool is_asked;
+
+	resp_out_clear(&w->out);
+	if (connect_to(lane, sentinel) != 0 ||
+	    ask_login(lane, o->sentinel_user, &o->sentinel_password, &is_asked) != 0)
+		return -1;
+	put_question(&w->out, "GET-MASTER-ADDR-BY-NAME", o->master);
+	put_question(&w->out, "MASTER", o->master);
+	int rc = redis_wire_send(w);
+
+	resp_out_clear(&w->out);
+	for (size_t i = is_asked ? 2 : 1; i > 0 && rc == 0; i--) {
+		rc = redis_wire_read(w, &reply);
+		if (rc == 0 && reply->type == RESP_ERROR)
+			rc = store_fail(w->error, BATON_E_DENIED,
+					"the Sentinel %.80s refuses us (its own user and password "
+					"are sentinel_user and sentinel_password_file): %.*s",
+					sentinel->name, least(sayable(reply->text), 80),
+					reply->text);
+	}
+	if (rc != 0)
+		return -1;
+	if (reply->type != RESP_ARRAY || reply->n != 2)
+		return store_fail(w->error, BATON_E_UNAVAILABLE,
+				  "the Sentinel %.80s knows no primary called \"%.80s\"",
+				  sentinel->name, o->master);
+	(void)snprintf(said->primary.name, sizeof(said->primary.name), "%s", resp_get(reply, 0));
+	(void)snprintf(said->primary.port, sizeof(said->primary.port), "%.7s", resp_get(reply, 1));
+	if (redis_wire_read(w, &reply) != 0)
+		return -1;
+	said->epoch = epoch_of(reply);
+	return 0;
+}
+
+static bool is_same(const struct redis_host *a, const struct redis_host *b)
+{
+	return strcmp(a->name, b->name) == 0 && strcmp(a->port, b->port) == 0;
+}
+
+/* The highest that was seen is kept. */
+static void note_epoch(struct redis_store *s, uint64_t epoch)
+{
+	uint_fast64_t seen = atomic_load(&s->epoch);
+
+	while (seen < epoch && !atomic_compare_exchange_weak(&s->epoch, &seen, epoch))
+		;
+}
+
+/*
+ * Those who know of the last failover decide; while they say different things there is one. Where
+ * all say the same it is so, also if they count from one again because they were set up anew.
+ */
+static int choose(struct redis_lane *lane, const struct word *said, size_t n)
+{
+	const struct redis_options *o = &lane->store->options;
+	uint64_t epoch = atomic_load(&lane->store->epoch);
+	size_t same = 0, known = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		epoch = said[i].epoch > epoch ? said[i].epoch : epoch;
+		same += is_same(&said[0].primary, &said[i].primary);
+	}
+	if (same == o->n_hosts) {
+		lane->target = said[0].primary;
+		return 0;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (said[i].epoch < epoch)
+			continue;
+		if (known++ > 0 && !is_same(&lane->target, &said[i].primary))
+			return store_fail(lane->wire.error, BATON_E_UNAVAILABLE,
+					  "the Sentinels don't agree on the primary \"%.80s\": it "
+					  "is being replaced",
+					  o->master);
+		lane->target = said[i].primary;
+	}
+	if (known == 0)
+		return store_fail(
+			lane->wire.error, BATON_E_UNAVAILABLE,
+			"the Sentinels that answer have not heard of the last failover of "
+			"\"%.80s\" yet",
+			o->master);
+	note_epoch(lane->store, epoch);
+	return 0;
+}
+
+/*
+ * One Sentinel may be on the wrong side of a partition, so most of those in the URL have to answer.
+ * And an old primary calls itself primary for seconds after its restart, when most Sentinels may
+ * not have heard yet that it was replaced: nobody may be sent back to it.
+ */
+static int find_primary(struct redis_lane *lane)
+{
+	const struct redis_options *o = &lane->store->options;
+	struct redis_wire *w = &lane->wire;
+	struct word said[REDIS_HOSTS_MAX];
+	uint64_t deadline_ns = w->deadline_ns;
+	size_t n = 0;
+
+	for (size_t i = 0; i < o->n_hosts; i++) {
+		uint64_t now_ns = clock_boot_ns();
+		uint64_t left_ns = now_ns < deadline_ns ? deadline_ns - now_ns : 0;
+
+		/* One that doesn't answer leaves time for the others, and for the primary. */
+		w->deadline_ns = now_ns + left_ns / (o->n_hosts - i + 1);
+		n += ask_sentinel(lane, &o->hosts[i], &said[n]) == 0;
+	}
+	redis_wire_close(w);
+	w->deadline_ns = deadline_ns;
+	if (2 * n > o->n_hosts)
+		return choose(lane, said, n);
+	if (n == 0)
+		return -1; /* the last one's sentence says why */
+	return store_fail(w->error, BATON_E_UNAVAILABLE,
+			  "%zu of %zu Sentinels of the primary \"%.80s\" answer: most have to", n,
+			  o->n_hosts, o->master);
+}
+
+/* ---- error replies ---- */
+
+/* Redis 6 puts what a script's command was told behind words of its own: "ERR Error running script
+ * (call to ...): @user_script:1: @user_script: 1: -READONLY You can't ...". */
+const char *redis_error(const char *text)
+{
+	const char *words =
+		strncmp(text, "ERR Error running script", 24) == 0 ? strstr(text, ": -") : NULL;
+
+	return words != NULL ? words + 3 : text;
+}
+
+int redis_judge(const char *text, bool *is_sure)
+{
+	static const struct {
+		const char *word;
+		int code;
+	} words[] = {
+		{"NOAUTH", BATON_E_DENIED},
+		{"WRONGPASS", BATON_E_DENIED},
+		{"NOPERM", BATON_E_DENIED},
+		{"READONLY", BATON_E_UNAVAILABLE},
+		{"LOADING", BATON_E_UNAVAILABLE},
+		{"MASTERDOWN", BATON_E_UNAVAILABLE},
+		{"NOSCRIPT", BATON_E_UNAVAILABLE},
+		{"OOM", BATON_E_UNAVAILABLE},
+		{"MISCONF", BATON_E_UNAVAILABLE},
+		{"NOREPLICAS", BATON_E_UNAVAILABLE},
+		{"BUSY", BATON_E_BUSY},
+		{"CLUSTERDOWN", BATON_E_UNAVAILABLE},
+		{"MOVED", BATON_E_UNAVAILABLE},
+		{"ASK", BATON_E_UNAVAILABLE},
+		{"TRYAGAIN", BATON_E_UNAVAILABLE},
+		{"WRONGTYPE", BATON_E_CORRUPT},
+	};
+	const char *said = redis_error(text);
+	size_t n = strcspn(said, " ");
+
+	*is_sure = false;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strlen(words[i].word) != n || memcmp(words[i].word, said, n) != 0)
+			continue;
+		/* From inside a script, which may have written before it came to that. */
+		*is_sure = strstr(text, "script") == NULL && words[i].code != BATON_E_CORRUPT;
+		return words[i].code;
+	}
+	if (strncmp(text, "ERR AUTH", 8) == 0 || strstr(text, "invalid password") != NULL) {
+		*is_sure = true;
+		return BATON_E_DENIED;
+	}
+	return BATON_E_CORRUPT;
+}
