@@ -7,7 +7,8 @@ set(BATON_MODULE_DIR "${CMAKE_INSTALL_FULL_LIBDIR}/baton" CACHE STRING
 	"Where drivers that are modules are looked for")
 
 file(GLOB library_sources CONFIGURE_DEPENDS
-	src/base/*.c src/store/*.c src/store/file/*.c src/runtime/*.c src/lib/*.c)
+	src/base/*.c src/store/*.c src/store/file/*.c src/store/memory/*.c src/runtime/*.c
+	src/lib/*.c)
 
 # What the command and the drivers that are modules have as well, since nothing of it is exported:
 # compiled once for all of them. Who links it takes what it needs.

@@ -22,8 +22,8 @@ int lib_lane(struct baton *b, void **lane, struct baton_call *call, struct baton
 }
 
 /* Closes the lane and puts the outcome into a code. */
-static int finish(struct baton *b, void *lane, int outcome, const struct baton_call *call,
-		  struct baton_error *err)
+static int admin_finish(struct baton *b, void *lane, int outcome, const struct baton_call *call,
+			struct baton_error *err)
 {
 	b->driver->lane_close(lane);
 	if (outcome == BATON_OUTCOME_OK)
@@ -45,8 +45,8 @@ static int check_name(const char *name, struct baton_error *err)
 			BATON_NAME_MAX);
 }
 
-static int look(struct baton *b, const char *name, struct baton_record *record,
-		struct baton_error *err)
+static int admin_look(struct baton *b, const char *name, struct baton_record *record,
+		      struct baton_error *err)
 {
 	struct baton_call call;
 	void *lane = NULL;
@@ -66,14 +66,14 @@ static int look(struct baton *b, const char *name, struct baton_record *record,
 	b->driver->observe(lane, &call, &o, 1);
 	if (o.code != 0 && call.error.code == 0)
 		call.error.code = o.code;
-	return finish(b, lane, o.outcome, &call, err);
+	return admin_finish(b, lane, o.outcome, &call, err);
 }
 
 int baton_observe(struct baton *b, const char *name, struct baton_status *status,
 		  struct baton_error *err)
 {
 	struct baton_record r;
-	int code = look(b, name, &r, err);
+	int code = admin_look(b, name, &r, err);
 
 	if (code != 0)
 		return code;
@@ -106,7 +106,7 @@ static int leave_order(struct baton *b, const char *name, struct baton_order *or
 	struct baton_record r;
 	struct baton_call call;
 	void *lane = NULL;
-	int code = look(b, name, &r, err);
+	int code = admin_look(b, name, &r, err);
 
 	if (code != 0)
 		return code;
@@ -122,7 +122,7 @@ static int leave_order(struct baton *b, const char *name, struct baton_order *or
 	code = lib_lane(b, &lane, &call, err);
 	if (code != 0)
 		return code;
-	return finish(b, lane, b->driver->order(lane, &call, name, order), &call, err);
+	return admin_finish(b, lane, b->driver->order(lane, &call, name, order), &call, err);
 }
 
 int baton_order_resign(struct baton *b, const char *name, int64_t quiet_ms, struct baton_error *err)
@@ -166,7 +166,7 @@ static int check_candidate(struct baton *b, const char *name, const char *id,
 		return code;
 	int outcome = b->driver->candidates(lane, &call, name, found_candidate, &s);
 
-	code = finish(b, lane, outcome, &call, err);
+	code = admin_finish(b, lane, outcome, &call, err);
 	if (code != 0 || s.is_healthy)
 		return code;
 	return lib_fail(err, BATON_E_NO_CANDIDATE,
@@ -214,7 +214,7 @@ static int set_pause(struct baton *b, const char *name, bool paused, struct bato
 		code = lib_lane(b, &lane, &call, err);
 	if (code != 0)
 		return code;
-	return finish(b, lane, b->driver->pause(lane, &call, name, paused), &call, err);
+	return admin_finish(b, lane, b->driver->pause(lane, &call, name, paused), &call, err);
 }
 
 int baton_pause(struct baton *b, const char *name, struct baton_error *err)
@@ -258,7 +258,7 @@ int baton_list_candidates(struct baton *b, const char *name, struct baton_candid
 		return code;
 	int outcome = b->driver->candidates(lane, &call, name, list_candidate, &l);
 
-	code = finish(b, lane, outcome, &call, err);
+	code = admin_finish(b, lane, outcome, &call, err);
 	return code != 0 ? code : (int)l.n;
 }
 
@@ -287,6 +287,6 @@ int baton_list_history(struct baton *b, const char *name, struct baton_leadershi
 		return code;
 	int outcome = b->driver->history(lane, &call, name, max, list_leadership, &l);
 
-	code = finish(b, lane, outcome, &call, err);
+	code = admin_finish(b, lane, outcome, &call, err);
 	return code != 0 ? code : (int)l.n;
 }

@@ -56,7 +56,7 @@ static const char *module_dir(void)
 }
 
 /* The driver in a file, or NULL. */
-static const struct baton_driver *load(const char *path, void **library)
+static const struct baton_driver *load_module(const char *path, void **library)
 {
 	*library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	const struct baton_driver *d =
@@ -86,7 +86,7 @@ const struct baton_driver *drivers_find(const char *url, void **library, struct 
 			return built_in[i];
 	int n = snprintf(path, sizeof(path), "%s/%s.so", module_dir(), scheme);
 	const struct baton_driver *d =
-		n > 0 && (size_t)n < sizeof(path) ? load(path, library) : NULL;
+		n > 0 && (size_t)n < sizeof(path) ? load_module(path, library) : NULL;
 
 	if (d != NULL && serves(d, scheme))
 		return d;
@@ -103,7 +103,8 @@ const struct baton_driver *drivers_find(const char *url, void **library, struct 
 
 typedef void driver_found(void *arg, const struct baton_driver_info *info);
 
-static void tell(const struct baton_driver *d, const char *module, driver_found *found, void *arg)
+static void tell_driver(const struct baton_driver *d, const char *module, driver_found *found,
+			void *arg)
 {
 	const struct baton_traits *traits = d->traits != NULL ? d->traits(NULL) : NULL;
 	struct baton_driver_info info = {.size = sizeof(info),
@@ -131,10 +132,10 @@ static void tell_module(const char *path, const char *scheme, driver_found *foun
 {
 	const char *const schemes[] = {scheme, NULL};
 	void *library;
-	const struct baton_driver *d = load(path, &library);
+	const struct baton_driver *d = load_module(path, &library);
 
 	if (d != NULL) {
-		tell(d, path, found, arg);
+		tell_driver(d, path, found, arg);
 		(void)dlclose(library);
 		return;
 	}
@@ -165,7 +166,7 @@ int baton_list_drivers(void (*found)(void *arg, const struct baton_driver_info *
 	if (found == NULL)
 		return BATON_E_INVALID;
 	for (size_t i = 0; i < N_BUILT_IN; i++)
-		tell(built_in[i], NULL, found, arg);
+		tell_driver(built_in[i], NULL, found, arg);
 	int n = scandir(module_dir(), &list, is_module, alphasort);
 
 	for (int i = 0; i < n; i++) {

@@ -9,7 +9,7 @@
 
 static int check_options(struct baton *b, const struct baton_election_options *o,
 			 struct options *core, struct baton_error *err);
-static int attach(struct baton *b, struct baton_election *e, struct baton_error *err);
+static int election_attach(struct baton *b, struct baton_election *e, struct baton_error *err);
 
 void baton_election_options_init_sized(struct baton_election_options *options, size_t size)
 {
@@ -60,7 +60,7 @@ int baton_election_new(struct baton *b, const char *name,
 	e->handler = o.handler;
 	e->handler_arg = o.handler_arg;
 	election_init(&e->core, SELF, &core);
-	code = attach(b, e, err);
+	code = election_attach(b, e, err);
 	if (code == 0)
 		*out = e;
 	return code;
@@ -94,7 +94,7 @@ static int check_options(struct baton *b, const struct baton_election_options *o
 	return fault == TIMING_OK ? 0 : lib_fail(err, BATON_E_TIMING, "%s", text_timing(fault));
 }
 
-static int attach(struct baton *b, struct baton_election *e, struct baton_error *err)
+static int election_attach(struct baton *b, struct baton_election *e, struct baton_error *err)
 {
 	int code = 0;
 

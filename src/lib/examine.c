@@ -31,15 +31,15 @@ static void tell_failure(struct doctor *d, const char *check, const struct baton
 		    call->error.text[0] != '\0' ? call->error.text : baton_strerror(code));
 }
 
-static void begin(const struct baton *b, struct baton_call *call)
+static void examine_begin(const struct baton *b, struct baton_call *call)
 {
 	*call = (struct baton_call){.deadline_ns = clock_boot_ns() + timing_call_ns(&b->timing)};
 }
 
 /* ---- the trial ---- */
 
-static int renew(struct baton *b, void *lane, struct baton_call *call,
-		 const struct baton_lease *lease, struct doctor_trips *trips)
+static int examine_renew(struct baton *b, void *lane, struct baton_call *call,
+			 const struct baton_lease *lease, struct doctor_trips *trips)
 {
 	int outcome = BATON_OUTCOME_OK;
 
@@ -47,7 +47,7 @@ static int renew(struct baton *b, void *lane, struct baton_call *call,
 		uint64_t began_ns = clock_boot_ns();
 		uint32_t n_held;
 
-		begin(b, call);
+		examine_begin(b, call);
 		outcome = b->driver->lease_renew(lane, call, lease, &n_held);
 		doctor_trip(trips, began_ns, clock_boot_ns());
 	}
@@ -96,18 +96,18 @@ static void try_lease(struct doctor *d, struct baton *b, void *lane)
 	struct baton_call call;
 
 	(void)snprintf(lease.id, sizeof(lease.id), "%s-ffffffff-1", b->incarnation);
-	begin(b, &call);
+	examine_begin(b, &call);
 	int outcome = b->driver->lease_open(lane, &call, &lease);
 
 	if (outcome == BATON_OUTCOME_OK)
-		outcome = renew(b, lane, &call, &lease, &trips);
+		outcome = examine_renew(b, lane, &call, &lease, &trips);
 	if (outcome == BATON_OUTCOME_OK) {
 		tell_renewals(d, b, &trips);
 		tell_failover(d, b);
 	} else {
 		tell_failure(d, "lease", &call);
 	}
-	begin(b, &call);
+	examine_begin(b, &call);
 	if (b->driver->lease_close(lane, &call, &lease) != BATON_OUTCOME_OK &&
 	    outcome == BATON_OUTCOME_OK)
 		tell_failure(d, "lease", &call);

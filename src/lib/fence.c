@@ -44,7 +44,7 @@
 
 static int open_file(const char *path, uint64_t term, int *fd, struct baton_error *err);
 static int check_file(int fd, const char *path, uint64_t term, struct baton_error *err);
-static int fail(struct baton_error *err, int code, const char *format, ...)
+static int fence_fail(struct baton_error *err, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 int baton_fence_check(struct baton_fence *fence, uint64_t term)
@@ -67,10 +67,10 @@ int baton_fence_file(const char *path, uint64_t term, struct baton_error *err)
 	int rc;
 
 	if (path == NULL || path[0] == '\0')
-		return fail(err, BATON_E_INVALID, "The fence needs the path of a file.");
+		return fence_fail(err, BATON_E_INVALID, "The fence needs the path of a file.");
 	if (term == 0)
-		return fail(err, BATON_E_STALE,
-			    "Term 0 is no leadership: only a leader may use the resource.");
+		return fence_fail(err, BATON_E_STALE,
+				  "Term 0 is no leadership: only a leader may use the resource.");
 	rc = open_file(path, term, &fd, err);
 	if (rc == 0)
 		rc = check_file(fd, path, term, err);
@@ -82,7 +82,7 @@ int baton_fence_file(const char *path, uint64_t term, struct baton_error *err)
 	return rc;
 }
 
-static int fail(struct baton_error *err, int code, const char *format, ...)
+static int fence_fail(struct baton_error *err, int code, const char *format, ...)
 {
 	va_list args;
 
@@ -99,18 +99,20 @@ static int fail_system(struct baton_error *err, const char *what, const char *pa
 {
 	const int error = errno;
 
-	return fail(err, BATON_E_SYSTEM,
-		    "Can't %s the fence file \"%.100s\" (%s): see that this user may read and "
-		    "write it, and its disk is well.",
-		    what, path, strerrordesc_np(error));
+	return fence_fail(
+		err, BATON_E_SYSTEM,
+		"Can't %s the fence file \"%.100s\" (%s): see that this user may read and "
+		"write it, and its disk is well.",
+		what, path, strerrordesc_np(error));
 }
 
 static int fail_corrupt(struct baton_error *err, const char *path)
 {
-	return fail(err, BATON_E_CORRUPT,
-		    "The fence file \"%.100s\" is damaged or is none: stop what uses the resource, "
-		    "find out why, then remove the file to begin anew.",
-		    path);
+	return fence_fail(
+		err, BATON_E_CORRUPT,
+		"The fence file \"%.100s\" is damaged or is none: stop what uses the resource, "
+		"find out why, then remove the file to begin anew.",
+		path);
 }
 
 /* ---- slots ---- */
@@ -257,10 +259,11 @@ static int lock_file(int fd, const char *path, struct baton_error *err)
 			return fail_system(err, "lock", path);
 		(void)nanosleep(&pause, NULL);
 	}
-	return fail(err, BATON_E_SYSTEM,
-		    "Another process keeps the fence file \"%.100s\" locked: find it (it may be "
-		    "stopped) and end it.",
-		    path);
+	return fence_fail(
+		err, BATON_E_SYSTEM,
+		"Another process keeps the fence file \"%.100s\" locked: find it (it may be "
+		"stopped) and end it.",
+		path);
 }
 
 static int open_file(const char *path, uint64_t term, int *fd, struct baton_error *err)
@@ -303,8 +306,9 @@ static int check_file(int fd, const char *path, uint64_t term, struct baton_erro
 	if (!S_ISREG(st.st_mode) || st.st_size != FILE_SIZE)
 		return fail_corrupt(err, path);
 	if (st.st_nlink == 0)
-		return fail(err, BATON_E_SYSTEM,
-			    "The fence file \"%.100s\" was removed meanwhile: ask again.", path);
+		return fence_fail(err, BATON_E_SYSTEM,
+				  "The fence file \"%.100s\" was removed meanwhile: ask again.",
+				  path);
 	if (pread(fd, data, FILE_SIZE, 0) != FILE_SIZE)
 		return fail_system(err, "read", path);
 	slots[0] = slot_read(data);
@@ -313,10 +317,10 @@ static int check_file(int fd, const char *path, uint64_t term, struct baton_erro
 	if (highest == 0)
 		return fail_corrupt(err, path);
 	if (term < highest)
-		return fail(err, BATON_E_STALE,
-			    "Term %" PRIu64 " is over: the resource was used in term %" PRIu64
-			    ", says \"%.100s\".",
-			    term, highest, path);
+		return fence_fail(err, BATON_E_STALE,
+				  "Term %" PRIu64 " is over: the resource was used in term %" PRIu64
+				  ", says \"%.100s\".",
+				  term, highest, path);
 	if (term == slots[0] && term == slots[1])
 		return BATON_OK;
 	return accept_term(fd, path, term, slots[0] < slots[1] ? 0 : 1, err);

@@ -15,7 +15,7 @@
 
 static int take_options(struct baton *b, const struct baton_options *options,
 			struct baton_error *err);
-static int open_store(struct baton *b, const char *url, struct baton_error *err);
+static int handle_open_store(struct baton *b, const char *url, struct baton_error *err);
 static void free_handle(struct baton *b);
 
 void baton_options_init_sized(struct baton_options *options, size_t size)
@@ -101,7 +101,7 @@ int baton_open(const char *url, const struct baton_options *options, struct bato
 		return lib_fail(err, BATON_E_MEMORY, "Out of memory.");
 	code = take_options(b, options, err);
 	if (code == 0)
-		code = open_store(b, url, err);
+		code = handle_open_store(b, url, err);
 	if (code == 0)
 		code = start_threads(b, err);
 	if (code != 0) {
@@ -182,7 +182,7 @@ static int take_options(struct baton *b, const struct baton_options *options,
 	return 0;
 }
 
-static int open_store(struct baton *b, const char *url, struct baton_error *err)
+static int handle_open_store(struct baton *b, const char *url, struct baton_error *err)
 {
 	struct baton_store_config config = {.size = sizeof(config), .url = url};
 

@@ -74,7 +74,7 @@ int baton_resign(struct baton_election *e, int64_t quiet_ms)
 /* ---- contexts ---- */
 
 /* Adds the context if the election leads now; app.lock is held, so LOST can't slip in between. */
-static int enter(struct baton_election *e, struct baton_context *ctx)
+static int enter_context(struct baton_election *e, struct baton_context *ctx)
 {
 	*ctx = (struct baton_context){.election = e, .thread = pthread_self()};
 	if (!lib_leads(e, &ctx->term) || e->draining)
@@ -87,7 +87,7 @@ static int enter(struct baton_election *e, struct baton_context *ctx)
 	return 0;
 }
 
-static void leave(struct baton_context *ctx)
+static void leave_context(struct baton_context *ctx)
 {
 	struct baton_election *e = ctx->election;
 	struct app *app = &e->handle->app;
@@ -113,12 +113,12 @@ int baton_run_if_leader(struct baton_election *e, int (*fn)(struct baton_context
 	if (code != 0)
 		return code;
 	(void)pthread_mutex_lock(&e->handle->app.lock);
-	code = enter(e, &ctx);
+	code = enter_context(e, &ctx);
 	(void)pthread_mutex_unlock(&e->handle->app.lock);
 	if (code != 0)
 		return code;
 	code = fn(&ctx, arg);
-	leave(&ctx);
+	leave_context(&ctx);
 	return code;
 }
 
@@ -130,7 +130,7 @@ static int wait_elected(struct baton_election *e, struct baton_context *ctx)
 
 	(void)pthread_mutex_lock(&b->app.lock);
 	while (!e->is_stopped && code == BATON_E_NOT_LEADER) {
-		code = enter(e, ctx);
+		code = enter_context(e, ctx);
 		if (code == BATON_E_NOT_LEADER)
 			(void)events_wait(b, NEVER);
 	}
@@ -159,7 +159,7 @@ int baton_run_when_elected(struct baton_election *e,
 
 		if (still)
 			(void)baton_resign(e, quiet_ms);
-		leave(&ctx);
+		leave_context(&ctx);
 		if (once && still) {
 			code = result;
 			break;

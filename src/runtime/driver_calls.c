@@ -27,7 +27,7 @@ typedef void verb(struct lane *lane, struct job **jobs, size_t n);
 
 static verb run_lease, run_claims, run_release, run_campaign, run_observe, run_order, run_publish,
 	run_withdraw;
-static bool reserve(struct batch *t, size_t n);
+static bool calls_reserve(struct batch *t, size_t n);
 
 static verb *const verbs[] = {
 	[JOB_OPEN] = run_lease,        [JOB_RENEW] = run_lease,       [JOB_CLOSE] = run_lease,
@@ -40,7 +40,7 @@ struct batch *batch_new(void)
 {
 	struct batch *t = calloc(1, sizeof(*t));
 
-	if (t != NULL && !reserve(t, 1)) {
+	if (t != NULL && !calls_reserve(t, 1)) {
 		batch_free(t);
 		return NULL;
 	}
@@ -60,7 +60,7 @@ void batch_free(struct batch *t)
 	free(t);
 }
 
-static bool grow(void **p, size_t n, size_t size)
+static bool calls_grow(void **p, size_t n, size_t size)
 {
 	void *q = realloc(*p, n * size);
 
@@ -69,16 +69,16 @@ static bool grow(void **p, size_t n, size_t size)
 	return q != NULL;
 }
 
-static bool reserve(struct batch *t, size_t n)
+static bool calls_reserve(struct batch *t, size_t n)
 {
 	if (n <= t->room)
 		return true;
-	if (!grow((void **)&t->campaigns, n, sizeof(*t->campaigns)) ||
-	    !grow((void **)&t->releases, n, sizeof(*t->releases)) ||
-	    !grow((void **)&t->observations, n, sizeof(*t->observations)) ||
-	    !grow((void **)&t->publications, n, sizeof(*t->publications)) ||
-	    !grow((void **)&t->records, n, sizeof(*t->records)) ||
-	    !grow((void **)&t->targets, n, sizeof(*t->targets)))
+	if (!calls_grow((void **)&t->campaigns, n, sizeof(*t->campaigns)) ||
+	    !calls_grow((void **)&t->releases, n, sizeof(*t->releases)) ||
+	    !calls_grow((void **)&t->observations, n, sizeof(*t->observations)) ||
+	    !calls_grow((void **)&t->publications, n, sizeof(*t->publications)) ||
+	    !calls_grow((void **)&t->records, n, sizeof(*t->records)) ||
+	    !calls_grow((void **)&t->targets, n, sizeof(*t->targets)))
 		return false;
 	t->room = n;
 	return true;
@@ -100,7 +100,7 @@ void batch_run(struct lane *lane, struct job **jobs, size_t n)
 	uint64_t now_ns = clock_boot_ns();
 	uint64_t call_ns = timing_call_ns(&lane->handle->timing);
 	size_t done = 0;
-	size_t chunk = reserve(t, n) ? n : t->room;
+	size_t chunk = calls_reserve(t, n) ? n : t->room;
 
 	for (size_t i = 0; i < n; i++) {
 		jobs[i]->sent_ns = now_ns;
@@ -122,7 +122,7 @@ void batch_run(struct lane *lane, struct job **jobs, size_t n)
 
 /* ---- the verbs ---- */
 
-static void finish(struct lane *lane, struct job *job, int outcome, int code)
+static void calls_finish(struct lane *lane, struct job *job, int outcome, int code)
 {
 	struct baton *b = lane->handle;
 	const struct baton_error *err = &lane->batch->call.error;
@@ -165,7 +165,7 @@ static void run_lease(struct lane *lane, struct job **jobs, size_t n)
 							     : &b->counters.renew_failed,
 				 1);
 	}
-	finish(lane, job, outcome, 0);
+	calls_finish(lane, job, outcome, 0);
 }
 
 static void found_claim(void *arg, const char *name, uint64_t nonce, uint64_t term)
@@ -197,7 +197,7 @@ static void run_claims(struct lane *lane, struct job **jobs, size_t n)
 	/* Half a list would make leaders lose what they hold. */
 	if (c->claims_short)
 		outcome = BATON_OUTCOME_FAILED;
-	finish(lane, jobs[0], outcome, c->claims_short ? BATON_E_MEMORY : 0);
+	calls_finish(lane, jobs[0], outcome, c->claims_short ? BATON_E_MEMORY : 0);
 }
 
 static void run_release(struct lane *lane, struct job **jobs, size_t n)
@@ -230,7 +230,7 @@ static void run_release(struct lane *lane, struct job **jobs, size_t n)
 	lane->handle->driver->release(lane->driver_lane, &t->call, t->releases, n);
 	atomic_fetch_add(&lane->handle->counters.releases, n);
 	for (size_t i = 0; i < n; i++)
-		finish(lane, jobs[i], t->releases[i].outcome, t->releases[i].code);
+		calls_finish(lane, jobs[i], t->releases[i].outcome, t->releases[i].code);
 }
 
 /* A copy, because the application may change it meanwhile. False: no memory for it. */
@@ -312,7 +312,7 @@ static void run_campaign(struct lane *lane, struct job **jobs, size_t n)
 				 : c->outcome == BATON_OUTCOME_REFUSED ? &b->counters.refused
 								       : &b->counters.failed,
 				 1);
-		finish(lane, jobs[i], c->outcome, c->code);
+		calls_finish(lane, jobs[i], c->outcome, c->code);
 	}
 	count_into(b->counters.campaign_latency, (clock_boot_ns() - began_ns) / 1000);
 }
@@ -335,7 +335,7 @@ static void run_observe(struct lane *lane, struct job **jobs, size_t n)
 		struct baton_observation *o = &t->observations[i];
 
 		take_view(jobs[i], o->record, BATON_OUTCOME_OK, &o->outcome, &o->code);
-		finish(lane, jobs[i], o->outcome, o->code);
+		calls_finish(lane, jobs[i], o->outcome, o->code);
 	}
 }
 
@@ -349,10 +349,10 @@ static void run_order(struct lane *lane, struct job **jobs, size_t n)
 			order.id = clock_boot_ns();
 		order.id |= 1; /* never 0 */
 		(void)snprintf(order.target, sizeof(order.target), "%s", lane->handle->id);
-		finish(lane, jobs[i],
-		       lane->handle->driver->order(lane->driver_lane, &lane->batch->call, e->name,
-						   &order),
-		       0);
+		calls_finish(lane, jobs[i],
+			     lane->handle->driver->order(lane->driver_lane, &lane->batch->call,
+							 e->name, &order),
+			     0);
 	}
 }
 
@@ -374,15 +374,16 @@ static void run_publish(struct lane *lane, struct job **jobs, size_t n)
 		no_memory(&t->call);
 	for (size_t i = 0; i < n; i++) {
 		drop_profile(&t->publications[i].profile);
-		finish(lane, jobs[i], t->publications[i].outcome, t->publications[i].code);
+		calls_finish(lane, jobs[i], t->publications[i].outcome, t->publications[i].code);
 	}
 }
 
 static void run_withdraw(struct lane *lane, struct job **jobs, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		finish(lane, jobs[i],
-		       lane->handle->driver->withdraw(lane->driver_lane, &lane->batch->call,
-						      &lane->batch->lease, jobs[i]->election->name),
-		       0);
+		calls_finish(lane, jobs[i],
+			     lane->handle->driver->withdraw(lane->driver_lane, &lane->batch->call,
+							    &lane->batch->lease,
+							    jobs[i]->election->name),
+			     0);
 }

@@ -17,7 +17,7 @@
 #include "runtime/runtime.h"
 
 static void *dispatch_main(void *arg);
-static void queue(struct baton_election *e);
+static void queue_election(struct baton_election *e);
 static void tell_error(struct baton_election *e, uint8_t why, int code, const char *detail);
 
 int events_start(struct baton *b, struct baton_error *err)
@@ -196,7 +196,7 @@ void events_note(struct baton_election *e, const struct action *a)
 		break;
 	default: note_acquired(e, a); break;
 	}
-	queue(e);
+	queue_election(e);
 	(void)pthread_mutex_unlock(&b->app.lock);
 	/* Or they would wake up only to wait for the lock. */
 	(void)pthread_cond_broadcast(&b->app.changed);
@@ -280,7 +280,7 @@ static void tell_error(struct baton_election *e, uint8_t why, int code, const ch
 			(void)snprintf(e->events.error->detail, sizeof(e->events.error->detail),
 				       "%s", detail);
 		e->events.pending |= EVENT_ERROR;
-		queue(e);
+		queue_election(e);
 	}
 	(void)pthread_mutex_unlock(&b->app.lock);
 	if (!repeated)
@@ -330,7 +330,7 @@ static struct events_queue *queue_of(const struct baton_election *e)
 	return e->handler != NULL ? &app->handled[i] : &app->pulled[i];
 }
 
-static void queue(struct baton_election *e)
+static void queue_election(struct baton_election *e)
 {
 	static const uint64_t one = 1;
 	struct app *app = &e->handle->app;
@@ -392,7 +392,7 @@ static void fill_changed(struct baton_election *e, struct baton_event *out)
 }
 
 /* Takes the next piece of news off and puts it into words; the election is then delivering. */
-static void take(struct baton_election *e, struct baton_event *out)
+static void take_event(struct baton_election *e, struct baton_event *out)
 {
 	struct events *n = &e->events;
 	uint8_t kind = next_kind(n);
@@ -429,7 +429,7 @@ static void take(struct baton_election *e, struct baton_event *out)
 	}
 }
 
-/* The application has dealt with what take() gave it. */
+/* The application has dealt with what take_event() gave it. */
 static void handled(struct baton_election *e)
 {
 	/* Not of an earlier leadership, while the last one's work goes on. */
@@ -440,7 +440,7 @@ static void handled(struct baton_election *e)
 		e->lost_done = true;
 		events_check_drained(e);
 	}
-	queue(e);
+	queue_election(e);
 	(void)pthread_cond_broadcast(&e->handle->app.changed);
 }
 
@@ -469,7 +469,7 @@ static void *dispatch_main(void *arg)
 			(void)pthread_cond_wait(&b->app.dispatch, &b->app.lock);
 			continue;
 		}
-		take(e, &ev);
+		take_event(e, &ev);
 		bool is_muted = e->is_muted;
 
 		(void)pthread_mutex_unlock(&b->app.lock);
@@ -511,7 +511,7 @@ int events_pull(struct baton *b, int64_t timeout_ms, struct baton_event *out)
 	struct baton_election *e = first_of(b->app.pulled);
 
 	if (e != NULL) {
-		take(e, out);
+		take_event(e, out);
 		TAILQ_INSERT_HEAD(&b->app.pulling, e, events.link);
 	}
 	if (first_of(b->app.pulled) == NULL) /* nothing more to read */

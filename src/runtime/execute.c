@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "runtime/runtime.h"
 
-static void run(struct executor *c, struct baton_election *e, const struct actions *out);
+static void execute_calls(struct executor *c, struct baton_election *e, const struct actions *out);
 
 struct executor *executor_new(struct baton *b)
 {
@@ -96,7 +96,7 @@ void executor_step(struct executor *c, struct event *ev)
 	ev->random = next_random(c->handle);
 	lease_step(&c->core, ev, &out);
 	show_lease(c);
-	run(c, NULL, &out);
+	execute_calls(c, NULL, &out);
 	set_lease_timer(c);
 	if (c->core.own) /* whose lease has ended */
 		loop_try_leave(c->elections);
@@ -145,7 +145,7 @@ void executor_step_election(struct baton_election *e, struct event *ev)
 	election_step(&e->core, &e->executor->core, ev, &out);
 	show_election(e);
 	events_seen(e);
-	run(e->executor, e, &out);
+	execute_calls(e->executor, e, &out);
 	set_lease_timer(e->executor);
 	set_election_timer(e);
 	if (e->detached)
@@ -225,7 +225,7 @@ static void run_election(struct baton_election *e, const struct action *a)
 }
 
 /* What the lease wants done (e: NULL), or one of its elections. */
-static void run(struct executor *c, struct baton_election *e, const struct actions *out)
+static void execute_calls(struct executor *c, struct baton_election *e, const struct actions *out)
 {
 	for (uint64_t i = 0; i < out->n; i++) {
 		if (e == NULL)

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-static void sift(struct heap *h, uint32_t i, struct heap_item *item);
+static void heap_sift(struct heap *h, uint32_t i, struct heap_item *item);
 
 void heap_set(struct heap *h, struct heap_item *item, uint64_t when_ns)
 {
@@ -13,13 +13,13 @@ void heap_set(struct heap *h, struct heap_item *item, uint64_t when_ns)
 		return;
 	item->when_ns = when_ns;
 	if (when_ns != UINT64_MAX) {
-		sift(h, i != 0 ? i : ++h->n, item);
+		heap_sift(h, i != 0 ? i : ++h->n, item);
 	} else if (i != 0) {
 		struct heap_item *last = h->items[h->n--];
 
 		item->place = 0;
 		if (last != item)
-			sift(h, i, last);
+			heap_sift(h, i, last);
 	}
 }
 
@@ -35,7 +35,7 @@ static void put(struct heap *h, uint32_t i, struct heap_item *item)
 }
 
 /* Puts the item at i or where it belongs from there: up or down. */
-static void sift(struct heap *h, uint32_t i, struct heap_item *item)
+static void heap_sift(struct heap *h, uint32_t i, struct heap_item *item)
 {
 	while (i > 1 && item->when_ns < h->items[i / 2]->when_ns) {
 		put(h, i, h->items[i / 2]);

@@ -98,7 +98,7 @@ void lane_put(struct lane *lane, struct job *job, bool first)
 }
 
 /* Takes the first job, and those right behind it that one call can serve as well. */
-static size_t take(struct lane *lane, struct job **jobs)
+static size_t lane_take(struct lane *lane, struct job **jobs)
 {
 	int q = lane->first[0] != NULL ? 0 : lane->first[1] != NULL ? 1 : 2;
 	size_t n = 0;
@@ -152,7 +152,7 @@ static void *lane_main(void *arg)
 		}
 		if (lane->quit) /* what is left would only be tried in vain */
 			break;
-		size_t n = take(lane, jobs);
+		size_t n = lane_take(lane, jobs);
 
 		if (n == 0) {
 			(void)pthread_cond_wait(&lane->wake, &lane->lock);

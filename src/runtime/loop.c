@@ -20,9 +20,9 @@ enum { TIMER_ELECTION = 1, TIMER_CARRIER = 2 };
 #define PART_OF(type, member, at) ((type *)(void *)((char *)(at)-offsetof(type, member)))
 
 static void *loop_main(void *arg);
-static int post(struct baton *b, uint8_t message, struct baton_election *e, const struct event *ev,
-		bool *done);
-static bool handle(struct baton *b, struct message *m);
+static int loop_post_one(struct baton *b, uint8_t message, struct baton_election *e,
+			 const struct event *ev, bool *done);
+static bool loop_handle_message(struct baton *b, struct message *m);
 static void tell_watch_failed(struct baton *b);
 static void run_timers(struct baton *b);
 static void let_leave(struct baton *b);
@@ -92,7 +92,7 @@ int loop_tell(struct baton_election *e, const struct event *ev)
 {
 	struct app *app = &e->handle->app;
 	bool done = false;
-	int code = post(e->handle, MSG_EVENT, e, ev, &done);
+	int code = loop_post_one(e->handle, MSG_EVENT, e, ev, &done);
 
 	(void)pthread_mutex_lock(&app->lock);
 	while (code == 0 && !done)
@@ -103,11 +103,11 @@ int loop_tell(struct baton_election *e, const struct event *ev)
 
 int loop_post(struct baton *b, uint8_t message, struct baton_election *e, const struct event *ev)
 {
-	return post(b, message, e, ev, NULL);
+	return loop_post_one(b, message, e, ev, NULL);
 }
 
-static int post(struct baton *b, uint8_t message, struct baton_election *e, const struct event *ev,
-		bool *done)
+static int loop_post_one(struct baton *b, uint8_t message, struct baton_election *e,
+			 const struct event *ev, bool *done)
 {
 	struct post *p = calloc(1, sizeof(*p));
 
@@ -154,7 +154,7 @@ static void *loop_main(void *arg)
 		while (m != NULL) {
 			struct message *next = m->next;
 
-			quit = handle(b, m) || quit;
+			quit = loop_handle_message(b, m) || quit;
 			let_leave(b);
 			m = next;
 		}
@@ -234,7 +234,7 @@ static bool grow_table(struct baton *b)
 	return true;
 }
 
-static int attach(struct baton *b, struct baton_election *e)
+static int loop_attach(struct baton *b, struct baton_election *e)
 {
 	if ((b->n_attached >= b->table_room && !grow_table(b)) ||
 	    !heap_reserve(&b->heap, b->n_attached + b->n_carriers + 4))
@@ -354,7 +354,7 @@ struct baton_election *loop_find(struct baton *b, const char *name)
 static void handle_attach(struct baton *b, struct baton_election *e)
 {
 	/* Rule 8: a second election of one name on one handle is refused. */
-	int code = loop_find(b, e->name) != NULL ? BATON_E_EXISTS : attach(b, e);
+	int code = loop_find(b, e->name) != NULL ? BATON_E_EXISTS : loop_attach(b, e);
 
 	(void)pthread_mutex_lock(&b->app.lock);
 	e->attach_code = code;
@@ -470,7 +470,7 @@ static void handle_unwatched(struct message *m)
 }
 
 /* True: it is time to go. */
-static bool handle(struct baton *b, struct message *m)
+static bool loop_handle_message(struct baton *b, struct message *m)
 {
 	struct post *p = (struct post *)m;
 

@@ -23,7 +23,7 @@ static uint32_t hash_id(const char *s)
 	return h;
 }
 
-static bool grow(struct peers *p)
+static bool peers_grow(struct peers *p)
 {
 	uint32_t room = p->room != 0 ? p->room * 2 : 8;
 	struct peer **list = realloc(p->list, room * sizeof(struct peer *));
@@ -62,11 +62,11 @@ static void set_address(struct peer *peer, const char *address)
 }
 
 /* 0 (nobody) if there is no memory. */
-static uint32_t find(struct peers *p, const char *id, const char *address)
+static uint32_t peers_slot(struct peers *p, const char *id, const char *address)
 {
 	uint32_t hash = hash_id(id);
 
-	if (p->n >= p->room && !grow(p))
+	if (p->n >= p->room && !peers_grow(p))
 		return NOBODY;
 	uint32_t h = hash & (p->table_room - 1);
 
@@ -95,7 +95,7 @@ uint32_t peers_find(struct baton *b, const char *id, const char *address)
 	if (strcmp(id, b->id) == 0)
 		return SELF;
 	(void)pthread_mutex_lock(&b->peers.lock);
-	uint32_t number = find(&b->peers, id, address);
+	uint32_t number = peers_slot(&b->peers, id, address);
 
 	(void)pthread_mutex_unlock(&b->peers.lock);
 	return number;

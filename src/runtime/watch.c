@@ -24,7 +24,7 @@ static struct baton_election *election_of(struct watch_change *w)
 	return (struct baton_election *)(void *)((char *)w - at);
 }
 
-static void add(struct lane *lane, struct watch_change *w)
+static void watch_list_add(struct lane *lane, struct watch_change *w)
 {
 	const struct baton_driver *d = lane->handle->driver;
 	struct baton_election *e = election_of(w);
@@ -45,7 +45,7 @@ static void add_again(struct lane *lane)
 		struct watch_change *w = list;
 
 		list = w->next;
-		add(lane, w);
+		watch_list_add(lane, w);
 	}
 }
 
@@ -60,7 +60,7 @@ static void take_back(struct lane *lane, const struct watch_change *added)
 }
 
 /* Carries out the changes; returns how many are watched then. */
-static size_t change(struct lane *lane, struct watch_change *list, size_t n)
+static size_t watch_list_change(struct lane *lane, struct watch_change *list, size_t n)
 {
 	const struct baton_driver *d = lane->handle->driver;
 
@@ -69,7 +69,7 @@ static size_t change(struct lane *lane, struct watch_change *list, size_t n)
 
 		list = w->next;
 		if (w->add) {
-			add(lane, w);
+			watch_list_add(lane, w);
 			n++;
 		} else {
 			struct baton_election *e = election_of(w);
@@ -118,7 +118,7 @@ static void post_hints(struct lane *lane, const uint64_t *cookies, int n)
 }
 
 /* Who waits for hints must know that none will come for a while. */
-static void tell_failure(struct lane *lane, const struct baton_error *err)
+static void watch_tell_failure(struct lane *lane, const struct baton_error *err)
 {
 	struct app *app = &lane->handle->app;
 
@@ -161,7 +161,7 @@ void *watch_main(void *arg)
 		lane->changes_last = &lane->changes;
 		quit = lane->quit;
 		(void)pthread_mutex_unlock(&lane->lock);
-		n_watched = change(lane, list, n_watched);
+		n_watched = watch_list_change(lane, list, n_watched);
 		if (quit)
 			break;
 		/* Who only asks or orders needs no watch, and the store none of its making. */
@@ -176,7 +176,7 @@ void *watch_main(void *arg)
 							 HINTS_MAX);
 
 		if (n < 0) {
-			tell_failure(lane, &call.error);
+			watch_tell_failure(lane, &call.error);
 			back_off(lane, n_failed++);
 		} else {
 			n_failed = 0;

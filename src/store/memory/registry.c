@@ -1,11 +1,11 @@
 /*
- * memory_registry.c: see memory.h. The registry of stores by name: the one thing in this driver
+ * registry.c: see memory.h. The registry of stores by name: the one thing in this driver
  * that is global, because that is what "all handles of one process share it" means.
  *
  * S10: a fork() copies the stores with whatever locks were held. The child starts with an empty
  * registry, and lets the copies lie: nothing of them is locked, read or freed.
  */
-#include "memory.h"
+#include "store/memory/memory.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /*
- * memory_controls.c: the switches of baton-memory.h. Each takes the store's lock, turns one thing,
+ * controls.c: the switches of baton-memory.h. Each takes the store's lock, turns one thing,
  * and wakes up whoever waits at the gate, so that a fault that is turned off ends at once.
  */
-#include "memory.h"
+#include "store/memory/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>

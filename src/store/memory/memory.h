@@ -2,13 +2,15 @@
  * memory.h: what the files of the memory driver share. The store NAME is one struct memory:
  * tables of leases and elections under one lock, held for the few instructions of each verb.
  *
- *   memory.c         the driver: lanes, verbs, and what they hand to the caller
- *   memory_state.c   leases, claims, candidates and history: what a server would keep
- *   memory_hint.c    who watches what
- *   memory_faults.c    the clock, the waiting, and what the switches do to a call on its way
- *   memory_controls.c  the switches of baton-memory.h
- *   memory_table.c   hash tables and shared strings
- *   memory_registry.c    the registry of stores by name
+ *   driver.c      the store, its lanes, the table of verbs; rows for the caller's functions
+ *   lease.c campaign.c release.c observe.c watch.c candidates.c orders.c history.c
+ *                 the verbs of the contract, each in the file of its name
+ *   state.c       leases, claims, candidates and history: what a server would keep
+ *   hints.c       who watches what
+ *   faults.c      the clock, the waiting, and what the switches do to a call on its way
+ *   controls.c    the switches of baton-memory.h
+ *   table.c       hash tables and shared strings
+ *   registry.c    the stores of this process by name
  *
  * Everything in struct memory belongs to memory.lock, except `refs` and `next`, which belong to
  * the registry's, and what never changes. A lease whose time has passed is swept away before
@@ -33,7 +35,7 @@
 #define MEMORY_TERM_MAX ((uint64_t)INT64_MAX)
 #define MEMORY_FLOOR_JUMP_MAX ((uint64_t)1 << 48)
 
-/* ---- memory_table.c ---- */
+/* ---- table.c ---- */
 
 /* First member of what is kept in a table; the key lies in the same object. */
 struct memory_node {
@@ -224,7 +226,7 @@ struct memory {
 	struct memory_rig rig;
 };
 
-/* ---- memory_registry.c ---- */
+/* ---- registry.c ---- */
 
 struct baton_memory *memory_handle_new(const char *url, struct baton_error *err);
 /* Takes NULL. */
@@ -232,7 +234,7 @@ void memory_handle_free(struct baton_memory *handle);
 /* It came here through a fork(): its locks may never be free again. */
 bool memory_handle_is_forked(const struct baton_memory *handle);
 
-/* ---- memory_faults.c: with the lock held, unless it says otherwise ---- */
+/* ---- faults.c: with the lock held, unless it says otherwise ---- */
 
 int memory_cond_init(pthread_cond_t *cond);
 uint64_t memory_now_ns(const struct memory *m);
@@ -249,24 +251,24 @@ int memory_enter(struct memory_lane *lane, struct baton_call *call, int verb,
 int memory_leave(struct memory_lane *lane, struct baton_call *call, struct memory_fault *fault,
 		 int outcome);
 
-/* ---- memory_hint.c: with the lock held ---- */
+/* ---- hints.c: with the lock held ---- */
 
 void memory_hint(struct memory_election *e);
 /* A lease may end sooner than those who wait for hints think: they look again. */
 void memory_hint_sooner(struct memory *m);
-int memory_watch_add(struct memory_lane *lane, const char *name, uint64_t cookie);
-void memory_watch_remove(struct memory_lane *lane, const char *name, uint64_t cookie);
-void memory_watch_clear(struct memory_lane *lane);
-int memory_watch_take(struct memory_lane *lane, const struct baton_call *call, uint64_t *cookies,
-		      size_t max);
+int memory_watches_add(struct memory_lane *lane, const char *name, uint64_t cookie);
+void memory_watches_remove(struct memory_lane *lane, const char *name, uint64_t cookie);
+void memory_watches_clear(struct memory_lane *lane);
+int memory_watches_take(struct memory_lane *lane, const struct baton_call *call, uint64_t *cookies,
+			size_t max);
 
-/* ---- memory_state.c: with the lock held ---- */
+/* ---- state.c: with the lock held ---- */
 
 /* Ends the leases whose time has passed. */
 void memory_sweep(struct memory *m);
 struct memory_lease *memory_lease_find(const struct memory *m, const char *id);
 struct memory_lease *memory_lease_new(struct memory *m, const struct baton_lease *lease);
-void memory_lease_renew(struct memory *m, struct memory_lease *l, uint64_t ttl_ns);
+void memory_lease_prolong(struct memory *m, struct memory_lease *l, uint64_t ttl_ns);
 void memory_lease_end(struct memory *m, struct memory_lease *l, int end);
 
 struct memory_election *memory_election_find(const struct memory *m, const char *name);
@@ -292,5 +294,48 @@ void memory_record(const struct memory *m, const struct memory_election *e, cons
 struct memory_past *memory_past_at(const struct memory_election *e, uint8_t i);
 void memory_forget_all(struct memory *m);
 void memory_free_all(struct memory *m);
+
+/* ---- driver.c ---- */
+
+/* Rows for the caller's function, copied while the lock is held. */
+struct memory_rows {
+	char *data;
+	size_t size;
+	size_t room;
+};
+
+/* A zeroed row, or NULL. All rows of one list have the same type. */
+void *memory_rows_add(struct memory_rows *rows, size_t size);
+/* Says so in the call; the outcome is FAILED. */
+int memory_no_memory(struct baton_call *call);
+
+/* ---- the verbs ---- */
+
+int memory_lease_open(void *lane, struct baton_call *call, const struct baton_lease *lease);
+int memory_lease_renew(void *lane, struct baton_call *call, const struct baton_lease *lease,
+		       uint32_t *n_held);
+int memory_lease_close(void *lane, struct baton_call *call, const struct baton_lease *lease);
+int memory_claims(void *lane, struct baton_call *call, const struct baton_lease *lease,
+		  void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term),
+		  void *arg);
+void memory_campaign(void *lane, struct baton_call *call, const struct baton_lease *lease,
+		     struct baton_campaign *list, size_t n);
+void memory_release(void *lane, struct baton_call *call, struct baton_release *list, size_t n);
+void memory_observe(void *lane, struct baton_call *call, struct baton_observation *list, size_t n);
+int memory_watch_add(void *lane, const char *name, uint64_t cookie);
+void memory_watch_remove(void *lane, const char *name, uint64_t cookie);
+int memory_watch_wait(void *lane, struct baton_call *call, uint64_t *cookies, size_t max);
+void memory_watch_wake(void *lane);
+void memory_publish(void *lane, struct baton_call *call, const struct baton_lease *lease,
+		    struct baton_publication *list, size_t n);
+int memory_withdraw(void *lane, struct baton_call *call, const struct baton_lease *lease,
+		    const char *name);
+int memory_candidates(void *lane, struct baton_call *call, const char *name,
+		      void (*found)(void *arg, const struct baton_candidate *candidate), void *arg);
+int memory_order(void *lane, struct baton_call *call, const char *name,
+		 const struct baton_order *given);
+int memory_pause(void *lane, struct baton_call *call, const char *name, bool paused);
+int memory_history(void *lane, struct baton_call *call, const char *name, size_t max,
+		   void (*found)(void *arg, const struct baton_leadership *leadership), void *arg);
 
 #endif

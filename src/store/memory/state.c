@@ -1,11 +1,11 @@
 /*
- * memory_state.c: see memory.h. What a server would keep: leases, the claims and candidates on
+ * state.c: see memory.h. What a server would keep: leases, the claims and candidates on
  * them, terms, reservations, orders and history.
  *
  * Terms live in the election, not in the claim: they survive release, expiry and closing (S3). A
  * lease never ends before its time here; a test's switch may end it, and says so.
  */
-#include "memory.h"
+#include "store/memory/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,11 +60,11 @@ struct memory_lease *memory_lease_new(struct memory *m, const struct baton_lease
 	LIST_INIT(&l->candidates);
 	memory_table_add(&m->leases, &l->node, l->id);
 	LIST_INSERT_HEAD(&m->all, l, all);
-	memory_lease_renew(m, l, lease->ttl_ns);
+	memory_lease_prolong(m, l, lease->ttl_ns);
 	return l;
 }
 
-void memory_lease_renew(struct memory *m, struct memory_lease *l, uint64_t ttl_ns)
+void memory_lease_prolong(struct memory *m, struct memory_lease *l, uint64_t ttl_ns)
 {
 	uint64_t now_ns = memory_now_ns(m);
 

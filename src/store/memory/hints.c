@@ -1,11 +1,11 @@
 /*
- * memory_hint.c: see memory.h. Who watches what, and how they are told. A hint is queued on each
+ * hints.c: see memory.h. Who watches what, and how they are told. A hint is queued on each
  * lane that watches the name, once however many there are, and is never lost: what is queued stays
  * until it is taken. Releases, claims, orders, pauses and closes are hinted at by whoever makes
  * them. A lease that just runs out has nobody to say so but those who wait: they wake up for it,
  * sweep, and so tell themselves. That is why a record can promise that its end is hinted at.
  */
-#include "memory.h"
+#include "store/memory/memory.h"
 
 #include <stdlib.h>
 
@@ -33,8 +33,8 @@ void memory_hint_sooner(struct memory *m)
 		pthread_cond_signal(&lane->wake);
 }
 
-int memory_watch_take(struct memory_lane *lane, const struct baton_call *call, uint64_t *cookies,
-		      size_t max)
+int memory_watches_take(struct memory_lane *lane, const struct baton_call *call, uint64_t *cookies,
+			size_t max)
 {
 	struct memory *m = lane->handle->memory;
 	struct memory_watch *w;
@@ -61,7 +61,7 @@ int memory_watch_take(struct memory_lane *lane, const struct baton_call *call, u
 	return (int)n;
 }
 
-int memory_watch_add(struct memory_lane *lane, const char *name, uint64_t cookie)
+int memory_watches_add(struct memory_lane *lane, const char *name, uint64_t cookie)
 {
 	struct memory *m = lane->handle->memory;
 	struct memory_election *e = memory_election_get(m, name);
@@ -85,7 +85,7 @@ int memory_watch_add(struct memory_lane *lane, const char *name, uint64_t cookie
 	return 0;
 }
 
-void memory_watch_remove(struct memory_lane *lane, const char *name, uint64_t cookie)
+void memory_watches_remove(struct memory_lane *lane, const char *name, uint64_t cookie)
 {
 	struct memory *m = lane->handle->memory;
 	struct memory_election *e = memory_election_find(m, name);
@@ -97,7 +97,7 @@ void memory_watch_remove(struct memory_lane *lane, const char *name, uint64_t co
 	memory_election_tidy(m, e);
 }
 
-void memory_watch_clear(struct memory_lane *lane)
+void memory_watches_clear(struct memory_lane *lane)
 {
 	struct memory_watch *w, *next;
 

@@ -1,5 +1,5 @@
 /*
- * memory_faults.c: see memory.h. What lies between a caller and the store: the clock, the time a
+ * faults.c: see memory.h. What lies between a caller and the store: the clock, the time a
  * call may take, and the faults that a test has switched on.
  *
  *   caller -- black hole, fail, doubt, delay --> store -- delay or drop of the reply --> caller
@@ -7,7 +7,7 @@
  * FAILED is only said of calls that stop before the store. Whatever was carried out and isn't
  * answered is UNKNOWN, as on a real network. No wait goes past the call's deadline.
  */
-#include "memory.h"
+#include "store/memory/memory.h"
 
 #include <stdio.h>
 #include <time.h>

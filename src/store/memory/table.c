@@ -1,15 +1,15 @@
 /*
- * memory_table.c: see memory.h. Chained hash tables that hold a hundred thousand names as well as
+ * table.c: see memory.h. Chained hash tables that hold a hundred thousand names as well as
  * ten, and strings that many share. Names are compared in full: a hash only finds the chain.
  */
-#include "memory.h"
+#include "store/memory/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define ROOM_MIN 16
 
-static void grow(struct memory_table *t);
+static void table_grow(struct memory_table *t);
 
 /* FNV-1a, and its high bits folded in, since only the low ones choose the slot. */
 static uint64_t hash_of(const char *key)
@@ -48,7 +48,7 @@ struct memory_node *memory_table_find(const struct memory_table *t, const char *
 void memory_table_add(struct memory_table *t, struct memory_node *node, const char *key)
 {
 	if (t->n >= t->room)
-		grow(t);
+		table_grow(t);
 	node->key = key;
 	node->hash = hash_of(key);
 	struct memory_node **slot = &t->slots[node->hash & (t->room - 1)];
@@ -69,7 +69,7 @@ void memory_table_remove(struct memory_table *t, struct memory_node *node)
 }
 
 /* Without memory the chains just get longer. */
-static void grow(struct memory_table *t)
+static void table_grow(struct memory_table *t)
 {
 	size_t room = t->room * 2;
 	struct memory_node **slots = calloc(room, sizeof(struct memory_node *));

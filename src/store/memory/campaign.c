@@ -1,0 +1,115 @@
+/*
+ * campaign.c: campaigns. A test may have a say in who wins (baton_memory_win()).
+ */
+#include "store/memory/memory.h"
+
+#include <string.h>
+
+/* 1: a test wants it to win, -1: to lose, 0: no test has a say. */
+static int take_rig(struct memory *m, struct memory_election *e)
+{
+	struct memory_rig *rig = e->rig.times != 0 ? &e->rig : &m->rig;
+
+	if (rig->times == 0)
+		return 0;
+	if (rig->times != BATON_MEMORY_ALWAYS)
+		rig->times--;
+	return rig->wins ? 1 : -1;
+}
+
+static void campaign_failed(struct baton_call *call, struct baton_campaign *c, int code,
+			    const char *what)
+{
+	c->outcome = BATON_OUTCOME_FAILED;
+	c->code = code;
+	store_fail(&call->error, code, "The election \"%.60s\" %s", c->name, what);
+}
+
+/* S3, S4: above what the store knows and above what the candidate knows; or not at all. */
+static uint64_t mint_term(struct baton_call *call, const struct memory_election *e,
+			  struct baton_campaign *c)
+{
+	uint64_t highest = e->term > c->floor ? e->term : c->floor;
+
+	if (highest >= MEMORY_TERM_MAX) {
+		campaign_failed(call, c, BATON_E_CORRUPT,
+				"has no higher term: they are used up, or its record is damaged; "
+				"give it a new name.");
+		return 0;
+	}
+	if (e->term > 0 && c->floor > e->term && c->floor - e->term > MEMORY_FLOOR_JUMP_MAX) {
+		campaign_failed(call, c, BATON_E_CORRUPT,
+				"has a term in the store that is impossibly far below the one that "
+				"the candidate has seen: one of the two is damaged.");
+		return 0;
+	}
+	return highest + 1;
+}
+
+static void campaign_win(struct memory *m, struct baton_call *call, struct memory_election *e,
+			 struct memory_lease *l, struct baton_campaign *c)
+{
+	struct memory_profile profile;
+	uint64_t term = mint_term(call, e, c);
+
+	if (term == 0)
+		return;
+	if (memory_profile_copy(&profile, &c->profile) != 0) {
+		campaign_failed(call, c, BATON_E_MEMORY,
+				"can't have a leader: there is no memory to record it.");
+		return;
+	}
+	if (e->holder != NULL) /* only where a test wants it so */
+		memory_unclaim(m, e, m->ends[MEMORY_END_TAKEN]);
+	e->term = term;
+	e->nonce = c->nonce;
+	memory_claim(m, e, l, &profile);
+	c->term = term;
+	c->outcome = BATON_OUTCOME_OK;
+	c->code = 0;
+}
+
+static void campaign_one(struct memory *m, struct baton_call *call, const struct baton_lease *lease,
+			 struct baton_campaign *c)
+{
+	struct memory_lease *l = memory_lease_find(m, lease->id);
+	struct memory_election *e = memory_election_get(m, c->name);
+	int rig = e != NULL && l != NULL ? take_rig(m, e) : 0;
+
+	c->term = 0;
+	if (e == NULL) {
+		campaign_failed(call, c, BATON_E_MEMORY, "can't be recorded: there is no memory.");
+		return;
+	}
+	memory_record(m, e, lease->owner, c->record);
+	if (l != NULL && e->holder != l && rig >= 0 &&
+	    (rig > 0 || (!c->record->held && !c->record->reserved && !e->paused))) {
+		campaign_win(m, call, e, l, c);
+	} else {
+		c->outcome = BATON_OUTCOME_REFUSED;
+		c->code = 0;
+		/* Refused though it is free: worth another try soon. */
+		if (!c->record->held && !c->record->reserved && !e->paused)
+			c->record->free_in_ns = 0;
+	}
+	memory_election_tidy(m, e);
+}
+
+void memory_campaign(void *lane, struct baton_call *call, const struct baton_lease *lease,
+		     struct baton_campaign *list, size_t n)
+{
+	struct memory *m = ((struct memory_lane *)lane)->handle->memory;
+	struct memory_fault fault;
+	int outcome = memory_enter(lane, call, BATON_MEMORY_CAMPAIGN, &fault);
+	bool reached = outcome == 0;
+
+	for (size_t i = 0; reached && i < n; i++)
+		campaign_one(m, call, lease, &list[i]);
+	outcome = memory_leave(lane, call, &fault, reached ? BATON_OUTCOME_OK : outcome);
+	for (size_t i = 0; outcome != BATON_OUTCOME_OK && i < n; i++) {
+		list[i].outcome = outcome;
+		list[i].code = call->error.code;
+		list[i].term = 0;
+		memset(list[i].record, 0, sizeof(*list[i].record));
+	}
+}
