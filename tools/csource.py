@@ -58,6 +58,16 @@ def code(text):
     return TOKENS.sub(blank, text)
 
 
+def comments(text):
+    """Only the comments; all else is blanked out, and every line keeps its number."""
+    pieces, at = [], 0
+    for match in TOKENS.finditer(text):
+        pieces.append(re.sub(r"[^\n]", " ", text[at:match.start()]))
+        pieces.append(match.group() if match.group()[0] == "/" else blank(match))
+        at = match.end()
+    return "".join(pieces)
+
+
 def without_comments(text):
     """The text with only its comments blanked out."""
     return TOKENS.sub(lambda m: blank(m) if m.group()[0] == "/" else m.group(), text)

@@ -23,7 +23,7 @@ struct executor *executor_new(struct baton *b)
 		return NULL;
 	}
 	lease_init(&c->core, &b->timing, b->traits->own_leases);
-	c->number = b->n_carriers++;
+	c->number = b->n_executors++;
 	c->job.executor = c;
 	c->claims_job.executor = c;
 	return c;

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "runtime/runtime.h"
 
-enum { TIMER_ELECTION = 1, TIMER_CARRIER = 2 };
+enum { TIMER_ELECTION = 1, TIMER_EXECUTOR = 2 };
 
 /* The struct of the given type that has the member at this address. */
 #define PART_OF(type, member, at) ((type *)(void *)((char *)(at)-offsetof(type, member)))
@@ -192,7 +192,7 @@ static void run_timers(struct baton *b)
 	while ((item = heap_first(&b->heap)) != NULL && item->when_ns <= now_ns) {
 		struct event ev = {.kind = EV_TIMER};
 
-		if (item->kind == TIMER_CARRIER) {
+		if (item->kind == TIMER_EXECUTOR) {
 			executor_step(PART_OF(struct executor, timer, item), &ev);
 		} else {
 			executor_step_election(PART_OF(struct baton_election, timer, item), &ev);
@@ -237,7 +237,7 @@ static bool grow_table(struct baton *b)
 static int loop_attach(struct baton *b, struct baton_election *e)
 {
 	if ((b->n_attached >= b->table_room && !grow_table(b)) ||
-	    !heap_reserve(&b->heap, b->n_attached + b->n_carriers + 4))
+	    !heap_reserve(&b->heap, b->n_attached + b->n_executors + 4))
 		return BATON_E_MEMORY;
 	e->executor = b->traits->own_leases ? executor_new(b) : b->shared;
 	if (e->executor == NULL)
@@ -251,7 +251,7 @@ static int loop_attach(struct baton *b, struct baton_election *e)
 	e->job.executor = e->executor;
 	e->publish_job.executor = e->executor;
 	e->timer.kind = TIMER_ELECTION;
-	e->executor->timer.kind = TIMER_CARRIER;
+	e->executor->timer.kind = TIMER_EXECUTOR;
 	b->n_attached++;
 	(void)election_ref(e);
 	atomic_fetch_add(&b->counters.elections, 1);

@@ -369,7 +369,7 @@ struct baton {
 	void (*log)(void *arg, const struct baton_log_record *record);
 	void *log_arg;
 	struct executor *shared; /* where leases are shared: the one executor */
-	uint32_t n_carriers;
+	uint32_t n_executors;
 	struct mailbox mail;
 	struct lane lanes[3];
 	struct app app;
