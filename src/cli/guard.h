@@ -5,8 +5,9 @@
  *
  * The page has one word that changes: the instant, on the boot clock, at which all that the guard
  * has started must be dead. The supervisor moves it after every good renewal, and stops to when it
- * can't; the guard needs no word from anybody to act on it. The rest of the page is what only an
- * open store can tell, and is written once, before the first START.
+ * can't; the guard needs no word from anybody to act on it. A successor that waits for the work
+ * lock reads the word, too (worklock.c). The rest of the page is what only an open store can tell,
+ * and is written once, before the first START.
  */
 #ifndef BATON_GUARD_H
 #define BATON_GUARD_H
@@ -23,6 +24,8 @@
 
 struct guard_page {
 	_Atomic uint64_t kill_ns; /* written by the supervisor, read by all */
+	int64_t offset_ns;        /* of our time namespace's boot clock, if has_offset */
+	bool has_offset;
 	uint64_t drain_ns;        /* TERM comes so long before KILL */
 	uint64_t late_ns;         /* the guard lets the supervisor go first by this */
 	uint64_t limit_ns;        /* from the last good renewal to the KILL, at most */
@@ -62,6 +65,7 @@ struct guard_message {
 /* All that the guard has to know; made before it is forked, and never changed. */
 struct guard_plan {
 	struct guard_page *page;
+	int page_fd;          /* of the page, for a successor to find in /proc; -1: none */
 	int socket;           /* our end of it, in the guard and up to exec in the child */
 	int self;             /* a pidfd of the guard, in the guard */
 	pid_t pid;            /* of the guard, in the guard */
@@ -109,6 +113,8 @@ void guard_send(int socket, int kind, int value, uint64_t number, const char *te
 void tree_signal(int sig);
 /* The start time of a process, in the kernel's ticks; 0: there is none. */
 uint64_t tree_start_time(pid_t pid);
+/* How far the boot clock of our time namespace is ahead of the host's; false: nobody knows. */
+bool tree_boot_offset(int64_t *ns);
 /* The process that an entry of /proc is named after; 0: none. */
 pid_t tree_pid(const char *entry);
 

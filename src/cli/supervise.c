@@ -29,6 +29,7 @@ static const int heard[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGUSR1,
 static bool is_ignored(int sig);
 static void fill_stdio(void);
 static char **clean_environment(void);
+static void make_page(struct guard_plan *plan);
 static int make_guard(struct run *r);
 
 int supervise_setup(struct run *r)
@@ -44,8 +45,7 @@ int supervise_setup(struct run *r)
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, &plan->mask);
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* should the guard die, its orphans are ours */
-	plan->page = mmap(NULL, sizeof(*plan->page), PROT_READ | PROT_WRITE,
-			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	make_page(plan);
 	plan->environment = clean_environment();
 	if (plan->page == MAP_FAILED || plan->environment == NULL)
 		return EXIT_INTERNAL;
@@ -113,6 +113,19 @@ static char **clean_environment(void)
 			out[used++] = environ[i];
 	}
 	return out;
+}
+
+/* Shared by all that are forked from us; and, by its descriptor, to be read by a successor. */
+static void make_page(struct guard_plan *plan)
+{
+	const size_t n = sizeof(*plan->page);
+	int fd = memfd_create("baton-page", MFD_CLOEXEC);
+
+	plan->page_fd = fd >= 0 && ftruncate(fd, (off_t)n) == 0 ? fd : -1;
+	plan->page = mmap(NULL, n, PROT_READ | PROT_WRITE,
+			  MAP_SHARED | (plan->page_fd < 0 ? MAP_ANONYMOUS : 0), plan->page_fd, 0);
+	if (plan->page != MAP_FAILED)
+		plan->page->has_offset = tree_boot_offset(&plan->page->offset_ns);
 }
 
 static int make_guard(struct run *r)

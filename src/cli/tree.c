@@ -4,13 +4,16 @@
  */
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/guard.h"
 
 /* The field of /proc/PID/stat with this number, 0 for the dead; the name may hold anything. */
@@ -36,6 +39,39 @@ static uint64_t stat_field(pid_t pid, int number)
 	for (int i = 2; at != NULL && i < number; i++)
 		at = strchr(at + 1, ' ');
 	return at != NULL ? strtoull(at + 1, NULL, 10) : 0;
+}
+
+/* False: there is no such link, or it can't be read. */
+static bool same_target(const char *a, const char *b)
+{
+	struct stat sa;
+	struct stat sb;
+
+	return stat(a, &sa) == 0 && stat(b, &sb) == 0 && sa.st_dev == sb.st_dev &&
+	       sa.st_ino == sb.st_ino;
+}
+
+bool tree_boot_offset(int64_t *ns)
+{
+	FILE *in = fopen("/proc/self/timens_offsets", "re");
+	char line[128];
+	bool found = false;
+
+	*ns = 0;
+	if (in == NULL) /* a kernel without time namespaces: there is one clock */
+		return errno == ENOENT;
+	while (!found && fgets(line, sizeof(line), in) != NULL) {
+		char *at = line + strcspn(line, " \t");
+		bool is_boot = strncmp(line, "boottime", 8) == 0 || strtol(line, NULL, 10) == 7;
+		long long seconds = strtoll(at, &at, 10);
+
+		found = is_boot;
+		if (found)
+			*ns = seconds * (int64_t)CLOCK_NS_PER_S + strtoll(at, NULL, 10);
+	}
+	(void)fclose(in);
+	/* The file is about our children's, which need not be ours. */
+	return found && same_target("/proc/self/ns/time", "/proc/self/ns/time_for_children");
 }
 
 uint64_t tree_start_time(pid_t pid)

@@ -5,16 +5,22 @@
  * something left to end; nor, whatever became of supervisor and guard, while a descendant lives
  * that has kept the descriptor.
  *
- * The holder writes down who it is. Who finds the lock held waits, for the old guard is at it; when
- * that guard is dead, or the old lease must have ended, it kills what still holds the lock: only
- * processes of its own PID namespace, and that it may kill. A guard that lives then was frozen: it
- * is woken up, since only it can find those who have closed the descriptor.
+ * The holder writes down who it is, and where its guard's page can be read. A child that finds the
+ * lock held waits, for the old guard is at it. When that guard is dead, or the old work's time is
+ * over, the child kills the processes that still hold the lock: only those of its own PID
+ * namespace, and those that it may kill. The page says when the time is over, by the word that
+ * the old guard itself goes by; where it can't be read, the length of a lease is waited. A guard
+ * that lives then was frozen: it is woken up, since only it can find processes that have closed the
+ * descriptor.
+ *
+ * It must never start a command without the lock; how long it waits is only politeness.
  */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +36,9 @@
 #define LOOK_MS 20
 #define CHASED 64 /* of the newest processes */
 #define CHASE_NS (5 * CLOCK_NS_PER_MS)
-#define EAGER_TICKS 250u   /* 5 s: then once in so many */
-#define THOROUGH_TICKS 50u /* once a second */
+#define EAGER_TICKS 250u               /* 5 s: then once in so many */
+#define THOROUGH_TICKS 50u             /* once a second */
+#define WAKING_NS (2 * CLOCK_NS_PER_S) /* a guard that was woken up has so long to act */
 
 /* Who holds it, as it says. */
 struct record {
@@ -40,6 +47,7 @@ struct record {
 	unsigned long long guard;
 	unsigned long long guard_start;
 	unsigned long long pidns;
+	unsigned long long page; /* the guard's descriptor of its page; 0: none */
 	unsigned long long limit_ms;
 	unsigned long long term;
 	char cgroup[PATH_MAX]; /* "-": none */
@@ -149,49 +157,108 @@ static void say_whom(const struct guard_plan *plan, const struct record *r, bool
 	guard_send(plan->socket, GUARD_WAITING, 0, 0, text);
 }
 
-static int wait_for_it(const struct guard_plan *plan, int fd)
+/* The old guard's page, open; -1: it can't be read. Only what looks like one is opened at all: the
+ * record may be anybody's who may write to the store. */
+static int open_page(const struct record *r)
 {
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	struct sigaction wake = {.sa_handler = no_op};
-	uint64_t since_ns = clock_boot_ns();
-	struct record r = {0};
-	bool known = read_record(fd, &r);
-	unsigned tick = 0;
-	sigset_t alarm;
-	int result;
+	char path[64];
+	struct stat st;
 
-	say_whom(plan, &r, known);
+	(void)snprintf(path, sizeof(path), "/proc/%llu/fd/%llu", r->guard, r->page);
+	if (r->page == 0 || stat(path, &st) != 0 || !S_ISREG(st.st_mode) || st.st_nlink != 0)
+		return -1;
+	return open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
+/* When the old guard must have ended everything, on our own clock; false: nobody says so. */
+static bool old_word(const struct record *r, uint64_t *word)
+{
+	struct guard_page old;
+	const size_t n = offsetof(struct guard_page, drain_ns);
+	int64_t own_offset_ns;
+	int fd = r->pidns == own_pidns() ? open_page(r) : -1;
+	bool good = fd >= 0 && pread(fd, &old, n, 0) == (ssize_t)n && old.has_offset &&
+		    tree_boot_offset(&own_offset_ns);
+
+	if (fd >= 0)
+		(void)close(fd);
+	if (good)
+		*word = atomic_load(&old.kill_ns) - (uint64_t)old.offset_ns +
+			(uint64_t)own_offset_ns;
+	return good;
+}
+
+/* When the old work's time is over: no later than if its lease had just been renewed when we came
+ * here. */
+static uint64_t over_ns(const struct guard_plan *plan, const struct record *r, bool known,
+			uint64_t since_ns)
+{
+	uint64_t limit_ns = known ? r->limit_ms * CLOCK_NS_PER_MS : plan->page->limit_ns;
+	uint64_t word;
+
+	if (known && is_abandoned(r))
+		return 0;
+	if (known && old_word(r, &word) && word < since_ns + limit_ns)
+		return word;
+	return since_ns + limit_ns;
+}
+
+/* Has the lock call return now and then. */
+static void tick_begin(void)
+{
+	struct sigaction wake = {.sa_handler = no_op};
+	sigset_t alarm;
+
 	(void)sigaction(SIGALRM, &wake, NULL);
 	(void)sigemptyset(&alarm);
 	(void)sigaddset(&alarm, SIGALRM);
 	(void)sigprocmask(SIG_UNBLOCK, &alarm, NULL);
 	set_tick(LOOK_MS * 1000);
+}
+
+/* Timers and masks would outlive exec. */
+static void tick_end(const struct guard_plan *plan)
+{
+	int error = errno;
+
+	set_tick(0);
+	(void)signal(SIGALRM, SIG_DFL);
+	(void)sigprocmask(SIG_SETMASK, &plan->mask, NULL);
+	errno = error;
+}
+
+static int wait_for_it(const struct guard_plan *plan, int fd)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	uint64_t since_ns = clock_boot_ns();
+	uint64_t woken_ns = 0;
+	struct record r = {0};
+	bool known = read_record(fd, &r);
+	unsigned tick = 0;
+	int result;
+
+	say_whom(plan, &r, known);
+	tick_begin();
 	for (;;) {
 		uint64_t now_ns = clock_boot_ns();
-		uint64_t limit_ns = known ? r.limit_ms * CLOCK_NS_PER_MS : plan->page->limit_ns;
 
 		if (now_ns + plan->page->drain_ns >= atomic_load(&plan->page->kill_ns)) {
 			errno = ETIMEDOUT;
 			result = -1;
 			break;
 		}
-		bool patient = now_ns - since_ns < 2 * limit_ns;
+		if (now_ns >= over_ns(plan, &r, known, since_ns)) {
+			woken_ns = woken_ns != 0 ? woken_ns : now_ns;
+			bool patient = now_ns - woken_ns < WAKING_NS;
 
-		/* Woken up, a guard needs no time; it is killed at the end of all patience. */
-		if (now_ns - since_ns >= limit_ns || (known && is_abandoned(&r)))
 			end_holders(plan, fd, known && patient ? (pid_t)r.guard : 0, tick++);
+		}
 		result = fcntl(fd, F_OFD_SETLKW, &lock);
 		if (result == 0 || errno != EINTR)
 			break;
 		known = read_record(fd, &r);
 	}
-	int error = errno;
-
-	/* Timers and masks would outlive exec. */
-	set_tick(0);
-	(void)signal(SIGALRM, SIG_DFL);
-	(void)sigprocmask(SIG_SETMASK, &plan->mask, NULL);
-	errno = error;
+	tick_end(plan);
 	return result;
 }
 
@@ -203,11 +270,12 @@ static void write_record(const struct guard_plan *plan, int fd, uint64_t term)
 	const char *cgroup = plan->page->cgroup;
 	bool has_one = cgroup[0] != '\0' && strpbrk(cgroup, " \n") == NULL;
 	int n = snprintf(text, sizeof(text),
-			 "baton-work 1 pid %d start %llu guard %d guard-start %llu pidns %llu "
-			 "limit-ms %llu term %llu cgroup %s end\n",
+			 "baton-work 2 pid %d start %llu guard %d guard-start %llu pidns %llu "
+			 "page %d limit-ms %llu term %llu cgroup %s end\n",
 			 (int)getpid(), (unsigned long long)tree_start_time(getpid()),
 			 (int)plan->pid, (unsigned long long)tree_start_time(plan->pid),
-			 own_pidns(), (unsigned long long)(plan->page->limit_ns / CLOCK_NS_PER_MS),
+			 own_pidns(), plan->page_fd > 0 ? plan->page_fd : 0,
+			 (unsigned long long)(plan->page->limit_ns / CLOCK_NS_PER_MS),
 			 (unsigned long long)term, has_one ? cgroup : "-");
 
 	/* For those who wait; the lock itself needs none. */
@@ -246,7 +314,7 @@ static bool take_word(const char **at, const char *word, char *out, size_t size)
 /* False: not complete, or not ours. */
 static bool read_record(int fd, struct record *r)
 {
-	static const char head[] = "baton-work 1 ";
+	static const char head[] = "baton-work 2 ";
 	char text[PATH_MAX + 512];
 	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
 	const char *at = text + sizeof(head) - 1;
@@ -257,7 +325,7 @@ static bool read_record(int fd, struct record *r)
 	return strncmp(text, head, sizeof(head) - 1) == 0 && take_number(&at, "pid ", &r->pid) &&
 	       take_number(&at, "start ", &r->start) && take_number(&at, "guard ", &r->guard) &&
 	       take_number(&at, "guard-start ", &r->guard_start) &&
-	       take_number(&at, "pidns ", &r->pidns) &&
+	       take_number(&at, "pidns ", &r->pidns) && take_number(&at, "page ", &r->page) &&
 	       take_number(&at, "limit-ms ", &r->limit_ms) && take_number(&at, "term ", &r->term) &&
 	       take_word(&at, "cgroup ", r->cgroup, sizeof(r->cgroup)) &&
 	       strncmp(at, "end", 3) == 0;

@@ -1,5 +1,6 @@
 # world.py: what the tests of the command share: a store of its own for each case, the processes on
 # it, and waiting with a limit. A test is a script of case_... functions that take a World.
+import json
 import os
 import signal
 import subprocess
@@ -33,8 +34,10 @@ class World:
         return subprocess.run([BATON, *args], env={**self.env, **(env or {})}, text=True,
                               capture_output=True, timeout=LIMIT_S, **more)
 
-    def popen(self, *args, stderr=subprocess.PIPE, **more):
-        p = subprocess.Popen([BATON, *args], env=self.env, text=True, stderr=stderr, **more)
+    def popen(self, *args, stderr=subprocess.PIPE, before=(), **more):
+        """`before`: a command that runs the command, such as unshare(1)."""
+        p = subprocess.Popen([*before, BATON, *args], env=self.env, text=True, stderr=stderr,
+                             **more)
         self.started.append(p)
         return p
 
@@ -105,6 +108,26 @@ def child_of(pid):
 
 def guard_of(p):
     return child_of(p.pid)
+
+
+def n_candidates(w):
+    got = w.baton("candidates", "--json", "--store=file:" + w.path("store"), "n")
+    return len(json.loads(got.stdout or "[]"))
+
+
+def leader(w):
+    got = w.baton("status", "--json", "--store=file:" + w.path("store"), "n")
+    return json.loads(got.stdout).get("leader")
+
+
+def cgroup_folder():
+    """Our own cgroup, if we may make one in it; else None."""
+    with open("/proc/self/cgroup", encoding="ascii") as file:
+        path = [line[3:].strip() for line in file if line.startswith("0::/")]
+    with open("/proc/self/mountinfo", encoding="ascii") as file:
+        points = [line.split()[4] for line in file if " - cgroup2 " in line]
+    folder = points[0] + path[0].rstrip("/") if path and points else ""
+    return folder if os.path.exists(folder) and os.access(folder, os.W_OK) else None
 
 
 def same(got, wanted):
