@@ -111,8 +111,10 @@ void guard_send(int socket, int kind, int value, uint64_t number, const char *te
 
 /* Signals all children of this process, those that it inherited among them. */
 void tree_signal(int sig);
-/* The start time of a process, in the kernel's ticks; 0: there is none. */
+/* The start time of a process, in the kernel's ticks since the host's boot, whatever the time
+ * namespace; 0: there is none. Seen from two of them, it may differ by a tick. */
 uint64_t tree_start_time(pid_t pid);
+bool tree_is_same_start(uint64_t a, uint64_t b);
 /* How far the boot clock of our time namespace is ahead of the host's; false: nobody knows. */
 bool tree_boot_offset(int64_t *ns);
 /* The process that an entry of /proc is named after; 0: none. */

@@ -74,9 +74,22 @@ bool tree_boot_offset(int64_t *ns)
 	return found && same_target("/proc/self/ns/time", "/proc/self/ns/time_for_children");
 }
 
+/* The kernel shows it on the clock of whoever asks: here it is shifted back to the host's. */
 uint64_t tree_start_time(pid_t pid)
 {
-	return stat_field(pid, 22);
+	const int64_t tick_ns = (int64_t)CLOCK_NS_PER_S / sysconf(_SC_CLK_TCK);
+	uint64_t shown = stat_field(pid, 22);
+	int64_t offset_ns;
+
+	if (shown == 0 || !tree_boot_offset(&offset_ns))
+		return shown;
+	return shown - (uint64_t)(offset_ns / tick_ns);
+}
+
+bool tree_is_same_start(uint64_t a, uint64_t b)
+{
+	/* Two shifts that are rounded, and never to 0, which is for the dead. */
+	return a != 0 && b != 0 && a - b + 1 <= 2;
 }
 
 pid_t tree_pid(const char *entry)

@@ -144,7 +144,8 @@ static unsigned long long own_pidns(void)
 /* Nobody is left who would end it in time. */
 static bool is_abandoned(const struct record *r)
 {
-	return r->pidns == own_pidns() && tree_start_time((pid_t)r->guard) != r->guard_start;
+	return r->pidns == own_pidns() &&
+	       !tree_is_same_start(tree_start_time((pid_t)r->guard), r->guard_start);
 }
 
 static void say_whom(const struct guard_plan *plan, const struct record *r, bool known)
