@@ -35,7 +35,7 @@ enum attempt_state { ATTEMPT_DONE, ATTEMPT_WRITTEN, ATTEMPT_LINKED };
 struct attempt {
 	struct baton_campaign *c;
 	const struct baton_lease *lease;
-	struct file_look look;
+	struct file_folder folder;
 	struct file_tmp tmp;
 	uint64_t seq;
 	int dir;
@@ -44,14 +44,13 @@ struct attempt {
 
 static void campaign_chunk(struct file_lane *lane, const struct baton_lease *lease,
 			   struct baton_campaign *list, size_t n);
-static void prepare(struct file_lane *lane, struct attempt *a, bool many);
-static int write_claim(struct file_lane *lane, struct attempt *a, const struct file_sight *sight);
-static void link_claim(struct file_lane *lane, struct attempt *a);
-static void look_again(struct file_lane *lane, struct attempt *a);
-static void settle(struct file_lane *lane, struct attempt *a);
-static void tidy(struct file_lane *lane, struct attempt *a);
-
-/* ---- campaigning ---- */
+static void attempt_prepare(struct file_lane *lane, struct attempt *a, bool many);
+static int attempt_write(struct file_lane *lane, struct attempt *a,
+			 const struct file_election *election);
+static void attempt_link(struct file_lane *lane, struct attempt *a);
+static void attempt_check_highest(struct file_lane *lane, struct attempt *a);
+static void attempt_settle(struct file_lane *lane, struct attempt *a);
+static void attempt_tidy(struct file_lane *lane, struct attempt *a);
 
 void file_campaign(void *l, struct baton_call *call, const struct baton_lease *lease,
 		   struct baton_campaign *list, size_t n)
@@ -83,19 +82,19 @@ static void campaign_chunk(struct file_lane *lane, const struct baton_lease *lea
 	for (size_t i = 0; i < n; i++) {
 		tries[i] = (struct attempt){.c = &list[i], .lease = lease, .dir = -1};
 		tries[i].tmp.fd = -1;
-		prepare(lane, &tries[i], n > 1);
+		attempt_prepare(lane, &tries[i], n > 1);
 	}
 	for (size_t i = 0; i < n; i++)
-		link_claim(lane, &tries[i]);
+		attempt_link(lane, &tries[i]);
 	for (size_t i = 0; i < n; i++)
-		look_again(lane, &tries[i]);
+		attempt_check_highest(lane, &tries[i]);
 	for (size_t i = 0; i < n; i++)
-		settle(lane, &tries[i]);
+		attempt_settle(lane, &tries[i]);
 	for (size_t i = 0; i < n; i++)
-		tidy(lane, &tries[i]);
+		attempt_tidy(lane, &tries[i]);
 }
 
-static void fail(struct file_lane *lane, struct attempt *a, int outcome)
+static void attempt_fail(struct file_lane *lane, struct attempt *a, int outcome)
 {
 	a->state = ATTEMPT_DONE;
 	a->c->outcome = outcome;
@@ -103,10 +102,12 @@ static void fail(struct file_lane *lane, struct attempt *a, int outcome)
 }
 
 /* REFUSED, and the record says by what. */
-static void refuse(struct file_lane *lane, struct attempt *a, const struct file_sight *sight)
+static void attempt_refuse(struct file_lane *lane, struct attempt *a,
+			   const struct file_election *election)
 {
-	if (file_fill(lane, a->dir, a->c->name, a->lease->owner, sight, a->c->record) != 0) {
-		fail(lane, a, BATON_OUTCOME_FAILED);
+	if (file_fill_record(lane, a->dir, a->c->name, a->lease->owner, election, a->c->record) !=
+	    0) {
+		attempt_fail(lane, a, BATON_OUTCOME_FAILED);
 		return;
 	}
 	a->state = ATTEMPT_DONE;
@@ -115,14 +116,14 @@ static void refuse(struct file_lane *lane, struct attempt *a, const struct file_
 }
 
 /* Somebody else was faster. */
-static void refuse_anew(struct file_lane *lane, struct attempt *a)
+static void attempt_refuse_anew(struct file_lane *lane, struct attempt *a)
 {
-	struct file_sight sight;
+	struct file_election election;
 
-	if (file_see(lane, a->dir, a->c->name, &sight) != 0)
-		fail(lane, a, BATON_OUTCOME_FAILED);
+	if (file_read_election(lane, a->dir, a->c->name, &election) != 0)
+		attempt_fail(lane, a, BATON_OUTCOME_FAILED);
 	else
-		refuse(lane, a, &sight);
+		attempt_refuse(lane, a, &election);
 }
 
 static bool lease_lives(struct file_lane *lane, const struct attempt *a)
@@ -134,9 +135,9 @@ static bool lease_lives(struct file_lane *lane, const struct attempt *a)
 	return false;
 }
 
-static void prepare(struct file_lane *lane, struct attempt *a, bool many)
+static void attempt_prepare(struct file_lane *lane, struct attempt *a, bool many)
 {
-	struct file_sight sight;
+	struct file_election election;
 	char path[FILE_PATH_SIZE];
 	bool missing;
 
@@ -144,15 +145,15 @@ static void prepare(struct file_lane *lane, struct attempt *a, bool many)
 		goto failed;
 	file_path_of(a->c->name, path);
 	a->dir = file_open_election(lane, path, true, &missing);
-	if (a->dir < 0 || file_see(lane, a->dir, a->c->name, &sight) != 0)
+	if (a->dir < 0 || file_read_election(lane, a->dir, a->c->name, &election) != 0)
 		goto failed;
-	a->look = sight.look;
-	if (sight.look.paused || sight.held ||
-	    file_reserved_ns(lane, &sight, a->lease->owner) > 0) {
-		refuse(lane, a, &sight);
+	a->folder = election.folder;
+	if (election.folder.paused || election.held ||
+	    file_reserved_ns(lane, &election, a->lease->owner) > 0) {
+		attempt_refuse(lane, a, &election);
 		return;
 	}
-	if (write_claim(lane, a, &sight) != 0)
+	if (attempt_write(lane, a, &election) != 0)
 		goto failed;
 	/* Many are written out together; each is waited for before its link. */
 	if (many)
@@ -160,13 +161,14 @@ static void prepare(struct file_lane *lane, struct attempt *a, bool many)
 	a->state = ATTEMPT_WRITTEN;
 	return;
 failed:
-	fail(lane, a, BATON_OUTCOME_FAILED);
+	attempt_fail(lane, a, BATON_OUTCOME_FAILED);
 }
 
 /* S3: above the stored term and the floor; C21: at the end of the range nobody leads. */
-static int mint(struct file_lane *lane, struct attempt *a, const struct file_sight *sight)
+static int attempt_mint_term(struct file_lane *lane, struct attempt *a,
+			     const struct file_election *election)
 {
-	uint64_t stored = sight->look.highest != 0 ? sight->claim.term : 0;
+	uint64_t stored = election->folder.highest != 0 ? election->claim.term : 0;
 	uint64_t floor = a->c->floor;
 
 	if (floor > stored && floor - stored > TERM_JUMP_MAX)
@@ -175,32 +177,33 @@ static int mint(struct file_lane *lane, struct attempt *a, const struct file_sig
 				  (unsigned long long)floor, (unsigned long long)stored);
 	uint64_t base = floor > stored ? floor : stored;
 
-	if (base >= (uint64_t)INT64_MAX || sight->look.highest == UINT64_MAX)
+	if (base >= (uint64_t)INT64_MAX || election->folder.highest == UINT64_MAX)
 		return store_fail(&lane->call->error, BATON_E_UNSUPPORTED,
 				  "the election %.80s has reached the last term; use another name",
 				  a->c->name);
 	a->c->term = base + 1;
-	a->seq = sight->look.highest + 1;
+	a->seq = election->folder.highest + 1;
 	return 0;
 }
 
-static const char *word_for(const struct file_sight *sight)
+static const char *word_for(const struct file_election *election)
 {
-	if (sight->look.highest == 0)
+	if (election->folder.highest == 0)
 		return "none";
-	if (sight->look.ended)
+	if (election->folder.ended)
 		return "ended";
-	return sight->verdict == FILE_DIED      ? "died"
-	       : sight->verdict == FILE_EXPIRED ? "expired"
-						: "gone";
+	return election->verdict == FILE_DIED      ? "died"
+	       : election->verdict == FILE_EXPIRED ? "expired"
+						   : "gone";
 }
 
-static int write_claim(struct file_lane *lane, struct attempt *a, const struct file_sight *sight)
+static int attempt_write(struct file_lane *lane, struct attempt *a,
+			 const struct file_election *election)
 {
 	const struct baton_campaign *c = a->c;
 	char text[FILE_TEXT_MAX];
 
-	if (mint(lane, a, sight) != 0)
+	if (attempt_mint_term(lane, a, election) != 0)
 		return -1;
 	struct file_claim claim = {
 		.seq = a->seq,
@@ -219,19 +222,19 @@ static int write_claim(struct file_lane *lane, struct attempt *a, const struct f
 	(void)snprintf(claim.owner, sizeof(claim.owner), "%s", a->lease->owner);
 	(void)snprintf(claim.address, sizeof(claim.address), "%s", a->lease->address);
 	(void)snprintf(claim.metadata, sizeof(claim.metadata), "%s", c->profile.metadata);
-	(void)snprintf(claim.after, sizeof(claim.after), "%s", word_for(sight));
+	(void)snprintf(claim.after, sizeof(claim.after), "%s", word_for(election));
 	size_t n = file_write_claim(&claim, text);
 
 	if (n == 0)
 		return store_fail(&lane->call->error, BATON_E_INVALID,
 				  "a name, id or address of this claim is malformed");
-	if (file_tmp_make(lane, &a->tmp, text, n) != 0) /* model: CLAIM_WRITE */
+	if (file_tmp_make(lane, &a->tmp, text, n) != 0)
 		return -1;
-	return file_held_add(lane, c->name, a->lease->id, a->seq, c->term, c->nonce);
+	return file_own_claim_add(lane, c->name, a->lease->id, a->seq, c->term, c->nonce);
 }
 
 /* The one step that decides. What comes before it has changed nothing. */
-static void link_claim(struct file_lane *lane, struct attempt *a)
+static void attempt_link(struct file_lane *lane, struct attempt *a)
 {
 	char entry[32];
 
@@ -239,8 +242,8 @@ static void link_claim(struct file_lane *lane, struct attempt *a)
 		return;
 	file_seq_name(a->seq, false, entry);
 	if (file_tmp_sync(lane, &a->tmp) != 0 || file_in_time(lane) != 0) {
-		file_held_drop(lane, a->c->name, a->c->nonce);
-		fail(lane, a, BATON_OUTCOME_FAILED);
+		file_own_claim_drop(lane, a->c->name, a->c->nonce);
+		attempt_fail(lane, a, BATON_OUTCOME_FAILED);
 		return;
 	}
 	if (file_tmp_link(lane, &a->tmp, a->dir, entry) == 0) { /* model: CLAIM_LINK */
@@ -249,26 +252,26 @@ static void link_claim(struct file_lane *lane, struct attempt *a)
 	}
 	if (errno == EIO) { /* the disk can't tell whether it is there */
 		file_errno(lane, "link", a->c->name, entry);
-		file_held_state(lane, a->c->name, a->c->nonce, FILE_DOUBT);
-		fail(lane, a, BATON_OUTCOME_UNKNOWN);
+		file_own_claim_set(lane, a->c->name, a->c->nonce, FILE_DOUBT);
+		attempt_fail(lane, a, BATON_OUTCOME_UNKNOWN);
 		return;
 	}
 	bool taken = errno == EEXIST;
 
 	if (!taken)
 		file_errno(lane, "link", a->c->name, entry);
-	file_held_drop(lane, a->c->name, a->c->nonce);
+	file_own_claim_drop(lane, a->c->name, a->c->nonce);
 	if (taken)
-		refuse_anew(lane, a);
+		attempt_refuse_anew(lane, a);
 	else
-		fail(lane, a, BATON_OUTCOME_FAILED);
+		attempt_fail(lane, a, BATON_OUTCOME_FAILED);
 }
 
 /*
  * Makes a claim that must not count void: its end is the claim itself, linked once more, so that
  * not even a full disk is in the way. False: nobody knows whether it stands.
  */
-static bool make_void(struct file_lane *lane, struct attempt *a)
+static bool attempt_make_void(struct file_lane *lane, struct attempt *a)
 {
 	char entry[32];
 
@@ -276,37 +279,38 @@ static bool make_void(struct file_lane *lane, struct attempt *a)
 	bool done = file_tmp_link(lane, &a->tmp, a->dir, entry) == 0 || errno == EEXIST;
 
 	if (done)
-		file_held_drop(lane, a->c->name, a->c->nonce);
+		file_own_claim_drop(lane, a->c->name, a->c->nonce);
 	else
-		file_held_state(lane, a->c->name, a->c->nonce, FILE_DOUBT);
+		file_own_claim_set(lane, a->c->name, a->c->nonce, FILE_DOUBT);
 	return done;
 }
 
-static void undo(struct file_lane *lane, struct attempt *a)
+static void attempt_undo(struct file_lane *lane, struct attempt *a)
 {
-	fail(lane, a, make_void(lane, a) ? BATON_OUTCOME_FAILED : BATON_OUTCOME_UNKNOWN);
+	attempt_fail(lane, a,
+		     attempt_make_void(lane, a) ? BATON_OUTCOME_FAILED : BATON_OUTCOME_UNKNOWN);
 }
 
-static void look_again(struct file_lane *lane, struct attempt *a)
+static void attempt_check_highest(struct file_lane *lane, struct attempt *a)
 {
 	if (a->state != ATTEMPT_LINKED)
 		return;
-	if (file_look(lane, a->dir, a->c->name, &a->look) != 0) { /* model: CLAIM_LOOK */
-		undo(lane, a);
-	} else if (a->look.highest != a->seq) {
+	if (file_read_folder(lane, a->dir, a->c->name, &a->folder) != 0) { /* model: CLAIM_LOOK */
+		attempt_undo(lane, a);
+	} else if (a->folder.highest != a->seq) {
 		/* Void or not: it is not the highest, so it is nobody's. */
-		(void)make_void(lane, a); /* model: CLAIM_VOID */
-		refuse_anew(lane, a);
+		(void)attempt_make_void(lane, a); /* model: CLAIM_VOID */
+		attempt_refuse_anew(lane, a);
 	}
 }
 
-static void won(struct file_lane *lane, struct attempt *a)
+static void attempt_won(struct file_lane *lane, struct attempt *a)
 {
 	struct baton_record *record = a->c->record;
 
 	a->c->outcome = BATON_OUTCOME_OK;
 	a->c->code = BATON_OK;
-	file_held_state(lane, a->c->name, a->c->nonce, FILE_LINKED);
+	file_own_claim_set(lane, a->c->name, a->c->nonce, FILE_LINKED);
 	memset(record, 0, sizeof(*record));
 	record->term = a->c->term;
 	record->nonce = a->c->nonce;
@@ -323,16 +327,16 @@ static void won(struct file_lane *lane, struct attempt *a)
 	(void)snprintf(record->metadata, sizeof(record->metadata), "%s", a->c->profile.metadata);
 }
 
-static void settle(struct file_lane *lane, struct attempt *a)
+static void attempt_settle(struct file_lane *lane, struct attempt *a)
 {
 	if (a->state != ATTEMPT_LINKED)
 		return;
 	if (file_sync_dir(lane, a->dir, a->c->name) != 0 ||
 	    (a->seq == 1 && file_sync_above(lane, a->dir) != 0) ||
 	    !lease_lives(lane, a)) /* model: CLAIM_CLOCK */
-		undo(lane, a);
+		attempt_undo(lane, a);
 	else
-		won(lane, a);
+		attempt_won(lane, a);
 }
 
 /* False: it is another user's, and theirs to remove. */
@@ -341,18 +345,20 @@ static bool remove_past(int dir, uint64_t seq)
 	char entry[32];
 
 	file_seq_name(seq, false, entry);
-	bool done = unlinkat(dir, entry, 0) == 0 || errno == ENOENT; /* model: PRUNE */
+	/* model: PRUNE_CLAIM */
+	bool done = unlinkat(dir, entry, 0) == 0 || errno == ENOENT;
 
 	file_seq_name(seq, true, entry);
+	/* model: PRUNE_END */
 	return (unlinkat(dir, entry, 0) == 0 || errno == ENOENT) && done;
 }
 
 /* Only after the folder was synced: the new claim is on the disk before an old one goes. */
-static void prune(struct file_lane *lane, const struct attempt *a)
+static void prune_history(struct file_lane *lane, const struct attempt *a)
 {
 	uint64_t history = lane->store->history;
 	uint64_t last = a->seq > history ? a->seq - history : 0;
-	uint64_t from = a->look.lowest;
+	uint64_t from = a->folder.lowest;
 	char entry[64];
 
 	/* What others have left at the bottom must not keep us from our own above it. */
@@ -360,132 +366,21 @@ static void prune(struct file_lane *lane, const struct attempt *a)
 		from = last - PRUNE_MAX + 1;
 	for (uint64_t seq = from; seq != 0 && seq <= last && seq < from + PRUNE_MAX; seq++)
 		(void)remove_past(a->dir, seq);
-	for (uint32_t i = 0; i < a->look.n_orders; i++) {
-		if (a->look.orders[i].term >= a->c->term)
+	for (uint32_t i = 0; i < a->folder.n_orders; i++) {
+		if (a->folder.orders[i].term >= a->c->term)
 			continue;
 		(void)snprintf(entry, sizeof(entry), "order-%020llu-%020llu",
-			       (unsigned long long)a->look.orders[i].term,
-			       (unsigned long long)a->look.orders[i].id);
+			       (unsigned long long)a->folder.orders[i].term,
+			       (unsigned long long)a->folder.orders[i].id);
 		(void)unlinkat(a->dir, entry, 0);
 	}
 }
 
-static void tidy(struct file_lane *lane, struct attempt *a)
+static void attempt_tidy(struct file_lane *lane, struct attempt *a)
 {
 	file_tmp_done(lane, &a->tmp);
 	if (a->state == ATTEMPT_LINKED)
-		prune(lane, a);
+		prune_history(lane, a);
 	if (a->dir >= 0)
 		(void)close(a->dir);
-}
-
-/* ---- releasing ---- */
-
-/* expires_ns: of the lease, 0 if it was lost. Who was past it then led no longer than that. */
-static int link_end(struct file_lane *lane, int dir, uint64_t seq, const struct baton_release *r,
-		    uint64_t expires_ns)
-{
-	uint64_t now_ns = clock_boot_ns();
-	struct file_end end = {
-		.seq = seq,
-		.timens = lane->root->timens,
-		.until_ns = now_ns < expires_ns ? now_ns : expires_ns,
-		.until_ms = clock_wall_ms(),
-	};
-	struct file_tmp tmp = {.fd = -1};
-	char text[FILE_TEXT_MAX];
-	char entry[32];
-
-	(void)snprintf(end.boot, sizeof(end.boot), "%s", lane->root->boot);
-	(void)snprintf(end.reason, sizeof(end.reason), "%s", r->reason != NULL ? r->reason : "");
-	if (r->reserve_for != NULL && r->hold_ns > 0) {
-		(void)snprintf(end.reserved_for, sizeof(end.reserved_for), "%s", r->reserve_for);
-		end.reserved_until_ns =
-			r->hold_ns > INT64_MAX ? (uint64_t)INT64_MAX : now_ns + r->hold_ns;
-	}
-	size_t n = file_write_end(&end, text);
-
-	if (n == 0) {
-		store_fail(&lane->call->error, BATON_E_INVALID, "the release is malformed");
-		return BATON_OUTCOME_FAILED;
-	}
-	/* No sync: a host that crashed has no leader, and every lease of its boot is over. */
-	if (file_tmp_make(lane, &tmp, text, n) != 0)
-		return BATON_OUTCOME_FAILED;
-	file_seq_name(seq, true, entry);
-	int outcome = BATON_OUTCOME_OK;
-
-	if (file_tmp_link(lane, &tmp, dir, entry) != 0) { /* model: RELEASE_LINK */
-		outcome = errno == EEXIST ? BATON_OUTCOME_REFUSED
-			  : errno == EIO  ? BATON_OUTCOME_UNKNOWN
-					  : BATON_OUTCOME_FAILED;
-		if (errno != EEXIST)
-			file_errno(lane, "link", r->name, entry);
-	}
-	file_tmp_done(lane, &tmp);
-	return outcome;
-}
-
-/* S6: lease, nonce and term must all be those of the present claim. */
-static int release_one(struct file_lane *lane, const struct baton_release *r, uint64_t expires_ns)
-{
-	struct file_sight sight;
-	char path[FILE_PATH_SIZE];
-	bool missing;
-	int outcome;
-
-	if (file_in_time(lane) != 0)
-		return BATON_OUTCOME_FAILED;
-	file_path_of(r->name, path);
-	int dir = file_open_election(lane, path, false, &missing);
-
-	if (dir < 0)
-		return missing ? BATON_OUTCOME_REFUSED : BATON_OUTCOME_FAILED;
-	if (file_see_claim(lane, dir, r->name, &sight) != 0) /* model: RELEASE_LOOK */
-		outcome = BATON_OUTCOME_FAILED;
-	else if (sight.look.highest == 0 || sight.look.ended || sight.claim.nonce != r->nonce ||
-		 sight.claim.term != r->term || strcmp(sight.claim.lease, r->lease_id) != 0)
-		outcome = BATON_OUTCOME_REFUSED;
-	else
-		outcome = link_end(lane, dir, sight.look.highest, r, expires_ns);
-	(void)close(dir);
-	return outcome;
-}
-
-void file_release(void *l, struct baton_call *call, struct baton_release *list, size_t n)
-{
-	struct file_lane *lane = l;
-	bool entered = file_enter(lane, call, false) == 0;
-
-	for (size_t i = 0; i < n; i++) {
-		struct baton_release *r = &list[i];
-
-		r->outcome = entered ? release_one(lane, r, file_own_expires_ns(lane, r->lease_id))
-				     : BATON_OUTCOME_FAILED;
-		bool over = r->outcome == BATON_OUTCOME_OK || r->outcome == BATON_OUTCOME_REFUSED;
-
-		r->code = over ? BATON_OK : call->error.code;
-		if (over)
-			file_held_drop(lane, r->name, r->nonce);
-	}
-	file_leave(lane);
-}
-
-void file_end_all(struct file_lane *lane, const char *id, uint64_t expires_ns, const char *reason)
-{
-	struct file_held *held;
-
-	while (file_held_copy(lane->store, id, &held, 1) == 1) {
-		struct baton_release r = {
-			.name = held->name,
-			.lease_id = id,
-			.nonce = held->nonce,
-			.term = held->term,
-			.reason = reason,
-		};
-
-		(void)release_one(lane, &r, expires_ns);
-		file_held_drop(lane, held->name, held->nonce);
-		free(held);
-	}
 }

@@ -13,12 +13,13 @@
 #include "base/clock.h"
 #include "store/file/file.h"
 
-typedef int visit(void *arg, const char *lease, const struct file_candidate *candidate);
+typedef int candidate_visit(void *arg, const char *lease, const struct file_candidate *candidate);
 
 static int open_own_folder(struct file_lane *lane, const char *lease);
-static int publish_one(struct file_lane *lane, const struct baton_lease *lease, int dir,
-		       const struct baton_publication *p, bool *doubt);
-static int for_each(struct file_lane *lane, const char *name, visit *fn, void *arg);
+static int publish_candidate(struct file_lane *lane, const struct baton_lease *lease, int dir,
+			     const struct baton_publication *p, bool *doubt);
+static int for_each_candidate(struct file_lane *lane, const char *name, candidate_visit *fn,
+			      void *arg);
 
 void file_publish(void *l, struct baton_call *call, const struct baton_lease *lease,
 		  struct baton_publication *list, size_t n)
@@ -31,7 +32,7 @@ void file_publish(void *l, struct baton_call *call, const struct baton_lease *le
 	for (size_t i = 0; i < n; i++) {
 		bool doubt = false;
 		bool done = dir >= 0 && file_in_time(lane) == 0 &&
-			    publish_one(lane, lease, dir, &list[i], &doubt) == 0;
+			    publish_candidate(lane, lease, dir, &list[i], &doubt) == 0;
 
 		list[i].outcome = done    ? BATON_OUTCOME_OK
 				  : doubt ? BATON_OUTCOME_UNKNOWN
@@ -64,8 +65,8 @@ static int open_own_folder(struct file_lane *lane, const char *lease)
 	return -1;
 }
 
-static int publish_one(struct file_lane *lane, const struct baton_lease *lease, int dir,
-		       const struct baton_publication *p, bool *doubt)
+static int publish_candidate(struct file_lane *lane, const struct baton_lease *lease, int dir,
+			     const struct baton_publication *p, bool *doubt)
 {
 	struct file_candidate candidate = {
 		.updated_ms = clock_wall_ms(),
@@ -130,7 +131,8 @@ int file_read_candidate(struct file_lane *lane, const char *lease, const char *n
 }
 
 /* Calls fn for the living, until it returns other than 0. */
-static int for_each(struct file_lane *lane, const char *name, visit *fn, void *arg)
+static int for_each_candidate(struct file_lane *lane, const char *name, candidate_visit *fn,
+			      void *arg)
 {
 	struct file_candidate candidate;
 	uint64_t free_in_ns;
@@ -151,7 +153,7 @@ static int for_each(struct file_lane *lane, const char *name, visit *fn, void *a
 		result = file_in_time(lane) != 0 ? -1
 						 : file_read_candidate(lane, id, name, &candidate);
 		if (result == 1)
-			result = file_judge(lane, id, BATON_STORE_NEVER, &free_in_ns);
+			result = file_lease_verdict(lane, id, BATON_STORE_NEVER, &free_in_ns);
 		else
 			continue;
 		if (result > 0)
@@ -166,7 +168,7 @@ struct listing {
 	const char *leader;
 };
 
-static int list_one(void *arg, const char *lease, const struct file_candidate *from)
+static int list_candidate(void *arg, const char *lease, const struct file_candidate *from)
 {
 	struct listing *listing = arg;
 	struct baton_candidate c = {0};
@@ -187,7 +189,7 @@ int file_candidates(void *l, struct baton_call *call, const char *name,
 		    void (*found)(void *arg, const struct baton_candidate *candidate), void *arg)
 {
 	struct file_lane *lane = l;
-	struct file_sight sight = {.held = false};
+	struct file_election election = {.held = false};
 	struct listing listing = {found, arg, ""};
 	int result = -1;
 
@@ -198,19 +200,21 @@ int file_candidates(void *l, struct baton_call *call, const char *name,
 		file_path_of(name, path);
 		int dir = file_open_election(lane, path, false, &missing);
 
-		result = dir >= 0 ? file_see(lane, dir, name, &sight) : missing ? 0 : -1;
+		result = dir >= 0  ? file_read_election(lane, dir, name, &election)
+			 : missing ? 0
+				   : -1;
 		if (dir >= 0)
 			(void)close(dir);
 	}
-	if (sight.held)
-		listing.leader = sight.claim.lease;
+	if (election.held)
+		listing.leader = election.claim.lease;
 	if (result == 0)
-		result = for_each(lane, name, list_one, &listing);
+		result = for_each_candidate(lane, name, list_candidate, &listing);
 	file_leave(lane);
 	return result == 0 ? BATON_OUTCOME_OK : BATON_OUTCOME_FAILED;
 }
 
-static int compare_one(void *arg, const char *lease, const struct file_candidate *candidate)
+static int compare_candidate(void *arg, const char *lease, const struct file_candidate *candidate)
 {
 	(void)lease;
 	return strcmp(candidate->owner, arg) == 0 && candidate->is_healthy != 0;
@@ -221,5 +225,5 @@ int file_has_candidate(struct file_lane *lane, const char *name, const char *id)
 	char wanted[BATON_NAME_MAX + 1];
 
 	(void)snprintf(wanted, sizeof(wanted), "%s", id);
-	return for_each(lane, name, compare_one, wanted);
+	return for_each_candidate(lane, name, compare_candidate, wanted);
 }

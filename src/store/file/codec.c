@@ -114,63 +114,63 @@ static const struct shape order_shape = {"baton order 1", N_OF(order_fields), or
 static const char tail[] = "complete";
 static const char hex[] = "0123456789abcdef";
 
-static int parse(const struct shape *shape, const char *text, size_t n, void *out);
-static size_t write_out(const struct shape *shape, const void *from, char *out);
+static int parse_record(const struct shape *shape, const char *text, size_t n, void *out);
+static size_t write_record(const struct shape *shape, const void *from, char *out);
 
 int file_parse_claim(const char *text, size_t n, struct file_claim *out)
 {
-	return parse(&claim_shape, text, n, out);
+	return parse_record(&claim_shape, text, n, out);
 }
 
 int file_parse_end(const char *text, size_t n, struct file_end *out)
 {
-	return parse(&end_shape, text, n, out);
+	return parse_record(&end_shape, text, n, out);
 }
 
 int file_parse_lease(const char *text, size_t n, struct file_lease *out)
 {
-	return parse(&lease_shape, text, n, out);
+	return parse_record(&lease_shape, text, n, out);
 }
 
 int file_parse_candidate(const char *text, size_t n, struct file_candidate *out)
 {
-	return parse(&candidate_shape, text, n, out);
+	return parse_record(&candidate_shape, text, n, out);
 }
 
 int file_parse_order(const char *text, size_t n, struct file_order *out)
 {
-	return parse(&order_shape, text, n, out);
+	return parse_record(&order_shape, text, n, out);
 }
 
 size_t file_write_claim(const struct file_claim *claim, char *out)
 {
-	return write_out(&claim_shape, claim, out);
+	return write_record(&claim_shape, claim, out);
 }
 
 size_t file_write_end(const struct file_end *end, char *out)
 {
-	return write_out(&end_shape, end, out);
+	return write_record(&end_shape, end, out);
 }
 
 size_t file_write_lease(const struct file_lease *lease, char *out)
 {
-	return write_out(&lease_shape, lease, out);
+	return write_record(&lease_shape, lease, out);
 }
 
 size_t file_write_candidate(const struct file_candidate *candidate, char *out)
 {
-	return write_out(&candidate_shape, candidate, out);
+	return write_record(&candidate_shape, candidate, out);
 }
 
 size_t file_write_order(const struct file_order *order, char *out)
 {
-	return write_out(&order_shape, order, out);
+	return write_record(&order_shape, order, out);
 }
 
 /* ---- values ---- */
 
 /* Whether these bytes are UTF-8: shortest form, no surrogates, no control characters. */
-static bool is_clean(const char *text)
+static bool is_clean_text(const char *text)
 {
 	const unsigned char *p = (const unsigned char *)text;
 
@@ -212,7 +212,7 @@ static bool is_boot_id(const char *id)
 static bool suits(const struct field *f, const char *value)
 {
 	switch (f->type) {
-	case FIELD_NAME: return is_clean(value);
+	case FIELD_NAME: return is_clean_text(value);
 	case FIELD_ID: return file_is_lease_id(value);
 	case FIELD_BOOT: return is_boot_id(value);
 	default: return true;
@@ -260,9 +260,9 @@ static bool stands_for_itself(unsigned char c)
 	return c > ' ' && c < 0x7f && c != '%';
 }
 
-/* Only what encode() makes is decoded: one text for one string. */
-static int decode(const char *text, size_t n, char *out, size_t size,
-		  bool (*plain)(unsigned char c))
+/* Only what encode_text() makes is decoded: one text for one string. */
+static int decode_text(const char *text, size_t n, char *out, size_t size,
+		       bool (*plain)(unsigned char c))
 {
 	size_t used = 0;
 
@@ -287,7 +287,7 @@ static int decode(const char *text, size_t n, char *out, size_t size,
 	return 0;
 }
 
-static size_t encode(const char *from, char *out, size_t room, bool (*plain)(unsigned char c))
+static size_t encode_text(const char *from, char *out, size_t room, bool (*plain)(unsigned char c))
 {
 	size_t used = 0;
 
@@ -328,7 +328,7 @@ static int parse_field(const struct field *f, const char *value, size_t n, void 
 		memcpy(at, &number, sizeof(number));
 		return 0;
 	default:
-		if (decode(value, n, at, f->size, stands_for_itself) != 0 || !suits(f, at))
+		if (decode_text(value, n, at, f->size, stands_for_itself) != 0 || !suits(f, at))
 			return -1;
 		return 0;
 	}
@@ -354,7 +354,7 @@ static int take_line(const char **text, size_t *n, const char *words, const char
 	return 0;
 }
 
-static int parse(const struct shape *shape, const char *text, size_t n, void *out)
+static int parse_record(const struct shape *shape, const char *text, size_t n, void *out)
 {
 	const char *value;
 	size_t value_n;
@@ -399,11 +399,11 @@ static size_t write_field(const struct field *f, const void *from, char *out, si
 	default:
 		if (memchr(at, '\0', f->size) == NULL || !suits(f, at))
 			return SIZE_MAX;
-		return encode(at, out, room, stands_for_itself);
+		return encode_text(at, out, room, stands_for_itself);
 	}
 }
 
-static size_t write_out(const struct shape *shape, const void *from, char *out)
+static size_t write_record(const struct shape *shape, const void *from, char *out)
 {
 	size_t used = (size_t)snprintf(out, FILE_TEXT_MAX, "%s\n", shape->head);
 
@@ -436,7 +436,7 @@ void file_path_of(const char *name, char out[FILE_PATH_SIZE])
 	char flat[BATON_NAME_MAX * 3 + 4];
 	size_t used = 0;
 	size_t piece = 0;
-	size_t n = encode(name, flat, sizeof(flat), stands_in_path);
+	size_t n = encode_text(name, flat, sizeof(flat), stands_in_path);
 
 	for (size_t i = 0; n != SIZE_MAX && i < n;) {
 		size_t take = flat[i] == '%' ? 3 : 1;
@@ -480,7 +480,7 @@ int file_name_of(const char *path, char out[BATON_NAME_MAX + 1])
 			flat[used++] = path[i];
 		}
 	}
-	if (used == 0 || decode(flat, used, out, BATON_NAME_MAX + 1, stands_in_path) != 0)
+	if (used == 0 || decode_text(flat, used, out, BATON_NAME_MAX + 1, stands_in_path) != 0)
 		return -1;
 	/* There is one path for a name, so what doesn't lead back isn't ours. */
 	file_path_of(out, again);

@@ -51,7 +51,7 @@ static int open_dir(struct file_lane *lane, bool *is_there)
 }
 
 /* A folder with other things in it is hardly meant: nothing is made there. */
-static bool is_meant(int dir)
+static bool is_meant_for_store(int dir)
 {
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *all = fd >= 0 ? fdopendir(fd) : NULL;
@@ -70,7 +70,7 @@ static bool is_meant(int dir)
 }
 
 /* What is known of those that won't do. */
-static const char *other_name(unsigned long type)
+static const char *other_file_system(unsigned long type)
 {
 	static const struct {
 		unsigned long type;
@@ -100,7 +100,7 @@ static bool look_at_file_system(struct file_lane *lane, struct doctor *d, unsign
 			elsewhere,
 			"The directory is on %s (type %lx)%s: it may be shared between machines "
 			"that know nothing of each other's locks and clocks.",
-			other_name(type), type, force ? ", which force=1 allows" : "");
+			other_file_system(type), type, force ? ", which force=1 allows" : "");
 		return force;
 	}
 	doctor_tell(d, BATON_FINDING_OK, "file system", NULL,
@@ -284,7 +284,7 @@ int file_examine(void *l, struct baton_call *call, doctor_found *found, void *ar
 	can_be_used = look_at_rights(lane, &d, dir) && can_be_used;
 	if (can_be_used)
 		look_at_space(&d, dir);
-	if (is_there && !is_meant(dir)) {
+	if (is_there && !is_meant_for_store(dir)) {
 		doctor_tell(&d, BATON_FINDING_NOTE, "directory", "Is it the right one?",
 			    "%s holds other things, and no elections: nothing is tried in it.",
 			    lane->store->path);

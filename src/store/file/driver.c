@@ -1,12 +1,6 @@
 /*
- * driver.c: the file store as a driver: its URL, its lanes, its table of functions. The idea and
- * the layout stand in file.h, the protocol in campaign.c, lease.c and expiry.c.
- *
- *     file:/var/lib/myapp?mode=0770&history=50
- *
- * mode     who may take part, as of chmod; 0700 unless it says otherwise
- * history  how many claims of an election are kept; 100
- * force    1: use a file system that is not on the list, at one's own risk
+ * driver.c: the file store as a driver: the store, its lanes, its table of functions. The idea and
+ * the layout stand in file.h, the protocol in campaign.c, release.c, lease.c and expiry.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,15 +9,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/url.h"
 #include "store/file/file.h"
 
 #define SCAN_SIZE ((size_t)32 * 1024)
-#define HISTORY_MAX 10000
-
-static int parse_url(struct file_store *store, const char *text, struct baton_error *err);
-static int parse_path(struct file_store *store, const struct url *url, struct baton_error *err);
-static int parse_options(struct file_store *store, struct url_part query, struct baton_error *err);
 
 /* ---- the store ---- */
 
@@ -33,19 +21,19 @@ static void close_store(void *s)
 
 	if (store == NULL)
 		return;
-	while (store->owns != NULL) {
-		struct file_own *own = store->owns;
+	while (store->own_leases != NULL) {
+		struct file_own_lease *own = store->own_leases;
 
 		/* Whoever closes without giving back dies for the others: the lock says so. */
-		store->owns = own->next;
+		store->own_leases = own->next;
 		if (own->alive >= 0)
 			(void)close(own->alive);
 		file_root_drop(store, own->root);
 		free(own);
 	}
-	for (struct file_node *node; (node = file_table_pop(&store->held)) != NULL;)
-		free(file_container(node, struct file_held, node));
-	file_table_done(&store->held);
+	for (struct file_node *node; (node = file_table_pop(&store->own_claims)) != NULL;)
+		free(file_container(node, struct file_own_claim, node));
+	file_table_done(&store->own_claims);
 	file_root_drop(store, store->root);
 	store_base_done(&store->base);
 	free(store->path);
@@ -62,11 +50,9 @@ static int open_store(const struct baton_store_config *config, void **out, struc
 		store_fail(err, BATON_E_MEMORY, "no memory for a store");
 		return BATON_E_MEMORY;
 	}
-	store->mode = 0700;
-	store->history = 100;
 	if (getrandom(&store->random, sizeof(store->random), 0) != (ssize_t)sizeof(store->random))
 		store->random = clock_boot_ns() ^ (uint64_t)getpid() << 40;
-	int code = parse_url(store, config->url, err);
+	int code = file_parse_url(store, config->url, err);
 
 	if (code != BATON_OK) {
 		close_store(store);
@@ -74,106 +60,6 @@ static int open_store(const struct baton_store_config *config, void **out, struc
 	}
 	*out = store;
 	return BATON_OK;
-}
-
-static int parse_url(struct file_store *store, const char *text, struct baton_error *err)
-{
-	struct url url;
-
-	if (!url_split(text, &url)) {
-		/* Not what it was: whoever mistakes the scheme may have put a password in it. */
-		store_fail(err, BATON_E_URL, "that is no URL; say file:/path/to/directory");
-		return BATON_E_URL;
-	}
-	int code = parse_path(store, &url, err);
-
-	return code != BATON_OK ? code : parse_options(store, url.query, err);
-}
-
-/* Absolute from here on: the program may change its directory. */
-static int parse_path(struct file_store *store, const struct url *url, struct baton_error *err)
-{
-	char path[4096];
-	bool local = !url->has_authority || url->authority.n == 0 ||
-		     (url->authority.n == 9 && memcmp(url->authority.at, "localhost", 9) == 0);
-
-	if (!local || url->path.n == 0 || !url_decode(url->path, path, sizeof(path))) {
-		store_fail(
-			err, BATON_E_URL,
-			"a file store needs a directory of this machine: file:/path/to/directory");
-		return BATON_E_URL;
-	}
-	for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
-		path[n - 1] = '\0';
-	char *here = path[0] == '/' ? NULL : getcwd(NULL, 0);
-	size_t size = (here != NULL ? strlen(here) : 0) + strlen(path) + 2;
-
-	if (path[0] != '/' && here == NULL) {
-		store_fail(err, BATON_E_SYSTEM, "there is no working directory; use a full path");
-		return BATON_E_SYSTEM;
-	}
-	store->path = malloc(size);
-	if (store->path != NULL)
-		(void)snprintf(store->path, size, "%s%s%s", here != NULL ? here : "",
-			       here != NULL ? "/" : "", path);
-	free(here);
-	if (store->path != NULL)
-		return BATON_OK;
-	store_fail(err, BATON_E_MEMORY, "no memory for a store");
-	return BATON_E_MEMORY;
-}
-
-static bool parse_number(const char *text, int base, unsigned long max, unsigned long *out)
-{
-	char *end;
-
-	if (text[0] < '0' || text[0] > '9' || strlen(text) > 8)
-		return false;
-	*out = strtoul(text, &end, base);
-	return *end == '\0' && *out <= max;
-}
-
-static bool parse_option(struct file_store *store, const char *key, const char *value)
-{
-	unsigned long number;
-
-	if (strcmp(key, "mode") == 0 && parse_number(value, 8, 0777, &number) &&
-	    (number & 0700) == 0700) {
-		store->mode = (mode_t)number;
-		return true;
-	}
-	if (strcmp(key, "history") == 0 && parse_number(value, 10, HISTORY_MAX, &number) &&
-	    number > 0) {
-		store->history = number;
-		return true;
-	}
-	if (strcmp(key, "force") == 0 && parse_number(value, 10, 1, &number)) {
-		store->force = number == 1;
-		return true;
-	}
-	return false;
-}
-
-static int parse_options(struct file_store *store, struct url_part query, struct baton_error *err)
-{
-	char key[32];
-	char value[32];
-	int got;
-
-	while ((got = url_next_option(&query, key, sizeof(key), value, sizeof(value))) == 1) {
-		if (parse_option(store, key, value))
-			continue;
-		store_fail(
-			err, BATON_E_URL,
-			"\"%s\" is no option of a file store, or its value isn't right; there are "
-			"mode (octal, at least 0700), history (1 to %d) and force (0 or 1)",
-			key, HISTORY_MAX);
-		return BATON_E_URL;
-	}
-	if (got == 0)
-		return BATON_OK;
-	store_fail(err, BATON_E_URL, "the options of a file store are written key=value&key=value");
-	return BATON_E_URL;
 }
 
 static const struct baton_traits *traits_of(const void *store)
@@ -263,12 +149,12 @@ static void close_root(struct file_root *root)
 }
 
 /* S10: in the child. Another thread may have held any lock when it forked: none is taken. */
-static void forget(void *s)
+static void forget_store(void *s)
 {
 	struct file_store *store = s;
 
 	store->base.forgotten = true;
-	for (struct file_own *own = store->owns; own != NULL; own = own->next) {
+	for (struct file_own_lease *own = store->own_leases; own != NULL; own = own->next) {
 		if (own->alive >= 0)
 			(void)close(own->alive);
 		own->alive = -1;
@@ -314,7 +200,7 @@ const struct baton_driver baton_file_driver = {
 	.traits = traits_of,
 	.lane_open = open_lane,
 	.lane_close = close_lane,
-	.forget = forget,
+	.forget = forget_store,
 	.lease_open = file_lease_open,
 	.lease_renew = file_lease_renew,
 	.lease_close = file_lease_close,

@@ -13,8 +13,8 @@
 /* How much of a path is shown, at most: its end, which says more than its beginning. */
 #define PATH_SHOWN 60
 
-static int code_of(int error);
-static const char *advice_for(int error);
+static int code_of_errno(int error);
+static const char *advice_for_errno(int error);
 
 static const char *end_of(const char *path, const char **dots)
 {
@@ -39,8 +39,8 @@ int file_errno(struct file_lane *lane, const char *what, const char *where, cons
 
 	const char *in = strcmp(file, FILE_DIRECTORY) == 0 ? "" : "in ";
 
-	return store_fail(&lane->call->error, code_of(error), "can't %s %s%s %s%s%s: %.40s%s", what,
-			  dots, file, in, more, dir, said, advice_for(error));
+	return store_fail(&lane->call->error, code_of_errno(error), "can't %s %s%s %s%s%s: %.40s%s",
+			  what, dots, file, in, more, dir, said, advice_for_errno(error));
 }
 
 int file_corrupt(struct file_lane *lane, const char *where, const char *name)
@@ -63,7 +63,7 @@ int file_in_time(struct file_lane *lane)
 			  lane->store->path);
 }
 
-static int code_of(int error)
+static int code_of_errno(int error)
 {
 	switch (error) {
 	case EACCES:
@@ -80,7 +80,7 @@ static int code_of(int error)
 	}
 }
 
-static const char *advice_for(int error)
+static const char *advice_for_errno(int error)
 {
 	switch (error) {
 	case EACCES:

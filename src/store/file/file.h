@@ -1,6 +1,6 @@
 /*
- * file.h: the file store from the inside: what its parts share. The protocol is told in campaign.c
- * and lease.c; tests/model/file proves it, step by step under the same names.
+ * file.h: the file store from the inside: what its parts share. The protocol is told in campaign.c,
+ * release.c and lease.c; tests/model/file proves it, step by step under the same names.
  *
  *     DIR/leases/<id>              what a process keeps alive: when it expires
  *     DIR/leases/<id>.alive        locked by the kernel for as long as that process lives
@@ -29,7 +29,7 @@
 
 #define FILE_SEQ_DIGITS 20
 #define FILE_ORDERS_MAX 16
-#define FILE_SIGHTS 64
+#define FILE_UNCLOCKED_MAX 64
 #define FILE_TMPFS 0x01021994ul
 #define FILE_OVERLAYFS 0x794c7630ul
 #define FILE_GROUP_KEPT ((gid_t)-1) /* as chown(2) has it */
@@ -50,8 +50,8 @@ struct file_root {
 };
 
 /* A lease of this process. */
-struct file_own {
-	struct file_own *next;
+struct file_own_lease {
+	struct file_own_lease *next;
 	struct file_root *root;
 	uint64_t expires_ns;
 	uint64_t serial;
@@ -62,14 +62,14 @@ struct file_own {
 	char id[BATON_LEASE_ID_MAX + 1];
 };
 
-enum file_held_state {
+enum file_claim_state {
 	FILE_LINKING = 1, /* a campaign is at it, and will say what became of it */
 	FILE_LINKED,
-	FILE_DOUBT, /* nobody knows; the next look will tell */
+	FILE_DOUBT, /* nobody knows; the next renewal finds out */
 };
 
 /* A claim that this process has linked, or may have. */
-struct file_held {
+struct file_own_claim {
 	struct file_node node; /* by name */
 	uint64_t seq;
 	uint64_t term;
@@ -80,8 +80,8 @@ struct file_held {
 	char name[];
 };
 
-/* A lease whose clock isn't ours, or which is missing: since when we have seen it like that. */
-struct file_stare {
+/* A lease that no clock of ours can judge, or which is missing: since when it is unchanged. */
+struct file_unclocked {
 	uint64_t serial;
 	uint64_t since_ns;
 	char id[BATON_LEASE_ID_MAX + 1];
@@ -100,11 +100,11 @@ struct file_store {
 	uint64_t counter; /* atomic: numbers them */
 	/* All below belongs to the lock. */
 	struct file_root *root;
-	struct file_own *owns;
-	struct file_table held;
+	struct file_own_lease *own_leases;
+	struct file_table own_claims;
 	uint64_t round; /* renewals look at each claim once in a round */
 	uint64_t swept_ns;
-	struct file_stare stares[FILE_SIGHTS];
+	struct file_unclocked unclocked[FILE_UNCLOCKED_MAX];
 	struct file_watch *watch;
 };
 
@@ -120,8 +120,8 @@ struct file_lane {
 	char text[FILE_TEXT_MAX + 1];
 };
 
-/* What one look into an election's folder shows: all of it at one instant. */
-struct file_look {
+/* What is in an election's folder: all of it at one instant. */
+struct file_folder {
 	uint64_t highest; /* 0: no claim yet */
 	uint64_t lowest;
 	uint32_t n_orders;
@@ -140,11 +140,11 @@ enum file_verdict {
 	FILE_GONE,    /* closed or swept: both happen only to the dead, or by their own hand */
 };
 
-/* A look, and what the present claim means. */
-struct file_sight {
-	struct file_look look;
-	struct file_claim claim; /* if look.highest != 0 */
-	struct file_end end;     /* if look.ended */
+/* The folder, and what the present claim means. */
+struct file_election {
+	struct file_folder folder;
+	struct file_claim claim; /* if folder.highest != 0 */
+	struct file_end end;     /* if folder.ended */
 	int verdict;             /* if not ended */
 	uint64_t free_in_ns;
 	bool held;
@@ -159,6 +159,10 @@ int file_errno(struct file_lane *lane, const char *what, const char *where, cons
 int file_corrupt(struct file_lane *lane, const char *where, const char *name);
 /* -1 if the call's time is up. */
 int file_in_time(struct file_lane *lane);
+
+/* ---- the URL (options.c) ---- */
+
+int file_parse_url(struct file_store *store, const char *text, struct baton_error *err);
 
 /* ---- directories (root.c) ---- */
 
@@ -211,60 +215,72 @@ int file_is_locked(int fd);
 int file_scan(struct file_lane *lane, int dir, const char *where);
 /* The next name of the last scan, or NULL. */
 const char *file_scan_next(const struct file_lane *lane, size_t *at);
-int file_look(struct file_lane *lane, int dir, const char *name, struct file_look *out);
+int file_read_folder(struct file_lane *lane, int dir, const char *name, struct file_folder *out);
 /* "<20 digits>" or "<20 digits>.end" as a number, or 0. */
 uint64_t file_seq_of(const char *name, bool *end);
 void file_seq_name(uint64_t seq, bool end, char out[32]);
 bool file_order_of(const char *name, uint64_t *term, uint64_t *id);
 
-/* ---- leases (lease.c, expiry.c) ---- */
+/* ---- leases (lease.c, expiry.c, sweep.c) ---- */
 
 int file_lease_open(void *l, struct baton_call *call, const struct baton_lease *lease);
 int file_lease_renew(void *l, struct baton_call *call, const struct baton_lease *lease,
 		     uint32_t *n_held);
 int file_lease_close(void *l, struct baton_call *call, const struct baton_lease *lease);
-/* When our lease expires; 0 if it is lost, or none of ours. */
+int file_claims(void *l, struct baton_call *call, const struct baton_lease *lease,
+		void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term),
+		void *arg);
+/* When our lease expires; 0 if it is lost, or not ours. */
 uint64_t file_own_expires_ns(struct file_lane *lane, const char *id);
 /* Whether a lease's owner can still believe in it. -1: error. */
-int file_judge(struct file_lane *lane, const char *id, uint64_t ttl_ns, uint64_t *free_in_ns);
+int file_lease_verdict(struct file_lane *lane, const char *id, uint64_t ttl_ns,
+		       uint64_t *free_in_ns);
 /* If it is due: removes what the dead have left behind, as far as time and permissions allow. */
 void file_sweep(struct file_lane *lane);
 /* Removes leases/<id>.candidate. */
 void file_remove_candidates(struct file_lane *lane, const char *id);
 
-/* ---- claims (campaign.c, held.c) ---- */
+/* ---- the claims of this process (own_claims.c) ---- */
+
+int file_own_claim_add(struct file_lane *lane, const char *name, const char *lease, uint64_t seq,
+		       uint64_t term, uint64_t nonce);
+void file_own_claim_set(struct file_lane *lane, const char *name, uint64_t nonce, int state);
+void file_own_claim_drop(struct file_lane *lane, const char *name, uint64_t nonce);
+/* Copies up to max claims on this lease, each to be freed. */
+size_t file_own_claims_copy(struct file_store *store, const char *lease,
+			    struct file_own_claim **out, size_t max);
+uint32_t file_own_claims_count(struct file_store *store, const char *lease);
+/* Whether a claim still stands in the store; and what follows from that is noted. */
+int file_own_claim_stands(struct file_lane *lane, const struct file_own_claim *claim, bool *stands);
+void file_own_claim_note(struct file_lane *lane, const struct file_own_claim *claim, bool stands);
+/* Reads some claims, in turn, and forgets those that don't stand any more. */
+int file_own_claims_verify(struct file_lane *lane, const char *lease, uint64_t until_ns);
+
+/* ---- campaign and release (campaign.c, release.c) ---- */
 
 void file_campaign(void *l, struct baton_call *call, const struct baton_lease *lease,
 		   struct baton_campaign *list, size_t n);
 void file_release(void *l, struct baton_call *call, struct baton_release *list, size_t n);
-int file_claims(void *l, struct baton_call *call, const struct baton_lease *lease,
-		void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term),
-		void *arg);
-/* Gives back what stands on this lease, as well as it goes: it dies right afterwards. */
+/* Gives back what stands on this lease, as well as it goes: the lease ends right afterwards. */
 void file_end_all(struct file_lane *lane, const char *id, uint64_t expires_ns, const char *reason);
-int file_held_add(struct file_lane *lane, const char *name, const char *lease, uint64_t seq,
-		  uint64_t term, uint64_t nonce);
-void file_held_state(struct file_lane *lane, const char *name, uint64_t nonce, int state);
-void file_held_drop(struct file_lane *lane, const char *name, uint64_t nonce);
-/* Copies up to max claims on this lease, each to be freed. */
-size_t file_held_copy(struct file_store *store, const char *lease, struct file_held **out,
-		      size_t max);
-uint32_t file_held_count(struct file_store *store, const char *lease);
-/* Looks at some claims, in turn, and forgets those that don't stand any more. */
-int file_held_verify(struct file_lane *lane, const char *lease, uint64_t until_ns);
 
-/* ---- sights (observe.c) ---- */
+/* ---- observing (observe.c) ---- */
 
 void file_observe(void *l, struct baton_call *call, struct baton_observation *list, size_t n);
 /* The folder, and the present claim and its end, if there are any. */
-int file_see_claim(struct file_lane *lane, int dir, const char *name, struct file_sight *out);
+int file_read_claim(struct file_lane *lane, int dir, const char *name, struct file_election *out);
 /* The same, and what it means. */
-int file_see(struct file_lane *lane, int dir, const char *name, struct file_sight *out);
+int file_read_election(struct file_lane *lane, int dir, const char *name,
+		       struct file_election *out);
 /* id: the asker's, or "". */
-int file_fill(struct file_lane *lane, int dir, const char *name, const char *id,
-	      const struct file_sight *sight, struct baton_record *record);
-/* How long it is kept for another than this one; 0: it isn't. */
-uint64_t file_reserved_ns(struct file_lane *lane, const struct file_sight *sight, const char *id);
+int file_fill_record(struct file_lane *lane, int dir, const char *name, const char *id,
+		     const struct file_election *election, struct baton_record *record);
+/* How long the election is kept for another than this one; 0: it isn't. */
+uint64_t file_reserved_ns(struct file_lane *lane, const struct file_election *election,
+			  const char *id);
+
+/* ---- orders and history (orders.c, history.c) ---- */
+
 int file_order(void *l, struct baton_call *call, const char *name, const struct baton_order *order);
 int file_pause(void *l, struct baton_call *call, const char *name, bool paused);
 int file_history(void *l, struct baton_call *call, const char *name, size_t max,
@@ -298,9 +314,9 @@ int file_watch_add(void *l, const char *name, uint64_t cookie);
 void file_watch_remove(void *l, const char *name, uint64_t cookie);
 int file_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t max);
 void file_watch_wake(void *l);
-/* Makes the watch look at the directory anew. */
-void file_watch_stir(const struct file_watch *w);
-/* Whoever looks at an election says which lease holds it ("": none), before judging that lease.
+/* Makes the watch read the directory anew. */
+void file_watch_nudge(const struct file_watch *w);
+/* Whoever reads an election says which lease holds it ("": none), before the verdict on that lease.
  * True: the end of that claim will be hinted at. */
 bool file_watch_holder(struct file_store *store, const char *name, const char *lease,
 		       uint64_t ttl_ns);

@@ -19,8 +19,9 @@
 #define SCAN_MAX ((size_t)64 << 20) /* bytes: a folder that large isn't one of ours */
 #define REPLACE_TRIES 4
 
-static int lock_and_write(struct file_lane *lane, struct file_tmp *tmp, const char *text, size_t n);
-static int scan_once(struct file_lane *lane, int dir, const char *where, bool *all);
+static int tmp_lock_and_write(struct file_lane *lane, struct file_tmp *tmp, const char *text,
+			      size_t n);
+static int scan_folder_once(struct file_lane *lane, int dir, const char *where, bool *all);
 
 /* ---- writing ---- */
 
@@ -35,13 +36,14 @@ int file_tmp_make(struct file_lane *lane, struct file_tmp *tmp, const char *text
 			 O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, file_mode(store));
 	if (tmp->fd < 0)
 		return file_errno(lane, "make", "tmp", tmp->name);
-	if (lock_and_write(lane, tmp, text, n) == 0)
+	if (tmp_lock_and_write(lane, tmp, text, n) == 0)
 		return 0;
 	file_tmp_done(lane, tmp);
 	return -1;
 }
 
-static int lock_and_write(struct file_lane *lane, struct file_tmp *tmp, const char *text, size_t n)
+static int tmp_lock_and_write(struct file_lane *lane, struct file_tmp *tmp, const char *text,
+			      size_t n)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	mode_t mode = file_mode(lane->store);
@@ -163,7 +165,7 @@ int file_scan(struct file_lane *lane, int dir, const char *where)
 	for (;;) {
 		bool all = false;
 
-		if (scan_once(lane, dir, where, &all) != 0)
+		if (scan_folder_once(lane, dir, where, &all) != 0)
 			return -1;
 		if (all)
 			return 0;
@@ -179,7 +181,7 @@ int file_scan(struct file_lane *lane, int dir, const char *where)
 	}
 }
 
-static int scan_once(struct file_lane *lane, int dir, const char *where, bool *all)
+static int scan_folder_once(struct file_lane *lane, int dir, const char *where, bool *all)
 {
 	struct dirent64 more;
 
@@ -217,30 +219,30 @@ const char *file_scan_next(const struct file_lane *lane, size_t *at)
 }
 
 /* Where there are more than we keep, those for the latest terms are kept. */
-static void note_order(struct file_look *look, uint64_t term, uint64_t id)
+static void note_order(struct file_folder *folder, uint64_t term, uint64_t id)
 {
-	uint32_t at = look->n_orders;
+	uint32_t at = folder->n_orders;
 
 	if (at < FILE_ORDERS_MAX) {
-		look->n_orders++;
+		folder->n_orders++;
 	} else {
 		at = 0;
 		for (uint32_t i = 1; i < FILE_ORDERS_MAX; i++)
-			if (look->orders[i].term < look->orders[at].term)
+			if (folder->orders[i].term < folder->orders[at].term)
 				at = i;
-		if (look->orders[at].term >= term)
+		if (folder->orders[at].term >= term)
 			return;
 	}
-	look->orders[at].term = term;
-	look->orders[at].id = id;
+	folder->orders[at].term = term;
+	folder->orders[at].id = id;
 }
 
-int file_look(struct file_lane *lane, int dir, const char *name, struct file_look *out)
+int file_read_folder(struct file_lane *lane, int dir, const char *name, struct file_folder *out)
 {
 	uint64_t ended = 0;
 	size_t at = 0;
 
-	*out = (struct file_look){0};
+	*out = (struct file_folder){0};
 	if (file_scan(lane, dir, name) != 0)
 		return -1;
 	for (const char *entry; (entry = file_scan_next(lane, &at)) != NULL;) {

@@ -24,14 +24,14 @@
 #define VERIFY_PART 100 /* of the lease's length is spent on looking at claims, at most */
 
 static int open_lease(struct file_lane *lane, const struct baton_lease *lease);
-static int place_alive(struct file_lane *lane, struct file_own *own);
+static int place_alive(struct file_lane *lane, struct file_own_lease *own);
 static int write_lease(struct file_lane *lane, const struct baton_lease *lease,
-		       const struct file_own *own, uint64_t expires_ns, bool *doubt);
-static struct file_own *find_own(struct file_store *store, const char *id);
-static void own_free(struct file_store *store, struct file_own *own);
+		       const struct file_own_lease *own, uint64_t expires_ns, bool *doubt);
+static struct file_own_lease *find_own(struct file_store *store, const char *id);
+static void own_free(struct file_store *store, struct file_own_lease *own);
 static int renew_lease(struct file_lane *lane, const struct baton_lease *lease,
-		       struct file_own *copy);
-static int check_places(struct file_lane *lane, const struct file_own *own);
+		       struct file_own_lease *copy);
+static int lease_check_places(struct file_lane *lane, const struct file_own_lease *own);
 
 /* ---- opening ---- */
 
@@ -53,7 +53,7 @@ int file_lease_open(void *l, struct baton_call *call, const struct baton_lease *
 static int open_lease(struct file_lane *lane, const struct baton_lease *lease)
 {
 	struct file_store *store = lane->store;
-	struct file_own *own = calloc(1, sizeof(*own));
+	struct file_own_lease *own = calloc(1, sizeof(*own));
 	bool doubt;
 
 	if (own == NULL) {
@@ -71,7 +71,7 @@ static int open_lease(struct file_lane *lane, const struct baton_lease *lease)
 	}
 	if (place_alive(lane, own) != 0)
 		goto failed;
-	own->expires_ns = clock_boot_ns() + lease->ttl_ns;
+	own->expires_ns = clock_boot_ns() + lease->ttl_ns; /* model: OPEN_CLOCK */
 	if (write_lease(lane, lease, own, own->expires_ns, &doubt) != 0)
 		goto failed;
 	struct stat st;
@@ -82,8 +82,8 @@ static int open_lease(struct file_lane *lane, const struct baton_lease *lease)
 	}
 	own->ino = st.st_ino;
 	store_lock(&store->base);
-	own->next = store->owns;
-	store->owns = own;
+	own->next = store->own_leases;
+	store->own_leases = own;
 	store_unlock(&store->base);
 	return BATON_OUTCOME_OK;
 failed:
@@ -92,17 +92,18 @@ failed:
 }
 
 /* As in sweep_lease(): .alive goes last, and only if the lease is gone, for it says "died". */
-static void remove_files(const struct file_own *own)
+static void remove_files(const struct file_own_lease *own)
 {
 	char name[BATON_LEASE_ID_MAX + 8];
 
 	(void)snprintf(name, sizeof(name), "%s.alive", own->id);
+	/* model: CLOSE_LEASE, CLOSE_UNLINK */
 	if (unlinkat(own->root->leases, own->id, 0) == 0 || errno == ENOENT)
 		(void)unlinkat(own->root->leases, name, 0);
 }
 
 /* The lock first: it frees all that the lease carries, and its close is what the others hear. */
-static void own_free(struct file_store *store, struct file_own *own)
+static void own_free(struct file_store *store, struct file_own_lease *own)
 {
 	if (own->alive >= 0) {
 		(void)close(own->alive); /* model: CLOSE_ALIVE */
@@ -112,7 +113,7 @@ static void own_free(struct file_store *store, struct file_own *own)
 	free(own);
 }
 
-static int rename_to_new(int from_dir, const char *from, int to_dir, const char *to)
+static int rename_without_replacing(int from_dir, const char *from, int to_dir, const char *to)
 {
 	struct stat st;
 
@@ -129,7 +130,7 @@ static int rename_to_new(int from_dir, const char *from, int to_dir, const char 
 }
 
 /* Renamed and not linked: so its close is announced in leases/, under its own name. */
-static int place_alive(struct file_lane *lane, struct file_own *own)
+static int place_alive(struct file_lane *lane, struct file_own_lease *own)
 {
 	struct file_tmp tmp = {.fd = -1};
 	char name[BATON_LEASE_ID_MAX + 8];
@@ -137,7 +138,7 @@ static int place_alive(struct file_lane *lane, struct file_own *own)
 	(void)snprintf(name, sizeof(name), "%s.alive", own->id);
 	if (file_tmp_make(lane, &tmp, "", 0) != 0) /* model: OPEN_LOCK */
 		return -1;
-	if (rename_to_new(lane->root->tmp, tmp.name, lane->root->leases, name) == 0) {
+	if (rename_without_replacing(lane->root->tmp, tmp.name, lane->root->leases, name) == 0) {
 		own->alive = tmp.fd; /* model: OPEN_ALIVE */
 		return 0;
 	}
@@ -147,7 +148,7 @@ static int place_alive(struct file_lane *lane, struct file_own *own)
 }
 
 static int write_lease(struct file_lane *lane, const struct baton_lease *lease,
-		       const struct file_own *own, uint64_t expires_ns, bool *doubt)
+		       const struct file_own_lease *own, uint64_t expires_ns, bool *doubt)
 {
 	struct file_lease record = {
 		.serial = own->serial,
@@ -178,13 +179,13 @@ int file_lease_renew(void *l, struct baton_call *call, const struct baton_lease 
 {
 	struct file_lane *lane = l;
 	struct file_store *store = lane->store;
-	struct file_own copy;
+	struct file_own_lease copy;
 
 	lane->call = call;
 	call->error = (struct baton_error){0};
 	*n_held = 0;
 	store_lock(&store->base);
-	struct file_own *own = find_own(store, lease->id);
+	struct file_own_lease *own = find_own(store, lease->id);
 	bool busy = own != NULL && own->busy;
 	bool usable = own != NULL && !own->lost && !busy;
 	if (usable) {
@@ -213,17 +214,17 @@ int file_lease_renew(void *l, struct baton_call *call, const struct baton_lease 
 		/* The lease is renewed, whatever this look meets; the next one goes on. */
 		struct baton_error kept = call->error;
 
-		(void)file_held_verify(lane, lease->id,
-				       clock_boot_ns() + lease->ttl_ns / VERIFY_PART);
+		(void)file_own_claims_verify(lane, lease->id,
+					     clock_boot_ns() + lease->ttl_ns / VERIFY_PART);
 		call->error = kept;
-		*n_held = file_held_count(store, lease->id);
+		*n_held = file_own_claims_count(store, lease->id);
 	}
 	file_leave(lane);
 	return outcome;
 }
 
 static int renew_lease(struct file_lane *lane, const struct baton_lease *lease,
-		       struct file_own *copy)
+		       struct file_own_lease *copy)
 {
 	uint64_t old_ns = copy->expires_ns;
 	uint64_t now_ns = clock_boot_ns(); /* model: RENEW_CHECK */
@@ -232,7 +233,7 @@ static int renew_lease(struct file_lane *lane, const struct baton_lease *lease,
 
 	if (now_ns >= old_ns)
 		return BATON_OUTCOME_REFUSED;
-	int places = check_places(lane, copy);
+	int places = lease_check_places(lane, copy);
 
 	if (places != BATON_OUTCOME_OK)
 		return places;
@@ -253,7 +254,7 @@ static int renew_lease(struct file_lane *lane, const struct baton_lease *lease,
 }
 
 /* Where a file of ours was removed or replaced, others can't see us: that is a loss. */
-static int is_in_place(struct file_lane *lane, const char *name, ino_t ino)
+static int lease_file_in_place(struct file_lane *lane, const char *name, ino_t ino)
 {
 	struct stat st;
 
@@ -270,7 +271,7 @@ static int is_in_place(struct file_lane *lane, const char *name, ino_t ino)
 	return BATON_OUTCOME_REFUSED;
 }
 
-static int check_places(struct file_lane *lane, const struct file_own *own)
+static int lease_check_places(struct file_lane *lane, const struct file_own_lease *own)
 {
 	char name[BATON_LEASE_ID_MAX + 8];
 	struct stat st;
@@ -292,9 +293,9 @@ static int check_places(struct file_lane *lane, const struct file_own *own)
 		return BATON_OUTCOME_FAILED;
 	}
 	(void)snprintf(name, sizeof(name), "%s.alive", own->id);
-	int outcome = is_in_place(lane, name, st.st_ino);
+	int outcome = lease_file_in_place(lane, name, st.st_ino);
 
-	return outcome != BATON_OUTCOME_OK ? outcome : is_in_place(lane, own->id, own->ino);
+	return outcome != BATON_OUTCOME_OK ? outcome : lease_file_in_place(lane, own->id, own->ino);
 }
 
 /* ---- closing ---- */
@@ -307,10 +308,10 @@ int file_lease_close(void *l, struct baton_call *call, const struct baton_lease 
 	lane->call = call;
 	call->error = (struct baton_error){0};
 	store_lock(&store->base);
-	struct file_own **at = &store->owns;
+	struct file_own_lease **at = &store->own_leases;
 	while (*at != NULL && strcmp((*at)->id, lease->id) != 0)
 		at = &(*at)->next;
-	struct file_own *own = *at;
+	struct file_own_lease *own = *at;
 	bool busy = own != NULL && own->busy;
 	if (own != NULL && !busy) {
 		*at = own->next;
@@ -332,11 +333,54 @@ int file_lease_close(void *l, struct baton_call *call, const struct baton_lease 
 	return BATON_OUTCOME_OK;
 }
 
+/* ---- the claims on it ---- */
+
+int file_claims(void *l, struct baton_call *call, const struct baton_lease *lease,
+		void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term),
+		void *arg)
+{
+	struct file_lane *lane = l;
+	int outcome = BATON_OUTCOME_FAILED;
+
+	if (file_enter(lane, call, false) != 0)
+		return outcome;
+	store_lock(&lane->store->base);
+	size_t max = lane->store->own_claims.n;
+	store_unlock(&lane->store->base);
+	struct file_own_claim **list = calloc(max + 1, sizeof(list[0]));
+	bool *stand = calloc(max + 1, sizeof(stand[0]));
+	size_t n = 0;
+	int result = 0;
+
+	if (list != NULL && stand != NULL)
+		n = file_own_claims_copy(lane->store, lease->id, list, max);
+	else
+		result = store_fail(&call->error, BATON_E_MEMORY, "no memory for claims");
+
+	for (size_t i = 0; i < n && result == 0; i++)
+		result = file_in_time(lane) != 0 ? -1
+						 : file_own_claim_stands(lane, list[i], &stand[i]);
+	/* All or nothing: half a list would make the others look lost. */
+	for (size_t i = 0; i < n; i++) {
+		if (result == 0)
+			file_own_claim_note(lane, list[i], stand[i]);
+		if (result == 0 && stand[i])
+			found(arg, list[i]->name, list[i]->nonce, list[i]->term);
+		free(list[i]);
+	}
+	if (result == 0)
+		outcome = BATON_OUTCOME_OK;
+	free(stand);
+	free(list);
+	file_leave(lane);
+	return outcome;
+}
+
 /* ---- for the others ---- */
 
-static struct file_own *find_own(struct file_store *store, const char *id)
+static struct file_own_lease *find_own(struct file_store *store, const char *id)
 {
-	struct file_own *own = store->owns;
+	struct file_own_lease *own = store->own_leases;
 
 	while (own != NULL && strcmp(own->id, id) != 0)
 		own = own->next;
@@ -349,7 +393,7 @@ uint64_t file_own_expires_ns(struct file_lane *lane, const char *id)
 	uint64_t expires_ns = 0;
 
 	store_lock(&store->base);
-	const struct file_own *own = find_own(store, id);
+	const struct file_own_lease *own = find_own(store, id);
 	if (own != NULL && !own->lost && own->root->dev == lane->root->dev &&
 	    own->root->ino == lane->root->ino)
 		expires_ns = own->expires_ns;

@@ -14,10 +14,10 @@
 #define LOOKS_MAX 16 /* a claim can vanish after the look only because a newer one is there */
 
 static int observe_one(struct file_lane *lane, struct baton_observation *o);
-static void fill_leader(const struct file_sight *sight, struct baton_record *record);
+static void fill_leader(const struct file_election *election, struct baton_record *record);
 static int fill_profile(struct file_lane *lane, const char *name, struct baton_record *record);
 static int fill_order(struct file_lane *lane, int dir, const char *name,
-		      const struct file_sight *sight, struct baton_record *record);
+		      const struct file_election *election, struct baton_record *record);
 
 void file_observe(void *l, struct baton_call *call, struct baton_observation *list, size_t n)
 {
@@ -35,7 +35,7 @@ void file_observe(void *l, struct baton_call *call, struct baton_observation *li
 
 static int observe_one(struct file_lane *lane, struct baton_observation *o)
 {
-	struct file_sight sight;
+	struct file_election election;
 	char path[FILE_PATH_SIZE];
 	bool missing;
 
@@ -48,10 +48,10 @@ static int observe_one(struct file_lane *lane, struct baton_observation *o)
 		memset(o->record, 0, sizeof(*o->record));
 		return 0;
 	}
-	int result = file_see(lane, dir, o->name, &sight);
+	int result = file_read_election(lane, dir, o->name, &election);
 
 	if (result == 0)
-		result = file_fill(lane, dir, o->name, o->id, &sight, o->record);
+		result = file_fill_record(lane, dir, o->name, o->id, &election, o->record);
 	(void)close(dir);
 	return result;
 }
@@ -59,13 +59,13 @@ static int observe_one(struct file_lane *lane, struct baton_observation *o)
 /* ---- seeing ---- */
 
 /* An end that can't be read is still an end: its name says so, and only its owner makes it. */
-static int see_end(struct file_lane *lane, int dir, struct file_sight *out)
+static int read_end(struct file_lane *lane, int dir, struct file_election *out)
 {
 	char name[32];
 	size_t n;
 
 	memset(&out->end, 0, sizeof(out->end));
-	file_seq_name(out->look.highest, true, name);
+	file_seq_name(out->folder.highest, true, name);
 	int got = file_read(lane, dir, name, "elections", &n);
 
 	if (got == FILE_GOT_ERROR)
@@ -75,17 +75,17 @@ static int see_end(struct file_lane *lane, int dir, struct file_sight *out)
 	return 0;
 }
 
-int file_see_claim(struct file_lane *lane, int dir, const char *name, struct file_sight *out)
+int file_read_claim(struct file_lane *lane, int dir, const char *name, struct file_election *out)
 {
 	char entry[32];
 	size_t n;
 
 	for (int i = 0; i < LOOKS_MAX; i++) {
-		if (file_look(lane, dir, name, &out->look) != 0) /* model: LOOK */
+		if (file_read_folder(lane, dir, name, &out->folder) != 0) /* model: LOOK */
 			return -1;
-		if (out->look.highest == 0)
+		if (out->folder.highest == 0)
 			return 0;
-		file_seq_name(out->look.highest, false, entry);
+		file_seq_name(out->folder.highest, false, entry);
 		int got = file_read(lane, dir, entry, name, &n); /* model: LOOK_CLAIM */
 
 		if (got == FILE_GOT_ERROR)
@@ -94,29 +94,30 @@ int file_see_claim(struct file_lane *lane, int dir, const char *name, struct fil
 			continue;
 		/* Rule 5: a folder that was moved, or a name that isn't ours, makes no leader. */
 		if (file_parse_claim(lane->text, n, &out->claim) != 0 ||
-		    out->claim.seq != out->look.highest || strcmp(out->claim.election, name) != 0)
+		    out->claim.seq != out->folder.highest || strcmp(out->claim.election, name) != 0)
 			return file_corrupt(lane, name, entry);
-		return out->look.ended ? see_end(lane, dir, out) : 0;
+		return out->folder.ended ? read_end(lane, dir, out) : 0;
 	}
 	return store_fail(&lane->call->error, BATON_E_BUSY,
 			  "the election %.100s changes faster than it can be read", name);
 }
 
-int file_see(struct file_lane *lane, int dir, const char *name, struct file_sight *out)
+int file_read_election(struct file_lane *lane, int dir, const char *name, struct file_election *out)
 {
 	out->held = false;
 	out->free_in_ns = 0;
 	out->verdict = 0;
-	if (file_see_claim(lane, dir, name, out) != 0)
+	if (file_read_claim(lane, dir, name, out) != 0)
 		return -1;
-	bool claimed = out->look.highest != 0 && !out->look.ended;
+	bool claimed = out->folder.highest != 0 && !out->folder.ended;
 
 	/* First said, then judged: a death after the verdict is then hinted at for certain. */
 	out->watched = file_watch_holder(lane->store, name, claimed ? out->claim.lease : "",
 					 claimed ? out->claim.ttl_ns : 0);
 	if (!claimed)
 		return 0;
-	out->verdict = file_judge(lane, out->claim.lease, out->claim.ttl_ns, &out->free_in_ns);
+	out->verdict =
+		file_lease_verdict(lane, out->claim.lease, out->claim.ttl_ns, &out->free_in_ns);
 	out->held = out->verdict == FILE_ALIVE;
 	if (out->held)
 		file_watch_expiry(lane->store, out->claim.lease, out->free_in_ns);
@@ -124,47 +125,49 @@ int file_see(struct file_lane *lane, int dir, const char *name, struct file_sigh
 }
 
 /* A reservation of another boot or time namespace has ended: it is a courtesy, no rule. */
-uint64_t file_reserved_ns(struct file_lane *lane, const struct file_sight *sight, const char *id)
+uint64_t file_reserved_ns(struct file_lane *lane, const struct file_election *election,
+			  const char *id)
 {
-	const struct file_end *end = &sight->end;
+	const struct file_end *end = &election->end;
 	uint64_t now_ns = clock_boot_ns();
 
-	if (sight->look.highest == 0 || !sight->look.ended || end->reserved_for[0] == '\0' ||
-	    strcmp(end->reserved_for, id) == 0 || strcmp(end->boot, lane->root->boot) != 0 ||
-	    end->timens != lane->root->timens || now_ns >= end->reserved_until_ns)
+	if (election->folder.highest == 0 || !election->folder.ended ||
+	    end->reserved_for[0] == '\0' || strcmp(end->reserved_for, id) == 0 ||
+	    strcmp(end->boot, lane->root->boot) != 0 || end->timens != lane->root->timens ||
+	    now_ns >= end->reserved_until_ns)
 		return 0;
 	return end->reserved_until_ns - now_ns;
 }
 
 /* ---- telling ---- */
 
-int file_fill(struct file_lane *lane, int dir, const char *name, const char *id,
-	      const struct file_sight *sight, struct baton_record *record)
+int file_fill_record(struct file_lane *lane, int dir, const char *name, const char *id,
+		     const struct file_election *election, struct baton_record *record)
 {
 	memset(record, 0, sizeof(*record));
-	record->paused = sight->look.paused;
-	record->watched = sight->watched;
-	if (sight->look.highest == 0)
+	record->paused = election->folder.paused;
+	record->watched = election->watched;
+	if (election->folder.highest == 0)
 		return 0;
-	record->term = sight->claim.term;
-	record->held = sight->held;
-	record->free_in_ns = sight->free_in_ns;
-	if (!sight->held) {
-		record->free_in_ns = file_reserved_ns(lane, sight, id);
+	record->term = election->claim.term;
+	record->held = election->held;
+	record->free_in_ns = election->free_in_ns;
+	if (!election->held) {
+		record->free_in_ns = file_reserved_ns(lane, election, id);
 		record->reserved = record->free_in_ns > 0;
 		if (record->paused)
 			record->free_in_ns = BATON_STORE_NEVER;
 		return 0;
 	}
-	fill_leader(sight, record);
+	fill_leader(election, record);
 	if (fill_profile(lane, name, record) != 0)
 		return -1;
-	return fill_order(lane, dir, name, sight, record);
+	return fill_order(lane, dir, name, election, record);
 }
 
-static void fill_leader(const struct file_sight *sight, struct baton_record *record)
+static void fill_leader(const struct file_election *election, struct baton_record *record)
 {
-	const struct file_claim *claim = &sight->claim;
+	const struct file_claim *claim = &election->claim;
 
 	record->nonce = claim->nonce;
 	record->since_ms = claim->since_ms;
@@ -209,16 +212,16 @@ static int read_order(struct file_lane *lane, int dir, const char *name, uint64_
 
 /* Rule 10: only an order for this very leadership; of several the latest. */
 static int fill_order(struct file_lane *lane, int dir, const char *name,
-		      const struct file_sight *sight, struct baton_record *record)
+		      const struct file_election *election, struct baton_record *record)
 {
 	struct file_order best = {0};
 	struct file_order order;
 
-	for (uint32_t i = 0; i < sight->look.n_orders; i++) {
-		if (sight->look.orders[i].term != record->term)
+	for (uint32_t i = 0; i < election->folder.n_orders; i++) {
+		if (election->folder.orders[i].term != record->term)
 			continue;
-		int got =
-			read_order(lane, dir, name, record->term, sight->look.orders[i].id, &order);
+		int got = read_order(lane, dir, name, record->term, election->folder.orders[i].id,
+				     &order);
 
 		if (got == FILE_GOT_ERROR)
 			return -1;

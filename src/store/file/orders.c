@@ -1,12 +1,11 @@
 /*
- * orders.c: what people leave for a leader, and what is left of leaders past. An order names the
- * term that it is meant for, in its file's name too: a successor neither obeys nor reads it
- * (rule 10). Each has a file of its own, so that no order overwrites another's.
+ * orders.c: what an administrator leaves for a leader, and the pause. An order names the term that
+ * it is meant for, also in the name of its file: a successor neither obeys nor reads the order
+ * (rule 10). Each order has a file of its own, so that no order overwrites another one.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,8 +14,8 @@
 
 static int leave_order(struct file_lane *lane, int dir, const char *name,
 		       const struct baton_order *order);
-static int link_new(struct file_lane *lane, int dir, const char *name, const char *entry,
-		    const char *text, size_t n);
+static int link_new_file(struct file_lane *lane, int dir, const char *name, const char *entry,
+			 const char *text, size_t n);
 static int set_pause(struct file_lane *lane, const char *name, bool paused);
 
 /* ---- orders ---- */
@@ -24,7 +23,7 @@ static int set_pause(struct file_lane *lane, const char *name, bool paused);
 int file_order(void *l, struct baton_call *call, const char *name, const struct baton_order *order)
 {
 	struct file_lane *lane = l;
-	struct file_sight sight;
+	struct file_election election;
 	char path[FILE_PATH_SIZE];
 	bool missing;
 	int outcome = BATON_OUTCOME_FAILED;
@@ -38,9 +37,9 @@ int file_order(void *l, struct baton_call *call, const char *name, const struct 
 		outcome = missing ? BATON_OUTCOME_REFUSED : BATON_OUTCOME_FAILED;
 		goto out;
 	}
-	if (file_see(lane, dir, name, &sight) != 0)
+	if (file_read_election(lane, dir, name, &election) != 0)
 		goto out;
-	if (!sight.held || sight.claim.term != order->term)
+	if (!election.held || election.claim.term != order->term)
 		outcome = BATON_OUTCOME_REFUSED;
 	else
 		outcome = leave_order(lane, dir, name, order);
@@ -73,12 +72,12 @@ static int leave_order(struct file_lane *lane, int dir, const char *name,
 	}
 	(void)snprintf(entry, sizeof(entry), "order-%020llu-%020llu",
 		       (unsigned long long)order->term, (unsigned long long)order->id);
-	return link_new(lane, dir, name, entry, text, n);
+	return link_new_file(lane, dir, name, entry, text, n);
 }
 
 /* OK also if it was there: then somebody did the same before. */
-static int link_new(struct file_lane *lane, int dir, const char *name, const char *entry,
-		    const char *text, size_t n)
+static int link_new_file(struct file_lane *lane, int dir, const char *name, const char *entry,
+			 const char *text, size_t n)
 {
 	struct file_tmp tmp = {.fd = -1};
 	int outcome = BATON_OUTCOME_OK;
@@ -121,7 +120,7 @@ static int set_pause(struct file_lane *lane, const char *name, bool paused)
 	if (dir < 0)
 		return missing ? BATON_OUTCOME_OK : BATON_OUTCOME_FAILED;
 	if (paused) {
-		outcome = link_new(lane, dir, name, "paused", text, sizeof(text) - 1);
+		outcome = link_new_file(lane, dir, name, "paused", text, sizeof(text) - 1);
 	} else if (unlinkat(dir, "paused", 0) != 0 && errno != ENOENT) {
 		outcome = errno == EIO ? BATON_OUTCOME_UNKNOWN : BATON_OUTCOME_FAILED;
 		file_errno(lane, "remove", name, "paused");
@@ -132,181 +131,4 @@ static int set_pause(struct file_lane *lane, const char *name, bool paused)
 		outcome = BATON_OUTCOME_UNKNOWN;
 	(void)close(dir);
 	return outcome;
-}
-
-/* ---- history ---- */
-
-struct past {
-	int dir;
-	const char *name;
-	uint64_t highest;
-	bool has_later;
-	char after[FILE_WORD_MAX + 1]; /* what the claim that came later saw of this one's end */
-};
-
-static int newest_first(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a;
-	uint64_t y = *(const uint64_t *)b;
-
-	return x < y ? 1 : x > y ? -1 : 0;
-}
-
-/* The numbers of all claims that the last scan saw, newest first. NULL: no memory. */
-static uint64_t *list_claims(const struct file_lane *lane, size_t *n)
-{
-	uint64_t *list = calloc(lane->scan_used / 16 + 1, sizeof(list[0]));
-	size_t at = 0;
-
-	*n = 0;
-	if (list == NULL)
-		return NULL;
-	for (const char *entry; (entry = file_scan_next(lane, &at)) != NULL;) {
-		bool end;
-		uint64_t seq = file_seq_of(entry, &end);
-
-		if (seq != 0 && !end)
-			list[(*n)++] = seq;
-	}
-	qsort(list, *n, sizeof(list[0]), newest_first);
-	return list;
-}
-
-/* All who share a boot and a time namespace share a clock. */
-static void clock_name(const char *boot, uint64_t timens, char out[64])
-{
-	(void)snprintf(out, 64, "%s-%llu", boot, (unsigned long long)timens);
-}
-
-/* 1: how it ended stands in its end. 0: it has none. 2: it never was a leadership. */
-static int read_end(struct file_lane *lane, const struct past *past, uint64_t seq,
-		    struct baton_leadership *out)
-{
-	struct file_claim claim;
-	struct file_end end;
-	char entry[32];
-	size_t n;
-
-	file_seq_name(seq, true, entry);
-	int got = file_read(lane, past->dir, entry, past->name, &n);
-
-	if (got != FILE_GOT)
-		return got;
-	if (file_parse_claim(lane->text, n, &claim) == 0)
-		return 2;
-	bool known = file_parse_end(lane->text, n, &end) == 0;
-
-	out->until_ms = known ? end.until_ms : 0;
-	if (known) {
-		char clock[sizeof(out->clock)];
-
-		clock_name(end.boot, end.timens, clock);
-		out->until_ns = strcmp(clock, out->clock) == 0 ? end.until_ns : 0;
-	}
-	(void)snprintf(out->ended, sizeof(out->ended), "%s",
-		       known && end.reason[0] != '\0' ? end.reason : "released");
-	return 1;
-}
-
-/* The last one may stand, or wait for somebody who takes it over. */
-static int judge_last(struct file_lane *lane, const struct file_claim *claim,
-		      struct baton_leadership *out)
-{
-	uint64_t free_in_ns;
-	int verdict = file_judge(lane, claim->lease, claim->ttl_ns, &free_in_ns);
-
-	if (verdict < 0)
-		return -1;
-	(void)snprintf(out->ended, sizeof(out->ended), "%s",
-		       verdict == FILE_ALIVE     ? ""
-		       : verdict == FILE_DIED    ? "died"
-		       : verdict == FILE_EXPIRED ? "expired"
-						 : "gone");
-	return 0;
-}
-
-/* 1: found; 0: pruned meanwhile, or no leadership. */
-static int read_past(struct file_lane *lane, struct past *past, uint64_t seq,
-		     struct baton_leadership *out)
-{
-	struct file_claim claim;
-	char entry[32];
-	size_t n;
-
-	file_seq_name(seq, false, entry);
-	int got = file_read(lane, past->dir, entry, past->name, &n);
-
-	if (got != FILE_GOT)
-		return got;
-	if (file_parse_claim(lane->text, n, &claim) != 0)
-		return file_corrupt(lane, past->name, entry);
-	*out = (struct baton_leadership){0};
-	out->term = claim.term;
-	out->since_ms = claim.since_ms;
-	out->since_ns = claim.since_ns;
-	clock_name(claim.boot, claim.timens, out->clock);
-	(void)snprintf(out->leader, sizeof(out->leader), "%s", claim.owner);
-	got = read_end(lane, past, seq, out);
-	if (got < 0 || got == 2)
-		return got < 0 ? -1 : 0;
-	if (got == 0 && seq == past->highest && judge_last(lane, &claim, out) != 0)
-		return -1;
-	if (got == 0 && seq != past->highest)
-		(void)snprintf(out->ended, sizeof(out->ended), "%s",
-			       past->has_later ? past->after : "unknown");
-	past->has_later = true;
-	(void)snprintf(past->after, sizeof(past->after), "%s", claim.after);
-	return 1;
-}
-
-static int tell_history(struct file_lane *lane, struct past *past, size_t max,
-			void (*found)(void *arg, const struct baton_leadership *leadership),
-			void *arg)
-{
-	struct file_look look;
-	size_t n;
-	int result = file_look(lane, past->dir, past->name, &look);
-
-	if (result != 0)
-		return -1;
-	past->highest = look.highest;
-	uint64_t *list = list_claims(lane, &n);
-
-	if (list == NULL)
-		return store_fail(&lane->call->error, BATON_E_MEMORY, "no memory for history");
-	for (size_t i = 0; i < n && max > 0 && result >= 0; i++) {
-		struct baton_leadership leadership;
-
-		result = file_in_time(lane) != 0 ? -1 : read_past(lane, past, list[i], &leadership);
-		if (result == 1) {
-			found(arg, &leadership);
-			max--;
-		}
-	}
-	free(list);
-	return result < 0 ? -1 : 0;
-}
-
-int file_history(void *l, struct baton_call *call, const char *name, size_t max,
-		 void (*found)(void *arg, const struct baton_leadership *leadership), void *arg)
-{
-	struct file_lane *lane = l;
-	struct past past = {.dir = -1, .name = name};
-	int result = -1;
-
-	if (file_enter(lane, call, false) == 0) {
-		char path[FILE_PATH_SIZE];
-		bool missing = false;
-
-		file_path_of(name, path);
-		past.dir = file_open_election(lane, path, false, &missing);
-		if (past.dir >= 0)
-			result = tell_history(lane, &past, max, found, arg);
-		else if (missing)
-			result = 0;
-	}
-	if (past.dir >= 0)
-		(void)close(past.dir);
-	file_leave(lane);
-	return result == 0 ? BATON_OUTCOME_OK : BATON_OUTCOME_FAILED;
 }

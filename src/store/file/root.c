@@ -50,7 +50,7 @@ int file_enter(struct file_lane *lane, struct baton_call *call, bool create)
 		fresh->refs = 2; /* the store's and this lane's */
 	}
 	if (stale != NULL && store->watch != NULL && lane->watch == NULL)
-		file_watch_stir(store->watch);
+		file_watch_nudge(store->watch);
 	store_unlock(&store->base);
 	file_root_drop(store, stale);
 	file_root_drop(store, root);

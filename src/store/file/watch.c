@@ -38,14 +38,14 @@
 #define UNLOCK_NS (10 * CLOCK_NS_PER_MS)  /* the close is told before the lock is gone */
 #define UNLOCK_TRY_NS (CLOCK_NS_PER_MS / 5)
 
-static int wait_inside(struct file_lane *lane, uint64_t *cookies, size_t max);
-static int take_hints(struct file_watch *w, uint64_t *cookies, size_t max);
-static int set_up(struct file_lane *lane);
-static int add_pending(struct file_lane *lane);
-static int complain(struct file_lane *lane, const char *what);
-static void check_holders(struct file_lane *lane);
-static int sleep_until(struct file_lane *lane, bool *woken);
-static void read_events(struct file_lane *lane);
+static int watch_wait_inside(struct file_lane *lane, uint64_t *cookies, size_t max);
+static int watch_take_hints(struct file_watch *w, uint64_t *cookies, size_t max);
+static int watch_set_up(struct file_lane *lane);
+static int watch_add_pending(struct file_lane *lane);
+static int watch_complain(struct file_lane *lane, const char *what);
+static void watch_check_holders(struct file_lane *lane);
+static int watch_sleep(struct file_lane *lane, bool *woken);
+static void watch_read_events(struct file_lane *lane);
 
 /* ---- the lane's side ---- */
 
@@ -58,9 +58,9 @@ int file_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t 
 	if (max == 0)
 		return 0;
 	if (clock_boot_ns() >= call->deadline_ns)
-		return take_hints(w, cookies, max);
+		return watch_take_hints(w, cookies, max);
 	if (file_enter(lane, call, true) == 0)
-		n = wait_inside(lane, cookies, max);
+		n = watch_wait_inside(lane, cookies, max);
 	file_leave(lane);
 	if (n < 0) {
 		store_lock(&w->store->base);
@@ -70,30 +70,30 @@ int file_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t 
 	return n;
 }
 
-static int wait_inside(struct file_lane *lane, uint64_t *cookies, size_t max)
+static int watch_wait_inside(struct file_lane *lane, uint64_t *cookies, size_t max)
 {
 	struct file_watch *w = lane->watch;
 	bool woken = false;
 
 	for (;;) {
-		if (set_up(lane) != 0 || add_pending(lane) != 0)
+		if (watch_set_up(lane) != 0 || watch_add_pending(lane) != 0)
 			return -1;
-		check_holders(lane);
-		int n = take_hints(w, cookies, max);
+		watch_check_holders(lane);
+		int n = watch_take_hints(w, cookies, max);
 
 		if (n > 0 || woken || clock_boot_ns() >= lane->call->deadline_ns)
 			return n;
-		if (sleep_until(lane, &woken) != 0)
+		if (watch_sleep(lane, &woken) != 0)
 			return -1;
-		read_events(lane);
+		watch_read_events(lane);
 		if (!file_root_stands(w->store, lane->root)) {
-			file_books_reset(w);
+			file_index_reset(w);
 			return 0; /* and the next call opens what is there now */
 		}
 	}
 }
 
-static int take_hints(struct file_watch *w, uint64_t *cookies, size_t max)
+static int watch_take_hints(struct file_watch *w, uint64_t *cookies, size_t max)
 {
 	size_t n = 0;
 
@@ -101,16 +101,16 @@ static int take_hints(struct file_watch *w, uint64_t *cookies, size_t max)
 	if (w->all) {
 		w->all = false;
 		cookies[n++] = BATON_HINT_ALL;
-		while (file_books_pop_hint(w) != NULL)
+		while (file_index_pop_hint(w) != NULL)
 			;
 	}
-	for (struct watch_entry *e; n < max && n < INT_MAX && (e = file_books_pop_hint(w)) != NULL;)
+	for (struct watch_entry *e; n < max && n < INT_MAX && (e = file_index_pop_hint(w)) != NULL;)
 		cookies[n++] = e->cookie;
 	store_unlock(&w->store->base);
 	return (int)n;
 }
 
-static int sleep_until(struct file_lane *lane, bool *woken)
+static int watch_sleep(struct file_lane *lane, bool *woken)
 {
 	struct file_watch *w = lane->watch;
 	uint64_t until_ns = lane->call->deadline_ns;
@@ -118,7 +118,7 @@ static int sleep_until(struct file_lane *lane, bool *woken)
 	uint64_t count;
 
 	store_lock(&w->store->base);
-	uint64_t next_ns = file_books_next_ns(w);
+	uint64_t next_ns = file_index_next_ns(w);
 	store_unlock(&w->store->base);
 	if (next_ns < until_ns)
 		until_ns = next_ns;
@@ -149,7 +149,7 @@ static int add_watch(int inotify, int dir, uint32_t mask)
 	return inotify_add_watch(inotify, path, mask);
 }
 
-static int set_up(struct file_lane *lane)
+static int watch_set_up(struct file_lane *lane)
 {
 	struct file_watch *w = lane->watch;
 	const struct file_root *root = lane->root;
@@ -158,11 +158,11 @@ static int set_up(struct file_lane *lane)
 		return 0;
 	if (w->limited && clock_boot_ns() < w->retry_ns)
 		return 0;
-	file_books_reset(w);
+	file_index_reset(w);
 	int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 
 	if (fd < 0)
-		return complain(lane, "inotify instances (fs.inotify.max_user_instances)");
+		return watch_complain(lane, "inotify instances (fs.inotify.max_user_instances)");
 	int top_wd = add_watch(fd, root->dir, TOP_MASK);
 	int leases_wd = top_wd < 0 ? -1 : add_watch(fd, root->leases, LEASES_MASK);
 
@@ -171,7 +171,7 @@ static int set_up(struct file_lane *lane)
 
 		(void)close(fd);
 		errno = error;
-		return complain(lane, "inotify watches (fs.inotify.max_user_watches)");
+		return watch_complain(lane, "inotify watches (fs.inotify.max_user_watches)");
 	}
 	store_lock(&w->store->base);
 	w->inotify = fd;
@@ -185,7 +185,7 @@ static int set_up(struct file_lane *lane)
 }
 
 /* The limits: said once a minute, else lived with. Other errors break the watch. */
-static int complain(struct file_lane *lane, const char *what)
+static int watch_complain(struct file_lane *lane, const char *what)
 {
 	struct file_watch *w = lane->watch;
 	uint64_t now_ns = clock_boot_ns();
@@ -205,7 +205,7 @@ static int complain(struct file_lane *lane, const char *what)
 
 /* Names that aren't watched yet, or no longer. Their folders are made: only what exists can be
  * watched. */
-static int add_pending(struct file_lane *lane)
+static int watch_add_pending(struct file_lane *lane)
 {
 	struct file_watch *w = lane->watch;
 	char name[BATON_NAME_MAX + 1];
@@ -215,7 +215,7 @@ static int add_pending(struct file_lane *lane)
 	if (w->inotify < 0 || (w->limited && clock_boot_ns() < w->retry_ns))
 		return 0;
 	w->limited = false;
-	while (file_books_next_pending(w, name)) {
+	while (file_index_next_pending(w, name)) {
 		file_path_of(name, path);
 		int dir = file_open_election(lane, path, true, &missing);
 
@@ -225,12 +225,13 @@ static int add_pending(struct file_lane *lane)
 		int wd = add_watch(w->inotify, dir, ELECTION_MASK);
 		int error = errno;
 		if (wd >= 0)
-			file_books_is_on(w, name, wd);
+			file_index_is_on(w, name, wd);
 		store_unlock(&w->store->base);
 		(void)close(dir);
 		errno = error;
 		if (wd < 0)
-			return complain(lane, "inotify watches (fs.inotify.max_user_watches)");
+			return watch_complain(lane,
+					      "inotify watches (fs.inotify.max_user_watches)");
 	}
 	return 0;
 }
@@ -238,7 +239,7 @@ static int add_pending(struct file_lane *lane)
 /* ---- events ---- */
 
 /* Whether what happened to this entry of the folder can mean something to candidates. */
-static bool concerns(struct watch_entry *e, const struct inotify_event *event)
+static bool event_concerns(struct watch_entry *e, const struct inotify_event *event)
 {
 	const char *name = event->len > 0 ? event->name : "";
 	bool gone = (event->mask & (IN_DELETE | IN_MOVED_FROM)) != 0;
@@ -258,7 +259,7 @@ static bool concerns(struct watch_entry *e, const struct inotify_event *event)
 	return !gone && file_order_of(name, &term, &id);
 }
 
-static void take_event(struct file_watch *w, const struct inotify_event *event)
+static void watch_take_event(struct file_watch *w, const struct inotify_event *event)
 {
 	const char *dot = event->len > 0 ? strchr(event->name, '.') : NULL;
 
@@ -275,21 +276,21 @@ static void take_event(struct file_watch *w, const struct inotify_event *event)
 		(void)snprintf(id, sizeof(id), "%.*s", (int)(dot - event->name), event->name);
 		uint64_t now_ns = clock_boot_ns();
 
-		file_books_recheck(w, id, now_ns, now_ns + UNLOCK_NS);
+		file_index_recheck(w, id, now_ns, now_ns + UNLOCK_NS);
 		return;
 	}
-	struct watch_entry *e = file_books_by_wd(w, event->wd, NULL);
+	struct watch_entry *e = file_index_by_wd(w, event->wd, NULL);
 	for (struct watch_entry *next; e != NULL; e = next) {
-		next = file_books_by_wd(w, event->wd, e);
-		if (!concerns(e, event))
+		next = file_index_by_wd(w, event->wd, e);
+		if (!event_concerns(e, event))
 			continue;
-		file_books_hint(w, e);
+		file_index_hint(w, e);
 		if ((event->mask & (IN_IGNORED | IN_MOVE_SELF | IN_DELETE_SELF)) != 0)
-			file_books_is_off(w, e);
+			file_index_is_off(w, e);
 	}
 }
 
-static void read_events(struct file_lane *lane)
+static void watch_read_events(struct file_lane *lane)
 {
 	struct file_watch *w = lane->watch;
 	char *buffer = w->events;
@@ -305,7 +306,7 @@ static void read_events(struct file_lane *lane)
 		for (size_t at = 0; at + sizeof(struct inotify_event) <= (size_t)n;) {
 			const struct inotify_event *event = (const void *)(buffer + at);
 
-			take_event(w, event);
+			watch_take_event(w, event);
 			at += sizeof(*event) + event->len;
 		}
 		store_unlock(&w->store->base);
@@ -314,7 +315,7 @@ static void read_events(struct file_lane *lane)
 
 /* ---- leases that should have expired, or whose owner may have died ---- */
 
-static void check_holders(struct file_lane *lane)
+static void watch_check_holders(struct file_lane *lane)
 {
 	struct file_watch *w = lane->watch;
 	char id[BATON_LEASE_ID_MAX + 1];
@@ -322,10 +323,10 @@ static void check_holders(struct file_lane *lane)
 	uint64_t closing_ns;
 
 	for (uint64_t now_ns = clock_boot_ns();
-	     file_books_next_due(w, now_ns, id, &ttl_ns, &closing_ns);) {
+	     file_index_next_due(w, now_ns, id, &ttl_ns, &closing_ns);) {
 		uint64_t free_in_ns;
 		struct baton_error kept = lane->call->error;
-		int verdict = file_judge(lane, id, ttl_ns, &free_in_ns);
+		int verdict = file_lease_verdict(lane, id, ttl_ns, &free_in_ns);
 
 		lane->call->error = kept; /* who looks after the hint meets it, and says so */
 		if (verdict == FILE_ALIVE && clock_boot_ns() < closing_ns &&
@@ -333,9 +334,9 @@ static void check_holders(struct file_lane *lane)
 			free_in_ns = UNLOCK_TRY_NS;
 		store_lock(&w->store->base);
 		if (verdict == FILE_ALIVE)
-			file_books_recheck(w, id, clock_boot_ns() + free_in_ns, closing_ns);
+			file_index_recheck(w, id, clock_boot_ns() + free_in_ns, closing_ns);
 		else
-			file_books_hint_holder(w, id);
+			file_index_hint_holder(w, id);
 		store_unlock(&w->store->base);
 	}
 }
@@ -381,7 +382,7 @@ void file_watch_free(struct file_lane *lane)
 	if (lane->watch == NULL)
 		return;
 	file_watch_forget(lane);
-	file_books_clear(lane->watch);
+	file_index_clear(lane->watch);
 	free(lane->watch);
 	lane->watch = NULL;
 }
@@ -390,10 +391,10 @@ void file_watch_wake(void *l)
 {
 	const struct file_lane *lane = l;
 
-	file_watch_stir(lane->watch);
+	file_watch_nudge(lane->watch);
 }
 
-void file_watch_stir(const struct file_watch *w)
+void file_watch_nudge(const struct file_watch *w)
 {
 	uint64_t one = 1;
 
@@ -407,9 +408,9 @@ int file_watch_add(void *l, const char *name, uint64_t cookie)
 	struct file_watch *w = lane->watch;
 
 	store_lock(&w->store->base);
-	int result = file_books_add(w, name, cookie);
+	int result = file_index_add(w, name, cookie);
 	store_unlock(&w->store->base);
-	file_watch_stir(w);
+	file_watch_nudge(w);
 	return result == 0 ? BATON_OK : BATON_E_MEMORY;
 }
 
@@ -419,7 +420,7 @@ void file_watch_remove(void *l, const char *name, uint64_t cookie)
 	struct file_watch *w = lane->watch;
 
 	store_lock(&w->store->base);
-	int wd = file_books_drop(w, name, cookie);
+	int wd = file_index_drop(w, name, cookie);
 	if (wd >= 0 && w->inotify >= 0)
 		(void)inotify_rm_watch(w->inotify, wd);
 	store_unlock(&w->store->base);

@@ -17,7 +17,7 @@ static void leave_holder(struct file_watch *w, struct watch_entry *e);
 
 /* ---- names ---- */
 
-int file_books_add(struct file_watch *w, const char *name, uint64_t cookie)
+int file_index_add(struct file_watch *w, const char *name, uint64_t cookie)
 {
 	size_t n = strlen(name) + 1;
 	struct watch_entry *e = calloc(1, sizeof(*e) + n);
@@ -53,7 +53,7 @@ static void drop_hint(struct file_watch *w, const struct watch_entry *e)
 		w->last_hint = before;
 }
 
-int file_books_drop(struct file_watch *w, const char *name, uint64_t cookie)
+int file_index_drop(struct file_watch *w, const char *name, uint64_t cookie)
 {
 	struct watch_entry *e = by_name(w, name, NULL);
 
@@ -69,10 +69,10 @@ int file_books_drop(struct file_watch *w, const char *name, uint64_t cookie)
 	leave_holder(w, e);
 	file_table_remove(&w->names, &e->by_name);
 	free(e);
-	return wd >= 0 && file_books_by_wd(w, wd, NULL) == NULL ? wd : -1;
+	return wd >= 0 && file_index_by_wd(w, wd, NULL) == NULL ? wd : -1;
 }
 
-void file_books_clear(struct file_watch *w)
+void file_index_clear(struct file_watch *w)
 {
 	for (struct file_node *node; (node = file_table_pop(&w->holders)) != NULL;)
 		free(file_container(node, struct watch_holder, node));
@@ -83,7 +83,7 @@ void file_books_clear(struct file_watch *w)
 	file_table_done(&w->holders);
 }
 
-void file_books_reset(struct file_watch *w)
+void file_index_reset(struct file_watch *w)
 {
 	store_lock(&w->store->base);
 	if (w->inotify >= 0)
@@ -92,7 +92,7 @@ void file_books_reset(struct file_watch *w)
 	w->all = true;
 	for (struct file_node *node = file_table_each(&w->names, NULL); node != NULL;
 	     node = file_table_each(&w->names, node))
-		file_books_is_off(w, file_container(node, struct watch_entry, by_name));
+		file_index_is_off(w, file_container(node, struct watch_entry, by_name));
 	store_unlock(&w->store->base);
 }
 
@@ -113,7 +113,7 @@ static struct watch_entry *by_name(const struct file_watch *w, const char *name,
 
 /* ---- what is watched ---- */
 
-bool file_books_next_pending(struct file_watch *w, char name[BATON_NAME_MAX + 1])
+bool file_index_next_pending(struct file_watch *w, char name[BATON_NAME_MAX + 1])
 {
 	store_lock(&w->store->base);
 	struct file_node *node = file_table_find(&w->wds, PENDING);
@@ -131,23 +131,23 @@ static void set_wd(struct file_watch *w, struct watch_entry *e, int wd)
 	file_table_add(&w->wds, &e->by_wd, wd < 0 ? PENDING : (uint64_t)wd);
 }
 
-void file_books_is_on(struct file_watch *w, const char *name, int wd)
+void file_index_is_on(struct file_watch *w, const char *name, int wd)
 {
 	for (struct watch_entry *e = by_name(w, name, NULL); e != NULL; e = by_name(w, name, e)) {
 		if (e->wd >= 0)
 			continue;
 		set_wd(w, e, wd);
-		file_books_hint(w, e);
+		file_index_hint(w, e);
 	}
 }
 
-void file_books_is_off(struct file_watch *w, struct watch_entry *e)
+void file_index_is_off(struct file_watch *w, struct watch_entry *e)
 {
 	if (e->wd >= 0)
 		set_wd(w, e, -1);
 }
 
-struct watch_entry *file_books_by_wd(const struct file_watch *w, int wd,
+struct watch_entry *file_index_by_wd(const struct file_watch *w, int wd,
 				     const struct watch_entry *e)
 {
 	struct file_node *node =
@@ -158,7 +158,7 @@ struct watch_entry *file_books_by_wd(const struct file_watch *w, int wd,
 
 /* ---- hints ---- */
 
-void file_books_hint(struct file_watch *w, struct watch_entry *e)
+void file_index_hint(struct file_watch *w, struct watch_entry *e)
 {
 	if (e->hinted)
 		return;
@@ -171,7 +171,7 @@ void file_books_hint(struct file_watch *w, struct watch_entry *e)
 	w->last_hint = e;
 }
 
-struct watch_entry *file_books_pop_hint(struct file_watch *w)
+struct watch_entry *file_index_pop_hint(struct file_watch *w)
 {
 	struct watch_entry *e = w->first_hint;
 
@@ -277,12 +277,12 @@ void file_watch_expiry(struct file_store *store, const char *lease, uint64_t fre
 	uint64_t check_ns = clock_boot_ns() + free_in_ns;
 	if (h != NULL && check_ns < h->check_ns) {
 		h->check_ns = check_ns;
-		file_watch_stir(store->watch); /* it may sleep for longer than that */
+		file_watch_nudge(store->watch); /* it may sleep for longer than that */
 	}
 	store_unlock(&store->base);
 }
 
-void file_books_hint_holder(struct file_watch *w, const char *id)
+void file_index_hint_holder(struct file_watch *w, const char *id)
 {
 	struct watch_holder *h = find_holder(w, id);
 
@@ -290,10 +290,10 @@ void file_books_hint_holder(struct file_watch *w, const char *id)
 		return;
 	h->check_ns = BATON_STORE_NEVER;
 	for (struct watch_entry *e = h->entries; e != NULL; e = e->next)
-		file_books_hint(w, e);
+		file_index_hint(w, e);
 }
 
-void file_books_recheck(struct file_watch *w, const char *id, uint64_t check_ns,
+void file_index_recheck(struct file_watch *w, const char *id, uint64_t check_ns,
 			uint64_t closing_ns)
 {
 	struct watch_holder *h = find_holder(w, id);
@@ -304,7 +304,7 @@ void file_books_recheck(struct file_watch *w, const char *id, uint64_t check_ns,
 	h->closing_ns = closing_ns;
 }
 
-bool file_books_next_due(struct file_watch *w, uint64_t now_ns, char id[BATON_LEASE_ID_MAX + 1],
+bool file_index_next_due(struct file_watch *w, uint64_t now_ns, char id[BATON_LEASE_ID_MAX + 1],
 			 uint64_t *ttl_ns, uint64_t *closing_ns)
 {
 	bool found = false;
@@ -325,7 +325,7 @@ bool file_books_next_due(struct file_watch *w, uint64_t now_ns, char id[BATON_LE
 	return found;
 }
 
-uint64_t file_books_next_ns(struct file_watch *w)
+uint64_t file_index_next_ns(struct file_watch *w)
 {
 	uint64_t next_ns = BATON_STORE_NEVER;
 	uint64_t now_ns = clock_boot_ns();

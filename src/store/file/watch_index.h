@@ -1,10 +1,10 @@
 /*
- * watch_index.h: the books of the watch: which names are watched, by which number of the kernel,
- * which lease holds each, what is to be hinted at, and when to look at which lease. Memory only,
- * all under store->base.lock; the system calls are in watch.c.
+ * watch_index.h: what the watch knows: which names are watched, by which number of the kernel,
+ * which lease holds each, what is to be hinted at, and when to read which lease. Memory only, all
+ * under store->base.lock; the system calls are in watch.c.
  */
-#ifndef BATON_FILE_BOOKS_H
-#define BATON_FILE_BOOKS_H
+#ifndef BATON_FILE_WATCH_INDEX_H
+#define BATON_FILE_WATCH_INDEX_H
 
 #include "store/file/file.h"
 
@@ -56,33 +56,33 @@ struct file_watch {
 	_Alignas(8) char events[WATCH_EVENTS_SIZE];
 };
 
-int file_books_add(struct file_watch *w, const char *name, uint64_t cookie);
+int file_index_add(struct file_watch *w, const char *name, uint64_t cookie);
 /* The number that nobody needs any more, or -1. */
-int file_books_drop(struct file_watch *w, const char *name, uint64_t cookie);
-void file_books_clear(struct file_watch *w);
+int file_index_drop(struct file_watch *w, const char *name, uint64_t cookie);
+void file_index_clear(struct file_watch *w);
 /* Nothing is watched any more; all is to be hinted at. Takes the lock. */
-void file_books_reset(struct file_watch *w);
+void file_index_reset(struct file_watch *w);
 
 /* Copies a name that is not watched. Takes the lock. */
-bool file_books_next_pending(struct file_watch *w, char name[BATON_NAME_MAX + 1]);
-void file_books_is_on(struct file_watch *w, const char *name, int wd);
-void file_books_is_off(struct file_watch *w, struct watch_entry *e);
+bool file_index_next_pending(struct file_watch *w, char name[BATON_NAME_MAX + 1]);
+void file_index_is_on(struct file_watch *w, const char *name, int wd);
+void file_index_is_off(struct file_watch *w, struct watch_entry *e);
 /* The first entry with this number, or the one after `e`. */
-struct watch_entry *file_books_by_wd(const struct file_watch *w, int wd,
+struct watch_entry *file_index_by_wd(const struct file_watch *w, int wd,
 				     const struct watch_entry *e);
 
-void file_books_hint(struct file_watch *w, struct watch_entry *e);
-struct watch_entry *file_books_pop_hint(struct file_watch *w);
+void file_index_hint(struct file_watch *w, struct watch_entry *e);
+struct watch_entry *file_index_pop_hint(struct file_watch *w);
 
 /* Hints at all that this lease holds. */
-void file_books_hint_holder(struct file_watch *w, const char *id);
-void file_books_recheck(struct file_watch *w, const char *id, uint64_t check_ns,
+void file_index_hint_holder(struct file_watch *w, const char *id);
+void file_index_recheck(struct file_watch *w, const char *id, uint64_t check_ns,
 			uint64_t closing_ns);
 /* Copies a lease that is to be looked at. Takes the lock. */
-bool file_books_next_due(struct file_watch *w, uint64_t now_ns, char id[BATON_LEASE_ID_MAX + 1],
+bool file_index_next_due(struct file_watch *w, uint64_t now_ns, char id[BATON_LEASE_ID_MAX + 1],
 			 uint64_t *ttl_ns, uint64_t *closing_ns);
 /* When something is to be done without an event. */
-uint64_t file_books_next_ns(struct file_watch *w);
+uint64_t file_index_next_ns(struct file_watch *w);
 
 #pragma GCC visibility pop
 

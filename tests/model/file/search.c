@@ -20,7 +20,7 @@ struct found {
 };
 
 static void tell_way(const struct found *f, const struct bounds *b, enum variant v, uint64_t last);
-static bool add(struct found *f, const struct world *w, uint64_t from);
+static bool search_add(struct found *f, const struct world *w, uint64_t from);
 
 static void *room(uint64_t n, size_t size)
 {
@@ -62,7 +62,7 @@ struct result search(const struct bounds *b, enum variant v, uint64_t max, bool 
 
 	found_init(&f, max);
 	world_init(&w, b);
-	(void)add(&f, &w, 0);
+	(void)search_add(&f, &w, 0);
 	for (uint64_t i = 0; i < f.n && r.objection == NULL; i++) {
 		struct action actions[ACTIONS_MAX];
 		int n = world_actions(&f.worlds[i], b, actions);
@@ -76,7 +76,7 @@ struct result search(const struct bounds *b, enum variant v, uint64_t max, bool 
 			world_apply(&w, b, v, actions[k]);
 			if (!b->plain)
 				world_fold(&w);
-			if (!add(&f, &w, i)) {
+			if (!search_add(&f, &w, i)) {
 				r.complete = r.complete && f.n < f.max;
 				continue;
 			}
@@ -108,7 +108,7 @@ static uint64_t hash_of(const struct world *w)
 }
 
 /* False: it is known already, or there is no more room. */
-static bool add(struct found *f, const struct world *w, uint64_t from)
+static bool search_add(struct found *f, const struct world *w, uint64_t from)
 {
 	uint64_t at = hash_of(w) & f->mask;
 

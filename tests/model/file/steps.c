@@ -10,10 +10,10 @@
 #define HISTORY 1 /* as few as the driver can be told to keep: the most is pruned */
 
 static void step(struct world *w, const struct bounds *b, enum variant v, int i);
-static void renew(struct world *w, const struct bounds *b, enum variant v, int i);
-static void look(struct world *w, enum variant v, int i, bool again);
-static void judge(struct world *w, enum variant v, int i);
-static void report(struct world *w, int i);
+static void step_renew(struct world *w, const struct bounds *b, enum variant v, int i);
+static void read_folder(struct world *w, enum variant v, int i, bool again);
+static void step_verdict(struct world *w, enum variant v, int i);
+static void report_leader(struct world *w, int i);
 static void kill_process(struct world *w, int i);
 
 /* ---- helpers ---- */
@@ -98,8 +98,8 @@ static void put(struct action *out, int *n, int who, int what, int arg)
 }
 
 /* Between two calls the process does what it likes: the runtime may ask for anything. */
-static void choices(const struct world *w, const struct bounds *b, int i, struct action *out,
-		    int *n)
+static void list_choices(const struct world *w, const struct bounds *b, int i, struct action *out,
+			 int *n)
 {
 	const struct process *p = &w->p[i];
 
@@ -131,7 +131,7 @@ int world_actions(const struct world *w, const struct bounds *b, struct action *
 		if (p->pc == PC_DEAD)
 			continue;
 		if (p->pc == READY)
-			choices(w, b, i, out, &n);
+			list_choices(w, b, i, out, &n);
 		else
 			put(out, &n, i, DO_STEP, 0);
 		if (p->renew != RENEW_CHECK ||
@@ -153,7 +153,7 @@ void world_apply(struct world *w, const struct bounds *b, enum variant v, struct
 
 	switch (a.what) {
 	case DO_STEP: step(w, b, v, a.who); break;
-	case DO_RENEW: renew(w, b, v, a.who); break;
+	case DO_RENEW: step_renew(w, b, v, a.who); break;
 	case DO_CAMPAIGN: /* CLAIM_CHECK */
 		if (b->campaigns != 0)
 			w->campaigns[a.who]++;
@@ -198,7 +198,7 @@ static void kill_process(struct world *w, int i)
 
 /* ---- leases ---- */
 
-static void renew(struct world *w, const struct bounds *b, enum variant v, int i)
+static void step_renew(struct world *w, const struct bounds *b, enum variant v, int i)
 {
 	struct process *p = &w->p[i];
 
@@ -302,7 +302,7 @@ static void step_close(struct world *w, const struct bounds *b, enum variant v, 
 
 /* One getdents64(2): everything at one instant. (Or, as a variant, first one half of the names,
  * then the other: folders are in no order.) */
-static void look(struct world *w, enum variant v, int i, bool again)
+static void read_folder(struct world *w, enum variant v, int i, bool again)
 {
 	struct process *p = &w->p[i];
 	bool more = p->pc == LOOK_MORE || p->pc == CLAIM_LOOK_MORE;
@@ -326,7 +326,7 @@ static void look(struct world *w, enum variant v, int i, bool again)
 }
 
 /* Nobody holds it, or its holder can't believe any more: the next number is ours to try. */
-static void go_for_it(struct process *p, enum variant v, int i)
+static void decide_to_claim(struct process *p, enum variant v, int i)
 {
 	int term = p->term > floor_of(i) ? p->term : floor_of(i);
 
@@ -347,7 +347,7 @@ static void looked(struct world *w, enum variant v, int i)
 	struct process *p = &w->p[i];
 
 	if (p->seen == 0)
-		go_for_it(p, v, i);
+		decide_to_claim(p, v, i);
 	else
 		p->pc = LOOK_CLAIM;
 }
@@ -358,12 +358,12 @@ static void step_look(struct world *w, enum variant v, int i)
 
 	switch (p->pc) {
 	case LOOK:
-		look(w, v, i, false);
+		read_folder(w, v, i, false);
 		if (p->pc == LOOK)
 			looked(w, v, i);
 		return;
 	case LOOK_MORE:
-		look(w, v, i, false);
+		read_folder(w, v, i, false);
 		looked(w, v, i);
 		return;
 	default: /* LOOK_CLAIM: reads the highest; pruned meanwhile: looks again */
@@ -376,7 +376,7 @@ static void step_look(struct world *w, enum variant v, int i)
 		p->term = w->claims[p->seen].term;
 		p->who = w->claims[p->seen].lease;
 		if (p->ended)
-			go_for_it(p, v, i);
+			decide_to_claim(p, v, i);
 		else if (p->who == lease_of(w, i))
 			ready(p); /* our own claim: refused, and the core finds out */
 		else
@@ -396,10 +396,10 @@ static void verdict(struct world *w, enum variant v, int i, bool over, bool dead
 	else if (p->sweeps || !over)
 		ready(p);
 	else
-		go_for_it(p, v, i);
+		decide_to_claim(p, v, i);
 }
 
-static void judge(struct world *w, enum variant v, int i)
+static void step_verdict(struct world *w, enum variant v, int i)
 {
 	struct process *p = &w->p[i];
 	const struct lease_file *l = &w->leases[p->who];
@@ -495,12 +495,12 @@ static void step_claim(struct world *w, enum variant v, int i)
 	switch (p->pc) {
 	case CLAIM_LINK: link_claim(w, v, i); return;
 	case CLAIM_LOOK:
-		look(w, v, i, true);
+		read_folder(w, v, i, true);
 		if (p->pc == CLAIM_LOOK)
 			looked_again(p);
 		return;
 	case CLAIM_LOOK_MORE:
-		look(w, v, i, true);
+		read_folder(w, v, i, true);
 		looked_again(p);
 		return;
 	case CLAIM_VOID:
@@ -512,13 +512,13 @@ static void step_claim(struct world *w, enum variant v, int i)
 			p->pc = CLAIM_VOID;
 			return;
 		}
-		report(w, i);
+		report_leader(w, i);
 		return;
 	}
 }
 
 /* The campaign is won. What is pruned then is what the last look saw, from the lowest on. */
-static void report(struct world *w, int i)
+static void report_leader(struct world *w, int i)
 {
 	struct process *p = &w->p[i];
 
@@ -591,7 +591,7 @@ static void step(struct world *w, const struct bounds *b, enum variant v, int i)
 	case LOOK_CLOCK:
 	case LOOK_ALIVE:
 	case LOOK_LOCK:
-	case LOOK_LEASE: judge(w, v, i); return;
+	case LOOK_LEASE: step_verdict(w, v, i); return;
 	case PRUNE_CLAIM:
 	case PRUNE_END: step_prune(w, i); return;
 	case RELEASE_LOOK:
