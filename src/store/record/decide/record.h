@@ -1,0 +1,97 @@
+/*
+ * record.h: what stands in the records of a record store, as flat structs.
+ *
+ * A record store has one primitive: compare-and-set on one record. Three kinds of records carry
+ * all of baton-store.h:
+ *
+ *   l/LEASE    written by its owner; ended by its owner, or by whoever proves it dead
+ *   e/NAME     written by anybody who may; never deleted (R9)
+ *   c/LEASE    the candidates of one lease; written by its owner
+ *
+ * Every value begins with `w`: 64 random bits, new for every *attempt* to write. So no two
+ * attempts have equal bytes, and a version that is made of the bytes never comes back.
+ *
+ * codec.h turns the structs into text and back; decide.h says what is written when.
+ */
+#ifndef BATON_RECORD_H
+#define BATON_RECORD_H
+
+#include <baton-store.h>
+
+#define RECORD_NEVER BATON_STORE_NEVER
+#define RECORD_VERSION_MAX 63
+/* Leaderships that an election remembers. */
+#define RECORD_PAST_MAX 16
+#define RECORD_WORD_MAX 31
+/* Terms fit a signed 64-bit column. */
+#define RECORD_TERM_MAX ((uint64_t)INT64_MAX)
+/* A floor that is further above the stored term than this is corrupt data, not a term (S4). */
+#define RECORD_JUMP_MAX ((uint64_t)1 << 48)
+
+/*
+ * The store's token for one write of one record: an ETag, a revision, a row's version, or `w`
+ * itself. It must never come back on a record that exists. n = 0 is the version of a record that
+ * is not there.
+ */
+struct record_version {
+	uint8_t n;
+	uint8_t bytes[RECORD_VERSION_MAX];
+};
+
+/* Why a lease is dead. Dead is final. */
+enum record_death {
+	RECORD_ALIVE,
+	RECORD_CLOSED,   /* by its owner */
+	RECORD_REPLACED, /* by its owner, which has opened another one (R12) */
+	RECORD_EXPIRED,  /* by a standby, after the wait (R3, R4) */
+	RECORD_IDLE,     /* by a sweeper (R10) */
+	RECORD_DEATHS,
+};
+
+/* l/LEASE */
+struct record_lease {
+	uint64_t w;
+	uint64_t ttl_ns;
+	uint64_t beat; /* renewals; for people */
+	uint32_t death;
+	char owner[BATON_NAME_MAX + 1];
+	char address[BATON_NAME_MAX + 1];
+};
+
+/* One leadership of the history. */
+struct record_past {
+	uint64_t term;
+	int64_t since_ms;
+	int64_t until_ms; /* 0: it lasts, or nobody knows */
+	char leader[BATON_NAME_MAX + 1];
+	char ended[RECORD_WORD_MAX + 1]; /* "": it lasts, as far as was written down */
+};
+
+/* e/NAME. lease "": free. */
+struct record_election {
+	uint64_t w;
+	uint64_t term; /* the highest ever, also when it is free (S3) */
+	uint64_t nonce;
+	uint64_t ttl_ns;         /* of `lease`: for those who find its record missing (R4) */
+	uint64_t order_id;       /* 0: there is no order */
+	uint64_t order_term;     /* the leadership that it is meant for */
+	uint64_t order_quiet_ms; /* ... of enum baton_order_kind ... */
+	uint64_t hold_ns;        /* how long it is kept for `reserved_for` ... */
+	uint64_t hold_term;      /* ... by the release of that term, which is its identity (R11) */
+	int64_t since_ms;
+	int32_t priority;
+	uint32_t score_permille;
+	uint32_t order_kind;
+	uint32_t n_past;
+	bool paused;
+	char name[BATON_NAME_MAX + 1]; /* in full, and compared: a key may be a hash (rule 5) */
+	char lease[BATON_LEASE_ID_MAX + 1];
+	char leader[BATON_NAME_MAX + 1];
+	char address[BATON_NAME_MAX + 1];
+	char metadata[BATON_METADATA_MAX + 1];
+	char order_target[BATON_NAME_MAX + 1];
+	char reserved_for[BATON_NAME_MAX + 1];    /* "": for nobody */
+	struct record_past past[RECORD_PAST_MAX]; /* the newest first */
+};
+
+#endif
