@@ -2,13 +2,29 @@
  * config.c: the configuration file: "key = value" lines; what stands before the first section is
  * for all elections, what stands in [NAME] for the election NAME. Lines that begin with '#' or ';'
  * are comments. Keys are the long options' names.
+ *
+ * It must never take a file that is there but can't be read for an empty one: the defaults would
+ * name another store, and each host would have a leader of its own.
  */
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
+
+#define SIZE_LIMIT (1 << 20) /* of the file: what is longer is no configuration */
+
+/* A file, and who wants to know what is in it. */
+struct source {
+	const char *path;
+	const char *election;
+	int (*set)(void *arg, const char *key, const char *value, const char *where);
+	void *arg;
+};
 
 static char *trim(char *text);
 
@@ -23,64 +39,119 @@ static int section(char *line, const char *election)
 	return election[0] != '\0' && strcmp(trim(line + 1), election) == 0;
 }
 
+/* One line that says something. 0, or an exit code. */
+static int read_line(const struct source *from, char *line, const char *where, bool is_meant)
+{
+	char *equals = strchr(line, '=');
+
+	if (equals == NULL)
+		return cli_usage("%s: a line is \"key = value\"", where);
+	if (!is_meant)
+		return 0;
+	*equals = '\0';
+	return from->set(from->arg, trim(line), trim(equals + 1), where);
+}
+
 /*
- * Twice through the file: what is for all first, then what is for this election, so that the
- * section wins wherever it stands.
+ * Twice through the text: what is for all first, then what is for this election, so that the
+ * section wins wherever it stands. The text is taken apart: each pass needs a copy of its own.
  */
-static int pass(FILE *in, const char *path, const char *election, bool sections,
-		int (*set)(void *arg, const char *key, const char *value, const char *where),
-		void *arg)
+static int config_pass(const struct source *from, char *text, bool sections)
 {
 	bool is_meant = !sections;
-	char *buffer = NULL;
-	size_t size = 0;
 	int code = 0;
+	char *next = text;
 
-	for (int number = 1; code == 0 && getline(&buffer, &size, in) >= 0; number++) {
+	for (int number = 1; code == 0 && next != NULL; number++) {
 		char where[400];
-		char *line = trim(buffer);
+		char *line = trim(strsep(&next, "\n"));
 
-		(void)snprintf(where, sizeof(where), "%.300s:%d", path, number);
+		(void)snprintf(where, sizeof(where), "%.300s:%d", from->path, number);
 		if (line[0] == '\0' || line[0] == '#' || line[0] == ';')
 			continue;
 		if (line[0] == '[') {
-			int meant = section(line, election);
+			int meant = section(line, from->election);
 
 			if (meant < 0)
 				code = cli_usage("%s: a section is written [NAME]", where);
 			is_meant = sections && meant == 1;
-			continue;
-		}
-		char *equals = strchr(line, '=');
-
-		if (equals == NULL) {
-			code = cli_usage("%s: a line is \"key = value\"", where);
-		} else if (is_meant) {
-			*equals = '\0';
-			code = set(arg, trim(line), trim(equals + 1), where);
+		} else {
+			code = read_line(from, line, where, is_meant);
 		}
 	}
-	free(buffer);
 	return code;
+}
+
+/* All of it, or NULL with errno. */
+static char *config_read_file(const char *path, size_t *size)
+{
+	int fd = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+	char *text = fd >= 0 ? malloc(SIZE_LIMIT + 1) : NULL;
+	ssize_t n = text != NULL ? 1 : -1;
+
+	*size = 0;
+	while (n > 0 && *size <= SIZE_LIMIT) {
+		n = read(fd, text + *size, SIZE_LIMIT + 1 - *size);
+		*size += n > 0 ? (size_t)n : 0;
+	}
+	int error = errno;
+
+	if (fd >= 0)
+		(void)close(fd);
+	if (n < 0) {
+		free(text);
+		text = NULL;
+	}
+	errno = error;
+	return text;
+}
+
+/* A link that leads nowhere is there: somebody wanted a file. */
+static bool is_missing(const char *path)
+{
+	struct stat st;
+
+	return (errno == ENOENT || errno == ENOTDIR) && lstat(path, &st) != 0 &&
+	       (errno == ENOENT || errno == ENOTDIR);
+}
+
+static int config_read_text(const struct source *from, char *text, size_t size)
+{
+	if (size > SIZE_LIMIT)
+		return cli_usage("the configuration file %.300s has more than %d bytes", from->path,
+				 SIZE_LIMIT);
+	if (memchr(text, '\0', size) != NULL)
+		return cli_usage("the configuration file %.300s has a zero byte; it must be UTF-8",
+				 from->path);
+	text[size] = '\0';
+	char *copy = strdup(text);
+
+	if (copy == NULL)
+		return EXIT_INTERNAL;
+	int code = config_pass(from, copy, false);
+
+	free(copy);
+	return code != 0 ? code : config_pass(from, text, true);
 }
 
 int config_read(const char *path, bool must_exist, const char *election,
 		int (*set)(void *arg, const char *key, const char *value, const char *where),
 		void *arg)
 {
-	FILE *in = fopen(path, "re");
+	const struct source from = {.path = path, .election = election, .set = set, .arg = arg};
+	size_t size;
+	char *text = config_read_file(path, &size);
+	int error = errno;
 
-	if (in == NULL && !must_exist && (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
+	if (text == NULL && !must_exist && is_missing(path))
 		return 0;
-	if (in == NULL)
-		return cli_usage("the configuration file %s can't be read: %s", path,
-				 strerror(errno));
-	int code = pass(in, path, election, false, set, arg);
+	if (text == NULL)
+		return cli_usage("the configuration file %.300s can't be read: %s; make it "
+				 "readable, or name another one with --config",
+				 path, strerror(error));
+	int code = config_read_text(&from, text, size);
 
-	rewind(in);
-	if (code == 0)
-		code = pass(in, path, election, true, set, arg);
-	(void)fclose(in);
+	free(text);
 	return code;
 }
 

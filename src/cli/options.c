@@ -7,6 +7,7 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -309,7 +310,8 @@ static int read_config(struct reader *r)
 	const char *path = r->s->config;
 	const char *election = r->s->name != NULL ? r->s->name : ""; /* no section's */
 	const char *home = getenv("XDG_CONFIG_HOME");
-	char own[4096];
+	char own[PATH_MAX];
+	int n;
 	int code;
 
 	if (path == NULL)
@@ -317,10 +319,13 @@ static int read_config(struct reader *r)
 	if (path != NULL && path[0] != '\0')
 		return config_read(path, true, election, set_key, r);
 	if (home != NULL && home[0] == '/')
-		(void)snprintf(own, sizeof(own), "%s/baton.conf", home);
+		n = snprintf(own, sizeof(own), "%s/baton.conf", home);
 	else
-		(void)snprintf(own, sizeof(own), "%s/.config/baton.conf",
-			       getenv("HOME") != NULL ? getenv("HOME") : "/nonexistent");
+		n = snprintf(own, sizeof(own), "%s/.config/baton.conf",
+			     getenv("HOME") != NULL ? getenv("HOME") : "/nonexistent");
+	if (n < 0 || (size_t)n >= sizeof(own))
+		return cli_usage("the path of your configuration file is too long; name it with "
+				 "--config");
 	/* The user's own keys win over the host's: read last. */
 	code = config_read("/etc/baton.conf", false, election, set_key, r);
 	return code != 0 ? code : config_read(own, false, election, set_key, r);
