@@ -17,3 +17,21 @@ endforeach()
 foreach(part json guide)
 	baton_outer_test(docs/${part} docs $<TARGET_FILE:baton_command> ${part})
 endforeach()
+
+# A new user's first minute with each store, as its page in docs/stores tells it.
+file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/stores/*.md)
+foreach(page itself ${pages})
+	get_filename_component(store ${page} NAME_WE)
+	set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page})
+	set(title "")
+	if(NOT page STREQUAL itself)
+		file(STRINGS ${page} title REGEX "^## The first minute$")
+	endif()
+	if(page STREQUAL itself OR title)
+		add_test(NAME docs/first-minute-${store} COMMAND
+			${PROJECT_SOURCE_DIR}/tests/docs/first-minute
+			$<TARGET_FILE:baton_command> ${store})
+		set_tests_properties(docs/first-minute-${store} PROPERTIES
+			LABELS outer TIMEOUT 300 SKIP_RETURN_CODE 77)
+	endif()
+endforeach()
