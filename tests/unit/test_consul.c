@@ -126,7 +126,7 @@ static void test_keys(void **state)
 	assert_string_equal(consul_tree_key(&s, "").text, "my/app/");
 	assert_string_equal(consul_tree_key(&s, "a/b").text, "my/app/a%2Fb/");
 	assert_string_equal(consul_candidate_key(&s, "e", "s").text, "my/app.candidate/e/s");
-	assert_string_equal(consul_book_key(&s, "s").text, "my/app.lease/s");
+	assert_string_equal(consul_count_key(&s, "s").text, "my/app.lease/s");
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct consul_key key = consul_lock_key(&s, names[i]);
 

@@ -199,7 +199,7 @@ static uint64_t waits(const char *value, uint64_t mod, uint64_t claim, struct et
 	struct etcd_lane lane = {.raft_term = 5};
 	struct baton_record r = {.held = claim != 0, .free_in_ns = BATON_STORE_NEVER};
 
-	etcd_read_mark(&lane, value, mod, claim, k, &r);
+	etcd_read_unreleased(&lane, value, mod, claim, k, &r);
 	assert_int_equal(r.reserved, r.free_in_ns != BATON_STORE_NEVER);
 	/* Some of it has passed already. */
 	return r.reserved ? (r.free_in_ns + CLOCK_NS_PER_S - 1) / CLOCK_NS_PER_S * 1000 : 0;
@@ -212,19 +212,19 @@ static void test_marks(void **state)
 	(void)state;
 	assert_int_equal(waits("", 0, 0, &k), 0);        /* it was released */
 	assert_int_equal(waits("4 10000", 7, 7, &k), 0); /* its claim stands */
-	assert_int_equal(k.mark_mod, 0);
+	assert_int_equal(k.unreleased_mod, 0);
 	assert_int_equal(waits("5 10000", 7, 0, &k), 0); /* the same raft term */
-	assert_int_equal(k.mark_mod, 7);
+	assert_int_equal(k.unreleased_mod, 7);
 	assert_int_equal(waits("4 10000", 8, 0, &k), 11000);
-	assert_int_equal(k.mark_mod, 8);
-	uint64_t until_ns = k.mark_until_ns;
+	assert_int_equal(k.unreleased_mod, 8);
+	uint64_t until_ns = k.unreleased_until_ns;
 
-	assert_int_equal(waits("4 10000", 8, 0, &k), 11000); /* counted from the first sight */
-	assert_true(k.mark_until_ns == until_ns);
-	k.mark_until_ns = 1;
+	assert_int_equal(waits("4 10000", 8, 0, &k), 11000); /* counted from when it was seen */
+	assert_true(k.unreleased_until_ns == until_ns);
+	k.unreleased_until_ns = 1;
 	assert_int_equal(waits("4 10000", 8, 0, &k), 0);  /* it is over */
 	assert_int_equal(waits("4 10000", 9, 10, &k), 0); /* another's claim stands: not asked */
-	assert_true(k.mark_until_ns > until_ns);          /* but counted */
+	assert_true(k.unreleased_until_ns > until_ns);    /* but counted */
 	assert_int_equal(waits("0 10000", 11, 0, &k), 11000); /* unknown is no raft term */
 	assert_int_equal(waits("6 10000", 12, 0, &k), 11000); /* an older state was restored */
 	assert_int_equal(waits("5", 13, 0, &k), 66000);

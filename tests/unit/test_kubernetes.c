@@ -284,7 +284,7 @@ static void test_unread_leader(void **state)
 	}
 }
 
-/* ---- sights ---- */
+/* ---- expiry ---- */
 
 /* As it was read at that second. */
 static uint64_t seen_at(struct kube_store *s, const char *rv, const char *renew, const char *order,
@@ -299,7 +299,7 @@ static uint64_t seen_at(struct kube_store *s, const char *rv, const char *renew,
 		 "\"leaseDurationSeconds\":10,\"renewTime\":\"%s\"}}",
 		 rv, order, renew);
 	read_lease(&l, text);
-	kube_see(s, "e", &l, second * CLOCK_NS_PER_S, is_event);
+	kube_expiry_note(s, "e", &l, second * CLOCK_NS_PER_S, is_event);
 	uint64_t end_ns = kube_lease_end_ns(&l, 0);
 
 	kube_lease_done(&l);
@@ -313,33 +313,33 @@ static void test_sights(void **state)
 
 	(void)state;
 	assert_int_equal(store_base_init(&s.web.base), 0);
-	s.web.hints = watch_index_new();
-	assert_true(watch_index_add(s.web.hints, "e", 17));
+	s.web.watches = watch_index_new(0);
+	assert_true(watch_index_add(s.web.watches, "e", 17));
 	assert_int_equal(seen_at(&s, "10", "a", "", 100, true), 110);
 	assert_int_equal(seen_at(&s, "11", "a", "o", 104, true), 110); /* an order is no renewal */
 	assert_int_equal(seen_at(&s, "12", "b", "o", 105, true), 115);
 	assert_int_equal(seen_at(&s, "11", "a", "o", 106, true), 115); /* an old event */
 	assert_int_equal(s.next_end_ns / CLOCK_NS_PER_S, 110);
-	assert_true(kube_recall(&s, "e", &l));
+	assert_true(kube_expiry_recall(&s, "e", &l));
 	assert_int_equal(l.rv, 12);
 	kube_lease_done(&l);
 	/* Its end is told once, and only then. */
 	uint64_t cookies[4];
 
-	assert_int_equal(kube_end_some(&s, 114 * CLOCK_NS_PER_S) / CLOCK_NS_PER_S, 115);
-	assert_int_equal(watch_index_take(s.web.hints, cookies, 4), 0);
-	assert_int_equal(kube_end_some(&s, 115 * CLOCK_NS_PER_S), BATON_STORE_NEVER);
-	assert_int_equal(watch_index_take(s.web.hints, cookies, 4), 1);
+	assert_int_equal(kube_expiry_hint(&s, 114 * CLOCK_NS_PER_S) / CLOCK_NS_PER_S, 115);
+	assert_int_equal(watch_index_take(s.web.watches, cookies, 4), 0);
+	assert_int_equal(kube_expiry_hint(&s, 115 * CLOCK_NS_PER_S), BATON_STORE_NEVER);
+	assert_int_equal(watch_index_take(s.web.watches, cookies, 4), 1);
 	assert_int_equal(cookies[0], 17);
-	assert_int_equal(kube_end_some(&s, 116 * CLOCK_NS_PER_S), BATON_STORE_NEVER);
-	assert_int_equal(watch_index_take(s.web.hints, cookies, 4), 0);
+	assert_int_equal(kube_expiry_hint(&s, 116 * CLOCK_NS_PER_S), BATON_STORE_NEVER);
+	assert_int_equal(watch_index_take(s.web.watches, cookies, 4), 0);
 	/* A store that was put back: an answer counts, whatever its number. */
 	assert_int_equal(seen_at(&s, "5", "a", "", 120, false), 130);
-	kube_unsee(&s, "e");
-	assert_false(kube_recall(&s, "e", &l));
+	kube_expiry_forget(&s, "e");
+	assert_false(kube_expiry_recall(&s, "e", &l));
 	kube_lease_done(&l);
-	kube_sights_done(&s);
-	watch_index_free(s.web.hints);
+	kube_expiry_done(&s);
+	watch_index_free(s.web.watches);
 	store_base_done(&s.web.base);
 }
 

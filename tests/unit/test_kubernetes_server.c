@@ -26,7 +26,7 @@ static void see_before(struct world *w, const char *text, uint64_t seconds)
 
 	kube_lease_read(&l, js_parse(text, strlen(text)), 0);
 	kube_process_key(js_text(js_get(l.object, "metadata"), "name"), key);
-	kube_see(w->store, key, &l, clock_boot_ns() - seconds * CLOCK_NS_PER_S, false);
+	kube_expiry_note(w->store, key, &l, clock_boot_ns() - seconds * CLOCK_NS_PER_S, false);
 	kube_lease_done(&l);
 }
 
@@ -54,13 +54,13 @@ static void test_sweep(void **state)
 			 1);
 	assert_int_equal(count(w, "baton--p-3"), 1);
 	/* It was seen like that before, but not for long enough. */
-	kube_unsee(w->store, "\x01"
-			     "baton--p-1");
+	kube_expiry_forget(w->store, "\x01"
+				     "baton--p-1");
 	see_before(w, lease, 50);
 	sweep(w);
 	assert_int_equal(count(w, "baton--p-1"), 0);
-	kube_unsee(w->store, "\x01"
-			     "baton--p-1");
+	kube_expiry_forget(w->store, "\x01"
+				     "baton--p-1");
 	see_before(w, lease, 61);
 	sweep(w);
 	assert_int_equal(count(w, "baton--p-1 HTTP/1.1 {\"preconditions\":{\"resourceVersion\":"
@@ -69,7 +69,7 @@ static void test_sweep(void **state)
 	/* What is gone is forgotten. */
 	RULES(w, {.says = "for=sweep", .status = 200, .answer = LIST("")});
 	sweep(w);
-	assert_int_equal(store_of(w)->n_sights, 0);
+	assert_int_equal(store_of(w)->n_expiries, 0);
 }
 
 /* ---- requests ---- */
@@ -166,7 +166,7 @@ static void test_silent_watch(void **state)
 	while (wait_ms(w, SOON_MS) > 0)
 		;
 	kube_lease_read(&l, js_parse(other, strlen(other)), 0);
-	kube_see(w->store, "f", &l, clock_boot_ns(), false);
+	kube_expiry_note(w->store, "f", &l, clock_boot_ns(), false);
 	kube_lease_done(&l);
 	assert_int_equal(wait_ms(w, LATER_MS), 0); /* woken */
 	assert_int_equal(wait_ms(w, LATER_MS), 1);
@@ -197,7 +197,7 @@ static void test_outage(void **state)
 	struct baton_call call = in_ms(LATER_MS);
 	struct kube_lease l = {.object = NULL};
 
-	assert_int_equal(kube_look_again(w->lane, &call, "e", &l), BATON_OUTCOME_OK);
+	assert_int_equal(kube_fetch_lease(w->lane, &call, "e", &l), BATON_OUTCOME_OK);
 	kube_lease_done(&l);
 	assert_int_equal(wait_ms(w, LATER_MS), 1); /* what was seen is news */
 	assert_int_equal(wait_ms(w, LATER_MS), 0);
@@ -393,7 +393,7 @@ static void test_kept(void **state)
 	assert_non_null(store_of(w)->uses); /* a newer one is used */
 	assert_int_equal(baton_driver.lease_close(w->lane, &call, &last), BATON_OUTCOME_OK);
 	assert_null(store_of(w)->uses);
-	assert_int_equal(store_of(w)->n_sights, 0);
+	assert_int_equal(store_of(w)->n_expiries, 0);
 	/* One that isn't closed, because it was never there. */
 	store_of(w)->ttl_ns = 15 * CLOCK_NS_PER_S;
 	kube_note_use(w->store, "ab-2-1", "e");
@@ -410,7 +410,7 @@ static void test_kept(void **state)
 	assert_int_equal(baton_driver.watch_add(w->watch, "e", 1), BATON_OK);
 	assert_int_equal(baton_driver.watch_add(w->watch, "f", 2), BATON_OK);
 	assert_int_equal(wait_ms(w, LATER_MS), 2);
-	assert_int_equal(store_of(w)->n_sights, 0);
+	assert_int_equal(store_of(w)->n_expiries, 0);
 }
 
 int main(void)

@@ -475,9 +475,9 @@ static void test_bytes(void **state)
 
 static void test_hints(void **state)
 {
-	struct watch_index *h = watch_index_new();
+	struct watch_index *h = watch_index_new(sizeof(uint64_t[4]));
 	uint64_t cookies[8];
-	uint64_t notes[HINTS_NOTES] = {1, 2, 3, 4};
+	uint64_t notes[4] = {1, 2, 3, 4};
 
 	(void)state;
 	assert_true(watch_index_add(h, "a", 1));
@@ -513,7 +513,7 @@ static void test_hints(void **state)
 
 static void test_many_hints(void **state)
 {
-	struct watch_index *h = watch_index_new();
+	struct watch_index *h = watch_index_new(sizeof(uint64_t[4]));
 	uint64_t cookies[256];
 	size_t sum = 0;
 

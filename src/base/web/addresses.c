@@ -32,13 +32,13 @@ static void name_done(struct name *n)
 
 void addresses_free(struct http *h)
 {
-	for (size_t i = 0; i < SLOT_NAMES_MAX; i++)
+	for (size_t i = 0; i < HTTP_NAMES_MAX; i++)
 		name_done(&h->names[i]);
 }
 
-static struct name *find(struct http *h, const struct http_host *host)
+static struct name *name_find(struct http *h, const struct http_host *host)
 {
-	for (size_t i = 0; i < SLOT_NAMES_MAX; i++)
+	for (size_t i = 0; i < HTTP_NAMES_MAX; i++)
 		if (strcmp(h->names[i].host.name, host->name) == 0 &&
 		    strcmp(h->names[i].host.port, host->port) == 0)
 			return &h->names[i];
@@ -47,7 +47,7 @@ static struct name *find(struct http *h, const struct http_host *host)
 
 void addresses_doubt(struct http *h, const struct http_host *host)
 {
-	struct name *n = find(h, host);
+	struct name *n = name_find(h, host);
 
 	if (n != NULL)
 		n->until_ns = 0;
@@ -64,7 +64,7 @@ static void add_address(struct bytes *text, const struct addrinfo *a, bool is_fi
 }
 
 /* "name:port:address,address" */
-static void learn(struct name *n, const struct addrinfo *list)
+static void name_learn(struct name *n, const struct addrinfo *list)
 {
 	struct bytes text = {0};
 	size_t count = 0;
@@ -84,7 +84,7 @@ static void learn(struct name *n, const struct addrinfo *list)
 }
 
 /* Asks; does not wait when there is something to go on with. */
-static int ask(struct http *h, struct name *n, uint64_t deadline_ns)
+static int name_ask(struct http *h, struct name *n, uint64_t deadline_ns)
 {
 	struct addrinfo *list = NULL;
 	int code = lookup(&n->lookup, n->host.name, n->host.port,
@@ -92,12 +92,12 @@ static int ask(struct http *h, struct name *n, uint64_t deadline_ns)
 
 	if (code != 0)
 		return code;
-	learn(n, list);
+	name_learn(n, list);
 	freeaddrinfo(list);
 	return n->entry != NULL ? 0 : EAI_MEMORY;
 }
 
-static int fail(struct http_reply *reply, const struct http_host *host, int code)
+static int addresses_fail(struct http_reply *reply, const struct http_host *host, int code)
 {
 	const char *why =
 		code == EAI_INPROGRESS ? "the name service does not answer" : gai_strerror(code);
@@ -114,17 +114,17 @@ int addresses_find(struct http *h, const struct http_host *host, uint64_t deadli
 	*name = NULL;
 	if (is_address(host->name))
 		return HTTP_OK;
-	struct name *n = find(h, host);
+	struct name *n = name_find(h, host);
 
 	if (n == NULL) {
-		n = &h->names[h->next_name++ % SLOT_NAMES_MAX];
+		n = &h->names[h->next_name++ % HTTP_NAMES_MAX];
 		name_done(n);
 		n->host = *host;
 	}
-	int code = clock_boot_ns() >= n->until_ns ? ask(h, n, deadline_ns) : 0;
+	int code = clock_boot_ns() >= n->until_ns ? name_ask(h, n, deadline_ns) : 0;
 
 	if (code != 0 && n->entry == NULL)
-		return fail(reply, host, code);
+		return addresses_fail(reply, host, code);
 	*name = n;
 	return HTTP_OK;
 }

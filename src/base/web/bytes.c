@@ -10,7 +10,7 @@
 #define KEPT_MAX ((size_t)64 << 10)
 
 /* For n more and the NUL. */
-static bool reserve(struct bytes *b, size_t n)
+static bool bytes_reserve(struct bytes *b, size_t n)
 {
 	if (n > SIZE_MAX / 2 - 1 - b->n)
 		return false;
@@ -28,7 +28,7 @@ static bool reserve(struct bytes *b, size_t n)
 
 bool bytes_add(struct bytes *b, const char *from, size_t n, size_t max)
 {
-	if (n > max || b->n > max - n || !reserve(b, n)) {
+	if (n > max || b->n > max - n || !bytes_reserve(b, n)) {
 		b->has_failed = true;
 		return false;
 	}
@@ -47,7 +47,7 @@ void bytes_print(struct bytes *b, const char *format, ...)
 	va_copy(again, args);
 	int n = vsnprintf(NULL, 0, format, args);
 
-	if (n >= 0 && reserve(b, (size_t)n)) {
+	if (n >= 0 && bytes_reserve(b, (size_t)n)) {
 		(void)vsnprintf(b->at + b->n, (size_t)n + 1, format, again);
 		b->n += (size_t)n;
 	} else {

@@ -16,7 +16,8 @@ struct bytes *grpc_begin(struct bytes *b)
 	return b;
 }
 
-static struct http_request make(const struct grpc_request *request, const char **headers)
+static struct http_request grpc_make_request(const struct grpc_request *request,
+					     const char **headers)
 {
 	size_t n = 0;
 	size_t size = request->body->n - HTTP_FRAME;
@@ -59,7 +60,7 @@ int grpc_call(struct http *h, const struct grpc_request *request, uint64_t deadl
 	      struct grpc_reply *reply)
 {
 	const char *headers[GRPC_METADATA_MAX + 3];
-	struct http_request post = make(request, headers);
+	struct http_request post = grpc_make_request(request, headers);
 	struct http_reply *http = &reply->http;
 
 	reply->status = GRPC_NONE;
@@ -85,7 +86,7 @@ int grpc_stream_open(struct http *h, const struct grpc_request *request, uint64_
 		     struct http_reply *reply)
 {
 	const char *headers[GRPC_METADATA_MAX + 3];
-	struct http_request post = make(request, headers);
+	struct http_request post = grpc_make_request(request, headers);
 
 	return http_stream_open(h, &post, HTTP_FRAMES, deadline_ns, reply);
 }

@@ -54,7 +54,7 @@ int grpc_call(struct http *h, const struct grpc_request *request, uint64_t deadl
 /* Of a stream, http_stream_next() gives the messages. */
 int grpc_stream_open(struct http *h, const struct grpc_request *request, uint64_t deadline_ns,
 		     struct http_reply *reply);
-/* What has come with a reply, or at the end of a stream: its status, with the words. */
+/* What has come with a reply, or at the end of a stream: its status and its text. */
 int grpc_status_of(const struct http_reply *reply, char text[HTTP_TEXT_MAX]);
 
 #pragma GCC visibility pop

@@ -34,7 +34,7 @@ bool http_encode(const char *text, char *out, size_t size)
 
 const char *http_header(const struct http_reply *reply, const char *name, char *out, size_t size)
 {
-	const struct answer *a = reply->slot;
+	const struct answer *a = reply->answer;
 	const char *at = a != NULL && a->head.at != NULL ? a->head.at : "";
 	size_t n = strlen(name);
 

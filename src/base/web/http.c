@@ -49,10 +49,10 @@ struct http *http_new(const struct http_config *config)
 		free(h);
 		return NULL;
 	}
-	for (size_t i = 0; i < SLOT_SOCKETS_MAX; i++)
+	for (size_t i = 0; i < HTTP_SOCKETS_MAX; i++)
 		h->sockets[i] = -1;
 	for (size_t i = 0; i < HTTP_PARALLEL; i++)
-		h->slots[i].http = h;
+		h->requests[i].http = h;
 	h->body_max = config->body_max > 0 ? config->body_max : BODY_MAX;
 	h->wake = config->wake > 0 ? config->wake : -1;
 	h->h2 = config->h2;
@@ -77,7 +77,7 @@ static void take_out(struct request *s)
 static void drop_connections(struct http *h)
 {
 	for (size_t i = 0; i < HTTP_PARALLEL; i++)
-		take_out(&h->slots[i]);
+		take_out(&h->requests[i]);
 	if (h->multi != NULL)
 		(void)curl_multi_cleanup(h->multi);
 	h->multi = NULL;
@@ -102,8 +102,8 @@ void http_free(struct http *h)
 	if (!h->is_forgotten) {
 		drop_connections(h);
 		for (size_t i = 0; i < HTTP_PARALLEL; i++) {
-			request_clear(&h->slots[i]);
-			curl_easy_cleanup(h->slots[i].easy);
+			request_clear(&h->requests[i]);
+			curl_easy_cleanup(h->requests[i].easy);
 		}
 		addresses_free(h);
 		curl_global_cleanup();
@@ -124,7 +124,7 @@ void http_free(struct http *h)
 void http_forget(struct http *h)
 {
 	h->is_forgotten = true;
-	for (size_t i = 0; i < SLOT_SOCKETS_MAX; i++) {
+	for (size_t i = 0; i < HTTP_SOCKETS_MAX; i++) {
 		if (h->sockets[i] >= 0)
 			(void)close(h->sockets[i]);
 		h->sockets[i] = -1;
@@ -140,40 +140,40 @@ static uint64_t ms_until(uint64_t deadline_ns)
 	return now_ns < deadline_ns ? (deadline_ns - now_ns) / CLOCK_NS_PER_MS + 1 : 0;
 }
 
-static int fail(struct http_reply *reply, int result, const char *text)
+static int http_fail(struct http_reply *reply, int result, const char *text)
 {
 	reply->result = result;
 	(void)snprintf(reply->text, sizeof(reply->text), "%s", text);
 	return result;
 }
 
-static int begin(struct http *h, struct request *s, const struct http_request *request,
-		 uint64_t deadline_ns, uint64_t connect_ms, bool fresh)
+static int http_begin(struct http *h, struct request *s, const struct http_request *request,
+		      uint64_t deadline_ns, uint64_t connect_ms, bool fresh)
 {
 	struct name *name;
 	struct http_reply *reply = s->reply;
 
 	/* What nobody waits for isn't asked: it would be carried out all the same. */
 	if (ms_until(deadline_ns) == 0)
-		return fail(reply, HTTP_LATE, "no time was left for it");
+		return http_fail(reply, HTTP_LATE, "no time was left for it");
 	if (h->multi == NULL && !new_multi(h))
-		return fail(reply, HTTP_MEMORY, "no memory for a connection");
+		return http_fail(reply, HTTP_MEMORY, "no memory for a connection");
 	if (addresses_find(h, request->host, deadline_ns, &name, reply) != HTTP_OK)
 		return reply->result;
 	if (request_fill(s, request, name, connect_ms, fresh) != 0 ||
 	    curl_multi_add_handle(h->multi, s->easy) != CURLM_OK)
-		return fail(reply, HTTP_MEMORY, "no memory for a request");
+		return http_fail(reply, HTTP_MEMORY, "no memory for a request");
 	s->is_added = true;
 	return HTTP_OK;
 }
 
 /* HTTP/2 has a request in two frames at least: together they wake the server once. */
-static void hold_back(const struct http *h, int is_held)
+static void cork_sockets(const struct http *h, int is_corked)
 {
-	for (size_t i = 0; h->h2 && i < SLOT_SOCKETS_MAX; i++)
+	for (size_t i = 0; h->h2 && i < HTTP_SOCKETS_MAX; i++)
 		if (h->sockets[i] >= 0)
-			(void)setsockopt(h->sockets[i], IPPROTO_TCP, TCP_CORK, &is_held,
-					 sizeof(is_held));
+			(void)setsockopt(h->sockets[i], IPPROTO_TCP, TCP_CORK, &is_corked,
+					 sizeof(is_corked));
 }
 
 /* A request is still to be sent: its first part, at least. */
@@ -182,33 +182,33 @@ static bool is_sending(const struct http *h)
 	bool is = false;
 
 	for (size_t i = 0; i < HTTP_PARALLEL; i++)
-		is = is || (h->slots[i].is_added && h->slots[i].n_sent == 0);
+		is = is || (h->requests[i].is_added && h->requests[i].n_sent == 0);
 	return is;
 }
 
 /* Does what can be done now. */
-static void work(struct http *h)
+static void http_work(struct http *h)
 {
-	bool is_held = is_sending(h);
+	bool is_corked = is_sending(h);
 	int n;
 
-	if (is_held)
-		hold_back(h, true);
+	if (is_corked)
+		cork_sockets(h, true);
 	(void)curl_multi_perform(h->multi, &n);
-	if (is_held)
-		hold_back(h, false);
+	if (is_corked)
+		cork_sockets(h, false);
 	for (const CURLMsg *m; (m = curl_multi_info_read(h->multi, &n)) != NULL;) {
 		for (size_t i = 0; m->msg == CURLMSG_DONE && i < HTTP_PARALLEL; i++) {
-			if (h->slots[i].easy != m->easy_handle)
+			if (h->requests[i].easy != m->easy_handle)
 				continue;
-			h->slots[i].code = m->data.result;
-			h->slots[i].is_done = true;
+			h->requests[i].code = m->data.result;
+			h->requests[i].is_done = true;
 		}
 	}
 }
 
 /* Until there is something to do, the deadline, or (true) somebody wakes us. */
-static bool await(struct http *h, uint64_t deadline_ns, bool may_wake)
+static bool http_await(struct http *h, uint64_t deadline_ns, bool may_wake)
 {
 	struct curl_waitfd wake = {.fd = h->wake, .events = CURL_WAIT_POLLIN};
 	uint64_t ms = ms_until(deadline_ns);
@@ -246,13 +246,13 @@ struct batch {
 	bool is_ok;
 };
 
-static const struct http_host *host_of(const struct batch *b, const struct request *s)
+static const struct http_host *batch_host(const struct batch *b, const struct request *s)
 {
 	return b->requests[s->reply - b->replies].host;
 }
 
 /* It was for a connection that had ended by then, and nothing was sent. */
-static bool begin_fresh(struct http *h, const struct batch *b, struct request *s)
+static bool batch_begin_fresh(struct http *h, const struct batch *b, struct request *s)
 {
 	struct http_reply *reply = s->reply;
 
@@ -261,39 +261,39 @@ static bool begin_fresh(struct http *h, const struct batch *b, struct request *s
 	take_out(s);
 	request_clear(s);
 	s->reply = reply;
-	return begin(h, s, &b->requests[reply - b->replies], b->deadline_ns,
-		     ms_until(b->deadline_ns), true) == HTTP_OK;
+	return http_begin(h, s, &b->requests[reply - b->replies], b->deadline_ns,
+			  ms_until(b->deadline_ns), true) == HTTP_OK;
 }
 
-static void finish(struct http *h, struct batch *b, struct request *s)
+static void batch_finish(struct http *h, struct batch *b, struct request *s)
 {
-	if (begin_fresh(h, b, s))
+	if (batch_begin_fresh(h, b, s))
 		return;
-	request_judge(s, host_of(b, s), s->reply);
+	request_judge(s, batch_host(b, s), s->reply);
 	if (s->reply->result != HTTP_OK) {
 		b->is_ok = false;
-		addresses_doubt(h, host_of(b, s));
+		addresses_doubt(h, batch_host(b, s));
 	}
 	take_out(s);
 	request_clear(s);
 	b->n_under_way--;
 }
 
-/* Puts the next requests into free slots, and takes what is done out of them. */
-static void turn(struct http *h, struct batch *b)
+/* Puts the next requests into what is free, and takes what is done out of them. */
+static void batch_turn(struct http *h, struct batch *b)
 {
 	for (size_t i = 0; i < HTTP_PARALLEL; i++) {
-		struct request *s = &h->slots[i];
+		struct request *s = &h->requests[i];
 
 		if (s->reply != NULL && s->is_done)
-			finish(h, b, s);
+			batch_finish(h, b, s);
 		while (s->reply == NULL && b->next < b->n) {
 			size_t k = b->next++;
 
 			s->reply = &b->replies[k];
 			s->answer = &h->answers[k];
-			if (begin(h, s, &b->requests[k], b->deadline_ns, ms_until(b->deadline_ns),
-				  false) == HTTP_OK) {
+			if (http_begin(h, s, &b->requests[k], b->deadline_ns,
+				       ms_until(b->deadline_ns), false) == HTTP_OK) {
 				b->n_under_way++;
 			} else {
 				b->is_ok = false;
@@ -304,19 +304,19 @@ static void turn(struct http *h, struct batch *b)
 }
 
 /* True: we are woken, and heed that. */
-static bool await_calls(struct http *h, uint64_t deadline_ns)
+static bool batch_await(struct http *h, uint64_t deadline_ns)
 {
 	bool may_wake = h->heed_ns != 0 && clock_boot_ns() >= h->heed_ns;
 	bool is_later = h->heed_ns != 0 && !may_wake && h->heed_ns < deadline_ns;
 
-	return await(h, is_later ? h->heed_ns : deadline_ns, may_wake);
+	return http_await(h, is_later ? h->heed_ns : deadline_ns, may_wake);
 }
 
 /* The deadline has passed: who isn't done is late. */
-static void give_up(struct http *h, struct batch *b)
+static void batch_give_up(struct http *h, struct batch *b)
 {
 	for (size_t i = 0; i < HTTP_PARALLEL; i++) {
-		struct request *s = &h->slots[i];
+		struct request *s = &h->requests[i];
 
 		if (s->reply == NULL)
 			continue;
@@ -324,10 +324,10 @@ static void give_up(struct http *h, struct batch *b)
 			s->code = CURLE_OPERATION_TIMEDOUT;
 			(void)snprintf(s->error, sizeof(s->error), "no reply in time");
 		}
-		finish(h, b, s);
+		batch_finish(h, b, s);
 	}
 	for (; b->next < b->n; b->next++)
-		(void)fail(&b->replies[b->next], HTTP_LATE, "no time was left for it");
+		(void)http_fail(&b->replies[b->next], HTTP_LATE, "no time was left for it");
 	b->is_ok = false;
 }
 
@@ -345,19 +345,19 @@ bool http_call_all(struct http *h, const struct http_request *requests, size_t n
 	http_stream_close(h);
 	if (!need_answers(h, n)) {
 		for (size_t i = 0; i < n; i++)
-			(void)fail(&replies[i], HTTP_MEMORY, "no memory for a reply");
+			(void)http_fail(&replies[i], HTTP_MEMORY, "no memory for a reply");
 		return false;
 	}
 	for (;;) {
-		turn(h, &b);
+		batch_turn(h, &b);
 		if (b.n_under_way == 0 && b.next == b.n)
 			break;
-		work(h);
-		turn(h, &b);
+		http_work(h);
+		batch_turn(h, &b);
 		if (b.n_under_way == 0 && b.next == b.n)
 			break;
-		if (ms_until(deadline_ns) == 0 || await_calls(h, deadline_ns)) {
-			give_up(h, &b);
+		if (ms_until(deadline_ns) == 0 || batch_await(h, deadline_ns)) {
+			batch_give_up(h, &b);
 			break;
 		}
 	}
@@ -387,7 +387,7 @@ bool http_stream_is_open(const struct http *h)
 
 void http_stream_close(struct http *h)
 {
-	struct request *s = &h->slots[0];
+	struct request *s = &h->requests[0];
 
 	if (!h->is_stream)
 		return;
@@ -399,17 +399,17 @@ void http_stream_close(struct http *h)
 int http_stream_open(struct http *h, const struct http_request *request, enum http_pieces pieces,
 		     uint64_t deadline_ns, struct http_reply *reply)
 {
-	struct request *s = &h->slots[0];
+	struct request *s = &h->requests[0];
 
 	*reply = (struct http_reply){.body = ""};
 	http_stream_close(h);
 	if (h->h2)
 		drop_connections(h); /* a stream has one of its own */
 	if (!need_answers(h, 1))
-		return fail(reply, HTTP_MEMORY, "no memory for a reply");
+		return http_fail(reply, HTTP_MEMORY, "no memory for a reply");
 	s->answer = &h->answers[0];
 	s->reply = reply;
-	int result = begin(h, s, request, deadline_ns, STREAM_CONNECT_MS, true);
+	int result = http_begin(h, s, request, deadline_ns, STREAM_CONNECT_MS, true);
 
 	s->reply = NULL;
 	if (result != HTTP_OK) {
@@ -437,9 +437,9 @@ size_t http_frame(const char *data, size_t n)
 }
 
 /* The size of the next piece of what has come, with what frames it; 0: it isn't all there yet. */
-static size_t next_piece(const struct http *h)
+static size_t stream_next_piece(const struct http *h)
 {
-	const struct request *s = &h->slots[0];
+	const struct request *s = &h->requests[0];
 	const struct bytes *b = &s->answer->body;
 	bool is_end = s->is_done && s->code == CURLE_OK;
 
@@ -452,9 +452,9 @@ static size_t next_piece(const struct http *h)
 }
 
 /* True: there is one, or the whole body, which may be empty. */
-static bool take_piece(struct http *h, struct http_reply *reply)
+static bool stream_take_piece(struct http *h, struct http_reply *reply)
 {
-	struct request *s = &h->slots[0];
+	struct request *s = &h->requests[0];
 	struct bytes *b = &s->answer->body;
 
 	if (h->piece > 0) { /* the last one has been read by now */
@@ -462,7 +462,7 @@ static bool take_piece(struct http *h, struct http_reply *reply)
 		b->n -= h->piece;
 		h->piece = 0;
 	}
-	size_t n = next_piece(h);
+	size_t n = stream_next_piece(h);
 	bool is_empty = h->pieces == HTTP_WHOLE && s->is_done && s->code == CURLE_OK;
 
 	if ((n == 0 && !is_empty) || n == SIZE_MAX)
@@ -480,17 +480,17 @@ static bool take_piece(struct http *h, struct http_reply *reply)
 	return true;
 }
 
-static int end_stream(struct http *h, struct http_reply *reply)
+static int stream_end(struct http *h, struct http_reply *reply)
 {
-	struct request *s = &h->slots[0];
+	struct request *s = &h->requests[0];
 
-	if (next_piece(h) == SIZE_MAX)
-		(void)fail(reply, HTTP_STRANGE, "what has come is no message");
+	if (stream_next_piece(h) == SIZE_MAX)
+		(void)http_fail(reply, HTTP_STRANGE, "what has come is no message");
 	else
 		request_judge(s, &h->stream_host, reply);
 	if (reply->result == HTTP_OK) {
 		http_stream_close(h);
-		return fail(reply, HTTP_END, "the server has ended the stream");
+		return http_fail(reply, HTTP_END, "the server has ended the stream");
 	}
 	addresses_doubt(h, &h->stream_host);
 	http_stream_close(h);
@@ -500,25 +500,25 @@ static int end_stream(struct http *h, struct http_reply *reply)
 
 int http_stream_next(struct http *h, uint64_t deadline_ns, struct http_reply *reply)
 {
-	struct request *s = &h->slots[0];
+	struct request *s = &h->requests[0];
 
 	*reply = (struct http_reply){.body = ""};
 	if (!h->is_stream)
-		return fail(reply, HTTP_END, "there is no stream");
+		return http_fail(reply, HTTP_END, "there is no stream");
 	for (;;) {
-		if (take_piece(h, reply)) {
+		if (stream_take_piece(h, reply)) {
 			if (h->pieces == HTTP_WHOLE)
 				http_stream_close(h);
 			return HTTP_OK;
 		}
-		if (s->is_done || next_piece(h) == SIZE_MAX)
-			return end_stream(h, reply);
-		work(h);
-		if (s->is_done || next_piece(h) != 0)
+		if (s->is_done || stream_next_piece(h) == SIZE_MAX)
+			return stream_end(h, reply);
+		http_work(h);
+		if (s->is_done || stream_next_piece(h) != 0)
 			continue;
 		if (ms_until(deadline_ns) == 0)
-			return fail(reply, HTTP_LATE, "nothing has come yet");
-		if (await(h, deadline_ns, true))
-			return fail(reply, HTTP_WOKEN, "woken");
+			return http_fail(reply, HTTP_LATE, "nothing has come yet");
+		if (http_await(h, deadline_ns, true))
+			return http_fail(reply, HTTP_WOKEN, "woken");
 	}
 }

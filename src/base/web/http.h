@@ -81,8 +81,8 @@ struct http_reply {
 	/* Until the next call on this client; body never NULL, with a NUL behind it. */
 	const char *body;
 	size_t body_size;
-	char text[HTTP_TEXT_MAX]; /* unless OK: what went wrong, as words without a full stop */
-	const void *slot;         /* see http_header() */
+	char text[HTTP_TEXT_MAX]; /* unless OK: what went wrong, without a full stop */
+	const void *answer;       /* see http_header() */
 };
 
 struct http;
@@ -92,7 +92,7 @@ bool http_knows_h2(void);
 /* NULL: no memory. No I/O. */
 struct http *http_new(const struct http_config *config);
 void http_free(struct http *h);
-/* In a child of fork(): closes what connections there are without a word, and frees nothing. Of
+/* In a child of fork(): closes what connections there are silently, and frees nothing. Of
  * all calls only http_free() may follow. */
 void http_forget(struct http *h);
 

@@ -36,7 +36,7 @@ void lookup_cancel(struct lookup **under_way)
 		lookup_free(l);
 }
 
-static int begin(struct lookup **under_way, const char *host, const char *port)
+static int lookup_begin(struct lookup **under_way, const char *host, const char *port)
 {
 	size_t host_size = strlen(host) + 1;
 	size_t port_size = strlen(port) + 1;
@@ -69,7 +69,7 @@ static bool is_woken(int wake)
 	return wake >= 0 && poll(&fd, 1, 0) > 0;
 }
 
-static int await(struct lookup *l, uint64_t deadline_ns, int wake)
+static int lookup_await(struct lookup *l, uint64_t deadline_ns, int wake)
 {
 	const struct gaicb *const list[1] = {&l->question};
 	int code;
@@ -100,10 +100,10 @@ int lookup(struct lookup **under_way, const char *host, const char *port, uint64
 
 	if (l != NULL && (strcmp(l->host, host) != 0 || strcmp(l->port, port) != 0))
 		lookup_cancel(under_way);
-	if (*under_way == NULL && (code = begin(under_way, host, port)) != 0)
+	if (*under_way == NULL && (code = lookup_begin(under_way, host, port)) != 0)
 		return code;
 	l = *under_way;
-	code = await(l, deadline_ns, wake);
+	code = lookup_await(l, deadline_ns, wake);
 	if (code == EAI_INPROGRESS)
 		return code;
 	*list = l->question.ar_result;

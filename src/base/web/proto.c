@@ -112,7 +112,7 @@ static bool take_bytes(struct proto *rest, uint64_t n, struct proto *out)
 }
 
 /* The next field. False: there is none, or what is there is no field; then rest->n tells. */
-static bool take(struct proto *rest, struct field *f)
+static bool proto_take(struct proto *rest, struct field *f)
 {
 	uint64_t tag;
 
@@ -131,14 +131,14 @@ static bool take(struct proto *rest, struct field *f)
 	}
 }
 
-static bool fits(struct proto m, const struct proto_shape *shape, unsigned depth)
+static bool proto_shape_fits(struct proto m, const struct proto_shape *shape, unsigned depth)
 {
 	struct field f;
 
 	while (m.n > 0) {
 		const struct proto_shape *s = shape;
 
-		if (!take(&m, &f))
+		if (!proto_take(&m, &f))
 			return false;
 		while (s->field != 0 && s->field != f.number)
 			s++;
@@ -147,7 +147,7 @@ static bool fits(struct proto m, const struct proto_shape *shape, unsigned depth
 		if (f.wire != (s->kind == PROTO_NUMBER ? WIRE_VARINT : WIRE_BYTES))
 			return false;
 		if (s->kind == PROTO_MESSAGE &&
-		    (depth == DEPTH_MAX || !fits(f.bytes, s->of, depth + 1)))
+		    (depth == DEPTH_MAX || !proto_shape_fits(f.bytes, s->of, depth + 1)))
 			return false;
 	}
 	return true;
@@ -155,7 +155,7 @@ static bool fits(struct proto m, const struct proto_shape *shape, unsigned depth
 
 bool proto_fits(struct proto m, const struct proto_shape *shape)
 {
-	return fits(m, shape, 1);
+	return proto_shape_fits(m, shape, 1);
 }
 
 uint64_t proto_number(struct proto m, unsigned field)
@@ -163,7 +163,7 @@ uint64_t proto_number(struct proto m, unsigned field)
 	struct field f;
 	uint64_t value = 0;
 
-	while (take(&m, &f))
+	while (proto_take(&m, &f))
 		if (f.number == field && f.wire == WIRE_VARINT)
 			value = f.value;
 	return value;
@@ -174,7 +174,7 @@ bool proto_next(struct proto *rest, unsigned field, struct proto *item)
 	struct field f;
 
 	*item = (struct proto){NULL, 0};
-	while (take(rest, &f)) {
+	while (proto_take(rest, &f)) {
 		if (f.number != field || f.wire != WIRE_BYTES)
 			continue;
 		*item = f.bytes;

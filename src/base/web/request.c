@@ -76,7 +76,8 @@ static void set_keepalive(int fd)
 }
 
 /* Sockets are known by us, so that a child of fork() can close them. */
-static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
+static curl_socket_t request_open_socket(void *arg, curlsocktype purpose,
+					 struct curl_sockaddr *address)
 {
 	const struct request *s = arg;
 	struct http *h = s->http;
@@ -85,9 +86,9 @@ static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_so
 	(void)purpose;
 	if (s->is_again)
 		return CURL_SOCKET_BAD;
-	while (i < SLOT_SOCKETS_MAX && h->sockets[i] >= 0)
+	while (i < HTTP_SOCKETS_MAX && h->sockets[i] >= 0)
 		i++;
-	if (i == SLOT_SOCKETS_MAX)
+	if (i == HTTP_SOCKETS_MAX)
 		return CURL_SOCKET_BAD;
 	int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 
@@ -102,7 +103,7 @@ static int close_socket(void *arg, curl_socket_t fd)
 {
 	struct http *h = arg;
 
-	for (size_t i = 0; i < SLOT_SOCKETS_MAX; i++)
+	for (size_t i = 0; i < HTTP_SOCKETS_MAX; i++)
 		if (h->sockets[i] == fd)
 			h->sockets[i] = -1;
 	return close(fd);
@@ -116,7 +117,7 @@ static int close_socket(void *arg, curl_socket_t fd)
 			return -1;                                                  \
 	} while (0)
 
-static int set_habits(struct request *s)
+static int request_set_habits(struct request *s)
 {
 	SET(NOSIGNAL, 1L);
 	SET(PROTOCOLS_STR, "http,https");
@@ -134,7 +135,7 @@ static int set_habits(struct request *s)
 	SET(HEADERDATA, s);
 	SET(PREREQFUNCTION, about_to_send);
 	SET(PREREQDATA, s);
-	SET(OPENSOCKETFUNCTION, open_socket);
+	SET(OPENSOCKETFUNCTION, request_open_socket);
 	SET(OPENSOCKETDATA, s);
 	SET(CLOSESOCKETFUNCTION, close_socket);
 	SET(CLOSESOCKETDATA, s->http);
@@ -151,13 +152,13 @@ static bool is_again(const struct http *h)
 {
 	bool is_connected = false;
 
-	for (size_t i = 0; i < SLOT_SOCKETS_MAX; i++)
+	for (size_t i = 0; i < HTTP_SOCKETS_MAX; i++)
 		is_connected = is_connected || h->sockets[i] >= 0;
 	return is_connected && h->is_7_88;
 }
 
 /* No other version is tried than the one that the server is known to speak. */
-static int set_version(struct request *s, bool tls, bool fresh)
+static int request_set_version(struct request *s, bool tls, bool fresh)
 {
 	long version = CURL_HTTP_VERSION_1_1;
 
@@ -184,7 +185,7 @@ static int set_pem(struct request *s, CURLoption file, const char *path, CURLopt
 	return curl_easy_setopt(s->easy, blob, &pem) == CURLE_OK ? 0 : -1;
 }
 
-static int set_tls(struct request *s)
+static int request_set_tls(struct request *s)
 {
 	const struct http *h = s->http;
 
@@ -218,8 +219,8 @@ static void put_host(const char *name, const char *port, char *out, size_t size)
 }
 
 /* The name in the URL is the one that the certificate is checked for. */
-static int set_target(struct request *s, const struct http_request *request,
-		      const struct name *name)
+static int request_set_target(struct request *s, const struct http_request *request,
+			      const struct name *name)
 {
 	const struct http_host *host = request->host;
 	const char *shown = s->http->server_name;
@@ -248,7 +249,7 @@ static int set_target(struct request *s, const struct http_request *request,
 	return code == CURLE_OK ? 0 : -1;
 }
 
-static int set_message(struct request *s, const struct http_request *request)
+static int request_set_message(struct request *s, const struct http_request *request)
 {
 	if (request->body != NULL) {
 		SET(POST, 1L);
@@ -291,10 +292,10 @@ int request_fill(struct request *s, const struct http_request *request, const st
 	s->is_too_much = false;
 	s->error[0] = '\0';
 	SET(CONNECTTIMEOUT_MS, (long)(connect_ms < 1000000 ? connect_ms : 1000000));
-	if (set_habits(s) != 0 || set_version(s, request->host->tls, fresh) != 0 ||
-	    set_target(s, request, name) != 0 || set_message(s, request) != 0)
+	if (request_set_habits(s) != 0 || request_set_version(s, request->host->tls, fresh) != 0 ||
+	    request_set_target(s, request, name) != 0 || request_set_message(s, request) != 0)
 		return -1;
-	return request->host->tls ? set_tls(s) : 0;
+	return request->host->tls ? request_set_tls(s) : 0;
 }
 
 /* ---- what it means ---- */
@@ -304,7 +305,7 @@ static bool says(const struct request *s, const char *word)
 	return strstr(s->error, word) != NULL;
 }
 
-static int judge(const struct request *s)
+static int request_result(const struct request *s)
 {
 	switch (s->code) {
 	case CURLE_OK: return HTTP_OK;
@@ -335,10 +336,10 @@ void request_judge(const struct request *s, const struct http_host *host, struct
 	const char *why = s->error[0] != '\0' ? s->error : curl_easy_strerror(s->code);
 
 	(void)curl_easy_getinfo(s->easy, CURLINFO_RESPONSE_CODE, &status);
-	out->result = judge(s);
+	out->result = request_result(s);
 	out->status = (int)status;
 	out->sent = s->n_sent > 0;
-	out->slot = s->answer;
+	out->answer = s->answer;
 	out->body = s->answer->body.at != NULL ? s->answer->body.at : "";
 	out->body_size = s->answer->body.n;
 	out->text[0] = '\0';

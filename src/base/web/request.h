@@ -1,13 +1,13 @@
 /*
  * request.h: what the files of the HTTP client share; others include http.h.
  *
- *   http.c     calls and streams: what is under way, and for how long
- *   request.c     one request as a handle of libcurl
- *   addresses.c    the addresses of hosts, as libcurl wants them
+ *   http.c       calls and streams: what is under way, and for how long
+ *   request.c    one request as a handle of libcurl
+ *   addresses.c  the addresses of hosts, as libcurl wants them
  *   headers.c    what stands in requests: encoding, secrets, headers
  */
-#ifndef BATON_HTTP_SLOT_H
-#define BATON_HTTP_SLOT_H
+#ifndef BATON_HTTP_REQUEST_H
+#define BATON_HTTP_REQUEST_H
 
 #include <curl/curl.h>
 
@@ -17,9 +17,9 @@
 
 #pragma GCC visibility push(hidden)
 
-#define SLOT_NAMES_MAX 16
+#define HTTP_NAMES_MAX 16
 /* A connection that is tried beside another one has a socket, too. */
-#define SLOT_SOCKETS_MAX 64
+#define HTTP_SOCKETS_MAX 64
 
 /* What came back. Lives until the next call. */
 struct answer {
@@ -55,19 +55,19 @@ struct name {
 
 struct http {
 	CURLM *multi;
-	struct request slots[HTTP_PARALLEL];
+	struct request requests[HTTP_PARALLEL];
 	struct answer *answers;
 	size_t n_answers;
-	struct name names[SLOT_NAMES_MAX];
+	struct name names[HTTP_NAMES_MAX];
 	size_t next_name;
-	int sockets[SLOT_SOCKETS_MAX]; /* -1: none */
+	int sockets[HTTP_SOCKETS_MAX]; /* -1: none */
 	int wake;                      /* -1: none */
 	uint64_t heed_ns;              /* when calls, too, end by it; 0: never */
 	size_t body_max;
 	char *ca, *ca_text, *cert, *cert_text, *key, *key_text, *server_name; /* or NULL */
 	bool h2;
 	bool is_7_88;            /* the libcurl that is used: see request.c */
-	bool is_stream;          /* in slots[0] */
+	bool is_stream;          /* in requests[0] */
 	enum http_pieces pieces; /* ... and what is waited for */
 	size_t piece;            /* ... and the bytes of its answer that were read */
 	struct http_host stream_host;
@@ -82,7 +82,7 @@ int request_fill(struct request *s, const struct http_request *request, const st
 void request_judge(const struct request *s, const struct http_host *host, struct http_reply *out);
 void request_clear(struct request *s);
 
-/* The host's addresses; NULL with the result and the words in *reply. *name stays NULL for one that
+/* The host's addresses; NULL with the result and the text in *reply. *name stays NULL for one that
  * is an address already. HTTP_OK or not. */
 int addresses_find(struct http *h, const struct http_host *host, uint64_t deadline_ns,
 		   struct name **name, struct http_reply *reply);

@@ -81,8 +81,8 @@ static void keep_text(struct consul_answer *answer, const struct http_reply *rep
 /* ---- requests ---- */
 
 /* The token as it is now: it may have been replaced. */
-static int put_token(const struct consul_options *o, struct baton_call *call, char *header,
-		     size_t size)
+static int call_put_token(const struct consul_options *o, struct baton_call *call, char *header,
+			  size_t size)
 {
 	char reason[HTTP_TEXT_MAX];
 	char token[WEB_PATH_MAX];
@@ -107,8 +107,9 @@ static void put_path(const struct consul_options *o, const char *path, char *out
 }
 
 /* GET without a body, PUT with one. 0, or -1: nothing was sent. */
-static int send(struct consul_lane *lane, struct baton_call *call, const struct http_host *host,
-		const char *path, bool is_poll, struct http_reply *reply)
+static int call_send(struct consul_lane *lane, struct baton_call *call,
+		     const struct http_host *host, const char *path, bool is_poll,
+		     struct http_reply *reply)
 {
 	const struct bytes *body = &lane->web.body;
 	char header[WEB_PATH_MAX + 32];
@@ -122,7 +123,7 @@ static int send(struct consul_lane *lane, struct baton_call *call, const struct 
 				       .body_size = body->n};
 
 	put_path(&lane->store->options, path, whole, sizeof(whole));
-	if (put_token(&lane->store->options, call, header, sizeof(header)) != 0)
+	if (call_put_token(&lane->store->options, call, header, sizeof(header)) != 0)
 		return -1;
 	if (header[0] != '\0')
 		headers[0] = header;
@@ -136,8 +137,8 @@ static int send(struct consul_lane *lane, struct baton_call *call, const struct 
 }
 
 /* An answer of another status than the good ones. True: another server may know better. */
-static bool hear_error(struct consul_lane *lane, struct baton_call *call,
-		       const struct consul_answer *answer, unsigned turn, int *outcome)
+static bool call_hear_error(struct consul_lane *lane, struct baton_call *call,
+			    const struct consul_answer *answer, unsigned turn, int *outcome)
 {
 	bool is_sure;
 	int code = consul_judge(call, answer->status, answer->text, &is_sure);
@@ -153,15 +154,15 @@ static bool hear_error(struct consul_lane *lane, struct baton_call *call,
 }
 
 /* True: another server may know better. */
-static bool ask(struct consul_lane *lane, struct baton_call *call, const char *path,
-		struct consul_answer *answer, int *outcome)
+static bool call_ask(struct consul_lane *lane, struct baton_call *call, const char *path,
+		     struct consul_answer *answer, int *outcome)
 {
 	struct consul_store *s = lane->store;
 	unsigned turn = atomic_load(&s->web.turn);
 	struct http_reply reply;
 
 	*outcome = BATON_OUTCOME_FAILED;
-	if (send(lane, call, web_host(&s->web, turn), path, false, &reply) != 0)
+	if (call_send(lane, call, web_host(&s->web, turn), path, false, &reply) != 0)
 		return false;
 	if (reply.result != HTTP_OK) {
 		unreachable(call, &reply);
@@ -173,7 +174,7 @@ static bool ask(struct consul_lane *lane, struct baton_call *call, const char *p
 	answer->json = js_parse(reply.body, reply.body_size);
 	keep_text(answer, &reply);
 	if (reply.status != 200 && reply.status != 404 && reply.status != 409)
-		return hear_error(lane, call, answer, turn, outcome);
+		return call_hear_error(lane, call, answer, turn, outcome);
 	if (json_is_true(js_get(answer->json, "ResultsFilteredByACLs"))) {
 		(void)store_fail(&call->error, BATON_E_DENIED,
 				 "Consul says: permission denied; our token may not read all keys "
@@ -198,7 +199,7 @@ int consul_call(struct consul_lane *lane, struct baton_call *call, const char *p
 	for (size_t i = 0; i < n_hosts; i++) {
 		json_decref(answer->json);
 		*answer = (struct consul_answer){.json = NULL};
-		if (!ask(lane, call, path, answer, &outcome) ||
+		if (!call_ask(lane, call, path, answer, &outcome) ||
 		    clock_boot_ns() >= call->deadline_ns)
 			break;
 	}
@@ -213,7 +214,7 @@ int consul_poll(struct consul_lane *lane, struct baton_call *call, const char *p
 
 	(void)web_begin(&lane->web);
 	lane->web.stream = turn;
-	if (send(lane, call, web_host(&s->web, turn), path, true, &reply) != 0)
+	if (call_send(lane, call, web_host(&s->web, turn), path, true, &reply) != 0)
 		return -1;
 	if (reply.result == HTTP_OK)
 		return 0;

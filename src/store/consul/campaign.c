@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "store/consul/consul.h"
 
-/* A lock delay ends without a word, and nobody tells how long it is; this is the usual one. */
+/* A lock delay ends silently, and nobody tells how long it is; this is the usual one. */
 #define USUAL_DELAY_NS (15 * CLOCK_NS_PER_S)
 #define DELAY_STEP_NS (2 * CLOCK_NS_PER_S)
 
@@ -29,17 +29,17 @@ struct batch {
 	struct consul_lane *lane;
 	struct baton_call *call;
 	const struct baton_lease *lease;
-	struct web_lease mine;
+	struct web_lease own;
 	struct attempt tries[CONSUL_CHUNK];
 	size_t n;
-	size_t owner[CONSUL_OPS_MAX]; /* of each operation; n: the book */
-	bool is_book_old;
+	size_t owner[CONSUL_OPS_MAX]; /* of each operation; n: the count of claims */
+	bool is_count_old;
 };
 
 /* ---- looking ---- */
 
 /* A lock delay has begun when the session ended, and ends a while later; we ask in between. */
-static void delay(const struct consul_options *o, struct attempt *t, uint64_t now_ns)
+static void campaign_delay(const struct consul_options *o, struct attempt *t, uint64_t now_ns)
 {
 	uint64_t own_ns = o->lock_delay_ms * CLOCK_NS_PER_MS;
 	uint64_t wait_ns = DELAY_STEP_NS;
@@ -52,7 +52,7 @@ static void delay(const struct consul_options *o, struct attempt *t, uint64_t no
 }
 
 /* What became of those who failed: out, or, with outcome 0, worth another try. */
-static void judge(struct batch *b, struct attempt *t, const struct consul_answer *answer)
+static void campaign_judge(struct batch *b, struct attempt *t, const struct consul_answer *answer)
 {
 	struct baton_campaign *c = t->c;
 	struct consul_known before = t->known;
@@ -65,7 +65,7 @@ static void judge(struct batch *b, struct attempt *t, const struct consul_answer
 	c->code = 0;
 	c->outcome = is_free && is_new && !t->is_delayed ? 0 : BATON_OUTCOME_REFUSED;
 	if (is_free && t->is_delayed)
-		delay(&b->lane->store->options, t, clock_boot_ns());
+		campaign_delay(&b->lane->store->options, t, clock_boot_ns());
 	else if (is_free) /* it was freed meanwhile: worth another try, soon */
 		c->record->free_in_ns = 0;
 	consul_known_set(b->lane->store, c->name, &t->known);
@@ -75,8 +75,8 @@ static void judge(struct batch *b, struct attempt *t, const struct consul_answer
 	t->is_delayed = false;
 }
 
-/* All that are marked as failed. */
-static int look(struct batch *b)
+/* All that have failed. */
+static int campaign_read(struct batch *b)
 {
 	struct consul_answer answer;
 	int outcome = BATON_OUTCOME_OK;
@@ -84,13 +84,13 @@ static int look(struct batch *b)
 	consul_begin(b->lane);
 	for (size_t i = 0; i < b->n; i++)
 		if (b->tries[i].has_failed)
-			consul_look(b->lane, b->tries[i].c->name);
+			consul_op_read(b->lane, b->tries[i].c->name);
 	if (b->lane->n_ops == 0)
 		return outcome;
-	outcome = consul_read(b->lane, b->call, "look", &answer);
+	outcome = consul_read(b->lane, b->call, "state", &answer);
 	for (size_t i = 0; i < b->n && outcome == BATON_OUTCOME_OK; i++)
 		if (b->tries[i].has_failed)
-			judge(b, &b->tries[i], &answer);
+			campaign_judge(b, &b->tries[i], &answer);
 	json_decref(answer.json);
 	return outcome;
 }
@@ -121,7 +121,7 @@ static bool say_loss(struct batch *b, struct baton_campaign *c)
  * state, or is another one: then the claim brings a higher offset with it. That is said once, as an
  * error, before it is done.
  */
-static int mint(struct batch *b, struct attempt *t)
+static int campaign_mint(struct batch *b, struct attempt *t)
 {
 	uint64_t native = t->known.native;
 	uint64_t offset = t->known.offset;
@@ -146,7 +146,7 @@ static int mint(struct batch *b, struct attempt *t)
 }
 
 /* Looks first at those of whom too little is known to go on. */
-static int mint_all(struct batch *b)
+static int campaign_mint_all(struct batch *b)
 {
 	uint64_t now_ns = clock_boot_ns();
 	bool is_any = false;
@@ -160,7 +160,7 @@ static int mint_all(struct batch *b)
 		is_any = is_any || t->has_failed;
 	}
 	if (is_any) {
-		int outcome = look(b);
+		int outcome = campaign_read(b);
 
 		if (outcome != BATON_OUTCOME_OK)
 			return outcome;
@@ -175,14 +175,14 @@ static int mint_all(struct batch *b)
 	}
 	for (size_t i = 0; i < b->n; i++)
 		if (b->tries[i].c->outcome == 0)
-			(void)mint(b, &b->tries[i]);
+			(void)campaign_mint(b, &b->tries[i]);
 	return BATON_OUTCOME_OK;
 }
 
 /* ---- claims ---- */
 
 /* The state is what we think, or becomes it: with a higher offset. */
-static void put_state(struct batch *b, const struct attempt *t)
+static void campaign_put_state(struct batch *b, const struct attempt *t)
 {
 	struct consul_key key = consul_state_key(b->lane->store, t->c->name);
 	char number[24];
@@ -203,7 +203,7 @@ static void put_state(struct batch *b, const struct attempt *t)
  * Nobody has it, we neither: Consul would let us lock it twice in one term. When a key's LockIndex
  * is used up, the key is made anew.
  */
-static void put_lock(struct batch *b, const struct attempt *t)
+static void campaign_put_lock(struct batch *b, const struct attempt *t)
 {
 	struct consul_key key = consul_lock_key(b->lane->store, t->c->name);
 	char *text = web_claim_text(b->lease, t->c->nonce, clock_wall_ms(), &t->c->profile);
@@ -212,7 +212,7 @@ static void put_lock(struct batch *b, const struct attempt *t)
 	struct consul_op lock = {.verb = "lock",
 				 .key = &key,
 				 .value = text != NULL ? text : "",
-				 .session = b->mine.name,
+				 .session = b->own.name,
 				 .is_lock = true};
 
 	if (t->known.exists)
@@ -226,7 +226,7 @@ static void put_lock(struct batch *b, const struct attempt *t)
 	free(text);
 }
 
-static void won(struct batch *b, struct attempt *t, const json_t *kv)
+static void campaign_won(struct batch *b, struct attempt *t, const json_t *kv)
 {
 	struct baton_campaign *c = t->c;
 	uint64_t state_index = 0;
@@ -249,18 +249,18 @@ static void won(struct batch *b, struct attempt *t, const json_t *kv)
 }
 
 /* Won in a term that isn't above the floor: the cluster went back under our feet. Given back. */
-static void undo(struct batch *b, struct attempt *t)
+static void campaign_undo(struct batch *b, struct attempt *t)
 {
 	struct consul_answer answer;
 
 	consul_begin(b->lane);
-	consul_op_unlock(b->lane, t->c->name, b->mine.name, t->known.claim_index);
-	consul_op_book(b->lane, &b->mine, b->mine.n_claims - 1);
+	consul_op_unlock(b->lane, t->c->name, b->own.name, t->known.claim_index);
+	consul_op_count(b->lane, &b->own, b->own.n_claims - 1);
 	int outcome = consul_txn(b->lane, b->call, "undo", &answer);
 	bool is_done = outcome == BATON_OUTCOME_OK && answer.status == 200;
 
 	json_decref(answer.json);
-	(void)consul_read_book(b->lane, b->call, b->lease->id, &b->mine);
+	(void)consul_read_count(b->lane, b->call, b->lease->id, &b->own);
 	if (!say_loss(b, t->c))
 		(void)fail_one(b, t->c, BATON_E_UNAVAILABLE,
 			       "was won in a term that isn't above all that were seen: given back");
@@ -268,34 +268,34 @@ static void undo(struct batch *b, struct attempt *t)
 }
 
 /* It was carried out: all of them are won. */
-static int hear_all(struct batch *b, const struct consul_answer *answer)
+static int campaign_hear(struct batch *b, const struct consul_answer *answer)
 {
-	struct consul_key book = consul_book_key(b->lane->store, b->mine.name);
-	const json_t *kv = consul_find(answer, book.text);
+	struct consul_key count = consul_count_key(b->lane->store, b->own.name);
+	const json_t *kv = consul_find(answer, count.text);
 
-	if (!js_u64(kv, "ModifyIndex", &b->mine.index))
+	if (!js_u64(kv, "ModifyIndex", &b->own.index))
 		return consul_strange(b->call);
 	for (size_t i = 0; i < b->n; i++) {
 		struct consul_key key = consul_lock_key(b->lane->store, b->tries[i].c->name);
 
 		kv = consul_find(answer, key.text);
-		if (strcmp(js_text(kv, "Session"), b->mine.name) != 0)
+		if (strcmp(js_text(kv, "Session"), b->own.name) != 0)
 			return consul_strange(b->call);
-		won(b, &b->tries[i], kv);
+		campaign_won(b, &b->tries[i], kv);
 	}
-	b->mine.n_claims += b->n;
-	web_lease_count(&b->lane->store->web, b->lease->id, b->mine.n_claims, b->mine.index);
+	b->own.n_claims += b->n;
+	web_lease_count(&b->lane->store->web, b->lease->id, b->own.n_claims, b->own.index);
 	for (size_t i = 0; i < b->n; i++) {
 		const struct baton_campaign *c = b->tries[i].c;
 
 		if (c->term <= c->floor || c->term > CONSUL_TERM_MAX)
-			undo(b, &b->tries[i]);
+			campaign_undo(b, &b->tries[i]);
 	}
 	return BATON_OUTCOME_OK;
 }
 
 /* It was not: who is to blame? An outcome for all of them, or OK. */
-static int hear_errors(struct batch *b, const struct consul_answer *answer)
+static int campaign_hear_errors(struct batch *b, const struct consul_answer *answer)
 {
 	if (consul_n_errors(answer) == 0)
 		return consul_strange(b->call);
@@ -309,7 +309,7 @@ static int hear_errors(struct batch *b, const struct consul_answer *answer)
 		if (why == CONSUL_NO_SESSION)
 			return BATON_OUTCOME_REFUSED;
 		if (owner == b->n) {
-			b->is_book_old = true;
+			b->is_count_old = true;
 			continue;
 		}
 		b->tries[owner].has_failed = true;
@@ -318,34 +318,35 @@ static int hear_errors(struct batch *b, const struct consul_answer *answer)
 	return BATON_OUTCOME_OK;
 }
 
-static int send_tries(struct batch *b)
+static int campaign_send(struct batch *b)
 {
 	struct consul_answer answer;
 
-	b->is_book_old = false;
+	b->is_count_old = false;
 	consul_begin(b->lane);
 	for (size_t i = 0; i < b->n; i++) {
 		size_t from = b->lane->n_ops;
 
-		put_state(b, &b->tries[i]);
-		put_lock(b, &b->tries[i]);
+		campaign_put_state(b, &b->tries[i]);
+		campaign_put_lock(b, &b->tries[i]);
 		while (from < b->lane->n_ops)
 			b->owner[from++] = i;
 	}
 	b->owner[b->lane->n_ops] = b->n;
-	consul_op_book(b->lane, &b->mine, b->mine.n_claims + b->n);
+	consul_op_count(b->lane, &b->own, b->own.n_claims + b->n);
 	int outcome = consul_txn(b->lane, b->call, "campaign", &answer);
 
 	if (outcome == BATON_OUTCOME_OK)
-		outcome = answer.status == 200 ? hear_all(b, &answer) : hear_errors(b, &answer);
+		outcome = answer.status == 200 ? campaign_hear(b, &answer)
+					       : campaign_hear_errors(b, &answer);
 	json_decref(answer.json);
-	if (outcome == BATON_OUTCOME_OK && b->is_book_old)
-		outcome = consul_read_book(b->lane, b->call, b->lease->id, &b->mine);
-	return outcome == BATON_OUTCOME_OK ? look(b) : outcome;
+	if (outcome == BATON_OUTCOME_OK && b->is_count_old)
+		outcome = consul_read_count(b->lane, b->call, b->lease->id, &b->own);
+	return outcome == BATON_OUTCOME_OK ? campaign_read(b) : outcome;
 }
 
 /* Those who are decided are out. */
-static void thin(struct batch *b)
+static void campaign_thin(struct batch *b)
 {
 	size_t n = 0;
 
@@ -359,7 +360,7 @@ static void thin(struct batch *b)
 }
 
 /* All of them came to the same end. */
-static void end_all(struct batch *b, int outcome)
+static void campaign_end_all(struct batch *b, int outcome)
 {
 	for (size_t i = 0; i < b->n; i++) {
 		struct baton_campaign *c = b->tries[i].c;
@@ -371,12 +372,12 @@ static void end_all(struct batch *b, int outcome)
 		else
 			web_campaign_set(c, outcome, b->call->error.code);
 	}
-	thin(b);
+	campaign_thin(b);
 }
 
 static void campaign_part(struct batch *b, struct baton_campaign *list, size_t n)
 {
-	bool has_lease = web_lease_get(&b->lane->store->web, b->lease->id, &b->mine);
+	bool has_lease = web_lease_get(&b->lane->store->web, b->lease->id, &b->own);
 
 	b->n = n;
 	for (size_t i = 0; i < n; i++) {
@@ -385,22 +386,22 @@ static void campaign_part(struct batch *b, struct baton_campaign *list, size_t n
 		consul_known_get(b->lane->store, list[i].name, &b->tries[i].known);
 	}
 	if (!has_lease)
-		end_all(b, BATON_OUTCOME_REFUSED);
+		campaign_end_all(b, BATON_OUTCOME_REFUSED);
 	for (int round = 0; round < CONSUL_ROUNDS && b->n > 0; round++) {
-		int outcome = mint_all(b);
+		int outcome = campaign_mint_all(b);
 
-		thin(b);
+		campaign_thin(b);
 		if (outcome == BATON_OUTCOME_OK && b->n > 0)
-			outcome = send_tries(b);
+			outcome = campaign_send(b);
 		if (outcome != BATON_OUTCOME_OK)
-			end_all(b, outcome);
-		thin(b);
+			campaign_end_all(b, outcome);
+		campaign_thin(b);
 	}
 	for (size_t i = 0; i < b->n; i++) /* it changes all the time */
 		b->tries[i].c->record->free_in_ns = 0;
 	for (size_t i = 0; i < b->n; i++)
 		b->tries[i].c->outcome = BATON_OUTCOME_REFUSED;
-	thin(b);
+	campaign_thin(b);
 }
 
 void consul_campaign(void *l, struct baton_call *call, const struct baton_lease *lease,

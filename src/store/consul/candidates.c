@@ -1,5 +1,5 @@
 /*
- * candidates.c: candidates, orders and pauses: what people and other candidates look at.
+ * candidates.c: who would like to lead: shown by each candidate, for others to see.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,10 +8,8 @@
 #include "base/clock.h"
 #include "store/consul/consul.h"
 
-/* ---- candidates ---- */
-
 /* Shows it; asks who else is there; and who leads, because the claim shows the profile, too. */
-static void put_candidate(struct consul_lane *lane, const struct baton_lease *lease,
+static void candidate_put(struct consul_lane *lane, const struct baton_lease *lease,
 			  const char *session, const struct baton_publication *p)
 {
 	struct consul_key key = consul_candidate_key(lane->store, p->name, session);
@@ -23,7 +21,7 @@ static void put_candidate(struct consul_lane *lane, const struct baton_lease *le
 
 	consul_op(lane, &lock);
 	consul_op(lane, &list);
-	consul_look(lane, p->name);
+	consul_op_read(lane, p->name);
 	lane->web.body.has_failed = lane->web.body.has_failed || text == NULL;
 	free(text);
 }
@@ -32,10 +30,10 @@ static void put_candidate(struct consul_lane *lane, const struct baton_lease *le
  * The same claim with another profile; not if it has changed meanwhile. By locking what is locked
  * by us: any other write would set its LockIndex, and so the next terms, back (S3).
  */
-static int show_leader(struct consul_lane *lane, struct baton_call *call,
-		       const struct baton_lease *lease, const char *session,
-		       const struct baton_publication *p, const struct baton_record *r,
-		       uint64_t index)
+static int candidate_show_leader(struct consul_lane *lane, struct baton_call *call,
+				 const struct baton_lease *lease, const char *session,
+				 const struct baton_publication *p, const struct baton_record *r,
+				 uint64_t index)
 {
 	struct consul_key key = consul_lock_key(lane->store, p->name);
 	char *text = web_claim_text(lease, r->nonce, r->since_ms, &p->profile);
@@ -63,9 +61,10 @@ static int show_leader(struct consul_lane *lane, struct baton_call *call,
 }
 
 /* OK also when another has the claim, or it shows all that there is to show. */
-static int show_if_leader(struct consul_lane *lane, struct baton_call *call,
-			  const struct baton_lease *lease, const char *session,
-			  const struct baton_publication *p, const struct consul_answer *answer)
+static int candidate_show_if_leader(struct consul_lane *lane, struct baton_call *call,
+				    const struct baton_lease *lease, const char *session,
+				    const struct baton_publication *p,
+				    const struct consul_answer *answer)
 {
 	struct consul_key key = consul_lock_key(lane->store, p->name);
 	const json_t *claim = consul_find(answer, key.text);
@@ -75,7 +74,7 @@ static int show_if_leader(struct consul_lane *lane, struct baton_call *call,
 	if (!js_u64(claim, "ModifyIndex", &index) || !consul_read_claim(claim, &record) ||
 	    strcmp(record.lease_id, lease->id) != 0 || web_claim_shows(&record, &p->profile))
 		return BATON_OUTCOME_OK;
-	return show_leader(lane, call, lease, session, p, &record, index);
+	return candidate_show_leader(lane, call, lease, session, p, &record, index);
 }
 
 static int publish_part(struct consul_lane *lane, struct baton_call *call,
@@ -87,7 +86,7 @@ static int publish_part(struct consul_lane *lane, struct baton_call *call,
 
 	consul_begin(lane);
 	for (size_t i = 0; i < n; i++)
-		put_candidate(lane, lease, session, &list[i]);
+		candidate_put(lane, lease, session, &list[i]);
 	int outcome = consul_txn(lane, call, "publish", &answer);
 
 	if (outcome == BATON_OUTCOME_OK && answer.status == 409)
@@ -95,7 +94,8 @@ static int publish_part(struct consul_lane *lane, struct baton_call *call,
 				  ? BATON_OUTCOME_FAILED
 				  : BATON_OUTCOME_REFUSED;
 	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++) {
-		list[i].outcome = show_if_leader(lane, call, lease, session, &list[i], &answer);
+		list[i].outcome =
+			candidate_show_if_leader(lane, call, lease, session, &list[i], &answer);
 		list[i].code = list[i].outcome == BATON_OUTCOME_OK ? 0 : call->error.code;
 	}
 	if (outcome == BATON_OUTCOME_OK)
@@ -108,14 +108,14 @@ void consul_publish(void *l, struct baton_call *call, const struct baton_lease *
 		    struct baton_publication *list, size_t n)
 {
 	struct consul_lane *lane = l;
-	struct web_lease mine;
-	bool has_lease = web_lease_get(&lane->store->web, lease->id, &mine);
+	struct web_lease own;
+	bool has_lease = web_lease_get(&lane->store->web, lease->id, &own);
 
 	for (size_t done = 0; done < n;) {
 		size_t k = n - done < CONSUL_CHUNK ? n - done : CONSUL_CHUNK;
 		int outcome = !has_lease
 				      ? BATON_OUTCOME_REFUSED
-				      : publish_part(lane, call, lease, mine.name, list + done, k);
+				      : publish_part(lane, call, lease, own.name, list + done, k);
 
 		for (size_t i = done; outcome != BATON_OUTCOME_OK && i < done + k; i++) {
 			list[i].outcome = outcome;
@@ -130,11 +130,11 @@ int consul_withdraw(void *l, struct baton_call *call, const struct baton_lease *
 {
 	struct consul_lane *lane = l;
 	struct consul_answer answer;
-	struct web_lease mine;
+	struct web_lease own;
 
-	if (!web_lease_get(&lane->store->web, lease->id, &mine))
+	if (!web_lease_get(&lane->store->web, lease->id, &own))
 		return BATON_OUTCOME_OK;
-	struct consul_key key = consul_candidate_key(lane->store, name, mine.name);
+	struct consul_key key = consul_candidate_key(lane->store, name, own.name);
 	struct consul_op op = {.verb = "delete", .key = &key};
 	size_t i;
 
@@ -160,7 +160,7 @@ int consul_candidates(void *l, struct baton_call *call, const char *name,
 
 	consul_begin(lane);
 	consul_op(lane, &op);
-	consul_look(lane, name);
+	consul_op_read(lane, name);
 	int outcome = consul_read(lane, call, "candidates", &answer);
 	const json_t *results = consul_results(&answer);
 	const char *leader = js_text(consul_find(&answer, lock.text), "Session");
@@ -180,85 +180,4 @@ int consul_candidates(void *l, struct baton_call *call, const char *name,
 	}
 	json_decref(answer.json);
 	return outcome;
-}
-
-/* ---- orders and pauses ---- */
-
-/* A change of the state, unless somebody was faster. */
-struct change {
-	struct consul_lane *lane;
-	struct baton_call *call;
-	const char *name;
-	const struct baton_order *order; /* NULL: it is about a pause */
-	bool paused;
-};
-
-/* Makes it. OK; REFUSED: not in that term; 0: once more. */
-static int change(const struct change *c, const struct consul_answer *seen)
-{
-	struct consul_key key = consul_state_key(c->lane->store, c->name);
-	struct consul_key lock = consul_lock_key(c->lane->store, c->name);
-	json_t *state = consul_state(c->lane->store, c->name, seen);
-	struct baton_record record;
-	struct consul_answer answer;
-	struct consul_known known;
-	size_t op;
-
-	consul_known_get(c->lane->store, c->name, &known);
-	consul_record(c->lane->store, c->name, "", seen, &known, &record);
-	consul_begin(c->lane);
-	if (c->order != NULL) {
-		(void)json_object_set_new(state, "order", web_order_make(c->order));
-		consul_op_check(c->lane, &lock, known.claim_index);
-	} else if (c->paused) {
-		(void)json_object_set_new(state, "paused", json_true());
-	} else {
-		(void)json_object_del(state, "paused");
-	}
-	consul_op_state(c->lane, &key, state, known.state_index);
-	json_decref(state);
-	if (c->order != NULL && (!record.held || record.term != c->order->term))
-		return BATON_OUTCOME_REFUSED;
-	int outcome = consul_txn(c->lane, c->call, "change", &answer);
-
-	if (outcome == BATON_OUTCOME_OK && answer.status == 409)
-		outcome = consul_error(c->call, &answer, 0, &op) == CONSUL_DENIED
-				  ? BATON_OUTCOME_FAILED
-				  : 0;
-	json_decref(answer.json);
-	return outcome;
-}
-
-static int change_state(const struct change *c)
-{
-	for (int round = 0; round < CONSUL_ROUNDS; round++) {
-		struct consul_answer seen;
-
-		consul_begin(c->lane);
-		consul_look(c->lane, c->name);
-		int outcome = consul_read(c->lane, c->call, "look", &seen);
-
-		if (outcome == BATON_OUTCOME_OK)
-			outcome = change(c, &seen);
-		json_decref(seen.json);
-		if (outcome != 0)
-			return outcome;
-	}
-	(void)store_fail(&c->call->error, BATON_E_UNAVAILABLE, "the election changes all the time");
-	return BATON_OUTCOME_FAILED;
-}
-
-int consul_order(void *l, struct baton_call *call, const char *name,
-		 const struct baton_order *order)
-{
-	struct change c = {.lane = l, .call = call, .name = name, .order = order};
-
-	return change_state(&c);
-}
-
-int consul_pause(void *l, struct baton_call *call, const char *name, bool paused)
-{
-	struct change c = {.lane = l, .call = call, .name = name, .paused = paused};
-
-	return change_state(&c);
 }

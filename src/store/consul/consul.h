@@ -5,11 +5,12 @@
  *   options.c  the URL, and what the environment adds to it
  *   key.c      keys, and the operations of a transaction
  *   call.c     one request: which server, who we are there, what an answer means
- *   lease.c    the session, and the book of what it holds
- *   campaign.c    campaigning
- *   release.c  giving back, and what a session holds
- *   observe.c     records
- *   candidates.c   candidates, orders, pauses
+ *   lease.c    the session, and its claims
+ *   campaign.c campaigning
+ *   release.c  giving claims back
+ *   observe.c  records
+ *   candidates.c  candidates
+ *   orders.c   orders and pauses
  *   watch.c    hints
  *   doctor.c   what the cluster is like
  *
@@ -53,8 +54,8 @@
 #define CONSUL_LOCK_DELAY_MAX_MS 60000
 #define CONSUL_SESSION_MAX 39
 #define CONSUL_KEY_MAX (CONSUL_PREFIX_MAX + 3 * BATON_NAME_MAX + 64)
-/* How many elections one transaction serves, each with four operations at most, beside the book:
- * old servers take 64 operations, others 128. */
+/* How many elections one transaction serves, each with four operations at most, beside the count
+ * of claims: old servers take 64 operations, others 128. */
 #define CONSUL_CHUNK 15
 #define CONSUL_OPS_MAX (4 * CONSUL_CHUNK + 2)
 _Static_assert(CONSUL_OPS_MAX <= 64, "old servers refuse a transaction of that size");
@@ -116,7 +117,7 @@ struct consul_key consul_state_key(const struct consul_store *s, const char *nam
 /* session "": of all of them. */
 struct consul_key consul_candidate_key(const struct consul_store *s, const char *name,
 				       const char *session);
-struct consul_key consul_book_key(const struct consul_store *s, const char *session);
+struct consul_key consul_count_key(const struct consul_store *s, const char *session);
 /* What all keys of an election begin with; name "": of all elections. */
 struct consul_key consul_tree_key(const struct consul_store *s, const char *name);
 /* What a key is about: the 'l'ock or the 's'tate of an election, or none of ours: 0. */
@@ -142,7 +143,7 @@ void consul_op_check(struct consul_lane *lane, const struct consul_key *key, uin
 void consul_op_state(struct consul_lane *lane, const struct consul_key *key, const json_t *state,
 		     uint64_t index);
 /* How many claims the session has, unless somebody has counted since. */
-void consul_op_book(struct consul_lane *lane, const struct web_lease *lease, uint64_t n_claims);
+void consul_op_count(struct consul_lane *lane, const struct web_lease *lease, uint64_t n_claims);
 
 /* ---- call.c ---- */
 
@@ -185,16 +186,16 @@ enum consul_why consul_error(struct baton_call *call, const struct consul_answer
 
 /* ---- lease.c ---- */
 
-/* What the store says that the session has: the book; OK, REFUSED: it has ended, or an outcome. */
-int consul_read_book(struct consul_lane *lane, struct baton_call *call, const char *id,
-		     struct web_lease *lease);
+/* How many claims the session has, as the store says; OK, REFUSED: it has ended, or an outcome. */
+int consul_read_count(struct consul_lane *lane, struct baton_call *call, const char *id,
+		      struct web_lease *lease);
 /* Keys of sessions that have ended are of no use to anybody: whoever sees them takes them away. */
 void consul_sweep(struct consul_lane *lane, const struct baton_call *call,
 		  const struct consul_answer *seen);
 
 /* ---- observe.c ---- */
 
-/* What a driver knows of an election beside its record: see HINTS_NOTES. */
+/* What a driver knows of an election beside its record, as long as that is watched. */
 struct consul_known {
 	uint64_t offset;
 	uint64_t state_index; /* 0: there is no state */
@@ -208,7 +209,7 @@ struct consul_known {
 void consul_known_get(struct consul_store *s, const char *name, struct consul_known *k);
 void consul_known_set(struct consul_store *s, const char *name, const struct consul_known *k);
 /* The operation that reads what consul_record() is made of. */
-void consul_look(struct consul_lane *lane, const char *name);
+void consul_op_read(struct consul_lane *lane, const char *name);
 void consul_record(struct consul_store *s, const char *name, const char *id,
 		   const struct consul_answer *answer, struct consul_known *k,
 		   struct baton_record *out);

@@ -20,7 +20,7 @@ struct visit {
 #define TELL(v, level, ...) doctor_tell(&(v)->doctor, BATON_FINDING_##level, __VA_ARGS__)
 
 /* One question; NULL: it was refused, or failed. */
-static json_t *ask(struct visit *v, const char *path)
+static json_t *doctor_ask(struct visit *v, const char *path)
 {
 	struct baton_call quiet = {.deadline_ns = v->call->deadline_ns};
 	struct consul_answer answer;
@@ -34,7 +34,7 @@ static json_t *ask(struct visit *v, const char *path)
 
 /* ---- the cluster ---- */
 
-static int look_at_leader(struct visit *v)
+static int examine_leader(struct visit *v)
 {
 	struct consul_store *s = v->lane->store;
 	const struct http_host *host = web_host(&s->web, atomic_load(&s->web.turn));
@@ -88,18 +88,18 @@ static void judge_ttl(struct visit *v, const json_t *config)
 		     text, (unsigned long long)told_ms);
 }
 
-static void look_at_agent(struct visit *v)
+static void examine_agent(struct visit *v)
 {
-	json_t *self = ask(v, "/v1/agent/self");
+	json_t *self = doctor_ask(v, "/v1/agent/self");
 
 	judge_version(v, js_text(js_get(self, "Config"), "Version"));
 	judge_ttl(v, js_get(self, "DebugConfig"));
 	json_decref(self);
 }
 
-static void look_at_servers(struct visit *v)
+static void examine_servers(struct visit *v)
 {
-	json_t *peers = ask(v, "/v1/status/peers");
+	json_t *peers = doctor_ask(v, "/v1/status/peers");
 	size_t n = json_array_size(peers);
 
 	json_decref(peers);
@@ -111,7 +111,7 @@ static void look_at_servers(struct visit *v)
 		     n, v->lane->store->options.web.n_hosts);
 }
 
-static void look_at_encryption(struct visit *v)
+static void examine_encryption(struct visit *v)
 {
 	const struct consul_options *o = &v->lane->store->options;
 	bool has_secret = o->token[0] != '\0' || o->token_file[0] != '\0';
@@ -120,7 +120,7 @@ static void look_at_encryption(struct visit *v)
 			       has_secret ? "token" : NULL, "Use consuls://.");
 }
 
-static void look_at_session(struct visit *v)
+static void examine_session(struct visit *v)
 {
 	const struct consul_options *o = &v->lane->store->options;
 
@@ -138,12 +138,12 @@ static void look_at_session(struct visit *v)
 /* ---- what we may ---- */
 
 /* A write that can't come true; but Consul asks for the rights to it before it looks. */
-static int look_at_rights(struct visit *v)
+static int examine_rights(struct visit *v)
 {
 	struct consul_store *s = v->lane->store;
 	struct consul_key keys[] = {consul_state_key(s, "doctor"),
 				    consul_candidate_key(s, "doctor", "none"),
-				    consul_book_key(s, "none")};
+				    consul_count_key(s, "none")};
 	struct consul_answer answer;
 	bool is_denied = false;
 
@@ -179,9 +179,9 @@ static int look_at_rights(struct visit *v)
 	return 0;
 }
 
-static int look_at_speed(struct visit *v)
+static int examine_speed(struct visit *v)
 {
-	struct consul_key key = consul_book_key(v->lane->store, "none");
+	struct consul_key key = consul_count_key(v->lane->store, "none");
 	struct doctor_trips trips = {.n = 0};
 
 	for (int i = 0; i < DOCTOR_TRIPS && !v->is_unfit; i++) {
@@ -207,16 +207,16 @@ int consul_examine(void *l, struct baton_call *call, doctor_found *found, void *
 {
 	struct visit v = {.lane = l, .call = call, .doctor = {.found = found, .arg = arg}};
 
-	if (look_at_leader(&v) != 0)
+	if (examine_leader(&v) != 0)
 		return BATON_OUTCOME_FAILED;
-	look_at_encryption(&v);
+	examine_encryption(&v);
 	if (!v.is_unfit) {
-		if (look_at_rights(&v) != 0)
+		if (examine_rights(&v) != 0)
 			return BATON_OUTCOME_FAILED;
-		look_at_agent(&v);
-		look_at_servers(&v);
-		look_at_session(&v);
-		if (look_at_speed(&v) != 0)
+		examine_agent(&v);
+		examine_servers(&v);
+		examine_session(&v);
+		if (examine_speed(&v) != 0)
 			return BATON_OUTCOME_FAILED;
 	}
 	return v.is_unfit ? BATON_OUTCOME_REFUSED : BATON_OUTCOME_OK;

@@ -32,7 +32,7 @@ static const struct baton_traits usual = {
 
 /* ---- the store ---- */
 
-static void close_store(void *s)
+static void consul_close(void *s)
 {
 	struct consul_store *store = s;
 
@@ -43,7 +43,7 @@ static void close_store(void *s)
 	free(store);
 }
 
-static int open_store(const struct baton_store_config *config, void **out, struct baton_error *err)
+static int consul_open(const struct baton_store_config *config, void **out, struct baton_error *err)
 {
 	struct consul_store *store = calloc(1, sizeof(*store));
 
@@ -56,9 +56,10 @@ static int open_store(const struct baton_store_config *config, void **out, struc
 	int code = consul_options_parse(&store->options, config->url, err);
 
 	if (code == BATON_OK)
-		code = web_store_init(&store->web, &store->options.web, err);
+		code = web_store_init(&store->web, &store->options.web, sizeof(struct consul_known),
+				      err);
 	if (code != BATON_OK) {
-		close_store(store);
+		consul_close(store);
 		return code;
 	}
 	store->traits = usual;
@@ -67,7 +68,7 @@ static int open_store(const struct baton_store_config *config, void **out, struc
 	return BATON_OK;
 }
 
-static const struct baton_traits *traits_of(const void *s)
+static const struct baton_traits *consul_traits(const void *s)
 {
 	const struct consul_store *store = s;
 
@@ -76,7 +77,7 @@ static const struct baton_traits *traits_of(const void *s)
 
 /* ---- lanes ---- */
 
-static void close_lane(void *l)
+static void consul_lane_close(void *l)
 {
 	struct consul_lane *lane = l;
 
@@ -86,7 +87,7 @@ static void close_lane(void *l)
 	free(lane);
 }
 
-static int open_lane(void *s, int kind, void **out, struct baton_error *err)
+static int consul_lane_open(void *s, int kind, void **out, struct baton_error *err)
 {
 	struct consul_store *store = s;
 	struct consul_lane *lane = calloc(1, sizeof(*lane));
@@ -94,7 +95,7 @@ static int open_lane(void *s, int kind, void **out, struct baton_error *err)
 	*out = NULL;
 	if (lane == NULL || web_lane_init(&lane->web, &store->web, kind,
 					  kind == BATON_LANE_WATCH ? WATCH_MAX : 0, err) != 0) {
-		close_lane(lane);
+		consul_lane_close(lane);
 		(void)store_fail(err, BATON_E_MEMORY, "no memory for a lane");
 		return BATON_E_MEMORY;
 	}
@@ -109,11 +110,11 @@ __attribute__((visibility("default"))) const struct baton_driver baton_driver = 
 	.abi = BATON_STORE_ABI,
 	.name = "consul",
 	.schemes = schemes,
-	.open = open_store,
-	.close = close_store,
-	.traits = traits_of,
-	.lane_open = open_lane,
-	.lane_close = close_lane,
+	.open = consul_open,
+	.close = consul_close,
+	.traits = consul_traits,
+	.lane_open = consul_lane_open,
+	.lane_close = consul_lane_close,
 	.forget = web_store_forget,
 	.lease_open = consul_lease_open,
 	.lease_renew = consul_lease_renew,

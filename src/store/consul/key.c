@@ -11,8 +11,8 @@
 
 /* ---- keys ---- */
 
-static struct consul_key make(const struct consul_store *s, const char *kind, const char *name,
-			      const char *rest)
+static struct consul_key key_make(const struct consul_store *s, const char *kind, const char *name,
+				  const char *rest)
 {
 	char encoded[3 * BATON_NAME_MAX + 1];
 	struct consul_key key;
@@ -25,17 +25,17 @@ static struct consul_key make(const struct consul_store *s, const char *kind, co
 
 struct consul_key consul_lock_key(const struct consul_store *s, const char *name)
 {
-	return make(s, "/", name, "/.lock");
+	return key_make(s, "/", name, "/.lock");
 }
 
 struct consul_key consul_state_key(const struct consul_store *s, const char *name)
 {
-	return make(s, "/", name, "/.baton");
+	return key_make(s, "/", name, "/.baton");
 }
 
 struct consul_key consul_tree_key(const struct consul_store *s, const char *name)
 {
-	return make(s, "/", name, name[0] != '\0' ? "/" : "");
+	return key_make(s, "/", name, name[0] != '\0' ? "/" : "");
 }
 
 struct consul_key consul_candidate_key(const struct consul_store *s, const char *name,
@@ -44,12 +44,12 @@ struct consul_key consul_candidate_key(const struct consul_store *s, const char 
 	char rest[CONSUL_SESSION_MAX + 2];
 
 	(void)snprintf(rest, sizeof(rest), "/%s", session);
-	return make(s, ".candidate/", name, rest);
+	return key_make(s, ".candidate/", name, rest);
 }
 
-struct consul_key consul_book_key(const struct consul_store *s, const char *session)
+struct consul_key consul_count_key(const struct consul_store *s, const char *session)
 {
-	return make(s, ".lease/", session, "");
+	return key_make(s, ".lease/", session, "");
 }
 
 int consul_key_read(const struct consul_store *s, const char *key, char *name)
@@ -77,7 +77,7 @@ void consul_begin(struct consul_lane *lane)
 }
 
 /* Names have no control characters; so there is little that JSON wants otherwise. */
-static void put_text(struct bytes *b, const char *member, const char *text)
+static void op_put_text(struct bytes *b, const char *member, const char *text)
 {
 	bytes_print(b, ",\"%s\":\"", member);
 	for (size_t n; *text != '\0'; text += n) {
@@ -90,7 +90,7 @@ static void put_text(struct bytes *b, const char *member, const char *text)
 	bytes_print(b, "\"");
 }
 
-static void put_value(struct bytes *b, const char *value)
+static void op_put_value(struct bytes *b, const char *value)
 {
 	size_t n = strlen(value);
 	char *text = malloc(BASE64_SIZE(n));
@@ -110,19 +110,19 @@ void consul_op(struct consul_lane *lane, const struct consul_op *op)
 	struct bytes *b = &lane->web.body;
 
 	bytes_print(b, "%s{\"KV\":{\"Verb\":\"%s\"", lane->n_ops++ > 0 ? "," : "", op->verb);
-	put_text(b, "Key", op->key->text);
+	op_put_text(b, "Key", op->key->text);
 	if (op->value != NULL)
-		put_value(b, op->value);
+		op_put_value(b, op->value);
 	if (op->session != NULL)
-		put_text(b, "Session", op->session);
+		op_put_text(b, "Session", op->session);
 	if (op->has_index)
 		bytes_print(b, ",\"Index\":%" PRIu64, op->index);
 	if (op->is_lock)
 		bytes_print(b, ",\"Flags\":" LOCK_FLAGS);
 	if (o->ns[0] != '\0')
-		put_text(b, "Namespace", o->ns);
+		op_put_text(b, "Namespace", o->ns);
 	if (o->partition[0] != '\0')
-		put_text(b, "Partition", o->partition);
+		op_put_text(b, "Partition", o->partition);
 	bytes_print(b, "}}");
 }
 
@@ -151,9 +151,9 @@ void consul_op_state(struct consul_lane *lane, const struct consul_key *key, con
 	free(text);
 }
 
-void consul_op_book(struct consul_lane *lane, const struct web_lease *lease, uint64_t n_claims)
+void consul_op_count(struct consul_lane *lane, const struct web_lease *lease, uint64_t n_claims)
 {
-	struct consul_key key = consul_book_key(lane->store, lease->name);
+	struct consul_key key = consul_count_key(lane->store, lease->name);
 	char value[24];
 
 	(void)snprintf(value, sizeof(value), "%" PRIu64, n_claims);

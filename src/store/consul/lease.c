@@ -1,5 +1,6 @@
 /*
- * lease.c: the session that a process keeps alive, and the book of how many claims it carries.
+ * lease.c: the session that a process keeps alive, and the claims on it, which are counted in a key
+ * of the session.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,8 +11,8 @@
 #include "store/consul/consul.h"
 
 /* A PUT whose body doesn't matter, with the session at the end of its path. */
-static int put(struct consul_lane *lane, struct baton_call *call, const char *what,
-	       const char *session, struct consul_answer *answer)
+static int session_put(struct consul_lane *lane, struct baton_call *call, const char *what,
+		       const char *session, struct consul_answer *answer)
 {
 	char path[96];
 
@@ -26,12 +27,12 @@ static int put(struct consul_lane *lane, struct baton_call *call, const char *wh
  * Why it may take long until somebody else can have what this session has: where it can end before
  * its time, with its node, nobody may lead until we have surely noticed.
  */
-static uint64_t lock_delay_ms(const struct consul_options *o, uint64_t ttl_ms)
+static uint64_t session_lock_delay_ms(const struct consul_options *o, uint64_t ttl_ms)
 {
 	return o->node[0] == '\0' && o->lock_delay_ms < ttl_ms ? ttl_ms : o->lock_delay_ms;
 }
 
-static json_t *checks_of(const struct consul_options *o)
+static json_t *session_checks(const struct consul_options *o)
 {
 	json_t *list = json_array();
 
@@ -45,12 +46,12 @@ static json_t *checks_of(const struct consul_options *o)
 	return list;
 }
 
-static int put_session(struct consul_lane *lane, struct baton_call *call,
-		       const struct baton_lease *lease)
+static int session_describe(struct consul_lane *lane, struct baton_call *call,
+			    const struct baton_lease *lease)
 {
 	const struct consul_options *o = &lane->store->options;
 	uint64_t ttl_ms = (lease->ttl_ns + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS;
-	uint64_t delay_ms = lock_delay_ms(o, ttl_ms);
+	uint64_t delay_ms = session_lock_delay_ms(o, ttl_ms);
 	char ttl[32], delay[32];
 
 	if (delay_ms > CONSUL_LOCK_DELAY_MAX_MS)
@@ -62,7 +63,7 @@ static int put_session(struct consul_lane *lane, struct baton_call *call,
 	(void)snprintf(delay, sizeof(delay), "%" PRIu64 "ms", delay_ms);
 	json_t *session =
 		json_pack("{s:s,s:s,s:s,s:s,s:o}", "Name", lease->owner, "TTL", ttl, "LockDelay",
-			  delay, "Behavior", "release", "NodeChecks", checks_of(o));
+			  delay, "Behavior", "release", "NodeChecks", session_checks(o));
 
 	if (o->node[0] != '\0')
 		(void)json_object_set_new(session, "Node", json_string(o->node));
@@ -76,7 +77,7 @@ static int put_session(struct consul_lane *lane, struct baton_call *call,
 }
 
 /* Nobody's node: it is there to carry sessions, and no agent can take it along. */
-static int make_node(struct consul_lane *lane, struct baton_call *call)
+static int session_make_node(struct consul_lane *lane, struct baton_call *call)
 {
 	json_t *node =
 		json_pack("{s:s,s:s}", "Node", lane->store->options.node, "Address", "127.0.0.1");
@@ -93,15 +94,15 @@ static int make_node(struct consul_lane *lane, struct baton_call *call)
 	return outcome;
 }
 
-static int create(struct consul_lane *lane, struct baton_call *call,
-		  const struct baton_lease *lease, struct web_lease *out)
+static int session_create(struct consul_lane *lane, struct baton_call *call,
+			  const struct baton_lease *lease, struct web_lease *out)
 {
 	int outcome = BATON_OUTCOME_FAILED;
 
 	for (int round = 0; round < 2; round++) {
 		struct consul_answer answer;
 
-		if (put_session(lane, call, lease) != 0)
+		if (session_describe(lane, call, lease) != 0)
 			return BATON_OUTCOME_FAILED;
 		outcome = consul_call(lane, call, "/v1/session/create", &answer);
 		const char *id = js_text(answer.json, "ID");
@@ -115,7 +116,7 @@ static int create(struct consul_lane *lane, struct baton_call *call,
 		json_decref(answer.json);
 		if (outcome != BATON_OUTCOME_REFUSED || round > 0)
 			break;
-		outcome = make_node(lane, call);
+		outcome = session_make_node(lane, call);
 		if (outcome != BATON_OUTCOME_OK)
 			break;
 	}
@@ -152,10 +153,10 @@ void consul_sweep(struct consul_lane *lane, const struct baton_call *call,
 }
 
 /* A key that is locked as long as the session lives, and says how many claims it has: none. */
-static int begin_book(struct consul_lane *lane, struct baton_call *call, struct web_lease *lease)
+static int count_begin(struct consul_lane *lane, struct baton_call *call, struct web_lease *lease)
 {
-	struct consul_key key = consul_book_key(lane->store, lease->name);
-	struct consul_key all = consul_book_key(lane->store, "");
+	struct consul_key key = consul_count_key(lane->store, lease->name);
+	struct consul_key all = consul_count_key(lane->store, "");
 	struct consul_op lock = {.verb = "lock", .key = &key, .value = "0", .session = lease->name};
 	struct consul_op list = {.verb = "get-tree", .key = &all};
 	struct consul_answer answer;
@@ -164,7 +165,7 @@ static int begin_book(struct consul_lane *lane, struct baton_call *call, struct 
 	consul_begin(lane);
 	consul_op(lane, &lock);
 	consul_op(lane, &list);
-	int outcome = consul_txn(lane, call, "book", &answer);
+	int outcome = consul_txn(lane, call, "count", &answer);
 
 	if (outcome == BATON_OUTCOME_OK && answer.status == 409) {
 		(void)store_fail(&call->error, BATON_E_UNAVAILABLE,
@@ -184,13 +185,13 @@ static int begin_book(struct consul_lane *lane, struct baton_call *call, struct 
 /* ---- close ---- */
 
 /* OK also if it was gone. */
-static int destroy(struct consul_lane *lane, struct baton_call *call, const char *session)
+static int session_destroy(struct consul_lane *lane, struct baton_call *call, const char *session)
 {
-	struct consul_key key = consul_book_key(lane->store, session);
+	struct consul_key key = consul_count_key(lane->store, session);
 	struct consul_op op = {.verb = "delete", .key = &key};
 	struct baton_call quiet = {.deadline_ns = call->deadline_ns};
 	struct consul_answer answer;
-	int outcome = put(lane, call, "destroy", session, &answer);
+	int outcome = session_put(lane, call, "destroy", session, &answer);
 
 	json_decref(answer.json);
 	if (outcome != BATON_OUTCOME_OK && outcome != BATON_OUTCOME_REFUSED)
@@ -205,39 +206,39 @@ static int destroy(struct consul_lane *lane, struct baton_call *call, const char
 int consul_lease_open(void *l, struct baton_call *call, const struct baton_lease *lease)
 {
 	struct consul_lane *lane = l;
-	struct web_lease mine = {.n_claims = 0};
+	struct web_lease own = {.n_claims = 0};
 	struct web_lease older;
 
 	if (web_lease_take_older(&lane->store->web, lease->id, &older)) {
 		struct baton_call quiet = {.deadline_ns = call->deadline_ns};
 
-		(void)destroy(lane, &quiet, older.name); /* else it ends by itself */
+		(void)session_destroy(lane, &quiet, older.name); /* else it ends by itself */
 	}
-	(void)snprintf(mine.id, sizeof(mine.id), "%s", lease->id);
-	int outcome = create(lane, call, lease, &mine);
+	(void)snprintf(own.id, sizeof(own.id), "%s", lease->id);
+	int outcome = session_create(lane, call, lease, &own);
 
 	if (outcome != BATON_OUTCOME_OK)
 		return outcome;
-	outcome = begin_book(lane, call, &mine);
-	if (outcome == BATON_OUTCOME_OK && web_lease_note(&lane->store->web, &mine))
+	outcome = count_begin(lane, call, &own);
+	if (outcome == BATON_OUTCOME_OK && web_lease_note(&lane->store->web, &own))
 		return BATON_OUTCOME_OK;
 	if (outcome == BATON_OUTCOME_OK || outcome == BATON_OUTCOME_REFUSED)
 		outcome = BATON_OUTCOME_FAILED;
 	/* Nobody keeps it alive, but it would stay for its time. */
 	struct baton_call quiet = {.deadline_ns = call->deadline_ns};
 
-	(void)destroy(lane, &quiet, mine.name);
+	(void)session_destroy(lane, &quiet, own.name);
 	return outcome;
 }
 
 int consul_lease_close(void *l, struct baton_call *call, const struct baton_lease *lease)
 {
 	struct consul_lane *lane = l;
-	struct web_lease mine;
+	struct web_lease own;
 
-	if (!web_lease_get(&lane->store->web, lease->id, &mine))
+	if (!web_lease_get(&lane->store->web, lease->id, &own))
 		return BATON_OUTCOME_OK;
-	int outcome = destroy(lane, call, mine.name);
+	int outcome = session_destroy(lane, call, own.name);
 
 	if (outcome == BATON_OUTCOME_OK)
 		web_lease_forget(&lane->store->web, lease->id);
@@ -246,23 +247,23 @@ int consul_lease_close(void *l, struct baton_call *call, const struct baton_leas
 
 /* ---- renew ---- */
 
-int consul_read_book(struct consul_lane *lane, struct baton_call *call, const char *id,
-		     struct web_lease *lease)
+int consul_read_count(struct consul_lane *lane, struct baton_call *call, const char *id,
+		      struct web_lease *lease)
 {
-	struct consul_key key = consul_book_key(lane->store, lease->name);
+	struct consul_key key = consul_count_key(lane->store, lease->name);
 	struct consul_op op = {.verb = "get-tree", .key = &key};
 	struct consul_answer answer;
 	char value[32];
 
 	consul_begin(lane);
 	consul_op(lane, &op);
-	int outcome = consul_read(lane, call, "book", &answer);
-	const json_t *book = consul_find(&answer, key.text);
+	int outcome = consul_read(lane, call, "count", &answer);
+	const json_t *count = consul_find(&answer, key.text);
 
-	if (outcome == BATON_OUTCOME_OK && strcmp(js_text(book, "Session"), lease->name) != 0)
+	if (outcome == BATON_OUTCOME_OK && strcmp(js_text(count, "Session"), lease->name) != 0)
 		outcome = BATON_OUTCOME_REFUSED;
-	if (outcome == BATON_OUTCOME_OK && (!js_u64(book, "ModifyIndex", &lease->index) ||
-					    !js_base64(book, "Value", value, sizeof(value))))
+	if (outcome == BATON_OUTCOME_OK && (!js_u64(count, "ModifyIndex", &lease->index) ||
+					    !js_base64(count, "Value", value, sizeof(value))))
 		outcome = consul_strange(call);
 	if (outcome == BATON_OUTCOME_OK) {
 		lease->n_claims = strtoull(value, NULL, 10);
@@ -282,26 +283,121 @@ int consul_lease_renew(void *l, struct baton_call *call, const struct baton_leas
 {
 	struct consul_lane *lane = l;
 	struct consul_answer answer;
-	struct web_lease mine;
+	struct web_lease own;
 
 	*n_held = 0;
-	if (!web_lease_get(&lane->store->web, lease->id, &mine))
+	if (!web_lease_get(&lane->store->web, lease->id, &own))
 		return BATON_OUTCOME_REFUSED;
-	int outcome = put(lane, call, "renew", mine.name, &answer);
+	int outcome = session_put(lane, call, "renew", own.name, &answer);
 	bool is_renewed = outcome == BATON_OUTCOME_OK && answer.status == 200;
 	const char *id = js_text(json_array_get(answer.json, 0), "ID");
 
-	if (is_renewed && strcmp(id, mine.name) != 0)
+	if (is_renewed && strcmp(id, own.name) != 0)
 		outcome = consul_strange(call);
 	json_decref(answer.json);
 	if (outcome == BATON_OUTCOME_OK || outcome == BATON_OUTCOME_REFUSED)
-		outcome = consul_read_book(lane, call, lease->id, &mine);
+		outcome = consul_read_count(lane, call, lease->id, &own);
 	if (outcome == BATON_OUTCOME_OK && !is_renewed) {
 		(void)store_fail(&call->error, BATON_E_UNAVAILABLE,
 				 "a server of the Consul cluster doesn't know our session, and "
 				 "others do");
 		outcome = BATON_OUTCOME_UNKNOWN;
 	}
-	*n_held = outcome == BATON_OUTCOME_OK ? (uint32_t)mine.n_claims : 0;
+	*n_held = outcome == BATON_OUTCOME_OK ? (uint32_t)own.n_claims : 0;
 	return outcome;
+}
+
+/* ---- what a session holds ---- */
+
+/* Who is told, and what has to be put right. */
+struct inventory {
+	struct consul_lane *lane;
+	struct baton_call *call;
+	struct web_lease own;
+	void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term);
+	void *arg;
+	uint64_t n;
+};
+
+/* A lock of ours that nobody can read is nobody's claim: it is given back. */
+static int claims_drop(struct inventory *v, const char *name, const json_t *kv)
+{
+	struct consul_answer answer;
+	uint64_t index = 0;
+
+	(void)js_u64(kv, "ModifyIndex", &index);
+	consul_begin(v->lane);
+	consul_op_unlock(v->lane, name, v->own.name, index);
+	int outcome = consul_txn(v->lane, v->call, "drop", &answer);
+
+	json_decref(answer.json);
+	return outcome;
+}
+
+static int claims_read(struct inventory *v, const json_t *kv, const struct consul_answer *all,
+		       const char *lease_id)
+{
+	struct baton_record record = {.nonce = 0};
+	char name[BATON_NAME_MAX + 1];
+	uint64_t offset = 0;
+
+	if (strcmp(js_text(kv, "Session"), v->own.name) != 0 ||
+	    consul_key_read(v->lane->store, js_text(kv, "Key"), name) != 'l')
+		return BATON_OUTCOME_OK;
+	(void)consul_read_claim(kv, &record);
+	if (strcmp(record.lease_id, lease_id) != 0)
+		return claims_drop(v, name, kv);
+	json_t *state = consul_state(v->lane->store, name, all);
+
+	(void)js_u64(state, "offset", &offset);
+	json_decref(state);
+	v->found(v->arg, name, record.nonce, consul_native(kv) + offset);
+	v->n++;
+	return BATON_OUTCOME_OK;
+}
+
+/* The count is put right, unless somebody has written it since. */
+static int claims_correct_count(struct inventory *v)
+{
+	struct consul_answer answer;
+
+	consul_begin(v->lane);
+	consul_op_count(v->lane, &v->own, v->n);
+	int outcome = consul_txn(v->lane, v->call, "count", &answer);
+
+	json_decref(answer.json);
+	return outcome == BATON_OUTCOME_OK ? consul_read_count(v->lane, v->call, v->own.id, &v->own)
+					   : outcome;
+}
+
+/*
+ * Consul can't tell what a session has locked: all elections are read. That is asked when something
+ * went wrong, and hardly ever else.
+ */
+int consul_claims(void *l, struct baton_call *call, const struct baton_lease *lease,
+		  void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term),
+		  void *arg)
+{
+	struct inventory v = {.lane = l, .call = call, .found = found, .arg = arg};
+	struct consul_answer answer;
+
+	if (!web_lease_get(&v.lane->store->web, lease->id, &v.own))
+		return BATON_OUTCOME_OK;
+	int outcome = consul_read_count(v.lane, call, lease->id, &v.own);
+
+	if (outcome == BATON_OUTCOME_REFUSED)
+		return BATON_OUTCOME_OK; /* it has ended: so it holds nothing */
+	if (outcome != BATON_OUTCOME_OK)
+		return outcome;
+	consul_begin(v.lane);
+	consul_op_read(v.lane, "");
+	outcome = consul_read(v.lane, call, "claims", &answer);
+	const json_t *results = consul_results(&answer);
+
+	for (size_t i = 0; i < json_array_size(results) && outcome == BATON_OUTCOME_OK; i++)
+		outcome = claims_read(&v, js_get(json_array_get(results, i), "KV"), &answer,
+				      lease->id);
+	json_decref(answer.json);
+	return outcome == BATON_OUTCOME_OK && v.n != v.own.n_claims ? claims_correct_count(&v)
+								    : outcome;
 }

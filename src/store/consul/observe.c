@@ -13,25 +13,12 @@
 
 void consul_known_get(struct consul_store *s, const char *name, struct consul_known *k)
 {
-	uint64_t notes[HINTS_NOTES];
-
-	(void)watch_index_get(s->web.hints, name, notes);
-	*k = (struct consul_known){.offset = notes[0],
-				   .state_index = notes[1],
-				   .native = notes[2] >> 1,
-				   .exists = (notes[2] & 1) != 0,
-				   .until_ns = notes[3],
-				   .claim_index = notes[4],
-				   .claim_nonce = notes[5]};
+	(void)watch_index_get(s->web.watches, name, k);
 }
 
 void consul_known_set(struct consul_store *s, const char *name, const struct consul_known *k)
 {
-	const uint64_t notes[HINTS_NOTES] = {
-		k->offset,   k->state_index, k->native << 1 | k->exists,
-		k->until_ns, k->claim_index, k->claim_nonce};
-
-	(void)watch_index_set(s->web.hints, name, notes);
+	(void)watch_index_set(s->web.watches, name, k);
 }
 
 /* ---- claims ---- */
@@ -90,8 +77,8 @@ json_t *consul_state(const struct consul_store *s, const char *name,
  * Kept for one of them, after the leadership that was given back for it. For how long is counted
  * from when we saw it: Consul has no clock for us.
  */
-static void read_reserved(const json_t *reserved, const char *id, bool is_new,
-			  struct consul_known *k, struct baton_record *out)
+static void record_read_reserved(const json_t *reserved, const char *id, bool is_new,
+				 struct consul_known *k, struct baton_record *out)
 {
 	uint64_t now_ns = clock_boot_ns();
 	uint64_t hold_ms = 0;
@@ -112,7 +99,7 @@ static void read_reserved(const json_t *reserved, const char *id, bool is_new,
 	}
 }
 
-void consul_look(struct consul_lane *lane, const char *name)
+void consul_op_read(struct consul_lane *lane, const char *name)
 {
 	struct consul_key tree = consul_tree_key(lane->store, name);
 	struct consul_op op = {.verb = "get-tree", .key = &tree};
@@ -121,7 +108,7 @@ void consul_look(struct consul_lane *lane, const char *name)
 }
 
 /* The claim, and what the term would be without one: what was last seen, if the key is gone. */
-static void read_lock(const json_t *lock, struct consul_known *k, struct baton_record *out)
+static void record_read_lock(const json_t *lock, struct consul_known *k, struct baton_record *out)
 {
 	k->exists = lock != NULL;
 	if (k->exists)
@@ -152,10 +139,10 @@ void consul_record(struct consul_store *s, const char *name, const char *id,
 	(void)js_u64(state, "offset", &k->offset);
 	(void)js_u64(consul_find(answer, key.text), "ModifyIndex", &state_index);
 	out->paused = json_is_true(js_get(state, "paused"));
-	read_lock(consul_find(answer, lock.text), k, out);
+	record_read_lock(consul_find(answer, lock.text), k, out);
 	if (out->held)
 		web_order_read(js_get(state, "order"), out);
-	read_reserved(js_get(state, "reserved"), id, state_index != k->state_index, k, out);
+	record_read_reserved(js_get(state, "reserved"), id, state_index != k->state_index, k, out);
 	k->state_index = state_index;
 	/* The end of a session unlocks the key, and that is pushed. */
 	out->watched = web_is_watched(&s->web, name);
@@ -172,7 +159,7 @@ static int observe_part(void *l, struct baton_call *call, struct baton_observati
 
 	consul_begin(lane);
 	for (size_t i = 0; i < n; i++)
-		consul_look(lane, list[i].name);
+		consul_op_read(lane, list[i].name);
 	int outcome = consul_read(lane, call, "observe", &answer);
 
 	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++) {

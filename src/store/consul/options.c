@@ -59,7 +59,7 @@ static int ask_environment(struct consul_options *o, struct baton_error *err)
 	return 0;
 }
 
-static int check(struct consul_options *o, struct baton_error *err)
+static int options_check(struct consul_options *o, struct baton_error *err)
 {
 	if (option_tls_check(&o->web.files, o->web.tls, "consuls://", err) != 0)
 		return -1;
@@ -82,7 +82,7 @@ static int parse_query(struct consul_options *o, struct url_part query, struct b
 {
 	if (option_each(query, set_option, o, "Consul", "baton-consul(7)", err) != 0)
 		return -1;
-	return check(o, err);
+	return options_check(o, err);
 }
 
 static void add_query(struct consul_options *o, const char *key, const char *value)

@@ -1,5 +1,5 @@
 /*
- * release.c: giving back, and what a session holds. A claim is named by the index at which it was
+ * release.c: giving claims back. A claim is named by the index at which it was
  * last written: where that is still so, lease, nonce and term are what they were (S6).
  */
 #include <inttypes.h>
@@ -35,11 +35,11 @@ struct back {
 struct batch {
 	struct consul_lane *lane;
 	struct baton_call *call;
-	struct web_lease mine;
+	struct web_lease own;
 	struct back list[CONSUL_CHUNK];
 	size_t n;
-	size_t owner[CONSUL_OPS_MAX]; /* of each operation; n: the book */
-	bool is_book_old;
+	size_t owner[CONSUL_OPS_MAX]; /* of each operation; n: the count of claims */
+	bool is_count_old;
 };
 
 static bool reserves(const struct baton_release *r)
@@ -48,13 +48,13 @@ static bool reserves(const struct baton_release *r)
 }
 
 /* S6: lease, nonce and term. */
-static bool is_it(const struct back *b)
+static bool release_is_it(const struct back *b)
 {
 	return b->known.claim_index != 0 && b->known.claim_nonce == b->r->nonce &&
 	       b->known.native + b->known.offset == b->r->term;
 }
 
-static void put_reservation(struct batch *b, const struct back *one)
+static void release_put_reservation(struct batch *b, const struct back *one)
 {
 	struct consul_key key = consul_state_key(b->lane->store, one->r->name);
 	json_t *state = json_copy(one->state);
@@ -69,7 +69,7 @@ static void put_reservation(struct batch *b, const struct back *one)
 }
 
 /* Looks at those of whom too little is known, or whose part has failed. */
-static int look(struct batch *b)
+static int release_read(struct batch *b)
 {
 	struct baton_record record;
 	struct consul_answer answer;
@@ -78,14 +78,14 @@ static int look(struct batch *b)
 	for (size_t i = 0; i < b->n; i++) {
 		struct back *one = &b->list[i];
 
-		one->is_looked =
-			one->has_failed || (reserves(one->r) && one->state == NULL) || !is_it(one);
+		one->is_looked = one->has_failed || (reserves(one->r) && one->state == NULL) ||
+				 !release_is_it(one);
 		if (one->is_looked)
-			consul_look(b->lane, one->r->name);
+			consul_op_read(b->lane, one->r->name);
 	}
 	if (b->lane->n_ops == 0)
 		return BATON_OUTCOME_OK;
-	int outcome = consul_read(b->lane, b->call, "look", &answer);
+	int outcome = consul_read(b->lane, b->call, "state", &answer);
 
 	for (size_t i = 0; i < b->n && outcome == BATON_OUTCOME_OK; i++) {
 		struct back *one = &b->list[i];
@@ -96,20 +96,20 @@ static int look(struct batch *b)
 		json_decref(one->state);
 		one->state = consul_state(b->lane->store, one->r->name, &answer);
 		one->has_failed = false;
-		if (!is_it(one) || strcmp(record.lease_id, one->r->lease_id) != 0)
+		if (!release_is_it(one) || strcmp(record.lease_id, one->r->lease_id) != 0)
 			one->r->outcome = BATON_OUTCOME_REFUSED;
 	}
 	json_decref(answer.json);
 	return outcome;
 }
 
-static void given_back(struct batch *b, const struct consul_answer *answer)
+static void release_given_back(struct batch *b, const struct consul_answer *answer)
 {
-	struct consul_key book = consul_book_key(b->lane->store, b->mine.name);
+	struct consul_key count = consul_count_key(b->lane->store, b->own.name);
 
-	(void)js_u64(consul_find(answer, book.text), "ModifyIndex", &b->mine.index);
-	b->mine.n_claims -= b->mine.n_claims < b->n ? b->mine.n_claims : b->n;
-	web_lease_count(&b->lane->store->web, b->mine.id, b->mine.n_claims, b->mine.index);
+	(void)js_u64(consul_find(answer, count.text), "ModifyIndex", &b->own.index);
+	b->own.n_claims -= b->own.n_claims < b->n ? b->own.n_claims : b->n;
+	web_lease_count(&b->lane->store->web, b->own.id, b->own.n_claims, b->own.index);
 	for (size_t i = 0; i < b->n; i++) {
 		struct back *one = &b->list[i];
 
@@ -119,7 +119,7 @@ static void given_back(struct batch *b, const struct consul_answer *answer)
 	}
 }
 
-static int hear_errors(struct batch *b, const struct consul_answer *answer)
+static int release_hear_errors(struct batch *b, const struct consul_answer *answer)
 {
 	if (consul_n_errors(answer) == 0)
 		return consul_strange(b->call);
@@ -131,45 +131,45 @@ static int hear_errors(struct batch *b, const struct consul_answer *answer)
 		size_t owner = op < b->lane->n_ops ? b->owner[op] : b->n;
 
 		if (owner == b->n)
-			b->is_book_old = true;
+			b->is_count_old = true;
 		else
 			b->list[owner].has_failed = true;
 	}
 	return BATON_OUTCOME_OK;
 }
 
-static int send_all(struct batch *b)
+static int release_send(struct batch *b)
 {
 	struct consul_answer answer;
 
-	b->is_book_old = false;
+	b->is_count_old = false;
 	consul_begin(b->lane);
 	for (size_t i = 0; i < b->n; i++) {
 		size_t from = b->lane->n_ops;
 		const struct back *one = &b->list[i];
 
-		consul_op_unlock(b->lane, one->r->name, b->mine.name, one->known.claim_index);
+		consul_op_unlock(b->lane, one->r->name, b->own.name, one->known.claim_index);
 		if (reserves(one->r))
-			put_reservation(b, one);
+			release_put_reservation(b, one);
 		while (from < b->lane->n_ops)
 			b->owner[from++] = i;
 	}
 	b->owner[b->lane->n_ops] = b->n;
-	consul_op_book(b->lane, &b->mine, b->mine.n_claims < b->n ? 0 : b->mine.n_claims - b->n);
+	consul_op_count(b->lane, &b->own, b->own.n_claims < b->n ? 0 : b->own.n_claims - b->n);
 	int outcome = consul_txn(b->lane, b->call, "release", &answer);
 
 	if (outcome == BATON_OUTCOME_OK && answer.status == 200)
-		given_back(b, &answer);
+		release_given_back(b, &answer);
 	else if (outcome == BATON_OUTCOME_OK)
-		outcome = hear_errors(b, &answer);
+		outcome = release_hear_errors(b, &answer);
 	json_decref(answer.json);
-	if (outcome == BATON_OUTCOME_OK && b->is_book_old)
-		outcome = consul_read_book(b->lane, b->call, b->mine.id, &b->mine);
+	if (outcome == BATON_OUTCOME_OK && b->is_count_old)
+		outcome = consul_read_count(b->lane, b->call, b->own.id, &b->own);
 	return outcome;
 }
 
 /* Those who are decided are out; outcome: of all the others, if it isn't OK. */
-static void thin(struct batch *b, int outcome)
+static void release_thin(struct batch *b, int outcome)
 {
 	size_t n = 0;
 
@@ -192,17 +192,17 @@ static void thin(struct batch *b, int outcome)
 static void release_part(struct batch *b)
 {
 	for (int round = 0; round < CONSUL_ROUNDS && b->n > 0; round++) {
-		int outcome = look(b);
+		int outcome = release_read(b);
 
-		thin(b, outcome);
+		release_thin(b, outcome);
 		if (b->n > 0)
-			outcome = send_all(b);
-		thin(b, outcome);
+			outcome = release_send(b);
+		release_thin(b, outcome);
 	}
 	if (b->n == 0)
 		return; /* whoever failed has said why */
 	(void)store_fail(&b->call->error, BATON_E_UNAVAILABLE, "the claims change all the time");
-	thin(b, BATON_OUTCOME_FAILED);
+	release_thin(b, BATON_OUTCOME_FAILED);
 }
 
 void consul_release(void *l, struct baton_call *call, struct baton_release *list, size_t n)
@@ -211,7 +211,7 @@ void consul_release(void *l, struct baton_call *call, struct baton_release *list
 
 	for (size_t done = 0; done < n;) {
 		const char *lease_id = list[done].lease_id;
-		bool has_lease = web_lease_get(&b.lane->store->web, lease_id, &b.mine);
+		bool has_lease = web_lease_get(&b.lane->store->web, lease_id, &b.own);
 
 		b.n = 0;
 		for (; done < n && b.n < CONSUL_CHUNK && strcmp(list[done].lease_id, lease_id) == 0;
@@ -228,98 +228,4 @@ void consul_release(void *l, struct baton_call *call, struct baton_release *list
 		if (b.n > 0)
 			release_part(&b);
 	}
-}
-
-/* ---- what a session holds ---- */
-
-/* Who is told, and what has to be put right. */
-struct inventory {
-	struct consul_lane *lane;
-	struct baton_call *call;
-	struct web_lease mine;
-	void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term);
-	void *arg;
-	uint64_t n;
-};
-
-/* A lock of ours that nobody can read is nobody's claim: it is given back. */
-static int drop(struct inventory *v, const char *name, const json_t *kv)
-{
-	struct consul_answer answer;
-	uint64_t index = 0;
-
-	(void)js_u64(kv, "ModifyIndex", &index);
-	consul_begin(v->lane);
-	consul_op_unlock(v->lane, name, v->mine.name, index);
-	int outcome = consul_txn(v->lane, v->call, "drop", &answer);
-
-	json_decref(answer.json);
-	return outcome;
-}
-
-static int look_at(struct inventory *v, const json_t *kv, const struct consul_answer *all,
-		   const char *lease_id)
-{
-	struct baton_record record = {.nonce = 0};
-	char name[BATON_NAME_MAX + 1];
-	uint64_t offset = 0;
-
-	if (strcmp(js_text(kv, "Session"), v->mine.name) != 0 ||
-	    consul_key_read(v->lane->store, js_text(kv, "Key"), name) != 'l')
-		return BATON_OUTCOME_OK;
-	(void)consul_read_claim(kv, &record);
-	if (strcmp(record.lease_id, lease_id) != 0)
-		return drop(v, name, kv);
-	json_t *state = consul_state(v->lane->store, name, all);
-
-	(void)js_u64(state, "offset", &offset);
-	json_decref(state);
-	v->found(v->arg, name, record.nonce, consul_native(kv) + offset);
-	v->n++;
-	return BATON_OUTCOME_OK;
-}
-
-/* The book is put right, unless somebody has written into it since. */
-static int correct(struct inventory *v)
-{
-	struct consul_answer answer;
-
-	consul_begin(v->lane);
-	consul_op_book(v->lane, &v->mine, v->n);
-	int outcome = consul_txn(v->lane, v->call, "book", &answer);
-
-	json_decref(answer.json);
-	return outcome == BATON_OUTCOME_OK
-		       ? consul_read_book(v->lane, v->call, v->mine.id, &v->mine)
-		       : outcome;
-}
-
-/*
- * Consul can't tell what a session has locked: all elections are read. That is asked when something
- * went wrong, and hardly ever else.
- */
-int consul_claims(void *l, struct baton_call *call, const struct baton_lease *lease,
-		  void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term),
-		  void *arg)
-{
-	struct inventory v = {.lane = l, .call = call, .found = found, .arg = arg};
-	struct consul_answer answer;
-
-	if (!web_lease_get(&v.lane->store->web, lease->id, &v.mine))
-		return BATON_OUTCOME_OK;
-	int outcome = consul_read_book(v.lane, call, lease->id, &v.mine);
-
-	if (outcome == BATON_OUTCOME_REFUSED)
-		return BATON_OUTCOME_OK; /* it has ended: so it holds nothing */
-	if (outcome != BATON_OUTCOME_OK)
-		return outcome;
-	consul_begin(v.lane);
-	consul_look(v.lane, "");
-	outcome = consul_read(v.lane, call, "claims", &answer);
-	const json_t *results = consul_results(&answer);
-
-	for (size_t i = 0; i < json_array_size(results) && outcome == BATON_OUTCOME_OK; i++)
-		outcome = look_at(&v, js_get(json_array_get(results, i), "KV"), &answer, lease->id);
-	json_decref(answer.json);
-	return outcome == BATON_OUTCOME_OK && v.n != v.mine.n_claims ? correct(&v) : outcome;
 }

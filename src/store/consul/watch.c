@@ -29,7 +29,7 @@
 /* Consul answers a sixteenth after that at the latest. */
 #define SILENCE_NS (340 * CLOCK_NS_PER_S)
 
-static void broken(void *l)
+static void watch_break(void *l)
 {
 	struct consul_lane *lane = l;
 
@@ -38,7 +38,7 @@ static void broken(void *l)
 }
 
 /* A path of several segments: the slashes between them stay. */
-static bool put_key_path(const char *key, char *out, size_t size)
+static bool watch_put_path(const char *key, char *out, size_t size)
 {
 	size_t n = (size_t)snprintf(out, size, "/v1/kv");
 
@@ -56,14 +56,14 @@ static bool put_key_path(const char *key, char *out, size_t size)
 	return true;
 }
 
-static int open_poll(void *l, struct baton_call *call)
+static int watch_open(void *l, struct baton_call *call)
 {
 	struct consul_lane *lane = l;
 	struct consul_key tree = consul_tree_key(lane->store, lane->only);
 	char path[3 * CONSUL_KEY_MAX + 128];
 	char wait[64] = "";
 
-	if (!put_key_path(tree.text, path, sizeof(path) - 100))
+	if (!watch_put_path(tree.text, path, sizeof(path) - 100))
 		return store_fail(&call->error, BATON_E_URL, "the prefix is too long for Consul");
 	if (lane->index != 0)
 		(void)snprintf(wait, sizeof(wait), "&index=%" PRIu64 "&wait=" WAIT, lane->index);
@@ -74,7 +74,8 @@ static int open_poll(void *l, struct baton_call *call)
 }
 
 /* A claim that we have won, or are about to hear that we have: no news. */
-static bool is_our_own(struct consul_store *s, const json_t *kv, const char *name, uint64_t written)
+static bool watch_is_own(struct consul_store *s, const json_t *kv, const char *name,
+			 uint64_t written)
 {
 	const char *session = js_text(kv, "Session");
 	struct consul_known k;
@@ -86,7 +87,7 @@ static bool is_our_own(struct consul_store *s, const json_t *kv, const char *nam
 }
 
 /* Who is to be told of what. How many there are that were not there before. */
-static size_t hear_keys(struct consul_lane *lane, const json_t *list)
+static size_t watch_hear_keys(struct consul_lane *lane, const json_t *list)
 {
 	size_t n_new = 0;
 
@@ -101,16 +102,16 @@ static size_t hear_keys(struct consul_lane *lane, const json_t *list)
 		n_new += created > lane->index;
 		if (written > lane->index &&
 		    consul_key_read(lane->store, js_text(kv, "Key"), name) != 0 &&
-		    !is_our_own(lane->store, kv, name, written))
-			watch_index_name(lane->store->web.hints, name);
+		    !watch_is_own(lane->store, kv, name, written))
+			watch_index_name(lane->store->web.watches, name);
 	}
 	return n_new;
 }
 
-static int hear(void *l, struct baton_call *call, const struct http_reply *reply)
+static int watch_hear(void *l, struct baton_call *call, const struct http_reply *reply)
 {
 	struct consul_lane *lane = l;
-	struct watch_index *hints = lane->store->web.hints;
+	struct watch_index *watches = lane->store->web.watches;
 	uint64_t began_ns = clock_boot_ns();
 	json_t *list = js_parse(reply->body, reply->body_size);
 	char text[32];
@@ -133,15 +134,15 @@ static int hear(void *l, struct baton_call *call, const struct http_reply *reply
 		return -1;
 	}
 	size_t n_keys = json_array_size(list);
-	size_t n_new = hear_keys(lane, list);
+	size_t n_new = watch_hear_keys(lane, list);
 
 	json_decref(list);
 	/* It went back: another cluster, or an older state of this one. */
 	if (lane->index != 0 && (index < lane->index || lane->n_keys + n_new != n_keys))
-		watch_index_all(hints);
+		watch_index_all(watches);
 	lane->n_keys = n_keys;
 	lane->index = index;
-	watch_index_set_live(hints, true);
+	watch_index_set_live(watches, true);
 	uint64_t now_ns = clock_boot_ns();
 
 	lane->web.rest_ns = now_ns - began_ns > LONG_NS ? now_ns + 2 * (now_ns - began_ns) : 0;
@@ -152,9 +153,9 @@ int consul_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_
 {
 	static const struct web_watch watch = {.service = "Consul",
 					       .silence_ns = SILENCE_NS,
-					       .open = open_poll,
-					       .hear = hear,
-					       .lost = broken};
+					       .open = watch_open,
+					       .hear = watch_hear,
+					       .lost = watch_break};
 	struct consul_lane *lane = l;
 
 	return web_watch_wait(&lane->web, &watch, call, cookies, max);
@@ -168,10 +169,10 @@ int consul_watch_add(void *l, const char *name, uint64_t cookie)
 	struct consul_lane *lane = l;
 
 	if (lane->n_names == 0) {
-		broken(lane);
+		watch_break(lane);
 		(void)snprintf(lane->only, sizeof(lane->only), "%s", name);
 	} else if (lane->only[0] != '\0' && strcmp(lane->only, name) != 0) {
-		broken(lane);
+		watch_break(lane);
 		lane->only[0] = '\0';
 	}
 	int code = web_watch_add(l, name, cookie);

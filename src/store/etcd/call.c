@@ -72,7 +72,7 @@ static void unreachable(struct baton_call *call, const struct http_reply *reply)
 }
 
 /* No gRPC came back: that is no etcd, or something else answers for it. */
-static int no_grpc(struct etcd_lane *lane, struct baton_call *call, unsigned turn, int status)
+static int call_no_grpc(struct etcd_lane *lane, struct baton_call *call, unsigned turn, int status)
 {
 	if (status == 200)
 		return etcd_strange(call);
@@ -97,8 +97,9 @@ struct bytes *etcd_begin(struct etcd_lane *lane)
 	return grpc_begin(&lane->web.body);
 }
 
-static void post(struct etcd_lane *lane, struct baton_call *call, const struct http_host *host,
-		 const struct etcd_method *method, struct bytes *body, struct grpc_reply *reply)
+static void call_post(struct etcd_lane *lane, struct baton_call *call, const struct http_host *host,
+		      const struct etcd_method *method, struct bytes *body,
+		      struct grpc_reply *reply)
 {
 	char token[sizeof(lane->token) + 32];
 	const char *metadata[GRPC_METADATA_MAX + 1] = {0};
@@ -186,7 +187,7 @@ static int log_in(struct etcd_lane *lane, struct baton_call *call, unsigned turn
 	int rc = login_body(o, call, &body);
 
 	if (rc == 0)
-		post(lane, call, host, &etcd_authenticate, &body, &reply);
+		call_post(lane, call, host, &etcd_authenticate, &body, &reply);
 	if (body.at != NULL)
 		explicit_bzero(body.at, body.n);
 	bytes_done(&body);
@@ -195,7 +196,7 @@ static int log_in(struct etcd_lane *lane, struct baton_call *call, unsigned turn
 	if (reply.http.result != HTTP_OK)
 		unreachable(call, &reply.http);
 	else if (reply.status == GRPC_NONE)
-		(void)no_grpc(lane, call, turn, reply.http.status);
+		(void)call_no_grpc(lane, call, turn, reply.http.status);
 	else if (reply.status != GRPC_OK)
 		(void)etcd_judge(call, reply.status, reply.text, &is_sure);
 	else if (!keep_token(lane, reply.message))
@@ -229,8 +230,8 @@ static void note_header(struct etcd_lane *lane, struct proto answer)
 }
 
 /* S9: what isn't what etcd says is not even looked at. The answer is the caller's. */
-static int hear(struct etcd_lane *lane, struct baton_call *call, const struct etcd_method *method,
-		struct proto message, struct proto *answer)
+static int call_hear(struct etcd_lane *lane, struct baton_call *call,
+		     const struct etcd_method *method, struct proto message, struct proto *answer)
 {
 	if (!proto_fits(message, method->answer))
 		return etcd_strange(call);
@@ -250,13 +251,13 @@ static int hear(struct etcd_lane *lane, struct baton_call *call, const struct et
 enum next { NEXT_MEMBER, SAME_MEMBER, NOBODY };
 
 /* An answer that is an error: what to do then, or the outcome. */
-static enum next hear_error(struct etcd_lane *lane, struct baton_call *call, unsigned turn,
-			    const struct grpc_reply *reply, int *outcome)
+static enum next call_hear_error(struct etcd_lane *lane, struct baton_call *call, unsigned turn,
+				 const struct grpc_reply *reply, int *outcome)
 {
 	bool is_sure = false;
 
 	if (reply->status == GRPC_NONE) {
-		*outcome = no_grpc(lane, call, turn, reply->http.status);
+		*outcome = call_no_grpc(lane, call, turn, reply->http.status);
 		return NOBODY;
 	}
 	int code = etcd_judge(call, reply->status, reply->text, &is_sure);
@@ -276,8 +277,8 @@ static enum next hear_error(struct etcd_lane *lane, struct baton_call *call, uns
 	return is_sure ? NEXT_MEMBER : NOBODY;
 }
 
-static enum next ask(struct etcd_lane *lane, struct baton_call *call,
-		     const struct etcd_method *method, struct proto *answer, int *outcome)
+static enum next call_ask(struct etcd_lane *lane, struct baton_call *call,
+			  const struct etcd_method *method, struct proto *answer, int *outcome)
 {
 	struct etcd_store *s = lane->store;
 	unsigned turn = atomic_load(&s->web.turn);
@@ -289,7 +290,7 @@ static enum next ask(struct etcd_lane *lane, struct baton_call *call,
 
 	if (rc != 0)
 		return rc < 0 ? NOBODY : NEXT_MEMBER;
-	post(lane, call, host, method, &lane->web.body, &reply);
+	call_post(lane, call, host, method, &lane->web.body, &reply);
 	if (reply.http.result != HTTP_OK) {
 		unreachable(call, &reply.http);
 		web_move_on(&s->web, turn);
@@ -297,8 +298,8 @@ static enum next ask(struct etcd_lane *lane, struct baton_call *call,
 		return reply.http.sent ? NOBODY : NEXT_MEMBER;
 	}
 	if (reply.status != GRPC_OK)
-		return hear_error(lane, call, turn, &reply, outcome);
-	*outcome = hear(lane, call, method, reply.message, answer);
+		return call_hear_error(lane, call, turn, &reply, outcome);
+	*outcome = call_hear(lane, call, method, reply.message, answer);
 	return NOBODY;
 }
 
@@ -326,10 +327,10 @@ int etcd_call(struct etcd_lane *lane, struct baton_call *call, const struct etcd
 		return outcome;
 	}
 	for (size_t i = 0; i < n_members && next == NEXT_MEMBER && !is_late(call); i++) {
-		next = ask(lane, call, method, answer, &outcome);
+		next = call_ask(lane, call, method, answer, &outcome);
 		if (next == SAME_MEMBER && !has_logged_in && !is_late(call)) {
 			has_logged_in = true;
-			next = ask(lane, call, method, answer, &outcome);
+			next = call_ask(lane, call, method, answer, &outcome);
 		}
 	}
 	return outcome;

@@ -1,5 +1,5 @@
 /*
- * campaign.c: campaigning and releasing. One transaction serves many elections: for each of them
+ * campaign.c: campaigning. One transaction serves many elections: for each of them
  * there is a transaction of its own inside it, so that each is won or lost by itself.
  */
 #include <inttypes.h>
@@ -10,16 +10,13 @@
 #include "base/clock.h"
 #include "store/etcd/etcd.h"
 
-/* What was known may have been old: then we know better, and try again. */
-#define ROUNDS 3
-
 /* One election of a batch, on its way. */
 struct
 try {
 	struct baton_campaign *c;
 	struct etcd_known known;
 	uint64_t raised;  /* the offset that the claim is to bring with it; 0: as it is */
-	bool is_entitled; /* a reservation that we know of is over, or ours; so is a mark's wait */
+	bool is_entitled; /* a reservation that we know of is over, or ours; so is unreleased.c's */
 };
 
 /* ---- terms ---- */
@@ -45,7 +42,7 @@ static int read_revision(struct etcd_lane *lane, struct baton_call *call)
  * put back to an earlier state, or is another one: then the claim brings a higher offset with it.
  * That is said once, as an error, before it is done.
  */
-static int mint(struct etcd_lane *lane, struct baton_call *call, struct try *t)
+static int campaign_mint(struct etcd_lane *lane, struct baton_call *call, struct try *t)
 {
 	struct etcd_store *s = lane->store;
 	uint64_t revision = lane->revision;
@@ -74,7 +71,8 @@ static int mint(struct etcd_lane *lane, struct baton_call *call, struct try *t)
 
 /* Asks where the cluster is only if what was last heard isn't high enough; what can't be asked has
  * failed: nothing was written yet. */
-static int mint_all(struct etcd_lane *lane, struct baton_call *call, struct try *tries, size_t n)
+static int campaign_mint_all(struct etcd_lane *lane, struct baton_call *call, struct try *tries,
+			     size_t n)
 {
 	bool is_below = false;
 
@@ -83,7 +81,7 @@ static int mint_all(struct etcd_lane *lane, struct baton_call *call, struct try 
 	int outcome = is_below ? read_revision(lane, call) : BATON_OUTCOME_OK;
 
 	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++)
-		(void)mint(lane, call, &tries[i]);
+		(void)campaign_mint(lane, call, &tries[i]);
 	return outcome == BATON_OUTCOME_OK ? outcome : BATON_OUTCOME_FAILED;
 }
 
@@ -95,10 +93,10 @@ static uint64_t reservation_of(const struct try *t)
 	return t->is_entitled ? t->known.reserved_mod : 0;
 }
 
-/* The same with the mark of a claim that ended without a release (unreleased.c). */
-static uint64_t mark_of(const struct try *t)
+/* The same with the note of a claim that ended without a release (unreleased.c). */
+static uint64_t unreleased_of(const struct try *t)
 {
-	return t->is_entitled ? t->known.mark_mod : 0;
+	return t->is_entitled ? t->known.unreleased_mod : 0;
 }
 
 static uint64_t offset_of(const struct try *t)
@@ -108,23 +106,25 @@ static uint64_t offset_of(const struct try *t)
 
 /* Nobody has it, nor may think so, it isn't paused or kept for another, and the offset is what we
  * think. */
-static void put_conditions(struct bytes *b, const struct etcd_store *s, const struct try *t)
+static void campaign_put_conditions(struct bytes *b, const struct etcd_store *s,
+				    const struct try *t)
 {
 	struct etcd_key claims = etcd_claim_key(s, t->c->name, 0);
 	struct etcd_key paused = etcd_state_key(s, t->c->name, "paused");
 	struct etcd_key offset = etcd_state_key(s, t->c->name, "offset");
 	struct etcd_key reserved = etcd_state_key(s, t->c->name, "reserved");
-	struct etcd_key mark = etcd_state_key(s, t->c->name, ETCD_MARK);
+	struct etcd_key unreleased = etcd_state_key(s, t->c->name, ETCD_UNRELEASED);
 
 	etcd_compare(b, &claims, true, ETCD_IS_CREATE, 0);
 	etcd_compare(b, &paused, false, ETCD_IS_CREATE, 0);
 	etcd_compare(b, &offset, false, ETCD_IS_MOD, t->known.offset_mod);
 	etcd_compare(b, &reserved, false, ETCD_IS_MOD, reservation_of(t));
-	etcd_compare(b, &mark, false, ETCD_IS_MOD, mark_of(t));
+	etcd_compare(b, &unreleased, false, ETCD_IS_MOD, unreleased_of(t));
 }
 
-static void put_claim(struct bytes *b, struct etcd_store *s, const struct baton_lease *lease,
-		      uint64_t number, const struct try *t)
+static void campaign_put_claim(struct bytes *b, struct etcd_store *s,
+			       const struct baton_lease *lease, uint64_t number,
+			       const struct try *t)
 {
 	const char *name = t->c->name;
 	struct etcd_key claim = etcd_claim_key(s, name, number);
@@ -142,7 +142,7 @@ static void put_claim(struct bytes *b, struct etcd_store *s, const struct baton_
 	(void)snprintf(words, sizeof(words), "%" PRIu64 " %" PRIu64, t->c->nonce, offset_of(t));
 	etcd_put(b, ETCD_THEN, &held, words, number);
 	etcd_put(b, ETCD_THEN, &term, lease->owner, 0);
-	etcd_put_mark(b, s, name, lease);
+	etcd_put_unreleased(b, s, name, lease);
 	(void)snprintf(words, sizeof(words), "%" PRIu64, t->raised);
 	if (t->raised != 0)
 		etcd_put(b, ETCD_THEN, &offset, words, 0);
@@ -151,53 +151,26 @@ static void put_claim(struct bytes *b, struct etcd_store *s, const struct baton_
 		etcd_delete(b, ETCD_THEN, &reserved);
 }
 
-static void put_try(struct bytes *b, struct etcd_store *s, const struct baton_lease *lease,
-		    uint64_t number, const struct try *t)
+static void campaign_put(struct bytes *b, struct etcd_store *s, const struct baton_lease *lease,
+			 uint64_t number, const struct try *t)
 {
 	struct etcd_nest nest = etcd_begin_txn(b, ETCD_THEN);
 
-	put_conditions(b, s, t);
-	put_claim(b, s, lease, number, t);
-	etcd_look(b, ETCD_ELSE, s, t->c->name);
-	etcd_end_txn(b, nest);
-}
-
-/* The part of a transaction that a claim has left behind, and what hangs on it. */
-static void put_undo(struct bytes *b, const struct etcd_store *s, const char *name, uint64_t number,
-		     uint64_t revision, const struct baton_release *r)
-{
-	struct etcd_key claim = etcd_claim_key(s, name, number);
-	struct etcd_key held = etcd_lease_key(s, number, name);
-	struct etcd_key mark = etcd_state_key(s, name, ETCD_MARK);
-
-	etcd_delete(b, ETCD_THEN, &held);
-	struct etcd_nest nest = etcd_begin_txn(b, ETCD_THEN);
-
-	etcd_compare(b, &claim, false, ETCD_IS_CREATE, revision);
-	etcd_delete(b, ETCD_THEN, &claim);
-	etcd_delete(b, ETCD_THEN, &mark);
-	if (r != NULL && r->reserve_for != NULL && r->reserve_for[0] != '\0') {
-		struct etcd_key reserved = etcd_state_key(s, name, "reserved");
-		json_t *value = web_reserve_make(r);
-		char *text = json_dumps(value, JSON_COMPACT);
-
-		b->has_failed = b->has_failed || text == NULL;
-		etcd_put(b, ETCD_THEN, &reserved, text != NULL ? text : "", 0);
-		free(text);
-		json_decref(value);
-	}
+	campaign_put_conditions(b, s, t);
+	campaign_put_claim(b, s, lease, number, t);
+	etcd_get_election(b, ETCD_ELSE, s, t->c->name);
 	etcd_end_txn(b, nest);
 }
 
 /* Won in a term that isn't above the floor: the cluster went back under our feet. Given back. */
-static int undo(struct etcd_lane *lane, struct baton_call *call, struct try *t, uint64_t number,
-		uint64_t revision)
+static int campaign_undo(struct etcd_lane *lane, struct baton_call *call, struct try *t,
+			 uint64_t number, uint64_t revision)
 {
 	struct baton_campaign *c = t->c;
 
 	t->known.claim_mod = 0; /* if it stays, it is to be looked at */
 	etcd_known_set(lane->store, c->name, &t->known);
-	put_undo(etcd_begin(lane), lane->store, c->name, number, revision, NULL);
+	etcd_put_removal(etcd_begin(lane), lane->store, c->name, number, revision, NULL);
 	int outcome = etcd_tell(lane, call, &etcd_txn);
 
 	(void)fail_one(call, c, BATON_E_UNAVAILABLE,
@@ -207,8 +180,8 @@ static int undo(struct etcd_lane *lane, struct baton_call *call, struct try *t, 
 }
 
 /* What became of it; outcome 0: it is to be tried again. */
-static void hear_try(struct etcd_lane *lane, const struct baton_lease *lease, struct try *t,
-		     struct proto answer, uint64_t revision)
+static void campaign_hear(struct etcd_lane *lane, const struct baton_lease *lease, struct try *t,
+			  struct proto answer, uint64_t revision)
 {
 	struct baton_campaign *c = t->c;
 
@@ -219,7 +192,7 @@ static void hear_try(struct etcd_lane *lane, const struct baton_lease *lease, st
 		c->record->watched = web_is_watched(&lane->store->web, c->name);
 		t->known.claim_mod = revision;
 		t->known.reserved_mod = 0; /* there was none, or the claim has set it aside */
-		t->known.mark_mod = 0;
+		t->known.unreleased_mod = 0;
 		if (t->raised != 0) {
 			t->known.offset = t->raised;
 			t->known.offset_mod = revision;
@@ -229,28 +202,29 @@ static void hear_try(struct etcd_lane *lane, const struct baton_lease *lease, st
 	}
 	uint64_t offset_mod = t->known.offset_mod;
 	uint64_t reserved_mod = reservation_of(t);
-	uint64_t mark_mod = mark_of(t);
+	uint64_t unreleased_mod = unreleased_of(t);
 
 	etcd_record(lane, c->name, lease->owner, answer, 0, &t->known, c->record);
 	bool is_free = !c->record->held && !c->record->paused && !c->record->reserved;
 
 	t->is_entitled = is_free;
 	bool is_new = offset_mod != t->known.offset_mod || reserved_mod != reservation_of(t) ||
-		      mark_mod != mark_of(t);
+		      unreleased_mod != unreleased_of(t);
 
 	c->outcome = is_free && is_new ? 0 : BATON_OUTCOME_REFUSED;
 	if (is_free) /* it was freed meanwhile: worth another try, soon */
 		c->record->free_in_ns = 0;
 }
 
-static int send_tries(struct etcd_lane *lane, struct baton_call *call,
-		      const struct baton_lease *lease, uint64_t number, struct try *tries, size_t n)
+static int campaign_send(struct etcd_lane *lane, struct baton_call *call,
+			 const struct baton_lease *lease, uint64_t number, struct try *tries,
+			 size_t n)
 {
 	struct bytes *b = etcd_begin(lane);
 	struct proto answer;
 
 	for (size_t i = 0; i < n; i++)
-		put_try(b, lane->store, lease, number, &tries[i]);
+		campaign_put(b, lane->store, lease, number, &tries[i]);
 	int outcome = etcd_call(lane, call, &etcd_txn_campaign, &answer);
 	uint64_t revision = proto_number(proto_get(answer, ETCD_HEADER), ETCD_HEADER_REVISION);
 
@@ -258,14 +232,15 @@ static int send_tries(struct etcd_lane *lane, struct baton_call *call,
 	    (proto_count(answer, ETCD_TXN_RESPONSES) != n || revision == 0))
 		outcome = etcd_strange(call);
 	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++)
-		hear_try(lane, lease, &tries[i], etcd_response(answer, i, ETCD_OP_TXN), revision);
+		campaign_hear(lane, lease, &tries[i], etcd_response(answer, i, ETCD_OP_TXN),
+			      revision);
 	etcd_done(&answer);
 	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++) {
 		const struct baton_campaign *c = tries[i].c;
 
 		if (c->outcome == BATON_OUTCOME_OK &&
 		    (c->term <= c->floor || c->term > ETCD_TERM_MAX))
-			(void)undo(lane, call, &tries[i], number, revision);
+			(void)campaign_undo(lane, call, &tries[i], number, revision);
 	}
 	return outcome;
 }
@@ -274,7 +249,7 @@ static bool has_waited(const struct etcd_known *k)
 {
 	uint64_t now_ns = clock_boot_ns();
 
-	return now_ns >= k->reserved_until_ns && now_ns >= k->mark_until_ns;
+	return now_ns >= k->reserved_until_ns && now_ns >= k->unreleased_until_ns;
 }
 
 static void campaign_part(struct etcd_lane *lane, struct baton_call *call,
@@ -293,15 +268,15 @@ static void campaign_part(struct etcd_lane *lane, struct baton_call *call,
 		if (number == 0)
 			web_campaign_without_lease(&list[i]);
 	}
-	for (int round = 0; round < ROUNDS && number != 0 && left > 0; round++) {
-		int outcome = mint_all(lane, call, tries, left);
+	for (int round = 0; round < ETCD_ROUNDS && number != 0 && left > 0; round++) {
+		int outcome = campaign_mint_all(lane, call, tries, left);
 		size_t n_tries = 0;
 
 		for (size_t i = 0; i < left; i++)
 			if (tries[i].c->outcome == 0)
 				tries[n_tries++] = tries[i];
 		if (outcome == BATON_OUTCOME_OK && n_tries > 0)
-			outcome = send_tries(lane, call, lease, number, tries, n_tries);
+			outcome = campaign_send(lane, call, lease, number, tries, n_tries);
 		for (size_t i = 0; i < n_tries && outcome != BATON_OUTCOME_OK; i++) {
 			if (outcome == BATON_OUTCOME_REFUSED)
 				web_campaign_without_lease(tries[i].c);
@@ -328,103 +303,5 @@ void etcd_campaign(void *l, struct baton_call *call, const struct baton_lease *l
 		store_ask(&s->base, list + done, k);
 		campaign_part(l, call, lease, list + done, k);
 		store_ask(&s->base, NULL, 0);
-	}
-}
-
-/* ---- releases ---- */
-
-/* S6: lease and nonce by what the lease says of the claim, the term by both. */
-static void put_release(struct bytes *b, const struct etcd_store *s, const struct baton_release *r,
-			uint64_t number, uint64_t offset)
-{
-	struct etcd_key held = etcd_lease_key(s, number, r->name);
-	uint64_t revision = r->term > offset ? r->term - offset : 0;
-	char words[64];
-
-	(void)snprintf(words, sizeof(words), "%" PRIu64 " %" PRIu64, r->nonce, offset);
-	struct etcd_nest nest = etcd_begin_txn(b, ETCD_THEN);
-
-	etcd_compare(b, &held, false, ETCD_IS_MOD, revision);
-	etcd_compare_value(b, &held, words);
-	put_undo(b, s, r->name, number, revision, r);
-	etcd_look(b, ETCD_ELSE, s, r->name);
-	etcd_end_txn(b, nest);
-}
-
-/* True: it is to be tried again, with the offset that we now know. */
-static bool hear_release(struct etcd_lane *lane, struct baton_release *r, struct etcd_known *k,
-			 struct proto answer)
-{
-	struct baton_record record;
-	uint64_t offset = k->offset;
-
-	r->code = 0;
-	if (proto_number(answer, ETCD_TXN_SUCCEEDED) != 0) {
-		struct proto claim = etcd_response(answer, 1, ETCD_OP_TXN);
-
-		r->outcome = proto_number(claim, ETCD_TXN_SUCCEEDED) != 0 ? BATON_OUTCOME_OK
-									  : BATON_OUTCOME_REFUSED;
-		return false;
-	}
-	r->outcome = BATON_OUTCOME_REFUSED;
-	etcd_record(lane, r->name, "", answer, 0, k, &record);
-	return k->offset != offset;
-}
-
-static int release_part(struct etcd_lane *lane, struct baton_call *call,
-			struct baton_release **list, struct etcd_known *known, size_t n,
-			bool *is_again)
-{
-	struct bytes *b = etcd_begin(lane);
-	struct proto answer;
-
-	for (size_t i = 0; i < n; i++)
-		put_release(b, lane->store, list[i],
-			    etcd_lease_number(lane->store, list[i]->lease_id), known[i].offset);
-	int outcome = etcd_call(lane, call, &etcd_txn_release, &answer);
-
-	if (outcome == BATON_OUTCOME_OK && proto_count(answer, ETCD_TXN_RESPONSES) != n)
-		outcome = etcd_strange(call);
-	for (size_t i = 0; i < n; i++) {
-		is_again[i] = false;
-		list[i]->outcome = outcome;
-		list[i]->code = call->error.code;
-		if (outcome == BATON_OUTCOME_OK)
-			is_again[i] = hear_release(lane, list[i], &known[i],
-						   etcd_response(answer, i, ETCD_OP_TXN));
-	}
-	etcd_done(&answer);
-	return outcome;
-}
-
-void etcd_release(void *l, struct baton_call *call, struct baton_release *list, size_t n)
-{
-	struct etcd_lane *lane = l;
-
-	for (size_t done = 0; done < n;) {
-		struct baton_release *part[ETCD_CHUNK];
-		struct etcd_known known[ETCD_CHUNK];
-		bool is_again[ETCD_CHUNK];
-		size_t left = 0;
-
-		for (; done < n && left < ETCD_CHUNK; done++) {
-			etcd_known_get(lane->store, list[done].name, &known[left]);
-			list[done].outcome = BATON_OUTCOME_REFUSED;
-			list[done].code = 0;
-			if (etcd_lease_number(lane->store, list[done].lease_id) != 0)
-				part[left++] = &list[done];
-		}
-		for (int round = 0; round < ROUNDS && left > 0; round++) {
-			size_t again = 0;
-
-			(void)release_part(lane, call, part, known, left, is_again);
-			for (size_t i = 0; i < left; i++) {
-				if (!is_again[i])
-					continue;
-				known[again] = known[i];
-				part[again++] = part[i];
-			}
-			left = again;
-		}
 	}
 }

@@ -1,5 +1,5 @@
 /*
- * candidates.c: candidates, orders and pauses: what people and other candidates look at.
+ * candidates.c: who would like to lead: shown by each candidate, for others to see.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,10 +9,8 @@
 #include "base/clock.h"
 #include "store/etcd/etcd.h"
 
-/* ---- candidates ---- */
-
 /* Shows it; and if it leads, asks for the claim, which shows the profile, too. */
-static void put_candidate(struct bytes *b, const struct etcd_store *s,
+static void candidate_put(struct bytes *b, const struct etcd_store *s,
 			  const struct baton_lease *lease, uint64_t number,
 			  const struct baton_publication *p)
 {
@@ -27,10 +25,10 @@ static void put_candidate(struct bytes *b, const struct etcd_store *s,
 }
 
 /* The same claim with another profile; not if it has changed meanwhile. */
-static int show_leader(struct etcd_lane *lane, struct baton_call *call,
-		       const struct baton_lease *lease, uint64_t number,
-		       const struct baton_publication *p, const struct baton_record *r,
-		       uint64_t mod)
+static int candidate_show_leader(struct etcd_lane *lane, struct baton_call *call,
+				 const struct baton_lease *lease, uint64_t number,
+				 const struct baton_publication *p, const struct baton_record *r,
+				 uint64_t mod)
 {
 	struct etcd_key claim = etcd_claim_key(lane->store, p->name, number);
 	char *text = web_claim_text(lease, r->nonce, r->since_ms, &p->profile);
@@ -52,7 +50,7 @@ static int publish_part(struct etcd_lane *lane, struct baton_call *call,
 	struct proto answer;
 
 	for (size_t i = 0; i < n; i++)
-		put_candidate(b, lane->store, lease, number, &list[i]);
+		candidate_put(b, lane->store, lease, number, &list[i]);
 	int outcome = etcd_call(lane, call, &etcd_txn, &answer);
 
 	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++) {
@@ -66,8 +64,8 @@ static int publish_part(struct etcd_lane *lane, struct baton_call *call,
 		if (web_claim_shows(&record, &list[i].profile) ||
 		    strcmp(record.lease_id, lease->id) != 0)
 			continue;
-		list[i].outcome = show_leader(lane, call, lease, number, &list[i], &record,
-					      proto_number(claim, ETCD_KV_MOD));
+		list[i].outcome = candidate_show_leader(lane, call, lease, number, &list[i],
+							&record, proto_number(claim, ETCD_KV_MOD));
 		list[i].code = list[i].outcome == BATON_OUTCOME_OK ? 0 : call->error.code;
 	}
 	etcd_done(&answer);
@@ -106,7 +104,7 @@ int etcd_withdraw(void *l, struct baton_call *call, const struct baton_lease *le
 	return etcd_tell(lane, call, &etcd_txn);
 }
 
-static bool read_candidate(struct proto kv, uint64_t leader, struct baton_candidate *c)
+static bool candidate_read(struct proto kv, uint64_t leader, struct baton_candidate *c)
 {
 	char value[WEB_VALUE_MAX];
 
@@ -134,75 +132,9 @@ int etcd_candidates(void *l, struct baton_call *call, const char *name,
 	for (struct proto kv; proto_next(&rest, ETCD_RANGE_KVS, &kv);) {
 		struct baton_candidate c;
 
-		if (read_candidate(kv, leader, &c))
+		if (candidate_read(kv, leader, &c))
 			found(arg, &c);
 	}
 	etcd_done(&answer);
 	return outcome;
-}
-
-/* ---- orders and pauses ---- */
-
-/* Only if that leadership still stands. */
-static int leave_order(struct etcd_lane *lane, struct baton_call *call, const char *name,
-		       const struct etcd_key *claim, uint64_t revision,
-		       const struct baton_order *order)
-{
-	struct etcd_key key = etcd_state_key(lane->store, name, "order");
-	json_t *value = web_order_make(order);
-	char *text = json_dumps(value, JSON_COMPACT);
-	struct bytes *b = etcd_begin(lane);
-	struct proto answer;
-
-	etcd_compare(b, claim, false, ETCD_IS_CREATE, revision);
-	b->has_failed = b->has_failed || text == NULL;
-	etcd_put(b, ETCD_THEN, &key, text != NULL ? text : "", 0);
-	free(text);
-	json_decref(value);
-	int outcome = etcd_call(lane, call, &etcd_txn, &answer);
-
-	if (outcome == BATON_OUTCOME_OK && proto_number(answer, ETCD_TXN_SUCCEEDED) == 0)
-		outcome = BATON_OUTCOME_REFUSED;
-	etcd_done(&answer);
-	return outcome;
-}
-
-int etcd_order(void *l, struct baton_call *call, const char *name, const struct baton_order *order)
-{
-	struct baton_record record;
-	struct etcd_lane *lane = l;
-	struct etcd_known known;
-	struct etcd_key claim;
-	struct proto answer;
-	uint64_t revision = 0;
-
-	etcd_look(etcd_begin(lane), ETCD_THEN, lane->store, name);
-	int outcome = etcd_call(lane, call, &etcd_txn, &answer);
-
-	if (outcome == BATON_OUTCOME_OK) {
-		struct proto kv = etcd_kv(answer, 0);
-
-		etcd_known_get(lane->store, name, &known);
-		etcd_record(lane, name, "", answer, 0, &known, &record);
-		revision = proto_number(kv, ETCD_KV_CREATE);
-		if (!record.held || record.term != order->term ||
-		    !proto_text(kv, ETCD_KV_KEY, claim.text, sizeof(claim.text)))
-			outcome = BATON_OUTCOME_REFUSED;
-	}
-	etcd_done(&answer);
-	return outcome == BATON_OUTCOME_OK ? leave_order(lane, call, name, &claim, revision, order)
-					   : outcome;
-}
-
-int etcd_pause(void *l, struct baton_call *call, const char *name, bool paused)
-{
-	struct etcd_lane *lane = l;
-	struct etcd_key key = etcd_state_key(lane->store, name, "paused");
-	struct bytes *b = etcd_begin(lane);
-
-	if (paused)
-		etcd_put(b, ETCD_THEN, &key, "1", 0);
-	else
-		etcd_delete(b, ETCD_THEN, &key);
-	return etcd_tell(lane, call, &etcd_txn);
 }

@@ -22,7 +22,7 @@ struct visit {
 #define TELL(v, level, ...) doctor_tell(&(v)->doctor, BATON_FINDING_##level, __VA_ARGS__)
 
 /* A request that says nothing more. An outcome, and the answer. */
-static int ask(struct visit *v, const struct etcd_method *method, struct proto *answer)
+static int doctor_ask(struct visit *v, const struct etcd_method *method, struct proto *answer)
 {
 	v->quiet = (struct baton_call){.deadline_ns = v->call->deadline_ns};
 	(void)etcd_begin(v->lane);
@@ -96,12 +96,12 @@ static void judge_version(struct visit *v, const char *text)
 	}
 }
 
-static int look_at_version(struct visit *v)
+static int examine_version(struct visit *v)
 {
 	struct etcd_store *s = v->lane->store;
 	char version[64];
 	struct proto answer;
-	int outcome = ask(v, &etcd_status, &answer);
+	int outcome = doctor_ask(v, &etcd_status, &answer);
 	const struct http_host *host = web_host(&s->web, atomic_load(&s->web.turn));
 
 	(void)proto_text(answer, ETCD_STATUS_VERSION, version, sizeof(version));
@@ -118,7 +118,7 @@ static int look_at_version(struct visit *v)
 
 /* ---- the cluster ---- */
 
-static void look_at_encryption(struct visit *v)
+static void examine_encryption(struct visit *v)
 {
 	const struct etcd_options *o = &v->lane->store->options;
 	bool has_secret = o->user[0] != '\0';
@@ -127,12 +127,12 @@ static void look_at_encryption(struct visit *v)
 			       has_secret ? "password" : NULL, "Use etcds://.");
 }
 
-static void look_at_members(struct visit *v)
+static void examine_members(struct visit *v)
 {
 	struct proto answer;
 	size_t n_named = v->lane->store->options.web.n_hosts;
 
-	(void)ask(v, &etcd_members, &answer);
+	(void)doctor_ask(v, &etcd_members, &answer);
 	size_t n = proto_count(answer, ETCD_MEMBERS_LIST);
 
 	etcd_done(&answer);
@@ -150,11 +150,11 @@ static void look_at_members(struct visit *v)
 		TELL(v, OK, "members", NULL, "The cluster has %zu, and we know %zu.", n, n_named);
 }
 
-static void look_at_alarms(struct visit *v)
+static void examine_alarms(struct visit *v)
 {
 	static const char *const names[] = {"NONE", "NOSPACE", "CORRUPT"};
 	struct proto answer;
-	bool is_asked = ask(v, &etcd_alarms, &answer) == BATON_OUTCOME_OK;
+	bool is_asked = doctor_ask(v, &etcd_alarms, &answer) == BATON_OUTCOME_OK;
 	struct proto alarm = proto_item(answer, ETCD_ALARMS_LIST, 0);
 	uint64_t kind = proto_number(alarm, ETCD_ALARM_KIND);
 
@@ -173,7 +173,7 @@ static void look_at_alarms(struct visit *v)
 /* ---- what we may ---- */
 
 /* A write that can't come true; but etcd asks for the rights to it before it looks. */
-static int look_at_rights(struct visit *v)
+static int examine_rights(struct visit *v)
 {
 	const char *prefix = v->lane->store->options.prefix;
 	struct etcd_key key = etcd_state_key(v->lane->store, "doctor", "term");
@@ -200,7 +200,7 @@ static int look_at_rights(struct visit *v)
 	return 0;
 }
 
-static int look_at_speed(struct visit *v)
+static int examine_speed(struct visit *v)
 {
 	struct doctor_trips trips = {.n = 0};
 	struct etcd_key key = etcd_lease_key(v->lane->store, 1, "");
@@ -222,15 +222,15 @@ int etcd_examine(void *l, struct baton_call *call, doctor_found *found, void *ar
 {
 	struct visit v = {.lane = l, .call = call, .doctor = {.found = found, .arg = arg}};
 
-	if (look_at_version(&v) != 0)
+	if (examine_version(&v) != 0)
 		return BATON_OUTCOME_FAILED;
-	look_at_encryption(&v);
+	examine_encryption(&v);
 	if (!v.is_unfit) {
-		if (look_at_rights(&v) != 0)
+		if (examine_rights(&v) != 0)
 			return BATON_OUTCOME_FAILED;
-		look_at_members(&v);
-		look_at_alarms(&v);
-		if (look_at_speed(&v) != 0)
+		examine_members(&v);
+		examine_alarms(&v);
+		if (examine_speed(&v) != 0)
 			return BATON_OUTCOME_FAILED;
 	}
 	return v.is_unfit ? BATON_OUTCOME_REFUSED : BATON_OUTCOME_OK;

@@ -12,7 +12,7 @@ extern const struct baton_driver baton_driver;
 
 /* ---- the store ---- */
 
-static void close_store(void *s)
+static void etcd_close(void *s)
 {
 	struct etcd_store *store = s;
 
@@ -24,7 +24,7 @@ static void close_store(void *s)
 	free(store);
 }
 
-static int open_store(const struct baton_store_config *config, void **out, struct baton_error *err)
+static int etcd_open(const struct baton_store_config *config, void **out, struct baton_error *err)
 {
 	struct etcd_store *store = calloc(1, sizeof(*store));
 
@@ -42,16 +42,17 @@ static int open_store(const struct baton_store_config *config, void **out, struc
 				 "the libcurl of this system knows no HTTP/2, which etcd speaks");
 	}
 	if (code == BATON_OK)
-		code = web_store_init(&store->web, &store->options.web, err);
+		code = web_store_init(&store->web, &store->options.web, sizeof(struct etcd_known),
+				      err);
 	if (code != BATON_OK) {
-		close_store(store);
+		etcd_close(store);
 		return code;
 	}
 	*out = store;
 	return BATON_OK;
 }
 
-static const struct baton_traits *traits_of(const void *store)
+static const struct baton_traits *etcd_traits(const void *store)
 {
 	static const struct baton_traits traits = {
 		.min_lease_ns = 2 * CLOCK_NS_PER_S,
@@ -77,7 +78,7 @@ static const struct baton_traits *traits_of(const void *store)
 
 /* ---- lanes ---- */
 
-static void close_lane(void *l)
+static void etcd_lane_close(void *l)
 {
 	struct etcd_lane *lane = l;
 
@@ -88,14 +89,14 @@ static void close_lane(void *l)
 	free(lane);
 }
 
-static int open_lane(void *s, int kind, void **out, struct baton_error *err)
+static int etcd_lane_open(void *s, int kind, void **out, struct baton_error *err)
 {
 	struct etcd_store *store = s;
 	struct etcd_lane *lane = calloc(1, sizeof(*lane));
 
 	*out = NULL;
 	if (lane == NULL || web_lane_init(&lane->web, &store->web, kind, 0, err) != 0) {
-		close_lane(lane);
+		etcd_lane_close(lane);
 		(void)store_fail(err, BATON_E_MEMORY, "no memory for a lane");
 		return BATON_E_MEMORY;
 	}
@@ -110,11 +111,11 @@ __attribute__((visibility("default"))) const struct baton_driver baton_driver = 
 	.abi = BATON_STORE_ABI,
 	.name = "etcd",
 	.schemes = schemes,
-	.open = open_store,
-	.close = close_store,
-	.traits = traits_of,
-	.lane_open = open_lane,
-	.lane_close = close_lane,
+	.open = etcd_open,
+	.close = etcd_close,
+	.traits = etcd_traits,
+	.lane_open = etcd_lane_open,
+	.lane_close = etcd_lane_close,
 	.forget = web_store_forget,
 	.lease_open = etcd_lease_open,
 	.lease_renew = etcd_lease_renew,

@@ -6,11 +6,13 @@
  *   key.c      keys
  *   message.c  etcd's messages: what is asked, and what answers must look like
  *   call.c     one request: which member, who we are there, what an answer means
- *   lease.c    the lease, and the book of those that this process has
- *   campaign.c    campaigning and releasing
- *   observe.c     records, and the claims of a lease
- *   unreleased.c     claims that ended without a release, and how long nobody may follow them
- *   candidates.c   candidates, orders, pauses
+ *   lease.c    the lease, and its claims
+ *   campaign.c campaigning
+ *   release.c  giving claims back
+ *   observe.c  records
+ *   unreleased.c  claims that ended without a release, and how long nobody may follow them
+ *   candidates.c  candidates
+ *   orders.c   orders and pauses
  *   watch.c    hints
  *   doctor.c   what the cluster is like
  *
@@ -51,13 +53,16 @@
 #define ETCD_PREFIX_MAX 128
 /* A name with every byte encoded, before or behind a lease, and what stands around it. */
 #define ETCD_KEY_MAX (ETCD_PREFIX_MAX + 2 * 3 * BATON_NAME_MAX + 64)
-/* A login is answered with a token: a word of etcd's own, or a signed one (JWT), which is long. */
+/* A login is answered with a token: a short one of etcd's own, or a signed one (JWT), a long one.
+ * */
 #define ETCD_TOKEN_MAX 4096
 /* How many elections one transaction serves: etcd takes 128 operations, nested ones included. */
 #define ETCD_CHUNK 50
 /* Terms end here: etcd's revisions do. */
 #define ETCD_TERM_MAX ((uint64_t)INT64_MAX - 1)
 #define ETCD_JUMP_MAX ((uint64_t)1 << 48)
+/* What was known may have been old: then we know better, and try again. */
+#define ETCD_ROUNDS 3
 
 /* ---- options.c ---- */
 
@@ -226,21 +231,22 @@ uint64_t etcd_lease_raft_term(struct etcd_store *s, const char *id);
 
 /* ---- observe.c ---- */
 
-/* What a driver knows of an election beside its record: see HINTS_NOTES. */
+/* What a driver knows of an election beside its record, as long as that is watched. */
 struct etcd_known {
 	uint64_t offset;
 	uint64_t offset_mod;
 	uint64_t reserved_mod;
-	uint64_t reserved_until_ns; /* on our clock, from when we saw it */
-	uint64_t claim_mod;         /* of the claim that we have won last */
-	uint64_t mark_mod;          /* of the mark of a claim that ended without a release */
-	uint64_t mark_until_ns;     /* nobody follows it before then; as reserved_until_ns */
+	uint64_t reserved_until_ns;   /* on our clock, from when we saw it */
+	uint64_t claim_mod;           /* of the claim that we have won last */
+	uint64_t unreleased_mod;      /* of the note of a claim that ended without a release */
+	uint64_t unreleased_until_ns; /* nobody follows it before then; as reserved_until_ns */
 };
 
 void etcd_known_get(struct etcd_store *s, const char *name, struct etcd_known *k);
 void etcd_known_set(struct etcd_store *s, const char *name, const struct etcd_known *k);
 /* Two ranges: what etcd_record() is made of. */
-void etcd_look(struct bytes *b, enum etcd_part part, const struct etcd_store *s, const char *name);
+void etcd_get_election(struct bytes *b, enum etcd_part part, const struct etcd_store *s,
+		       const char *name);
 /* Of the answers to these, which stand at `at` in the lane's last answer. For id. Updates k. */
 void etcd_record(const struct etcd_lane *lane, const char *name, const char *id, struct proto txn,
 		 size_t at, struct etcd_known *k, struct baton_record *out);
@@ -249,17 +255,24 @@ void etcd_read_claim(struct proto kv, struct baton_record *out);
 
 /* ---- unreleased.c ---- */
 
-#define ETCD_MARK "unended"
+#define ETCD_UNRELEASED "unended"
 
 /* With a claim on that lease. */
-void etcd_put_mark(struct bytes *b, struct etcd_store *s, const char *name,
-		   const struct baton_lease *lease);
+void etcd_put_unreleased(struct bytes *b, struct etcd_store *s, const char *name,
+			 const struct baton_lease *lease);
 /*
- * What follows for the record from a mark that was found, with that value and mod revision; mod 0:
+ * What follows for the record from a note that was found, with that value and mod revision; mod 0:
  * there is none. claim: the create revision of the claim that stands, or 0. Updates k.
  */
-void etcd_read_mark(const struct etcd_lane *lane, const char *value, uint64_t mod, uint64_t claim,
-		    struct etcd_known *k, struct baton_record *out);
+void etcd_read_unreleased(const struct etcd_lane *lane, const char *value, uint64_t mod,
+			  uint64_t claim, struct etcd_known *k, struct baton_record *out);
+
+/* ---- release.c ---- */
+
+/* Removes a claim that was made at that revision, and what hangs on it; r: with the reservation
+ * that comes with its release, or NULL. */
+void etcd_put_removal(struct bytes *b, const struct etcd_store *s, const char *name,
+		      uint64_t number, uint64_t revision, const struct baton_release *r);
 
 /* ---- the verbs ---- */
 

@@ -6,8 +6,8 @@
 #include "base/url.h"
 #include "store/etcd/etcd.h"
 
-static struct etcd_key make(const struct etcd_store *s, const char *kind, const char *name,
-			    const char *rest)
+static struct etcd_key key_make(const struct etcd_store *s, const char *kind, const char *name,
+				const char *rest)
 {
 	char encoded[3 * BATON_NAME_MAX + 1];
 	struct etcd_key key;
@@ -24,12 +24,12 @@ struct etcd_key etcd_claim_key(const struct etcd_store *s, const char *name, uin
 
 	if (lease != 0) /* as etcd's own package writes it */
 		(void)snprintf(hex, sizeof(hex), "%" PRIx64, lease);
-	return make(s, "/", name, hex);
+	return key_make(s, "/", name, hex);
 }
 
 struct etcd_key etcd_state_key(const struct etcd_store *s, const char *name, const char *what)
 {
-	return make(s, "/.election/", name, what);
+	return key_make(s, "/.election/", name, what);
 }
 
 struct etcd_key etcd_candidate_key(const struct etcd_store *s, const char *name, uint64_t lease)
@@ -38,7 +38,7 @@ struct etcd_key etcd_candidate_key(const struct etcd_store *s, const char *name,
 
 	if (lease != 0)
 		(void)snprintf(hex, sizeof(hex), "%" PRIx64, lease);
-	return make(s, ".candidate/", name, hex);
+	return key_make(s, ".candidate/", name, hex);
 }
 
 struct etcd_key etcd_lease_key(const struct etcd_store *s, uint64_t lease, const char *name)
@@ -48,7 +48,7 @@ struct etcd_key etcd_lease_key(const struct etcd_store *s, uint64_t lease, const
 
 	web_encode_name(name, encoded);
 	(void)snprintf(hex, sizeof(hex), "%" PRIx64, lease);
-	return make(s, ".lease/", hex, encoded);
+	return key_make(s, ".lease/", hex, encoded);
 }
 
 /* All of them end with a '/', or with a letter of their own. */

@@ -1,6 +1,5 @@
 /*
- * lease.c: the lease that a process keeps alive, and what stands on it. etcd picks its number; the
- * book of them is the store's.
+ * lease.c: the lease that a process keeps alive, and the claims on it. etcd picks its number.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,8 +25,8 @@ uint64_t etcd_lease_raft_term(struct etcd_store *s, const char *id)
 	return web_lease_get(&s->web, id, &lease) ? lease.era : 0;
 }
 
-static bool note(struct etcd_store *s, const struct baton_lease *lease, uint64_t number,
-		 uint64_t raft_term)
+static bool lease_note(struct etcd_store *s, const struct baton_lease *lease, uint64_t number,
+		       uint64_t raft_term)
 {
 	struct web_lease noted = {.number = number, .ttl_ns = lease->ttl_ns, .era = raft_term};
 
@@ -37,10 +36,10 @@ static bool note(struct etcd_store *s, const struct baton_lease *lease, uint64_t
 
 /* ---- open and close ---- */
 
-static void give_back(struct etcd_lane *lane, uint64_t deadline_ns, uint64_t number);
+static void claims_give_back(struct etcd_lane *lane, uint64_t deadline_ns, uint64_t number);
 
 /* All that hangs on it goes with it, in one step. OK also if it was gone. */
-static int revoke(struct etcd_lane *lane, struct baton_call *call, uint64_t number)
+static int lease_revoke(struct etcd_lane *lane, struct baton_call *call, uint64_t number)
 {
 	proto_put_number(etcd_begin(lane), ETCD_LEASE_ASKED, number);
 	int outcome = etcd_tell(lane, call, &etcd_revoke);
@@ -49,13 +48,13 @@ static int revoke(struct etcd_lane *lane, struct baton_call *call, uint64_t numb
 }
 
 /* The same for one that may carry claims: half the time is theirs. */
-static int end_lease(struct etcd_lane *lane, struct baton_call *call, uint64_t number)
+static int lease_end(struct etcd_lane *lane, struct baton_call *call, uint64_t number)
 {
 	uint64_t now_ns = clock_boot_ns();
 
 	if (now_ns < call->deadline_ns)
-		give_back(lane, now_ns + (call->deadline_ns - now_ns) / 2, number);
-	return revoke(lane, call, number);
+		claims_give_back(lane, now_ns + (call->deadline_ns - now_ns) / 2, number);
+	return lease_revoke(lane, call, number);
 }
 
 /* Which one it is, before a lease is granted in it or in a later one (unreleased.c). */
@@ -68,8 +67,8 @@ static int ask_raft_term(struct etcd_lane *lane, struct baton_call *call)
 }
 
 /* etcd counts whole seconds, and may give more than is asked for; never less (A2). */
-static int grant(struct etcd_lane *lane, struct baton_call *call, const struct baton_lease *lease,
-		 uint64_t *number)
+static int lease_grant(struct etcd_lane *lane, struct baton_call *call,
+		       const struct baton_lease *lease, uint64_t *number)
 {
 	uint64_t seconds = (lease->ttl_ns + CLOCK_NS_PER_S - 1) / CLOCK_NS_PER_S;
 	struct proto answer;
@@ -86,8 +85,8 @@ static int grant(struct etcd_lane *lane, struct baton_call *call, const struct b
 }
 
 /* A key that is there as long as the lease is. */
-static int show(struct etcd_lane *lane, struct baton_call *call, const struct baton_lease *lease,
-		uint64_t number)
+static int lease_show(struct etcd_lane *lane, struct baton_call *call,
+		      const struct baton_lease *lease, uint64_t number)
 {
 	struct etcd_key key = etcd_lease_key(lane->store, number, "");
 
@@ -102,24 +101,24 @@ int etcd_lease_open(void *l, struct baton_call *call, const struct baton_lease *
 	uint64_t number;
 
 	if (web_lease_take_older(&lane->store->web, lease->id, &older))
-		(void)end_lease(lane, call, older.number); /* else it ends by itself */
+		(void)lease_end(lane, call, older.number); /* else it ends by itself */
 	if (ask_raft_term(lane, call) != BATON_OUTCOME_OK)
 		return BATON_OUTCOME_FAILED; /* nothing was written yet */
 	uint64_t raft_term = lane->raft_term;
-	int outcome = grant(lane, call, lease, &number);
+	int outcome = lease_grant(lane, call, lease, &number);
 
 	if (outcome != BATON_OUTCOME_OK)
 		return outcome;
-	outcome = show(lane, call, lease, number);
-	if (outcome == BATON_OUTCOME_OK && note(lane->store, lease, number, raft_term))
+	outcome = lease_show(lane, call, lease, number);
+	if (outcome == BATON_OUTCOME_OK && lease_note(lane->store, lease, number, raft_term))
 		return BATON_OUTCOME_OK;
 	if (outcome == BATON_OUTCOME_OK || outcome == BATON_OUTCOME_REFUSED)
 		outcome = BATON_OUTCOME_FAILED;
 	/* Nobody keeps it alive, but it would stay for its time: ended now, or by the next. */
 	struct baton_call quiet = {.deadline_ns = call->deadline_ns};
 
-	if (revoke(lane, &quiet, number) != BATON_OUTCOME_OK)
-		(void)note(lane->store, lease, number, raft_term);
+	if (lease_revoke(lane, &quiet, number) != BATON_OUTCOME_OK)
+		(void)lease_note(lane->store, lease, number, raft_term);
 	return outcome;
 }
 
@@ -130,7 +129,7 @@ int etcd_lease_close(void *l, struct baton_call *call, const struct baton_lease 
 
 	if (number == 0)
 		return BATON_OUTCOME_OK;
-	int outcome = end_lease(lane, call, number);
+	int outcome = lease_end(lane, call, number);
 
 	if (outcome == BATON_OUTCOME_OK)
 		web_lease_forget(&lane->store->web, lease->id);
@@ -145,8 +144,8 @@ int etcd_lease_close(void *l, struct baton_call *call, const struct baton_lease 
  * the whole cluster, sent after it, was answered in the same term of that cluster's leadership, and
  * still found what hangs on the lease.
  */
-static int confirm(struct etcd_lane *lane, struct baton_call *call, uint64_t number,
-		   uint64_t *n_keys)
+static int lease_confirm(struct etcd_lane *lane, struct baton_call *call, uint64_t number,
+			 uint64_t *n_keys)
 {
 	struct etcd_key key = etcd_lease_key(lane->store, number, "");
 	struct etcd_key end = etcd_key_end(&key);
@@ -169,7 +168,7 @@ static int confirm(struct etcd_lane *lane, struct baton_call *call, uint64_t num
 	return outcome;
 }
 
-static int keep_alive(struct etcd_lane *lane, struct baton_call *call, uint64_t number)
+static int lease_keep_alive(struct etcd_lane *lane, struct baton_call *call, uint64_t number)
 {
 	struct proto answer;
 
@@ -192,10 +191,10 @@ int etcd_lease_renew(void *l, struct baton_call *call, const struct baton_lease 
 
 	if (number == 0)
 		return BATON_OUTCOME_REFUSED;
-	int outcome = keep_alive(lane, call, number);
+	int outcome = lease_keep_alive(lane, call, number);
 
 	if (outcome == BATON_OUTCOME_OK)
-		outcome = confirm(lane, call, number, &n_keys);
+		outcome = lease_confirm(lane, call, number, &n_keys);
 	if (outcome == BATON_OUTCOME_OK && n_keys == 0)
 		outcome = BATON_OUTCOME_REFUSED;
 	*n_held = outcome == BATON_OUTCOME_OK ? (uint32_t)(n_keys - 1) : 0;
@@ -212,7 +211,7 @@ struct held {
 	uint64_t revision;
 };
 
-static bool read_numbers(const char *text, struct held *out)
+static bool claim_read_numbers(const char *text, struct held *out)
 {
 	char *end;
 
@@ -224,7 +223,7 @@ static bool read_numbers(const char *text, struct held *out)
 	return end != text && *end == '\0';
 }
 
-static bool read_held(const struct etcd_store *s, struct proto kv, struct held *out)
+static bool claim_read(const struct etcd_store *s, struct proto kv, struct held *out)
 {
 	char key[ETCD_KEY_MAX];
 	char value[64];
@@ -232,12 +231,13 @@ static bool read_held(const struct etcd_store *s, struct proto kv, struct held *
 	out->revision = proto_number(kv, ETCD_KV_MOD);
 	return proto_text(kv, ETCD_KV_KEY, key, sizeof(key)) &&
 	       etcd_key_read(s, key, out->name) == 'o' && out->name[0] != '\0' &&
-	       proto_text(kv, ETCD_KV_VALUE, value, sizeof(value)) && read_numbers(value, out);
+	       proto_text(kv, ETCD_KV_VALUE, value, sizeof(value)) &&
+	       claim_read_numbers(value, out);
 }
 
 /* The claim was taken away by hand: what the lease says of it goes, too, unless it is newer. */
-static int sweep(struct etcd_lane *lane, struct baton_call *call, uint64_t number,
-		 const struct held *list, size_t n)
+static int claims_sweep(struct etcd_lane *lane, struct baton_call *call, uint64_t number,
+			const struct held *list, size_t n)
 {
 	struct bytes *b = etcd_begin(lane);
 
@@ -253,7 +253,7 @@ static int sweep(struct etcd_lane *lane, struct baton_call *call, uint64_t numbe
 }
 
 /* We have won it, and were told so, or have looked at it before. */
-static bool is_known(struct etcd_store *s, const struct held *held)
+static bool claim_is_known(struct etcd_store *s, const struct held *held)
 {
 	struct etcd_known k;
 
@@ -261,7 +261,7 @@ static bool is_known(struct etcd_store *s, const struct held *held)
 	return k.claim_mod != 0 && k.claim_mod == held->revision;
 }
 
-static void make_known(struct etcd_store *s, const struct held *held)
+static void claim_make_known(struct etcd_store *s, const struct held *held)
 {
 	struct etcd_known k;
 
@@ -271,10 +271,10 @@ static void make_known(struct etcd_store *s, const struct held *held)
 }
 
 /* What the lease says is one half; the claims themselves are the other. */
-static int check_held(struct etcd_lane *lane, struct baton_call *call, uint64_t number,
-		      struct held *list, size_t n,
-		      void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term),
-		      void *arg)
+static int claims_check(struct etcd_lane *lane, struct baton_call *call, uint64_t number,
+			struct held *list, size_t n,
+			void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term),
+			void *arg)
 {
 	struct bytes *b = etcd_begin(lane);
 	struct proto answer;
@@ -293,19 +293,19 @@ static int check_held(struct etcd_lane *lane, struct baton_call *call, uint64_t 
 		uint64_t revision = proto_number(etcd_kv(answer, i), ETCD_KV_CREATE);
 
 		if (revision != 0 && revision == list[i].revision) {
-			make_known(lane->store, &list[i]);
+			claim_make_known(lane->store, &list[i]);
 			found(arg, list[i].name, list[i].nonce, revision + list[i].offset);
 		} else {
 			list[n_stale++] = list[i];
 		}
 	}
 	etcd_done(&answer);
-	return n_stale > 0 ? sweep(lane, call, number, list, n_stale) : outcome;
+	return n_stale > 0 ? claims_sweep(lane, call, number, list, n_stale) : outcome;
 }
 
 /* A page of what the lease holds, from `from` on, which moves; "": that was the last one. */
-static int read_page(struct etcd_lane *lane, struct baton_call *call, uint64_t number,
-		     struct etcd_key *from, struct proto *answer)
+static int claims_read_page(struct etcd_lane *lane, struct baton_call *call, uint64_t number,
+			    struct etcd_key *from, struct proto *answer)
 {
 	struct etcd_key all = etcd_lease_key(lane->store, number, "");
 	struct etcd_key end = etcd_key_end(&all);
@@ -345,23 +345,23 @@ int etcd_claims(void *l, struct baton_call *call, const struct baton_lease *leas
 		struct proto page, kv;
 		size_t n = 0;
 
-		outcome = read_page(lane, call, number, &from, &page);
+		outcome = claims_read_page(lane, call, number, &from, &page);
 		for (struct proto rest = page;
 		     outcome == BATON_OUTCOME_OK && proto_next(&rest, ETCD_RANGE_KVS, &kv);) {
-			if (!read_held(lane->store, kv, &held[n]))
+			if (!claim_read(lane->store, kv, &held[n]))
 				continue;
-			if (is_known(lane->store, &held[n])) {
+			if (claim_is_known(lane->store, &held[n])) {
 				found(arg, held[n].name, held[n].nonce,
 				      held[n].revision + held[n].offset);
 				continue;
 			}
 			if (++n < ETCD_CHUNK)
 				continue;
-			outcome = check_held(lane, call, number, held, n, found, arg);
+			outcome = claims_check(lane, call, number, held, n, found, arg);
 			n = 0;
 		}
 		if (n > 0 && outcome == BATON_OUTCOME_OK)
-			outcome = check_held(lane, call, number, held, n, found, arg);
+			outcome = claims_check(lane, call, number, held, n, found, arg);
 		etcd_done(&page);
 	}
 	return outcome;
@@ -369,18 +369,19 @@ int etcd_claims(void *l, struct baton_call *call, const struct baton_lease *leas
 
 /* ---- giving back ---- */
 
-/* Those marks that are of these claims. */
-static int clear_marks(struct etcd_lane *lane, struct baton_call *call, const struct held *list,
-		       size_t n)
+/* The notes of these claims that they are not released (unreleased.c). */
+static int claims_clear_unreleased(struct etcd_lane *lane, struct baton_call *call,
+				   const struct held *list, size_t n)
 {
 	struct bytes *b = etcd_begin(lane);
 
 	for (size_t i = 0; i < n; i++) {
-		struct etcd_key mark = etcd_state_key(lane->store, list[i].name, ETCD_MARK);
+		struct etcd_key unreleased =
+			etcd_state_key(lane->store, list[i].name, ETCD_UNRELEASED);
 		struct etcd_nest nest = etcd_begin_txn(b, ETCD_THEN);
 
-		etcd_compare(b, &mark, false, ETCD_IS_MOD, list[i].revision);
-		etcd_delete(b, ETCD_THEN, &mark);
+		etcd_compare(b, &unreleased, false, ETCD_IS_MOD, list[i].revision);
+		etcd_delete(b, ETCD_THEN, &unreleased);
 		etcd_end_txn(b, nest);
 	}
 	return etcd_tell(lane, call, &etcd_txn);
@@ -391,7 +392,7 @@ static int clear_marks(struct etcd_lane *lane, struct baton_call *call, const st
  * as good as released, and nobody need wait for longer (unreleased.c). That it can't be said is no
  * reason to stay: then they do.
  */
-static void give_back(struct etcd_lane *lane, uint64_t deadline_ns, uint64_t number)
+static void claims_give_back(struct etcd_lane *lane, uint64_t deadline_ns, uint64_t number)
 {
 	struct baton_call quiet = {.deadline_ns = deadline_ns};
 	struct etcd_key from = etcd_lease_key(lane->store, number, "");
@@ -402,16 +403,16 @@ static void give_back(struct etcd_lane *lane, uint64_t deadline_ns, uint64_t num
 		struct proto page, kv;
 		size_t n = 0;
 
-		outcome = read_page(lane, &quiet, number, &from, &page);
+		outcome = claims_read_page(lane, &quiet, number, &from, &page);
 		for (struct proto rest = page;
 		     outcome == BATON_OUTCOME_OK && proto_next(&rest, ETCD_RANGE_KVS, &kv);) {
-			if (!read_held(lane->store, kv, &held[n]) || ++n < ETCD_CHUNK)
+			if (!claim_read(lane->store, kv, &held[n]) || ++n < ETCD_CHUNK)
 				continue;
-			outcome = clear_marks(lane, &quiet, held, n);
+			outcome = claims_clear_unreleased(lane, &quiet, held, n);
 			n = 0;
 		}
 		if (n > 0 && outcome == BATON_OUTCOME_OK)
-			outcome = clear_marks(lane, &quiet, held, n);
+			outcome = claims_clear_unreleased(lane, &quiet, held, n);
 		etcd_done(&page);
 	}
 }

@@ -14,20 +14,12 @@
 
 void etcd_known_get(struct etcd_store *s, const char *name, struct etcd_known *k)
 {
-	uint64_t notes[HINTS_NOTES];
-
-	(void)watch_index_get(s->web.hints, name, notes);
-	*k = (struct etcd_known){notes[0], notes[1], notes[2], notes[3],
-				 notes[4], notes[5], notes[6]};
+	(void)watch_index_get(s->web.watches, name, k);
 }
 
 void etcd_known_set(struct etcd_store *s, const char *name, const struct etcd_known *k)
 {
-	const uint64_t notes[HINTS_NOTES] = {
-		k->offset,    k->offset_mod, k->reserved_mod, k->reserved_until_ns,
-		k->claim_mod, k->mark_mod,   k->mark_until_ns};
-
-	(void)watch_index_set(s->web.hints, name, notes);
+	(void)watch_index_set(s->web.watches, name, k);
 }
 
 /* ---- claims ---- */
@@ -56,7 +48,7 @@ struct state {
 };
 
 /* Of what a range found, the key that ends with /what; false: there is none. */
-static bool get_state(struct proto range, const char *what, struct state *out)
+static bool state_get(struct proto range, const char *what, struct state *out)
 {
 	size_t n = strlen(what);
 
@@ -74,7 +66,7 @@ static bool get_state(struct proto range, const char *what, struct state *out)
 	return false;
 }
 
-static void read_order(const struct state *state, struct baton_record *out)
+static void record_read_order(const struct state *state, struct baton_record *out)
 {
 	json_t *order = js_parse(state->value, strlen(state->value));
 
@@ -83,8 +75,8 @@ static void read_order(const struct state *state, struct baton_record *out)
 }
 
 /* Kept for one of them; for how long is counted from when we saw it: etcd has no clock for us. */
-static void read_reserved(const struct state *state, const char *id, struct etcd_known *k,
-			  struct baton_record *out)
+static void record_read_reserved(const struct state *state, const char *id, struct etcd_known *k,
+				 struct baton_record *out)
 {
 	json_t *reserved = js_parse(state->value, strlen(state->value));
 	uint64_t now_ns = clock_boot_ns();
@@ -103,7 +95,8 @@ static void read_reserved(const struct state *state, const char *id, struct etcd
 	json_decref(reserved);
 }
 
-void etcd_look(struct bytes *b, enum etcd_part part, const struct etcd_store *s, const char *name)
+void etcd_get_election(struct bytes *b, enum etcd_part part, const struct etcd_store *s,
+		       const char *name)
 {
 	struct etcd_key claims = etcd_claim_key(s, name, 0);
 	struct etcd_key state = etcd_state_key(s, name, "");
@@ -122,28 +115,28 @@ void etcd_record(const struct etcd_lane *lane, const char *name, const char *id,
 	uint64_t revision = 0;
 
 	*out = (struct baton_record){.free_in_ns = BATON_STORE_NEVER};
-	k->offset = get_state(kvs, "offset", &state) ? strtoull(state.value, NULL, 10) : 0;
+	k->offset = state_get(kvs, "offset", &state) ? strtoull(state.value, NULL, 10) : 0;
 	k->offset_mod = state.mod;
-	out->paused = get_state(kvs, "paused", &state);
+	out->paused = state_get(kvs, "paused", &state);
 	out->held = claim.at != NULL;
 	if (out->held)
 		revision = proto_number(claim, ETCD_KV_CREATE);
-	else if (get_state(kvs, "term", &state))
+	else if (state_get(kvs, "term", &state))
 		revision = state.mod;
 	if (!out->held || revision != k->claim_mod)
 		k->claim_mod = 0; /* what we have won is no more */
 	out->term = revision > 0 ? revision + k->offset : 0;
 	if (out->held) {
 		etcd_read_claim(claim, out);
-		if (get_state(kvs, "order", &state))
-			read_order(&state, out);
+		if (state_get(kvs, "order", &state))
+			record_read_order(&state, out);
 	}
-	if (get_state(kvs, "reserved", &state))
-		read_reserved(&state, id, k, out);
+	if (state_get(kvs, "reserved", &state))
+		record_read_reserved(&state, id, k, out);
 	else
 		k->reserved_mod = 0;
-	(void)get_state(kvs, ETCD_MARK, &state);
-	etcd_read_mark(lane, state.value, state.mod, out->held ? revision : 0, k, out);
+	(void)state_get(kvs, ETCD_UNRELEASED, &state);
+	etcd_read_unreleased(lane, state.value, state.mod, out->held ? revision : 0, k, out);
 	/* Its end by itself is a deletion, too, which etcd pushes. */
 	out->watched = web_is_watched(&s->web, name);
 	etcd_known_set(s, name, k);
@@ -155,8 +148,8 @@ void etcd_record(const struct etcd_lane *lane, const char *name, const char *id,
  * Who doesn't watch would like to know how long the leader's lease still is; whole seconds, rounded
  * down. That it can't be told is no reason to fail.
  */
-static void look_at_lease(struct etcd_lane *lane, struct baton_call *call, uint64_t number,
-			  struct baton_record *record)
+static void record_read_time_left(struct etcd_lane *lane, struct baton_call *call, uint64_t number,
+				  struct baton_record *record)
 {
 	struct baton_call quiet = {.deadline_ns = call->deadline_ns};
 	struct proto answer;
@@ -177,7 +170,7 @@ static int observe_part(void *l, struct baton_call *call, struct baton_observati
 	struct proto answer;
 
 	for (size_t i = 0; i < n; i++)
-		etcd_look(b, ETCD_THEN, lane->store, list[i].name);
+		etcd_get_election(b, ETCD_THEN, lane->store, list[i].name);
 	int outcome = etcd_call(lane, call, &etcd_txn_observe, &answer);
 
 	if (outcome == BATON_OUTCOME_OK && proto_count(answer, ETCD_TXN_RESPONSES) != 2 * n)
@@ -191,8 +184,8 @@ static int observe_part(void *l, struct baton_call *call, struct baton_observati
 		list[i].code = 0;
 	}
 	if (n == 1 && outcome == BATON_OUTCOME_OK && list->record->held && !list->record->watched)
-		look_at_lease(lane, call, proto_number(etcd_kv(answer, 0), ETCD_KV_LEASE),
-			      list->record);
+		record_read_time_left(lane, call, proto_number(etcd_kv(answer, 0), ETCD_KV_LEASE),
+				      list->record);
 	etcd_done(&answer);
 	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++)
 		outcome = web_check_target(etcd_candidates, lane, call, &list[i]);

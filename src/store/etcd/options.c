@@ -31,7 +31,7 @@ static bool set_option(void *options, const char *key, const char *value)
 	return option_tls(&o->web.files, key, value);
 }
 
-static int check(const struct etcd_options *o, struct baton_error *err)
+static int options_check(const struct etcd_options *o, struct baton_error *err)
 {
 	if (option_tls_check(&o->web.files, o->web.tls, "etcds://", err) != 0)
 		return -1;
@@ -50,7 +50,7 @@ static int parse_query(struct etcd_options *o, struct url_part query, struct bat
 {
 	if (option_each(query, set_option, o, "etcd", "baton-etcd(7)", err) != 0)
 		return -1;
-	return check(o, err);
+	return options_check(o, err);
 }
 
 int etcd_options_parse(struct etcd_options *o, const char *text, struct baton_error *err)

@@ -22,7 +22,7 @@
 /* It says at once that it stands. */
 #define ANSWER_NS (10 * CLOCK_NS_PER_S)
 
-static int open_watch(void *l, struct baton_call *call)
+static int watch_open(void *l, struct baton_call *call)
 {
 	struct etcd_lane *lane = l;
 	struct etcd_key all;
@@ -42,7 +42,7 @@ static int open_watch(void *l, struct baton_call *call)
 }
 
 /* A claim that we have won, or are about to hear that we have: no news. */
-static bool is_our_own(struct etcd_store *s, struct proto event, const char *name)
+static bool watch_is_own(struct etcd_store *s, struct proto event, const char *name)
 {
 	struct proto kv = proto_get(event, ETCD_EVENT_KV);
 	uint64_t lease = proto_number(kv, ETCD_KV_LEASE);
@@ -60,10 +60,11 @@ static bool is_news(const char *key)
 {
 	const char *what = strrchr(key, '/');
 
-	return what == NULL || (strcmp(what + 1, "term") != 0 && strcmp(what + 1, ETCD_MARK) != 0);
+	return what == NULL ||
+	       (strcmp(what + 1, "term") != 0 && strcmp(what + 1, ETCD_UNRELEASED) != 0);
 }
 
-static void hear_event(struct etcd_store *s, struct proto event)
+static void watch_hear_event(struct etcd_store *s, struct proto event)
 {
 	char key[ETCD_KEY_MAX];
 	char name[BATON_NAME_MAX + 1];
@@ -72,11 +73,11 @@ static void hear_event(struct etcd_store *s, struct proto event)
 		return;
 	int kind = etcd_key_read(s, key, name);
 
-	if ((kind == 'c' && !is_our_own(s, event, name)) || (kind == 's' && is_news(key)))
-		watch_index_name(s->web.hints, name);
+	if ((kind == 'c' && !watch_is_own(s, event, name)) || (kind == 's' && is_news(key)))
+		watch_index_name(s->web.watches, name);
 }
 
-static void lost(void *l)
+static void watch_lost(void *l)
 {
 	struct etcd_lane *lane = l;
 
@@ -84,8 +85,8 @@ static void lost(void *l)
 	web_watch_break(&lane->web);
 }
 
-/* The first word of a watch that goes on where it was is said before what it has missed. */
-static void note_heard(struct etcd_lane *lane, struct proto message)
+/* A watch that goes on where it was first says that it stands, and then what was missed. */
+static void watch_note(struct etcd_lane *lane, struct proto message)
 {
 	uint64_t revision = proto_number(proto_get(message, ETCD_HEADER), ETCD_HEADER_REVISION);
 	bool has_events = proto_count(message, ETCD_WATCH_EVENTS) > 0;
@@ -100,7 +101,7 @@ static void note_heard(struct etcd_lane *lane, struct proto message)
 }
 
 /* The watch is over, but perhaps not what it is listened on. 0: it is begun anew, or -1. */
-static int hear_end(struct etcd_lane *lane, struct baton_call *call, struct proto message)
+static int watch_hear_end(struct etcd_lane *lane, struct baton_call *call, struct proto message)
 {
 	char why[HTTP_TEXT_MAX];
 
@@ -110,7 +111,7 @@ static int hear_end(struct etcd_lane *lane, struct baton_call *call, struct prot
 	 * missed isn't kept any more: then all are looked at. */
 	if (lane->is_made && (strstr(why, "revision of auth store is old") != NULL ||
 			      proto_number(message, ETCD_WATCH_COMPACTED) != 0)) {
-		lost(lane);
+		watch_lost(lane);
 		return 0;
 	}
 	return store_fail(&call->error,
@@ -119,7 +120,7 @@ static int hear_end(struct etcd_lane *lane, struct baton_call *call, struct prot
 }
 
 /* 0, or -1: it is over. */
-static int hear(void *l, struct baton_call *call, const struct http_reply *reply)
+static int watch_hear(void *l, struct baton_call *call, const struct http_reply *reply)
 {
 	struct etcd_lane *lane = l;
 	struct proto message = {reply->body, reply->body_size};
@@ -130,20 +131,20 @@ static int hear(void *l, struct baton_call *call, const struct http_reply *reply
 		return -1;
 	}
 	for (struct proto event; proto_next(&rest, ETCD_WATCH_EVENTS, &event);)
-		hear_event(lane->store, event);
+		watch_hear_event(lane->store, event);
 	if (proto_number(message, ETCD_WATCH_CANCELED) == 0)
-		note_heard(lane, message);
+		watch_note(lane, message);
 	if (proto_number(message, ETCD_WATCH_CANCELED) != 0)
-		return hear_end(lane, call, message);
+		return watch_hear_end(lane, call, message);
 	if (proto_number(message, ETCD_WATCH_CREATED) != 0) {
-		watch_index_set_live(lane->store->web.hints, true);
+		watch_index_set_live(lane->store->web.watches, true);
 		lane->is_made = true;
 	}
 	return 0;
 }
 
 /* With a status: it has no leader, it stops, or it doesn't like our token. */
-static void ended(void *l, struct baton_call *call, const struct http_reply *reply)
+static void watch_ended(void *l, struct baton_call *call, const struct http_reply *reply)
 {
 	struct etcd_lane *lane = l;
 	char text[HTTP_TEXT_MAX];
@@ -166,10 +167,10 @@ int etcd_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t 
 	struct web_watch watch = {.service = "etcd",
 				  .silence_ns = SILENCE_NS,
 				  .answer_ns = ANSWER_NS,
-				  .open = open_watch,
-				  .hear = hear,
-				  .ended = ended,
-				  .lost = lost};
+				  .open = watch_open,
+				  .hear = watch_hear,
+				  .ended = watch_ended,
+				  .lost = watch_lost};
 	uint64_t lease_ns = web_longest_lease(&lane->store->web);
 
 	if (lane->store->options.web.n_hosts == 1 && lease_ns != 0) {

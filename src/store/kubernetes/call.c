@@ -84,7 +84,7 @@ static int64_t server_time_ms(const struct http_reply *reply)
 								    : 0;
 }
 
-static void hear(struct baton_call *call, struct kube_call *c, const struct http_reply *reply)
+static void call_hear(struct baton_call *call, struct kube_call *c, const struct http_reply *reply)
 {
 	json_decref(c->answer);
 	c->answer = NULL;
@@ -118,7 +118,7 @@ static void hear(struct baton_call *call, struct kube_call *c, const struct http
 
 /* ---- sending ---- */
 
-static void fail_all(struct baton_call *call, struct kube_call *list, size_t n)
+static void call_fail_all(struct baton_call *call, struct kube_call *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		list[i].outcome = BATON_OUTCOME_FAILED;
@@ -136,7 +136,7 @@ struct parcel {
 	char login[KUBE_HEADER_MAX];
 };
 
-static void pack(struct kube_lane *lane, struct parcel *p, size_t i, struct kube_call *c)
+static void call_pack(struct kube_lane *lane, struct parcel *p, size_t i, struct kube_call *c)
 {
 	size_t k = 0;
 
@@ -158,38 +158,38 @@ static void pack(struct kube_lane *lane, struct parcel *p, size_t i, struct kube
 }
 
 /* S9: half a body may be a whole one that says something else. How many can be sent. */
-static size_t pack_whole(struct kube_lane *lane, struct baton_call *call, struct parcel *p,
-			 struct kube_call *list, size_t n)
+static size_t call_pack_whole(struct kube_lane *lane, struct baton_call *call, struct parcel *p,
+			      struct kube_call *list, size_t n)
 {
 	size_t n_packed = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		if (list[i].body.has_failed) {
 			(void)store_fail(&call->error, BATON_E_MEMORY, "no memory for a request");
-			fail_all(call, &list[i], 1);
+			call_fail_all(call, &list[i], 1);
 		} else {
-			pack(lane, p, n_packed++, &list[i]);
+			call_pack(lane, p, n_packed++, &list[i]);
 		}
 	}
 	return n_packed;
 }
 
 /* True: it is worth another try, because a server that didn't know us may do now. */
-static bool send_part(struct kube_lane *lane, struct baton_call *call, struct parcel *p,
+static bool call_send(struct kube_lane *lane, struct baton_call *call, struct parcel *p,
 		      struct kube_call *list, size_t n)
 {
 	bool is_unknown = false;
 
 	if (kube_login(lane, call, p->login) != 0) {
-		fail_all(call, list, n);
+		call_fail_all(call, list, n);
 		return false;
 	}
-	size_t n_packed = pack_whole(lane, call, p, list, n);
+	size_t n_packed = call_pack_whole(lane, call, p, list, n);
 	struct http *http = lane->beat != NULL ? lane->beat : lane->web.http;
 
 	(void)http_call_all(http, p->requests, n_packed, call->deadline_ns, p->replies);
 	for (size_t i = 0; i < n_packed; i++) {
-		hear(call, p->calls[i], &p->replies[i]);
+		call_hear(call, p->calls[i], &p->replies[i]);
 		is_unknown = is_unknown || p->calls[i]->status == 401;
 	}
 	return is_unknown && n == 1 && kube_login_again(lane, p->login);
@@ -219,9 +219,9 @@ bool kube_call_all(struct kube_lane *lane, struct baton_call *call, struct kube_
 		size_t k = n - done < CHUNK ? n - done : CHUNK;
 
 		if (p == NULL)
-			fail_all(call, list + done, k);
-		else if (send_part(lane, call, p, list + done, k))
-			(void)send_part(lane, call, p, list + done, k);
+			call_fail_all(call, list + done, k);
+		else if (call_send(lane, call, p, list + done, k))
+			(void)call_send(lane, call, p, list + done, k);
 	}
 	for (size_t i = 0; i < n; i++)
 		is_ok = is_ok && list[i].outcome == BATON_OUTCOME_OK;

@@ -1,5 +1,5 @@
 /*
- * candidates.c: candidates, orders and pauses: what people and other candidates look at. A
+ * candidates.c: who would like to lead: shown by each candidate, for others to see. A
  * candidate is an object of its own, which is written when it changes; whether it lives is told by
  * its process, which is another one (presence.c, or the process lease).
  */
@@ -24,7 +24,7 @@ static void process_of(const struct kube_store *s, const struct baton_lease *lea
 	kube_process_name(s->options.process_lease ? lease->id : who, out);
 }
 
-static void put_candidate(const struct kube_store *s, struct kube_call *c,
+static void candidate_put(const struct kube_store *s, struct kube_call *c,
 			  const struct baton_lease *lease, const struct baton_publication *p)
 {
 	char who[BATON_LEASE_ID_MAX + 1];
@@ -52,8 +52,8 @@ static void put_candidate(const struct kube_store *s, struct kube_call *c,
 }
 
 /* The leader's profile stands in the election's Lease, too; not if it has changed meanwhile. */
-static int show_leader(struct kube_lane *lane, struct baton_call *call,
-		       const struct baton_lease *lease, const struct baton_publication *p)
+static int candidate_show_leader(struct kube_lane *lane, struct baton_call *call,
+				 const struct baton_lease *lease, const struct baton_publication *p)
 {
 	struct kube_call c = {.method = "PATCH", .type = KUBE_PATCH};
 	struct baton_record shown = {.term = 0};
@@ -61,7 +61,7 @@ static int show_leader(struct kube_lane *lane, struct baton_call *call,
 	struct kube_lease l;
 	int outcome = BATON_OUTCOME_OK;
 
-	if (kube_recall(lane->store, p->name, &l) && l.is_ours &&
+	if (kube_expiry_recall(lane->store, p->name, &l) && l.is_ours &&
 	    strcmp(l.lease_id, lease->id) == 0 && web_claim_read(l.leader, &shown) &&
 	    !web_claim_shows(&shown, &p->profile)) {
 		char *text = web_claim_text(lease, l.nonce, shown.since_ms, &p->profile);
@@ -84,8 +84,8 @@ static int show_leader(struct kube_lane *lane, struct baton_call *call,
 }
 
 /* The first of this process: now there is something to show that it lives. */
-static int begin_presence(struct kube_lane *lane, struct baton_call *call,
-			  const struct baton_lease *lease)
+static int candidate_begin_presence(struct kube_lane *lane, struct baton_call *call,
+				    const struct baton_lease *lease)
 {
 	struct kube_store *s = lane->store;
 
@@ -107,7 +107,7 @@ static int compare(const void *a, const void *b)
 
 /* We are shown in that election: by name, because an answer doesn't tell whether that is new, if
  * the one before it was lost. False: no memory. */
-static bool note_shown(struct kube_store *s, const char *name)
+static bool candidate_note_shown(struct kube_store *s, const char *name)
 {
 	if (s->options.process_lease) /* which is renewed anyhow */
 		return true;
@@ -127,7 +127,7 @@ static bool note_shown(struct kube_store *s, const char *name)
 }
 
 /* True: there is none any more. */
-static bool forget_shown(struct kube_store *s, const char *name)
+static bool candidate_forget_shown(struct kube_store *s, const char *name)
 {
 	store_lock(&s->web.base);
 	char *const *node = tfind(name, &s->presence.shown, compare);
@@ -147,32 +147,34 @@ void kube_publish(void *l, struct baton_call *call, const struct baton_lease *le
 {
 	struct kube_lane *lane = l;
 	struct kube_call *calls = calloc(n, sizeof(*calls));
-	int first = begin_presence(lane, call, lease);
+	int first = candidate_begin_presence(lane, call, lease);
 
 	if (calls == NULL)
 		(void)store_fail(&call->error, BATON_E_MEMORY, "no memory for a candidate");
 	bool is_ready = calls != NULL && first == BATON_OUTCOME_OK;
 
 	for (size_t i = 0; i < n && is_ready; i++)
-		put_candidate(lane->store, &calls[i], lease, &list[i]);
+		candidate_put(lane->store, &calls[i], lease, &list[i]);
 	if (is_ready)
 		(void)kube_call_all(lane, call, calls, n);
 	for (size_t i = 0; i < n; i++) {
 		list[i].outcome = is_ready ? calls[i].outcome : BATON_OUTCOME_FAILED;
 		if (is_ready)
 			kube_call_done(&calls[i]);
-		if (list[i].outcome == BATON_OUTCOME_OK && !note_shown(lane->store, list[i].name)) {
+		if (list[i].outcome == BATON_OUTCOME_OK &&
+		    !candidate_note_shown(lane->store, list[i].name)) {
 			(void)store_fail(&call->error, BATON_E_MEMORY, "no memory for a candidate");
 			list[i].outcome = BATON_OUTCOME_UNKNOWN;
 		}
 		if (list[i].outcome == BATON_OUTCOME_OK)
-			list[i].outcome = show_leader(lane, call, lease, &list[i]);
+			list[i].outcome = candidate_show_leader(lane, call, lease, &list[i]);
 		list[i].code = list[i].outcome == BATON_OUTCOME_OK ? 0 : call->error.code;
 	}
 	free(calls);
 }
 
-static int remove_object(struct kube_lane *lane, struct baton_call *call, const char *object)
+static int candidate_remove_object(struct kube_lane *lane, struct baton_call *call,
+				   const char *object)
 {
 	struct kube_call c = {.method = "DELETE"};
 
@@ -194,18 +196,19 @@ int kube_withdraw(void *l, struct baton_call *call, const struct baton_lease *le
 
 	kube_who(lease->id, 2, who);
 	kube_candidate_name(who, name, object);
-	int outcome = remove_object(lane, call, object);
+	int outcome = candidate_remove_object(lane, call, object);
 
-	if (outcome == BATON_OUTCOME_OK && forget_shown(s, name) && !s->options.process_lease) {
+	if (outcome == BATON_OUTCOME_OK && candidate_forget_shown(s, name) &&
+	    !s->options.process_lease) {
 		kube_process_name(who, object);
-		(void)remove_object(lane, call, object);
+		(void)candidate_remove_object(lane, call, object);
 	}
 	return outcome;
 }
 
 /* ---- who is there ---- */
 
-static bool lives(const json_t *processes, const char *name, int64_t server_ms)
+static bool process_lives(const json_t *processes, const char *name, int64_t server_ms)
 {
 	for (size_t i = 0; i < json_array_size(processes); i++) {
 		const json_t *object = json_array_get(processes, i);
@@ -219,15 +222,15 @@ static bool lives(const json_t *processes, const char *name, int64_t server_ms)
 typedef void candidate_found(void *arg, const struct baton_candidate *candidate);
 
 /* A candidate of the election, if it lives. */
-static void tell(const json_t *object, const char *name, const char *leader,
-		 const struct kube_call *processes, candidate_found *found, void *arg)
+static void candidate_tell(const json_t *object, const char *name, const char *leader,
+			   const struct kube_call *processes, candidate_found *found, void *arg)
 {
 	const char *process = kube_annotation(object, "baton/process");
 	struct baton_candidate c;
 
 	if (strcmp(kube_annotation(object, "baton/name"), name) != 0 ||
 	    !web_candidate_read(kube_annotation(object, "baton/profile"), &c) ||
-	    !lives(js_get(processes->answer, "items"), process, processes->server_ms))
+	    !process_lives(js_get(processes->answer, "items"), process, processes->server_ms))
 		return;
 	c.is_leader = leader[0] != '\0' && strncmp(process, leader, strlen(leader)) == 0;
 	found(arg, &c);
@@ -247,14 +250,14 @@ int kube_candidates(void *l, struct baton_call *call, const char *name, candidat
 
 	kube_object_name(name, object);
 	kube_label_of(name, label);
-	kube_look(s, &calls[0], object, "candidates");
+	kube_ask_lease(s, &calls[0], object, "candidates");
 	for (int i = 1; i < 3; i++) {
 		calls[i] = (struct kube_call){.method = "GET", .is_read = true};
 		kube_path(s, &calls[i], NULL, "?labelSelector=baton%%2F%s%s&for=candidates",
 			  i == 1 ? "candidate%3D" : "process", i == 1 ? label : "");
 	}
 	bool is_ok = kube_call_all(lane, call, calls, 3);
-	int outcome = kube_looked(lane, call, &calls[0], name, false, &now);
+	int outcome = kube_read_lease(lane, call, &calls[0], name, false, &now);
 
 	if (now.is_ours) {
 		kube_who(now.lease_id, 2, who);
@@ -263,7 +266,7 @@ int kube_candidates(void *l, struct baton_call *call, const char *name, candidat
 	const json_t *items = js_get(calls[1].answer, "items");
 
 	for (size_t i = 0; is_ok && i < json_array_size(items); i++)
-		tell(json_array_get(items, i), name, leader, &calls[2], found, arg);
+		candidate_tell(json_array_get(items, i), name, leader, &calls[2], found, arg);
 	for (int i = 0; i < 3; i++) {
 		if (outcome == BATON_OUTCOME_OK && calls[i].outcome != BATON_OUTCOME_OK)
 			outcome = BATON_OUTCOME_FAILED;
@@ -271,80 +274,4 @@ int kube_candidates(void *l, struct baton_call *call, const char *name, candidat
 	}
 	kube_lease_done(&now);
 	return outcome;
-}
-
-/* ---- orders and pauses ---- */
-
-/* Only if that leadership still stands. */
-int kube_order(void *l, struct baton_call *call, const char *name, const struct baton_order *order)
-{
-	struct kube_lane *lane = l;
-	struct kube_call c = {.method = "PATCH", .type = KUBE_PATCH};
-	struct kube_lease now = {.object = NULL};
-	char object[KUBE_NAME_MAX + 1];
-	int outcome = kube_look_again(lane, call, name, &now);
-
-	if (outcome == BATON_OUTCOME_OK && (now.holder[0] == '\0' || now.term != order->term)) {
-		outcome = BATON_OUTCOME_REFUSED;
-	} else if (outcome == BATON_OUTCOME_OK && !now.is_ours) {
-		(void)store_fail(&call->error, BATON_E_UNSUPPORTED,
-				 "the leader, \"%.80s\", isn't baton's, and takes no orders",
-				 now.holder);
-		outcome = BATON_OUTCOME_FAILED;
-	}
-	if (outcome == BATON_OUTCOME_OK) {
-		json_t *value = web_order_make(order);
-		char *text = json_dumps(value, JSON_COMPACT);
-
-		kube_object_name(name, object);
-		kube_path(lane->store, &c, object, "?fieldManager=baton&for=order");
-		bytes_print(&c.body, "[");
-		kube_put_annotation(&c.body, "test", "claim", now.claim);
-		kube_put_annotation(&c.body, "add", "order", text != NULL ? text : "");
-		bytes_print(&c.body, "]");
-		c.body.has_failed = c.body.has_failed || text == NULL;
-		free(text);
-		json_decref(value);
-		outcome = kube_call(lane, call, &c);
-	}
-	kube_call_done(&c);
-	kube_lease_done(&now);
-	return outcome;
-}
-
-/* An election that nobody has held yet can be paused, too: its Lease is made for it. */
-static void put_pause(const struct kube_store *s, struct kube_call *c, const char *name,
-		      const struct kube_lease *l, bool paused)
-{
-	char object[KUBE_NAME_MAX + 1];
-
-	if (l->object == NULL) {
-		kube_put_new(s, c, name, paused);
-		return;
-	}
-	kube_object_name(name, object);
-	*c = (struct kube_call){.method = "PATCH", .type = KUBE_MERGE};
-	kube_path(s, c, object, "?fieldManager=baton&for=pause");
-	bytes_print(&c->body, "{\"metadata\":{\"annotations\":{\"baton/paused\":%s}}}",
-		    paused ? "\"1\"" : "null");
-}
-
-int kube_pause(void *l, struct baton_call *call, const char *name, bool paused)
-{
-	struct kube_lane *lane = l;
-	struct kube_lease now = {.object = NULL};
-	int outcome = BATON_OUTCOME_REFUSED;
-
-	for (int round = 0; round < KUBE_ROUNDS && outcome == BATON_OUTCOME_REFUSED; round++) {
-		struct kube_call c;
-
-		outcome = kube_look_again(lane, call, name, &now);
-		if (outcome != BATON_OUTCOME_OK || (now.object == NULL && !paused))
-			break;
-		put_pause(lane->store, &c, name, &now, paused);
-		outcome = kube_call(lane, call, &c);
-		kube_call_done(&c);
-	}
-	kube_lease_done(&now);
-	return outcome == BATON_OUTCOME_REFUSED ? BATON_OUTCOME_FAILED : outcome;
 }

@@ -51,7 +51,7 @@ static bool take_port(struct kube_config *c, const char *at)
 }
 
 /* https://host[:port][/prefix] */
-static bool take_server(struct kube_config *c, const char *url)
+static bool config_take_server(struct kube_config *c, const char *url)
 {
 	static const char tls[] = "https://";
 	static const char plain[] = "http://";
@@ -95,8 +95,8 @@ static bool is_in_cluster(const struct kube_options *o)
 	       getenv("KUBERNETES_SERVICE_PORT") != NULL && is_there(o->service_account, "token");
 }
 
-static int use_service_account(struct kube_config *c, const struct kube_options *o,
-			       struct baton_error *err)
+static int config_use_service_account(struct kube_config *c, const struct kube_options *o,
+				      struct baton_error *err)
 {
 	const char *port = getenv("KUBERNETES_SERVICE_PORT");
 	char path[KUBE_TEXT_MAX + 16];
@@ -130,7 +130,7 @@ static void files_done(struct files *f)
 		json_decref(f->list[i]);
 }
 
-static int add_file(struct files *f, const char *path, struct baton_error *err)
+static int config_add_file(struct files *f, const char *path, struct baton_error *err)
 {
 	char reason[HTTP_TEXT_MAX];
 
@@ -146,7 +146,7 @@ static int add_file(struct files *f, const char *path, struct baton_error *err)
 }
 
 /* A list as $KUBECONFIG has it: what isn't there is left out. */
-static int add_files(struct files *f, const char *list, struct baton_error *err)
+static int config_add_files(struct files *f, const char *list, struct baton_error *err)
 {
 	while (*list != '\0') {
 		size_t n = strcspn(list, ":");
@@ -154,7 +154,7 @@ static int add_files(struct files *f, const char *list, struct baton_error *err)
 
 		(void)snprintf(path, sizeof(path), "%.*s", (int)n, list);
 		if (n > 0 && n < sizeof(path) && access(path, F_OK) == 0 &&
-		    add_file(f, path, err) != 0)
+		    config_add_file(f, path, err) != 0)
 			return -1;
 		list += n + (list[n] == ':');
 	}
@@ -162,8 +162,8 @@ static int add_files(struct files *f, const char *list, struct baton_error *err)
 }
 
 /* The entry of that name in `contexts`, `clusters` or `users`: what it says, and in which file. */
-static const json_t *find(const struct files *f, const char *list, const char *kind,
-			  const char *name, const char **path)
+static const json_t *config_find_entry(const struct files *f, const char *list, const char *kind,
+				       const char *name, const char **path)
 {
 	for (size_t i = 0; i < f->n; i++) {
 		const json_t *entries = js_get(f->list[i], list);
@@ -205,8 +205,8 @@ static bool take_data(const json_t *from, const char *key, char **out)
 	return *out != NULL && js_base64(from, key, *out, size);
 }
 
-static int take_cluster(struct kube_config *c, const json_t *cluster, const char *path,
-			struct baton_error *err)
+static int config_take_cluster(struct kube_config *c, const json_t *cluster, const char *path,
+			       struct baton_error *err)
 {
 	if (strcmp(js_text(cluster, "insecure-skip-tls-verify"), "true") == 0)
 		return store_fail(err, BATON_E_URL,
@@ -215,7 +215,7 @@ static int take_cluster(struct kube_config *c, const json_t *cluster, const char
 	if (js_text(cluster, "proxy-url")[0] != '\0')
 		return store_fail(err, BATON_E_URL,
 				  "the kubeconfig has a proxy-url; baton uses no proxies");
-	if (!take_server(c, js_text(cluster, "server")))
+	if (!config_take_server(c, js_text(cluster, "server")))
 		return store_fail(err, BATON_E_URL,
 				  "the kubeconfig %.150s has no server that can be used", path);
 	(void)snprintf(c->server_name, sizeof(c->server_name), "%s",
@@ -239,7 +239,8 @@ static const char *strange_user(const json_t *user)
 	return NULL;
 }
 
-static int take_user(struct kube_config *c, json_t *user, const char *path, struct baton_error *err)
+static int config_take_user(struct kube_config *c, json_t *user, const char *path,
+			    struct baton_error *err)
 {
 	const char *slash = strrchr(path, '/');
 	const char *strange = strange_user(user);
@@ -276,19 +277,20 @@ static const char *current_context(const struct files *f)
 	return name;
 }
 
-static int use_files(struct kube_config *c, const struct kube_options *o, const struct files *f,
-		     struct baton_error *err)
+static int config_use_files(struct kube_config *c, const struct kube_options *o,
+			    const struct files *f, struct baton_error *err)
 {
 	const char *name = o->context[0] != '\0' ? o->context : current_context(f);
 	const char *path = "";
-	const json_t *context = find(f, "contexts", "context", name, &path);
+	const json_t *context = config_find_entry(f, "contexts", "context", name, &path);
 
 	if (context == NULL)
 		return store_fail(err, BATON_E_URL,
 				  "the kubeconfig has no context \"%.80s\"; say context=NAME",
 				  name);
 	const char *space = js_text(context, "namespace");
-	const json_t *cluster = find(f, "clusters", "cluster", js_text(context, "cluster"), &path);
+	const json_t *cluster =
+		config_find_entry(f, "clusters", "cluster", js_text(context, "cluster"), &path);
 
 	(void)snprintf(c->source, sizeof(c->source), "%s", path);
 	if (cluster == NULL)
@@ -297,17 +299,17 @@ static int use_files(struct kube_config *c, const struct kube_options *o, const 
 			"the context \"%.80s\" names a cluster that its kubeconfig hasn't "
 			"got",
 			name);
-	if (take_cluster(c, cluster, path, err) != 0)
+	if (config_take_cluster(c, cluster, path, err) != 0)
 		return -1;
 	if (kube_is_namespace(space))
 		(void)snprintf(c->space, sizeof(c->space), "%s", space);
-	const json_t *user = find(f, "users", "user", js_text(context, "user"), &path);
+	const json_t *user = config_find_entry(f, "users", "user", js_text(context, "user"), &path);
 
 	if (user == NULL && js_text(context, "user")[0] != '\0')
 		return store_fail(
 			err, BATON_E_URL,
 			"the context \"%.80s\" names a user that its kubeconfig hasn't got", name);
-	return user != NULL ? take_user(c, (json_t *)(uintptr_t)user, path, err) : 0;
+	return user != NULL ? config_take_user(c, (json_t *)(uintptr_t)user, path, err) : 0;
 }
 
 static void home_file(char *out, size_t size)
@@ -324,36 +326,36 @@ static void home_file(char *out, size_t size)
 
 /* ---- finding it ---- */
 
-static int find_config(struct kube_config *c, const struct kube_options *o, struct files *f,
-		       struct baton_error *err)
+static int config_search(struct kube_config *c, const struct kube_options *o, struct files *f,
+			 struct baton_error *err)
 {
 	const char *list = getenv("KUBECONFIG");
 	char home[PATH_MAX];
 
 	if (o->kubeconfig[0] != '\0') {
-		if (add_file(f, o->kubeconfig, err) != 0)
+		if (config_add_file(f, o->kubeconfig, err) != 0)
 			return -1;
 	} else if (list != NULL && list[0] != '\0') {
-		if (add_files(f, list, err) != 0)
+		if (config_add_files(f, list, err) != 0)
 			return -1;
 	} else if (o->context[0] == '\0' && is_in_cluster(o)) {
-		return use_service_account(c, o, err);
+		return config_use_service_account(c, o, err);
 	} else {
 		home_file(home, sizeof(home));
-		if (access(home, F_OK) == 0 && add_file(f, home, err) != 0)
+		if (access(home, F_OK) == 0 && config_add_file(f, home, err) != 0)
 			return -1;
 	}
 	if (f->n == 0)
 		return store_fail(err, BATON_E_URL,
 				  "there is no Kubernetes here: no kubeconfig ($KUBECONFIG, "
 				  "~/.kube/config), and this is no pod with a service account");
-	return use_files(c, o, f, err);
+	return config_use_files(c, o, f, err);
 }
 
 int kube_config_find(struct kube_config *c, const struct kube_options *o, struct baton_error *err)
 {
 	struct files f = {.n = 0};
-	int rc = find_config(c, o, &f, err);
+	int rc = config_search(c, o, &f, err);
 
 	files_done(&f);
 	if (o->space[0] != '\0')

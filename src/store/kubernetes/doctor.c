@@ -18,7 +18,7 @@ struct visit {
 
 #define TELL(v, level, ...) doctor_tell(&(v)->doctor, BATON_FINDING_##level, __VA_ARGS__)
 
-static int look_at_version(struct visit *v)
+static int examine_version(struct visit *v)
 {
 	const struct kube_config *config = &v->lane->store->config;
 	struct kube_call c = {.method = "GET", .is_read = true};
@@ -42,7 +42,7 @@ static int look_at_version(struct visit *v)
 	return outcome == BATON_OUTCOME_OK ? 0 : -1;
 }
 
-static void look_at_encryption(struct visit *v)
+static void examine_encryption(struct visit *v)
 {
 	const struct kube_config *c = &v->lane->store->config;
 
@@ -53,7 +53,7 @@ static void look_at_encryption(struct visit *v)
 /* ---- what we may ---- */
 
 /* True, also if it can't be asked: then the write tells. */
-static bool may(struct visit *v, const char *verb, const char *group, const char *resource)
+static bool doctor_may(struct visit *v, const char *verb, const char *group, const char *resource)
 {
 	const struct kube_store *s = v->lane->store;
 	struct baton_call quiet = {.deadline_ns = v->call->deadline_ns};
@@ -74,7 +74,7 @@ static bool may(struct visit *v, const char *verb, const char *group, const char
 	return !is_denied;
 }
 
-static void look_at_rights(struct visit *v)
+static void examine_rights(struct visit *v)
 {
 	static const char *const verbs[] = {"list", "watch", "create", "patch", "delete"};
 	const struct kube_options *o = &v->lane->store->options;
@@ -82,7 +82,7 @@ static void look_at_rights(struct visit *v)
 	size_t n = 0;
 
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
-		if (!may(v, verbs[i], "coordination.k8s.io", "leases"))
+		if (!doctor_may(v, verbs[i], "coordination.k8s.io", "leases"))
 			n += (size_t)snprintf(missing + n, sizeof(missing) - n, "%s%s",
 					      n > 0 ? ", " : "", verbs[i]);
 	v->is_unfit = v->is_unfit || n > 0;
@@ -93,12 +93,12 @@ static void look_at_rights(struct visit *v)
 	else
 		TELL(v, OK, "rights", NULL, "Our user may do with leases in %s what is needed.",
 		     v->lane->store->config.space);
-	if (o->pod_label[0] != '\0' && !may(v, "patch", "", "pods"))
+	if (o->pod_label[0] != '\0' && !doctor_may(v, "patch", "", "pods"))
 		TELL(v, WARNING, "pod label", "Add patch of pods to the role.",
 		     "Our user may not label the pod %.100s.", o->pod);
 }
 
-static int look_at_speed(struct visit *v)
+static int examine_speed(struct visit *v)
 {
 	struct doctor_trips trips = {.n = 0};
 
@@ -132,11 +132,11 @@ int kube_examine(void *l, struct baton_call *call, doctor_found *found, void *ar
 {
 	struct visit v = {.lane = l, .call = call, .doctor = {.found = found, .arg = arg}};
 
-	if (look_at_version(&v) != 0)
+	if (examine_version(&v) != 0)
 		return BATON_OUTCOME_FAILED;
-	look_at_encryption(&v);
-	look_at_rights(&v);
-	if (!v.is_unfit && look_at_speed(&v) != 0)
+	examine_encryption(&v);
+	examine_rights(&v);
+	if (!v.is_unfit && examine_speed(&v) != 0)
 		return BATON_OUTCOME_FAILED;
 	return v.is_unfit ? BATON_OUTCOME_REFUSED : BATON_OUTCOME_OK;
 }

@@ -14,7 +14,7 @@ extern const struct baton_driver baton_driver;
 
 /* ---- the store ---- */
 
-static void close_store(void *s)
+static void kube_close(void *s)
 {
 	struct kube_store *store = s;
 
@@ -26,7 +26,7 @@ static void close_store(void *s)
 		store->uses = u->next;
 		free(u);
 	}
-	kube_sights_done(store);
+	kube_expiry_done(store);
 	tdestroy(store->presence.shown, free);
 	if (store->web.base.forgotten)
 		store->plugin.pid = 0; /* the parent's */
@@ -36,7 +36,7 @@ static void close_store(void *s)
 	free(store);
 }
 
-static int fill_store(struct kube_store *store, const char *url, struct baton_error *err)
+static int kube_fill(struct kube_store *store, const char *url, struct baton_error *err)
 {
 	store->plugin.out = -1;
 	store->next_end_ns = BATON_STORE_NEVER;
@@ -46,10 +46,10 @@ static int fill_store(struct kube_store *store, const char *url, struct baton_er
 		code = kube_config_find(&store->config, &store->options, err);
 	store->server.n_hosts = 1;
 	store->server.hosts[0] = store->config.host;
-	return code == BATON_OK ? web_store_init(&store->web, &store->server, err) : code;
+	return code == BATON_OK ? web_store_init(&store->web, &store->server, 0, err) : code;
 }
 
-static int open_store(const struct baton_store_config *config, void **out, struct baton_error *err)
+static int kube_open(const struct baton_store_config *config, void **out, struct baton_error *err)
 {
 	struct kube_store *store = calloc(1, sizeof(*store));
 
@@ -59,10 +59,10 @@ static int open_store(const struct baton_store_config *config, void **out, struc
 		(void)store_fail(err, BATON_E_MEMORY, "no memory for a store");
 		return BATON_E_MEMORY;
 	}
-	int code = fill_store(store, config->url, err);
+	int code = kube_fill(store, config->url, err);
 
 	if (code != BATON_OK) {
-		close_store(store);
+		kube_close(store);
 		return code;
 	}
 	*out = store;
@@ -79,7 +79,7 @@ static int open_store(const struct baton_store_config *config, void **out, struc
 	"while somebody leads, or when Leases are changed by hand; terms grow even then, "  \
 	"as long as a candidate is left that saw the highest. "
 
-static const struct baton_traits *traits_of(const void *store)
+static const struct baton_traits *kube_traits(const void *store)
 {
 	static const struct baton_traits own = {
 		.min_lease_ns = CLOCK_NS_PER_S,
@@ -107,7 +107,7 @@ static const struct baton_traits *traits_of(const void *store)
 
 /* ---- lanes ---- */
 
-static void close_lane(void *l)
+static void kube_lane_close(void *l)
 {
 	struct kube_lane *lane = l;
 
@@ -118,7 +118,7 @@ static void close_lane(void *l)
 	free(lane);
 }
 
-static int open_lane(void *s, int kind, void **out, struct baton_error *err)
+static int kube_lane_open(void *s, int kind, void **out, struct baton_error *err)
 {
 	struct kube_store *store = s;
 	bool is_watch = kind == BATON_LANE_WATCH;
@@ -130,7 +130,7 @@ static int open_lane(void *s, int kind, void **out, struct baton_error *err)
 		lane->beat = is_watch ? kube_http(store, store->web.wake) : NULL;
 	}
 	if (lane == NULL || lane->web.http == NULL || (is_watch && lane->beat == NULL)) {
-		close_lane(lane);
+		kube_lane_close(lane);
 		(void)store_fail(err, BATON_E_MEMORY, "no memory for a lane");
 		return BATON_E_MEMORY;
 	}
@@ -143,7 +143,7 @@ static int open_lane(void *s, int kind, void **out, struct baton_error *err)
 }
 
 /* S10: in the child. The connections are the parent's. */
-static void forget(void *s)
+static void kube_forget(void *s)
 {
 	const struct kube_store *store = s;
 
@@ -162,12 +162,12 @@ __attribute__((visibility("default"))) const struct baton_driver baton_driver = 
 	.abi = BATON_STORE_ABI,
 	.name = "kubernetes",
 	.schemes = schemes,
-	.open = open_store,
-	.close = close_store,
-	.traits = traits_of,
-	.lane_open = open_lane,
-	.lane_close = close_lane,
-	.forget = forget,
+	.open = kube_open,
+	.close = kube_close,
+	.traits = kube_traits,
+	.lane_open = kube_lane_open,
+	.lane_close = kube_lane_close,
+	.forget = kube_forget,
 	.lease_open = kube_lease_open,
 	.lease_renew = kube_lease_renew,
 	.lease_close = kube_lease_close,

@@ -48,7 +48,7 @@ static void forget_secret(char **text)
  * Ended, if it still runs. Its exit status; or 0 where the program that we are part of has taken
  * that away (it waits for all its children, or ignores SIGCHLD): then what it said has to do.
  */
-static int reap(struct kube_plugin *p, bool kill_it)
+static int plugin_reap(struct kube_plugin *p, bool kill_it)
 {
 	int status = -1;
 
@@ -70,7 +70,7 @@ static int reap(struct kube_plugin *p, bool kill_it)
 
 void kube_plugin_done(struct kube_plugin *p)
 {
-	(void)reap(p, true);
+	(void)plugin_reap(p, true);
 	forget_secret(&p->token);
 	forget_secret(&p->key_text);
 	free(p->cert_text);
@@ -82,7 +82,7 @@ void kube_plugin_done(struct kube_plugin *p)
 /* ---- starting it ---- */
 
 /* What it is told of us; to be freed. */
-static char *exec_info(const struct kube_config *c)
+static char *plugin_info(const struct kube_config *c)
 {
 	const char *version = js_text(c->exec, "apiVersion");
 	char url[KUBE_TEXT_MAX + HTTP_NAME_MAX + 32];
@@ -108,7 +108,7 @@ static char *exec_info(const struct kube_config *c)
 }
 
 /* Our environment, and what the kubeconfig adds to it. */
-static char **make_environment(const struct kube_config *c)
+static char **plugin_environment(const struct kube_config *c)
 {
 	const json_t *extra = js_get(c->exec, "env");
 	size_t n_extra = json_array_size(extra);
@@ -122,7 +122,7 @@ static char **make_environment(const struct kube_config *c)
 		return NULL;
 	size_t at = 0;
 
-	list[at++] = exec_info(c); /* of two with one name the first one counts */
+	list[at++] = plugin_info(c); /* of two with one name the first one counts */
 	for (size_t i = 0; i < n_extra && list[at - 1] != NULL; i++) {
 		const json_t *one = json_array_get(extra, i);
 
@@ -145,7 +145,7 @@ static void free_list(char **list)
 }
 
 /* A descriptor lets it be ended safely; where there is none to be had, it is ended at once. */
-static int hold(struct kube_plugin *p)
+static int plugin_open_pidfd(struct kube_plugin *p)
 {
 	p->process = (int)syscall(SYS_pidfd_open, p->pid, 0);
 	if (p->process >= 0 || errno == ESRCH) /* over already */
@@ -153,11 +153,12 @@ static int hold(struct kube_plugin *p)
 	int rc = errno;
 
 	(void)kill(p->pid, SIGKILL);
-	(void)reap(p, false);
+	(void)plugin_reap(p, false);
 	return rc;
 }
 
-static int spawn(struct kube_plugin *p, const char *command, char **args, char **env, int out)
+static int plugin_spawn(struct kube_plugin *p, const char *command, char **args, char **env,
+			int out)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t how;
@@ -177,10 +178,10 @@ static int spawn(struct kube_plugin *p, const char *command, char **args, char *
 		(void)posix_spawnattr_destroy(&how);
 	}
 	(void)posix_spawn_file_actions_destroy(&files);
-	return rc != 0 ? rc : hold(p);
+	return rc != 0 ? rc : plugin_open_pidfd(p);
 }
 
-static int start(struct kube_store *s, struct baton_call *call)
+static int plugin_start(struct kube_store *s, struct baton_call *call)
 {
 	const struct kube_config *c = &s->config;
 	struct kube_plugin *p = &s->plugin;
@@ -188,7 +189,7 @@ static int start(struct kube_store *s, struct baton_call *call)
 	const json_t *list = js_get(c->exec, "args");
 	char command[2 * KUBE_TEXT_MAX];
 	char *args[ARGS_MAX + 2] = {command};
-	char **env = make_environment(c);
+	char **env = plugin_environment(c);
 	int ends[2];
 
 	(void)snprintf(command, sizeof(command), "%s%s",
@@ -201,7 +202,7 @@ static int start(struct kube_store *s, struct baton_call *call)
 				  "no memory or descriptor to run \"%.80s\" for a credential",
 				  name);
 	}
-	int rc = spawn(p, command, args, env, ends[1]);
+	int rc = plugin_spawn(p, command, args, env, ends[1]);
 
 	free_list(env);
 	(void)close(ends[1]);
@@ -222,7 +223,7 @@ static int start(struct kube_store *s, struct baton_call *call)
 /* ---- what it says ---- */
 
 /* On our clock; never, if it doesn't say. */
-static uint64_t end_of(const char *expires)
+static uint64_t plugin_end_of(const char *expires)
 {
 	int64_t left_ms = kube_time_ms(expires) - clock_wall_ms();
 
@@ -237,7 +238,7 @@ static bool is_header(const char *token)
 }
 
 /* Under the lock. */
-static bool take(struct kube_plugin *p, const json_t *status)
+static bool plugin_take(struct kube_plugin *p, const json_t *status)
 {
 	const char *token = js_text(status, "token");
 	const char *cert = js_text(status, "clientCertificateData");
@@ -251,7 +252,7 @@ static bool take(struct kube_plugin *p, const json_t *status)
 	p->cert_text = cert[0] != '\0' ? strdup(cert) : NULL;
 	p->key_text = key[0] != '\0' ? strdup(key) : NULL;
 	p->token = token[0] != '\0' ? strdup(token) : NULL;
-	p->end_ns = end_of(js_text(status, "expirationTimestamp"));
+	p->end_ns = plugin_end_of(js_text(status, "expirationTimestamp"));
 	p->until_ns = p->end_ns == BATON_STORE_NEVER ? p->end_ns
 		      : p->end_ns > EARLY_NS         ? p->end_ns - EARLY_NS
 						     : 0;
@@ -261,14 +262,14 @@ static bool take(struct kube_plugin *p, const json_t *status)
 	return true;
 }
 
-static int finish(struct kube_store *s, struct baton_call *call)
+static int plugin_finish(struct kube_store *s, struct baton_call *call)
 {
 	struct kube_plugin *p = &s->plugin;
-	int status = reap(p, false);
+	int status = plugin_reap(p, false);
 	json_t *said = js_parse(p->said.at != NULL ? p->said.at : "", p->said.n);
 
 	store_lock(&s->web.base);
-	bool is_taken = status == 0 && take(p, js_get(said, "status"));
+	bool is_taken = status == 0 && plugin_take(p, js_get(said, "status"));
 
 	store_unlock(&s->web.base);
 	json_decref(said);
@@ -286,7 +287,7 @@ enum heard { HEARD_NOTHING, HEARD_SOMETHING, HEARD_END };
 
 /* Takes what it says within that time. That it has ended is more than that it has closed its output
  * (L7). */
-static enum heard hear_some(struct kube_plugin *p, int ms)
+static enum heard plugin_hear_some(struct kube_plugin *p, int ms)
 {
 	struct pollfd ready = {.fd = p->out >= 0 ? p->out : p->process, .events = POLLIN};
 	char piece[4096];
@@ -310,7 +311,7 @@ static enum heard hear_some(struct kube_plugin *p, int ms)
 }
 
 /* Until it has ended: 0; or until the deadline, when there is nothing more to hear: -1. */
-static int hear(struct kube_store *s, struct baton_call *call)
+static int plugin_hear(struct kube_store *s, struct baton_call *call)
 {
 	struct kube_plugin *p = &s->plugin;
 
@@ -319,13 +320,14 @@ static int hear(struct kube_store *s, struct baton_call *call)
 		uint64_t left_ns = now_ns < call->deadline_ns ? call->deadline_ns - now_ns : 0;
 
 		if (now_ns > p->started_ns + LIFE_NS || p->said.has_failed) {
-			(void)reap(p, true);
+			(void)plugin_reap(p, true);
 			return store_fail(&call->error, BATON_E_DENIED,
 					  "\"%.80s\", which the kubeconfig names for credentials, "
 					  "does not end",
 					  js_text(s->config.exec, "command"));
 		}
-		enum heard heard = hear_some(p, (int)min_ms(left_ns / CLOCK_NS_PER_MS, 60000));
+		enum heard heard =
+			plugin_hear_some(p, (int)min_ms(left_ns / CLOCK_NS_PER_MS, 60000));
 
 		if (heard == HEARD_END)
 			return 0;
@@ -345,7 +347,7 @@ enum state {
 	BUSY,    /* there is none, and another lane asks for it */
 };
 
-static enum state look(struct kube_store *s)
+static enum state plugin_state(struct kube_store *s)
 {
 	struct kube_plugin *p = &s->plugin;
 	uint64_t now_ns = clock_boot_ns();
@@ -361,14 +363,14 @@ static enum state look(struct kube_store *s)
 }
 
 /* What it has said when it has ended; 0, or -1: it has not, or has failed. */
-static int ask(struct kube_store *s, struct baton_call *call)
+static int plugin_ask(struct kube_store *s, struct baton_call *call)
 {
-	int rc = s->plugin.pid == 0 ? start(s, call) : 0;
+	int rc = s->plugin.pid == 0 ? plugin_start(s, call) : 0;
 
 	if (rc == 0)
-		rc = hear(s, call);
+		rc = plugin_hear(s, call);
 	if (rc == 0)
-		rc = finish(s, call);
+		rc = plugin_finish(s, call);
 	store_lock(&s->web.base);
 	if (rc != 0 && s->plugin.pid == 0)
 		s->plugin.retry_ns = clock_boot_ns() + RETRY_NS;
@@ -382,10 +384,10 @@ int kube_plugin_run(struct kube_store *s, struct baton_call *call)
 	struct baton_call at_once = {.deadline_ns = 0};
 
 	for (;;) {
-		switch (look(s)) {
+		switch (plugin_state(s)) {
 		case GOOD: return 0;
-		case ENDING: (void)ask(s, &at_once); return 0;
-		case MISSING: return ask(s, call);
+		case ENDING: (void)plugin_ask(s, &at_once); return 0;
+		case MISSING: return plugin_ask(s, call);
 		case BUSY: break;
 		}
 		if (clock_boot_ns() >= call->deadline_ns)

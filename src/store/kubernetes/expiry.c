@@ -1,8 +1,8 @@
 /*
  * expiry.c: what was last seen of each election, and since when its spec is unchanged on our clock.
  * That is the only proof that a lease is over (A1): whoever takes over has seen the same spec for
- * as long as the record says, counted from after the first sight; and writes on condition that the
- * object is still the one that was seen.
+ * as long as the record says, counted from after it was first read; and writes on condition that
+ * the object is still the one that was seen.
  *
  * A spec that goes back, because answers overtook each other, begins anew: that costs time only.
  */
@@ -14,15 +14,15 @@
 #include "base/clock.h"
 #include "store/kubernetes/kube.h"
 
-struct kube_sight {
-	struct kube_sight *next;
+struct kube_expiry {
+	struct kube_expiry *next;
 	char *object; /* as compact text; NULL: it wasn't there */
 	char *spec;   /* what is to be unchanged */
 	uint64_t rv;
 	uint64_t since_ns;
 	uint64_t reserved;    /* the reservation's hash */
 	uint64_t reserved_ns; /* seen since then */
-	uint64_t mark;
+	uint64_t hash;
 	uint64_t end_ns;
 	bool is_told; /* that its time is over */
 	bool is_led;  /* by this process */
@@ -39,45 +39,45 @@ void kube_process_key(const char *process, char out[KUBE_NAME_MAX + 2])
 
 /* ---- the table ---- */
 
-static struct kube_sight **find(struct kube_store *s, const char *name)
+static struct kube_expiry **expiry_find(struct kube_store *s, const char *name)
 {
-	struct kube_sight **at = &s->sights[kube_hash(0, name) & (s->n_buckets - 1)];
+	struct kube_expiry **at = &s->expiries[kube_hash(0, name) & (s->n_buckets - 1)];
 
 	while (*at != NULL && strcmp((*at)->name, name) != 0)
 		at = &(*at)->next;
 	return at;
 }
 
-static bool grow(struct kube_store *s)
+static bool expiry_grow(struct kube_store *s)
 {
 	size_t size = s->n_buckets > 0 ? 2 * s->n_buckets : 16;
-	struct kube_sight **buckets =
-		s->n_sights >= s->n_buckets ? calloc(size, sizeof(struct kube_sight *)) : NULL;
+	struct kube_expiry **buckets =
+		s->n_expiries >= s->n_buckets ? calloc(size, sizeof(struct kube_expiry *)) : NULL;
 
 	if (buckets == NULL)
 		return s->n_buckets > 0;
 	for (size_t i = 0; i < s->n_buckets; i++) {
-		for (struct kube_sight *g = s->sights[i], *next; g != NULL; g = next) {
-			struct kube_sight **to = &buckets[kube_hash(0, g->name) & (size - 1)];
+		for (struct kube_expiry *g = s->expiries[i], *next; g != NULL; g = next) {
+			struct kube_expiry **to = &buckets[kube_hash(0, g->name) & (size - 1)];
 
 			next = g->next;
 			g->next = *to;
 			*to = g;
 		}
 	}
-	free(s->sights);
-	s->sights = buckets;
+	free(s->expiries);
+	s->expiries = buckets;
 	s->n_buckets = size;
 	return true;
 }
 
-static struct kube_sight *get(struct kube_store *s, const char *name)
+static struct kube_expiry *expiry_get(struct kube_store *s, const char *name)
 {
 	size_t size = strlen(name) + 1;
 
-	if (!grow(s))
+	if (!expiry_grow(s))
 		return NULL;
-	struct kube_sight **at = find(s, name);
+	struct kube_expiry **at = expiry_find(s, name);
 
 	if (*at != NULL)
 		return *at;
@@ -85,38 +85,38 @@ static struct kube_sight *get(struct kube_store *s, const char *name)
 	if (*at == NULL)
 		return NULL;
 	(void)memcpy((*at)->name, name, size);
-	s->n_sights++;
+	s->n_expiries++;
 	return *at;
 }
 
-static void drop(struct kube_store *s, struct kube_sight **at)
+static void expiry_drop(struct kube_store *s, struct kube_expiry **at)
 {
-	struct kube_sight *g = *at;
+	struct kube_expiry *g = *at;
 
 	*at = g->next;
-	s->n_sights--;
+	s->n_expiries--;
 	s->n_led -= g->is_led;
 	free(g->object);
 	free(g->spec);
 	free(g);
 }
 
-void kube_unsee(struct kube_store *s, const char *name)
+void kube_expiry_forget(struct kube_store *s, const char *name)
 {
 	store_lock(&s->web.base);
-	struct kube_sight **at = s->n_buckets > 0 ? find(s, name) : NULL;
+	struct kube_expiry **at = s->n_buckets > 0 ? expiry_find(s, name) : NULL;
 
 	if (at != NULL && *at != NULL)
-		drop(s, at);
+		expiry_drop(s, at);
 	store_unlock(&s->web.base);
 }
 
-void kube_sights_done(struct kube_store *s)
+void kube_expiry_done(struct kube_store *s)
 {
 	for (size_t i = 0; i < s->n_buckets; i++)
-		while (s->sights[i] != NULL)
-			drop(s, &s->sights[i]);
-	free(s->sights);
+		while (s->expiries[i] != NULL)
+			expiry_drop(s, &s->expiries[i]);
+	free(s->expiries);
 }
 
 /* ---- seeing ---- */
@@ -139,7 +139,8 @@ static char *text_of(json_t *object)
 	return json_dumps(object, JSON_COMPACT);
 }
 
-static void note_reserved(struct kube_sight *g, const struct kube_lease *l, uint64_t read_ns)
+static void expiry_note_reserved(struct kube_expiry *g, const struct kube_lease *l,
+				 uint64_t read_ns)
 {
 	uint64_t reserved = l->reserved[0] != '\0' ? kube_hash(0, l->reserved) : 0;
 
@@ -150,13 +151,14 @@ static void note_reserved(struct kube_sight *g, const struct kube_lease *l, uint
 }
 
 /* True: something that matters has changed. */
-static bool note(struct kube_store *s, struct kube_sight *g, struct kube_lease *l, uint64_t read_ns)
+static bool expiry_note(struct kube_store *s, struct kube_expiry *g, struct kube_lease *l,
+			uint64_t read_ns)
 {
 	bool is_led = l->is_ours && kube_is_used(s, l->lease_id);
-	uint64_t mark = kube_lease_mark(l, is_led);
+	uint64_t hash = kube_lease_hash(l, is_led);
 	char *object = l->object != NULL ? text_of(l->object) : NULL;
 	char *spec = spec_of(l);
-	bool is_new = g->mark != mark;
+	bool is_new = g->hash != hash;
 
 	if (spec == NULL || g->spec == NULL || strcmp(spec, g->spec) != 0) {
 		g->since_ns = read_ns;
@@ -167,10 +169,10 @@ static bool note(struct kube_store *s, struct kube_sight *g, struct kube_lease *
 	g->spec = spec;
 	g->object = object;
 	g->rv = object != NULL || l->object == NULL ? l->rv : 0;
-	g->mark = mark;
+	g->hash = hash;
 	s->n_led += (size_t)is_led - (size_t)g->is_led;
 	g->is_led = is_led;
-	note_reserved(g, l, read_ns);
+	expiry_note_reserved(g, l, read_ns);
 	(void)snprintf(g->process, sizeof(g->process), "%s", l->process);
 	return is_new;
 }
@@ -179,10 +181,10 @@ static bool note(struct kube_store *s, struct kube_sight *g, struct kube_lease *
 
 /* Under the lock: what an answer shows of a Lease that is watched is still to come there, unless
  * the watch is as far already. One at a time is enough. */
-static void note_owed(struct kube_store *s, const char *name, const struct kube_lease *l)
+static void expiry_note_owed(struct kube_store *s, const char *name, const struct kube_lease *l)
 {
 	bool is_watched = name[0] == '\x01' ? !atomic_load(&s->is_narrow)
-					    : watch_index_is_watched(s->web.hints, name);
+					    : watch_index_is_watched(s->web.watches, name);
 
 	if (s->owed_ns != 0 || l->object == NULL || l->rv <= s->shown_rv || !is_watched)
 		return;
@@ -223,20 +225,21 @@ uint64_t kube_owed_ns(struct kube_store *s)
 
 /* ---- seeing it ---- */
 
-bool kube_see(struct kube_store *s, const char *name, struct kube_lease *l, uint64_t read_ns,
-	      bool is_event)
+bool kube_expiry_note(struct kube_store *s, const char *name, struct kube_lease *l,
+		      uint64_t read_ns, bool is_event)
 {
 	bool is_new = true, is_sooner = false;
 
 	l->since_ns = read_ns;
 	l->reserved_ns = read_ns;
 	store_lock(&s->web.base);
-	struct kube_sight *g = get(s, name);
+	struct kube_expiry *g = expiry_get(s, name);
 
 	if (g != NULL) {
 		/* A watch may tell what we know already. An answer counts always: a store that was
 		 * put back to an earlier state has lower numbers. */
-		is_new = !(is_event && g->spec != NULL && l->rv < g->rv) && note(s, g, l, read_ns);
+		is_new = !(is_event && g->spec != NULL && l->rv < g->rv) &&
+			 expiry_note(s, g, l, read_ns);
 		l->since_ns = g->since_ns;
 		l->reserved_ns = g->reserved_ns;
 		g->end_ns = l->holder[0] != '\0' && l->process[0] == '\0'
@@ -249,7 +252,7 @@ bool kube_see(struct kube_store *s, const char *name, struct kube_lease *l, uint
 		if (l->process[0] != '\0')
 			atomic_store(&s->has_process_claims, true);
 		if (!is_event)
-			note_owed(s, name, l);
+			expiry_note_owed(s, name, l);
 	}
 	store_unlock(&s->web.base);
 	if (is_sooner && !is_event) /* L1: the watch lane times it, and listens for longer */
@@ -257,13 +260,13 @@ bool kube_see(struct kube_store *s, const char *name, struct kube_lease *l, uint
 	return is_new;
 }
 
-bool kube_recall(struct kube_store *s, const char *name, struct kube_lease *l)
+bool kube_expiry_recall(struct kube_store *s, const char *name, struct kube_lease *l)
 {
 	json_t *object = NULL;
 	uint64_t rv = 0, since_ns = 0, reserved_ns = 0;
 
 	store_lock(&s->web.base);
-	const struct kube_sight *g = s->n_buckets > 0 ? *find(s, name) : NULL;
+	const struct kube_expiry *g = s->n_buckets > 0 ? *expiry_find(s, name) : NULL;
 
 	if (g != NULL) {
 		rv = g->rv;
@@ -283,29 +286,29 @@ bool kube_recall(struct kube_store *s, const char *name, struct kube_lease *l)
 
 /* ---- process leases ---- */
 
-static bool is_process(const struct kube_sight *g)
+static bool expiry_is_process(const struct kube_expiry *g)
 {
 	return g->name[0] == '\x01';
 }
 
-void kube_doubt_processes(struct kube_store *s)
+void kube_expiry_doubt(struct kube_store *s)
 {
 	store_lock(&s->web.base);
 	for (size_t i = 0; i < s->n_buckets; i++)
-		for (struct kube_sight *g = s->sights[i]; g != NULL; g = g->next)
-			g->is_doubted = is_process(g);
+		for (struct kube_expiry *g = s->expiries[i]; g != NULL; g = g->next)
+			g->is_doubted = expiry_is_process(g);
 	store_unlock(&s->web.base);
 }
 
-void kube_drop_doubted(struct kube_store *s)
+void kube_expiry_drop_doubted(struct kube_store *s)
 {
 	store_lock(&s->web.base);
 	for (size_t i = 0; i < s->n_buckets; i++) {
-		struct kube_sight **at = &s->sights[i];
+		struct kube_expiry **at = &s->expiries[i];
 
 		while (*at != NULL) {
 			if ((*at)->is_doubted)
-				drop(s, at);
+				expiry_drop(s, at);
 			else
 				at = &(*at)->next;
 		}
@@ -315,44 +318,44 @@ void kube_drop_doubted(struct kube_store *s)
 
 /* ---- ends ---- */
 
-static void hint_process(struct kube_store *s, const char *process)
+static void expiry_hint_process(struct kube_store *s, const char *process)
 {
 	for (size_t i = 0; i < s->n_buckets; i++)
-		for (const struct kube_sight *g = s->sights[i]; g != NULL; g = g->next)
-			if (!is_process(g) && strcmp(g->process, process) == 0)
-				watch_index_name(s->web.hints, g->name);
+		for (const struct kube_expiry *g = s->expiries[i]; g != NULL; g = g->next)
+			if (!expiry_is_process(g) && strcmp(g->process, process) == 0)
+				watch_index_name(s->web.watches, g->name);
 }
 
 void kube_hint_process(struct kube_store *s, const char *process)
 {
 	store_lock(&s->web.base);
-	hint_process(s, process);
+	expiry_hint_process(s, process);
 	store_unlock(&s->web.base);
 }
 
 /* Tells of one whose time is over; when it will be, if it isn't. */
-static uint64_t end_one(struct kube_store *s, struct kube_sight *g, uint64_t now_ns)
+static uint64_t expiry_end_one(struct kube_store *s, struct kube_expiry *g, uint64_t now_ns)
 {
 	if (g->is_told)
 		return BATON_STORE_NEVER;
 	if (g->end_ns > now_ns)
 		return g->end_ns;
 	g->is_told = true;
-	if (is_process(g))
-		hint_process(s, g->name + 1);
+	if (expiry_is_process(g))
+		expiry_hint_process(s, g->name + 1);
 	else
-		watch_index_name(s->web.hints, g->name);
+		watch_index_name(s->web.watches, g->name);
 	return BATON_STORE_NEVER;
 }
 
-uint64_t kube_end_some(struct kube_store *s, uint64_t now_ns)
+uint64_t kube_expiry_hint(struct kube_store *s, uint64_t now_ns)
 {
 	store_lock(&s->web.base);
 	if (now_ns >= s->next_end_ns) {
 		s->next_end_ns = BATON_STORE_NEVER;
 		for (size_t i = 0; i < s->n_buckets; i++) {
-			for (struct kube_sight *g = s->sights[i]; g != NULL; g = g->next) {
-				uint64_t end_ns = end_one(s, g, now_ns);
+			for (struct kube_expiry *g = s->expiries[i]; g != NULL; g = g->next) {
+				uint64_t end_ns = expiry_end_one(s, g, now_ns);
 
 				if (end_ns < s->next_end_ns)
 					s->next_end_ns = end_ns;

@@ -10,11 +10,13 @@
  *   call.c     requests, and what an answer means
  *   name.c     names of elections as names of objects
  *   object.c   a Lease object as we read and write it
- *   expiry.c    what was last seen of each, and since when it is unchanged
- *   campaign.c    campaigning and releasing
- *   lease.c    renewing; the process lease
- *   observe.c     records
- *   candidates.c   candidates, orders, pauses
+ *   expiry.c   what was last seen of each, and since when it is unchanged
+ *   campaign.c campaigning
+ *   release.c  giving claims back
+ *   lease.c    renewing; the process lease; claims
+ *   observe.c  records
+ *   candidates.c  candidates
+ *   orders.c   orders and pauses
  *   presence.c the life sign of candidates, and the pod's label
  *   watch.c    hints
  *   doctor.c   what the API server is like
@@ -86,7 +88,7 @@ struct kube_config {
 	struct http_host host;
 	char prefix[KUBE_TEXT_MAX]; /* of all paths */
 	char space[64];
-	char source[KUBE_TEXT_MAX]; /* where it was found, for people */
+	char source[KUBE_TEXT_MAX]; /* where it was found, for messages */
 	char server_name[HTTP_NAME_MAX + 1];
 	char ca[KUBE_TEXT_MAX], cert[KUBE_TEXT_MAX], key[KUBE_TEXT_MAX], token_file[KUBE_TEXT_MAX];
 	char *ca_text, *cert_text, *key_text, *token; /* NULL: none */
@@ -102,7 +104,7 @@ json_t *kube_yaml_read(const char *path, char reason[HTTP_TEXT_MAX]);
 
 /* ---- the store and its lanes ---- */
 
-struct kube_sight;
+struct kube_expiry;
 
 /* What a lease was last used for, by the "who-which" of its id: the election that it is for; of a
  * process lease, its id. */
@@ -125,7 +127,7 @@ struct kube_presence {
 	void *shown;      /* the names of the elections in which we are, by tsearch(3) */
 };
 
-/* Who we are by the word of an exec plugin, and the plugin while it runs. */
+/* Who we are, as an exec plugin says, and the plugin while it runs. */
 struct kube_plugin {
 	char *token, *cert_text, *key_text; /* NULL: none */
 	bool is_known;
@@ -151,8 +153,8 @@ struct kube_store {
 	/* The watch is for one election, and shows no process leases. */
 	_Atomic bool is_narrow;
 	/* What follows changes, under the lock: */
-	struct kube_sight **sights; /* by name */
-	size_t n_sights, n_buckets;
+	struct kube_expiry **expiries; /* by name */
+	size_t n_expiries, n_buckets;
 	uint64_t ttl_ns;      /* how long our own leases are */
 	uint64_t next_end_ns; /* nothing that was seen ends before that */
 	struct kube_use *uses;
@@ -163,7 +165,7 @@ struct kube_store {
 	uint64_t shown_rv;  /* how far the watch has come */
 	uint64_t owed_rv;   /* what an answer has shown, and the watch has yet to show ... */
 	uint64_t owed_ns;   /* ... since then; 0: nothing */
-	size_t n_led;       /* sights of a claim of this process */
+	size_t n_led;       /* of `expiries`: led by this process */
 	int labelled;       /* of our pod: 0 not yet, 1 leader, -1 standby */
 };
 
@@ -207,8 +209,8 @@ struct kube_call {
 #define KUBE_PATCH "application/json-patch+json"
 #define KUBE_APPLY "application/apply-patch+yaml"
 
-/* n of them, some at a time; true: all are OK. call->error has the last failure's words. S9: what
- * there was no memory to say (body.has_failed) isn't sent, and FAILED. */
+/* n of them, some at a time; true: all are OK. call->error has the last failure's sentence. S9:
+ * what there was no memory to say (body.has_failed) isn't sent, and FAILED. */
 bool kube_call_all(struct kube_lane *lane, struct baton_call *call, struct kube_call *list,
 		   size_t n);
 /* One; its outcome. */
@@ -287,7 +289,7 @@ int kube_lease_of_list(struct kube_lease *l, struct baton_call *call, const json
 /* When it ends, on our clock, unless it is renewed. */
 uint64_t kube_lease_end_ns(const struct kube_lease *l, uint64_t ttl_ns);
 /* Everything that is waited for, and nothing else, as a number: an order only by who leads. */
-uint64_t kube_lease_mark(const struct kube_lease *l, bool is_mine);
+uint64_t kube_lease_hash(const struct kube_lease *l, bool is_own);
 uint64_t kube_hash(uint64_t h, const char *text);
 const char *kube_annotation(const json_t *object, const char *key);
 
@@ -301,52 +303,58 @@ void kube_put_text(struct bytes *b, const char *text);
 void kube_put_annotation(struct bytes *b, const char *op, const char *key, const char *text);
 void kube_put_op(struct bytes *b, const char *op, const char *path, const char *json);
 
+/* A text of web.h as JSON, which is freed. */
+void kube_put_free(struct bytes *b, char *text);
+/* A Lease that nobody holds, for an election that has none. */
+void kube_put_new(const struct kube_store *s, struct kube_call *call, const char *name,
+		  bool is_paused);
+
 /* ---- expiry.c ---- */
 
 /* Notes what was read at read_ns; an event of the watch only if nothing newer is known. Fills in
  * l->since_ns. True: something that others wait for has changed. */
-bool kube_see(struct kube_store *s, const char *name, struct kube_lease *l, uint64_t read_ns,
-	      bool is_event);
+bool kube_expiry_note(struct kube_store *s, const char *name, struct kube_lease *l,
+		      uint64_t read_ns, bool is_event);
 /* The watch has come so far: how long that was owed, or 0. And it begins anew there. */
 uint64_t kube_shown(struct kube_store *s, uint64_t rv);
 void kube_shown_anew(struct kube_store *s, uint64_t rv);
 /* Since when the watch owes something; NEVER: it doesn't. */
 uint64_t kube_owed_ns(struct kube_store *s);
 /* What was last seen; to be given back. False: nothing. */
-bool kube_recall(struct kube_store *s, const char *name, struct kube_lease *l);
-void kube_unsee(struct kube_store *s, const char *name);
+bool kube_expiry_recall(struct kube_store *s, const char *name, struct kube_lease *l);
+void kube_expiry_forget(struct kube_store *s, const char *name);
 /* Process leases that aren't seen from the first of these to the second are forgotten: between them
  * all that there are were listed. */
-void kube_doubt_processes(struct kube_store *s);
-void kube_drop_doubted(struct kube_store *s);
+void kube_expiry_doubt(struct kube_store *s);
+void kube_expiry_drop_doubted(struct kube_store *s);
 /* Hints at all whose time is over; returns when to ask again. */
-uint64_t kube_end_some(struct kube_store *s, uint64_t now_ns);
+uint64_t kube_expiry_hint(struct kube_store *s, uint64_t now_ns);
 /* Hints at all whose claim hangs on that process lease. */
 void kube_hint_process(struct kube_store *s, const char *process);
-void kube_sights_done(struct kube_store *s);
+void kube_expiry_done(struct kube_store *s);
 /* Process leases are seen under this name. */
 void kube_process_key(const char *process, char out[KUBE_NAME_MAX + 2]);
 
 /* ---- observe.c ---- */
 
 /* LISTs by name: the only answer that tells where the store is also when there is no such one. */
-void kube_look(const struct kube_store *s, struct kube_call *c, const char *object,
-	       const char *why);
+void kube_ask_lease(const struct kube_store *s, struct kube_call *c, const char *object,
+		    const char *why);
 /* Every Lease that is selected, with the election's name ("": it is none of an election); and NULL
  * when a page is over. rv: where the store was. An outcome. */
 typedef void kube_item(void *arg, const char *name, json_t *object, uint64_t rv);
 int kube_list(struct kube_lane *lane, struct baton_call *call, const char *selector,
 	      const char *why, kube_item *found, void *arg);
 /* Reads the answer to that, notes it; l is to be given back. OK or not. */
-int kube_looked(struct kube_lane *lane, struct baton_call *call, struct kube_call *c,
-		const char *name, bool is_kept, struct kube_lease *l);
+int kube_read_lease(struct kube_lane *lane, struct baton_call *call, struct kube_call *c,
+		    const char *name, bool is_kept, struct kube_lease *l);
 /* One election, looked at now, by who doesn't tell its candidate: what is new is hinted at. What l
  * held is given back before. */
-int kube_look_again(struct kube_lane *lane, struct baton_call *call, const char *name,
-		    struct kube_lease *l);
+int kube_fetch_lease(struct kube_lane *lane, struct baton_call *call, const char *name,
+		     struct kube_lease *l);
 /* Notes what a write has left. True: something that others wait for has changed; the other one
  * hints at that: an order or a pause may have come before the write. */
-bool kube_see_answer(struct kube_store *s, const char *name, const struct kube_call *c);
+bool kube_note_answer(struct kube_store *s, const char *name, const struct kube_call *c);
 void kube_tell_answer(struct kube_store *s, const char *name, const struct kube_call *c);
 /* For id. */
 void kube_record(struct kube_store *s, const char *name, const char *id, const struct kube_lease *l,
@@ -359,16 +367,14 @@ int kube_end_of(struct kube_lane *lane, struct baton_call *call, const struct ku
 int kube_stamp(struct kube_lane *lane, struct baton_call *call, const char *name,
 	       struct kube_lease *l);
 
-/* ---- campaign.c ---- */
+/* ---- release.c ---- */
 
-/* A text of web.h as JSON, which is freed. */
-void kube_put_free(struct bytes *b, char *text);
-/* A Lease that nobody holds, for an election that has none. */
-void kube_put_new(const struct kube_store *s, struct kube_call *call, const char *name,
-		  bool is_paused);
 /* Gives that claim back; OK, or REFUSED: it isn't there any more. nonce 0: whichever it is. */
 int kube_let_go(struct kube_lane *lane, struct baton_call *call, const struct baton_release *r);
-/* lease.c: the book of what leases are used for. False: that one was never used. */
+
+/* ---- lease.c ---- */
+
+/* What leases are used for. False: that one was never used. */
 void kube_note_use(struct kube_store *s, const char *lease_id, const char *name);
 /* Nobody watches that election any more. */
 void kube_leave_use(struct kube_store *s, const char *name);

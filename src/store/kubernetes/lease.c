@@ -18,10 +18,10 @@
 /* More than there can be: so they are counted. */
 #define UNCOUNTED UINT32_MAX
 
-/* ---- the book ---- */
+/* ---- what leases are used for ---- */
 
 /* Under the lock. */
-static struct kube_use *find_use(struct kube_store *s, const char *lease_id)
+static struct kube_use *use_find(struct kube_store *s, const char *lease_id)
 {
 	char who[BATON_LEASE_ID_MAX + 1];
 	struct kube_use *u = s->uses;
@@ -35,7 +35,7 @@ static struct kube_use *find_use(struct kube_store *s, const char *lease_id)
 void kube_note_use(struct kube_store *s, const char *lease_id, const char *name)
 {
 	store_lock(&s->web.base);
-	struct kube_use *u = find_use(s, lease_id);
+	struct kube_use *u = use_find(s, lease_id);
 
 	if (u == NULL && (u = calloc(1, sizeof(*u))) != NULL) {
 		kube_who(lease_id, 1, u->who);
@@ -53,7 +53,7 @@ void kube_note_use(struct kube_store *s, const char *lease_id, const char *name)
 }
 
 /* Under the lock. */
-static void free_use(struct kube_use **at)
+static void use_free(struct kube_use **at)
 {
 	struct kube_use *u = *at;
 
@@ -70,7 +70,7 @@ static bool is_newer(const char *id, const char *than)
 }
 
 /* It is closed, and so are those before it. */
-static void drop_use(struct kube_store *s, const char *lease_id)
+static void use_drop(struct kube_store *s, const char *lease_id)
 {
 	char who[BATON_LEASE_ID_MAX + 1];
 	struct kube_use **at = &s->uses;
@@ -80,7 +80,7 @@ static void drop_use(struct kube_store *s, const char *lease_id)
 	while (*at != NULL && strcmp((*at)->who, who) != 0)
 		at = &(*at)->next;
 	if (*at != NULL && !is_newer((*at)->lease_id, lease_id))
-		free_use(at);
+		use_free(at);
 	store_unlock(&s->web.base);
 }
 
@@ -98,7 +98,7 @@ void kube_leave_use(struct kube_store *s, const char *name)
 		if (u->left_ns == 0 && strcmp(u->name, name) == 0)
 			u->left_ns = now_ns;
 		if (u->left_ns != 0 && now_ns > u->left_ns + 2 * s->ttl_ns)
-			free_use(at);
+			use_free(at);
 		else
 			at = &u->next;
 	}
@@ -108,7 +108,7 @@ void kube_leave_use(struct kube_store *s, const char *name)
 bool kube_use_of(struct kube_store *s, const char *lease_id, char name[BATON_NAME_MAX + 1])
 {
 	store_lock(&s->web.base);
-	const struct kube_use *u = find_use(s, lease_id);
+	const struct kube_use *u = use_find(s, lease_id);
 
 	name[0] = '\0';
 	if (u != NULL)
@@ -119,13 +119,13 @@ bool kube_use_of(struct kube_store *s, const char *lease_id, char name[BATON_NAM
 
 bool kube_is_used(struct kube_store *s, const char *lease_id)
 {
-	return find_use(s, lease_id) != NULL;
+	return use_find(s, lease_id) != NULL;
 }
 
 void kube_count_claim(struct kube_store *s, const char *lease_id, int change)
 {
 	store_lock(&s->web.base);
-	struct kube_use *u = find_use(s, lease_id);
+	struct kube_use *u = use_find(s, lease_id);
 
 	if (u != NULL && (change > 0 || u->n_held > 0))
 		u->n_held += (uint32_t)change;
@@ -137,7 +137,7 @@ void kube_doubt_claims(struct kube_store *s, const struct baton_lease *lease)
 	uint64_t late_ns = 2 * lease->ttl_ns > LANDED_NS ? 2 * lease->ttl_ns : LANDED_NS;
 
 	store_lock(&s->web.base);
-	struct kube_use *u = find_use(s, lease->id);
+	struct kube_use *u = use_find(s, lease->id);
 
 	if (u != NULL)
 		u->doubt_ns = clock_boot_ns() + late_ns;
@@ -152,7 +152,7 @@ void kube_doubt_claims(struct kube_store *s, const struct baton_lease *lease)
 static uint32_t count_held(struct kube_store *s, const char *lease_id)
 {
 	store_lock(&s->web.base);
-	const struct kube_use *u = find_use(s, lease_id);
+	const struct kube_use *u = use_find(s, lease_id);
 	uint32_t n = u == NULL ? 0 : clock_boot_ns() < u->doubt_ns ? UNCOUNTED : u->n_held;
 
 	store_unlock(&s->web.base);
@@ -162,7 +162,7 @@ static uint32_t count_held(struct kube_store *s, const char *lease_id)
 static void forget_held(struct kube_store *s, const char *lease_id)
 {
 	store_lock(&s->web.base);
-	struct kube_use *u = find_use(s, lease_id);
+	struct kube_use *u = use_find(s, lease_id);
 
 	if (u != NULL)
 		u->n_held = 0;
@@ -212,7 +212,7 @@ static int renew_once(struct kube_lane *lane, struct baton_call *call, const cha
 	return outcome;
 }
 
-static bool is_mine(const struct kube_lease *l, const struct baton_lease *lease)
+static bool is_own(const struct kube_lease *l, const struct baton_lease *lease)
 {
 	return l->is_ours && strcmp(l->lease_id, lease->id) == 0;
 }
@@ -228,13 +228,13 @@ static int renew_own(struct kube_lane *lane, struct baton_call *call,
 	call->is_unasked = !kube_use_of(lane->store, lease->id, name);
 	if (call->is_unasked)
 		return BATON_OUTCOME_REFUSED;
-	if (kube_recall(lane->store, name, &l) && is_mine(&l, lease))
+	if (kube_expiry_recall(lane->store, name, &l) && is_own(&l, lease))
 		outcome = renew_once(lane, call, name, &l);
 	if (outcome == BATON_OUTCOME_REFUSED) {
-		outcome = kube_look_again(lane, call, name, &l);
+		outcome = kube_fetch_lease(lane, call, name, &l);
 		if (outcome == BATON_OUTCOME_OK)
-			outcome = is_mine(&l, lease) ? renew_once(lane, call, name, &l)
-						     : BATON_OUTCOME_REFUSED;
+			outcome = is_own(&l, lease) ? renew_once(lane, call, name, &l)
+						    : BATON_OUTCOME_REFUSED;
 	}
 	kube_lease_done(&l);
 	return outcome;
@@ -251,14 +251,14 @@ static int close_own(struct kube_lane *lane, struct baton_call *call,
 		return BATON_OUTCOME_OK;
 	int outcome = kube_let_go(lane, call, &r);
 
-	if (!watch_index_has(lane->store->web.hints, name)) /* nobody asks for it any more */
-		kube_unsee(lane->store, name);
+	if (!watch_index_has(lane->store->web.watches, name)) /* nobody asks for it any more */
+		kube_expiry_forget(lane->store, name);
 	return outcome == BATON_OUTCOME_REFUSED ? BATON_OUTCOME_OK : outcome;
 }
 
 /* ---- the process lease ---- */
 
-static int delete_process(struct kube_lane *lane, struct baton_call *call, const char *lease_id)
+static int process_delete(struct kube_lane *lane, struct baton_call *call, const char *lease_id)
 {
 	struct kube_call c = {.method = "DELETE"};
 	char object[KUBE_NAME_MAX + 1];
@@ -281,7 +281,7 @@ int kube_lease_open(void *l, struct baton_call *call, const struct baton_lease *
 	char now[KUBE_TIME_MAX];
 
 	if (kube_use_of(lane->store, lease->id, older)) /* else it ends by itself */
-		(void)delete_process(lane, call, older);
+		(void)process_delete(lane, call, older);
 	kube_process_name(lease->id, object);
 	kube_path(lane->store, &c, NULL, "?fieldManager=baton&for=open");
 	kube_now(now);
@@ -302,8 +302,8 @@ int kube_lease_open(void *l, struct baton_call *call, const struct baton_lease *
 	return outcome == BATON_OUTCOME_REFUSED ? BATON_OUTCOME_FAILED : outcome;
 }
 
-static int look_at_process(struct kube_lane *lane, struct baton_call *call, const char *lease_id,
-			   struct kube_lease *out)
+static int process_fetch(struct kube_lane *lane, struct baton_call *call, const char *lease_id,
+			 struct kube_lease *out)
 {
 	char object[KUBE_NAME_MAX + 1];
 	char key[KUBE_NAME_MAX + 2];
@@ -311,9 +311,9 @@ static int look_at_process(struct kube_lane *lane, struct baton_call *call, cons
 
 	kube_process_name(lease_id, object);
 	kube_process_key(object, key);
-	kube_look(lane->store, &c, object, "process");
+	kube_ask_lease(lane->store, &c, object, "process");
 	(void)kube_call(lane, call, &c);
-	int outcome = kube_looked(lane, call, &c, key, false, out);
+	int outcome = kube_read_lease(lane, call, &c, key, false, out);
 
 	kube_call_done(&c);
 	return outcome;
@@ -322,7 +322,7 @@ static int look_at_process(struct kube_lane *lane, struct baton_call *call, cons
 int kube_process_lives(struct kube_lane *lane, struct baton_call *call, const char *lease_id)
 {
 	struct kube_lease l;
-	int outcome = look_at_process(lane, call, lease_id, &l);
+	int outcome = process_fetch(lane, call, lease_id, &l);
 
 	if (outcome == BATON_OUTCOME_OK && (l.object == NULL || l.is_dead))
 		outcome = BATON_OUTCOME_REFUSED;
@@ -330,7 +330,7 @@ int kube_process_lives(struct kube_lane *lane, struct baton_call *call, const ch
 	return outcome;
 }
 
-static int renew_process(struct kube_lane *lane, struct baton_call *call,
+static int process_renew(struct kube_lane *lane, struct baton_call *call,
 			 const struct baton_lease *lease, uint32_t *n_held)
 {
 	char object[KUBE_NAME_MAX + 1];
@@ -345,7 +345,7 @@ static int renew_process(struct kube_lane *lane, struct baton_call *call,
 	int outcome = kube_call(lane, call, &c);
 
 	if (outcome == BATON_OUTCOME_OK) /* the watch owes it to us */
-		(void)kube_see_answer(lane->store, key, &c);
+		(void)kube_note_answer(lane->store, key, &c);
 	kube_call_done(&c);
 	if (outcome == BATON_OUTCOME_REFUSED) {
 		outcome = kube_process_lives(lane, call, lease->id);
@@ -374,9 +374,9 @@ int kube_end_process(struct kube_lane *lane, struct baton_call *call, const char
 
 	kube_process_key(process, key);
 	if (outcome == BATON_OUTCOME_OK)
-		(void)kube_see_answer(lane->store, key, &c);
+		(void)kube_note_answer(lane->store, key, &c);
 	else if (outcome == BATON_OUTCOME_REFUSED)
-		kube_unsee(lane->store, key);
+		kube_expiry_forget(lane->store, key);
 	kube_call_done(&c);
 	return outcome;
 }
@@ -390,7 +390,7 @@ int kube_lease_renew(void *l, struct baton_call *call, const struct baton_lease 
 
 	*n_held = 0;
 	if (lane->store->options.process_lease)
-		return renew_process(lane, call, lease, n_held);
+		return process_renew(lane, call, lease, n_held);
 	int outcome = renew_own(lane, call, lease);
 
 	*n_held = outcome == BATON_OUTCOME_OK;
@@ -400,11 +400,11 @@ int kube_lease_renew(void *l, struct baton_call *call, const struct baton_lease 
 int kube_lease_close(void *l, struct baton_call *call, const struct baton_lease *lease)
 {
 	struct kube_lane *lane = l;
-	int outcome = lane->store->options.process_lease ? delete_process(lane, call, lease->id)
+	int outcome = lane->store->options.process_lease ? process_delete(lane, call, lease->id)
 							 : close_own(lane, call, lease);
 
 	if (outcome == BATON_OUTCOME_OK)
-		drop_use(lane->store, lease->id);
+		use_drop(lane->store, lease->id);
 	return outcome;
 }
 
@@ -418,13 +418,13 @@ struct asker {
 	void *arg;
 };
 
-static void tell(void *arg, const char *name, json_t *object, uint64_t rv)
+static void claim_tell(void *arg, const char *name, json_t *object, uint64_t rv)
 {
 	const struct asker *a = arg;
 	struct kube_lease l;
 
 	kube_lease_read(&l, json_incref(object), rv);
-	if (name[0] != '\0' && is_mine(&l, a->lease)) {
+	if (name[0] != '\0' && is_own(&l, a->lease)) {
 		a->found(a->arg, name, l.nonce, l.term);
 		if (a->store->options.process_lease)
 			kube_count_claim(a->store, a->lease->id, 1);
@@ -439,7 +439,7 @@ static int claims_of_process(struct kube_lane *lane, struct baton_call *call, st
 	(void)snprintf(selector, sizeof(selector), "labelSelector=baton%%2Flease%%3D%s",
 		       asker->lease->id);
 	forget_held(lane->store, asker->lease->id);
-	return kube_list(lane, call, selector, "claims", tell, asker);
+	return kube_list(lane, call, selector, "claims", claim_tell, asker);
 }
 
 int kube_claims(void *l, struct baton_call *call, const struct baton_lease *lease,
@@ -455,10 +455,10 @@ int kube_claims(void *l, struct baton_call *call, const struct baton_lease *leas
 	call->is_unasked = !kube_use_of(lane->store, lease->id, name);
 	if (call->is_unasked)
 		return BATON_OUTCOME_OK;
-	int outcome = kube_look_again(lane, call, name, &now);
+	int outcome = kube_fetch_lease(lane, call, name, &now);
 
 	if (outcome == BATON_OUTCOME_OK)
-		tell(&asker, name, now.object, now.rv);
+		claim_tell(&asker, name, now.object, now.rv);
 	kube_lease_done(&now);
 	return outcome;
 }

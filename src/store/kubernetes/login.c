@@ -34,7 +34,7 @@ struct http *kube_http(struct kube_store *s, int wake)
 }
 
 /* A plugin's certificate is another one: the connections that know the old one go. */
-static int renew_client(struct kube_lane *lane, struct baton_call *call)
+static int login_renew_client(struct kube_lane *lane, struct baton_call *call)
 {
 	struct kube_store *s = lane->store;
 
@@ -71,7 +71,7 @@ static int by_plugin(struct kube_lane *lane, struct baton_call *call, char *head
 {
 	struct kube_store *s = lane->store;
 
-	if (kube_plugin_run(s, call) != 0 || renew_client(lane, call) != 0)
+	if (kube_plugin_run(s, call) != 0 || login_renew_client(lane, call) != 0)
 		return -1;
 	store_lock(&s->web.base);
 	if (s->plugin.token != NULL)

@@ -43,7 +43,7 @@ static bool next_word(const char **text, char *out, size_t size)
  * there was no memory to read is none, but nothing is concluded from that: its process lease still
  * says how long it lasts.
  */
-static void read_claim(struct kube_lease *l)
+static void lease_read_claim(struct kube_lease *l)
 {
 	const char *rest = l->claim;
 	char nonce[24], term[24];
@@ -67,7 +67,7 @@ static void read_claim(struct kube_lease *l)
 }
 
 /* Whoever leads without us counts leaseTransitions on, and the term goes along. */
-static void read_term(struct kube_lease *l)
+static void lease_read_term(struct kube_lease *l)
 {
 	uint64_t counted = 0;
 
@@ -103,8 +103,8 @@ void kube_lease_read(struct kube_lease *l, json_t *object, uint64_t list_rv)
 	if (object == NULL)
 		return;
 	(void)js_u64(js_get(object, "metadata"), "resourceVersion", &l->rv);
-	read_term(l);
-	read_claim(l);
+	lease_read_term(l);
+	lease_read_claim(l);
 }
 
 void kube_lease_done(struct kube_lease *l)
@@ -148,15 +148,15 @@ uint64_t kube_hash(uint64_t h, const char *text)
 	return (h ^ 0xff) * 1099511628211u; /* where one text ends */
 }
 
-uint64_t kube_lease_mark(const struct kube_lease *l, bool is_mine)
+uint64_t kube_lease_hash(const struct kube_lease *l, bool is_own)
 {
 	const char *const texts[] = {l->holder,
 				     l->claim,
 				     l->leader,
 				     l->process,
 				     l->reserved,
-				     is_mine ? l->order : "",
-				     is_mine ? l->preferred : ""};
+				     is_own ? l->order : "",
+				     is_own ? l->preferred : ""};
 	char numbers[80];
 	uint64_t h = 0;
 
@@ -221,4 +221,32 @@ void kube_put_annotation(struct bytes *b, const char *op, const char *key, const
 		    b->n > 0 && b->at[b->n - 1] == '}' ? "," : "", op, key);
 	kube_put_text(b, text);
 	bytes_print(b, "}");
+}
+
+void kube_put_free(struct bytes *b, char *text)
+{
+	b->has_failed = b->has_failed || text == NULL;
+	kube_put_text(b, text != NULL ? text : "");
+	free(text);
+}
+
+void kube_put_new(const struct kube_store *s, struct kube_call *call, const char *name,
+		  bool is_paused)
+{
+	struct bytes *b = &call->body;
+	char object[KUBE_NAME_MAX + 1];
+
+	kube_object_name(name, object);
+	*call = (struct kube_call){.method = "POST", .type = KUBE_JSON};
+	kube_path(s, call, NULL, "?fieldManager=baton&for=%s", is_paused ? "pause" : "make");
+	bytes_print(b,
+		    "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\",\"metadata\":{"
+		    "\"name\":\"%s\",\"annotations\":{%s%s",
+		    object, is_paused ? "\"baton/paused\":\"1\"" : "",
+		    is_paused && strcmp(object, name) != 0 ? "," : "");
+	if (strcmp(object, name) != 0) {
+		bytes_print(b, "\"baton/name\":");
+		kube_put_text(b, name);
+	}
+	bytes_print(b, "}},\"spec\":{}}");
 }

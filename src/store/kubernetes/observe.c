@@ -13,7 +13,8 @@
 /* A list comes by pages; `continue` says where the next one begins. */
 #define PAGE 500
 
-void kube_look(const struct kube_store *s, struct kube_call *c, const char *object, const char *why)
+void kube_ask_lease(const struct kube_store *s, struct kube_call *c, const char *object,
+		    const char *why)
 {
 	*c = (struct kube_call){.method = "GET", .is_read = true};
 	kube_path(s, c, NULL, "?fieldSelector=metadata.name%%3D%s&for=%s", object, why);
@@ -52,8 +53,8 @@ int kube_list(struct kube_lane *lane, struct baton_call *call, const char *selec
 	return outcome == BATON_OUTCOME_REFUSED ? BATON_OUTCOME_FAILED : outcome;
 }
 
-int kube_looked(struct kube_lane *lane, struct baton_call *call, struct kube_call *c,
-		const char *name, bool is_kept, struct kube_lease *l)
+int kube_read_lease(struct kube_lane *lane, struct baton_call *call, struct kube_call *c,
+		    const char *name, bool is_kept, struct kube_lease *l)
 {
 	char is[BATON_NAME_MAX + 1];
 	int outcome = c->outcome == BATON_OUTCOME_REFUSED ? BATON_OUTCOME_FAILED : c->outcome;
@@ -73,42 +74,42 @@ int kube_looked(struct kube_lane *lane, struct baton_call *call, struct kube_cal
 		return BATON_OUTCOME_FAILED;
 	}
 	if (is_kept)
-		(void)kube_see(lane->store, name, l, c->read_ns, false);
+		(void)kube_expiry_note(lane->store, name, l, c->read_ns, false);
 	return BATON_OUTCOME_OK;
 }
 
 /* L2: what was read for something else is news to who waits for it: the watch's event is none any
  * more. */
-static void tell(struct kube_store *s, const char *name)
+static void record_hint(struct kube_store *s, const char *name)
 {
-	watch_index_name(s->web.hints, name);
+	watch_index_name(s->web.watches, name);
 	web_wake(&s->web);
 }
 
-int kube_look_again(struct kube_lane *lane, struct baton_call *call, const char *name,
-		    struct kube_lease *l)
+int kube_fetch_lease(struct kube_lane *lane, struct baton_call *call, const char *name,
+		     struct kube_lease *l)
 {
 	char object[KUBE_NAME_MAX + 1];
 	struct kube_call c;
 
 	kube_lease_done(l);
 	kube_object_name(name, object);
-	kube_look(lane->store, &c, object, "look");
+	kube_ask_lease(lane->store, &c, object, "look");
 	(void)kube_call(lane, call, &c);
-	int outcome = kube_looked(lane, call, &c, name, false, l);
+	int outcome = kube_read_lease(lane, call, &c, name, false, l);
 
-	if (outcome == BATON_OUTCOME_OK && kube_see(lane->store, name, l, c.read_ns, false))
-		tell(lane->store, name);
+	if (outcome == BATON_OUTCOME_OK && kube_expiry_note(lane->store, name, l, c.read_ns, false))
+		record_hint(lane->store, name);
 	kube_call_done(&c);
 	return outcome;
 }
 
-bool kube_see_answer(struct kube_store *s, const char *name, const struct kube_call *c)
+bool kube_note_answer(struct kube_store *s, const char *name, const struct kube_call *c)
 {
 	struct kube_lease l;
 
 	kube_lease_read(&l, json_incref(c->answer), 0);
-	bool is_new = kube_see(s, name, &l, c->read_ns, false);
+	bool is_new = kube_expiry_note(s, name, &l, c->read_ns, false);
 
 	kube_lease_done(&l);
 	return is_new;
@@ -116,8 +117,8 @@ bool kube_see_answer(struct kube_store *s, const char *name, const struct kube_c
 
 void kube_tell_answer(struct kube_store *s, const char *name, const struct kube_call *c)
 {
-	if (kube_see_answer(s, name, c))
-		tell(s, name);
+	if (kube_note_answer(s, name, c))
+		record_hint(s, name);
 }
 
 /* ---- terms of Leases that others made ---- */
@@ -148,7 +149,7 @@ int kube_stamp(struct kube_lane *lane, struct baton_call *call, const char *name
 	if (outcome == BATON_OUTCOME_OK) {
 		kube_lease_done(l);
 		kube_lease_read(l, json_incref(c.answer), 0);
-		(void)kube_see(lane->store, name, l, c.read_ns, false);
+		(void)kube_expiry_note(lane->store, name, l, c.read_ns, false);
 	}
 	kube_call_done(&c);
 	return outcome;
@@ -157,7 +158,7 @@ int kube_stamp(struct kube_lane *lane, struct baton_call *call, const char *name
 /* ---- records ---- */
 
 /* Not one of ours: client-go, or who else uses such records. Its name can be any text. */
-static void foreign_leader(const struct kube_lease *l, struct baton_record *out)
+static void record_read_foreign(const struct kube_lease *l, struct baton_record *out)
 {
 	char otherwise[64];
 
@@ -170,7 +171,7 @@ static void foreign_leader(const struct kube_lease *l, struct baton_record *out)
 }
 
 /* Rule 10: for this leadership. */
-static void read_order(const struct kube_lease *l, struct baton_record *out)
+static void record_read_order(const struct kube_lease *l, struct baton_record *out)
 {
 	json_t *order = js_parse(l->order, strlen(l->order));
 
@@ -185,8 +186,8 @@ static void read_order(const struct kube_lease *l, struct baton_record *out)
 }
 
 /* Kept for one of them; for how long is counted from when we saw it. */
-static void read_reserved(const struct kube_lease *l, const char *id, uint64_t now_ns,
-			  struct baton_record *out)
+static void record_read_reserved(const struct kube_lease *l, const char *id, uint64_t now_ns,
+				 struct baton_record *out)
 {
 	json_t *reserved = js_parse(l->reserved, strlen(l->reserved));
 	uint64_t hold_ms = 0;
@@ -210,36 +211,37 @@ void kube_record(struct kube_store *s, const char *name, const char *id, const s
 	out->term = l->term;
 	out->paused = l->is_paused;
 	out->held = l->holder[0] != '\0' && end_ns != 0;
-	out->watched = watch_index_is_watched(s->web.hints, name) &&
+	out->watched = watch_index_is_watched(s->web.watches, name) &&
 		       (l->process[0] == '\0' || !atomic_load(&s->is_narrow));
 	if (out->held) {
 		if (!l->is_ours || !web_claim_read(l->leader, out))
-			foreign_leader(l, out);
-		read_order(l, out);
+			record_read_foreign(l, out);
+		record_read_order(l, out);
 		if (end_ns != BATON_STORE_NEVER)
 			out->free_in_ns = end_ns > now_ns ? end_ns - now_ns : 0;
 	} else if (l->reserved[0] != '\0') {
-		read_reserved(l, id, now_ns, out);
+		record_read_reserved(l, id, now_ns, out);
 	}
 }
 
 /* ---- ends ---- */
 
-static int look_at_process(struct kube_lane *lane, struct baton_call *call, const char *process,
-			   struct kube_lease *out)
+static int process_end(struct kube_lane *lane, struct baton_call *call, const char *process,
+		       struct kube_lease *out)
 {
 	char key[KUBE_NAME_MAX + 2];
 	struct kube_call c;
 
 	kube_process_key(process, key);
 	/* As long as process leases are watched, what was seen of it is what it is. */
-	if (!atomic_load(&lane->store->is_narrow) && watch_index_is_live(lane->store->web.hints) &&
-	    kube_recall(lane->store, key, out))
+	if (!atomic_load(&lane->store->is_narrow) &&
+	    watch_index_is_live(lane->store->web.watches) &&
+	    kube_expiry_recall(lane->store, key, out))
 		return BATON_OUTCOME_OK;
 	kube_lease_done(out);
-	kube_look(lane->store, &c, process, "process");
+	kube_ask_lease(lane->store, &c, process, "process");
 	(void)kube_call(lane, call, &c);
-	int outcome = kube_looked(lane, call, &c, key, true, out);
+	int outcome = kube_read_lease(lane, call, &c, key, true, out);
 
 	kube_call_done(&c);
 	return outcome;
@@ -256,7 +258,7 @@ int kube_end_of(struct kube_lane *lane, struct baton_call *call, const struct ku
 		*end_ns = kube_lease_end_ns(l, ttl_ns);
 		return BATON_OUTCOME_OK;
 	}
-	int outcome = look_at_process(lane, call, l->process, process);
+	int outcome = process_end(lane, call, l->process, process);
 
 	if (outcome == BATON_OUTCOME_OK && process->object != NULL)
 		*end_ns = kube_lease_end_ns(process, ttl_ns);
@@ -274,7 +276,7 @@ static void observe_one(struct kube_lane *lane, struct baton_call *call, struct 
 	bool is_candidate = o->id[0] != '\0';
 
 	*o->record = (struct baton_record){.free_in_ns = BATON_STORE_NEVER};
-	o->outcome = kube_looked(lane, call, c, o->name, is_candidate, &l);
+	o->outcome = kube_read_lease(lane, call, c, o->name, is_candidate, &l);
 	if (o->outcome == BATON_OUTCOME_OK && is_candidate)
 		(void)kube_stamp(lane, call, o->name, &l);
 	if (o->outcome == BATON_OUTCOME_OK) {
@@ -304,7 +306,7 @@ void kube_observe(void *l, struct baton_call *call, struct baton_observation *li
 		list[i].code = BATON_E_MEMORY;
 		kube_object_name(list[i].name, object);
 		if (calls != NULL)
-			kube_look(lane->store, &calls[i], object, "observe");
+			kube_ask_lease(lane->store, &calls[i], object, "observe");
 	}
 	if (calls != NULL)
 		(void)kube_call_all(lane, call, calls, n);

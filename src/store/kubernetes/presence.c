@@ -24,7 +24,7 @@
 
 /* ---- how old ---- */
 
-static int64_t written_ms(const json_t *object)
+static int64_t object_written_ms(const json_t *object)
 {
 	const json_t *fields = js_get(js_get(object, "metadata"), "managedFields");
 	int64_t last = kube_time_ms(js_text(js_get(object, "metadata"), "creationTimestamp"));
@@ -50,7 +50,7 @@ static int64_t duration_ms(const json_t *object)
 bool kube_is_fresh(const json_t *object, int64_t server_ms)
 {
 	return kube_annotation(object, "baton/dead")[0] == '\0' &&
-	       server_ms - written_ms(object) <= duration_ms(object);
+	       server_ms - object_written_ms(object) <= duration_ms(object);
 }
 
 /* ---- the life sign ---- */
@@ -87,7 +87,7 @@ int kube_show_presence(struct kube_lane *lane, struct baton_call *call)
 /* ---- the pod's label ---- */
 
 /* When to try again; or NEVER: it says what it should. */
-static uint64_t label_pod(struct kube_lane *lane, struct baton_call *call, uint64_t now_ns)
+static uint64_t presence_label_pod(struct kube_lane *lane, struct baton_call *call, uint64_t now_ns)
 {
 	struct kube_store *s = lane->store;
 	struct kube_call c = {.method = "PATCH", .type = KUBE_MERGE};
@@ -130,8 +130,8 @@ static void delete_object(struct kube_lane *lane, struct baton_call *call, const
 	kube_call_done(&c);
 }
 
-static int list(struct kube_lane *lane, struct baton_call *call, const char *label,
-		struct kube_call *c)
+static int presence_list(struct kube_lane *lane, struct baton_call *call, const char *label,
+			 struct kube_call *c)
 {
 	*c = (struct kube_call){.method = "GET", .is_read = true};
 	kube_path(lane->store, c, NULL, "?labelSelector=baton%%2F%s&limit=500&for=sweep", label);
@@ -152,17 +152,19 @@ static bool has(const json_t *items, const char *name)
  * it is dead already, or if we have seen it unchanged for as long as it says, on our own clock, as
  * anyone has who takes over.
  */
-static bool is_over(struct kube_store *s, json_t *object, const struct kube_call *list)
+static bool presence_is_over(struct kube_store *s, json_t *object,
+			     const struct kube_call *presence_list)
 {
 	const json_t *metadata = js_get(object, "metadata");
 	char key[KUBE_NAME_MAX + 2];
 	struct kube_lease l;
 
 	if (strcmp(js_text(js_get(metadata, "labels"), "baton/process"), "lease") != 0)
-		return list->server_ms - written_ms(object) > SWEEP_MS + duration_ms(object);
+		return presence_list->server_ms - object_written_ms(object) >
+		       SWEEP_MS + duration_ms(object);
 	kube_process_key(js_text(metadata, "name"), key);
 	kube_lease_read(&l, json_incref(object), 0);
-	(void)kube_see(s, key, &l, list->read_ns, false);
+	(void)kube_expiry_note(s, key, &l, presence_list->read_ns, false);
 	bool is_ended = kube_lease_end_ns(&l, SWEEP_NS) <= clock_boot_ns();
 
 	kube_lease_done(&l);
@@ -170,16 +172,17 @@ static bool is_over(struct kube_store *s, json_t *object, const struct kube_call
 }
 
 /* Processes that are gone for very long, and candidates whose process is gone. */
-static void sweep(struct kube_lane *lane, struct baton_call *call)
+static void presence_sweep(struct kube_lane *lane, struct baton_call *call)
 {
 	struct baton_call quiet = {.deadline_ns = call->deadline_ns};
 	struct kube_call candidates, processes;
 
-	kube_doubt_processes(lane->store);
+	kube_expiry_doubt(lane->store);
 	/* In this order: a process is there before its candidates. */
-	bool is_known = list(lane, &quiet, "candidate", &candidates) == BATON_OUTCOME_OK;
+	bool is_known = presence_list(lane, &quiet, "candidate", &candidates) == BATON_OUTCOME_OK;
 
-	is_known = list(lane, &quiet, "process", &processes) == BATON_OUTCOME_OK && is_known;
+	is_known =
+		presence_list(lane, &quiet, "process", &processes) == BATON_OUTCOME_OK && is_known;
 	const json_t *alive = js_get(processes.answer, "items");
 	const json_t *shown = js_get(candidates.answer, "items");
 	bool is_whole = js_text(js_get(processes.answer, "metadata"), "continue")[0] == '\0';
@@ -187,10 +190,10 @@ static void sweep(struct kube_lane *lane, struct baton_call *call)
 	/* What we see ourselves wakes us: that is no reason to give up. */
 	http_heed_wake(lane->beat, 0);
 	for (size_t i = 0; is_known && i < json_array_size(alive); i++)
-		if (is_over(lane->store, json_array_get(alive, i), &processes))
+		if (presence_is_over(lane->store, json_array_get(alive, i), &processes))
 			delete_object(lane, &quiet, json_array_get(alive, i));
 	if (is_known && is_whole)
-		kube_drop_doubted(lane->store);
+		kube_expiry_drop_doubted(lane->store);
 	for (size_t i = 0; is_known && is_whole && i < json_array_size(shown); i++) {
 		const char *process = kube_annotation(json_array_get(shown, i), "baton/process");
 
@@ -209,14 +212,14 @@ uint64_t kube_beat(struct kube_lane *lane, uint64_t now_ns)
 	struct baton_call call = {.deadline_ns = now_ns + CALL_NS};
 
 	kube_be_patient(lane, 0);
-	uint64_t label_ns = label_pod(lane, &call, now_ns);
+	uint64_t label_ns = presence_label_pod(lane, &call, now_ns);
 
 	/* Not while there is so much to do as at the start. */
 	if (lane->sweep_ns == 0) {
 		lane->sweep_ns = now_ns + SWEEP_FIRST_NS;
 	} else if (now_ns >= lane->sweep_ns) {
 		lane->sweep_ns = now_ns + SWEEP_NS;
-		sweep(lane, &call);
+		presence_sweep(lane, &call);
 	}
 	store_lock(&s->web.base);
 	bool is_shown = s->presence.shown != NULL && !s->options.process_lease;

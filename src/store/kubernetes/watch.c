@@ -35,16 +35,16 @@ static uint64_t min_ns(uint64_t a, uint64_t b)
 
 /* ---- what is seen ---- */
 
-static void see_process(struct kube_store *s, const char *object, struct kube_lease *l)
+static void watch_see_process(struct kube_store *s, const char *object, struct kube_lease *l)
 {
 	char key[KUBE_NAME_MAX + 2];
 
 	kube_process_key(object, key);
-	if (kube_see(s, key, l, clock_boot_ns(), true) && (l->object == NULL || l->is_dead))
+	if (kube_expiry_note(s, key, l, clock_boot_ns(), true) && (l->object == NULL || l->is_dead))
 		kube_hint_process(s, object);
 }
 
-static void see(struct kube_store *s, json_t *object, bool is_gone, uint64_t rv)
+static void watch_see(struct kube_store *s, json_t *object, bool is_gone, uint64_t rv)
 {
 	const json_t *metadata = js_get(object, "metadata");
 	char name[BATON_NAME_MAX + 1];
@@ -52,10 +52,10 @@ static void see(struct kube_store *s, json_t *object, bool is_gone, uint64_t rv)
 
 	kube_lease_read(&l, is_gone ? NULL : json_incref(object), rv);
 	if (strcmp(js_text(js_get(metadata, "labels"), "baton/process"), "lease") == 0) {
-		see_process(s, js_text(metadata, "name"), &l);
-	} else if (kube_name_of(object, name) && watch_index_has(s->web.hints, name)) {
-		if (kube_see(s, name, &l, clock_boot_ns(), true))
-			watch_index_name(s->web.hints, name);
+		watch_see_process(s, js_text(metadata, "name"), &l);
+	} else if (kube_name_of(object, name) && watch_index_has(s->web.watches, name)) {
+		if (kube_expiry_note(s, name, &l, clock_boot_ns(), true))
+			watch_index_name(s->web.watches, name);
 	}
 	kube_lease_done(&l);
 }
@@ -74,31 +74,31 @@ static void selector_of(const struct kube_lane *lane, char *out, size_t size)
 		(void)snprintf(out, size, "labelSelector=%%21baton%%2Fcandidate");
 }
 
-static void take_item(void *arg, const char *name, json_t *object, uint64_t rv)
+static void watch_take_item(void *arg, const char *name, json_t *object, uint64_t rv)
 {
 	struct kube_lane *lane = arg;
 
 	(void)name;
 	lane->rv = rv;
 	if (object != NULL)
-		see(lane->store, object, false, 0);
+		watch_see(lane->store, object, false, 0);
 }
 
-static int look(struct kube_lane *lane, struct baton_call *call)
+static int watch_list(struct kube_lane *lane, struct baton_call *call)
 {
 	char selector[KUBE_NAME_MAX + 64];
 
 	selector_of(lane, selector, sizeof(selector));
-	kube_doubt_processes(lane->store);
-	if (kube_list(lane, call, selector, "watch", take_item, lane) != BATON_OUTCOME_OK)
+	kube_expiry_doubt(lane->store);
+	if (kube_list(lane, call, selector, "watch", watch_take_item, lane) != BATON_OUTCOME_OK)
 		return -1;
 	if (lane->only[0] == '\0') /* that some have gone meanwhile is not heard any more */
-		kube_drop_doubted(lane->store);
+		kube_expiry_drop_doubted(lane->store);
 	return 0;
 }
 
 /* Where the last one ended, if it came to its end; all are hinted at when it is live anew. */
-static int open_watch(struct kube_lane *lane, struct baton_call *call)
+static int watch_open(struct kube_lane *lane, struct baton_call *call)
 {
 	struct kube_store *s = lane->store;
 	struct baton_call open = {.deadline_ns =
@@ -106,13 +106,13 @@ static int open_watch(struct kube_lane *lane, struct baton_call *call)
 	char selector[KUBE_NAME_MAX + 64];
 	struct kube_call c = {.method = "GET"};
 	bool is_narrow = !s->options.process_lease && !atomic_load(&s->has_process_claims) &&
-			 watch_index_only(s->web.hints, lane->only, sizeof(lane->only));
+			 watch_index_only(s->web.watches, lane->only, sizeof(lane->only));
 
 	if (!is_narrow)
 		lane->only[0] = '\0';
 	atomic_store(&s->is_narrow, is_narrow);
 	kube_be_patient(lane, lane->n_woken);
-	int rc = lane->rv == 0 ? look(lane, &open) : 0;
+	int rc = lane->rv == 0 ? watch_list(lane, &open) : 0;
 
 	if (rc == 0) {
 		selector_of(lane, selector, sizeof(selector));
@@ -127,12 +127,12 @@ static int open_watch(struct kube_lane *lane, struct baton_call *call)
 	if (rc != 0)
 		return -1;
 	kube_shown_anew(s, lane->rv);
-	watch_index_set_live(s->web.hints, true);
+	watch_index_set_live(s->web.watches, true);
 	return 0;
 }
 
 /* What it is for has changed: another one is needed. */
-static bool is_outdated(struct kube_lane *lane)
+static bool watch_is_outdated(struct kube_lane *lane)
 {
 	struct kube_store *s = lane->store;
 	char only[BATON_NAME_MAX + 1] = "";
@@ -140,7 +140,7 @@ static bool is_outdated(struct kube_lane *lane)
 	if (lane->rv == 0) /* the next one is for what there is then */
 		return false;
 	if (s->options.process_lease || atomic_load(&s->has_process_claims) ||
-	    !watch_index_only(s->web.hints, only, sizeof(only)))
+	    !watch_index_only(s->web.watches, only, sizeof(only)))
 		only[0] = '\0';
 	return strcmp(only, lane->only) != 0;
 }
@@ -162,7 +162,7 @@ static void set_down(struct kube_lane *lane, bool is_down)
  * L4: as long as nothing is heard it takes longer and longer, or, if the server is down, until
  * another lane has had an answer.
  */
-static void lose(struct kube_lane *lane, bool is_down)
+static void watch_lose(struct kube_lane *lane, bool is_down)
 {
 	unsigned n = lane->n_tries < FREE_TRIES ? 0 : lane->n_tries - FREE_TRIES + 1;
 	uint64_t wait_ns = n > 0 ? CLOCK_NS_PER_S << (n < 5 ? n - 1 : 4) : 0;
@@ -173,7 +173,7 @@ static void lose(struct kube_lane *lane, bool is_down)
 	set_down(lane, is_down);
 }
 
-static bool is_too_early(struct kube_lane *lane, uint64_t until_ns)
+static bool watch_is_too_early(struct kube_lane *lane, uint64_t until_ns)
 {
 	struct kube_store *s = lane->store;
 	struct pollfd wake = {.fd = s->web.wake, .events = POLLIN};
@@ -196,13 +196,13 @@ static bool is_too_early(struct kube_lane *lane, uint64_t until_ns)
 /* ---- listening ---- */
 
 /* 0, or -1: it is over. */
-static int hear_end(struct kube_lane *lane, struct baton_call *call, int status,
-		    const json_t *error)
+static int watch_hear_end(struct kube_lane *lane, struct baton_call *call, int status,
+			  const json_t *error)
 {
 	uint64_t code = 0;
 
 	(void)js_u64(error, "code", &code);
-	lose(lane, false); /* whatever it was, we look again */
+	watch_lose(lane, false); /* whatever it was, we look again */
 	/* 410 Gone: we were away for too long. Nobody need know. */
 	if (code == 410 || status == 410)
 		return 0;
@@ -211,7 +211,7 @@ static int hear_end(struct kube_lane *lane, struct baton_call *call, int status,
 }
 
 /* It lives, and this is how fast it is. */
-static void note_pace(struct kube_lane *lane, uint64_t rv, bool is_bookmark)
+static void watch_note_pace(struct kube_lane *lane, uint64_t rv, bool is_bookmark)
 {
 	uint64_t now_ns = clock_boot_ns();
 	uint64_t took_ns = kube_shown(lane->store, rv);
@@ -225,7 +225,8 @@ static void note_pace(struct kube_lane *lane, uint64_t rv, bool is_bookmark)
 	lane->n_tries = 0;
 }
 
-static int hear(struct kube_lane *lane, struct baton_call *call, const struct http_reply *reply)
+static int watch_hear(struct kube_lane *lane, struct baton_call *call,
+		      const struct http_reply *reply)
 {
 	json_t *line = js_parse(reply->body, reply->body_size);
 	const char *type = js_text(line, "type");
@@ -235,17 +236,18 @@ static int hear(struct kube_lane *lane, struct baton_call *call, const struct ht
 
 	(void)js_u64(js_get(object, "metadata"), "resourceVersion", &rv);
 	if (reply->status != 200 || strcmp(type, "ERROR") == 0) {
-		rc = hear_end(lane, call, reply->status, reply->status != 200 ? line : object);
+		rc = watch_hear_end(lane, call, reply->status,
+				    reply->status != 200 ? line : object);
 	} else if (rv == 0) {
-		lose(lane, false);
+		watch_lose(lane, false);
 		(void)kube_strange(call);
 		rc = -1;
 	} else {
 		bool is_bookmark = strcmp(type, "BOOKMARK") == 0;
 
-		note_pace(lane, rv, is_bookmark);
+		watch_note_pace(lane, rv, is_bookmark);
 		if (!is_bookmark)
-			see(lane->store, object, strcmp(type, "DELETED") == 0, rv);
+			watch_see(lane->store, object, strcmp(type, "DELETED") == 0, rv);
 	}
 	json_decref(line);
 	return rc;
@@ -264,43 +266,43 @@ static uint64_t hopeless_ns(const struct kube_lane *lane)
 }
 
 /* The connection stands, and nothing comes. */
-static int give_up(struct kube_lane *lane, struct baton_call *call)
+static int watch_give_up(struct kube_lane *lane, struct baton_call *call)
 {
 	uint64_t patience_ns = lane->patience_ns != 0 ? lane->patience_ns : LAG_NS;
 
 	lane->patience_ns = min_ns(2 * patience_ns, SILENCE_NS);
 	lane->has_bookmarks = false; /* until there are some again */
-	lose(lane, false);
+	watch_lose(lane, false);
 	return store_fail(&call->error, BATON_E_UNAVAILABLE,
 			  "the watch on the API server doesn't show what has changed");
 }
 
 /* 0, 1: woken, -1: it is broken. */
-static int listen_for(struct kube_lane *lane, struct baton_call *call, uint64_t until_ns)
+static int watch_listen(struct kube_lane *lane, struct baton_call *call, uint64_t until_ns)
 {
 	struct http_reply reply;
 	uint64_t end_ns = min_ns(until_ns, hopeless_ns(lane));
 	int result = http_stream_next(lane->web.http, end_ns, &reply);
 
 	if (result == HTTP_OK)
-		return hear(lane, call, &reply);
+		return watch_hear(lane, call, &reply);
 	if (result == HTTP_WOKEN)
 		return 1;
 	/* Only now: all that had come was heard. */
 	if (result == HTTP_LATE)
-		return clock_boot_ns() < hopeless_ns(lane) ? 0 : give_up(lane, call);
+		return clock_boot_ns() < hopeless_ns(lane) ? 0 : watch_give_up(lane, call);
 	/* Its time is over: the next one goes on from there. */
 	if (result == HTTP_END && lane->n_tries < FREE_TRIES)
 		return 0;
-	lose(lane, false);
+	watch_lose(lane, false);
 	return store_fail(&call->error, BATON_E_UNAVAILABLE,
 			  "the watch on the API server is broken: %.150s", reply.text);
 }
 
 /* 0, 1: woken, or a code. */
-static int open_again(struct kube_lane *lane, struct baton_call *call)
+static int watch_open_again(struct kube_lane *lane, struct baton_call *call)
 {
-	int rc = open_watch(lane, call);
+	int rc = watch_open(lane, call);
 	bool is_woken = rc != 0 && web_take_wake(&lane->store->web);
 
 	if (is_woken && call->error.code == BATON_E_TIMEOUT) {
@@ -314,7 +316,7 @@ static int open_again(struct kube_lane *lane, struct baton_call *call)
 	if (rc == 0)
 		set_down(lane, false);
 	else
-		lose(lane, true);
+		watch_lose(lane, true);
 	return rc == 0 ? 0 : is_woken ? 1 : call->error.code;
 }
 
@@ -325,31 +327,31 @@ int kube_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t 
 
 	for (;;) {
 		uint64_t now_ns = clock_boot_ns();
-		uint64_t next_ns = min_ns(kube_end_some(s, now_ns), call->deadline_ns);
-		size_t n = watch_index_take(s->web.hints, cookies, max);
+		uint64_t next_ns = min_ns(kube_expiry_hint(s, now_ns), call->deadline_ns);
+		size_t n = watch_index_take(s->web.watches, cookies, max);
 
 		if (n > 0 || now_ns >= call->deadline_ns)
 			return (int)n;
-		if (is_outdated(lane)) {
+		if (watch_is_outdated(lane)) {
 			lane->rv = 0;
 			lane->n_tries = 0;
 			web_watch_break(&lane->web);
 		}
 		if (!http_stream_is_open(lane->web.http)) {
-			if (is_too_early(lane, next_ns))
+			if (watch_is_too_early(lane, next_ns))
 				return 0;
-			int opened = open_again(lane, call);
+			int opened = watch_open_again(lane, call);
 
 			if (opened != 0)
 				return opened > 0 ? 0 : opened;
 			continue; /* L1: what was seen may be due before anything is heard */
 		}
-		int rc = listen_for(lane, call, min_ns(next_ns, kube_beat(lane, now_ns)));
+		int rc = watch_listen(lane, call, min_ns(next_ns, kube_beat(lane, now_ns)));
 
 		if (rc < 0)
 			return call->error.code;
 		if (rc > 0 && web_take_wake(&s->web))
-			return (int)watch_index_take(s->web.hints, cookies, max);
+			return (int)watch_index_take(s->web.watches, cookies, max);
 	}
 }
 
@@ -358,8 +360,8 @@ void kube_watch_remove(void *l, const char *name, uint64_t cookie)
 	struct kube_lane *lane = l;
 
 	web_watch_remove(lane, name, cookie);
-	if (!watch_index_has(lane->store->web.hints, name)) {
-		kube_unsee(lane->store, name);
+	if (!watch_index_has(lane->store->web.watches, name)) {
+		kube_expiry_forget(lane->store, name);
 		kube_leave_use(lane->store, name);
 	}
 }

@@ -19,32 +19,32 @@ struct reader {
 	unsigned n_nodes;
 };
 
-static json_t *convert(struct reader *r, int at, int depth);
+static json_t *yaml_convert(struct reader *r, int at, int depth);
 
-static json_t *convert_list(struct reader *r, const yaml_node_t *node, int depth)
+static json_t *yaml_convert_list(struct reader *r, const yaml_node_t *node, int depth)
 {
 	json_t *list = json_array();
 
 	for (const yaml_node_item_t *i = node->data.sequence.items.start;
 	     i < node->data.sequence.items.top; i++)
-		if (json_array_append_new(list, convert(r, *i, depth + 1)) != 0) {
+		if (json_array_append_new(list, yaml_convert(r, *i, depth + 1)) != 0) {
 			json_decref(list);
 			return NULL;
 		}
 	return list;
 }
 
-static json_t *convert_map(struct reader *r, const yaml_node_t *node, int depth)
+static json_t *yaml_convert_map(struct reader *r, const yaml_node_t *node, int depth)
 {
 	json_t *map = json_object();
 
 	for (const yaml_node_pair_t *p = node->data.mapping.pairs.start;
 	     p < node->data.mapping.pairs.top; p++) {
-		json_t *key = convert(r, p->key, depth + 1);
+		json_t *key = yaml_convert(r, p->key, depth + 1);
 		const char *text = json_string_value(key);
-		int rc = text != NULL
-				 ? json_object_set_new(map, text, convert(r, p->value, depth + 1))
-				 : -1;
+		int rc = text != NULL ? json_object_set_new(map, text,
+							    yaml_convert(r, p->value, depth + 1))
+				      : -1;
 
 		json_decref(key);
 		if (rc != 0) {
@@ -56,7 +56,7 @@ static json_t *convert_map(struct reader *r, const yaml_node_t *node, int depth)
 }
 
 /* NULL: no memory, no text, or more than we take. */
-static json_t *convert(struct reader *r, int at, int depth)
+static json_t *yaml_convert(struct reader *r, int at, int depth)
 {
 	const yaml_node_t *node = yaml_document_get_node(&r->document, at);
 
@@ -66,13 +66,13 @@ static json_t *convert(struct reader *r, int at, int depth)
 	case YAML_SCALAR_NODE:
 		return json_stringn((const char *)node->data.scalar.value,
 				    node->data.scalar.length);
-	case YAML_SEQUENCE_NODE: return convert_list(r, node, depth);
-	case YAML_MAPPING_NODE: return convert_map(r, node, depth);
+	case YAML_SEQUENCE_NODE: return yaml_convert_list(r, node, depth);
+	case YAML_MAPPING_NODE: return yaml_convert_map(r, node, depth);
 	default: return NULL;
 	}
 }
 
-static json_t *parse(FILE *file, const char *path, char reason[HTTP_TEXT_MAX])
+static json_t *yaml_parse(FILE *file, const char *path, char reason[HTTP_TEXT_MAX])
 {
 	struct reader r = {.n_nodes = 0};
 	yaml_parser_t parser;
@@ -88,7 +88,7 @@ static json_t *parse(FILE *file, const char *path, char reason[HTTP_TEXT_MAX])
 		(void)snprintf(reason, HTTP_TEXT_MAX, "%.120s is no YAML, at line %zu", path,
 			       parser.problem_mark.line + 1);
 	} else {
-		root = yaml_document_get_root_node(&r.document) != NULL ? convert(&r, 1, 0)
+		root = yaml_document_get_root_node(&r.document) != NULL ? yaml_convert(&r, 1, 0)
 									: json_object();
 		if (root == NULL)
 			(void)snprintf(reason, HTTP_TEXT_MAX, "%.120s is no kubeconfig", path);
@@ -114,7 +114,7 @@ json_t *kube_yaml_read(const char *path, char reason[HTTP_TEXT_MAX])
 	    fseek(file, 0, SEEK_SET) != 0)
 		(void)snprintf(reason, HTTP_TEXT_MAX, "%.150s is no kubeconfig", path);
 	else
-		root = parse(file, path, reason);
+		root = yaml_parse(file, path, reason);
 	(void)fclose(file);
 	return root;
 }

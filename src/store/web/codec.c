@@ -18,12 +18,12 @@ void web_encode_name(const char *name, char *out)
 	*out = '\0';
 }
 
-static void copy(char *to, size_t size, const json_t *object, const char *key)
+static void copy_text(char *to, size_t size, const json_t *object, const char *key)
 {
 	(void)snprintf(to, size, "%s", js_text(object, key));
 }
 
-static char *dump(json_t *value)
+static char *dump_json(json_t *value)
 {
 	char *text = json_dumps(value, JSON_COMPACT);
 
@@ -39,10 +39,11 @@ char *web_claim_text(const struct baton_lease *lease, uint64_t nonce, int64_t si
 	char number[24];
 
 	(void)snprintf(number, sizeof(number), "%" PRIu64, nonce);
-	return dump(json_pack("{s:s,s:s,s:s,s:s,s:I,s:i,s:i,s:s}", "leader", lease->owner, "lease",
-			      lease->id, "nonce", number, "address", lease->address, "since",
-			      (json_int_t)since_ms, "priority", (int)profile->priority, "score",
-			      (int)profile->score_permille, "metadata", profile->metadata));
+	return dump_json(json_pack("{s:s,s:s,s:s,s:s,s:I,s:i,s:i,s:s}", "leader", lease->owner,
+				   "lease", lease->id, "nonce", number, "address", lease->address,
+				   "since", (json_int_t)since_ms, "priority",
+				   (int)profile->priority, "score", (int)profile->score_permille,
+				   "metadata", profile->metadata));
 }
 
 bool web_claim_read(const char *value, struct baton_record *out)
@@ -55,10 +56,10 @@ bool web_claim_read(const char *value, struct baton_record *out)
 		json_decref(claim);
 		return false;
 	}
-	copy(out->leader, sizeof(out->leader), claim, "leader");
-	copy(out->lease_id, sizeof(out->lease_id), claim, "lease");
-	copy(out->address, sizeof(out->address), claim, "address");
-	copy(out->metadata, sizeof(out->metadata), claim, "metadata");
+	copy_text(out->leader, sizeof(out->leader), claim, "leader");
+	copy_text(out->lease_id, sizeof(out->lease_id), claim, "lease");
+	copy_text(out->address, sizeof(out->address), claim, "address");
+	copy_text(out->metadata, sizeof(out->metadata), claim, "metadata");
 	(void)js_i64(claim, "since", &out->since_ms);
 	(void)js_i64(claim, "priority", &priority);
 	(void)js_u64(claim, "score", &score);
@@ -91,10 +92,10 @@ bool web_claim_shows(const struct baton_record *r, const struct baton_profile *p
 
 char *web_candidate_text(const struct baton_lease *lease, const struct baton_profile *p)
 {
-	return dump(json_pack("{s:s,s:s,s:I,s:i,s:i,s:b,s:s}", "id", lease->owner, "address",
-			      lease->address, "updated", (json_int_t)clock_wall_ms(), "priority",
-			      (int)p->priority, "score", (int)p->score_permille, "healthy",
-			      (int)p->is_healthy, "metadata", p->metadata));
+	return dump_json(json_pack("{s:s,s:s,s:I,s:i,s:i,s:b,s:s}", "id", lease->owner, "address",
+				   lease->address, "updated", (json_int_t)clock_wall_ms(),
+				   "priority", (int)p->priority, "score", (int)p->score_permille,
+				   "healthy", (int)p->is_healthy, "metadata", p->metadata));
 }
 
 bool web_candidate_read(const char *value, struct baton_candidate *c)
@@ -110,9 +111,9 @@ bool web_candidate_read(const char *value, struct baton_candidate *c)
 	c->priority = (int32_t)priority;
 	c->score_permille = (uint32_t)score;
 	c->is_healthy = json_is_true(js_get(j, "healthy"));
-	copy(c->id, sizeof(c->id), j, "id");
-	copy(c->address, sizeof(c->address), j, "address");
-	copy(c->metadata, sizeof(c->metadata), j, "metadata");
+	copy_text(c->id, sizeof(c->id), j, "id");
+	copy_text(c->address, sizeof(c->address), j, "address");
+	copy_text(c->metadata, sizeof(c->metadata), j, "metadata");
 	json_decref(j);
 	return is_one;
 }
@@ -142,7 +143,7 @@ void web_order_read(const json_t *order, struct baton_record *out)
 	out->order.term = term;
 	out->order.kind = (int)kind;
 	(void)js_u64(order, "quiet", &out->order.quiet_ms);
-	copy(out->order.target, sizeof(out->order.target), order, "target");
+	copy_text(out->order.target, sizeof(out->order.target), order, "target");
 }
 
 json_t *web_reserve_make(const struct baton_release *r)
@@ -156,7 +157,7 @@ struct target {
 	bool is_ok;
 };
 
-static void look_for(void *arg, const struct baton_candidate *candidate)
+static void target_found(void *arg, const struct baton_candidate *candidate)
 {
 	struct target *t = arg;
 
@@ -172,7 +173,7 @@ int web_check_target(web_candidates *candidates, void *lane, struct baton_call *
 
 	if (order->kind != BATON_ORDER_TRANSFER || order->target[0] == '\0')
 		return BATON_OUTCOME_OK;
-	int outcome = candidates(lane, call, o->name, look_for, &t);
+	int outcome = candidates(lane, call, o->name, target_found, &t);
 
 	order->target_ok = t.is_ok;
 	return outcome;

@@ -1,4 +1,4 @@
-/* lease.c: the book of leases: see web.h. A process has few of them. */
+/* lease.c: the leases of this process: see web.h. A process has few of them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "store/web/web.h"
 
 /* With the lock held: where it is, by the first n bytes of its id. */
-static struct web_lease **find(struct web_store *s, const char *id, size_t n)
+static struct web_lease **lease_find(struct web_store *s, const char *id, size_t n)
 {
 	struct web_lease **at = &s->leases;
 
@@ -18,7 +18,7 @@ static struct web_lease **find(struct web_store *s, const char *id, size_t n)
 bool web_lease_get(struct web_store *s, const char *id, struct web_lease *out)
 {
 	store_lock(&s->base);
-	const struct web_lease *l = *find(s, id, sizeof(l->id));
+	const struct web_lease *l = *lease_find(s, id, sizeof(l->id));
 
 	*out = l != NULL ? *l : (struct web_lease){.next = NULL};
 	store_unlock(&s->base);
@@ -36,10 +36,10 @@ bool web_lease_is_ours(struct web_store *s, uint64_t number, const char *name)
 	return l != NULL;
 }
 
-static bool take(struct web_store *s, const char *id, size_t n, struct web_lease *out)
+static bool lease_take(struct web_store *s, const char *id, size_t n, struct web_lease *out)
 {
 	store_lock(&s->base);
-	struct web_lease **at = find(s, id, n);
+	struct web_lease **at = lease_find(s, id, n);
 	struct web_lease *l = *at;
 
 	if (l != NULL)
@@ -54,7 +54,7 @@ bool web_lease_take_older(struct web_store *s, const char *id, struct web_lease 
 {
 	const char *dash = strrchr(id, '-');
 
-	return take(s, id, dash != NULL ? (size_t)(dash - id) + 1 : strlen(id) + 1, out);
+	return lease_take(s, id, dash != NULL ? (size_t)(dash - id) + 1 : strlen(id) + 1, out);
 }
 
 bool web_lease_note(struct web_store *s, const struct web_lease *lease)
@@ -74,7 +74,7 @@ bool web_lease_note(struct web_store *s, const struct web_lease *lease)
 void web_lease_count(struct web_store *s, const char *id, uint64_t n_claims, uint64_t index)
 {
 	store_lock(&s->base);
-	struct web_lease *l = *find(s, id, sizeof(l->id));
+	struct web_lease *l = *lease_find(s, id, sizeof(l->id));
 
 	if (l != NULL && index > l->index) {
 		l->n_claims = n_claims;
@@ -87,7 +87,7 @@ void web_lease_forget(struct web_store *s, const char *id)
 {
 	struct web_lease gone;
 
-	(void)take(s, id, sizeof(gone.id), &gone);
+	(void)lease_take(s, id, sizeof(gone.id), &gone);
 }
 
 uint64_t web_longest_lease(struct web_store *s)

@@ -40,14 +40,14 @@ int web_watch_add(void *lane, const char *name, uint64_t cookie)
 {
 	const struct web_lane *l = lane;
 
-	return watch_index_add(l->store->hints, name, cookie) ? BATON_OK : BATON_E_MEMORY;
+	return watch_index_add(l->store->watches, name, cookie) ? BATON_OK : BATON_E_MEMORY;
 }
 
 void web_watch_remove(void *lane, const char *name, uint64_t cookie)
 {
 	const struct web_lane *l = lane;
 
-	watch_index_remove(l->store->hints, name, cookie);
+	watch_index_remove(l->store->watches, name, cookie);
 }
 
 /* A server that is frozen says nothing, and it is the renewals that notice it. */
@@ -57,7 +57,7 @@ bool web_is_watched(struct web_store *s, const char *name)
 	bool has_lease = s->leases != NULL;
 
 	store_unlock(&s->base);
-	return has_lease && watch_index_is_watched(s->hints, name);
+	return has_lease && watch_index_is_watched(s->watches, name);
 }
 
 /* ---- listening ---- */
@@ -65,11 +65,12 @@ bool web_is_watched(struct web_store *s, const char *name)
 void web_watch_break(struct web_lane *lane)
 {
 	http_stream_close(lane->http);
-	watch_index_set_live(lane->store->hints, false);
+	watch_index_set_live(lane->store->watches, false);
 }
 
 /* 0 or -1. Its time is short: a member that says nothing isn't waited for as long as a change. */
-static int open_stream(struct web_lane *lane, const struct web_watch *w, struct baton_call *call)
+static int watch_open_stream(struct web_lane *lane, const struct web_watch *w,
+			     struct baton_call *call)
 {
 	struct baton_call open = {.deadline_ns =
 					  min_ns(call->deadline_ns, clock_boot_ns() + OPEN_NS)};
@@ -84,7 +85,7 @@ static int open_stream(struct web_lane *lane, const struct web_watch *w, struct 
 }
 
 /* 0, 1: woken, -1: it is broken. */
-static int listen_for(struct web_lane *lane, const struct web_watch *w, struct baton_call *call)
+static int watch_listen(struct web_lane *lane, const struct web_watch *w, struct baton_call *call)
 {
 	struct http_reply reply;
 	bool is_early = w->answer_ns != 0 && !lane->is_answered;
@@ -116,7 +117,7 @@ static int listen_for(struct web_lane *lane, const struct web_watch *w, struct b
 }
 
 /* Until it is time for the next question, or something wakes us. False: it is time. */
-static bool is_resting(const struct web_lane *lane)
+static bool watch_is_resting(const struct web_lane *lane)
 {
 	struct pollfd wake = {.fd = lane->store->wake, .events = POLLIN};
 	uint64_t now_ns = clock_boot_ns();
@@ -134,23 +135,23 @@ int web_watch_wait(struct web_lane *lane, const struct web_watch *w, struct bato
 	int rc = 0;
 
 	for (;;) {
-		size_t n = watch_index_take(s->hints, cookies, max);
+		size_t n = watch_index_take(s->watches, cookies, max);
 
 		if (n > 0 || clock_boot_ns() >= call->deadline_ns)
 			return (int)n;
 		if (http_stream_is_open(lane->http) && web_has_moved(lane))
 			w->lost(lane);
 		if (http_stream_is_open(lane->http))
-			rc = listen_for(lane, w, call);
-		else if (is_resting(lane))
+			rc = watch_listen(lane, w, call);
+		else if (watch_is_resting(lane))
 			rc = 1;
-		else if (open_stream(lane, w, call) != 0)
+		else if (watch_open_stream(lane, w, call) != 0)
 			return web_take_wake(s) ? 0 : call->error.code;
 		else
 			rc = 0;
 		if (rc < 0)
 			return call->error.code;
 		if (rc > 0 && web_take_wake(s))
-			return (int)watch_index_take(s->hints, cookies, max);
+			return (int)watch_index_take(s->watches, cookies, max);
 	}
 }

@@ -1,4 +1,7 @@
-/* hints.c: see hints.h. A table of names; of each, who watches it; and a queue of who is told. */
+/*
+ * watch_index.c: see watch_index.h. A table of names; of each, who watches it; and a queue of who
+ * is told.
+ */
 #include "store/web/watch_index.h"
 
 #include <pthread.h>
@@ -22,8 +25,8 @@ struct name {
 	struct name *next; /* in its bucket */
 	struct watchers watchers;
 	uint64_t hash;
-	uint64_t notes[HINTS_NOTES];
-	char text[];
+	char *text;
+	uint64_t note[]; /* of note_size bytes; the text stands behind it */
 };
 
 struct watch_index {
@@ -31,11 +34,12 @@ struct watch_index {
 	struct name **buckets;
 	size_t n_buckets;
 	size_t n_names;
+	size_t note_size;
 	struct queue due;
 	bool is_live;
 };
 
-struct watch_index *watch_index_new(void)
+struct watch_index *watch_index_new(size_t note_size)
 {
 	struct watch_index *h = calloc(1, sizeof(*h));
 
@@ -48,6 +52,7 @@ struct watch_index *watch_index_new(void)
 		return NULL;
 	}
 	h->n_buckets = FIRST_BUCKETS;
+	h->note_size = note_size;
 	TAILQ_INIT(&h->due);
 	return h;
 }
@@ -89,7 +94,7 @@ static uint64_t hash_of(const char *text)
 	return hash;
 }
 
-static struct name **find(struct watch_index *h, const char *text)
+static struct name **name_find(struct watch_index *h, const char *text)
 {
 	uint64_t hash = hash_of(text);
 	struct name **at = &h->buckets[hash & (h->n_buckets - 1)];
@@ -100,7 +105,7 @@ static struct name **find(struct watch_index *h, const char *text)
 }
 
 /* No memory for it: then it gets slower, that is all. */
-static void grow(struct watch_index *h)
+static void index_grow(struct watch_index *h)
 {
 	size_t size = 2 * h->n_buckets;
 	struct name **buckets = h->n_names >= h->n_buckets ? calloc(size, sizeof(*buckets)) : NULL;
@@ -121,44 +126,45 @@ static void grow(struct watch_index *h)
 	h->n_buckets = size;
 }
 
-static struct name *get(struct watch_index *h, const char *text)
+static struct name *name_get(struct watch_index *h, const char *text)
 {
-	struct name *n = *find(h, text);
+	struct name *n = *name_find(h, text);
 	size_t size = strlen(text) + 1;
 
 	if (n != NULL)
 		return n;
-	grow(h);
-	n = calloc(1, sizeof(*n) + size);
+	index_grow(h);
+	n = calloc(1, sizeof(*n) + h->note_size + size);
 	if (n == NULL)
 		return NULL;
+	n->text = (char *)n->note + h->note_size;
 	(void)memcpy(n->text, text, size);
 	n->hash = hash_of(text);
-	struct name **at = find(h, text);
+	struct name **at = name_find(h, text);
 
 	*at = n;
 	h->n_names++;
 	return n;
 }
 
-static void tell(struct watch_index *h, struct watcher *w)
+static void watcher_tell(struct watch_index *h, struct watcher *w)
 {
 	if (!w->is_due)
 		TAILQ_INSERT_TAIL(&h->due, w, of_queue);
 	w->is_due = true;
 }
 
-static void tell_name(struct watch_index *h, const struct name *n)
+static void name_tell(struct watch_index *h, const struct name *n)
 {
 	for (struct watcher *w = LIST_FIRST(&n->watchers); w != NULL; w = LIST_NEXT(w, of_name))
-		tell(h, w);
+		watcher_tell(h, w);
 }
 
-static void tell_all(struct watch_index *h)
+static void index_tell_all(struct watch_index *h)
 {
 	for (size_t i = 0; i < h->n_buckets; i++)
 		for (const struct name *n = h->buckets[i]; n != NULL; n = n->next)
-			tell_name(h, n);
+			name_tell(h, n);
 }
 
 /* ---- the functions ---- */
@@ -168,13 +174,13 @@ bool watch_index_add(struct watch_index *h, const char *name, uint64_t cookie)
 	struct watcher *w = calloc(1, sizeof(*w));
 
 	(void)pthread_mutex_lock(&h->lock);
-	struct name *n = w != NULL ? get(h, name) : NULL;
+	struct name *n = w != NULL ? name_get(h, name) : NULL;
 
 	if (n != NULL) {
 		w->cookie = cookie;
 		LIST_INSERT_HEAD(&n->watchers, w, of_name);
 		if (h->is_live)
-			tell(h, w);
+			watcher_tell(h, w);
 	}
 	(void)pthread_mutex_unlock(&h->lock);
 	if (n == NULL)
@@ -185,7 +191,7 @@ bool watch_index_add(struct watch_index *h, const char *name, uint64_t cookie)
 void watch_index_remove(struct watch_index *h, const char *name, uint64_t cookie)
 {
 	(void)pthread_mutex_lock(&h->lock);
-	struct name **at = find(h, name);
+	struct name **at = name_find(h, name);
 	struct name *n = *at;
 	struct watcher *w = n != NULL ? LIST_FIRST(&n->watchers) : NULL;
 
@@ -209,7 +215,7 @@ void watch_index_set_live(struct watch_index *h, bool is_live)
 {
 	(void)pthread_mutex_lock(&h->lock);
 	if (is_live && !h->is_live)
-		tell_all(h);
+		index_tell_all(h);
 	h->is_live = is_live;
 	(void)pthread_mutex_unlock(&h->lock);
 }
@@ -217,17 +223,17 @@ void watch_index_set_live(struct watch_index *h, bool is_live)
 void watch_index_name(struct watch_index *h, const char *name)
 {
 	(void)pthread_mutex_lock(&h->lock);
-	const struct name *n = *find(h, name);
+	const struct name *n = *name_find(h, name);
 
 	if (n != NULL)
-		tell_name(h, n);
+		name_tell(h, n);
 	(void)pthread_mutex_unlock(&h->lock);
 }
 
 void watch_index_all(struct watch_index *h)
 {
 	(void)pthread_mutex_lock(&h->lock);
-	tell_all(h);
+	index_tell_all(h);
 	(void)pthread_mutex_unlock(&h->lock);
 }
 
@@ -250,7 +256,7 @@ size_t watch_index_take(struct watch_index *h, uint64_t *cookies, size_t max)
 bool watch_index_is_watched(struct watch_index *h, const char *name)
 {
 	(void)pthread_mutex_lock(&h->lock);
-	bool is_watched = h->is_live && *find(h, name) != NULL;
+	bool is_watched = h->is_live && *name_find(h, name) != NULL;
 
 	(void)pthread_mutex_unlock(&h->lock);
 	return is_watched;
@@ -268,7 +274,7 @@ bool watch_index_is_live(struct watch_index *h)
 bool watch_index_has(struct watch_index *h, const char *name)
 {
 	(void)pthread_mutex_lock(&h->lock);
-	bool has = *find(h, name) != NULL;
+	bool has = *name_find(h, name) != NULL;
 
 	(void)pthread_mutex_unlock(&h->lock);
 	return has;
@@ -289,24 +295,26 @@ bool watch_index_only(struct watch_index *h, char *name, size_t size)
 	return n <= size;
 }
 
-bool watch_index_get(struct watch_index *h, const char *name, uint64_t notes[HINTS_NOTES])
+bool watch_index_get(struct watch_index *h, const char *name, void *note)
 {
 	(void)pthread_mutex_lock(&h->lock);
-	const struct name *n = *find(h, name);
+	const struct name *n = *name_find(h, name);
 
-	for (int i = 0; i < HINTS_NOTES; i++)
-		notes[i] = n != NULL ? n->notes[i] : 0;
+	if (n != NULL)
+		(void)memcpy(note, n->note, h->note_size);
+	else
+		(void)memset(note, 0, h->note_size);
 	(void)pthread_mutex_unlock(&h->lock);
 	return n != NULL;
 }
 
-bool watch_index_set(struct watch_index *h, const char *name, const uint64_t notes[HINTS_NOTES])
+bool watch_index_set(struct watch_index *h, const char *name, const void *note)
 {
 	(void)pthread_mutex_lock(&h->lock);
-	struct name *n = *find(h, name);
+	struct name *n = *name_find(h, name);
 
-	for (int i = 0; i < HINTS_NOTES && n != NULL; i++)
-		n->notes[i] = notes[i];
+	if (n != NULL)
+		(void)memcpy(n->note, note, h->note_size);
 	(void)pthread_mutex_unlock(&h->lock);
 	return n != NULL;
 }

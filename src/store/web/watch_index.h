@@ -1,12 +1,12 @@
 /*
- * hints.h: who watches which name, and which of them are to be told, for stores whose watch covers
- * all names at once (a prefix, a label). Any thread; a lock is held for a few instructions.
+ * watch_index.h: who watches which name, and which of them are to be told, for stores whose watch
+ * covers all names at once (a prefix, a label). Any thread; a lock is held for a few instructions.
  *
  * The watch is live or not. When it becomes live, and when a name is added while it is, a hint is
  * due: subscribe, then look.
  */
-#ifndef BATON_HINTS_H
-#define BATON_HINTS_H
+#ifndef BATON_WATCH_INDEX_H
+#define BATON_WATCH_INDEX_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,11 +14,10 @@
 
 #pragma GCC visibility push(hidden)
 
-#define HINTS_NOTES 7
-
 struct watch_index;
 
-struct watch_index *watch_index_new(void);
+/* note_size: of what a driver keeps with a name, a struct of its own; 0: nothing. */
+struct watch_index *watch_index_new(size_t note_size);
 void watch_index_free(struct watch_index *h);
 
 /* False: no memory. */
@@ -38,10 +37,10 @@ bool watch_index_is_live(struct watch_index *h);
 bool watch_index_has(struct watch_index *h, const char *name);
 bool watch_index_only(struct watch_index *h, char *name, size_t size);
 
-/* A few numbers that a driver keeps with a name, as long as it is watched; zeros at first. False:
- * it isn't. */
-bool watch_index_get(struct watch_index *h, const char *name, uint64_t notes[HINTS_NOTES]);
-bool watch_index_set(struct watch_index *h, const char *name, const uint64_t notes[HINTS_NOTES]);
+/* What a driver keeps with a name, as long as the name is watched; zeros at first, and for a name
+ * that isn't watched. False: it isn't. */
+bool watch_index_get(struct watch_index *h, const char *name, void *note);
+bool watch_index_set(struct watch_index *h, const char *name, const void *note);
 
 #pragma GCC visibility pop
 

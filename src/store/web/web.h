@@ -1,12 +1,15 @@
 /*
  * web.h: what the drivers share whose stores are services that speak HTTP, and JSON or gRPC.
  *
- *   store.c    the store: its members, and which of them is asked; its hints; its wake descriptor
+ *   store.c    the store: its members, and which of them is asked; who watches what; its wake
+ *              descriptor
  *   options.c  the part of a URL that is the same for all: members and TLS
- *   lease.c    the book of the leases that this process has, and what the service calls them
+ *   lease.c    the leases that this process has, and what the service calls them
  *   watch.c    the watch lane: waking it, what it is for, and listening to a stream
- *   claim.c    what campaigning and looking at many has in common
- *   codec.c     claims, candidates and orders as they are written down: JSON
+ *   campaign.c what has become of a campaign
+ *   observe.c  observing many elections, some at a time
+ *   watch_index.c  who watches which election, and what a driver knows of it
+ *   codec.c    claims, candidates and orders as they are written down: JSON
  *
  * A driver's store begins with struct web_store, and its lanes with struct web_lane.
  */
@@ -69,7 +72,7 @@ struct web_lease {
 struct web_store {
 	struct store_base base;
 	const struct web_options *options;
-	struct watch_index *hints;
+	struct watch_index *watches;
 	struct web_lease *leases; /* `lock` */
 	int wake;                 /* an eventfd: ends a wait of the watch lane */
 	atomic_uint turn;         /* the member that all lanes use; it moves on when one fails */
@@ -88,8 +91,10 @@ struct web_lane {
 	uint64_t rest_ns;  /* not before then is it opened again */
 };
 
-/* In memory that is zeroed: BATON_OK or a code with the sentence. Done after either. */
-int web_store_init(struct web_store *s, const struct web_options *o, struct baton_error *err);
+/* In memory that is zeroed: BATON_OK or a code with the sentence. Done after either. note_size: as
+ * in watch_index.h. */
+int web_store_init(struct web_store *s, const struct web_options *o, size_t note_size,
+		   struct baton_error *err);
 void web_store_done(struct web_store *s);
 /* S10: in the child. The connections are the parent's. */
 void web_store_forget(void *store);
@@ -113,7 +118,7 @@ struct bytes *web_begin(struct web_lane *lane);
 
 /* How the watch of a service goes, where one stream at a time is all of it. */
 struct web_watch {
-	const char *service; /* as people call it */
+	const char *service; /* its name, in messages */
 	uint64_t silence_ns; /* after so much of it the stream is broken */
 	uint64_t answer_ns;  /* the same until it says something for the first time; 0: no less */
 	/* Silence is no fault, but can't be told from one: it is opened again, and goes on where
@@ -144,12 +149,14 @@ void web_watch_wake(void *lane);
 int web_watch_add(void *lane, const char *name, uint64_t cookie);
 void web_watch_remove(void *lane, const char *name, uint64_t cookie);
 
-/* ---- claim.c ---- */
+/* ---- campaign.c ---- */
 
 /* What a campaign that wasn't carried out has come to. */
 void web_campaign_set(struct baton_campaign *c, int outcome, int code);
 /* Its lease is gone: worth another try, soon, on another one. */
 void web_campaign_without_lease(struct baton_campaign *c);
+
+/* ---- observe.c ---- */
 
 /* An outcome for all of them; those of its list are set where that is OK. */
 typedef int web_observe_part(void *lane, struct baton_call *call, struct baton_observation *list,

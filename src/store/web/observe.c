@@ -1,19 +1,5 @@
-/* claim.c: what campaigning and looking at many elections has in common: see web.h. */
+/* observe.c: observing many elections, some at a time: see web.h. */
 #include "store/web/web.h"
-
-void web_campaign_set(struct baton_campaign *c, int outcome, int code)
-{
-	c->outcome = outcome;
-	c->code = code;
-	c->term = 0;
-	*c->record = (struct baton_record){.free_in_ns = BATON_STORE_NEVER};
-}
-
-void web_campaign_without_lease(struct baton_campaign *c)
-{
-	web_campaign_set(c, BATON_OUTCOME_REFUSED, 0);
-	c->record->free_in_ns = 0;
-}
 
 void web_observe(web_observe_part *part, size_t chunk, void *lane, struct baton_call *call,
 		 struct baton_observation *list, size_t n)
