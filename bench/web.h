@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "base/web/bytes.h"
+#include "base/bytes.h"
 
 struct bench_web;
 

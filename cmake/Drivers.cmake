@@ -7,11 +7,15 @@ add_custom_target(modules)
 
 # baton_driver(NAME SCHEMES scheme... LIBRARIES target... [SOURCES more...]): the driver of
 # src/store/NAME. The module is called after its first scheme; the others are links to it.
-# baton_driver_NAME has its objects, for tests of its parts. WEB: with the HTTP client.
+# baton_driver_NAME has its objects, for tests of its parts. WEB: with the HTTP client. RECORD: an
+# adapter for the layer of the record stores (src/store/record/adapter.h).
 function(baton_driver name)
-	cmake_parse_arguments(driver "WEB" "" "SCHEMES;LIBRARIES;SOURCES" ${ARGN})
+	cmake_parse_arguments(driver "WEB;RECORD" "" "SCHEMES;LIBRARIES;SOURCES" ${ARGN})
 	if(driver_WEB)
 		list(PREPEND driver_LIBRARIES baton_web)
+	endif()
+	if(driver_RECORD)
+		list(PREPEND driver_LIBRARIES baton_record)
 	endif()
 	file(GLOB sources CONFIGURE_DEPENDS src/store/${name}/*.c)
 	list(POP_FRONT driver_SCHEMES first)

@@ -17,8 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/clock.h"
-#include "base/web/bytes.h"
 #include "base/web/http.h"
 #include "base/web/json.h"
 #include "store/web/watch_index.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/web/bytes.h"
+#include "base/bytes.h"
 
 /* The most digits of an integer that jansson always takes. */
 #define DIGITS_SURE 18

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/web/bytes.h"
+#include "base/bytes.h"
 
 #pragma GCC visibility push(hidden)
 

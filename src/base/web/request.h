@@ -11,7 +11,7 @@
 
 #include <curl/curl.h>
 
-#include "base/web/bytes.h"
+#include "base/bytes.h"
 #include "base/web/http.h"
 #include "base/web/lookup.h"
 

@@ -21,8 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bytes.h"
 #include "base/url.h"
-#include "base/web/bytes.h"
 #include "base/web/http.h"
 #include "base/web/json.h"
 #include "baton-store.h"

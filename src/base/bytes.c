@@ -1,5 +1,5 @@
 /* bytes.c: see bytes.h. */
-#include "base/web/bytes.h"
+#include "base/bytes.h"
 
 #include <stdarg.h>
 #include <stdint.h>
