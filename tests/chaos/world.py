@@ -73,7 +73,7 @@ WORLDS = {
     "postgres-fast": World("postgres", "fast=1", False,
                            {"server_kill": 2, "terminate": 2, "server_stop": 1, **NETWORK},
                            (1, 2.5), True, "1500,2000,2500", 8),
-    "postgres-bare": World("postgres", "mode=advisory&fast=1", False,
+    "postgres-tableless": World("postgres", "mode=advisory&fast=1", False,
                            {"server_kill": 2, "terminate": 2, "server_stop": 1, **NETWORK},
                            (1, 2.5), True, "1500,2000,2500", 8),
     # What the primary has acknowledged, the standby has: it is promoted once, and all go there.

@@ -16,7 +16,7 @@ static const struct backend *const backends[] = {
 	&backend_postgres,
 	&backend_postgres_fast,
 	&backend_postgres_advisory,
-	&backend_postgres_bare,
+	&backend_postgres_tableless,
 #endif
 #ifdef WITH_ETCD /* libcurl and jansson are there */
 	&backend_etcd,

@@ -121,7 +121,7 @@ static bool is_advisory(const char *url)
 	return has(url, "mode=advisory") && !has(url, "fast=1");
 }
 
-static bool is_bare(const char *url)
+static bool is_tableless(const char *url)
 {
 	return has(url, "mode=advisory") && has(url, "fast=1");
 }
@@ -322,7 +322,7 @@ static bool unlock_inside(struct testcase *t, const char *name)
 			"FUNCTION %1$s.unlock()");
 }
 
-static bool destroy_bare(struct testcase *t, const char *name, enum way way)
+static bool destroy_tableless(struct testcase *t, const char *name, enum way way)
 {
 	return way == WAY_SESSION &&
 	       ask(t, "SELECT pg_terminate_backend(pid)::int " HELD, name, NULL) == 1;
@@ -373,12 +373,12 @@ const struct backend backend_postgres_advisory = {
 	WITH_TABLES,
 };
 
-const struct backend backend_postgres_bare = {
-	.scheme = "postgres+bare",
+const struct backend backend_postgres_tableless = {
+	.scheme = "postgres+tableless",
 	.is_mute = true,
-	.serves = is_bare,
+	.serves = is_tableless,
 	.proves_death = true,
-	.destroy = destroy_bare,
+	.destroy = destroy_tableless,
 	.ways = {[WAY_SESSION] = true},
 	.count_name = count_locks,
 	ALL_MODES,

@@ -25,8 +25,8 @@ struct world {
 	uint64_t renewed_ns; /* ours, when the server carried it out */
 	int64_t expires_us;
 	int64_t seq;
-	struct sight_clock clock;
-	struct sights sights;
+	struct expiry_clock clock;
+	struct watched_leases watched_leases;
 };
 
 static int64_t server_us(const struct world *w)
@@ -53,16 +53,16 @@ static void sample(struct world *w, uint64_t later_ns)
 	uint64_t asked_ns = w->now_ns;
 
 	w->now_ns += later_ns;
-	sight_clock_add(&w->clock, asked_ns, w->now_ns, said_us);
+	expiry_clock_add(&w->clock, asked_ns, w->now_ns, said_us);
 }
 
 static uint64_t end_of(struct world *w)
 {
-	struct sight *s =
-		sights_note(&w->sights, "holder", w->seq, w->expires_us, w->ttl_ns, w->now_ns);
+	struct watched_lease *s = expiry_note(&w->watched_leases, "holder", w->seq, w->expires_us,
+					      w->ttl_ns, w->now_ns);
 
 	assert_non_null(s);
-	return sight_end_ns(s, &w->clock, w->now_ns);
+	return expiry_end_ns(s, &w->clock, w->now_ns);
 }
 
 /* Renewals and samples every third of the ttl, so that the samples reach back. */
@@ -90,7 +90,7 @@ static void steady_clock(void **state)
 
 	assert_true(end_ns >= w.renewed_ns + w.ttl_ns);
 	assert_true(end_ns <= w.renewed_ns + w.ttl_ns + 2 * MS);
-	sights_done(&w.sights);
+	expiry_done(&w.watched_leases);
 }
 
 static void newcomer_watches(void **state)
@@ -104,13 +104,13 @@ static void newcomer_watches(void **state)
 	uint64_t first_ns = w.now_ns;
 
 	assert_int_equal(end_of(&w), first_ns + w.ttl_ns);
-	/* Seen again, unchanged: it counts from the first sight. */
+	/* Seen again, unchanged: it counts from the first time. */
 	w.now_ns += 3 * S;
 	assert_int_equal(end_of(&w), first_ns + w.ttl_ns);
 	/* Renewed: from anew. */
 	renew(&w);
 	assert_int_equal(end_of(&w), w.now_ns + w.ttl_ns);
-	sights_done(&w.sights);
+	expiry_done(&w.watched_leases);
 }
 
 static void jump_forward(void **state)
@@ -131,7 +131,7 @@ static void jump_forward(void **state)
 	/* A renewal after it: `low` still is the old offset, so the other proof comes first. */
 	renew(&w);
 	assert_true(end_of(&w) >= w.renewed_ns + w.ttl_ns);
-	sights_done(&w.sights);
+	expiry_done(&w.watched_leases);
 }
 
 static void jump_back(void **state)
@@ -152,7 +152,7 @@ static void jump_back(void **state)
 
 	assert_true(end_ns >= w.renewed_ns + w.ttl_ns);
 	assert_true(end_ns <= seen_ns + w.ttl_ns);
-	sights_done(&w.sights);
+	expiry_done(&w.watched_leases);
 }
 
 /* It has jumped since we last asked, and the holder has renewed since: what is written is old by
@@ -181,10 +181,10 @@ static void jump_back_unseen(void **state)
 	renew(&late);
 	(void)end_of(&late);
 	late.now_ns += S;
-	sight_clock_add(&late.clock, asked_ns, late.now_ns, said_us);
+	expiry_clock_add(&late.clock, asked_ns, late.now_ns, said_us);
 	assert_true(end_of(&late) >= late.renewed_ns + late.ttl_ns);
-	sights_done(&w.sights);
-	sights_done(&late.sights);
+	expiry_done(&w.watched_leases);
+	expiry_done(&late.watched_leases);
 }
 
 static void gone_is_ended(void **state)
@@ -195,12 +195,13 @@ static void gone_is_ended(void **state)
 	renew(&w);
 	(void)end_of(&w);
 	w.now_ns += S;
-	assert_true(sights_missed(&w.sights, w.now_ns));
-	assert_false(sights_missed(&w.sights, w.now_ns));
-	assert_int_equal(sight_end_ns(sights_find(&w.sights, "holder"), &w.clock, w.now_ns), 0);
-	sights_drop(&w.sights, "holder");
-	assert_null(sights_find(&w.sights, "holder"));
-	sights_done(&w.sights);
+	assert_true(expiry_missed(&w.watched_leases, w.now_ns));
+	assert_false(expiry_missed(&w.watched_leases, w.now_ns));
+	assert_int_equal(
+		expiry_end_ns(expiry_find(&w.watched_leases, "holder"), &w.clock, w.now_ns), 0);
+	expiry_drop(&w.watched_leases, "holder");
+	assert_null(expiry_find(&w.watched_leases, "holder"));
+	expiry_done(&w.watched_leases);
 }
 
 static void gone_are_forgotten(void **state)
@@ -210,16 +211,16 @@ static void gone_are_forgotten(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 3; i++)
-		assert_non_null(sights_note(&w.sights, ids[i], 1, 0, w.ttl_ns, w.now_ns));
-	sights_drop_gone(&w.sights);
-	assert_int_equal(w.sights.n, 3);
+		assert_non_null(expiry_note(&w.watched_leases, ids[i], 1, 0, w.ttl_ns, w.now_ns));
+	expiry_drop_gone(&w.watched_leases);
+	assert_int_equal(w.watched_leases.n, 3);
 	w.now_ns += S;
-	assert_non_null(sights_note(&w.sights, "here", 2, 0, w.ttl_ns, w.now_ns));
-	assert_true(sights_missed(&w.sights, w.now_ns));
-	sights_drop_gone(&w.sights);
-	assert_int_equal(w.sights.n, 1);
-	assert_non_null(sights_find(&w.sights, "here"));
-	sights_done(&w.sights);
+	assert_non_null(expiry_note(&w.watched_leases, "here", 2, 0, w.ttl_ns, w.now_ns));
+	assert_true(expiry_missed(&w.watched_leases, w.now_ns));
+	expiry_drop_gone(&w.watched_leases);
+	assert_int_equal(w.watched_leases.n, 1);
+	assert_non_null(expiry_find(&w.watched_leases, "here"));
+	expiry_done(&w.watched_leases);
 }
 
 /* A proof that is not one. */
@@ -228,8 +229,8 @@ static bool is_wrong(const struct world *w, uint64_t end_ns)
 	return end_ns <= w->now_ns && w->now_ns < w->renewed_ns + w->ttl_ns;
 }
 
-/* Many worlds: clocks that jump between samples, answers that take their time, a holder that dies
- * somewhen. At no time is there a proof before its ttl is over. */
+/* Many worlds: clocks that jump between samples, answers that take their time, a holder that
+ * dies somewhen. At no time is there a proof before its ttl is over. */
 static void never_too_early(void **state)
 {
 	unsigned proofs = 0;
@@ -253,13 +254,13 @@ static void never_too_early(void **state)
 			proofs += end_of(&w) <= w.now_ns;
 			w.now_ns += step_ns;
 			/* The end of a step: nobody may have proven what isn't so. */
-			const struct sight *s = sights_find(&w.sights, "holder");
+			const struct watched_lease *s = expiry_find(&w.watched_leases, "holder");
 
-			assert_false(is_wrong(&w, sight_end_ns(s, &w.clock, w.now_ns)));
+			assert_false(is_wrong(&w, expiry_end_ns(s, &w.clock, w.now_ns)));
 		}
 		/* Liveness: it died long ago, and that shows, whatever the clock did. */
 		assert_true(end_of(&w) <= w.now_ns);
-		sights_done(&w.sights);
+		expiry_done(&w.watched_leases);
 	}
 	assert_true(proofs > 3000);
 }

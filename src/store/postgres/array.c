@@ -6,7 +6,7 @@
 
 #include "store/postgres/postgres.h"
 
-static void append(struct pg_text *t, const char *bytes, size_t n)
+static void text_append(struct pg_text *t, const char *bytes, size_t n)
 {
 	if (t->failed)
 		return;
@@ -28,7 +28,7 @@ static void append(struct pg_text *t, const char *bytes, size_t n)
 
 void pg_text_add(struct pg_text *t, const char *text)
 {
-	append(t, text, strlen(text));
+	text_append(t, text, strlen(text));
 }
 
 void pg_text_done(struct pg_text *t)
@@ -37,10 +37,25 @@ void pg_text_done(struct pg_text *t)
 	*t = (struct pg_text){0};
 }
 
+bool pg_texts_failed(const struct pg_text *list, size_t n)
+{
+	bool failed = false;
+
+	for (size_t i = 0; i < n; i++)
+		failed = failed || list[i].failed;
+	return failed;
+}
+
+void pg_texts_done(struct pg_text *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		pg_text_done(&list[i]);
+}
+
 void pg_array_begin(struct pg_text *t)
 {
 	t->n = 0;
-	append(t, "{", 1);
+	text_append(t, "{", 1);
 }
 
 void pg_array_names(struct pg_text *t, const struct baton_observation *list, size_t n)
@@ -53,34 +68,34 @@ void pg_array_names(struct pg_text *t, const struct baton_observation *list, siz
 
 void pg_array_end(struct pg_text *t)
 {
-	append(t, "}", 1);
+	text_append(t, "}", 1);
 }
 
-static void separate(struct pg_text *t)
+static void array_separate(struct pg_text *t)
 {
 	if (t->n > 1)
-		append(t, ",", 1);
+		text_append(t, ",", 1);
 }
 
 void pg_array_text(struct pg_text *t, const char *value)
 {
-	separate(t);
+	array_separate(t);
 	if (value == NULL) {
-		append(t, "NULL", 4);
+		text_append(t, "NULL", 4);
 		return;
 	}
-	append(t, "\"", 1);
+	text_append(t, "\"", 1);
 	while (*value != '\0') {
 		size_t n = strcspn(value, "\"\\");
 
-		append(t, value, n);
+		text_append(t, value, n);
 		value += n;
 		if (*value != '\0') {
-			append(t, "\\", 1);
-			append(t, value++, 1);
+			text_append(t, "\\", 1);
+			text_append(t, value++, 1);
 		}
 	}
-	append(t, "\"", 1);
+	text_append(t, "\"", 1);
 }
 
 void pg_array_number(struct pg_text *t, int64_t value)
@@ -88,8 +103,8 @@ void pg_array_number(struct pg_text *t, int64_t value)
 	char digits[24];
 	int n = snprintf(digits, sizeof(digits), "%" PRId64, value);
 
-	separate(t);
-	append(t, digits, (size_t)n);
+	array_separate(t);
+	text_append(t, digits, (size_t)n);
 }
 
 /* ---- values; a NULL is 0, false or "" ---- */

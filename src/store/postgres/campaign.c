@@ -1,6 +1,6 @@
 /*
- * campaign.c: campaign and release, a batch in one transaction each. sql.c has the statements, and
- * why they are as they are.
+ * campaign.c: the verb campaign, a batch in one transaction. sql.c has the statements, and why they
+ * are as they are.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -9,25 +9,6 @@
 
 #include "base/clock.h"
 #include "store/postgres/postgres.h"
-
-#define HOLD_MAX_MS 86400000
-
-static bool any_failed(const struct pg_text *list, size_t n)
-{
-	bool failed = false;
-
-	for (size_t i = 0; i < n; i++)
-		failed = failed || list[i].failed;
-	return failed;
-}
-
-static void arrays_done(struct pg_text *list, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		pg_text_done(&list[i]);
-}
-
-/* ---- campaign ---- */
 
 enum { C_NAME, C_NONCE, C_FLOOR, C_METADATA, C_PRIORITY, C_SCORE, C_COLUMNS };
 
@@ -53,22 +34,22 @@ static void fill_campaigns(struct pg_text *t, const struct baton_campaign *list,
  * they are counted: what is taken twice must be given back twice. */
 static void push_locks(struct pg_lane *l, const struct baton_lease *lease)
 {
-	if (!pg_would_hold_for(l, lease))
+	if (!pg_session_could_be_for(l, lease))
 		return; /* it is over, and the claim will be refused */
-	bool is_new = !l->conn.holds || !pg_is_held_for(l, lease);
+	bool is_new = !l->conn.has_locks || !pg_session_is_for(l, lease);
 
 	if (is_new)
-		pg_push_hold(l, lease);
+		pg_push_lock_session(l, lease);
 	if (is_new || l->conn.unsure)
 		pg_push_keep(l, lease);
-	l->store->held_campaigns = true;
+	l->store->session_campaigns = true;
 }
 
 void pg_push_rehearse(struct pg_lane *l, const struct baton_lease *lease)
 {
 	static const char none[] = "{}";
 
-	if (!l->store->info.fast || l != l->store->holder)
+	if (!l->store->info.fast || l != l->store->lock_lane)
 		return;
 	if (!l->conn.prepared[PG_KILL])
 		pg_push(l, PG_KILL, 2, (const char *const[]){none, none});
@@ -79,16 +60,17 @@ void pg_push_rehearse(struct pg_lane *l, const struct baton_lease *lease)
 }
 
 /* The transaction of a claim; its last statement's result is the winners. make: rows, too. */
-static int claim(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease,
-		 const struct baton_campaign *list, size_t n, bool make)
+static int campaign_claim(struct pg_lane *l, struct baton_call *call,
+			  const struct baton_lease *lease, const struct baton_campaign *list,
+			  size_t n, bool make)
 {
 	struct pg_text t[C_COLUMNS] = {{0}};
 	struct pg_text dead[2] = {{0}};
 
 	l->call = call;
 	fill_campaigns(t, list, n);
-	bool kills = pg_sights_ended(l->store, &dead[0], &dead[1]);
-	int outcome = any_failed(t, C_COLUMNS) ? pg_no_memory(l) : pg_begin(l, call, n);
+	bool kills = pg_watched_ended(l->store, &dead[0], &dead[1]);
+	int outcome = pg_texts_failed(t, C_COLUMNS) ? pg_no_memory(l) : pg_begin(l, call, n);
 
 	if (outcome == 0) {
 		const char *const kill[] = {dead[0].at, dead[1].at};
@@ -107,12 +89,12 @@ static int claim(struct pg_lane *l, struct baton_call *call, const struct baton_
 		pg_push(l, l->store->info.advisory ? PG_CLAIM_LOCKED : PG_CLAIM, 9, params);
 		outcome = pg_run(l);
 		if (outcome == BATON_OUTCOME_OK)
-			pg_holds(l, lease);
+			pg_session_is_locked(l, lease);
 		else
 			l->conn.unsure = true; /* locks aren't rolled back */
 	}
-	arrays_done(t, C_COLUMNS);
-	arrays_done(dead, 2);
+	pg_texts_done(t, C_COLUMNS);
+	pg_texts_done(dead, 2);
 	return outcome;
 }
 
@@ -124,7 +106,7 @@ static void campaign_failed(struct baton_call *call, struct baton_campaign *c, c
 }
 
 /* It was not won: what the record says, or why a free one could not be had (S3, S4). */
-static void explain(struct baton_call *call, struct baton_campaign *c)
+static void campaign_explain(struct baton_call *call, struct baton_campaign *c)
 {
 	struct baton_record *r = c->record;
 	uint64_t highest = r->term > c->floor ? r->term : c->floor;
@@ -145,8 +127,9 @@ static void explain(struct baton_call *call, struct baton_campaign *c)
 }
 
 /* Those that were not won are looked at. */
-static void look(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease,
-		 struct baton_campaign *list, size_t n)
+static void campaign_observe_lost(struct pg_lane *l, struct baton_call *call,
+				  const struct baton_lease *lease, struct baton_campaign *list,
+				  size_t n)
 {
 	struct baton_observation *o = calloc(n, sizeof(*o));
 	size_t n_asked = 0;
@@ -173,14 +156,15 @@ static void look(struct pg_lane *l, struct baton_call *call, const struct baton_
 		list[i].outcome = seen ? BATON_OUTCOME_REFUSED : BATON_OUTCOME_FAILED;
 		list[i].code = o[k++].code;
 		if (seen)
-			explain(call, &list[i]);
+			campaign_explain(call, &list[i]);
 	}
 	free(o);
 }
 
 /* A transaction that failed has not given back the locks that it took. If this fails as well, the
  * next claim or renewal does it: the session has the locks of other claims (S7). */
-static void put_right(struct pg_lane *l, const struct baton_lease *lease, uint64_t deadline_ns)
+static void campaign_put_locks_right(struct pg_lane *l, const struct baton_lease *lease,
+				     uint64_t deadline_ns)
 {
 	struct baton_call inner = {.deadline_ns = deadline_ns};
 
@@ -192,8 +176,8 @@ static void put_right(struct pg_lane *l, const struct baton_lease *lease, uint64
 	pg_results_clear(l);
 }
 
-static void take_winners(struct pg_store *store, struct baton_campaign *list, size_t n,
-			 const PGresult *r)
+static void campaign_take_winners(struct pg_store *store, struct baton_campaign *list, size_t n,
+				  const PGresult *r)
 {
 	for (int row = 0; r != NULL && row < PQntuples(r); row++) {
 		int64_t at = pg_number(r, row, 0);
@@ -217,12 +201,14 @@ static bool all_won(const struct baton_campaign *c, size_t n)
 
 /* True: all are won, or the call failed. What was won before stays so: its row is not free for us,
  * either. The others are 0 for now: answered, and not won. */
-static bool try_all(struct pg_lane *lane, struct baton_call *call, const struct baton_lease *lease,
-		    struct baton_campaign *list, size_t n, bool make)
+static bool campaign_try(struct pg_lane *lane, struct baton_call *call,
+			 const struct baton_lease *lease, struct baton_campaign *list, size_t n,
+			 bool make)
 {
 	bool locks = lane->store->info.advisory;
-	struct pg_lane *l = pg_hold(lane, call);
-	int outcome = l != NULL ? claim(l, call, lease, list, n, make) : BATON_OUTCOME_FAILED;
+	struct pg_lane *l = pg_session_take(lane, call);
+	int outcome =
+		l != NULL ? campaign_claim(l, call, lease, list, n, make) : BATON_OUTCOME_FAILED;
 	bool answered = outcome == BATON_OUTCOME_OK;
 
 	for (size_t i = 0; i < n; i++) {
@@ -235,12 +221,12 @@ static bool try_all(struct pg_lane *lane, struct baton_call *call, const struct 
 	if (l == NULL)
 		return true;
 	if (answered)
-		take_winners(l->store, list, n,
-			     pg_result_of(l, locks ? PG_CLAIM_LOCKED : PG_CLAIM));
+		campaign_take_winners(l->store, list, n,
+				      pg_result_of(l, locks ? PG_CLAIM_LOCKED : PG_CLAIM));
 	pg_results_clear(l);
 	if (locks && outcome == BATON_OUTCOME_FAILED)
-		put_right(l, lease, call->deadline_ns);
-	pg_let_go(lane, l);
+		campaign_put_locks_right(l, lease, call->deadline_ns);
+	pg_session_give(lane, l);
 	return !answered || all_won(list, n);
 }
 
@@ -286,15 +272,15 @@ void pg_campaign(void *lane, struct baton_call *call, const struct baton_lease *
 	struct pg_lane *l = lane;
 	bool make = any_unseen(list, n);
 
-	if (pg_is_bare(l->store)) {
-		bare_campaign(l, call, lease, list, n);
+	if (pg_is_tableless(l->store)) {
+		tableless_campaign(l, call, lease, list, n);
 		return;
 	}
 	for (size_t i = 0; i < n; i++)
 		list[i].outcome = 0;
 	store_ask(&l->store->base, list, n);
-	for (unsigned i = 0; i < TRIES && !try_all(l, call, lease, list, n, make); i++) {
-		look(l, call, lease, list, n);
+	for (unsigned i = 0; i < TRIES && !campaign_try(l, call, lease, list, n, make); i++) {
+		campaign_observe_lost(l, call, lease, list, n);
 		if (!make && any_missing(list, n)) {
 			make = true;
 			continue;
@@ -305,111 +291,4 @@ void pg_campaign(void *lane, struct baton_call *call, const struct baton_lease *
 		(void)poll(NULL, 0, TRY_MS << i);
 	}
 	store_ask(&l->store->base, NULL, 0);
-}
-
-/* ---- release ---- */
-
-enum { R_NAME, R_LEASE, R_NONCE, R_TERM, R_REASON, R_TARGET, R_HOLD, R_COLUMNS };
-
-static void fill_releases(struct pg_text *t, const struct baton_release *list, size_t n)
-{
-	for (size_t i = 0; i < R_COLUMNS; i++)
-		pg_array_begin(&t[i]);
-	for (size_t i = 0; i < n; i++) {
-		const struct baton_release *r = &list[i];
-		uint64_t hold_ms = r->hold_ns / CLOCK_NS_PER_MS;
-		bool has_reason = r->reason != NULL && r->reason[0] != '\0';
-
-		pg_array_text(&t[R_NAME], r->name);
-		pg_array_text(&t[R_LEASE], r->lease_id);
-		pg_array_number(&t[R_NONCE], (int64_t)r->nonce);
-		pg_array_number(&t[R_TERM], (int64_t)r->term);
-		pg_array_text(&t[R_REASON], has_reason ? r->reason : "released");
-		pg_array_text(&t[R_TARGET], r->reserve_for);
-		pg_array_number(&t[R_HOLD], hold_ms < HOLD_MAX_MS ? (int64_t)hold_ms : HOLD_MAX_MS);
-	}
-	for (size_t i = 0; i < R_COLUMNS; i++)
-		pg_array_end(&t[i]);
-}
-
-/* One statement about all of them. */
-static int ask_releases(struct pg_lane *l, struct baton_call *call,
-			const struct baton_release *list, size_t n, int statement)
-{
-	struct pg_text t[R_COLUMNS] = {{0}};
-
-	l->call = call;
-	fill_releases(t, list, n);
-	int outcome = any_failed(t, R_COLUMNS) ? pg_no_memory(l) : pg_begin(l, call, n);
-
-	if (outcome == 0) {
-		const char *params[R_COLUMNS + 1] = {l->store->info.schema};
-
-		for (size_t i = 0; i < R_COLUMNS; i++)
-			params[i + 1] = t[i].at;
-		if (statement == PG_STILL_HELD)
-			pg_push(l, statement, 4, params + 1);
-		else
-			pg_push(l, statement, R_COLUMNS + 1, params);
-		outcome = pg_run(l);
-	}
-	arrays_done(t, R_COLUMNS);
-	return outcome;
-}
-
-static size_t mark(struct baton_release *list, size_t n, const PGresult *r, int outcome, int code)
-{
-	int n_rows = PQntuples(r);
-
-	for (int row = 0; row < n_rows; row++) {
-		int64_t at = pg_number(r, row, 0);
-
-		if (at < 1 || (size_t)at > n)
-			continue;
-		list[at - 1].outcome = outcome;
-		list[at - 1].code = code;
-	}
-	return (size_t)n_rows;
-}
-
-/* Some were not given back: not ours (S6), or somebody else has locked their rows. */
-static void tell_apart(struct pg_lane *l, struct baton_call *call, struct baton_release *list,
-		       size_t n)
-{
-	int outcome = ask_releases(l, call, list, n, PG_STILL_HELD);
-
-	for (size_t i = 0; i < n; i++) {
-		if (list[i].outcome == BATON_OUTCOME_OK)
-			continue;
-		list[i].outcome =
-			outcome == BATON_OUTCOME_OK ? BATON_OUTCOME_REFUSED : BATON_OUTCOME_FAILED;
-		list[i].code = outcome == BATON_OUTCOME_OK ? 0 : call->error.code;
-	}
-	if (outcome == BATON_OUTCOME_OK &&
-	    mark(list, n, pg_result(l, 0), BATON_OUTCOME_FAILED, BATON_E_BUSY) > 0)
-		store_fail(&call->error, BATON_E_BUSY,
-			   "PostgreSQL: another transaction keeps an election's row locked.");
-}
-
-void pg_release(void *lane, struct baton_call *call, struct baton_release *list, size_t n)
-{
-	if (pg_is_bare(((struct pg_lane *)lane)->store)) {
-		bare_release(lane, call, list, n);
-		return;
-	}
-	bool locks = ((struct pg_lane *)lane)->store->info.advisory;
-	struct pg_lane *l = pg_hold(lane, call);
-	int statement = locks ? PG_RELEASE_LOCKED : PG_RELEASE;
-	int outcome = l != NULL ? ask_releases(l, call, list, n, statement) : BATON_OUTCOME_FAILED;
-
-	for (size_t i = 0; i < n; i++) {
-		list[i].outcome = outcome == BATON_OUTCOME_OK ? 0 : outcome;
-		list[i].code = outcome == BATON_OUTCOME_OK ? 0 : call->error.code;
-	}
-	if (outcome == BATON_OUTCOME_OK && mark(list, n, pg_result(l, 0), BATON_OUTCOME_OK, 0) < n)
-		tell_apart(l, call, list, n);
-	if (l == NULL)
-		return;
-	pg_results_clear(l);
-	pg_let_go(lane, l);
 }

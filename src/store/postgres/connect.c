@@ -25,7 +25,7 @@
 #define ROUNDS_MAX 4
 
 /* Nothing goes to the application's stderr. A warning that comes with a commit matters. */
-static void heed(void *arg, const PGresult *notice)
+static void notice_heed(void *arg, const PGresult *notice)
 {
 	struct pg_conn *c = arg;
 	const char *severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
@@ -40,13 +40,13 @@ static void heed(void *arg, const PGresult *notice)
 }
 
 /* There is no session any more, so nothing is known of it. */
-static void clear(struct pg_conn *c)
+static void conn_clear(struct pg_conn *c)
 {
 	c->pg = NULL;
 	c->connecting = false;
 	c->ended = false;
-	c->holds = false;
-	c->may_hold = false;
+	c->has_locks = false;
+	c->may_have_locks = false;
 	c->unsure = false;
 	c->listens = false;
 	c->limit_ms = 0;
@@ -62,10 +62,10 @@ void pg_conn_free(struct pg_conn *c)
 	if (PQsocket(c->pg) >= 0 && PQtransactionStatus(c->pg) != PQTRANS_IDLE)
 		(void)shutdown(PQsocket(c->pg), SHUT_RDWR);
 	PQfinish(c->pg);
-	clear(c);
+	conn_clear(c);
 }
 
-static void ignore(void *arg, const PGresult *notice)
+static void notice_ignore(void *arg, const PGresult *notice)
 {
 	(void)arg;
 	(void)notice;
@@ -75,8 +75,8 @@ PGconn *pg_conn_take(struct pg_conn *c)
 {
 	PGconn *pg = c->pg;
 
-	(void)PQsetNoticeReceiver(pg, ignore, NULL);
-	clear(c);
+	(void)PQsetNoticeReceiver(pg, notice_ignore, NULL);
+	conn_clear(c);
 	return pg;
 }
 
@@ -92,7 +92,7 @@ void pg_conn_move(struct pg_conn *to, struct pg_conn *from)
 	atomic_store(&to->fd, atomic_exchange(&from->fd, -1));
 	from->pg = NULL;
 	(void)memset(from->prepared, 0, sizeof(from->prepared));
-	(void)PQsetNoticeReceiver(to->pg, heed, to);
+	(void)PQsetNoticeReceiver(to->pg, notice_heed, to);
 }
 
 uint64_t pg_spare_rest(struct pg_store *store)
@@ -100,7 +100,7 @@ uint64_t pg_spare_rest(struct pg_store *store)
 	struct pg_conn ended = {.fd = -1};
 	uint64_t next_ns = UINT64_MAX;
 
-	if (store->holder == NULL)
+	if (store->lock_lane == NULL)
 		return next_ns;
 	store_lock(&store->base);
 	if (store->spare.pg != NULL)
@@ -121,8 +121,9 @@ void pg_conn_close(struct pg_lane *lane)
 
 	if (c->pg == NULL)
 		return;
-	if (lane == lane->store->holder)
-		pg_lose(lane->store, c->may_hold && !c->ended && PQstatus(c->pg) == CONNECTION_OK);
+	if (lane == lane->store->lock_lane)
+		pg_session_lose(lane->store,
+				c->may_have_locks && !c->ended && PQstatus(c->pg) == CONNECTION_OK);
 	if (c->pg != NULL)
 		(void)shutdown(PQsocket(c->pg), SHUT_RDWR);
 	pg_conn_free(c);
@@ -188,8 +189,8 @@ static void connect_failed(struct pg_lane *lane, const char *text)
 }
 
 /* Names are replaced by what pg_resolve() found. */
-static PGconn *start(const struct pg_conninfo *info, const struct pg_text hosts[3],
-		     const char *password)
+static PGconn *connect_start(const struct pg_conninfo *info, const struct pg_text hosts[3],
+			     const char *password)
 {
 	const char *keywords[PG_KEYWORDS_MAX + 5];
 	const char *values[PG_KEYWORDS_MAX + 5];
@@ -220,7 +221,7 @@ static PGconn *start(const struct pg_conninfo *info, const struct pg_text hosts[
 	return PQconnectStartParams(keywords, values, 0);
 }
 
-static int begin(struct pg_lane *lane)
+static int connect_begin(struct pg_lane *lane)
 {
 	struct pg_text hosts[3] = {{0}};
 	struct pg_conn *c = &lane->conn;
@@ -239,7 +240,7 @@ static int begin(struct pg_lane *lane)
 		code = BATON_E_DENIED;
 	}
 	if (code == 0) {
-		c->pg = start(info, hosts, password);
+		c->pg = connect_start(info, hosts, password);
 		if (c->pg == NULL) {
 			(void)pg_no_memory(lane);
 			code = BATON_E_MEMORY;
@@ -253,7 +254,7 @@ static int begin(struct pg_lane *lane)
 	if (code != 0)
 		return code;
 	(void)PQsetErrorVerbosity(c->pg, PQERRORS_VERBOSE);
-	(void)PQsetNoticeReceiver(c->pg, heed, c);
+	(void)PQsetNoticeReceiver(c->pg, notice_heed, c);
 	c->polling = PGRES_POLLING_WRITING;
 	c->connecting = true;
 	c->began_ns = clock_boot_ns();
@@ -262,7 +263,7 @@ static int begin(struct pg_lane *lane)
 
 /* libpq would wait for a silent host for ever, and never ask the next one. Each time that all of
  * them were silent, in turn, they may only be slow: they get twice as long. */
-static uint64_t patience_ns(const struct pg_lane *lane)
+static uint64_t connect_patience_ns(const struct pg_lane *lane)
 {
 	int n_silent = (int)(lane->conn.turn - atomic_load(&lane->store->good_turn));
 	size_t rounds = n_silent > 0 ? (size_t)n_silent / lane->conn.n_places : 0;
@@ -271,10 +272,10 @@ static uint64_t patience_ns(const struct pg_lane *lane)
 }
 
 /* Until when this call stays with the attempt: where there are others, not for all of its time. */
-static uint64_t until_ns(const struct pg_lane *lane)
+static uint64_t connect_until_ns(const struct pg_lane *lane)
 {
 	uint64_t deadline_ns = lane->call->deadline_ns;
-	uint64_t end_ns = lane->conn.began_ns + patience_ns(lane);
+	uint64_t end_ns = lane->conn.began_ns + connect_patience_ns(lane);
 
 	if (end_ns < lane->begun_ns + GLANCE_NS)
 		end_ns = lane->begun_ns + GLANCE_NS;
@@ -282,7 +283,7 @@ static uint64_t until_ns(const struct pg_lane *lane)
 }
 
 /* The attempt took too long: the next one begins with another host. True: in this call. */
-static bool move_on(struct pg_lane *lane)
+static bool connect_move_on(struct pg_lane *lane)
 {
 	struct pg_conn *c = &lane->conn;
 	unsigned turn = c->turn;
@@ -295,27 +296,27 @@ static bool move_on(struct pg_lane *lane)
 }
 
 /* 0: there is a session. With c->connecting the attempt goes on, else it is over. */
-static int dial(struct pg_lane *lane)
+static int connect_dial(struct pg_lane *lane)
 {
 	struct pg_conn *c = &lane->conn;
-	int code = c->connecting ? 0 : begin(lane);
+	int code = c->connecting ? 0 : connect_begin(lane);
 
 	while (code == 0 && PQstatus(c->pg) != CONNECTION_BAD && c->polling != PGRES_POLLING_OK &&
 	       c->polling != PGRES_POLLING_FAILED) {
 		atomic_store(&c->fd, PQsocket(c->pg));
 		if (pg_wait(lane, c->polling == PGRES_POLLING_READING ? POLLIN : POLLOUT,
-			    until_ns(lane)) == 1) {
+			    connect_until_ns(lane)) == 1) {
 			c->polling = PQconnectPoll(c->pg);
 			continue;
 		}
-		c->connecting = clock_boot_ns() - c->began_ns < patience_ns(lane);
-		if (c->connecting || !move_on(lane)) {
+		c->connecting = clock_boot_ns() - c->began_ns < connect_patience_ns(lane);
+		if (c->connecting || !connect_move_on(lane)) {
 			store_fail(&lane->call->error, BATON_E_TIMEOUT,
 				   "PostgreSQL did not let us connect in time.");
 			return BATON_E_TIMEOUT;
 		}
 		pg_conn_free(c);
-		code = begin(lane);
+		code = connect_begin(lane);
 	}
 	if (code != 0)
 		return code;
@@ -327,7 +328,7 @@ static int dial(struct pg_lane *lane)
 }
 
 /* Session locks need sessions, which a pooler doesn't give (N24), and their end (rule 3). */
-static int check_session(struct pg_lane *lane)
+static int connect_check_session(struct pg_lane *lane)
 {
 	const struct pg_conninfo *info = &lane->store->info;
 	const char *what = info->advisory ? "mode=advisory" : "fast=1";
@@ -361,7 +362,7 @@ static int refuse_isolation(struct pg_lane *lane)
 }
 
 /* Rule 4 and N24: who is behind it? A pooler gives out a process id of its own making. */
-static int greet(struct pg_lane *lane)
+static int connect_greet(struct pg_lane *lane)
 {
 	struct pg_conn *c = &lane->conn;
 
@@ -386,21 +387,22 @@ static int greet(struct pg_lane *lane)
 	c->pid = (int)pg_number(r, 0, 0);
 	c->pooled = c->pid != PQbackendPID(c->pg);
 	c->start_us = pg_number(r, 0, 2);
-	if (lane == lane->store->holder)
-		atomic_store(&lane->store->holder_pid, c->pid);
+	if (lane == lane->store->lock_lane)
+		atomic_store(&lane->store->lock_pid, c->pid);
 	pg_clock_seen(lane, pg_number(r, 0, 1));
 	bool is_committed = strcmp(PQgetvalue(r, 0, 3), "read committed") == 0;
 
 	pg_results_clear(lane);
-	return is_committed || lane->examines ? check_session(lane) : refuse_isolation(lane);
+	return is_committed || lane->examines ? connect_check_session(lane)
+					      : refuse_isolation(lane);
 }
 
 int pg_connect(struct pg_lane *lane)
 {
-	int code = dial(lane);
+	int code = connect_dial(lane);
 
 	if (code == 0)
-		code = greet(lane);
+		code = connect_greet(lane);
 	if (code == 0)
 		atomic_store(&lane->store->good_turn, lane->conn.turn);
 	if (code != 0) {

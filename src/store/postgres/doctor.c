@@ -242,7 +242,7 @@ static int look_at_clock(struct visit *v)
 	return 0;
 }
 
-static int look(struct visit *v)
+static int examine_server(struct visit *v)
 {
 	const char *params[] = {v->lane->store->info.schema};
 
@@ -257,7 +257,7 @@ static int look(struct visit *v)
 	look_at_settings(v, r);
 	look_at_persistence(v, r);
 	look_at_replication(v, r);
-	if (pg_is_bare(v->lane->store))
+	if (pg_is_tableless(v->lane->store))
 		TELL(v, OK, "tables", NULL, "mode=advisory&fast=1 needs none.");
 	else
 		look_at_tables(v, pg_result(v->lane, 1), pg_is_true(r, 0, MAY_CREATE));
@@ -272,7 +272,7 @@ int pg_examine(void *l, struct baton_call *call, doctor_found *found, void *arg)
 	v.lane->call = call;
 	v.lane->begun_ns = clock_boot_ns();
 	pg_results_clear(v.lane);
-	int rc = pg_is_connected(v.lane) || pg_connect(v.lane) == 0 ? look(&v) : -1;
+	int rc = pg_is_connected(v.lane) || pg_connect(v.lane) == 0 ? examine_server(&v) : -1;
 
 	pg_results_clear(v.lane);
 	if (rc != 0)

@@ -1,7 +1,7 @@
 /*
  * driver.c: the postgres driver: its functions, its store and its lanes. A lane is a connection
- * that is made when it is first needed. The questions of people (baton status) come on lanes that
- * live for one call; the connection of such a lane is kept for the next one.
+ * that is made when it is first needed. The questions of a command (baton status) come on lanes
+ * that live for one call; the connection of such a lane is kept for the next one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static const char advisory_promises[] =
 static const char fast_promises[] =
 	"A dead leader is replaced at once, and terms only grow, as with mode=lease. One leader at "
 	"a time only while the server keeps its sessions: one that it ends (pg_terminate_backend, "
-	"a restart, a failover) lets another lead before its holder knows. Check terms where it "
+	"a restart, a failover) lets another lead before its lock_lane knows. Check terms where it "
 	"matters.";
 
 static void store_free(struct pg_store *s)
@@ -41,17 +41,17 @@ static void store_free(struct pg_store *s)
 	if (!s->base.forgotten) {
 		pg_conn_free(&s->spare);
 		pg_lookups_free(s->lookups);
-		pg_end_lost(s);
+		pg_session_end_lost(s);
 	}
-	bare_done(s);
-	bare_forget_terms(s);
-	pg_bells_free(s);
+	tableless_sessions_end(s);
+	tableless_terms_done(s);
+	pg_waiters_free(s);
 	PQfreemem(s->heard);
-	pg_lane_free(s->holder);
-	sights_done(&s->sights);
+	pg_lane_free(s->lock_lane);
+	expiry_done(&s->watched_leases);
 	pg_conninfo_done(&s->info);
 	if (!s->base.forgotten)
-		store_turn_done(&s->holder_turn);
+		store_turn_done(&s->lock_turn);
 	store_base_done(&s->base);
 	free(s);
 }
@@ -73,13 +73,13 @@ static bool make_statements(struct pg_store *s)
 	return true;
 }
 
-/* Of bare.c each claim has its own. */
-static bool make_holder(struct pg_store *s)
+/* Without tables each claim has a session of its own. */
+static bool make_lock_lane(struct pg_store *s)
 {
-	if (pg_is_bare(s) || (!s->info.advisory && !s->info.fast))
+	if (pg_is_tableless(s) || (!s->info.advisory && !s->info.fast))
 		return true;
-	s->holder = pg_lane_new(s);
-	return s->holder != NULL;
+	s->lock_lane = pg_lane_new(s);
+	return s->lock_lane != NULL;
 }
 
 static int store_open(const struct baton_store_config *config, void **store,
@@ -99,9 +99,9 @@ static int store_open(const struct baton_store_config *config, void **store,
 	int code = pg_conninfo_parse(&s->info, config->url, err);
 
 	(void)store_base_init(&s->base);
-	(void)store_turn_init(&s->holder_turn);
+	(void)store_turn_init(&s->lock_turn);
 	atomic_store(&s->spare.fd, -1);
-	if (code == 0 && (!make_statements(s) || !make_holder(s))) {
+	if (code == 0 && (!make_statements(s) || !make_lock_lane(s))) {
 		store_fail(err, BATON_E_MEMORY, "There is no memory for the store.");
 		code = BATON_E_MEMORY;
 	}
@@ -142,8 +142,8 @@ static const struct baton_traits *store_traits(const void *store)
 	};
 	const struct pg_store *s = store;
 
-	if (s != NULL && pg_is_bare(s))
-		return &pg_bare_traits;
+	if (s != NULL && pg_is_tableless(s))
+		return &tableless_traits;
 	if (s != NULL && s->info.fast)
 		return &fast_traits;
 	return s != NULL && s->info.advisory ? &advisory_traits : &traits;
@@ -151,7 +151,7 @@ static const struct baton_traits *store_traits(const void *store)
 
 /* ---- lanes ---- */
 
-/* Known to the store, for forget(). */
+/* Known to the store, for store_forget(). */
 struct pg_lane *pg_lane_new(struct pg_store *store)
 {
 	struct pg_lane *l = calloc(1, sizeof(*l));
@@ -192,7 +192,7 @@ static int lane_open(void *store, int kind, void **lane, struct baton_error *err
 	return 0;
 }
 
-static void unlink_lane(struct pg_lane *l)
+static void lane_unlink(struct pg_lane *l)
 {
 	struct pg_store *s = l->store;
 
@@ -207,7 +207,7 @@ static void unlink_lane(struct pg_lane *l)
 		s->spare_ns = clock_boot_ns();
 	}
 	store_unlock(&s->base);
-	if (s->holder != NULL)
+	if (s->lock_lane != NULL)
 		pg_watch_nudge(s);
 }
 
@@ -222,7 +222,7 @@ void pg_lane_free(struct pg_lane *l)
 		return;
 	pg_results_clear(l);
 	if (!l->store->base.forgotten) {
-		unlink_lane(l);
+		lane_unlink(l);
 		pg_conn_free(&l->conn);
 		if (l->wake_fd >= 0)
 			(void)close(l->wake_fd);
@@ -240,7 +240,7 @@ static void forget_fd(_Atomic int *fd)
 }
 
 /* In a child of fork(): the sessions are the parent's, so no goodbye may be said on them (S10). */
-static void forget(void *store)
+static void store_forget(void *store)
 {
 	struct pg_store *s = store;
 
@@ -272,7 +272,7 @@ const struct baton_driver baton_driver = {
 	.traits = store_traits,
 	.lane_open = lane_open,
 	.lane_close = lane_close,
-	.forget = forget,
+	.forget = store_forget,
 	.lease_open = pg_lease_open,
 	.lease_renew = pg_lease_renew,
 	.lease_close = pg_lease_close,

@@ -12,22 +12,23 @@ static int64_t min_us(int64_t a, int64_t b)
 }
 
 /* Two neighbours become one: it covers both times, and has the lower bound. */
-static void condense(struct sight_clock *c)
+static void clock_condense(struct expiry_clock *c)
 {
 	size_t to = 0;
 
 	for (size_t i = 0; i + 1 < c->n; i += 2) {
-		const struct sight_sample *a = &c->list[i];
-		const struct sight_sample *b = &c->list[i + 1];
+		const struct expiry_sample *a = &c->list[i];
+		const struct expiry_sample *b = &c->list[i + 1];
 
-		c->list[to++] = (struct sight_sample){.from_ns = a->from_ns,
-						      .to_ns = b->to_ns,
-						      .low_us = min_us(a->low_us, b->low_us)};
+		c->list[to++] = (struct expiry_sample){.from_ns = a->from_ns,
+						       .to_ns = b->to_ns,
+						       .low_us = min_us(a->low_us, b->low_us)};
 	}
 	c->n = to;
 }
 
-void sight_clock_add(struct sight_clock *c, uint64_t asked_ns, uint64_t read_ns, int64_t server_us)
+void expiry_clock_add(struct expiry_clock *c, uint64_t asked_ns, uint64_t read_ns,
+		      int64_t server_us)
 {
 	/* Rounded so that the bound stays one. */
 	int64_t low_us = server_us - (int64_t)(read_ns / NS_PER_US) - 1;
@@ -39,14 +40,15 @@ void sight_clock_add(struct sight_clock *c, uint64_t asked_ns, uint64_t read_ns,
 		c->list[c->n - 1].low_us = min_us(c->list[c->n - 1].low_us, low_us);
 		return;
 	}
-	if (c->n == SIGHT_SAMPLES)
-		condense(c);
+	if (c->n == EXPIRY_SAMPLES)
+		clock_condense(c);
 	c->list[c->n++] =
-		(struct sight_sample){.from_ns = read_ns, .to_ns = read_ns, .low_us = low_us};
+		(struct expiry_sample){.from_ns = read_ns, .to_ns = read_ns, .low_us = low_us};
 }
 
 /* The lowest bound of the last span, and of the sample before it. False: they don't reach back. */
-static bool lowest(const struct sight_clock *c, uint64_t now_ns, uint64_t span_ns, int64_t *low_us)
+static bool clock_lowest(const struct expiry_clock *c, uint64_t now_ns, uint64_t span_ns,
+			 int64_t *low_us)
 {
 	uint64_t begin_ns = now_ns > span_ns ? now_ns - span_ns : 0;
 
@@ -66,33 +68,33 @@ static uint64_t to_boot_ns(int64_t server_us, int64_t low_us)
 	int64_t us;
 
 	if (__builtin_sub_overflow(server_us, low_us, &us) || us > INT64_MAX / 2000)
-		return SIGHT_NEVER;
+		return EXPIRY_NEVER;
 	return us < 0 ? 0 : ((uint64_t)us + 1) * NS_PER_US;
 }
 
-uint64_t sight_end_ns(const struct sight *s, const struct sight_clock *c, uint64_t now_ns)
+uint64_t expiry_end_ns(const struct watched_lease *s, const struct expiry_clock *c, uint64_t now_ns)
 {
 	uint64_t watched_ns =
-		s->ttl_ns > SIGHT_NEVER - s->since_ns ? SIGHT_NEVER : s->since_ns + s->ttl_ns;
-	uint64_t clock_ns = SIGHT_NEVER;
+		s->ttl_ns > EXPIRY_NEVER - s->since_ns ? EXPIRY_NEVER : s->since_ns + s->ttl_ns;
+	uint64_t clock_ns = EXPIRY_NEVER;
 	int64_t low_us;
 
 	if (s->gone || s->freed)
 		return 0;
-	if (c->asked_ns >= s->since_ns && lowest(c, now_ns, s->ttl_ns, &low_us))
+	if (c->asked_ns >= s->since_ns && clock_lowest(c, now_ns, s->ttl_ns, &low_us))
 		clock_ns = to_boot_ns(s->expires_us, low_us);
 	return clock_ns < watched_ns ? clock_ns : watched_ns;
 }
 
 /* ---- the list ---- */
 
-void sights_done(struct sights *s)
+void expiry_done(struct watched_leases *s)
 {
 	free(s->list);
-	*s = (struct sights){0};
+	*s = (struct watched_leases){0};
 }
 
-struct sight *sights_find(const struct sights *s, const char *id)
+struct watched_lease *expiry_find(const struct watched_leases *s, const char *id)
 {
 	for (size_t i = 0; i < s->n; i++)
 		if (strcmp(s->list[i].id, id) == 0)
@@ -100,35 +102,35 @@ struct sight *sights_find(const struct sights *s, const char *id)
 	return NULL;
 }
 
-static struct sight *add(struct sights *s, const char *id)
+static struct watched_lease *expiry_add(struct watched_leases *s, const char *id)
 {
 	size_t length = strlen(id);
 
-	if (length >= SIGHT_ID_SIZE)
+	if (length >= EXPIRY_ID_SIZE)
 		return NULL;
 	if (s->n == s->room) {
 		size_t room = s->room != 0 ? 2 * s->room : 8;
-		struct sight *list = realloc(s->list, room * sizeof(*list));
+		struct watched_lease *list = realloc(s->list, room * sizeof(*list));
 
 		if (list == NULL)
 			return NULL;
 		s->list = list;
 		s->room = room;
 	}
-	struct sight *one = &s->list[s->n++];
+	struct watched_lease *one = &s->list[s->n++];
 
-	*one = (struct sight){.seq = -1};
+	*one = (struct watched_lease){.seq = -1};
 	(void)memcpy(one->id, id, length + 1);
 	return one;
 }
 
-struct sight *sights_note(struct sights *s, const char *id, int64_t seq, int64_t expires_us,
-			  uint64_t ttl_ns, uint64_t read_ns)
+struct watched_lease *expiry_note(struct watched_leases *s, const char *id, int64_t seq,
+				  int64_t expires_us, uint64_t ttl_ns, uint64_t read_ns)
 {
-	struct sight *one = sights_find(s, id);
+	struct watched_lease *one = expiry_find(s, id);
 	bool is_new = one == NULL;
 
-	if (is_new && (one = add(s, id)) == NULL)
+	if (is_new && (one = expiry_add(s, id)) == NULL)
 		return NULL;
 	/* Also when it went back: answers overtook each other, or the server lost data. Beginning
 	 * anew costs time only. */
@@ -145,20 +147,20 @@ struct sight *sights_note(struct sights *s, const char *id, int64_t seq, int64_t
 	return one;
 }
 
-void sights_drop(struct sights *s, const char *id)
+void expiry_drop(struct watched_leases *s, const char *id)
 {
-	struct sight *one = sights_find(s, id);
+	struct watched_lease *one = expiry_find(s, id);
 
 	if (one != NULL)
 		*one = s->list[--s->n];
 }
 
-bool sights_missed(struct sights *s, uint64_t asked_ns)
+bool expiry_missed(struct watched_leases *s, uint64_t asked_ns)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < s->n; i++) {
-		struct sight *one = &s->list[i];
+		struct watched_lease *one = &s->list[i];
 
 		if (one->noted_ns >= asked_ns || one->gone)
 			continue;
@@ -169,7 +171,7 @@ bool sights_missed(struct sights *s, uint64_t asked_ns)
 	return any;
 }
 
-void sights_drop_gone(struct sights *s)
+void expiry_drop_gone(struct watched_leases *s)
 {
 	for (size_t i = s->n; i > 0; i--)
 		if (s->list[i - 1].gone)

@@ -16,43 +16,45 @@
  *     our last sample and r would make the row look old. So a jump of the server's clock makes
  *     `low` low, never high: it delays this proof, and can't forge it. (Assumed: the clock doesn't
  *     jump back *and* forth again between two samples, a renewal's interval.)
- *  2. The row watched unchanged: `seq` was the same at two sights of ours that are a ttl apart,
+ *  2. The row watched unchanged: `seq` was the same at two reads of ours that are a ttl
+ * apart,
  *     counted from when we had read the first one. This needs no server clock at all, and is what
  *     is left to somebody who has just come.
  *
  * Either proof is worth nothing if the row has been renewed since: whoever acts on it compares
  * `seq` in the store, and that decides.
  */
-#ifndef BATON_POSTGRES_SIGHT_H
-#define BATON_POSTGRES_SIGHT_H
+#ifndef BATON_POSTGRES_EXPIRY_H
+#define BATON_POSTGRES_EXPIRY_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define SIGHT_SAMPLES 32
-#define SIGHT_ID_SIZE 64
-#define SIGHT_NEVER UINT64_MAX
+#define EXPIRY_SAMPLES 32
+#define EXPIRY_ID_SIZE 64
+#define EXPIRY_NEVER UINT64_MAX
 
 /* One sample, or several that were put together. */
-struct sight_sample {
+struct expiry_sample {
 	uint64_t from_ns; /* our clock, when the first was read */
 	uint64_t to_ns;   /* ... and the last */
 	int64_t low_us;   /* the server's clock was at least this far ahead of ours */
 };
 
 /* The newest last. Old ones are put together, so that they reach back far. */
-struct sight_clock {
-	struct sight_sample list[SIGHT_SAMPLES];
+struct expiry_clock {
+	struct expiry_sample list[EXPIRY_SAMPLES];
 	size_t n;
 	uint64_t asked_ns; /* our clock, when the last of them was asked for */
 };
 
-void sight_clock_add(struct sight_clock *c, uint64_t asked_ns, uint64_t read_ns, int64_t server_us);
+void expiry_clock_add(struct expiry_clock *c, uint64_t asked_ns, uint64_t read_ns,
+		      int64_t server_us);
 
 /* A lease of somebody else. */
-struct sight {
-	char id[SIGHT_ID_SIZE];
+struct watched_lease {
+	char id[EXPIRY_ID_SIZE];
 	int64_t seq;
 	int64_t expires_us; /* server */
 	uint64_t ttl_ns;
@@ -63,24 +65,25 @@ struct sight {
 	bool told;         /* those who wait for its end know of it */
 };
 
-struct sights {
-	struct sight *list;
+struct watched_leases {
+	struct watched_lease *list;
 	size_t n;
 	size_t room;
 };
 
-void sights_done(struct sights *s);
-struct sight *sights_find(const struct sights *s, const char *id);
+void expiry_done(struct watched_leases *s);
+struct watched_lease *expiry_find(const struct watched_leases *s, const char *id);
 /* The row was read at read_ns. NULL: no memory, which only costs time. */
-struct sight *sights_note(struct sights *s, const char *id, int64_t seq, int64_t expires_us,
-			  uint64_t ttl_ns, uint64_t read_ns);
-void sights_drop(struct sights *s, const char *id);
+struct watched_lease *expiry_note(struct watched_leases *s, const char *id, int64_t seq,
+				  int64_t expires_us, uint64_t ttl_ns, uint64_t read_ns);
+void expiry_drop(struct watched_leases *s, const char *id);
 /* All were asked for at asked_ns; which were not noted since are gone. True: there are some. */
-bool sights_missed(struct sights *s, uint64_t asked_ns);
+bool expiry_missed(struct watched_leases *s, uint64_t asked_ns);
 /* Those are forgotten. */
-void sights_drop_gone(struct sights *s);
+void expiry_drop_gone(struct watched_leases *s);
 
 /* From when on the lease has surely ended, unless it is renewed; gone: 0. */
-uint64_t sight_end_ns(const struct sight *s, const struct sight_clock *c, uint64_t now_ns);
+uint64_t expiry_end_ns(const struct watched_lease *s, const struct expiry_clock *c,
+		       uint64_t now_ns);
 
 #endif

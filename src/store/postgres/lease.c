@@ -26,10 +26,10 @@ static void push_end(struct pg_lane *l, const char *from, const char *to, const 
 static int open_lease(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease)
 {
 	char ttl_ms[24], from[BOUND_SIZE], to[BOUND_SIZE];
-	bool holds = pg_would_hold_for(l, lease);
+	bool has_locks = pg_session_could_be_for(l, lease);
 	/* Who has no lock of its own must not be judged by one. */
 	const char *params[] = {lease->id, lease->owner, lease->address, ttl_ms,
-				l->store->info.fast && holds ? "t" : "f"};
+				l->store->info.fast && has_locks ? "t" : "f"};
 	const char *dash = strrchr(lease->id, '-');
 	int who = dash != NULL ? (int)(dash - lease->id) : (int)strlen(lease->id);
 	int outcome = pg_begin(l, call, 0);
@@ -44,25 +44,25 @@ static int open_lease(struct pg_lane *l, struct baton_call *call, const struct b
 	pg_push(l, PG_LEASE_OPEN, 5, params);
 	pg_push(l, PG_LEASE_STALE, 0, NULL);
 	pg_push(l, PG_LEASE_SWEEP, 0, NULL);
-	if (holds) {
+	if (has_locks) {
 		pg_push_unlock(l);
-		pg_push_hold(l, lease);
+		pg_push_lock_session(l, lease);
 	}
 	outcome = pg_run(l);
 	if (outcome == BATON_OUTCOME_OK) {
 		pg_clock_seen(l, pg_number(pg_result_of(l, PG_LEASE_OPEN), 0, 0));
-		pg_holds(l, lease);
+		pg_session_is_locked(l, lease);
 	}
 	return outcome;
 }
 
 int pg_lease_open(void *lane, struct baton_call *call, const struct baton_lease *lease)
 {
-	struct pg_lane *l = pg_hold(lane, call);
+	struct pg_lane *l = pg_session_take(lane, call);
 	int outcome = l != NULL ? open_lease(l, call, lease) : BATON_OUTCOME_FAILED;
 
 	if (l != NULL)
-		pg_let_go(lane, l);
+		pg_session_give(lane, l);
 	return outcome;
 }
 
@@ -74,8 +74,8 @@ void pg_push_keep(struct pg_lane *l, const struct baton_lease *lease)
 }
 
 /* n_lost: claims whose locks another has got; as before where nobody answers. */
-static int renew(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease,
-		 uint32_t *n_held, int64_t *n_lost)
+static int renew_lease(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease,
+		       uint32_t *n_held, int64_t *n_lost)
 {
 	char ttl_ms[24];
 	const char *params[] = {lease->id, ttl_ms};
@@ -85,12 +85,12 @@ static int renew(struct pg_lane *l, struct baton_call *call, const struct baton_
 	if (outcome != 0)
 		return outcome;
 	uint64_t asked_ns = clock_boot_ns();
-	bool asks = pg_sights_ids(l->store, &ids);
+	bool asks = pg_watched_ids(l->store, &ids);
 
 	pg_lease_ms(lease, ttl_ms);
 	pg_push(l, PG_LEASE_RENEW, 2, params);
-	if (pg_is_held_for(l, lease)) {
-		pg_push_hold(l, lease);
+	if (pg_session_is_for(l, lease)) {
+		pg_push_lock_session(l, lease);
 		pg_push_keep(l, lease);
 	}
 	if (asks) { /* there is somebody whom we may replace */
@@ -104,10 +104,10 @@ static int renew(struct pg_lane *l, struct baton_call *call, const struct baton_
 	const PGresult *r = pg_result(l, 0);
 	const PGresult *kept = pg_result_of(l, PG_KEEP);
 
-	pg_holds(l, lease);
+	pg_session_is_locked(l, lease);
 	pg_clock_seen(l, pg_number(r, 0, 2));
 	if (asks)
-		pg_sights_seen(l, pg_result_of(l, PG_LEASES_SEEN), asked_ns);
+		pg_watched_seen(l, pg_result_of(l, PG_LEASES_SEEN), asked_ns);
 	if (pg_number(r, 0, 0) == 0)
 		return BATON_OUTCOME_REFUSED; /* its row is gone: it was ended, or taken */
 	*n_held = (uint32_t)pg_number(r, 0, 1);
@@ -124,18 +124,18 @@ static int renew(struct pg_lane *l, struct baton_call *call, const struct baton_
  * leases to be refused, so the others on it are lost as well; but nobody leads any of them before
  * their work is over, because the lease's row is there until it is closed (S7).
  */
-static int renew_and_keep(struct pg_lane *l, struct baton_call *call,
-			  const struct baton_lease *lease, uint32_t *n_held)
+static int renew_and_keep_locks(struct pg_lane *l, struct baton_call *call,
+				const struct baton_lease *lease, uint32_t *n_held)
 {
 	int64_t n_lost = 0;
-	int outcome = renew(l, call, lease, n_held, &n_lost);
+	int outcome = renew_lease(l, call, lease, n_held, &n_lost);
 
 	/* The session was ended from the other side just then; to renew twice does no harm. */
 	if (pg_may_repeat(l, outcome))
-		outcome = renew(l, call, lease, n_held, &n_lost);
+		outcome = renew_lease(l, call, lease, n_held, &n_lost);
 	for (unsigned i = 0; i < TRIES && n_lost > 0 && clock_boot_ns() < call->deadline_ns; i++) {
 		(void)poll(NULL, 0, TRY_MS << i);
-		outcome = renew(l, call, lease, n_held, &n_lost);
+		outcome = renew_lease(l, call, lease, n_held, &n_lost);
 	}
 	return n_lost > 0 ? BATON_OUTCOME_REFUSED : outcome;
 }
@@ -143,45 +143,45 @@ static int renew_and_keep(struct pg_lane *l, struct baton_call *call,
 int pg_lease_renew(void *lane, struct baton_call *call, const struct baton_lease *lease,
 		   uint32_t *n_held)
 {
-	if (pg_is_bare(((struct pg_lane *)lane)->store))
-		return bare_renew(lane, call, lease, n_held);
-	struct pg_lane *l = pg_hold(lane, call);
+	if (pg_is_tableless(((struct pg_lane *)lane)->store))
+		return tableless_renew(lane, call, lease, n_held);
+	struct pg_lane *l = pg_session_take(lane, call);
 
 	if (l == NULL)
 		return BATON_OUTCOME_FAILED;
-	int outcome = renew_and_keep(l, call, lease, n_held);
+	int outcome = renew_and_keep_locks(l, call, lease, n_held);
 
-	pg_let_go(lane, l);
+	pg_session_give(lane, l);
 	return outcome;
 }
 
 static int close_lease(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease)
 {
 	char to[BOUND_SIZE];
-	bool holds = pg_is_held_for(l, lease);
+	bool has_locks = pg_session_is_for(l, lease);
 	int outcome = pg_begin(l, call, 0);
 
 	if (outcome != 0)
 		return outcome;
 	(void)snprintf(to, sizeof(to), "%s\x01", lease->id);
 	push_end(l, lease->id, to, to, "closed"); /* this one alone, which is shorter than `to` */
-	if (holds)
+	if (has_locks)
 		pg_push_unlock(l);
 	outcome = pg_run(l);
-	if (outcome == BATON_OUTCOME_OK && holds)
+	if (outcome == BATON_OUTCOME_OK && has_locks)
 		pg_unlocked(l);
 	return outcome;
 }
 
 int pg_lease_close(void *lane, struct baton_call *call, const struct baton_lease *lease)
 {
-	if (pg_is_bare(((struct pg_lane *)lane)->store))
-		return bare_close(lane, call, lease);
-	struct pg_lane *l = pg_hold(lane, call);
+	if (pg_is_tableless(((struct pg_lane *)lane)->store))
+		return tableless_close(lane, call, lease);
+	struct pg_lane *l = pg_session_take(lane, call);
 	int outcome = l != NULL ? close_lease(l, call, lease) : BATON_OUTCOME_FAILED;
 
 	if (l != NULL)
-		pg_let_go(lane, l);
+		pg_session_give(lane, l);
 	return outcome;
 }
 
@@ -208,14 +208,14 @@ static int list_claims(struct pg_lane *l, struct baton_call *call, const struct 
 int pg_claims(void *lane, struct baton_call *call, const struct baton_lease *lease,
 	      void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term), void *arg)
 {
-	if (pg_is_bare(((struct pg_lane *)lane)->store))
-		return bare_claims(lane, call, lease, found, arg);
-	struct pg_lane *l = pg_hold(lane, call);
+	if (pg_is_tableless(((struct pg_lane *)lane)->store))
+		return tableless_claims(lane, call, lease, found, arg);
+	struct pg_lane *l = pg_session_take(lane, call);
 
 	if (l == NULL)
 		return BATON_OUTCOME_FAILED;
 	int outcome = list_claims(l, call, lease, found, arg);
 
-	pg_let_go(lane, l);
+	pg_session_give(lane, l);
 	return outcome;
 }

@@ -42,27 +42,27 @@ uint64_t pg_watch_call_ns(const struct pg_store *store)
 }
 
 /* An answer that is late is waited for, for half of the time; then the session is parked. */
-static void settle(struct pg_store *store, struct baton_call *call)
+static void session_settle(struct pg_store *store, struct baton_call *call)
 {
 	uint64_t now_ns = clock_boot_ns();
 	struct baton_call half = {.deadline_ns = now_ns};
 
-	if (!store->holder->owes)
+	if (!store->lock_lane->owes)
 		return;
 	if (call->deadline_ns > now_ns)
 		half.deadline_ns += (call->deadline_ns - now_ns) / 2;
-	store->holder->call = &half;
-	store->holder->begun_ns = now_ns;
-	if (!pg_drain(store->holder))
-		pg_conn_close(store->holder);
-	store->holder->owes = false;
+	store->lock_lane->call = &half;
+	store->lock_lane->begun_ns = now_ns;
+	if (!pg_drain(store->lock_lane))
+		pg_conn_close(store->lock_lane);
+	store->lock_lane->owes = false;
 }
 
 /* For the watch lane, which may be the only one that uses it: what has come is read, without
  * waiting; an answer that is late by a whole call is given up. False: it is still to come. */
-static bool is_settled(struct pg_store *store)
+static bool session_is_settled(struct pg_store *store)
 {
-	struct pg_lane *h = store->holder;
+	struct pg_lane *h = store->lock_lane;
 	uint64_t now_ns = clock_boot_ns();
 	uint64_t until_ns = h->begun_ns + 2 * pg_watch_call_ns(store);
 	struct baton_call glance = {.deadline_ns = now_ns + GLANCE_NS};
@@ -82,39 +82,39 @@ static bool is_settled(struct pg_store *store)
 	return true;
 }
 
-struct pg_lane *pg_hold(struct pg_lane *lane, struct baton_call *call)
+struct pg_lane *pg_session_take(struct pg_lane *lane, struct baton_call *call)
 {
 	struct pg_store *store = lane->store;
 
-	if (store->holder == NULL)
+	if (store->lock_lane == NULL)
 		return lane;
 	uint64_t now_ns = clock_boot_ns();
 
 	if (call->deadline_ns > now_ns)
 		atomic_store(&store->patience_ns, call->deadline_ns - now_ns);
-	if (store_turn_take(&store->holder_turn, call->deadline_ns, lane->renews)) {
-		settle(store, call);
-		return store->holder;
+	if (store_turn_take(&store->lock_turn, call->deadline_ns, lane->renews)) {
+		session_settle(store, call);
+		return store->lock_lane;
 	}
 	store_fail(&call->error, BATON_E_TIMEOUT,
 		   "The session that holds the locks was busy for all the time that there was.");
 	return NULL;
 }
 
-struct pg_lane *pg_hold_idle(struct pg_lane *lane)
+struct pg_lane *pg_session_take_idle(struct pg_lane *lane)
 {
 	struct pg_store *store = lane->store;
 
-	if (store->holder == NULL)
+	if (store->lock_lane == NULL)
 		return lane;
 	atomic_store(&store->watch_waits, true);
-	if (!store_turn_take(&store->holder_turn, 0, false))
+	if (!store_turn_take(&store->lock_turn, 0, false))
 		return NULL;
 	atomic_store(&store->watch_waits, false);
-	store->holder->user = lane;
-	if (is_settled(store))
-		return store->holder;
-	pg_let_go(lane, store->holder);
+	store->lock_lane->user = lane;
+	if (session_is_settled(store))
+		return store->lock_lane;
+	pg_session_give(lane, store->lock_lane);
 	return NULL;
 }
 
@@ -132,30 +132,30 @@ PGnotify *pg_next_heard(struct pg_store *store, struct pg_conn *c)
 }
 
 /* What was pushed meanwhile is the watch lane's: it is told that there is something. */
-static bool has_heard(struct pg_store *store)
+static bool session_has_heard(struct pg_store *store)
 {
 	if (store->heard == NULL)
-		store->heard = pg_next_heard(store, &store->holder->conn);
+		store->heard = pg_next_heard(store, &store->lock_lane->conn);
 	return store->heard != NULL;
 }
 
-void pg_let_go(struct pg_lane *lane, const struct pg_lane *held)
+void pg_session_give(struct pg_lane *lane, const struct pg_lane *taken)
 {
 	struct pg_store *store = lane->store;
 
-	if (held == lane)
+	if (taken == lane)
 		return;
-	bool heard = lane->watch == NULL && has_heard(store);
+	bool heard = lane->watch == NULL && session_has_heard(store);
 
-	store->holder->user = NULL;
-	store_turn_give(&store->holder_turn);
+	store->lock_lane->user = NULL;
+	store_turn_give(&store->lock_turn);
 	if (atomic_exchange(&store->watch_waits, false) || heard)
 		pg_watch_nudge(store);
 }
 
 /* ---- sessions that were lost ---- */
 
-static void finish(PGconn *pg)
+static void session_finish(PGconn *pg)
 {
 	if (pg == NULL)
 		return;
@@ -163,18 +163,18 @@ static void finish(PGconn *pg)
 	PQfinish(pg);
 }
 
-void pg_end_lost(struct pg_store *store)
+void pg_session_end_lost(struct pg_store *store)
 {
 	for (size_t i = 0; i < PG_LOST_MAX; i++) {
-		finish(store->parked[i]);
+		session_finish(store->parked[i]);
 		store->parked[i] = NULL;
 		store->lost_pids[i] = 0;
 	}
 }
 
-void pg_lose(struct pg_store *store, bool park)
+void pg_session_lose(struct pg_store *store, bool park)
 {
-	struct pg_conn *c = &store->holder->conn;
+	struct pg_conn *c = &store->lock_lane->conn;
 	size_t at = 0;
 
 	if (c->pg == NULL || c->connecting)
@@ -182,7 +182,7 @@ void pg_lose(struct pg_store *store, bool park)
 	while (at < PG_LOST_MAX && (store->lost_pids[at] != 0 || store->parked[at] != NULL))
 		at++;
 	if (at == PG_LOST_MAX) { /* the oldest has surely been silent for long */
-		finish(store->parked[0]);
+		session_finish(store->parked[0]);
 		for (at = 0; at + 1 < PG_LOST_MAX; at++) {
 			store->parked[at] = store->parked[at + 1];
 			store->lost_pids[at] = store->lost_pids[at + 1];
@@ -221,7 +221,7 @@ void pg_push_session(struct pg_lane *l, const struct baton_lease *lease)
 			values});
 }
 
-static void push_end_old(struct pg_lane *l)
+static void push_end_lost(struct pg_lane *l)
 {
 	const struct pg_store *store = l->store;
 	struct pg_text pids = {0}, starts = {0};
@@ -248,9 +248,9 @@ static void push_end_old(struct pg_lane *l)
 
 /* The session holds the locks of one lease: of the one that campaigns. One that is opened beside
  * it, as baton_examine() does, neither gets any nor takes those away. */
-bool pg_is_held_for(const struct pg_lane *l, const struct baton_lease *lease)
+bool pg_session_is_for(const struct pg_lane *l, const struct baton_lease *lease)
 {
-	return l == l->store->holder && strcmp(l->store->held_id, lease->id) == 0;
+	return l == l->store->lock_lane && strcmp(l->store->session_lease_id, lease->id) == 0;
 }
 
 /* Of two leases of one owner, "who-which-" and a hexadecimal number, the shorter id is older. */
@@ -269,58 +269,59 @@ static bool is_same_owner(const char *a, const char *b)
 	       strrchr(b, '-') == b + (dash - a);
 }
 
-bool pg_would_hold_for(const struct pg_lane *l, const struct baton_lease *lease)
+bool pg_session_could_be_for(const struct pg_lane *l, const struct baton_lease *lease)
 {
 	const struct pg_store *store = l->store;
 
-	if (l != store->holder)
+	if (l != store->lock_lane)
 		return false;
-	return is_same_owner(store->held_id, lease->id) ? !is_older(lease->id, store->held_id)
-							: !store->held_campaigns;
+	return is_same_owner(store->session_lease_id, lease->id)
+		       ? !is_older(lease->id, store->session_lease_id)
+		       : !store->session_campaigns;
 }
 
-void pg_push_hold(struct pg_lane *l, const struct baton_lease *lease)
+void pg_push_lock_session(struct pg_lane *l, const struct baton_lease *lease)
 {
 	struct pg_store *store = l->store;
 	char ttl_ms[24];
 
-	if (l != store->holder || (l->conn.holds && pg_is_held_for(l, lease)))
+	if (l != store->lock_lane || (l->conn.has_locks && pg_session_is_for(l, lease)))
 		return;
-	if (!pg_is_held_for(l, lease))
-		store->held_campaigns = false;
-	(void)snprintf(store->held_id, sizeof(store->held_id), "%s", lease->id);
-	l->conn.holds = false;
-	l->conn.may_hold = true;
+	if (!pg_session_is_for(l, lease))
+		store->session_campaigns = false;
+	(void)snprintf(store->session_lease_id, sizeof(store->session_lease_id), "%s", lease->id);
+	l->conn.has_locks = false;
+	l->conn.may_have_locks = true;
 	pg_lease_ms(lease, ttl_ms);
 	if (!pg_is_pushed(l, PG_LEASE_RENEW) && !pg_is_pushed(l, PG_LEASE_OPEN))
 		pg_push(l, PG_LEASE_RENEW, 2, (const char *const[]){lease->id, ttl_ms});
 	pg_push_session(l, lease);
-	push_end_old(l);
+	push_end_lost(l);
 	/* Also where nobody waits for it: it comes when the old session has ended. */
 	pg_push(l, PG_BEACON, 1, (const char *const[]){lease->id});
 }
 
-void pg_holds(struct pg_lane *l, const struct baton_lease *lease)
+void pg_session_is_locked(struct pg_lane *l, const struct baton_lease *lease)
 {
-	if (!pg_is_held_for(l, lease) || l->conn.holds)
+	if (!pg_session_is_for(l, lease) || l->conn.has_locks)
 		return;
-	l->conn.holds = true;
-	pg_end_lost(l->store);
+	l->conn.has_locks = true;
+	pg_session_end_lost(l->store);
 }
 
 void pg_push_unlock(struct pg_lane *l)
 {
-	l->conn.holds = false;
+	l->conn.has_locks = false;
 	pg_push(l, PG_UNLOCK_ALL, 0, NULL);
 }
 
 void pg_unlocked(struct pg_lane *l)
 {
-	l->conn.may_hold = false;
+	l->conn.may_have_locks = false;
 	l->conn.unsure = false;
-	l->store->held_id[0] = '\0';
-	l->store->held_campaigns = false;
-	pg_end_lost(l->store);
+	l->store->session_lease_id[0] = '\0';
+	l->store->session_campaigns = false;
+	pg_session_end_lost(l->store);
 }
 
 /* ---- locks that no row tells of ---- */
@@ -346,7 +347,7 @@ void pg_name_session(const PGresult *r, int row, char *out, size_t size)
 void pg_fill_locked(struct pg_lane *l, const PGresult *r, struct baton_observation *list, size_t n)
 {
 	struct pg_store *store = l->store;
-	int own = atomic_load(&store->holder_pid);
+	int own = atomic_load(&store->lock_pid);
 
 	for (int row = 0; r != NULL && row < PQntuples(r); row++) {
 		int64_t at = pg_number(r, row, PG_LOCK_INDEX);
@@ -355,10 +356,10 @@ void pg_fill_locked(struct pg_lane *l, const PGresult *r, struct baton_observati
 		if (at < 1 || (size_t)at > n || list[at - 1].record->held || pid == own)
 			continue;
 		struct baton_record *out = list[at - 1].record;
-		bool rings = pg_bell_ask(store, false, list[at - 1].name,
-					 pg_number(r, row, PG_LOCK_KEY));
+		bool waits = pg_waiter_ask(store, false, list[at - 1].name,
+					   pg_number(r, row, PG_LOCK_KEY));
 
-		out->watched = rings && atomic_load(&store->listening);
+		out->watched = waits && atomic_load(&store->listening);
 		if (pg_is_ours(r, row)) {
 			/* One of us, that is about to have it, or has just lost it. */
 			out->reserved = true;

@@ -1,8 +1,8 @@
 /*
  * lock_waiters.c: sessions that wait for a lock that somebody else holds. PostgreSQL tells nobody
  * when a session ends, except those who wait for one of its locks: so one session of ours waits,
- * shared with all others who wait, gets the lock for a moment, and lets go. That is the bell: a
- * reason to look, never a proof.
+ * shared with all others who wait, gets the lock for a moment, and lets go. That is a
+ * reason to observe, never a proof.
  *
  * A statement that waits keeps old rows from being vacuumed, so it gives up after a while and is
  * sent again. There are a few such sessions at most; what finds none is looked for by timers.
@@ -21,7 +21,7 @@
 #define WAIT_MS "30000"
 #define CALL_NS CLOCK_NS_PER_S
 
-struct pg_bell {
+struct pg_waiter {
 	struct pg_lane *lane;
 	char *label; /* NULL: not in use */
 	int64_t key;
@@ -31,25 +31,25 @@ struct pg_bell {
 	PGresult *answer; /* the last one that it gave */
 };
 
-bool pg_bell_ask(struct pg_store *store, bool is_lease, const char *label, int64_t key)
+bool pg_waiter_ask(struct pg_store *store, bool is_lease, const char *label, int64_t key)
 {
-	struct pg_bell *free_one = NULL;
+	struct pg_waiter *free_one = NULL;
 	bool armed = false;
 	bool known = false;
 
 	store_lock(&store->base);
-	for (size_t i = 0; i < PG_BELLS_MAX && !known; i++) {
-		struct pg_bell *b = store->bells[i];
+	for (size_t i = 0; i < PG_WAITERS_MAX && !known; i++) {
+		struct pg_waiter *w = store->waiters[i];
 
-		if (b == NULL || b->label == NULL) {
-			if (b == NULL)
-				b = store->bells[i] = calloc(1, sizeof(*b));
+		if (w == NULL || w->label == NULL) {
+			if (w == NULL)
+				w = store->waiters[i] = calloc(1, sizeof(*w));
 			if (free_one == NULL)
-				free_one = b;
+				free_one = w;
 			continue;
 		}
-		known = b->key == key && b->is_lease == is_lease && strcmp(b->label, label) == 0;
-		armed = known && b->armed;
+		known = w->key == key && w->is_lease == is_lease && strcmp(w->label, label) == 0;
+		armed = known && w->armed;
 	}
 	if (!known && free_one != NULL) {
 		free_one->label = strdup(label);
@@ -63,7 +63,7 @@ bool pg_bell_ask(struct pg_store *store, bool is_lease, const char *label, int64
 	return armed;
 }
 
-static void push_limits(struct pg_lane *l)
+static void waiter_push_limits(struct pg_lane *l)
 {
 	pg_push(l, PG_LIMITS, 5,
 		(const char *const[]){"0", WAIT_MS, "force_generic_plan", "off", "true"});
@@ -71,57 +71,57 @@ static void push_limits(struct pg_lane *l)
 
 /* Asks once what is to be asked when time counts, so that it is planned by then; in a transaction
  * of its own, because who waits must not keep tables locked. False: not now. */
-static bool rehearse(struct pg_bell *b)
+static bool waiter_rehearse(struct pg_waiter *w)
 {
-	if (!b->is_lease || b->lane->conn.prepared[PG_AWAITED])
+	if (!w->is_lease || w->lane->conn.prepared[PG_AWAITED])
 		return true;
-	push_limits(b->lane);
-	pg_push(b->lane, PG_AWAITED, 1, (const char *const[]){b->label});
-	int outcome = pg_run(b->lane);
+	waiter_push_limits(w->lane);
+	pg_push(w->lane, PG_AWAITED, 1, (const char *const[]){w->label});
+	int outcome = pg_run(w->lane);
 
-	pg_results_clear(b->lane);
+	pg_results_clear(w->lane);
 	if (outcome != BATON_OUTCOME_OK)
-		pg_conn_close(b->lane);
+		pg_conn_close(w->lane);
 	return outcome == BATON_OUTCOME_OK;
 }
 
 /* Asks the server; false: not now. */
-static bool arm(struct pg_bell *b, struct pg_store *store)
+static bool waiter_arm(struct pg_waiter *w, struct pg_store *store)
 {
 	struct baton_call call = {.deadline_ns = clock_boot_ns() + CALL_NS};
 	char key[24];
 
-	if (b->lane == NULL)
-		b->lane = pg_lane_new(store);
-	if (b->lane == NULL)
+	if (w->lane == NULL)
+		w->lane = pg_lane_new(store);
+	if (w->lane == NULL)
 		return false;
-	b->lane->is_apart = true;
-	b->lane->repeats = true;
-	b->lane->call = &call;
-	b->lane->begun_ns = clock_boot_ns();
-	pg_results_clear(b->lane);
-	if (!pg_is_connected(b->lane) && pg_connect(b->lane) != 0)
+	w->lane->is_apart = true;
+	w->lane->repeats = true;
+	w->lane->call = &call;
+	w->lane->begun_ns = clock_boot_ns();
+	pg_results_clear(w->lane);
+	if (!pg_is_connected(w->lane) && pg_connect(w->lane) != 0)
 		return false;
-	if (!rehearse(b))
+	if (!waiter_rehearse(w))
 		return false;
-	b->lane->n_taken = 0;
-	(void)snprintf(key, sizeof(key), "%" PRId64, b->key);
-	push_limits(b->lane);
-	pg_push(b->lane, PG_AWAIT, 1, (const char *const[]){key});
-	if (b->is_lease) /* so that it needn't be asked for when time counts */
-		pg_push(b->lane, PG_AWAITED, 1, (const char *const[]){b->label});
-	if (!b->lane->push_failed && PQpipelineSync(b->lane->conn.pg) == 1 &&
-	    PQflush(b->lane->conn.pg) >= 0)
+	w->lane->n_taken = 0;
+	(void)snprintf(key, sizeof(key), "%" PRId64, w->key);
+	waiter_push_limits(w->lane);
+	pg_push(w->lane, PG_AWAIT, 1, (const char *const[]){key});
+	if (w->is_lease) /* so that it needn't be asked for when time counts */
+		pg_push(w->lane, PG_AWAITED, 1, (const char *const[]){w->label});
+	if (!w->lane->push_failed && PQpipelineSync(w->lane->conn.pg) == 1 &&
+	    PQflush(w->lane->conn.pg) >= 0)
 		return true;
-	pg_conn_close(b->lane);
+	pg_conn_close(w->lane);
 	return false;
 }
 
 enum { HEARD_NOTHING, HEARD_LOCK, HEARD_TIMEOUT, HEARD_END };
 
-static int listen_to(struct pg_bell *b)
+static int waiter_listen(struct pg_waiter *w)
 {
-	struct pg_lane *l = b->lane;
+	struct pg_lane *l = w->lane;
 	struct baton_call call = {.deadline_ns = clock_boot_ns() + CALL_NS};
 	bool failed = false;
 
@@ -142,8 +142,8 @@ static int listen_to(struct pg_bell *b)
 		failed =
 			state != NULL && strcmp(state, "55P03") != 0 && strcmp(state, "57014") != 0;
 		if (PQresultStatus(r) == PGRES_TUPLES_OK) {
-			PQclear(b->answer);
-			b->answer = r;
+			PQclear(w->answer);
+			w->answer = r;
 		} else {
 			PQclear(r);
 		}
@@ -162,54 +162,54 @@ static int listen_to(struct pg_bell *b)
 	return HEARD_END;
 }
 
-/* Nobody waits for itself: we may have got there before the bell. */
-static bool is_others(const struct pg_bell *b, struct pg_store *store)
+/* Nobody waits for itself: we may have got the lock before the waiter. */
+static bool waiter_is_for_others(const struct pg_waiter *w, struct pg_store *store)
 {
-	return b->is_lease || !pg_is_bare(store) || bare_is_other(store, b->label);
+	return w->is_lease || !pg_is_tableless(store) || tableless_is_other(store, w->label);
 }
 
 /* True: whoever asked is to look; of a lease only when its lock was really got. */
-static bool attend(struct pg_bell *b, struct pg_store *store, bool *is_free)
+static bool waiter_attend(struct pg_waiter *w, struct pg_store *store, bool *is_free)
 {
-	bool was_armed = b->armed;
-	int heard = was_armed ? listen_to(b) : HEARD_TIMEOUT;
+	bool was_armed = w->armed;
+	int heard = was_armed ? waiter_listen(w) : HEARD_TIMEOUT;
 
 	*is_free = heard == HEARD_LOCK;
 	if (heard == HEARD_NOTHING)
 		return false;
-	if (heard == HEARD_TIMEOUT && is_others(b, store) && arm(b, store)) {
+	if (heard == HEARD_TIMEOUT && waiter_is_for_others(w, store) && waiter_arm(w, store)) {
 		store_lock(&store->base);
-		b->armed = true;
+		w->armed = true;
 		store_unlock(&store->base);
 		/* It is watched from now on: subscribe, then read. */
-		return !was_armed && !b->is_lease;
+		return !was_armed && !w->is_lease;
 	}
 	store_lock(&store->base);
-	free(b->label);
-	b->label = NULL;
-	b->armed = false;
+	free(w->label);
+	w->label = NULL;
+	w->armed = false;
 	store_unlock(&store->base);
-	b->rest_ns = clock_boot_ns();
+	w->rest_ns = clock_boot_ns();
 	/* No longer watched: whoever was told that it is finds out. */
-	return *is_free || (was_armed && !b->is_lease);
+	return *is_free || (was_armed && !w->is_lease);
 }
 
-bool pg_bells_attend(struct pg_lane *watcher, pg_bell_rung *rung, bool arms)
+bool pg_waiters_attend(struct pg_lane *watcher, pg_lock_freed *freed, bool arms)
 {
 	struct pg_store *store = watcher->store;
 	bool any = false;
 
-	for (size_t i = 0; i < PG_BELLS_MAX; i++) {
+	for (size_t i = 0; i < PG_WAITERS_MAX; i++) {
 		store_lock(&store->base);
-		struct pg_bell *b = store->bells[i];
-		bool is_due = b != NULL && b->label != NULL && b->armed != arms;
-		char *label = is_due ? strdup(b->label) : NULL;
+		struct pg_waiter *w = store->waiters[i];
+		bool is_due = w != NULL && w->label != NULL && w->armed != arms;
+		char *label = is_due ? strdup(w->label) : NULL;
 
 		store_unlock(&store->base);
 		bool is_free = false;
 
-		if (label != NULL && attend(b, store, &is_free)) {
-			rung(watcher, label, b->is_lease ? b->answer : NULL, is_free);
+		if (label != NULL && waiter_attend(w, store, &is_free)) {
+			freed(watcher, label, w->is_lease ? w->answer : NULL, is_free);
 			any = true;
 		}
 		free(label);
@@ -217,56 +217,56 @@ bool pg_bells_attend(struct pg_lane *watcher, pg_bell_rung *rung, bool arms)
 	return any;
 }
 
-uint64_t pg_bells_rest(struct pg_store *store)
+uint64_t pg_waiters_rest(struct pg_store *store)
 {
 	uint64_t now_ns = clock_boot_ns();
 	uint64_t next_ns = UINT64_MAX;
 
-	for (size_t i = 0; i < PG_BELLS_MAX; i++) {
+	for (size_t i = 0; i < PG_WAITERS_MAX; i++) {
 		store_lock(&store->base);
-		struct pg_bell *b = store->bells[i];
-		bool rests = b != NULL && b->label == NULL;
+		struct pg_waiter *w = store->waiters[i];
+		bool rests = w != NULL && w->label == NULL;
 
 		store_unlock(&store->base);
-		if (!rests || b->lane == NULL || b->lane->conn.pg == NULL)
+		if (!rests || w->lane == NULL || w->lane->conn.pg == NULL)
 			continue;
-		if (now_ns - b->rest_ns >= PG_REST_NS)
-			pg_conn_free(&b->lane->conn);
-		else if (b->rest_ns + PG_REST_NS < next_ns)
-			next_ns = b->rest_ns + PG_REST_NS;
+		if (now_ns - w->rest_ns >= PG_REST_NS)
+			pg_conn_free(&w->lane->conn);
+		else if (w->rest_ns + PG_REST_NS < next_ns)
+			next_ns = w->rest_ns + PG_REST_NS;
 	}
 	return next_ns;
 }
 
-size_t pg_bells_poll(struct pg_store *store, struct pollfd *fds)
+size_t pg_waiters_poll(struct pg_store *store, struct pollfd *fds)
 {
 	size_t n = 0;
 
 	store_lock(&store->base);
-	for (size_t i = 0; i < PG_BELLS_MAX; i++) {
-		const struct pg_bell *b = store->bells[i];
+	for (size_t i = 0; i < PG_WAITERS_MAX; i++) {
+		const struct pg_waiter *w = store->waiters[i];
 
-		if (b != NULL && b->armed && b->lane->conn.pg != NULL)
+		if (w != NULL && w->armed && w->lane->conn.pg != NULL)
 			fds[n++] =
-				(struct pollfd){.fd = PQsocket(b->lane->conn.pg), .events = POLLIN};
+				(struct pollfd){.fd = PQsocket(w->lane->conn.pg), .events = POLLIN};
 	}
 	store_unlock(&store->base);
 	return n;
 }
 
-void pg_bells_free(struct pg_store *store)
+void pg_waiters_free(struct pg_store *store)
 {
-	for (size_t i = 0; i < PG_BELLS_MAX; i++) {
+	for (size_t i = 0; i < PG_WAITERS_MAX; i++) {
 		store_lock(&store->base);
-		struct pg_bell *b = store->bells[i];
+		struct pg_waiter *w = store->waiters[i];
 
-		store->bells[i] = NULL;
+		store->waiters[i] = NULL;
 		store_unlock(&store->base);
-		if (b == NULL)
+		if (w == NULL)
 			continue;
-		pg_lane_free(b->lane);
-		PQclear(b->answer);
-		free(b->label);
-		free(b);
+		pg_lane_free(w->lane);
+		PQclear(w->answer);
+		free(w->label);
+		free(w);
 	}
 }

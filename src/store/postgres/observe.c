@@ -1,6 +1,6 @@
 /*
- * observe.c: looking. An election's row and the lease that holds it become a record; the lease, if
- * it is another's, is noted, and from then on watched for its end (expiry.h).
+ * observe.c: the verb observe. An election's row and the lease that holds it become a record; the
+ * lease, if it is another's, is noted, and from then on watched for its end (expiry.h).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,20 +39,20 @@ enum column {
 
 /* ---- what is known of others' leases ---- */
 
-bool pg_sights_ids(struct pg_store *store, struct pg_text *ids)
+bool pg_watched_ids(struct pg_store *store, struct pg_text *ids)
 {
 	pg_array_begin(ids);
 	store_lock(&store->base);
-	size_t n = store->sights.n;
+	size_t n = store->watched_leases.n;
 
 	for (size_t i = 0; i < n; i++)
-		pg_array_text(ids, store->sights.list[i].id);
+		pg_array_text(ids, store->watched_leases.list[i].id);
 	store_unlock(&store->base);
 	pg_array_end(ids);
 	return n > 0 && !ids->failed;
 }
 
-bool pg_sights_ended(struct pg_store *store, struct pg_text *ids, struct pg_text *seqs)
+bool pg_watched_ended(struct pg_store *store, struct pg_text *ids, struct pg_text *seqs)
 {
 	uint64_t now_ns = clock_boot_ns();
 	bool any = false;
@@ -60,10 +60,10 @@ bool pg_sights_ended(struct pg_store *store, struct pg_text *ids, struct pg_text
 	pg_array_begin(ids);
 	pg_array_begin(seqs);
 	store_lock(&store->base);
-	for (size_t i = 0; i < store->sights.n; i++) {
-		const struct sight *s = &store->sights.list[i];
+	for (size_t i = 0; i < store->watched_leases.n; i++) {
+		const struct watched_lease *s = &store->watched_leases.list[i];
 
-		if (s->gone || sight_end_ns(s, &store->clock, now_ns) > now_ns)
+		if (s->gone || expiry_end_ns(s, &store->clock, now_ns) > now_ns)
 			continue;
 		pg_array_text(ids, s->id);
 		pg_array_number(seqs, s->seq);
@@ -76,43 +76,44 @@ bool pg_sights_ended(struct pg_store *store, struct pg_text *ids, struct pg_text
 }
 
 /* When the lease in the row will surely have ended, on our clock. */
-static uint64_t note(struct pg_store *store, const char *id, int64_t seq, int64_t expires_us,
-		     int64_t ttl_ms, const char *beacon)
+static uint64_t note_lease(struct pg_store *store, const char *id, int64_t seq, int64_t expires_us,
+			   int64_t ttl_ms, const char *beacon)
 {
 	uint64_t now_ns = clock_boot_ns();
 	uint64_t ttl_ns = (uint64_t)(ttl_ms > 0 ? ttl_ms : 0) * CLOCK_NS_PER_MS;
-	uint64_t end_ns = SIGHT_NEVER;
+	uint64_t end_ns = EXPIRY_NEVER;
 	bool sooner = false;
 
 	store_lock(&store->base);
-	struct sight *s = sights_note(&store->sights, id, seq, expires_us, ttl_ns, now_ns);
+	struct watched_lease *s =
+		expiry_note(&store->watched_leases, id, seq, expires_us, ttl_ns, now_ns);
 
 	if (s != NULL) {
-		end_ns = sight_end_ns(s, &store->clock, now_ns);
+		end_ns = expiry_end_ns(s, &store->clock, now_ns);
 		sooner = end_ns < store->sleeps_ns;
 	}
 	store_unlock(&store->base);
 	if (store->info.fast && beacon[0] != '\0')
-		(void)pg_bell_ask(store, true, id, strtoll(beacon, NULL, 10));
+		(void)pg_waiter_ask(store, true, id, strtoll(beacon, NULL, 10));
 	if (sooner)
 		pg_watch_nudge(store);
 	return end_ns;
 }
 
-void pg_sights_seen(struct pg_lane *lane, const PGresult *r, uint64_t asked_ns)
+void pg_watched_seen(struct pg_lane *lane, const PGresult *r, uint64_t asked_ns)
 {
 	struct pg_store *store = lane->store;
 
 	for (int i = 0; i < PQntuples(r); i++)
-		(void)note(store, PQgetvalue(r, i, 0), pg_number(r, i, 1), pg_number(r, i, 3),
-			   pg_number(r, i, 2), PQgetvalue(r, i, 4));
+		(void)note_lease(store, PQgetvalue(r, i, 0), pg_number(r, i, 1), pg_number(r, i, 3),
+				 pg_number(r, i, 2), PQgetvalue(r, i, 4));
 	store_lock(&store->base);
-	bool missed = sights_missed(&store->sights, asked_ns);
+	bool missed = expiry_missed(&store->watched_leases, asked_ns);
 
 	/* The watch lane forgets them when it has told of them. Behind a pooler it tells nobody;
 	 * and when it has just lost its connection, all will be told to look. */
 	if (!atomic_load(&store->listening))
-		sights_drop_gone(&store->sights);
+		expiry_drop_gone(&store->watched_leases);
 	store_unlock(&store->base);
 	if (missed)
 		pg_watch_nudge(store);
@@ -121,7 +122,8 @@ void pg_sights_seen(struct pg_lane *lane, const PGresult *r, uint64_t asked_ns)
 /* ---- records ---- */
 
 /* How long until it can be taken. */
-static uint64_t free_in(struct pg_store *store, const PGresult *r, int row, const char *asker)
+static uint64_t record_free_in(struct pg_store *store, const PGresult *r, int row,
+			       const char *asker)
 {
 	const char *id = PQgetvalue(r, row, COL_LEASE);
 	int64_t expires_us = pg_number(r, row, COL_EXPIRES);
@@ -130,11 +132,11 @@ static uint64_t free_in(struct pg_store *store, const PGresult *r, int row, cons
 	/* Somebody who only asks, or the holder itself: by the server's clock, for people. */
 	if (asker[0] == '\0' || strcmp(asker, id) == 0)
 		return left_us > 0 ? (uint64_t)left_us * 1000 : 0;
-	uint64_t end_ns = note(store, id, pg_number(r, row, COL_SEQ), expires_us,
-			       pg_number(r, row, COL_TTL), PQgetvalue(r, row, COL_BEACON));
+	uint64_t end_ns = note_lease(store, id, pg_number(r, row, COL_SEQ), expires_us,
+				     pg_number(r, row, COL_TTL), PQgetvalue(r, row, COL_BEACON));
 	uint64_t now_ns = clock_boot_ns();
 
-	if (end_ns == SIGHT_NEVER)
+	if (end_ns == EXPIRY_NEVER)
 		return BATON_STORE_NEVER;
 	return end_ns > now_ns ? end_ns - now_ns : 0;
 }
@@ -166,13 +168,14 @@ static void fill_holder(const PGresult *r, int row, struct baton_record *out)
 	fill_order(r, row, &out->order);
 }
 
-static void clear(struct pg_store *store, struct baton_record *out)
+static void record_clear(struct pg_store *store, struct baton_record *out)
 {
 	*out = (struct baton_record){.free_in_ns = BATON_STORE_NEVER,
 				     .watched = atomic_load(&store->listening)};
 }
 
-static void fill(struct pg_store *store, const PGresult *r, int row, struct baton_observation *o)
+static void record_fill(struct pg_store *store, const PGresult *r, int row,
+			struct baton_observation *o)
 {
 	struct baton_record *out = o->record;
 
@@ -180,7 +183,7 @@ static void fill(struct pg_store *store, const PGresult *r, int row, struct bato
 	out->paused = pg_is_true(r, row, COL_PAUSED);
 	if (!PQgetisnull(r, row, COL_LEASE)) {
 		fill_holder(r, row, out);
-		out->free_in_ns = free_in(store, r, row, o->lease_id);
+		out->free_in_ns = record_free_in(store, r, row, o->lease_id);
 		return;
 	}
 	int64_t left_us = pg_number(r, row, COL_RESERVED_US);
@@ -192,7 +195,8 @@ static void fill(struct pg_store *store, const PGresult *r, int row, struct bato
 	}
 }
 
-static int ask(struct pg_lane *l, struct baton_call *call, struct baton_observation *list, size_t n)
+static int observe_ask(struct pg_lane *l, struct baton_call *call, struct baton_observation *list,
+		       size_t n)
 {
 	struct pg_text names = {0};
 
@@ -214,17 +218,17 @@ static int ask(struct pg_lane *l, struct baton_call *call, struct baton_observat
 	return outcome;
 }
 
-static void observe(struct pg_lane *l, struct baton_call *call, struct baton_observation *list,
-		    size_t n)
+static void observe_elections(struct pg_lane *l, struct baton_call *call,
+			      struct baton_observation *list, size_t n)
 {
-	int outcome = ask(l, call, list, n);
+	int outcome = observe_ask(l, call, list, n);
 
 	if (pg_may_repeat(l, outcome))
-		outcome = ask(l, call, list, n);
+		outcome = observe_ask(l, call, list, n);
 	for (size_t i = 0; i < n; i++) {
 		list[i].outcome = outcome;
 		list[i].code = outcome == BATON_OUTCOME_OK ? 0 : call->error.code;
-		clear(l->store, list[i].record);
+		record_clear(l->store, list[i].record);
 	}
 	const PGresult *r = outcome == BATON_OUTCOME_OK ? pg_result(l, 0) : NULL;
 
@@ -232,7 +236,7 @@ static void observe(struct pg_lane *l, struct baton_call *call, struct baton_obs
 		int64_t at = pg_number(r, row, COL_INDEX);
 
 		if (at >= 1 && (size_t)at <= n)
-			fill(l->store, r, row, &list[at - 1]);
+			record_fill(l->store, r, row, &list[at - 1]);
 	}
 	if (r != NULL)
 		pg_fill_locked(l, pg_result_of(l, PG_LOCKED), list, n);
@@ -243,19 +247,19 @@ void pg_observe(void *lane, struct baton_call *call, struct baton_observation *l
 {
 	struct pg_store *store = ((struct pg_lane *)lane)->store;
 
-	if (pg_is_bare(store)) {
-		bare_observe(lane, call, list, n);
+	if (pg_is_tableless(store)) {
+		tableless_observe(lane, call, list, n);
 		return;
 	}
-	struct pg_lane *l = pg_hold(lane, call);
+	struct pg_lane *l = pg_session_take(lane, call);
 
 	for (size_t i = 0; l == NULL && i < n; i++) {
 		list[i].outcome = BATON_OUTCOME_FAILED;
 		list[i].code = call->error.code;
-		clear(store, list[i].record);
+		record_clear(store, list[i].record);
 	}
 	if (l == NULL)
 		return;
-	observe(l, call, list, n);
-	pg_let_go(lane, l);
+	observe_elections(l, call, list, n);
+	pg_session_give(lane, l);
 }

@@ -18,7 +18,7 @@
 #define VALUE_SIZE 1024
 #define ROOTS "/etc/ssl/certs/ca-certificates.crt"
 
-static int fail(struct baton_error *err, const char *what)
+static int options_fail(struct baton_error *err, const char *what)
 {
 	store_fail(err, BATON_E_URL, "%s", what);
 	return BATON_E_URL;
@@ -70,7 +70,7 @@ char *pg_conninfo_password(const struct pg_conninfo *info)
 	return password;
 }
 
-static bool add(struct pg_conninfo *info, const char *keyword, const char *value)
+static bool options_add(struct pg_conninfo *info, const char *keyword, const char *value)
 {
 	char *k = strdup(keyword);
 	char *v = strdup(value);
@@ -94,8 +94,9 @@ static int take_schema(struct pg_conninfo *info, const char *value, struct baton
 	if (n == 0 || n > PG_SCHEMA_MAX || (value[0] >= '0' && value[0] <= '9') ||
 	    strspn(value, "abcdefghijklmnopqrstuvwxyz0123456789_") != n ||
 	    strncmp(value, "pg_", 3) == 0)
-		return fail(err, "schema= is 1 to 48 lower case letters, digits and _, and begins "
-				 "with neither a digit nor pg_.");
+		return options_fail(
+			err, "schema= is 1 to 48 lower case letters, digits and _, and begins "
+			     "with neither a digit nor pg_.");
 	(void)memcpy(info->schema, value, n + 1);
 	return 0;
 }
@@ -108,7 +109,7 @@ static int take_lock_id(struct pg_conninfo *info, const char *value, struct bato
 	long long id = strtoll(value, &end, 10);
 
 	if (errno != 0 || end == value || *end != '\0' || value[0] == ' ')
-		return fail(err, "lock_id= is a whole number of 64 bits.");
+		return options_fail(err, "lock_id= is a whole number of 64 bits.");
 	(void)snprintf(info->lock_id, sizeof(info->lock_id), "%lld", id);
 	return 1;
 }
@@ -131,11 +132,13 @@ static int take_option(struct pg_conninfo *info, const char *key, const char *va
 		info->advisory = strcmp(value, "advisory") == 0;
 		return info->advisory || strcmp(value, "lease") == 0
 			       ? 1
-			       : fail(err, "mode= is lease or advisory.");
+			       : options_fail(err, "mode= is lease or advisory.");
 	}
 	if (strcmp(key, "fast") == 0) {
 		info->fast = strcmp(value, "1") == 0;
-		return info->fast || strcmp(value, "0") == 0 ? 1 : fail(err, "fast= is 0 or 1.");
+		return info->fast || strcmp(value, "0") == 0
+			       ? 1
+			       : options_fail(err, "fast= is 0 or 1.");
 	}
 	return strcmp(key, "lock_id") == 0 ? take_lock_id(info, value, err) : 0;
 }
@@ -159,7 +162,7 @@ static bool is_loopback(const char *host, size_t n)
 }
 
 /* Whether nothing leaves this machine, as far as one can know before asking. */
-static bool is_local(const struct pg_conninfo *info)
+static bool options_are_local(const struct pg_conninfo *info)
 {
 	const char *hosts = pg_conninfo_get(info, "hostaddr");
 
@@ -192,14 +195,14 @@ static bool add_settings(struct pg_conninfo *info, const struct setting *list, s
 {
 	for (size_t i = 0; i < n; i++)
 		if (list[i].value != NULL && pg_conninfo_get(info, list[i].keyword) == NULL &&
-		    !add(info, list[i].keyword, list[i].value))
+		    !options_add(info, list[i].keyword, list[i].value))
 			return false;
 	return true;
 }
 
 static int add_defaults(struct pg_conninfo *info, struct baton_error *err)
 {
-	bool local = is_local(info);
+	bool local = options_are_local(info);
 	bool has_roots = getenv("PGSSLROOTCERT") != NULL;
 	const struct setting list[] = {
 		{"sslmode", local ? "prefer" : "verify-full"},
@@ -221,9 +224,9 @@ static int add_defaults(struct pg_conninfo *info, struct baton_error *err)
 
 	if (pg_conninfo_get(info, "host") != NULL && pg_conninfo_get(info, "hostaddr") == NULL &&
 	    getenv("PGHOSTADDR") != NULL)
-		return fail(err,
-			    "The variable PGHOSTADDR would send this elsewhere than the store's "
-			    "URL says; unset it, or say hostaddr= in the URL.");
+		return options_fail(
+			err, "The variable PGHOSTADDR would send this elsewhere than the store's "
+			     "URL says; unset it, or say hostaddr= in the URL.");
 	return add_settings(info, list, sizeof(list) / sizeof(list[0])) ? 0 : no_memory(err);
 }
 
@@ -283,8 +286,8 @@ static int split_query(struct pg_conninfo *info, const struct url *url, struct p
 		if (rc == 0)
 			break;
 		if (rc < 0) {
-			rc = fail(err,
-				  "An option in the store's URL is not KEY=VALUE, or too long.");
+			rc = options_fail(
+				err, "An option in the store's URL is not KEY=VALUE, or too long.");
 			break;
 		}
 		rc = take_option(info, key, value, err);
@@ -317,10 +320,10 @@ static int let_libpq_parse(struct pg_conninfo *info, const char *text, struct ba
 
 	PQfreemem(words);
 	if (list == NULL)
-		return fail(err, "The store's URL can't be understood; it is "
-				 "postgres://USER@HOST:PORT/DATABASE?OPTION=VALUE.");
+		return options_fail(err, "The store's URL can't be understood; it is "
+					 "postgres://USER@HOST:PORT/DATABASE?OPTION=VALUE.");
 	for (PQconninfoOption *o = list; o->keyword != NULL && code == 0; o++)
-		if (o->val != NULL && !add(info, o->keyword, o->val))
+		if (o->val != NULL && !options_add(info, o->keyword, o->val))
 			code = no_memory(err);
 	PQconninfoFree(list);
 	return code;
@@ -334,8 +337,8 @@ int pg_conninfo_parse(struct pg_conninfo *info, const char *text, struct baton_e
 
 	*info = (struct pg_conninfo){.schema = "baton"};
 	if (!url_split(text, &url) || url.authority.n + url.path.n >= sizeof(part))
-		return fail(err, "The store's URL can't be understood; it is "
-				 "postgres://USER@HOST:PORT/DATABASE?OPTION=VALUE.");
+		return options_fail(err, "The store's URL can't be understood; it is "
+					 "postgres://USER@HOST:PORT/DATABASE?OPTION=VALUE.");
 	(void)snprintf(part, sizeof(part), "%.*s%.*s", (int)url.authority.n, url.authority.at,
 		       (int)url.path.n, url.path.at);
 	pg_text_add(&rest, "postgresql://");
@@ -355,7 +358,7 @@ int pg_conninfo_parse(struct pg_conninfo *info, const char *text, struct baton_e
 	if (code == 0)
 		code = add_places(info, err);
 	if (code == 0 && info->lock_id[0] != '\0' && !info->advisory)
-		code = fail(err, "lock_id= belongs to mode=advisory.");
+		code = options_fail(err, "lock_id= belongs to mode=advisory.");
 	if (code != 0)
 		pg_conninfo_done(info);
 	return code;

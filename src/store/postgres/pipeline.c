@@ -31,7 +31,7 @@ int pg_no_memory(struct pg_lane *lane)
 #define FEW 4
 #define LIMIT_MAX_MS (1u << 30)
 
-/* Who is woken: the watch lane may be using the holder. */
+/* Who is woken: the watch lane may be using the lock lane. */
 static struct pg_lane *user_of(struct pg_lane *lane)
 {
 	return lane->user != NULL ? lane->user : lane;
@@ -77,7 +77,7 @@ static int line_length(const char *words)
 	return (int)strcspn(words, "\r\n");
 }
 
-static int code_of(const char *state)
+static int code_of_state(const char *state)
 {
 	static const struct {
 		const char *prefix;
@@ -102,7 +102,7 @@ static int code_of(const char *state)
 	return codes[i].code;
 }
 
-static const char *advice_for(const char *state)
+static const char *advice_for_state(const char *state)
 {
 	if (strcmp(state, "42501") == 0)
 		return "; grant what `baton schema postgres` lists";
@@ -126,8 +126,9 @@ void pg_refused(struct pg_lane *lane, const char *state, const char *words)
 			lane->store->info.schema);
 		return;
 	}
-	store_fail(&lane->call->error, code_of(state), "PostgreSQL says: %.*s%s.",
-		   line_length(words) > 150 ? 150 : line_length(words), words, advice_for(state));
+	store_fail(&lane->call->error, code_of_state(state), "PostgreSQL says: %.*s%s.",
+		   line_length(words) > 150 ? 150 : line_length(words), words,
+		   advice_for_state(state));
 }
 
 void pg_broken(struct pg_lane *lane, const char *words)
@@ -146,7 +147,8 @@ static void too_late(struct pg_lane *lane)
 	store_fail(&lane->call->error, BATON_E_TIMEOUT,
 		   "PostgreSQL did not answer in time; the connection is given up.");
 	/* S7: who may still lead doesn't give its lock away. */
-	lane->owes = lane->is_apart || (lane == lane->store->holder && lane->conn.may_hold);
+	lane->owes =
+		lane->is_apart || (lane == lane->store->lock_lane && lane->conn.may_have_locks);
 	if (!lane->owes)
 		pg_conn_close(lane);
 }
@@ -194,8 +196,8 @@ static void push_limits(struct pg_lane *lane, size_t n)
 {
 	struct pg_conn *c = &lane->conn;
 	uint64_t limit_ms = limit_of(lane->call);
-	/* What the holder does between two claims is about one lease: it needn't switch. */
-	bool is_about_few = n > 0 || lane == lane->store->holder;
+	/* What the lock lane does between two claims is about one lease: it needn't switch. */
+	bool is_about_few = n > 0 || lane == lane->store->lock_lane;
 	size_t plan = n > FEW ? 2 : is_about_few ? 1 : 0;
 	char statement[24], lock[24];
 	const char *params[] = {statement, lock, plans[plan].cache_mode, plans[plan].seqscan,
@@ -221,7 +223,7 @@ int pg_begin(struct pg_lane *lane, struct baton_call *call, size_t n)
 	}
 	if (!pg_is_connected(lane) && pg_connect(lane) != 0)
 		return BATON_OUTCOME_FAILED;
-	if (!pg_is_bare(lane->store) && !atomic_load(&lane->store->has_schema) &&
+	if (!pg_is_tableless(lane->store) && !atomic_load(&lane->store->has_schema) &&
 	    pg_schema_check(lane, call) != 0)
 		return BATON_OUTCOME_FAILED;
 	if (clock_boot_ns() >= call->deadline_ns) {
@@ -354,7 +356,7 @@ void pg_note_prepared(struct pg_lane *lane, const PGresult *r)
 }
 
 /* What one statement came to. True: the session is as it was. */
-static bool take(struct pg_lane *lane, size_t at, PGresult *r, bool *refused)
+static bool take_result(struct pg_lane *lane, size_t at, PGresult *r, bool *refused)
 {
 	ExecStatusType status = PQresultStatus(r);
 
@@ -378,7 +380,7 @@ static bool take(struct pg_lane *lane, size_t at, PGresult *r, bool *refused)
 }
 
 /* 0: all is read, up to the Sync. Else the outcome. */
-static int collect(struct pg_lane *lane)
+static int collect_results(struct pg_lane *lane)
 {
 	bool refused = false;
 	PGresult *r = NULL;
@@ -394,7 +396,7 @@ static int collect(struct pg_lane *lane)
 			pg_broken(lane, PQerrorMessage(lane->conn.pg));
 			return BATON_OUTCOME_UNKNOWN;
 		}
-		if (!take(lane, i, r, &refused))
+		if (!take_result(lane, i, r, &refused))
 			return BATON_OUTCOME_UNKNOWN;
 		if (!next_result(lane, &r)) {
 			too_late(lane);
@@ -438,7 +440,7 @@ bool pg_drain(struct pg_lane *lane)
 	return lane->conn.pg != NULL;
 }
 
-static int run(struct pg_lane *lane)
+static int run_pipeline(struct pg_lane *lane)
 {
 	struct pg_conn *c = &lane->conn;
 
@@ -456,7 +458,7 @@ static int run(struct pg_lane *lane)
 		too_late(lane);
 		return BATON_OUTCOME_UNKNOWN;
 	}
-	int outcome = collect(lane);
+	int outcome = collect_results(lane);
 
 	if (outcome == 0 && c->warned) {
 		/* "committed locally": a standby that was to have it too may not. */
@@ -469,7 +471,7 @@ static int run(struct pg_lane *lane)
 
 int pg_run(struct pg_lane *lane)
 {
-	int outcome = run(lane);
+	int outcome = run_pipeline(lane);
 
 	if (outcome != BATON_OUTCOME_OK)
 		lane->conn.limit_ms = 0; /* what was set is rolled back */
@@ -523,6 +525,17 @@ int pg_exec(struct pg_lane *lane, const char *text)
 void pg_clock_seen(struct pg_lane *lane, int64_t server_us)
 {
 	store_lock(&lane->store->base);
-	sight_clock_add(&lane->store->clock, lane->begun_ns, clock_boot_ns(), server_us);
+	expiry_clock_add(&lane->store->clock, lane->begun_ns, clock_boot_ns(), server_us);
 	store_unlock(&lane->store->base);
+}
+
+int pg_ask(struct pg_lane *l, struct baton_call *call, int statement, size_t n,
+	   const char *const *params)
+{
+	int outcome = pg_begin(l, call, 0);
+
+	if (outcome != 0)
+		return outcome;
+	pg_push(l, statement, n, params);
+	return pg_run(l);
 }

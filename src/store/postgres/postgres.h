@@ -2,25 +2,28 @@
  * postgres.h: what the files of the postgres driver share: leases and elections as rows of a
  * PostgreSQL database, "postgres://user@host/database".
  *
- *   driver.c     the table of functions, the store and its lanes
- *   options.c   the URL, and what libpq is told
- *   connect.c    a connection: opened, checked, given up
- *   pipeline.c       ... and asked, in pipelines, all within a deadline
- *   array.c      arrays as the server reads them
- *   resolve.c    names to addresses within a deadline
- *   schema.c     the tables: printed, made on demand, and their version
- *   fence.c      a guard for the databases that leaders write to: printed only
- *   sql.c        the statements
- *   expiry.c      whose lease has surely ended: pure, the safety of this store rests on it
- *   lease.c      leases: open, renew, close, what they hold
- *   campaign.c      campaign and release
- *   observe.c     observe
- *   candidates.c     candidates, orders, pause, history
- *   doctor.c     what the server is like, for those who ask
- *   watch.c      LISTEN, and the ends of leases
- *   lock_session.c       the session that holds locks (mode=advisory, fast=1)
- *   lock_waiters.c       sessions that wait for the locks of others to become free
- *   bare.c       mode=advisory&fast=1: locks and nothing else, no tables
+ *   driver.c        the table of functions, the store and its lanes
+ *   options.c       the URL, and what libpq is told
+ *   connect.c       a connection: opened, checked, given up
+ *   pipeline.c      ... and asked, in pipelines, all within a deadline
+ *   array.c         arrays as the server reads them
+ *   resolve.c       names to addresses within a deadline
+ *   schema.c        the tables: printed, made on demand, and their version
+ *   fence.c         a guard for the databases that leaders write to: printed only
+ *   sql.c           the statements
+ *   expiry.c        whose lease has surely ended: pure, the safety of this store rests on it
+ *   lease.c         leases: open, renew, close, and the claims on them
+ *   campaign.c      campaign
+ *   release.c       release
+ *   observe.c       observe
+ *   candidates.c    publish, withdraw, candidates
+ *   orders.c        orders and the pause
+ *   history.c       history
+ *   doctor.c        what the server is like, for a command that asks
+ *   watch.c         LISTEN, and the ends of leases
+ *   lock_session.c  the session that holds locks (mode=advisory, fast=1)
+ *   lock_waiters.c  sessions that wait for the locks of others to become free
+ *   tableless/      mode=advisory&fast=1: locks and nothing else, no tables
  *
  * A lease is a row that its process renews; an election's row names the lease that holds it. A
  * lease *lives as long as its row is there*. Only two parties delete it: its owner, or somebody who
@@ -34,9 +37,9 @@
  * Session locks come on top of that. They prove that a connection lives, not its owner (rule 3): so
  * the server is told to end a session that was silent for a whole lease, and not before; and a
  * session that may hold a lock is not closed while its owner may still lead. With fast=1 a lease
- * has a *beacon*, a lock of its session: who finds it free may take the lease at once. In
- * mode=advisory each claim holds its election's lock, too, which other programs respect. Who leads
- * by a session lock has no other session: see lock_session.c.
+ * has a *beacon*, a lock of its session: whoever finds it free may take the lease at once. In
+ * mode=advisory each claim holds its election's lock, too, which other programs respect. A process
+ * that leads by a session lock has no other session: see lock_session.c.
  */
 #ifndef BATON_POSTGRES_H
 #define BATON_POSTGRES_H
@@ -65,52 +68,52 @@
 /* Each with the name that it is prepared under, which also stands in its text as a comment: so that
  * a server's log and pg_stat_activity show what it is. PG_LIMITS says how long the others may
  * take, and how they are planned. */
-#define PG_STATEMENT_LIST(X)                      \
-	X(LIMITS, "baton_limits")                 \
-	X(HELLO, "baton_hello")                   \
-	X(TABLES, "baton_tables")                 \
-	X(VERSION, "baton_version")               \
-	X(LEASE_OPEN, "baton_open")               \
-	X(LEASE_RENEW, "baton_renew")             \
-	X(LEASE_END, "baton_end")                 \
-	X(LEASE_FREE, "baton_free")               \
-	X(LEASE_STALE, "baton_stale")             \
-	X(LEASE_SWEEP, "baton_sweep")             \
-	X(LEASES_SEEN, "baton_seen")              \
-	X(CLAIMS, "baton_claims")                 \
-	X(PIN, "baton_pin")                       \
-	X(MAKE, "baton_make")                     \
-	X(KILL, "baton_kill")                     \
-	X(CLAIM, "baton_claim")                   \
-	X(CLAIM_LOCKED, "baton_claim_locked")     \
-	X(RELEASE, "baton_release")               \
-	X(RELEASE_LOCKED, "baton_release_locked") \
-	X(SESSION, "baton_session")               \
-	X(END_OLD, "baton_end_old")               \
-	X(BEACON, "baton_beacon")                 \
-	X(UNLOCK_ALL, "baton_unlock_all")         \
-	X(KEEP, "baton_keep")                     \
-	X(LOCKED, "baton_observe_locks")          \
-	X(AWAIT, "baton_await")                   \
-	X(AWAITED, "baton_awaited")               \
-	X(BARE_LOOK, "baton_claim_look")          \
-	X(BARE_TAKE, "baton_claim_bare")          \
-	X(BARE_SHOW, "baton_show_bare")           \
-	X(BARE_RENEW, "baton_renew_bare")         \
-	X(BARE_OWN, "baton_observe_own")          \
-	X(BARE_RELEASE, "baton_release_bare")     \
-	X(STILL_HELD, "baton_still_held")         \
-	X(OBSERVE, "baton_observe")               \
-	X(LISTEN, "baton_listen")                 \
-	X(HELD_BY, "baton_held_by")               \
-	X(PUBLISH, "baton_publish")               \
-	X(PUBLISH_HELD, "baton_publish_held")     \
-	X(WITHDRAW, "baton_withdraw")             \
-	X(CANDIDATES, "baton_candidates")         \
-	X(ORDER, "baton_order")                   \
-	X(PAUSE, "baton_pause")                   \
-	X(HISTORY, "baton_history")               \
-	X(EXAMINE, "baton_examine")               \
+#define PG_STATEMENT_LIST(X)                            \
+	X(LIMITS, "baton_limits")                       \
+	X(HELLO, "baton_hello")                         \
+	X(TABLES, "baton_tables")                       \
+	X(VERSION, "baton_version")                     \
+	X(LEASE_OPEN, "baton_open")                     \
+	X(LEASE_RENEW, "baton_renew")                   \
+	X(LEASE_END, "baton_end")                       \
+	X(LEASE_FREE, "baton_free")                     \
+	X(LEASE_STALE, "baton_stale")                   \
+	X(LEASE_SWEEP, "baton_sweep")                   \
+	X(LEASES_SEEN, "baton_seen")                    \
+	X(CLAIMS, "baton_claims")                       \
+	X(PIN, "baton_pin")                             \
+	X(MAKE, "baton_make")                           \
+	X(KILL, "baton_kill")                           \
+	X(CLAIM, "baton_claim")                         \
+	X(CLAIM_LOCKED, "baton_claim_locked")           \
+	X(RELEASE, "baton_release")                     \
+	X(RELEASE_LOCKED, "baton_release_locked")       \
+	X(SESSION, "baton_session")                     \
+	X(END_OLD, "baton_end_old")                     \
+	X(BEACON, "baton_beacon")                       \
+	X(UNLOCK_ALL, "baton_unlock_all")               \
+	X(KEEP, "baton_keep")                           \
+	X(LOCKED, "baton_observe_locks")                \
+	X(AWAIT, "baton_await")                         \
+	X(AWAITED, "baton_awaited")                     \
+	X(TABLELESS_FIND, "baton_find_tableless")       \
+	X(TABLELESS_TAKE, "baton_claim_tableless")      \
+	X(TABLELESS_TELL, "baton_tell_tableless")       \
+	X(TABLELESS_RENEW, "baton_renew_tableless")     \
+	X(TABLELESS_OWN, "baton_observe_own")           \
+	X(TABLELESS_RELEASE, "baton_release_tableless") \
+	X(STILL_HELD, "baton_still_held")               \
+	X(OBSERVE, "baton_observe")                     \
+	X(LISTEN, "baton_listen")                       \
+	X(HELD_BY, "baton_held_by")                     \
+	X(PUBLISH, "baton_publish")                     \
+	X(PUBLISH_HELD, "baton_publish_held")           \
+	X(WITHDRAW, "baton_withdraw")                   \
+	X(CANDIDATES, "baton_candidates")               \
+	X(ORDER, "baton_order")                         \
+	X(PAUSE, "baton_pause")                         \
+	X(HISTORY, "baton_history")                     \
+	X(EXAMINE, "baton_examine")                     \
 	X(EXAMINE_TABLES, "baton_examine_tables")
 
 enum pg_statement {
@@ -155,16 +158,16 @@ struct pg_lookup;
 struct pg_conn {
 	PGconn *pg; /* NULL: none */
 	_Atomic int fd;
-	bool pooled;     /* somebody stands in between: sessions aren't ours */
-	bool warned;     /* the server committed, and has doubts about it */
-	bool ended;      /* the server has said goodbye */
-	bool connecting; /* not there yet: since began_ns */
-	bool holds; /* the session is set up to hold locks, and has its beacon (lock_session.c) */
-	bool may_hold;    /* ... or was told to, and nobody knows */
-	bool unsure;      /* it may have locks that no row tells of */
-	bool listens;     /* ... and hears of changes (watch.c) */
-	int pid;          /* of the session; libpq forgets it when the connection breaks */
-	int64_t start_us; /* ... and its start, by the server's clock: together its name */
+	bool pooled;         /* somebody stands in between: sessions aren't ours */
+	bool warned;         /* the server committed, and has doubts about it */
+	bool ended;          /* the server has said goodbye */
+	bool connecting;     /* not there yet: since began_ns */
+	bool has_locks;      /* set up to hold locks, and has its beacon (lock_session.c) */
+	bool may_have_locks; /* ... or was told to, and nobody knows */
+	bool unsure;         /* it may have locks that no row tells of */
+	bool listens;        /* ... and hears of changes (watch.c) */
+	int pid;             /* of the session; libpq forgets it when the connection breaks */
+	int64_t start_us;    /* ... and its start, by the server's clock: together its name */
 	PostgresPollingStatusType polling;
 	uint64_t began_ns;
 	unsigned turn;     /* the store's, when it began */
@@ -179,40 +182,41 @@ struct pg_conn {
  * at the moment at which somebody takes over. */
 #define PG_REST_NS ((uint64_t)100000000)
 #define PG_LOST_MAX 4
-#define PG_BELLS_MAX 8
+#define PG_WAITERS_MAX 8
 
-struct pg_bell;
-struct bare_session;
-struct bare_seen;
+struct pg_waiter;
+struct tableless_session;
+struct tableless_term;
 
 struct pg_store {
-	struct store_base base; /* its lock: sights, clock, spare, lookups, bells, sessions */
+	struct store_base base; /* its lock: watched leases, clock, spare, lookups, waiters... */
 	struct pg_conninfo info;
 	char *sql[PG_STATEMENTS];
-	struct sights sights;
-	struct sight_clock clock;
-	struct pg_lane *watcher;       /* the lane that listens */
-	uint64_t sleeps_ns;            /* until when, on the boot clock */
-	struct pg_conn spare;          /* left by a lane that was closed, for the next one */
-	uint64_t spare_ns;             /* since when */
-	struct pg_lookup *lookups;     /* questions to the name service that outlived their call */
-	struct pg_lane *holder;        /* whose session holds the locks; NULL: there are none */
-	struct store_turn holder_turn; /* the holder, and what is known of it */
-	char held_id[BATON_LEASE_ID_MAX + 1]; /* the lease that it holds locks for; "": none */
-	bool held_campaigns;                  /* ... and that one is more than a trial */
-	PGconn *parked[PG_LOST_MAX];          /* sessions that didn't answer, and may hold locks */
-	int lost_pids[PG_LOST_MAX];           /* ... and all that may not have ended yet */
+	struct watched_leases watched_leases;
+	struct expiry_clock clock;
+	struct pg_lane *watcher;     /* the lane that listens */
+	uint64_t sleeps_ns;          /* until when, on the boot clock */
+	struct pg_conn spare;        /* left by a lane that was closed, for the next one */
+	uint64_t spare_ns;           /* since when */
+	struct pg_lookup *lookups;   /* questions to the name service that outlived their call */
+	struct pg_lane *lock_lane;   /* whose session holds the locks; NULL: there are none */
+	struct store_turn lock_turn; /* the lock lane, and what is known of it */
+	char session_lease_id[BATON_LEASE_ID_MAX +
+			      1];    /* the lease that it holds locks for; "": none */
+	bool session_campaigns;      /* ... and that one is more than a trial */
+	PGconn *parked[PG_LOST_MAX]; /* sessions that didn't answer, and may hold locks */
+	int lost_pids[PG_LOST_MAX];  /* ... and all that may not have ended yet */
 	int64_t lost_starts[PG_LOST_MAX];
-	struct pg_bell *bells[PG_BELLS_MAX];
-	_Atomic int holder_pid;
-	_Atomic uint64_t patience_ns;  /* that the last call to the holder had */
-	uint64_t owed_ns;              /* the watch lane's: waits so long for a late answer, or 0 */
-	PGnotify *heard;               /* the first notification that another lane came across */
-	_Atomic int claimer_pid;       /* the session of the last claim */
-	_Atomic bool watch_waits;      /* for a turn */
-	struct bare_session *sessions; /* of bare.c */
-	struct bare_session *half_made;
-	struct bare_seen *seen;
+	struct pg_waiter *waiters[PG_WAITERS_MAX];
+	_Atomic int lock_pid;
+	_Atomic uint64_t patience_ns; /* that the last call to the lock lane had */
+	uint64_t owed_ns;             /* the watch lane's: waits so long for a late answer, or 0 */
+	PGnotify *heard;              /* the first notification that another lane came across */
+	_Atomic int claimer_pid;      /* the session of the last claim */
+	_Atomic bool watch_waits;     /* for a turn */
+	struct tableless_session *sessions; /* of tableless/ */
+	struct tableless_session *half_made;
+	struct tableless_term *seen;
 	_Atomic bool listening;
 	_Atomic bool has_schema;
 	_Atomic uint64_t troubles; /* connections that failed: others may be dead as well */
@@ -234,7 +238,7 @@ struct pg_lane {
 	int wake_fd;            /* of a watch lane, else -1 */
 	_Atomic bool woken;
 	bool nudged;          /* of a watch lane: wake_fd was read while it asked the server */
-	struct pg_lane *user; /* of the holder: the watch lane, while that one uses it */
+	struct pg_lane *user; /* of the lock lane: the watch lane, while that one uses it */
 	/* The call under way. */
 	struct baton_call *call;
 	uint64_t begun_ns;
@@ -243,12 +247,13 @@ struct pg_lane {
 	size_t n_pushed;
 	size_t n_taken; /* of the answers */
 	bool push_failed;
-	/* A session with one purpose (bare.c, lock_waiters.c): it is waited for, not replaced; its
-	 * statements are not prepared and set no limits, so that the last one shows what for. */
+	/* A session with one purpose (tableless/, lock_waiters.c): it is waited for, not replaced;
+	 * its statements are not prepared and set no limits, so that the last one shows what for.
+	 * */
 	bool is_apart;
-	bool repeats;    /* ... except a bell's, which waits again and again */
+	bool repeats;    /* ... except a lock waiter's, which waits again and again */
 	bool owes;       /* answers that came too late */
-	bool waited_out; /* a bell's: nothing happened for as long as it waits */
+	bool waited_out; /* a lock waiter's: nothing happened for as long as it waits */
 };
 
 /* ---- array.c ---- */
@@ -263,6 +268,9 @@ struct pg_text {
 
 void pg_text_add(struct pg_text *t, const char *text);
 void pg_text_done(struct pg_text *t);
+/* Of several. */
+bool pg_texts_failed(const struct pg_text *list, size_t n);
+void pg_texts_done(struct pg_text *list, size_t n);
 /* "{", elements, "}". An element is a number or a quoted text; NULL is NULL. */
 void pg_array_begin(struct pg_text *t);
 void pg_array_text(struct pg_text *t, const char *value);
@@ -286,6 +294,9 @@ void pg_push_prepare(struct pg_lane *lane, int statement);
 /* A text of one's own, which is not prepared. */
 void pg_push_text(struct pg_lane *lane, const char *text, size_t n, const char *const *params);
 int pg_run(struct pg_lane *lane);
+/* A call of one statement, whose result is in lane->results. */
+int pg_ask(struct pg_lane *l, struct baton_call *call, int statement, size_t n,
+	   const char *const *params);
 /* The next answer of those that were pushed is this: the session may know one statement more. */
 void pg_note_prepared(struct pg_lane *lane, const PGresult *r);
 /* Reads what is still owed; false: it isn't there yet, or never will be. */
@@ -322,7 +333,7 @@ void pg_refused(struct pg_lane *lane, const char *state, const char *words);
 int pg_connect(struct pg_lane *lane);
 /* False: there is none, or it broke while nobody used it. */
 bool pg_is_connected(struct pg_lane *lane);
-/* S7: the holder's, if it is well and may have locks, is parked and not closed. */
+/* S7: the lock lane's, if it is well and may have locks, is parked and not closed. */
 void pg_conn_close(struct pg_lane *lane);
 struct pg_lane *pg_lane_new(struct pg_store *store);
 void pg_lane_free(struct pg_lane *l);
@@ -332,7 +343,7 @@ PGconn *pg_conn_take(struct pg_conn *c);
 void pg_conn_move(struct pg_conn *to, struct pg_conn *from);
 /* A store whose session holds locks has no other for long; returns when the next end is due. */
 uint64_t pg_spare_rest(struct pg_store *store);
-/* An answer of the server about its clock, for the judge (expiry.h). */
+/* An answer of the server about its clock, for the proofs of expiry.h. */
 void pg_clock_seen(struct pg_lane *lane, int64_t server_us);
 
 /* ---- resolve.c ---- */
@@ -355,11 +366,11 @@ extern const char pg_fence_script[]; /* fence.c */
 /* ---- observe.c: what is known of others' leases, for all lanes ---- */
 
 /* The ids of all that are known, as an array; false: there are none. */
-bool pg_sights_ids(struct pg_store *store, struct pg_text *ids);
+bool pg_watched_ids(struct pg_store *store, struct pg_text *ids);
 /* The answer to PG_LEASES_SEEN about them, which was asked for at asked_ns. */
-void pg_sights_seen(struct pg_lane *lane, const PGresult *r, uint64_t asked_ns);
+void pg_watched_seen(struct pg_lane *lane, const PGresult *r, uint64_t asked_ns);
 /* Those that have surely ended, as arrays of ids and seqs; false: none. */
-bool pg_sights_ended(struct pg_store *store, struct pg_text *ids, struct pg_text *seqs);
+bool pg_watched_ended(struct pg_store *store, struct pg_text *ids, struct pg_text *seqs);
 
 /* How long it takes a whole lease to end, in the server's units; the caller's memory. */
 void pg_lease_ms(const struct baton_lease *lease, char text[24]);
@@ -367,24 +378,24 @@ void pg_lease_ms(const struct baton_lease *lease, char text[24]);
 /* ---- lock_session.c ---- */
 
 /* The lane whose session holds the locks; this lane itself where there are none. NULL: it was busy
- * all the time. Ends with pg_let_go(). */
-struct pg_lane *pg_hold(struct pg_lane *lane, struct baton_call *call);
+ * all the time. Ends with pg_session_give(). */
+struct pg_lane *pg_session_take(struct pg_lane *lane, struct baton_call *call);
 /* For the watch lane. NULL: it is in use, and the lane is nudged when that is over; or it owes an
  * answer, until owed_ns. */
-struct pg_lane *pg_hold_idle(struct pg_lane *lane);
-void pg_let_go(struct pg_lane *lane, const struct pg_lane *held);
+struct pg_lane *pg_session_take_idle(struct pg_lane *lane);
+void pg_session_give(struct pg_lane *lane, const struct pg_lane *taken);
 /* The next notification that is news to us, for PQfreemem(); NULL: there is none. */
 PGnotify *pg_next_heard(struct pg_store *store, struct pg_conn *c);
 /* How long a call of the watch lane may take. */
 uint64_t pg_watch_call_ns(const struct pg_store *store);
 /* The session is there for that lease; whether it has its locks is another question. */
-bool pg_is_held_for(const struct pg_lane *l, const struct baton_lease *lease);
+bool pg_session_is_for(const struct pg_lane *l, const struct baton_lease *lease);
 /* ... or would be, if that were opened, or campaigned. */
-bool pg_would_hold_for(const struct pg_lane *l, const struct baton_lease *lease);
+bool pg_session_could_be_for(const struct pg_lane *l, const struct baton_lease *lease);
 /* Before and after a session takes locks for that lease, in the call's transaction, which renews
  * the lease before anything else. */
-void pg_push_hold(struct pg_lane *l, const struct baton_lease *lease);
-void pg_holds(struct pg_lane *l, const struct baton_lease *lease);
+void pg_push_lock_session(struct pg_lane *l, const struct baton_lease *lease);
+void pg_session_is_locked(struct pg_lane *l, const struct baton_lease *lease);
 /* Where a dead leader is replaced at once: asks to end nothing, and to claim nothing for the lease,
  * if there is one, so that the session has plans for it when there is something. */
 void pg_push_rehearse(struct pg_lane *l, const struct baton_lease *lease);
@@ -393,10 +404,10 @@ void pg_push_keep(struct pg_lane *l, const struct baton_lease *lease);
 /* All locks go, and all sessions that may have some; after it, there is no lease any more. */
 void pg_push_unlock(struct pg_lane *l);
 void pg_unlocked(struct pg_lane *l);
-void pg_end_lost(struct pg_store *store);
-/* The holder's connection goes; `park`: it only didn't answer, and keeps its locks until the lease
- * is over. */
-void pg_lose(struct pg_store *store, bool park);
+void pg_session_end_lost(struct pg_store *store);
+/* The lock lane's connection goes; `park`: it only didn't answer, and keeps its locks until the
+ * lease is over. */
+void pg_session_lose(struct pg_store *store, bool park);
 /* Settings of a session that holds locks for so long. */
 void pg_push_session(struct pg_lane *l, const struct baton_lease *lease);
 /* The columns of PG_LOCKED. */
@@ -421,45 +432,47 @@ void pg_fill_locked(struct pg_lane *l, const PGresult *r, struct baton_observati
 
 /* Wants to be told when this lock is free; the label is a lease's id, or an election's name. True:
  * somebody waits for it already. */
-bool pg_bell_ask(struct pg_store *store, bool is_lease, const char *label, int64_t key);
+bool pg_waiter_ask(struct pg_store *store, bool is_lease, const char *label, int64_t key);
 /* For the watch lane: sets up what was asked for, and tells who is to look, whether the lock was
  * free just now, and of a lease the answer to PG_AWAITED: that one has lost its lock for sure. */
-typedef void pg_bell_rung(struct pg_lane *watcher, const char *label, const PGresult *lease,
-			  bool is_free);
+typedef void pg_lock_freed(struct pg_lane *watcher, const char *label, const PGresult *lease,
+			   bool is_free);
 /* True: somebody was told. */
-bool pg_bells_attend(struct pg_lane *watcher, pg_bell_rung *rung, bool arms);
+bool pg_waiters_attend(struct pg_lane *watcher, pg_lock_freed *freed, bool arms);
 struct pollfd;
 /* Ends sessions that have nothing to wait for; returns when the next one is due. */
-uint64_t pg_bells_rest(struct pg_store *store);
+uint64_t pg_waiters_rest(struct pg_store *store);
 /* Their sockets; returns how many. */
-size_t pg_bells_poll(struct pg_store *store, struct pollfd *fds);
-void pg_bells_free(struct pg_store *store);
+size_t pg_waiters_poll(struct pg_store *store, struct pollfd *fds);
+void pg_waiters_free(struct pg_store *store);
 
-/* ---- bare.c: the verbs without tables ---- */
+/* ---- tableless/: the verbs without tables ---- */
 
-bool pg_is_bare(const struct pg_store *store);
-extern const struct baton_traits pg_bare_traits;
-int bare_renew(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease,
-	       uint32_t *n_held);
-int bare_close(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease);
-int bare_claims(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease,
-		void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term),
-		void *arg);
-void bare_campaign(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease,
-		   struct baton_campaign *list, size_t n);
-void bare_release(struct pg_lane *l, struct baton_call *call, struct baton_release *list, size_t n);
-void bare_observe(struct pg_lane *l, struct baton_call *call, struct baton_observation *list,
-		  size_t n);
-int bare_candidates(struct pg_lane *l, struct baton_call *call, const char *name,
-		    void (*found)(void *arg, const struct baton_candidate *candidate), void *arg);
+bool pg_is_tableless(const struct pg_store *store);
+extern const struct baton_traits tableless_traits;
+int tableless_renew(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease,
+		    uint32_t *n_held);
+int tableless_close(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease);
+int tableless_claims(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease,
+		     void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term),
+		     void *arg);
+void tableless_campaign(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease,
+			struct baton_campaign *list, size_t n);
+void tableless_release(struct pg_lane *l, struct baton_call *call, struct baton_release *list,
+		       size_t n);
+void tableless_observe(struct pg_lane *l, struct baton_call *call, struct baton_observation *list,
+		       size_t n);
+int tableless_candidates(struct pg_lane *l, struct baton_call *call, const char *name,
+			 void (*found)(void *arg, const struct baton_candidate *candidate),
+			 void *arg);
 /* What needs a table. */
-int bare_refuse(struct baton_call *call);
+int tableless_refuse(struct baton_call *call);
 /* Somebody else's session, or nobody's, has that election's lock: its end must be pushed. */
-bool bare_is_other(struct pg_store *store, const char *name);
+bool tableless_is_other(struct pg_store *store, const char *name);
 /* The lock of that election was free a moment ago. */
-void bare_rung(struct pg_store *store, const char *name);
-void bare_done(struct pg_store *store);
-void bare_forget_terms(struct pg_store *store);
+void tableless_lock_freed(struct pg_store *store, const char *name);
+void tableless_sessions_end(struct pg_store *store);
+void tableless_terms_done(struct pg_store *store);
 
 /* ---- the verbs ---- */
 
@@ -498,7 +511,7 @@ int pg_examine(void *l, struct baton_call *call,
 
 struct pg_watch *pg_watch_new(void);
 void pg_watch_free(struct pg_watch *w);
-/* Something about the sights changed that the watch lane should reckon with. */
+/* Something about the watched leases changed that the watch lane should reckon with. */
 void pg_watch_nudge(struct pg_store *store);
 
 #endif

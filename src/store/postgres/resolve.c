@@ -84,8 +84,8 @@ static struct pg_lookup *lookup_new(const char *name)
 }
 
 /* 0 and its addresses in *out, or a code. */
-static int look_up(struct pg_lane *lane, const char *name, uint64_t until_ns,
-		   struct pg_lookup **out)
+static int lookup_wait(struct pg_lane *lane, const char *name, uint64_t until_ns,
+		       struct pg_lookup **out)
 {
 	struct pg_lookup *l = lookup_take(lane->store, name);
 
@@ -152,7 +152,7 @@ static int add_name(struct pg_lane *lane, struct pg_text hosts[3], const char *h
 		add_host(hosts, host, is_address(host) ? host : "", port);
 		return 0;
 	}
-	code = look_up(lane, host, until_ns, &l);
+	code = lookup_wait(lane, host, until_ns, &l);
 	if (code != 0)
 		return code;
 	for (struct addrinfo *a = l->question.ar_result; a != NULL; a = a->ai_next) {
@@ -189,7 +189,7 @@ static size_t count(const char *list)
 }
 
 /* It begins with the n-th then, and goes round. */
-static void rotate(struct pg_text *list, size_t n)
+static void rotate_hosts(struct pg_text *list, size_t n)
 {
 	struct pg_text out = {0};
 	char *at = list->at;
@@ -207,7 +207,7 @@ static void rotate(struct pg_text *list, size_t n)
 }
 
 /* A name that is not found leaves the time for the others, and is left out. */
-static int add_all(struct pg_lane *lane, struct pg_text hosts[3], size_t n)
+static int add_hosts(struct pg_lane *lane, struct pg_text hosts[3], size_t n)
 {
 	const struct pg_conninfo *info = &lane->store->info;
 	const char *names = pg_conninfo_get(info, "host");
@@ -249,13 +249,13 @@ int pg_resolve(struct pg_lane *lane, struct pg_text hosts[3])
 	/* Of lists that don't fit together libpq says what is wrong. */
 	if (list == NULL || (names != NULL && count(names) != count(list)))
 		return 0;
-	int code = add_all(lane, hosts, count(list));
+	int code = add_hosts(lane, hosts, count(list));
 
 	if (hosts[0].at != NULL && !any_failed(hosts)) {
 		lane->call->error = (struct baton_error){0};
 		lane->conn.n_places = count(hosts[0].at);
 		for (size_t i = 0; i < 3; i++)
-			rotate(&hosts[i], lane->conn.turn % lane->conn.n_places);
+			rotate_hosts(&hosts[i], lane->conn.turn % lane->conn.n_places);
 	}
 	if (any_failed(hosts)) {
 		(void)pg_no_memory(lane);

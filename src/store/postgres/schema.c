@@ -103,7 +103,7 @@ const char pg_schema_script[] = BEFORE TABLES(IN_BATON) AFTER;
 	"END $baton$"
 static const char make_alone[] = IF_MISSING TABLES("@") END_IF;
 
-static int exec(struct pg_lane *lane, const char *text)
+static int schema_exec(struct pg_lane *lane, const char *text)
 {
 	char *sql = pg_sql(text, &lane->store->info);
 	int rc = sql != NULL ? pg_exec(lane, sql) : pg_no_memory(lane);
@@ -113,7 +113,7 @@ static int exec(struct pg_lane *lane, const char *text)
 }
 
 /* Are they there already? 0, or FAILED. */
-static int look(struct pg_lane *lane, bool *has_tables)
+static int schema_find(struct pg_lane *lane, bool *has_tables)
 {
 	const char *params[] = {lane->store->info.schema};
 
@@ -127,9 +127,9 @@ static int look(struct pg_lane *lane, bool *has_tables)
 }
 
 /* 0, or FAILED. Making a table twice does no harm, so that an unknown outcome is a failed one. */
-static int make(struct pg_lane *lane)
+static int schema_make(struct pg_lane *lane)
 {
-	if (exec(lane, make_alone) == 0)
+	if (schema_exec(lane, make_alone) == 0)
 		return 0;
 	if (lane->call->error.code == BATON_E_DENIED)
 		store_fail(
@@ -141,7 +141,7 @@ static int make(struct pg_lane *lane)
 	return BATON_OUTCOME_FAILED;
 }
 
-static int check_version(struct pg_lane *lane)
+static int schema_check_version(struct pg_lane *lane)
 {
 	pg_push(lane, PG_VERSION, 0, NULL);
 	if (pg_run(lane) != BATON_OUTCOME_OK)
@@ -163,9 +163,9 @@ int pg_schema_check(struct pg_lane *lane, struct baton_call *call)
 	bool has_tables;
 
 	lane->call = call;
-	if (look(lane, &has_tables) != 0 || (!has_tables && make(lane) != 0))
+	if (schema_find(lane, &has_tables) != 0 || (!has_tables && schema_make(lane) != 0))
 		return BATON_OUTCOME_FAILED;
-	if (check_version(lane) != 0)
+	if (schema_check_version(lane) != 0)
 		return BATON_OUTCOME_FAILED;
 	atomic_store(&lane->store->has_schema, true);
 	return 0;

@@ -247,11 +247,11 @@ const char *const pg_statements[PG_STATEMENTS] = {
 	/* The locks of this session become those of the claims of the lease $1. Returns how many
 	 * another has got. Their rows stay: who led is not over with its work yet (S7). */
 	[PG_KEEP] =
-		"WITH mine AS MATERIALIZED (SELECT " KEY_OF_E " AS key FROM @election e "
+		"WITH own AS MATERIALIZED (SELECT " KEY_OF_E " AS key FROM @election e "
 		"WHERE e.lease = $1), held AS MATERIALIZED (" LOCKS " AND pid = pg_backend_pid()), "
 		"extra AS MATERIALIZED (SELECT pg_advisory_unlock(key) FROM held WHERE key NOT IN "
-		"(SELECT key FROM mine) AND key <> " OWN_BEACON "), "
-		"lost AS MATERIALIZED (SELECT FROM mine WHERE key NOT IN (SELECT key FROM held) "
+		"(SELECT key FROM own) AND key <> " OWN_BEACON "), "
+		"lost AS MATERIALIZED (SELECT FROM own WHERE key NOT IN (SELECT key FROM held) "
 		"AND NOT pg_try_advisory_lock(key)) "
 		"SELECT (SELECT count(*) FROM lost), (SELECT count(*) FROM extra)",
 	[PG_LOCKED] = WHO_HAS,
@@ -260,20 +260,20 @@ const char *const pg_statements[PG_STATEMENTS] = {
 	 * with a lock of its own by then: that lock waits for the end of this transaction. */
 	[PG_AWAITED] = "SELECT l.seq, l.ttl_ms, " EPOCH "l.expires" AS_US ", e.name FROM @lease l "
 		       "LEFT JOIN @election e ON e.lease = l.id WHERE l.id = $1",
-	/* ---- without tables (bare.c) ---- */
-	[PG_BARE_LOOK] = WHO_HAS,
-	[PG_BARE_SHOW] = "SELECT pg_notify($1, $2)",
+	/* ---- without tables (tableless/) ---- */
+	[PG_TABLELESS_FIND] = WHO_HAS,
+	[PG_TABLELESS_TELL] = "SELECT pg_notify($1, $2)",
 	/* The term is drawn after the lock was got. A number alone is not worth a flush to the
 	 * server when it commits, and would be given again after a crash (S3): the message, which
 	 * nobody need read, is. */
-	[PG_BARE_TAKE] =
+	[PG_TABLELESS_TAKE] =
 		"WITH t AS MATERIALIZED (SELECT k, pg_try_advisory_lock(k) AS got FROM "
 		"(SELECT " KEY_OF_NAME " AS k) AS n) SELECT got, k, "
 		"CASE WHEN got THEN txid_current() END, "
 		"CASE WHEN got THEN pg_logical_emit_message(true, 'baton', ''::text) END FROM t",
-	[PG_BARE_RENEW] = OWN_LOCK,
-	[PG_BARE_OWN] = OWN_LOCK,
-	[PG_BARE_RELEASE] = "SELECT pg_advisory_unlock($1::bigint), pg_notify($2, $3)",
+	[PG_TABLELESS_RENEW] = OWN_LOCK,
+	[PG_TABLELESS_OWN] = OWN_LOCK,
+	[PG_TABLELESS_RELEASE] = "SELECT pg_advisory_unlock($1::bigint), pg_notify($2, $3)",
 
 	/* $1 lease; then per election: name, metadata, priority, score, healthy. */
 	[PG_PUBLISH] =

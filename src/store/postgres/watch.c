@@ -31,17 +31,17 @@
 /* A connection that heard nothing for so long is asked whether it still is one. */
 #define SILENCE_NS (25 * CLOCK_NS_PER_S)
 
-struct watched {
-	TAILQ_ENTRY(watched) pending_next;
+struct watched_name {
+	TAILQ_ENTRY(watched_name) pending_next;
 	uint64_t cookie;
 	bool pending;
 	char name[];
 };
 
-TAILQ_HEAD(watched_queue, watched);
+TAILQ_HEAD(watched_queue, watched_name);
 
 struct pg_watch {
-	void *names; /* a tree of struct watched */
+	void *names; /* a tree of struct watched_name */
 	size_t n_names;
 	struct watched_queue pending;
 	uint64_t troubles; /* of the store, when this connection was last known to be well */
@@ -72,20 +72,21 @@ void pg_watch_free(struct pg_watch *w)
 
 static int by_name(const void *a, const void *b)
 {
-	return strcmp(((const struct watched *)a)->name, ((const struct watched *)b)->name);
+	return strcmp(((const struct watched_name *)a)->name,
+		      ((const struct watched_name *)b)->name);
 }
 
-static struct watched *make(const char *name)
+static struct watched_name *name_make(const char *name)
 {
 	size_t size = strlen(name) + 1;
-	struct watched *n = calloc(1, sizeof(*n) + size);
+	struct watched_name *n = calloc(1, sizeof(*n) + size);
 
 	if (n != NULL)
 		(void)memcpy(n->name, name, size);
 	return n;
 }
 
-static void hint(struct pg_watch *w, struct watched *n)
+static void watch_hint(struct pg_watch *w, struct watched_name *n)
 {
 	if (n->pending)
 		return;
@@ -94,15 +95,15 @@ static void hint(struct pg_watch *w, struct watched *n)
 }
 
 /* NULL: not watched, or no memory to look for it; then all are to look. */
-static struct watched *find(struct pg_watch *w, const char *name)
+static struct watched_name *watch_find(struct pg_watch *w, const char *name)
 {
-	struct watched *key = make(name);
+	struct watched_name *key = name_make(name);
 
 	if (key == NULL) {
 		w->look_at_all = true;
 		return NULL;
 	}
-	struct watched **at = (struct watched **)tfind(key, &w->names, by_name);
+	struct watched_name **at = (struct watched_name **)tfind(key, &w->names, by_name);
 
 	free(key);
 	return at != NULL ? *at : NULL;
@@ -111,10 +112,10 @@ static struct watched *find(struct pg_watch *w, const char *name)
 int pg_watch_add(void *lane, const char *name, uint64_t cookie)
 {
 	struct pg_watch *w = ((struct pg_lane *)lane)->watch;
-	struct watched *n = find(w, name);
+	struct watched_name *n = watch_find(w, name);
 
 	if (n == NULL) {
-		n = make(name);
+		n = name_make(name);
 		if (n == NULL || tsearch(n, &w->names, by_name) == NULL) {
 			free(n);
 			return BATON_E_MEMORY;
@@ -122,14 +123,14 @@ int pg_watch_add(void *lane, const char *name, uint64_t cookie)
 		w->n_names++;
 	}
 	n->cookie = cookie;
-	hint(w, n);
+	watch_hint(w, n);
 	return 0;
 }
 
 void pg_watch_remove(void *lane, const char *name, uint64_t cookie)
 {
 	struct pg_watch *w = ((struct pg_lane *)lane)->watch;
-	struct watched *n = find(w, name);
+	struct watched_name *n = watch_find(w, name);
 
 	if (n == NULL || n->cookie != cookie)
 		return;
@@ -142,7 +143,7 @@ void pg_watch_remove(void *lane, const char *name, uint64_t cookie)
 
 /* ---- waking up ---- */
 
-static void ring(struct pg_lane *l)
+static void watch_signal(struct pg_lane *l)
 {
 	uint64_t one = 1;
 	ssize_t rc = write(l->wake_fd, &one, sizeof(one));
@@ -155,32 +156,33 @@ void pg_watch_wake(void *lane)
 	struct pg_lane *l = lane;
 
 	atomic_store(&l->woken, true);
-	ring(l);
+	watch_signal(l);
 }
 
 void pg_watch_nudge(struct pg_store *store)
 {
 	store_lock(&store->base);
 	if (store->watcher != NULL)
-		ring(store->watcher);
+		watch_signal(store->watcher);
 	store_unlock(&store->base);
 }
 
 /* ---- the ends of leases ---- */
 
-static uint64_t due_ns(const struct pg_store *store, const struct sight *s, uint64_t now_ns)
+static uint64_t expiry_due_ns(const struct pg_store *store, const struct watched_lease *s,
+			      uint64_t now_ns)
 {
-	return s->told ? SIGHT_NEVER : sight_end_ns(s, &store->clock, now_ns);
+	return s->told ? EXPIRY_NEVER : expiry_end_ns(s, &store->clock, now_ns);
 }
 
 /* When the first of them is due; tells the others that we sleep until then. */
-static uint64_t next_due(struct pg_store *store, uint64_t limit_ns)
+static uint64_t next_expiry_ns(struct pg_store *store, uint64_t limit_ns)
 {
 	uint64_t now_ns = clock_boot_ns();
 
 	store_lock(&store->base);
-	for (size_t i = 0; i < store->sights.n; i++) {
-		uint64_t due = due_ns(store, &store->sights.list[i], now_ns);
+	for (size_t i = 0; i < store->watched_leases.n; i++) {
+		uint64_t due = expiry_due_ns(store, &store->watched_leases.list[i], now_ns);
 
 		limit_ns = due < limit_ns ? due : limit_ns;
 	}
@@ -189,55 +191,56 @@ static uint64_t next_due(struct pg_store *store, uint64_t limit_ns)
 	return limit_ns;
 }
 
-static bool has_suspect(struct pg_store *store)
+static bool has_expired_lease(struct pg_store *store)
 {
 	uint64_t now_ns = clock_boot_ns();
 	bool any = false;
 
 	store_lock(&store->base);
-	for (size_t i = 0; i < store->sights.n; i++)
-		any = any || due_ns(store, &store->sights.list[i], now_ns) <= now_ns;
+	for (size_t i = 0; i < store->watched_leases.n; i++)
+		any = any || expiry_due_ns(store, &store->watched_leases.list[i], now_ns) <= now_ns;
 	store_unlock(&store->base);
 	return any;
 }
 
 /* Whose elections can be had now. */
-static void hint_ended(struct pg_lane *l, const PGresult *held)
+static void hint_ended(struct pg_lane *l, const PGresult *elections)
 {
 	struct pg_store *store = l->store;
 	uint64_t now_ns = clock_boot_ns();
 
-	for (int i = 0; i < PQntuples(held); i++) {
-		struct watched *n = find(l->watch, PQgetvalue(held, i, 0));
+	for (int i = 0; i < PQntuples(elections); i++) {
+		struct watched_name *n = watch_find(l->watch, PQgetvalue(elections, i, 0));
 
 		store_lock(&store->base);
-		const struct sight *s = sights_find(&store->sights, PQgetvalue(held, i, 1));
-		bool ended = s == NULL || sight_end_ns(s, &store->clock, now_ns) <= now_ns;
+		const struct watched_lease *s =
+			expiry_find(&store->watched_leases, PQgetvalue(elections, i, 1));
+		bool ended = s == NULL || expiry_end_ns(s, &store->clock, now_ns) <= now_ns;
 
 		store_unlock(&store->base);
 		if (n != NULL && ended)
-			hint(l->watch, n);
+			watch_hint(l->watch, n);
 	}
 }
 
 /* Each is told once; what is gone, or holds nothing of ours, is forgotten. */
-static void settle(struct pg_lane *l, const PGresult *held)
+static void settle_ended(struct pg_lane *l, const PGresult *elections)
 {
 	struct pg_store *store = l->store;
 	uint64_t now_ns = clock_boot_ns();
 
 	store_lock(&store->base);
-	for (size_t i = store->sights.n; i > 0; i--) {
-		struct sight *s = &store->sights.list[i - 1];
+	for (size_t i = store->watched_leases.n; i > 0; i--) {
+		struct watched_lease *s = &store->watched_leases.list[i - 1];
 		bool holds = false;
 
-		if (due_ns(store, s, now_ns) > now_ns)
+		if (expiry_due_ns(store, s, now_ns) > now_ns)
 			continue;
-		for (int row = 0; row < PQntuples(held) && !holds; row++)
-			holds = strcmp(PQgetvalue(held, row, 1), s->id) == 0;
+		for (int row = 0; row < PQntuples(elections) && !holds; row++)
+			holds = strcmp(PQgetvalue(elections, row, 1), s->id) == 0;
 		s->told = true;
 		if (s->gone || !holds)
-			sights_drop(&store->sights, s->id);
+			expiry_drop(&store->watched_leases, s->id);
 	}
 	store_unlock(&store->base);
 }
@@ -249,7 +252,7 @@ static int ask_about_ended(struct pg_lane *l, struct pg_lane *s, struct baton_ca
 	uint64_t asked_ns = 0;
 	int outcome = BATON_OUTCOME_OK;
 
-	if (has_suspect(l->store) && pg_sights_ids(l->store, &ids)) {
+	if (has_expired_lease(l->store) && pg_watched_ids(l->store, &ids)) {
 		outcome = pg_begin(s, call, 0);
 		if (outcome == 0) {
 			const char *const params[] = {ids.at};
@@ -261,9 +264,9 @@ static int ask_about_ended(struct pg_lane *l, struct pg_lane *s, struct baton_ca
 		}
 	}
 	if (outcome == BATON_OUTCOME_OK && asked_ns != 0) {
-		pg_sights_seen(s, pg_result(s, 0), asked_ns);
+		pg_watched_seen(s, pg_result(s, 0), asked_ns);
 		hint_ended(l, pg_result(s, 1));
-		settle(l, pg_result(s, 1));
+		settle_ended(l, pg_result(s, 1));
 	}
 	pg_text_done(&ids);
 	pg_results_clear(s);
@@ -289,7 +292,8 @@ static void find_other(const void *node, VISIT which, void *arg)
 
 	if (which == preorder || which == leaf)
 		q->found = q->found ||
-			   bare_is_other(q->store, (*(const struct watched *const *)node)->name);
+			   tableless_is_other(q->store,
+					      (*(const struct watched_name *const *)node)->name);
 }
 
 /* Of what is ours without tables there is nothing to hear: no orders, and its end is its session's.
@@ -299,7 +303,7 @@ static bool has_to_listen(struct pg_lane *l)
 	struct pg_watch *w = l->watch;
 	struct quest q = {.store = l->store, .found = w->n_names > 0};
 
-	if (pg_is_bare(l->store)) {
+	if (pg_is_tableless(l->store)) {
 		q.found = false;
 		twalk_r(w->names, find_other, &q);
 		w->idle_ns = q.found ? 0 : w->idle_ns != 0 ? w->idle_ns : clock_boot_ns();
@@ -307,7 +311,7 @@ static bool has_to_listen(struct pg_lane *l)
 	if (w->idle_ns != 0 && clock_boot_ns() - w->idle_ns >= PG_REST_NS && l->conn.pg != NULL) {
 		stop_listening(l);
 		pg_conn_free(&l->conn);
-		pg_bells_free(l->store); /* nobody waits for itself */
+		pg_waiters_free(l->store); /* nobody waits for itself */
 	}
 	return q.found;
 }
@@ -348,10 +352,10 @@ static int ping(struct pg_lane *l, struct pg_lane *s, struct baton_call *call)
 
 static void hint_name(struct pg_watch *w, const char *name)
 {
-	struct watched *n = find(w, name);
+	struct watched_name *n = watch_find(w, name);
 
 	if (n != NULL)
-		hint(w, n);
+		watch_hint(w, n);
 }
 
 static void take_notifications(struct pg_lane *l, struct pg_lane *s)
@@ -370,17 +374,18 @@ static void take_notifications(struct pg_lane *l, struct pg_lane *s)
 
 /* The lock of a lease's session was free when the lease was as in the answer to PG_AWAITED: should
  * it have been renewed since, then whoever claims what it holds finds another seq. */
-static void free_lease(struct pg_lane *l, const char *id, const PGresult *r)
+static void lease_freed(struct pg_lane *l, const char *id, const PGresult *r)
 {
 	bool is_there = PQntuples(r) > 0;
-	struct sight *s;
+	struct watched_lease *s;
 
 	store_lock(&l->store->base);
 	if (is_there)
-		s = sights_note(&l->store->sights, id, pg_number(r, 0, 0), pg_number(r, 0, 2),
-				(uint64_t)pg_number(r, 0, 1) * CLOCK_NS_PER_MS, clock_boot_ns());
+		s = expiry_note(&l->store->watched_leases, id, pg_number(r, 0, 0),
+				pg_number(r, 0, 2), (uint64_t)pg_number(r, 0, 1) * CLOCK_NS_PER_MS,
+				clock_boot_ns());
 	else
-		s = sights_find(&l->store->sights, id);
+		s = expiry_find(&l->store->watched_leases, id);
 	if (s != NULL) {
 		s->freed = true;
 		s->told = is_there;
@@ -391,19 +396,19 @@ static void free_lease(struct pg_lane *l, const char *id, const PGresult *r)
 			hint_name(l->watch, PQgetvalue(r, i, 3));
 }
 
-static void rung(struct pg_lane *l, const char *label, const PGresult *lease, bool is_free)
+static void lock_freed(struct pg_lane *l, const char *label, const PGresult *lease, bool is_free)
 {
 	if (lease != NULL) {
-		free_lease(l, label, lease);
+		lease_freed(l, label, lease);
 		return;
 	}
 	if (is_free)
-		bare_rung(l->store, label);
+		tableless_lock_freed(l->store, label);
 	hint_name(l->watch, label);
 }
 
 /* s: the session that listens. */
-static int catch_up(struct pg_lane *l, struct pg_lane *s, struct baton_call *call)
+static int watch_catch_up(struct pg_lane *l, struct pg_lane *s, struct baton_call *call)
 {
 	struct pg_watch *w = l->watch;
 	int outcome = BATON_OUTCOME_OK;
@@ -422,25 +427,25 @@ static int catch_up(struct pg_lane *l, struct pg_lane *s, struct baton_call *cal
 }
 
 /* Brings everything up to date. OK, or why not. */
-static int attend(struct pg_lane *l, struct baton_call *call)
+static int watch_attend(struct pg_lane *l, struct baton_call *call)
 {
 	/* Who is told of a dead leader needs the session that we would look with. */
-	if (pg_bells_attend(l, rung, false) && !TAILQ_EMPTY(&l->watch->pending))
+	if (pg_waiters_attend(l, lock_freed, false) && !TAILQ_EMPTY(&l->watch->pending))
 		return BATON_OUTCOME_OK;
 	if (l->watch->is_current && l->watch->listens)
 		return BATON_OUTCOME_OK;
-	struct pg_lane *s = pg_hold_idle(l);
+	struct pg_lane *s = pg_session_take_idle(l);
 
 	if (s == NULL) /* later: we are told when */
 		return BATON_OUTCOME_OK;
 	struct baton_call inner = {.deadline_ns = clock_boot_ns() + pg_watch_call_ns(l->store)};
 
 	l->nudged = false;
-	int outcome = catch_up(l, s, &inner);
+	int outcome = watch_catch_up(l, s, &inner);
 
 	/* The session was ended just then: why there is no other one is what counts. */
 	if (pg_may_repeat(s, outcome))
-		outcome = catch_up(l, s, &inner);
+		outcome = watch_catch_up(l, s, &inner);
 	if (outcome != BATON_OUTCOME_OK) {
 		call->error = inner.error;
 		stop_listening(l);
@@ -449,15 +454,15 @@ static int attend(struct pg_lane *l, struct baton_call *call)
 			pg_conn_close(s);
 	}
 	l->watch->is_current = outcome == BATON_OUTCOME_OK && !l->nudged;
-	pg_let_go(l, s);
+	pg_session_give(l, s);
 	return outcome;
 }
 
 /* ---- waiting ---- */
 
-static int take_hints(struct pg_watch *w, uint64_t *cookies, size_t max)
+static int watch_take_hints(struct pg_watch *w, uint64_t *cookies, size_t max)
 {
-	struct watched *n;
+	struct watched_name *n;
 	int taken = 0;
 
 	if (w->look_at_all && max > 0) {
@@ -478,34 +483,35 @@ static int take_hints(struct pg_watch *w, uint64_t *cookies, size_t max)
 }
 
 /* Until something comes, somebody calls, or it is time. */
-static void doze(struct pg_lane *l, uint64_t until_ns)
+static void watch_doze(struct pg_lane *l, uint64_t until_ns)
 {
 	const struct pg_store *store = l->store;
-	const struct pg_conn *c = store->holder != NULL ? &store->holder->conn : &l->conn;
+	const struct pg_conn *c = store->lock_lane != NULL ? &store->lock_lane->conn : &l->conn;
 	bool reads =
 		(l->watch->listens || store->owed_ns != 0) && !atomic_load(&store->watch_waits);
 	int heard_fd = reads ? atomic_load(&c->fd) : -1; /* else others read at the moment */
-	struct pollfd fds[2 + PG_BELLS_MAX] = {{.fd = l->wake_fd, .events = POLLIN},
-					       {.fd = heard_fd, .events = POLLIN}};
-	size_t n = 2 + pg_bells_poll(l->store, fds + 2);
+	struct pollfd fds[2 + PG_WAITERS_MAX] = {{.fd = l->wake_fd, .events = POLLIN},
+						 {.fd = heard_fd, .events = POLLIN}};
+	size_t n = 2 + pg_waiters_poll(l->store, fds + 2);
 	uint64_t now_ns = clock_boot_ns();
 	uint64_t nudges;
 
 	uint64_t us = now_ns < until_ns ? (until_ns - now_ns + 999) / 1000 : 0;
 	struct timespec wait = {.tv_sec = (time_t)(us / 1000000),
 				.tv_nsec = (long)(us % 1000000) * 1000};
-	bool rang = ppoll(fds, n, &wait, NULL) > 0 && fds[0].revents == 0 && fds[1].revents == 0;
+	bool waiter = ppoll(fds, n, &wait, NULL) > 0 && fds[0].revents == 0 && fds[1].revents == 0;
 
-	l->watch->is_current = l->watch->is_current && rang; /* by a bell, and by nothing else */
+	l->watch->is_current =
+		l->watch->is_current && waiter; /* by a lock waiter, and by nothing else */
 	if (fds[0].revents != 0 && read(l->wake_fd, &nudges, sizeof(nudges)) < 0)
 		return;
 }
 
 /* When there is something to do again, if nothing comes. */
-static uint64_t next_look(struct pg_lane *l, uint64_t until_ns)
+static uint64_t watch_next_ns(struct pg_lane *l, uint64_t until_ns)
 {
 	const struct pg_watch *w = l->watch;
-	uint64_t rest_ns = pg_bells_rest(l->store);
+	uint64_t rest_ns = pg_waiters_rest(l->store);
 	uint64_t spare_ns = pg_spare_rest(l->store);
 
 	rest_ns = spare_ns < rest_ns ? spare_ns : rest_ns;
@@ -517,7 +523,7 @@ static uint64_t next_look(struct pg_lane *l, uint64_t until_ns)
 	/* Without a turn there is nobody to ask what has become due. */
 	if (!w->listens || l->conn.pooled || atomic_load(&l->store->watch_waits))
 		return until_ns;
-	return next_due(l->store, until_ns);
+	return next_expiry_ns(l->store, until_ns);
 }
 
 int pg_watch_wait(void *lane, struct baton_call *call, uint64_t *cookies, size_t max)
@@ -530,16 +536,16 @@ int pg_watch_wait(void *lane, struct baton_call *call, uint64_t *cookies, size_t
 		 * read. */
 		bool attends = (has_to_listen(l) || w->listens) && !atomic_load(&l->woken);
 
-		if (attends && attend(l, call) != BATON_OUTCOME_OK && !atomic_load(&l->woken))
+		if (attends && watch_attend(l, call) != BATON_OUTCOME_OK && !atomic_load(&l->woken))
 			return call->error.code < 0 ? call->error.code : BATON_E_UNAVAILABLE;
-		int n = take_hints(w, cookies, max);
+		int n = watch_take_hints(w, cookies, max);
 
 		if (n > 0 || atomic_exchange(&l->woken, false) ||
 		    clock_boot_ns() >= call->deadline_ns)
 			return n;
 		/* To wait for a lock takes a connection; what is known already goes first. */
-		if (w->listens && !l->conn.pooled && pg_bells_attend(l, rung, true))
+		if (w->listens && !l->conn.pooled && pg_waiters_attend(l, lock_freed, true))
 			continue;
-		doze(l, next_look(l, call->deadline_ns));
+		watch_doze(l, watch_next_ns(l, call->deadline_ns));
 	}
 }
