@@ -14,7 +14,7 @@
 #define LEASE "bench-0-1"
 #define REPLY_MAX 65536
 #define PER_ELECTION 6
-#define MAX_WORDS (32 + PER_ELECTION * REDIS_CHUNK)
+#define MAX_WORDS (32 + PER_ELECTION * REDIS_PART)
 
 struct redis {
 	FILE *in;
@@ -217,13 +217,13 @@ static double campaigns(void *server, const char *url, int n)
 				    "100"};
 	size_t k = 16;
 
-	(void)snprintf(times, sizeof(times), "%d", n / REDIS_CHUNK);
+	(void)snprintf(times, sizeof(times), "%d", n / REDIS_PART);
 	(void)snprintf(sha, sizeof(sha), "%s", ask(r, "SCRIPT", "LOAD", text, NULL));
 	free(text);
 	(void)ask(r, "HSET", "{baton}:lease:" LEASE, "owner", "tool", "address", "", NULL);
 	for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++)
 		argv[k++] = rest[i];
-	for (int i = 0; i < REDIS_CHUNK * PER_ELECTION; i++)
+	for (int i = 0; i < REDIS_PART * PER_ELECTION; i++)
 		argv[k++] = election[i % PER_ELECTION];
 	argv[k] = NULL;
 	double rate = bench_tool((char *const *)(uintptr_t)argv, " requests per second");
@@ -233,7 +233,7 @@ static double campaigns(void *server, const char *url, int n)
 	(void)ask(r, "DEL", "{baton}:lease:" LEASE, NULL);
 	if (won < n * 9L / 10)
 		bench_die("redis-benchmark won %ld of %d campaigns.", won, n);
-	return rate * REDIS_CHUNK;
+	return rate * REDIS_PART;
 }
 
 const struct bench_server bench_redis = {

@@ -1,6 +1,6 @@
 /*
  * test_redis.c: the parts of the Redis driver that need no server: replies with their bounds, URLs,
- * error replies, and the books of what is watched.
+ * error replies, and the index of what is watched.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -308,56 +308,56 @@ static void test_servers(void **state)
 	assert_false(redis_is_same_server(&first, &unknown));
 }
 
-/* ---- the books ---- */
+/* ---- the index ---- */
 
 #define LONG_NS (3600 * CLOCK_NS_PER_S)
 
-static size_t take(struct redis_books *b, uint64_t *cookies)
+static size_t take(struct redis_index *index, uint64_t *cookies)
 {
 	uint64_t next_ns;
 
-	return redis_books_take(b, cookies, 8, &next_ns);
+	return redis_index_take(index, cookies, 8, &next_ns);
 }
 
 static void test_books_subscribe(void **state)
 {
 	int wake = eventfd(0, EFD_NONBLOCK);
-	struct redis_books *b = redis_books_new(wake);
+	struct redis_index *index = redis_index_new(wake);
 	char name[BATON_NAME_MAX + 1];
 	uint64_t cookies[8];
 
 	(void)state;
-	assert_int_equal(redis_books_add(b, "e", 7), 0);
+	assert_int_equal(redis_index_add(index, "e", 7), 0);
 	/* Not watched before the server has said so; then a hint, and after each loss again. */
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(take(b, cookies), 0);
-		assert_false(redis_books_seen(b, "e", "", BATON_STORE_NEVER));
-		assert_true(redis_books_next(b, name));
+		assert_int_equal(take(index, cookies), 0);
+		assert_false(redis_index_seen(index, "e", "", BATON_STORE_NEVER));
+		assert_true(redis_index_next(index, name));
 		assert_string_equal(name, "e");
-		assert_false(redis_books_next(b, name));
-		redis_books_subscribed(b, "e");
-		assert_int_equal(take(b, cookies), 1);
+		assert_false(redis_index_next(index, name));
+		redis_index_subscribed(index, "e");
+		assert_int_equal(take(index, cookies), 1);
 		assert_int_equal(cookies[0], 7);
-		assert_true(redis_books_seen(b, "e", "", BATON_STORE_NEVER));
-		redis_books_broken(b);
+		assert_true(redis_index_seen(index, "e", "", BATON_STORE_NEVER));
+		redis_index_broken(index);
 	}
 	/* Many hints are one. */
-	redis_books_hint(b, "e");
-	redis_books_hint(b, "e");
-	redis_books_hint(b, "other");
-	assert_int_equal(take(b, cookies), 1);
-	assert_false(redis_books_remove(b, "e", 8));
-	assert_true(redis_books_remove(b, "e", 7));
-	redis_books_hint(b, "e");
-	assert_int_equal(take(b, cookies), 0);
-	redis_books_free(b);
+	redis_index_hint(index, "e");
+	redis_index_hint(index, "e");
+	redis_index_hint(index, "other");
+	assert_int_equal(take(index, cookies), 1);
+	assert_false(redis_index_remove(index, "e", 8));
+	assert_true(redis_index_remove(index, "e", 7));
+	redis_index_hint(index, "e");
+	assert_int_equal(take(index, cookies), 0);
+	redis_index_free(index);
 	close(wake);
 }
 
 static void test_books_expiry(void **state)
 {
 	int wake = eventfd(0, EFD_NONBLOCK);
-	struct redis_books *b = redis_books_new(wake);
+	struct redis_index *index = redis_index_new(wake);
 	char ids[4][BATON_LEASE_ID_MAX + 1];
 	char name[BATON_NAME_MAX + 1];
 	uint64_t cookies[8];
@@ -366,32 +366,32 @@ static void test_books_expiry(void **state)
 	(void)state;
 	for (uint64_t i = 1; i <= 3; i++) {
 		(void)snprintf(name, sizeof(name), "e%d", (int)i);
-		assert_int_equal(redis_books_add(b, name, i), 0);
-		assert_true(redis_books_next(b, name));
-		redis_books_subscribed(b, name);
+		assert_int_equal(redis_index_add(index, name, i), 0);
+		assert_true(redis_index_next(index, name));
+		redis_index_subscribed(index, name);
 	}
-	assert_int_equal(take(b, cookies), 3);
-	assert_true(redis_books_seen(b, "e1", "one", LONG_NS));
-	assert_true(redis_books_seen(b, "e2", "one", LONG_NS));
-	assert_true(redis_books_seen(b, "e3", "two", LONG_NS / 2));
+	assert_int_equal(take(index, cookies), 3);
+	assert_true(redis_index_seen(index, "e1", "one", LONG_NS));
+	assert_true(redis_index_seen(index, "e2", "one", LONG_NS));
+	assert_true(redis_index_seen(index, "e3", "two", LONG_NS / 2));
 	/* A lease of which nobody knows how long it lasts is not watched. */
-	assert_false(redis_books_seen(b, "e3", "two", BATON_STORE_NEVER));
-	assert_int_equal(redis_books_leases(b, ids, 4), 2);
+	assert_false(redis_index_seen(index, "e3", "two", BATON_STORE_NEVER));
+	assert_int_equal(redis_index_leases(index, ids, 4), 2);
 	assert_string_equal(ids[0], "two");
-	assert_int_equal(redis_books_leases(b, ids, 1), 1);
+	assert_int_equal(redis_index_leases(index, ids, 1), 1);
 	assert_string_equal(ids[0], "two");
-	assert_int_equal(redis_books_take(b, cookies, 8, &next_ns), 0);
+	assert_int_equal(redis_index_take(index, cookies, 8, &next_ns), 0);
 	/* Renewed, and gone: those that it held are hinted at, once. */
-	redis_books_left(b, "two", 2 * LONG_NS);
-	redis_books_left(b, "one", 0);
-	assert_int_equal(take(b, cookies), 2);
+	redis_index_left(index, "two", 2 * LONG_NS);
+	redis_index_left(index, "one", 0);
+	assert_int_equal(take(index, cookies), 2);
 	assert_int_equal(cookies[0] + cookies[1], 3);
-	assert_int_equal(take(b, cookies), 0);
-	assert_int_equal(redis_books_leases(b, ids, 4), 1);
+	assert_int_equal(take(index, cookies), 0);
+	assert_int_equal(redis_index_leases(index, ids, 4), 1);
 	/* Nobody's any more. */
-	assert_true(redis_books_seen(b, "e3", "", BATON_STORE_NEVER));
-	assert_int_equal(redis_books_leases(b, ids, 4), 0);
-	redis_books_free(b);
+	assert_true(redis_index_seen(index, "e3", "", BATON_STORE_NEVER));
+	assert_int_equal(redis_index_leases(index, ids, 4), 0);
+	redis_index_free(index);
 	close(wake);
 }
 

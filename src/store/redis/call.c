@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "store/redis/redis.h"
 
-static int begin(struct redis_lane *lane, struct baton_call *call, int script, const char *kind,
-		 const char *id, size_t n)
+static int call_begin(struct redis_lane *lane, struct baton_call *call, int script,
+		      const char *kind, const char *id, size_t n)
 {
 	const struct redis_store *store = lane->store;
 	struct resp_out *out = &lane->wire.out;
@@ -17,10 +17,10 @@ static int begin(struct redis_lane *lane, struct baton_call *call, int script, c
 
 	if (!lane->is_asking)
 		lane->asked.name[0] = '\0';
-	if (!lane->is_asking && redis_link(lane, call) != 0)
+	if (!lane->is_asking && redis_connect(lane, call) != 0)
 		return BATON_OUTCOME_FAILED;
-	if (!lane->is_asking && script != REDIS_AGAIN && script != REDIS_LEASE_OPEN &&
-	    script != REDIS_LEASE_CLOSE && redis_again(lane, call) != 0)
+	if (!lane->is_asking && script != REDIS_RECLAIM && script != REDIS_LEASE_OPEN &&
+	    script != REDIS_LEASE_CLOSE && redis_reclaim(lane, call) != 0)
 		return BATON_OUTCOME_FAILED;
 	resp_out_clear(out);
 	if (lane->is_asking) { /* good for the one command behind it */
@@ -39,13 +39,13 @@ static int begin(struct redis_lane *lane, struct baton_call *call, int script, c
 
 int redis_call_begin(struct redis_lane *lane, struct baton_call *call, int script, size_t n)
 {
-	return begin(lane, call, script, "namespace", "", n);
+	return call_begin(lane, call, script, "namespace", "", n);
 }
 
 int redis_call_begin_lease(struct redis_lane *lane, struct baton_call *call, int script,
 			   const char *id, size_t n)
 {
-	return begin(lane, call, script, "lease:", id, n);
+	return call_begin(lane, call, script, "lease:", id, n);
 }
 
 /* What leads somewhere is worth the replicas' time; a look is not. */
@@ -53,12 +53,12 @@ static bool is_awaited(const struct redis_lane *lane, int script)
 {
 	return lane->store->options.wait > 0 &&
 	       (script == REDIS_LEASE_OPEN || script == REDIS_LEASE_RENEW ||
-		script == REDIS_LEASE_KEEP || script == REDIS_AGAIN || script == REDIS_CAMPAIGN ||
+		script == REDIS_LEASE_KEEP || script == REDIS_RECLAIM || script == REDIS_CAMPAIGN ||
 		script == REDIS_CLAIMS);
 }
 
 /* Behind the script, on the same connection: it waits for what that has written. */
-static void add_wait(struct redis_lane *lane)
+static void replicas_put_wait(struct redis_lane *lane)
 {
 	struct resp_out *out = &lane->wire.out;
 	uint64_t now_ns = clock_boot_ns();
@@ -70,14 +70,14 @@ static void add_wait(struct redis_lane *lane)
 	resp_number(out, left_ns / CLOCK_NS_PER_MS * 3 / 4 + 1); /* 0 would be for ever */
 }
 
-static int failed(struct redis_lane *lane, bool is_sure)
+static int call_failed(struct redis_lane *lane, bool is_sure)
 {
-	redis_unlink(lane);
+	redis_disconnect(lane);
 	return is_sure ? BATON_OUTCOME_FAILED : BATON_OUTCOME_UNKNOWN;
 }
 
 /* The server doesn't know the script (any more). */
-static int load(struct redis_lane *lane, int script)
+static int call_load_script(struct redis_lane *lane, int script)
 {
 	struct resp_out out = {0};
 	struct resp_out kept = lane->wire.out;
@@ -108,17 +108,17 @@ static int load(struct redis_lane *lane, int script)
 /* The server may be another one than it was, or the Sentinels' choice no more. */
 static bool is_elsewhere(const struct redis_lane *lane, const char *text)
 {
-	static const char *const words[] = {"READONLY", "MASTERDOWN", "MOVED",      "ASK",
+	static const char *const kinds[] = {"READONLY", "MASTERDOWN", "MOVED",      "ASK",
 					    "NOAUTH",   "NOPERM",     "CLUSTERDOWN"};
 	const char *said = redis_error(text);
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (strncmp(said, words[i], strlen(words[i])) == 0)
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (strncmp(said, kinds[i], strlen(kinds[i])) == 0)
 			return true;
 	return lane->store->options.mode == REDIS_SENTINEL && strncmp(said, "NOREPLICAS", 10) == 0;
 }
 
-static int judge(struct redis_lane *lane, struct baton_call *call, const char *text)
+static int call_judge(struct redis_lane *lane, struct baton_call *call, const char *text)
 {
 	bool is_sure;
 	int code = redis_judge(text, &is_sure);
@@ -134,39 +134,39 @@ static int judge(struct redis_lane *lane, struct baton_call *call, const char *t
 	else
 		(void)store_fail(&call->error, code, "Redis says: %.200s", text);
 	if (is_elsewhere(lane, text))
-		return failed(lane, is_sure);
+		return call_failed(lane, is_sure);
 	return is_sure ? BATON_OUTCOME_FAILED : BATON_OUTCOME_UNKNOWN;
 }
 
 /* The replicas' answer. A write that too few of them have counts for nothing: nobody knows. */
-static int hear_wait(struct redis_lane *lane, struct baton_call *call)
+static int replicas_hear(struct redis_lane *lane, struct baton_call *call)
 {
 	uint32_t wanted = lane->store->options.wait;
 	const struct resp *reply;
 
 	if (redis_wire_read(&lane->wire, &reply) != 0)
-		return failed(lane, false);
+		return call_failed(lane, false);
 	if (reply->type == RESP_INTEGER && reply->integer >= (int64_t)wanted)
 		return BATON_OUTCOME_OK;
 	(void)store_fail(&call->error, BATON_E_UNAVAILABLE,
 			 "%lld of the %u replicas that wait= asks for have confirmed it in time",
 			 reply->type == RESP_INTEGER ? (long long)reply->integer : 0, wanted);
 	if (lane->store->options.mode == REDIS_SENTINEL) /* they may follow another one by now */
-		return failed(lane, false);
+		return call_failed(lane, false);
 	return BATON_OUTCOME_UNKNOWN;
 }
 
 /* The reply must outlive that of a WAIT behind it: so the WAIT is sent when the script is done. */
-static int await_replicas(struct redis_lane *lane, struct baton_call *call)
+static int replicas_await(struct redis_lane *lane, struct baton_call *call)
 {
 	struct resp_out kept = lane->wire.out;
 	struct resp_in heard = lane->wire.in;
 
 	lane->wire.out = (struct resp_out){0};
 	lane->wire.in = (struct resp_in){0};
-	add_wait(lane);
-	int outcome =
-		redis_wire_send(&lane->wire) == 0 ? hear_wait(lane, call) : failed(lane, false);
+	replicas_put_wait(lane);
+	int outcome = redis_wire_send(&lane->wire) == 0 ? replicas_hear(lane, call)
+							: call_failed(lane, false);
 
 	resp_out_done(&lane->wire.out);
 	resp_in_done(&lane->wire.in);
@@ -180,20 +180,20 @@ int redis_call_end(struct redis_lane *lane, struct baton_call *call, int script,
 {
 	for (int try = 0; try < 2; try++) {
 		if (redis_wire_send(&lane->wire) != 0)
-			return failed(lane, !lane->wire.sent);
+			return call_failed(lane, !lane->wire.sent);
 		/* What is said to ASKING doesn't matter: refused, it leads to another refusal. */
 		if ((lane->is_asking && redis_wire_read(&lane->wire, reply) != 0) ||
 		    redis_wire_read(&lane->wire, reply) != 0)
-			return failed(lane, false);
+			return call_failed(lane, false);
 		if ((*reply)->type != RESP_ERROR)
-			return is_awaited(lane, script) ? await_replicas(lane, call)
+			return is_awaited(lane, script) ? replicas_await(lane, call)
 							: BATON_OUTCOME_OK;
 		if (try > 0 || strncmp((*reply)->text, "NOSCRIPT", 8) != 0)
 			break;
-		if (load(lane, script) != 0)
-			return failed(lane, true);
+		if (call_load_script(lane, script) != 0)
+			return call_failed(lane, true);
 	}
-	return judge(lane, call, (*reply)->text);
+	return call_judge(lane, call, (*reply)->text);
 }
 
 int redis_call_strange(struct redis_lane *lane, struct baton_call *call)
@@ -202,68 +202,5 @@ int redis_call_strange(struct redis_lane *lane, struct baton_call *call)
 			 "Redis answers a script in a way that it never returns; do other programs "
 			 "write to %.80s?",
 			 lane->store->options.prefix);
-	return failed(lane, false);
-}
-
-/* ---- records ---- */
-
-static uint64_t number(const struct resp *list, size_t i)
-{
-	uint64_t n = 0;
-
-	return resp_get_u64(list, i, &n) ? n : 0;
-}
-
-static void copy(char *to, size_t size, const struct resp *list, size_t i)
-{
-	(void)snprintf(to, size, "%s", resp_get(list, i));
-}
-
-static void record_claim(const struct resp *list, size_t at, struct baton_record *out)
-{
-	int64_t since = 0;
-	int64_t priority = 0;
-
-	(void)resp_get_i64(list, at + 7, &since);
-	(void)resp_get_i64(list, at + 8, &priority);
-	copy(out->lease_id, sizeof(out->lease_id), list, at + 5);
-	out->nonce = number(list, at + 6);
-	out->since_ms = since;
-	out->priority = (int32_t)priority;
-	out->score_permille = (uint32_t)number(list, at + 9);
-	copy(out->metadata, sizeof(out->metadata), list, at + 10);
-	copy(out->leader, sizeof(out->leader), list, at + 11);
-	copy(out->address, sizeof(out->address), list, at + 12);
-	out->order.id = number(list, at + 13);
-	if (out->order.id == 0)
-		return;
-	out->order.kind = (int)number(list, at + 14);
-	out->order.quiet_ms = number(list, at + 15);
-	copy(out->order.target, sizeof(out->order.target), list, at + 16);
-	out->order.target_ok = resp_is(list, at + 17, "1");
-	out->order.term = out->term;
-}
-
-void redis_record(struct redis_lane *lane, const char *name, const struct resp *list, size_t at,
-		  struct baton_record *out)
-{
-	int64_t free_ms = -1;
-
-	(void)resp_get_i64(list, at + 3, &free_ms);
-	*out = (struct baton_record){
-		.held = resp_is(list, at, "1"),
-		.term = number(list, at + 1),
-		.paused = resp_is(list, at + 2, "1"),
-		.reserved = resp_is(list, at + 4, "1"),
-		.free_in_ns = BATON_STORE_NEVER,
-	};
-	/* A lease that is over reads as -2 for its last moment. */
-	if (free_ms == -2)
-		free_ms = 0;
-	if (free_ms >= 0 && free_ms < INT32_MAX)
-		out->free_in_ns = (uint64_t)free_ms * CLOCK_NS_PER_MS;
-	if (out->held)
-		record_claim(list, at, out);
-	out->watched = redis_books_seen(lane->store->books, name, out->held ? out->lease_id : "",
-					out->free_in_ns);
+	return call_failed(lane, false);
 }

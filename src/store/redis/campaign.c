@@ -1,19 +1,9 @@
 /*
- * campaign.c: campaigning, releasing, looking: many elections per script, some scripts per call.
- * What one script decided stands, whatever becomes of the next.
+ * campaign.c: the verb campaign. One script serves many elections, and one call runs some scripts.
+ * What one script has decided stands, whatever becomes of the next.
  */
-#include <string.h>
-
 #include "base/clock.h"
 #include "store/redis/redis.h"
-
-/* Which part of a batch one script serves. */
-static size_t part_of(size_t n, size_t done)
-{
-	return n - done < REDIS_CHUNK ? n - done : REDIS_CHUNK;
-}
-
-/* ---- campaigns ---- */
 
 static void campaign_outcome(const struct baton_call *call, struct baton_campaign *list, size_t n,
 			     int outcome)
@@ -55,7 +45,7 @@ static bool campaign_result(struct redis_lane *lane, struct baton_call *call,
 	c->code = 0;
 	if (resp_is(r, 0, "won")) {
 		c->outcome = BATON_OUTCOME_OK;
-		c->record->watched = redis_books_seen(lane->store->books, c->name, "", 0);
+		c->record->watched = redis_index_seen(lane->store->index, c->name, "", 0);
 		return resp_get_u64(r, 1, &c->term) && c->term > c->floor;
 	}
 	if (resp_is(r, 0, "no")) {
@@ -111,8 +101,8 @@ static int campaign_part(struct redis_lane *lane, struct baton_call *call,
 		if (!campaign_result(lane, call, &list[i], &reply->items[i]))
 			return redis_call_strange(lane, call);
 		if (list[i].outcome == BATON_OUTCOME_OK)
-			redis_mine_claim(lane->store->mine, lease->id, list[i].name, list[i].nonce,
-					 list[i].term, &list[i].profile);
+			redis_own_claim(lane->store->own, lease->id, list[i].name, list[i].nonce,
+					list[i].term, &list[i].profile);
 	}
 	return BATON_OUTCOME_OK;
 }
@@ -123,7 +113,7 @@ void redis_campaign(void *l, struct baton_call *call, const struct baton_lease *
 	struct store_base *base = &((struct redis_lane *)l)->store->base;
 
 	for (size_t done = 0; done < n;) {
-		size_t k = part_of(n, done);
+		size_t k = redis_part(n, done);
 
 		store_ask(base, list + done, k);
 		int outcome = campaign_part(l, call, lease, list + done, k);
@@ -131,101 +121,6 @@ void redis_campaign(void *l, struct baton_call *call, const struct baton_lease *
 		store_ask(base, NULL, 0);
 		if (outcome != BATON_OUTCOME_OK)
 			campaign_outcome(call, list + done, k, outcome);
-		done += k;
-	}
-}
-
-/* ---- releases ---- */
-
-static int release_part(struct redis_lane *lane, struct baton_call *call,
-			struct baton_release *list, size_t n)
-{
-	struct resp_out *out = &lane->wire.out;
-	const struct resp *reply;
-
-	for (size_t i = 0; i < n; i++)
-		redis_mine_drop(lane->store->mine, list[i].lease_id, list[i].name);
-	int outcome = redis_call_begin(lane, call, REDIS_RELEASE, 7 * n);
-
-	if (outcome != BATON_OUTCOME_OK)
-		return outcome;
-	for (size_t i = 0; i < n; i++) {
-		const struct baton_release *r = &list[i];
-
-		resp_text(out, r->name);
-		resp_text(out, r->lease_id);
-		resp_number(out, r->nonce);
-		resp_number(out, r->term);
-		resp_text(out, r->reason != NULL && r->reason[0] != '\0' ? r->reason : "released");
-		resp_text(out, r->reserve_for != NULL ? r->reserve_for : "");
-		resp_number(out, r->hold_ns / CLOCK_NS_PER_MS);
-	}
-	outcome = redis_call_end(lane, call, REDIS_RELEASE, &reply);
-	if (outcome != BATON_OUTCOME_OK)
-		return outcome;
-	if (reply->type != RESP_ARRAY || reply->n != n)
-		return redis_call_strange(lane, call);
-	for (size_t i = 0; i < n; i++) {
-		list[i].code = 0;
-		list[i].outcome = resp_is(reply, i, "1") ? BATON_OUTCOME_OK : BATON_OUTCOME_REFUSED;
-	}
-	return BATON_OUTCOME_OK;
-}
-
-void redis_release(void *l, struct baton_call *call, struct baton_release *list, size_t n)
-{
-	for (size_t done = 0; done < n;) {
-		size_t k = part_of(n, done);
-		int outcome = release_part(l, call, list + done, k);
-
-		for (size_t i = done; outcome != BATON_OUTCOME_OK && i < done + k; i++) {
-			list[i].outcome = outcome;
-			list[i].code = call->error.code;
-		}
-		done += k;
-	}
-}
-
-/* ---- looking ---- */
-
-static int observe_part(struct redis_lane *lane, struct baton_call *call,
-			struct baton_observation *list, size_t n)
-{
-	const struct resp *reply;
-	int outcome = redis_call_begin(lane, call, REDIS_OBSERVE, 2 * n);
-
-	if (outcome != BATON_OUTCOME_OK)
-		return outcome;
-	for (size_t i = 0; i < n; i++) {
-		resp_text(&lane->wire.out, list[i].name);
-		resp_text(&lane->wire.out, list[i].id);
-	}
-	outcome = redis_call_end(lane, call, REDIS_OBSERVE, &reply);
-	if (outcome != BATON_OUTCOME_OK)
-		return outcome;
-	if (reply->type != RESP_ARRAY || reply->n != n)
-		return redis_call_strange(lane, call);
-	for (size_t i = 0; i < n; i++) {
-		if (reply->items[i].n < 5)
-			return redis_call_strange(lane, call);
-		redis_record(lane, list[i].name, &reply->items[i], 0, list[i].record);
-		list[i].outcome = BATON_OUTCOME_OK;
-		list[i].code = 0;
-	}
-	return BATON_OUTCOME_OK;
-}
-
-void redis_observe(void *l, struct baton_call *call, struct baton_observation *list, size_t n)
-{
-	for (size_t done = 0; done < n;) {
-		size_t k = part_of(n, done);
-		int outcome = observe_part(l, call, list + done, k);
-
-		for (size_t i = done; outcome != BATON_OUTCOME_OK && i < done + k; i++) {
-			list[i].outcome = outcome;
-			list[i].code = call->error.code;
-			*list[i].record = (struct baton_record){.free_in_ns = BATON_STORE_NEVER};
-		}
 		done += k;
 	}
 }

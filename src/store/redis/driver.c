@@ -1,6 +1,6 @@
 /*
- * driver.c: the Redis store as a driver: its lanes and its table of functions. redis.h says how the
- * parts hang together, options.c what a URL may say, lua/ what the server does.
+ * driver.c: the Redis store as a driver: its lanes and its table of functions. redis.h says how
+ * the parts hang together, options.c what a URL may say, lua/ what the server does.
  */
 #include <openssl/sha.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ extern const struct baton_driver baton_driver;
 
 /* ---- the store ---- */
 
-static void close_store(void *s)
+static void store_close(void *s)
 {
 	struct redis_store *store = s;
 
@@ -24,8 +24,8 @@ static void close_store(void *s)
 		return;
 	for (int i = 0; i < REDIS_SCRIPTS; i++)
 		free(store->scripts[i].text);
-	redis_books_free(store->books);
-	redis_mine_free(store->mine, store->base.forgotten);
+	redis_index_free(store->index);
+	redis_own_free(store->own, store->base.forgotten);
 	if (store->wake >= 0)
 		(void)close(store->wake);
 	store_base_done(&store->base);
@@ -50,14 +50,14 @@ static int make_script(struct redis_text *to, const struct redis_source *body)
 	return 0;
 }
 
-static int fill_store(struct redis_store *store)
+static int store_fill(struct redis_store *store)
 {
 	store->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (store->wake < 0)
 		return BATON_E_SYSTEM;
-	store->books = redis_books_new(store->wake);
-	store->mine = redis_mine_new();
-	if (store->books == NULL || store->mine == NULL)
+	store->index = redis_index_new(store->wake);
+	store->own = redis_own_new();
+	if (store->index == NULL || store->own == NULL)
 		return BATON_E_MEMORY;
 	for (int i = 0; i < REDIS_SCRIPTS; i++)
 		if (make_script(&store->scripts[i], &redis_sources[i]) != 0)
@@ -65,7 +65,7 @@ static int fill_store(struct redis_store *store)
 	return BATON_OK;
 }
 
-static int open_store(const struct baton_store_config *config, void **out, struct baton_error *err)
+static int store_open(const struct baton_store_config *config, void **out, struct baton_error *err)
 {
 	struct redis_store *store = calloc(1, sizeof(*store));
 
@@ -79,19 +79,19 @@ static int open_store(const struct baton_store_config *config, void **out, struc
 	int code = redis_options_parse(&store->options, config->url, err);
 
 	if (code == BATON_OK) {
-		code = fill_store(store);
+		code = store_fill(store);
 		if (code != BATON_OK)
 			(void)store_fail(err, code, "no memory or no descriptor for a store");
 	}
 	if (code != BATON_OK) {
-		close_store(store);
+		store_close(store);
 		return code;
 	}
 	*out = store;
 	return BATON_OK;
 }
 
-static const struct baton_traits *traits_of(const void *store)
+static const struct baton_traits *store_traits(const void *store)
 {
 	static const struct baton_traits traits = {
 		.min_lease_ns = 100 * CLOCK_NS_PER_MS,
@@ -114,7 +114,7 @@ static const struct baton_traits *traits_of(const void *store)
 
 /* ---- lanes ---- */
 
-static int open_lane(void *s, int kind, void **out, struct baton_error *err)
+static int lane_open(void *s, int kind, void **out, struct baton_error *err)
 {
 	struct redis_store *store = s;
 	struct redis_lane *lane = calloc(1, sizeof(*lane));
@@ -136,12 +136,12 @@ static int open_lane(void *s, int kind, void **out, struct baton_error *err)
 	redis_wire_init(&lane->wire);
 	if (kind == BATON_LANE_WATCH)
 		lane->wire.wake = store->wake;
-	store_lane_add(&store->base, &lane->link);
+	store_lane_add(&store->base, &lane->base);
 	*out = lane;
 	return BATON_OK;
 }
 
-static void close_lane(void *l)
+static void lane_close(void *l)
 {
 	struct redis_lane *lane = l;
 
@@ -149,7 +149,7 @@ static void close_lane(void *l)
 		return;
 	struct redis_store *store = lane->store;
 
-	store_lane_remove(&store->base, &lane->link);
+	store_lane_remove(&store->base, &lane->base);
 	redis_wire_done(&lane->wire);
 	redis_tls_free(lane->tls);
 	free(lane);
@@ -157,7 +157,7 @@ static void close_lane(void *l)
 
 /* S10: in the child. The connections are the parent's: nothing is said on them, not even
  * goodbye. */
-static void forget(void *s)
+static void store_forget(void *s)
 {
 	struct redis_store *store = s;
 
@@ -183,12 +183,12 @@ __attribute__((visibility("default"))) const struct baton_driver baton_driver = 
 	.abi = BATON_STORE_ABI,
 	.name = "redis",
 	.schemes = schemes,
-	.open = open_store,
-	.close = close_store,
-	.traits = traits_of,
-	.lane_open = open_lane,
-	.lane_close = close_lane,
-	.forget = forget,
+	.open = store_open,
+	.close = store_close,
+	.traits = store_traits,
+	.lane_open = lane_open,
+	.lane_close = lane_close,
+	.forget = store_forget,
 	.lease_open = redis_lease_open,
 	.lease_renew = redis_lease_renew,
 	.lease_close = redis_lease_close,

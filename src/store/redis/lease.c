@@ -8,14 +8,14 @@
 #include "store/redis/redis.h"
 
 /* Redis counts whole milliseconds, and rounds the moment of the start down. */
-static uint64_t ttl_ms(const struct baton_lease *lease)
+static uint64_t lease_ttl_ms(const struct baton_lease *lease)
 {
 	return (lease->ttl_ns + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS + 1;
 }
 
 /* Longer than what others wait for after a restart: the guard would not cover it. */
-static int too_long(const struct redis_lane *lane, struct baton_call *call,
-		    const struct baton_lease *lease)
+static int lease_too_long(const struct redis_lane *lane, struct baton_call *call,
+			  const struct baton_lease *lease)
 {
 	uint64_t max_ms = lane->store->options.max_lease_ms;
 
@@ -29,8 +29,8 @@ static int too_long(const struct redis_lane *lane, struct baton_call *call,
 }
 
 /* What the guard goes by is the same for all, or it isn't one. */
-static int disagree(const struct redis_lane *lane, struct baton_call *call,
-		    const struct resp *reply)
+static int lease_disagree(const struct redis_lane *lane, struct baton_call *call,
+			  const struct resp *reply)
 {
 	const struct redis_options *o = &lane->store->options;
 
@@ -54,7 +54,7 @@ int redis_lease_open(void *l, struct baton_call *call, const struct baton_lease 
 	struct resp_out *out = &lane->wire.out;
 	const struct resp *reply;
 
-	if (too_long(lane, call, lease) != 0)
+	if (lease_too_long(lane, call, lease) != 0)
 		return BATON_OUTCOME_FAILED;
 	int outcome = redis_call_begin(lane, call, REDIS_LEASE_OPEN, 6);
 
@@ -63,23 +63,23 @@ int redis_lease_open(void *l, struct baton_call *call, const struct baton_lease 
 	resp_text(out, lease->id);
 	resp_text(out, lease->owner);
 	resp_text(out, lease->address);
-	resp_number(out, ttl_ms(lease));
+	resp_number(out, lease_ttl_ms(lease));
 	resp_number(out, lane->store->options.max_lease_ms);
 	resp_text(out, lane->store->options.durable ? "1" : "0");
 	outcome = redis_call_end(lane, call, REDIS_LEASE_OPEN, &reply);
 	if (outcome != BATON_OUTCOME_OK)
 		return outcome;
 	if (resp_is(reply, 0, "ok")) {
-		redis_mine_open(lane->store->mine, lease, ttl_ms(lease), &lane->server);
+		redis_own_open(lane->store->own, lease, lease_ttl_ms(lease), &lane->server);
 		return outcome;
 	}
 	if (!resp_is(reply, 0, "max") && !resp_is(reply, 0, "durable"))
 		return redis_call_strange(lane, call);
-	return disagree(lane, call, reply);
+	return lease_disagree(lane, call, reply);
 }
 
 /* Where the last renewal stopped looking at this lease's claims. */
-static const char *cursor_of(struct redis_lane *lane, const char *id)
+static const char *lease_cursor(struct redis_lane *lane, const char *id)
 {
 	if (strcmp(lane->cursor_lease, id) != 0 || lane->cursor[0] == '\0')
 		(void)snprintf(lane->cursor, sizeof(lane->cursor), "0");
@@ -87,33 +87,33 @@ static const char *cursor_of(struct redis_lane *lane, const char *id)
 	return lane->cursor;
 }
 
-/* The leases of leaders that we wait for have so much time left, counted from now: after the sight
- * (rule 1). */
-static void note_leases(struct redis_lane *lane, char (*ids)[BATON_LEASE_ID_MAX + 1], size_t n,
-			const struct resp *reply)
+/* The leases of leaders that we wait for have so much time left, counted from now: after the
+ * answer (rule 1). */
+static void lease_note_others(struct redis_lane *lane, char (*ids)[BATON_LEASE_ID_MAX + 1],
+			      size_t n, const struct resp *reply)
 {
 	for (size_t i = 0; i < n; i++) {
 		int64_t left_ms;
 
 		if (resp_get_i64(reply, 3 + i, &left_ms) && left_ms != -1)
-			redis_books_left(lane->store->books, ids[i],
+			redis_index_left(lane->store->index, ids[i],
 					 left_ms > 0 ? (uint64_t)left_ms * CLOCK_NS_PER_MS : 0);
 	}
 }
 
 /* While the cluster moves our slot: the lease is not where the others are, but further on. */
-static int keep(struct redis_lane *lane, struct baton_call *call, const struct baton_lease *lease,
-		uint32_t *n_held)
+static int lease_keep(struct redis_lane *lane, struct baton_call *call,
+		      const struct baton_lease *lease, uint32_t *n_held)
 {
 	const struct resp *reply;
 	uint64_t held = 0;
 	int outcome = BATON_OUTCOME_FAILED;
 
-	if (redis_link_asked(lane, call) == 0)
+	if (redis_connect_asked(lane, call) == 0)
 		outcome = redis_call_begin_lease(lane, call, REDIS_LEASE_KEEP, lease->id, 1);
 	if (outcome != BATON_OUTCOME_OK)
 		return outcome;
-	resp_number(&lane->wire.out, ttl_ms(lease));
+	resp_number(&lane->wire.out, lease_ttl_ms(lease));
 	outcome = redis_call_end(lane, call, REDIS_LEASE_KEEP, &reply);
 	if (outcome == BATON_OUTCOME_OK && resp_is(reply, 0, "gone"))
 		outcome = BATON_OUTCOME_REFUSED;
@@ -121,7 +121,7 @@ static int keep(struct redis_lane *lane, struct baton_call *call, const struct b
 		 !(resp_is(reply, 0, "ok") && resp_get_u64(reply, 1, &held)))
 		outcome = redis_call_strange(lane, call);
 	*n_held = (uint32_t)held;
-	redis_unlink(lane);
+	redis_disconnect(lane);
 	return outcome;
 }
 
@@ -130,20 +130,20 @@ int redis_lease_renew(void *l, struct baton_call *call, const struct baton_lease
 {
 	struct redis_lane *lane = l;
 	char ids[REDIS_SEEN_MAX][BATON_LEASE_ID_MAX + 1];
-	size_t n = redis_books_leases(lane->store->books, ids, REDIS_SEEN_MAX);
+	size_t n = redis_index_leases(lane->store->index, ids, REDIS_SEEN_MAX);
 	const struct resp *reply;
 	uint64_t held;
 	int outcome = redis_call_begin_lease(lane, call, REDIS_LEASE_RENEW, lease->id, 2 + n);
 
 	if (outcome != BATON_OUTCOME_OK)
 		return outcome;
-	resp_number(&lane->wire.out, ttl_ms(lease));
-	resp_text(&lane->wire.out, cursor_of(lane, lease->id));
+	resp_number(&lane->wire.out, lease_ttl_ms(lease));
+	resp_text(&lane->wire.out, lease_cursor(lane, lease->id));
 	for (size_t i = 0; i < n; i++)
 		resp_text(&lane->wire.out, ids[i]);
 	outcome = redis_call_end(lane, call, REDIS_LEASE_RENEW, &reply);
 	if (outcome == BATON_OUTCOME_FAILED && lane->asked.name[0] != '\0')
-		return keep(lane, call, lease, n_held);
+		return lease_keep(lane, call, lease, n_held);
 	if (outcome != BATON_OUTCOME_OK)
 		return outcome;
 	if (resp_is(reply, 0, "gone"))
@@ -151,7 +151,7 @@ int redis_lease_renew(void *l, struct baton_call *call, const struct baton_lease
 	if (!resp_is(reply, 0, "ok") || !resp_get_u64(reply, 1, &held) || reply->n != 3 + n)
 		return redis_call_strange(lane, call);
 	(void)snprintf(lane->cursor, sizeof(lane->cursor), "%s", resp_get(reply, 2));
-	note_leases(lane, ids, n, reply);
+	lease_note_others(lane, ids, n, reply);
 	*n_held = (uint32_t)held;
 	return BATON_OUTCOME_OK;
 }
@@ -163,7 +163,7 @@ int redis_lease_close(void *l, struct baton_call *call, const struct baton_lease
 	const struct resp *reply;
 	char cursor[24] = "0";
 
-	redis_mine_close(lane->store->mine, lease->id);
+	redis_own_close(lane->store->own, lease->id);
 	do {
 		int outcome = redis_call_begin(lane, call, REDIS_LEASE_CLOSE, 2);
 
@@ -189,7 +189,7 @@ int redis_claims(void *l, struct baton_call *call, const struct baton_lease *lea
 	const struct resp *reply;
 	char cursor[24] = "0";
 
-	redis_mine_list(lane->store->mine, lease->id, false);
+	redis_own_list(lane->store->own, lease->id, false);
 	do {
 		int outcome = redis_call_begin(lane, call, REDIS_CLAIMS, 2);
 
@@ -209,11 +209,11 @@ int redis_claims(void *l, struct baton_call *call, const struct baton_lease *lea
 			if (!resp_get_u64(reply, i + 1, &nonce) ||
 			    !resp_get_u64(reply, i + 2, &term))
 				return redis_call_strange(lane, call);
-			redis_mine_claim(lane->store->mine, lease->id, resp_get(reply, i), nonce,
-					 term, NULL);
+			redis_own_claim(lane->store->own, lease->id, resp_get(reply, i), nonce,
+					term, NULL);
 			found(arg, resp_get(reply, i), nonce, term);
 		}
 	} while (strcmp(cursor, "0") != 0);
-	redis_mine_list(lane->store->mine, lease->id, true);
+	redis_own_list(lane->store->own, lease->id, true);
 	return BATON_OUTCOME_OK;
 }

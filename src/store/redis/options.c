@@ -20,10 +20,14 @@
 #define SENTINEL_PORT "26379"
 #define MAX_LEASE_MS 60000
 
-static int parse_scheme(struct redis_options *o, const struct url *url, struct baton_error *err);
-static int parse_authority(struct redis_options *o, struct url_part a, struct baton_error *err);
-static int parse_path(struct redis_options *o, const struct url *url, struct baton_error *err);
-static int parse_query(struct redis_options *o, struct url_part query, struct baton_error *err);
+static int options_parse_scheme(struct redis_options *o, const struct url *url,
+				struct baton_error *err);
+static int options_parse_authority(struct redis_options *o, struct url_part a,
+				   struct baton_error *err);
+static int options_parse_path(struct redis_options *o, const struct url *url,
+			      struct baton_error *err);
+static int options_parse_query(struct redis_options *o, struct url_part query,
+			       struct baton_error *err);
 
 int redis_options_parse(struct redis_options *o, const char *text, struct baton_error *err)
 {
@@ -37,9 +41,9 @@ int redis_options_parse(struct redis_options *o, const char *text, struct baton_
 				 "write special characters as %%XX");
 		return BATON_E_URL;
 	}
-	if (parse_scheme(o, &url, err) != 0 ||
-	    (o->socket[0] == '\0' && parse_authority(o, url.authority, err) != 0) ||
-	    parse_path(o, &url, err) != 0 || parse_query(o, url.query, err) != 0)
+	if (options_parse_scheme(o, &url, err) != 0 ||
+	    (o->socket[0] == '\0' && options_parse_authority(o, url.authority, err) != 0) ||
+	    options_parse_path(o, &url, err) != 0 || options_parse_query(o, url.query, err) != 0)
 		return BATON_E_URL;
 	if (o->tls && o->files.server_name[0] == '\0' && o->mode == REDIS_SINGLE)
 		(void)snprintf(o->files.server_name, sizeof(o->files.server_name), "%s",
@@ -52,7 +56,8 @@ static bool is_scheme(const struct url *url, const char *name)
 	return url->scheme.n == strlen(name) && memcmp(url->scheme.at, name, url->scheme.n) == 0;
 }
 
-static int parse_scheme(struct redis_options *o, const struct url *url, struct baton_error *err)
+static int options_parse_scheme(struct redis_options *o, const struct url *url,
+				struct baton_error *err)
 {
 	o->tls = is_scheme(url, "rediss");
 	if (is_scheme(url, "redis+unix")) {
@@ -71,7 +76,8 @@ static int parse_scheme(struct redis_options *o, const struct url *url, struct b
 	return store_fail(err, BATON_E_URL, "a Redis store needs a host: redis://host:6379/0");
 }
 
-static int parse_authority(struct redis_options *o, struct url_part a, struct baton_error *err)
+static int options_parse_authority(struct redis_options *o, struct url_part a,
+				   struct baton_error *err)
 {
 	int got = 1;
 
@@ -100,7 +106,8 @@ static int parse_authority(struct redis_options *o, struct url_part a, struct ba
 }
 
 /* "", "/", "/3"; Sentinel: "/master", "/master/3". */
-static int parse_path(struct redis_options *o, const struct url *url, struct baton_error *err)
+static int options_parse_path(struct redis_options *o, const struct url *url,
+			      struct baton_error *err)
 {
 	char path[2 * BATON_NAME_MAX];
 	char *db = path + 1;
@@ -133,7 +140,7 @@ static int parse_path(struct redis_options *o, const struct url *url, struct bat
 /* ---- what stands behind the '?' ---- */
 
 /* The hash tag keeps all keys of a namespace in one slot of a cluster. */
-static bool set_prefix(struct redis_options *o, const char *value)
+static bool options_set_prefix(struct redis_options *o, const char *value)
 {
 	size_t n = strlen(value);
 
@@ -149,7 +156,7 @@ static bool set_max_lease(struct redis_options *o, const char *value)
 }
 
 /* Those of the Sentinels, which need not be those of the server. */
-static bool set_sentinel(struct redis_options *o, const char *key, const char *value)
+static bool options_set_sentinel(struct redis_options *o, const char *key, const char *value)
 {
 	struct redis_secret *secret = &o->sentinel_password;
 
@@ -163,14 +170,14 @@ static bool set_sentinel(struct redis_options *o, const char *key, const char *v
 	       option_path(value, secret->file, sizeof(secret->file));
 }
 
-static bool set_option(void *options, const char *key, const char *value)
+static bool options_set(void *options, const char *key, const char *value)
 {
 	struct redis_options *o = options;
 
 	if (strncmp(key, "sentinel_", 9) == 0)
-		return set_sentinel(o, key, value);
+		return options_set_sentinel(o, key, value);
 	if (strcmp(key, "prefix") == 0)
-		return set_prefix(o, value);
+		return options_set_prefix(o, value);
 	if (strcmp(key, "db") == 0)
 		return o->mode != REDIS_CLUSTER && option_number(value, UINT16_MAX, &o->db);
 	if (strcmp(key, "max_lease") == 0)
@@ -195,7 +202,7 @@ static bool is_twice(const struct redis_secret *secret)
 	return secret->text[0] != '\0' && secret->file[0] != '\0';
 }
 
-static int check(const struct redis_options *o, bool was_secure, struct baton_error *err)
+static int options_check(const struct redis_options *o, bool was_secure, struct baton_error *err)
 {
 	if (was_secure && !o->tls)
 		return store_fail(err, BATON_E_URL, "rediss:// is TLS: tls=0 contradicts it");
@@ -223,11 +230,12 @@ static int check(const struct redis_options *o, bool was_secure, struct baton_er
 	return 0;
 }
 
-static int parse_query(struct redis_options *o, struct url_part query, struct baton_error *err)
+static int options_parse_query(struct redis_options *o, struct url_part query,
+			       struct baton_error *err)
 {
 	bool was_secure = o->tls;
 
-	if (option_each(query, set_option, o, "Redis", "baton-redis(7)", err) != 0)
+	if (option_each(query, options_set, o, "Redis", "baton-redis(7)", err) != 0)
 		return -1;
-	return check(o, was_secure, err);
+	return options_check(o, was_secure, err);
 }

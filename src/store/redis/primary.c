@@ -1,7 +1,7 @@
 /*
- * primary.c: a lane's connection to the right server. Which one that is (Sentinel, Cluster), who we
- * are there, and whether that server may be used at all: a replica, one that is too old, and one
- * that throws keys away when its memory is full are refused, each with a sentence.
+ * primary.c: a lane's connection to the right server. Which one that is (Sentinel, Cluster), who
+ * we are there, and whether that server may be used at all: a replica, one that is too old, and
+ * one that throws keys away when its memory is full are refused, each with a sentence.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,20 +16,20 @@
 /* How often a cluster may send us on before we doubt it. */
 #define HOPS_MAX 5
 
-static int find_primary(struct redis_lane *lane);
-static int greet(struct redis_lane *lane, bool *is_moved);
-static int ask_login(struct redis_lane *lane, const char *user, const struct redis_secret *secret,
-		     bool *is_asked);
-static int connect_to(struct redis_lane *lane, const struct redis_host *host);
+static int sentinel_find_primary(struct redis_lane *lane);
+static int primary_greet(struct redis_lane *lane, bool *is_moved);
+static int primary_put_login(struct redis_lane *lane, const char *user,
+			     const struct redis_secret *secret, bool *is_asked);
+static int primary_connect(struct redis_lane *lane, const struct redis_host *host);
 
-void redis_unlink(struct redis_lane *lane)
+void redis_disconnect(struct redis_lane *lane)
 {
 	redis_wire_close(&lane->wire);
 	lane->is_subscribed = false;
 	lane->is_asking = false;
 }
 
-static int link_cluster(struct redis_lane *lane)
+static int cluster_connect(struct redis_lane *lane)
 {
 	const struct redis_options *o = &lane->store->options;
 
@@ -38,7 +38,8 @@ static int link_cluster(struct redis_lane *lane)
 	for (int hops = 0; hops < HOPS_MAX; hops++) {
 		bool is_moved = false;
 
-		if (connect_to(lane, &lane->target) != 0 || greet(lane, &is_moved) != 0) {
+		if (primary_connect(lane, &lane->target) != 0 ||
+		    primary_greet(lane, &is_moved) != 0) {
 			lane->target.name[0] = '\0'; /* the next call asks somebody else */
 			return -1;
 		}
@@ -55,7 +56,7 @@ bool redis_is_apart(const struct redis_lane *lane)
 	return !lane->examines && lane->at != atomic_load(&lane->store->at);
 }
 
-static uint64_t mix(uint64_t hash, const char *text)
+static uint64_t hash_mix(uint64_t hash, const char *text)
 {
 	for (; *text != '\0'; text++)
 		hash = (hash ^ (unsigned char)*text) * 0x100000001b3;
@@ -63,18 +64,18 @@ static uint64_t mix(uint64_t hash, const char *text)
 }
 
 /* The others are told, and the watch lane, which may wait for long, is woken. */
-static void arrive(struct redis_lane *lane)
+static void primary_arrive(struct redis_lane *lane)
 {
 	const struct redis_server *s = &lane->server;
 
 	if (lane->examines)
 		return;
-	lane->at = mix(mix(0xcbf29ce484222325, s->run), s->has_followed ? s->replid : "");
+	lane->at = hash_mix(hash_mix(0xcbf29ce484222325, s->run), s->has_followed ? s->replid : "");
 	if (atomic_exchange(&lane->store->at, lane->at) != lane->at)
 		redis_watch_wake(lane);
 }
 
-int redis_link(struct redis_lane *lane, struct baton_call *call)
+int redis_connect(struct redis_lane *lane, struct baton_call *call)
 {
 	const struct redis_options *o = &lane->store->options;
 	bool is_moved = false;
@@ -84,42 +85,43 @@ int redis_link(struct redis_lane *lane, struct baton_call *call)
 	lane->wire.error = &call->error;
 	if (redis_wire_is_sound(&lane->wire) && !redis_is_apart(lane))
 		return 0;
-	redis_unlink(lane);
+	redis_disconnect(lane);
 	if (o->mode == REDIS_CLUSTER) {
-		rc = link_cluster(lane);
+		rc = cluster_connect(lane);
 	} else {
 		if (o->mode == REDIS_SENTINEL)
-			rc = find_primary(lane);
+			rc = sentinel_find_primary(lane);
 		else
 			lane->target = o->hosts[0];
 		if (rc == 0)
-			rc = connect_to(lane, &lane->target);
+			rc = primary_connect(lane, &lane->target);
 		if (rc == 0)
-			rc = greet(lane, &is_moved);
+			rc = primary_greet(lane, &is_moved);
 	}
 	if (rc != 0)
-		redis_unlink(lane);
+		redis_disconnect(lane);
 	else
-		arrive(lane);
+		primary_arrive(lane);
 	return rc;
 }
 
-/* Not for longer than a call, and lane->target stays: the next one begins with the slot's owner. */
-int redis_link_asked(struct redis_lane *lane, struct baton_call *call)
+/* Not for longer than a call, and lane->target stays: the next one begins with the slot's owner.
+ * */
+int redis_connect_asked(struct redis_lane *lane, struct baton_call *call)
 {
 	bool is_moved = false;
 
-	redis_unlink(lane);
+	redis_disconnect(lane);
 	lane->wire.deadline_ns = call->deadline_ns;
 	lane->wire.error = &call->error;
 	lane->is_asking = true;
-	if (connect_to(lane, &lane->asked) == 0 && greet(lane, &is_moved) == 0)
+	if (primary_connect(lane, &lane->asked) == 0 && primary_greet(lane, &is_moved) == 0)
 		return 0;
-	redis_unlink(lane);
+	redis_disconnect(lane);
 	return -1;
 }
 
-static int connect_to(struct redis_lane *lane, const struct redis_host *host)
+static int primary_connect(struct redis_lane *lane, const struct redis_host *host)
 {
 	const struct redis_options *o = &lane->store->options;
 	const char *name = o->files.server_name[0] != '\0' ? o->files.server_name : host->name;
@@ -131,22 +133,22 @@ static int connect_to(struct redis_lane *lane, const struct redis_host *host)
 
 /* ---- what the server says of itself ---- */
 
-void redis_info_get(const char *info, const char *key, char *out, size_t size)
+void redis_info(const char *info, const char *key, char *out, size_t size)
 {
-	char words[40];
-	int n = snprintf(words, sizeof(words), "\n%s:", key);
-	const char *at = strstr(info, words);
+	char field[40];
+	int n = snprintf(field, sizeof(field), "\n%s:", key);
+	const char *at = strstr(info, field);
 
 	out[0] = '\0';
 	if (at != NULL)
 		(void)snprintf(out, size, "%.*s", (int)strcspn(at + n, "\r\n"), at + n);
 }
 
-static int check_version(struct redis_wire *w, const char *info)
+static int primary_check_version(struct redis_wire *w, const char *info)
 {
 	char version[32];
 
-	redis_info_get(info, "redis_version", version, sizeof(version));
+	redis_info(info, "redis_version", version, sizeof(version));
 	if (strtol(version, NULL, 10) >= REDIS_VERSION_MIN)
 		return 0;
 	return store_fail(w->error, BATON_E_UNSUPPORTED,
@@ -156,11 +158,11 @@ static int check_version(struct redis_wire *w, const char *info)
 
 /* A2, A3: a lease that is thrown away early makes two leaders, a term that is makes an old one
  * look young. */
-static int check_memory(struct redis_wire *w, const char *info)
+static int primary_check_memory(struct redis_wire *w, const char *info)
 {
 	char policy[32];
 
-	redis_info_get(info, "maxmemory_policy", policy, sizeof(policy));
+	redis_info(info, "maxmemory_policy", policy, sizeof(policy));
 	if (strcmp(policy, "noeviction") == 0)
 		return 0;
 	return store_fail(w->error, BATON_E_UNSUPPORTED,
@@ -169,11 +171,11 @@ static int check_memory(struct redis_wire *w, const char *info)
 			  policy[0] != '\0' ? policy : "unknown");
 }
 
-static int check_role(struct redis_wire *w, const char *info)
+static int primary_check_role(struct redis_wire *w, const char *info)
 {
 	char role[16];
 
-	redis_info_get(info, "role", role, sizeof(role));
+	redis_info(info, "role", role, sizeof(role));
 	if (strcmp(role, "master") == 0)
 		return 0;
 	return store_fail(w->error, BATON_E_UNAVAILABLE,
@@ -182,12 +184,12 @@ static int check_role(struct redis_wire *w, const char *info)
 			  role);
 }
 
-static void note_stream(struct redis_server *server, const char *info)
+static void primary_note_stream(struct redis_server *server, const char *info)
 {
 	char offset[32];
 
-	redis_info_get(info, "master_replid", server->replid, sizeof(server->replid));
-	redis_info_get(info, "second_repl_offset", offset, sizeof(offset));
+	redis_info(info, "master_replid", server->replid, sizeof(server->replid));
+	redis_info(info, "second_repl_offset", offset, sizeof(offset));
 	server->has_followed = strcmp(offset, "-1") != 0;
 }
 
@@ -195,7 +197,7 @@ static void note_stream(struct redis_server *server, const char *info)
 
 enum step { STEP_AUTH, STEP_SELECT, STEP_NAME, STEP_SERVER, STEP_MEMORY, STEP_ROLE, STEP_PROBE };
 
-static int read_secret(struct redis_lane *lane, const struct redis_secret *secret, char *out,
+static int secret_read(struct redis_lane *lane, const struct redis_secret *secret, char *out,
 		       size_t size)
 {
 	if (secret->file[0] == '\0') {
@@ -208,11 +210,11 @@ static int read_secret(struct redis_lane *lane, const struct redis_secret *secre
 	if (fd >= 0)
 		(void)close(fd);
 	if (n < 0) {
-		char words[80];
+		char reason[80];
 
 		return store_fail(lane->wire.error, BATON_E_DENIED,
 				  "can't read the password in %.120s: %s", secret->file,
-				  strerror_r(errno, words, sizeof(words)));
+				  strerror_r(errno, reason, sizeof(reason)));
 	}
 	out[n] = '\0';
 	out[strcspn(out, "\r\n")] = '\0';
@@ -220,13 +222,13 @@ static int read_secret(struct redis_lane *lane, const struct redis_secret *secre
 }
 
 /* An AUTH, where there is a password for it. */
-static int ask_login(struct redis_lane *lane, const char *user, const struct redis_secret *secret,
-		     bool *is_asked)
+static int primary_put_login(struct redis_lane *lane, const char *user,
+			     const struct redis_secret *secret, bool *is_asked)
 {
 	struct resp_out *out = &lane->wire.out;
 	char password[REDIS_PATH_MAX] = "";
 
-	if (read_secret(lane, secret, password, sizeof(password)) != 0)
+	if (secret_read(lane, secret, password, sizeof(password)) != 0)
 		return -1;
 	*is_asked = password[0] != '\0';
 	if (*is_asked) {
@@ -240,7 +242,7 @@ static int ask_login(struct redis_lane *lane, const char *user, const struct red
 	return 0;
 }
 
-static int ask_all(struct redis_lane *lane, enum step *steps, size_t *n)
+static int greeting_send(struct redis_lane *lane, enum step *steps, size_t *n)
 {
 	const struct redis_options *o = &lane->store->options;
 	struct resp_out *out = &lane->wire.out;
@@ -249,7 +251,7 @@ static int ask_all(struct redis_lane *lane, enum step *steps, size_t *n)
 	bool is_asked;
 
 	resp_out_clear(out);
-	if (ask_login(lane, o->user, &o->password, &is_asked) != 0)
+	if (primary_put_login(lane, o->user, &o->password, &is_asked) != 0)
 		return -1;
 	if (is_asked)
 		steps[(*n)++] = STEP_AUTH;
@@ -282,14 +284,14 @@ static int ask_all(struct redis_lane *lane, enum step *steps, size_t *n)
 	return redis_wire_send(&lane->wire);
 }
 
-bool redis_redirect(const char *text, const char *word, struct redis_host *to)
+bool redis_redirect(const char *text, const char *kind, struct redis_host *to)
 {
 	char host[BATON_NAME_MAX + 1];
 	long port = 0;
 	const char *at = strrchr(text, ' ');
 	const char *colon = at != NULL ? strrchr(at, ':') : NULL;
 
-	if (strncmp(text, word, strlen(word)) != 0 || colon == NULL)
+	if (strncmp(text, kind, strlen(kind)) != 0 || colon == NULL)
 		return false;
 	port = strtol(colon + 1, NULL, 10);
 	(void)snprintf(host, sizeof(host), "%.*s", (int)(colon - at - 1), at + 1);
@@ -304,9 +306,9 @@ bool redis_redirect(const char *text, const char *word, struct redis_host *to)
 /* How much of an error may be said: a server that doesn't know AUTH repeats what came with it. */
 static size_t sayable(const char *text)
 {
-	const char *words = strstr(text, "with args");
+	const char *repeated = strstr(text, "with args");
 
-	return words != NULL ? (size_t)(words - text) : strlen(text);
+	return repeated != NULL ? (size_t)(repeated - text) : strlen(text);
 }
 
 static int least(size_t n, int max)
@@ -314,7 +316,7 @@ static int least(size_t n, int max)
 	return n < (size_t)max ? (int)n : max;
 }
 
-static int refuse(struct redis_lane *lane, const char *text)
+static int greeting_refuse(struct redis_lane *lane, const char *text)
 {
 	int n = least(sayable(text), 180);
 	bool is_sure;
@@ -329,7 +331,8 @@ static int refuse(struct redis_lane *lane, const char *text)
 	return store_fail(lane->wire.error, code, "Redis refuses us: %.*s", n, text);
 }
 
-static int hear(struct redis_lane *lane, enum step step, const struct resp *r, bool *is_moved)
+static int greeting_hear(struct redis_lane *lane, enum step step, const struct resp *r,
+			 bool *is_moved)
 {
 	struct redis_wire *w = &lane->wire;
 
@@ -342,24 +345,25 @@ static int hear(struct redis_lane *lane, enum step step, const struct resp *r, b
 			return 0;
 	}
 	if (r->type == RESP_ERROR)
-		return refuse(lane, r->text);
+		return greeting_refuse(lane, r->text);
 	if (lane->examines)
 		return 0;
 	switch (step) {
 	case STEP_SERVER:
-		redis_info_get(r->text, "run_id", lane->server.run, sizeof(lane->server.run));
-		return check_version(w, r->text);
-	case STEP_MEMORY: return check_memory(w, r->text);
+		redis_info(r->text, "run_id", lane->server.run, sizeof(lane->server.run));
+		return primary_check_version(w, r->text);
+	case STEP_MEMORY: return primary_check_memory(w, r->text);
 	case STEP_ROLE: /* a replica in a cluster sends us on */
-		note_stream(&lane->server, r->text);
-		return lane->store->options.mode == REDIS_CLUSTER ? 0 : check_role(w, r->text);
+		primary_note_stream(&lane->server, r->text);
+		return lane->store->options.mode == REDIS_CLUSTER ? 0
+								  : primary_check_role(w, r->text);
 	default: return 0;
 	}
 }
 
 /* Whoever hangs up at the first words may have been waiting for others. With TLS 1.3 that is also
  * how a server refuses a client's certificate. */
-static void doubt(struct redis_lane *lane)
+static void greeting_doubt(struct redis_lane *lane)
 {
 	struct baton_error *error = lane->wire.error;
 	char said[160];
@@ -374,24 +378,24 @@ static void doubt(struct redis_lane *lane)
 				 : "if that port speaks TLS, say rediss:// or tls=1");
 }
 
-static int greet(struct redis_lane *lane, bool *is_moved)
+static int primary_greet(struct redis_lane *lane, bool *is_moved)
 {
 	enum step steps[8];
 	size_t n = 0;
 
 	lane->server = (struct redis_server){.has_followed = false};
-	int rc = ask_all(lane, steps, &n);
+	int rc = greeting_send(lane, steps, &n);
 
 	if (rc != 0)
-		doubt(lane);
+		greeting_doubt(lane);
 	for (size_t i = 0; i < n && rc == 0; i++) {
 		const struct resp *reply;
 
 		rc = redis_wire_read(&lane->wire, &reply);
 		if (rc == 0)
-			rc = hear(lane, steps[i], reply, is_moved);
+			rc = greeting_hear(lane, steps[i], reply, is_moved);
 		else if (i == 0)
-			doubt(lane);
+			greeting_doubt(lane);
 	}
 	resp_out_clear(&lane->wire.out);
 	return rc;
@@ -400,12 +404,12 @@ static int greet(struct redis_lane *lane, bool *is_moved)
 /* ---- Sentinel ---- */
 
 /* What one of them says of the primary. */
-struct word {
+struct sentinel_answer {
 	struct redis_host primary;
 	uint64_t epoch; /* of its configuration: a failover has a higher one; 0: it doesn't tell */
 };
 
-static void put_question(struct resp_out *out, const char *question, const char *master)
+static void sentinel_put_question(struct resp_out *out, const char *question, const char *master)
 {
 	resp_begin(out, 3);
 	resp_text(out, "SENTINEL");
@@ -414,7 +418,7 @@ static void put_question(struct resp_out *out, const char *question, const char 
 }
 
 /* Pairs of names and values; or an error: a user may have no right to ask for that. */
-static uint64_t epoch_of(const struct resp *reply)
+static uint64_t sentinel_epoch(const struct resp *reply)
 {
 	uint64_t epoch = 0;
 
@@ -424,8 +428,8 @@ static uint64_t epoch_of(const struct resp *reply)
 	return epoch;
 }
 
-static int ask_sentinel(struct redis_lane *lane, const struct redis_host *sentinel,
-			struct word *said)
+static int sentinel_ask(struct redis_lane *lane, const struct redis_host *sentinel,
+			struct sentinel_answer *said)
 {
 	struct redis_wire *w = &lane->wire;
 	const struct redis_options *o = &lane->store->options;
@@ -433,11 +437,11 @@ static int ask_sentinel(struct redis_lane *lane, const struct redis_host *sentin
 	bool is_asked;
 
 	resp_out_clear(&w->out);
-	if (connect_to(lane, sentinel) != 0 ||
-	    ask_login(lane, o->sentinel_user, &o->sentinel_password, &is_asked) != 0)
+	if (primary_connect(lane, sentinel) != 0 ||
+	    primary_put_login(lane, o->sentinel_user, &o->sentinel_password, &is_asked) != 0)
 		return -1;
-	put_question(&w->out, "GET-MASTER-ADDR-BY-NAME", o->master);
-	put_question(&w->out, "MASTER", o->master);
+	sentinel_put_question(&w->out, "GET-MASTER-ADDR-BY-NAME", o->master);
+	sentinel_put_question(&w->out, "MASTER", o->master);
 	int rc = redis_wire_send(w);
 
 	resp_out_clear(&w->out);
@@ -460,17 +464,17 @@ static int ask_sentinel(struct redis_lane *lane, const struct redis_host *sentin
 	(void)snprintf(said->primary.port, sizeof(said->primary.port), "%.7s", resp_get(reply, 1));
 	if (redis_wire_read(w, &reply) != 0)
 		return -1;
-	said->epoch = epoch_of(reply);
+	said->epoch = sentinel_epoch(reply);
 	return 0;
 }
 
-static bool is_same(const struct redis_host *a, const struct redis_host *b)
+static bool is_same_host(const struct redis_host *a, const struct redis_host *b)
 {
 	return strcmp(a->name, b->name) == 0 && strcmp(a->port, b->port) == 0;
 }
 
 /* The highest that was seen is kept. */
-static void note_epoch(struct redis_store *s, uint64_t epoch)
+static void sentinel_note_epoch(struct redis_store *s, uint64_t epoch)
 {
 	uint_fast64_t seen = atomic_load(&s->epoch);
 
@@ -482,7 +486,7 @@ static void note_epoch(struct redis_store *s, uint64_t epoch)
  * Those who know of the last failover decide; while they say different things there is one. Where
  * all say the same it is so, also if they count from one again because they were set up anew.
  */
-static int choose(struct redis_lane *lane, const struct word *said, size_t n)
+static int sentinel_choose(struct redis_lane *lane, const struct sentinel_answer *said, size_t n)
 {
 	const struct redis_options *o = &lane->store->options;
 	uint64_t epoch = atomic_load(&lane->store->epoch);
@@ -490,7 +494,7 @@ static int choose(struct redis_lane *lane, const struct word *said, size_t n)
 
 	for (size_t i = 0; i < n; i++) {
 		epoch = said[i].epoch > epoch ? said[i].epoch : epoch;
-		same += is_same(&said[0].primary, &said[i].primary);
+		same += is_same_host(&said[0].primary, &said[i].primary);
 	}
 	if (same == o->n_hosts) {
 		lane->target = said[0].primary;
@@ -499,7 +503,7 @@ static int choose(struct redis_lane *lane, const struct word *said, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		if (said[i].epoch < epoch)
 			continue;
-		if (known++ > 0 && !is_same(&lane->target, &said[i].primary))
+		if (known++ > 0 && !is_same_host(&lane->target, &said[i].primary))
 			return store_fail(lane->wire.error, BATON_E_UNAVAILABLE,
 					  "the Sentinels don't agree on the primary \"%.80s\": it "
 					  "is being replaced",
@@ -512,20 +516,20 @@ static int choose(struct redis_lane *lane, const struct word *said, size_t n)
 			"the Sentinels that answer have not heard of the last failover of "
 			"\"%.80s\" yet",
 			o->master);
-	note_epoch(lane->store, epoch);
+	sentinel_note_epoch(lane->store, epoch);
 	return 0;
 }
 
 /*
- * One Sentinel may be on the wrong side of a partition, so most of those in the URL have to answer.
- * And an old primary calls itself primary for seconds after its restart, when most Sentinels may
- * not have heard yet that it was replaced: nobody may be sent back to it.
+ * One Sentinel may be on the wrong side of a partition, so most of those in the URL have to
+ * answer. And an old primary calls itself primary for seconds after its restart, when most
+ * Sentinels may not have heard yet that it was replaced: nobody may be sent back to it.
  */
-static int find_primary(struct redis_lane *lane)
+static int sentinel_find_primary(struct redis_lane *lane)
 {
 	const struct redis_options *o = &lane->store->options;
 	struct redis_wire *w = &lane->wire;
-	struct word said[REDIS_HOSTS_MAX];
+	struct sentinel_answer said[REDIS_HOSTS_MAX];
 	uint64_t deadline_ns = w->deadline_ns;
 	size_t n = 0;
 
@@ -535,12 +539,12 @@ static int find_primary(struct redis_lane *lane)
 
 		/* One that doesn't answer leaves time for the others, and for the primary. */
 		w->deadline_ns = now_ns + left_ns / (o->n_hosts - i + 1);
-		n += ask_sentinel(lane, &o->hosts[i], &said[n]) == 0;
+		n += sentinel_ask(lane, &o->hosts[i], &said[n]) == 0;
 	}
 	redis_wire_close(w);
 	w->deadline_ns = deadline_ns;
 	if (2 * n > o->n_hosts)
-		return choose(lane, said, n);
+		return sentinel_choose(lane, said, n);
 	if (n == 0)
 		return -1; /* the last one's sentence says why */
 	return store_fail(w->error, BATON_E_UNAVAILABLE,
@@ -554,18 +558,18 @@ static int find_primary(struct redis_lane *lane)
  * (call to ...): @user_script:1: @user_script: 1: -READONLY You can't ...". */
 const char *redis_error(const char *text)
 {
-	const char *words =
+	const char *inner =
 		strncmp(text, "ERR Error running script", 24) == 0 ? strstr(text, ": -") : NULL;
 
-	return words != NULL ? words + 3 : text;
+	return inner != NULL ? inner + 3 : text;
 }
 
 int redis_judge(const char *text, bool *is_sure)
 {
 	static const struct {
-		const char *word;
+		const char *kind;
 		int code;
-	} words[] = {
+	} kinds[] = {
 		{"NOAUTH", BATON_E_DENIED},
 		{"WRONGPASS", BATON_E_DENIED},
 		{"NOPERM", BATON_E_DENIED},
@@ -587,12 +591,12 @@ int redis_judge(const char *text, bool *is_sure)
 	size_t n = strcspn(said, " ");
 
 	*is_sure = false;
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		if (strlen(words[i].word) != n || memcmp(words[i].word, said, n) != 0)
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (strlen(kinds[i].kind) != n || memcmp(kinds[i].kind, said, n) != 0)
 			continue;
 		/* From inside a script, which may have written before it came to that. */
-		*is_sure = strstr(text, "script") == NULL && words[i].code != BATON_E_CORRUPT;
-		return words[i].code;
+		*is_sure = strstr(text, "script") == NULL && kinds[i].code != BATON_E_CORRUPT;
+		return kinds[i].code;
 	}
 	if (strncmp(text, "ERR AUTH", 8) == 0 || strstr(text, "invalid password") != NULL) {
 		*is_sure = true;

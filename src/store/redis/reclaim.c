@@ -1,18 +1,18 @@
 /*
- * reclaim.c: what this process holds and shows on its lease, and how it gets that back from a
- * server that has lost it.
+ * reclaim.c: what this process claims and shows on its lease, and how a server that has lost that
+ * is told.
  *
- * A server that is restarted without its data, or another one that takes over, lets nobody win for
- * max_lease (guard() in prelude.lua). Whoever leads by its own clock is the only one who can: so it
- * may claim its place again, and leads on. reclaim.lua has the rule: only while that guard is on,
- * and only in a term that is not below the one that the server still knows. What is deleted on a
- * living server is not got back, because somebody may have meant it, and somebody else may have
- * won.
+ * A server that is restarted without its data, or another one that takes over, lets nobody win
+ * for max_lease (guard() in prelude.lua). Whoever leads by its own clock is the only one who can:
+ * so it may claim its place again, and leads on. reclaim.lua has the rule: only while that guard
+ * is on, and only in a term that is not below the one that the server still knows. What is
+ * deleted on a living server is not got back, because somebody may have meant it, and somebody
+ * else may have won.
  *
- * So nothing may be in these books that isn't ours for certain. It goes before a release is sent,
- * when a lease is closed or another one is opened, and when the store doesn't list it any more; to
- * drop too much only costs a leadership. They belong to the lanes of renewals and campaigns; one
- * lock, never held during a call.
+ * So nothing may be in this list that isn't ours for certain. An entry goes before a release is
+ * sent, when the lease is closed or another one is opened, and when the store doesn't list the
+ * claim any more. To drop too much only costs a leadership. The lanes of renewals and of
+ * campaigns share the list; its lock is never held during a call.
  */
 #include <search.h>
 #include <stdio.h>
@@ -24,11 +24,11 @@
 #include "base/clock.h"
 #include "store/redis/redis.h"
 
-TAILQ_HEAD(items, item);
+TAILQ_HEAD(own_entries, own_entry);
 
-struct item {
+struct own_entry {
 	const char *name; /* text */
-	TAILQ_ENTRY(item) of_items;
+	TAILQ_ENTRY(own_entry) of_entries;
 	uint64_t nonce;
 	uint64_t term; /* 0: not ours */
 	uint32_t round;
@@ -41,11 +41,11 @@ struct item {
 	char text[];
 };
 
-struct redis_mine {
+struct redis_own {
 	pthread_mutex_t lock;
 	struct store_turn turn; /* of those who get it back */
 	void *by_name;
-	struct items items;
+	struct own_entries entries;
 	uint32_t round;
 	struct redis_server server; /* which one knows of all this */
 	char lease[BATON_LEASE_ID_MAX + 1];
@@ -54,253 +54,258 @@ struct redis_mine {
 	uint64_t ttl_ms;
 };
 
-struct redis_mine *redis_mine_new(void)
+struct redis_own *redis_own_new(void)
 {
-	struct redis_mine *m = calloc(1, sizeof(*m));
+	struct redis_own *own = calloc(1, sizeof(*own));
 
-	if (m == NULL || store_turn_init(&m->turn) != 0) {
-		free(m);
+	if (own == NULL || store_turn_init(&own->turn) != 0) {
+		free(own);
 		return NULL;
 	}
-	(void)pthread_mutex_init(&m->lock, NULL);
-	TAILQ_INIT(&m->items);
-	return m;
+	(void)pthread_mutex_init(&own->lock, NULL);
+	TAILQ_INIT(&own->entries);
+	return own;
 }
 
-static int compare(const void *a, const void *b)
+static int entry_compare(const void *a, const void *b)
 {
-	return strcmp(((const struct item *)a)->name, ((const struct item *)b)->name);
+	return strcmp(((const struct own_entry *)a)->name, ((const struct own_entry *)b)->name);
 }
 
-static void item_free(struct redis_mine *m, struct item *item)
+static void entry_free(struct redis_own *own, struct own_entry *entry)
 {
-	(void)tdelete(item, &m->by_name, compare);
-	TAILQ_REMOVE(&m->items, item, of_items);
-	free(item->metadata);
-	free(item);
+	(void)tdelete(entry, &own->by_name, entry_compare);
+	TAILQ_REMOVE(&own->entries, entry, of_entries);
+	free(entry->metadata);
+	free(entry);
 }
 
-static void clear(struct redis_mine *m)
+static void own_clear(struct redis_own *own)
 {
-	while (!TAILQ_EMPTY(&m->items))
-		item_free(m, TAILQ_FIRST(&m->items));
-	m->lease[0] = '\0';
+	while (!TAILQ_EMPTY(&own->entries))
+		entry_free(own, TAILQ_FIRST(&own->entries));
+	own->lease[0] = '\0';
 }
 
 /* In a child of fork() nobody knows who held a lock: those are left as they are. */
-void redis_mine_free(struct redis_mine *m, bool is_forked)
+void redis_own_free(struct redis_own *own, bool is_forked)
 {
-	if (m == NULL)
+	if (own == NULL)
 		return;
-	clear(m);
+	own_clear(own);
 	if (!is_forked) {
-		store_turn_done(&m->turn);
-		(void)pthread_mutex_destroy(&m->lock);
+		store_turn_done(&own->turn);
+		(void)pthread_mutex_destroy(&own->lock);
 	}
-	free(m);
+	free(own);
 }
 
-/* ---- what is in the books; the lock is held ---- */
+/* ---- the list; with the lock held ---- */
 
-static struct item *find(struct redis_mine *m, const char *lease, const char *name)
+static struct own_entry *own_find(struct redis_own *own, const char *lease, const char *name)
 {
-	struct item key = {.name = name};
-	void *found = strcmp(m->lease, lease) == 0 ? tfind(&key, &m->by_name, compare) : NULL;
+	struct own_entry key = {.name = name};
+	void *found =
+		strcmp(own->lease, lease) == 0 ? tfind(&key, &own->by_name, entry_compare) : NULL;
 
-	return found != NULL ? *(struct item **)found : NULL;
+	return found != NULL ? *(struct own_entry **)found : NULL;
 }
 
 /* NULL: of another lease, or there is no memory; then it isn't got back. */
-static struct item *get(struct redis_mine *m, const char *lease, const char *name)
+static struct own_entry *own_get(struct redis_own *own, const char *lease, const char *name)
 {
-	struct item *item = find(m, lease, name);
+	struct own_entry *entry = own_find(own, lease, name);
 	size_t size = strlen(name) + 1;
 
-	if (item != NULL || strcmp(m->lease, lease) != 0)
-		return item;
-	item = calloc(1, sizeof(*item) + size);
-	if (item == NULL)
+	if (entry != NULL || strcmp(own->lease, lease) != 0)
+		return entry;
+	entry = calloc(1, sizeof(*entry) + size);
+	if (entry == NULL)
 		return NULL;
-	item->name = memcpy(item->text, name, size);
-	if (tsearch(item, &m->by_name, compare) == NULL) {
-		free(item);
+	entry->name = memcpy(entry->text, name, size);
+	if (tsearch(entry, &own->by_name, entry_compare) == NULL) {
+		free(entry);
 		return NULL;
 	}
-	item->round = m->round - 1;
-	TAILQ_INSERT_HEAD(&m->items, item, of_items);
-	return item;
+	entry->round = own->round - 1;
+	TAILQ_INSERT_HEAD(&own->entries, entry, of_entries);
+	return entry;
 }
 
-static void set_profile(struct item *item, const struct baton_profile *profile)
+static void entry_set_profile(struct own_entry *entry, const struct baton_profile *profile)
 {
-	item->priority = profile->priority;
-	item->score_permille = profile->score_permille;
-	item->is_healthy = profile->is_healthy;
-	free(item->metadata);
-	item->metadata = profile->metadata[0] != '\0' ? strdup(profile->metadata) : NULL;
+	entry->priority = profile->priority;
+	entry->score_permille = profile->score_permille;
+	entry->is_healthy = profile->is_healthy;
+	free(entry->metadata);
+	entry->metadata = profile->metadata[0] != '\0' ? strdup(profile->metadata) : NULL;
 }
 
 /* ---- for the verbs ---- */
 
-void redis_mine_open(struct redis_mine *m, const struct baton_lease *lease, uint64_t ttl_ms,
-		     const struct redis_server *server)
+void redis_own_open(struct redis_own *own, const struct baton_lease *lease, uint64_t ttl_ms,
+		    const struct redis_server *server)
 {
-	(void)pthread_mutex_lock(&m->lock);
-	clear(m);
-	(void)snprintf(m->lease, sizeof(m->lease), "%s", lease->id);
-	(void)snprintf(m->owner, sizeof(m->owner), "%s", lease->owner);
-	(void)snprintf(m->address, sizeof(m->address), "%s", lease->address);
-	m->server = *server;
-	m->ttl_ms = ttl_ms;
-	(void)pthread_mutex_unlock(&m->lock);
+	(void)pthread_mutex_lock(&own->lock);
+	own_clear(own);
+	(void)snprintf(own->lease, sizeof(own->lease), "%s", lease->id);
+	(void)snprintf(own->owner, sizeof(own->owner), "%s", lease->owner);
+	(void)snprintf(own->address, sizeof(own->address), "%s", lease->address);
+	own->server = *server;
+	own->ttl_ms = ttl_ms;
+	(void)pthread_mutex_unlock(&own->lock);
 }
 
-void redis_mine_close(struct redis_mine *m, const char *lease)
+void redis_own_close(struct redis_own *own, const char *lease)
 {
-	(void)pthread_mutex_lock(&m->lock);
-	if (strcmp(m->lease, lease) == 0)
-		clear(m);
-	(void)pthread_mutex_unlock(&m->lock);
+	(void)pthread_mutex_lock(&own->lock);
+	if (strcmp(own->lease, lease) == 0)
+		own_clear(own);
+	(void)pthread_mutex_unlock(&own->lock);
 }
 
-bool redis_mine_knows(struct redis_mine *m, const char *lease, const char *name, uint64_t term,
-		      bool is_asked)
+bool redis_own_knows(struct redis_own *own, const char *lease, const char *name, uint64_t term,
+		     bool is_asked)
 {
-	(void)pthread_mutex_lock(&m->lock);
-	const struct item *item = find(m, lease, name);
-	bool knows =
-		strcmp(m->lease, lease) == 0 && (is_asked || (item != NULL && item->term == term));
+	(void)pthread_mutex_lock(&own->lock);
+	const struct own_entry *entry = own_find(own, lease, name);
+	bool knows = strcmp(own->lease, lease) == 0 &&
+		     (is_asked || (entry != NULL && entry->term == term));
 
-	(void)pthread_mutex_unlock(&m->lock);
+	(void)pthread_mutex_unlock(&own->lock);
 	return knows;
 }
 
-void redis_mine_claim(struct redis_mine *m, const char *lease, const char *name, uint64_t nonce,
-		      uint64_t term, const struct baton_profile *profile)
+void redis_own_claim(struct redis_own *own, const char *lease, const char *name, uint64_t nonce,
+		     uint64_t term, const struct baton_profile *profile)
 {
-	(void)pthread_mutex_lock(&m->lock);
-	struct item *item = get(m, lease, name);
+	(void)pthread_mutex_lock(&own->lock);
+	struct own_entry *entry = own_get(own, lease, name);
 
-	if (item != NULL) {
-		item->nonce = nonce;
-		item->term = term;
-		item->is_listed = true;
+	if (entry != NULL) {
+		entry->nonce = nonce;
+		entry->term = term;
+		entry->is_listed = true;
 		if (profile != NULL)
-			set_profile(item, profile);
+			entry_set_profile(entry, profile);
 	}
-	(void)pthread_mutex_unlock(&m->lock);
+	(void)pthread_mutex_unlock(&own->lock);
 }
 
-static void unclaim(struct redis_mine *m, struct item *item)
+static void own_unclaim(struct redis_own *own, struct own_entry *entry)
 {
-	item->term = 0;
-	if (!item->is_shown)
-		item_free(m, item);
+	entry->term = 0;
+	if (!entry->is_shown)
+		entry_free(own, entry);
 }
 
-void redis_mine_drop(struct redis_mine *m, const char *lease, const char *name)
+void redis_own_drop(struct redis_own *own, const char *lease, const char *name)
 {
-	(void)pthread_mutex_lock(&m->lock);
-	struct item *item = find(m, lease, name);
+	(void)pthread_mutex_lock(&own->lock);
+	struct own_entry *entry = own_find(own, lease, name);
 
-	if (item != NULL)
-		unclaim(m, item);
-	(void)pthread_mutex_unlock(&m->lock);
+	if (entry != NULL)
+		own_unclaim(own, entry);
+	(void)pthread_mutex_unlock(&own->lock);
 }
 
-void redis_mine_show(struct redis_mine *m, const char *lease, const char *name,
-		     const struct baton_profile *profile)
+void redis_own_show(struct redis_own *own, const char *lease, const char *name,
+		    const struct baton_profile *profile)
 {
-	(void)pthread_mutex_lock(&m->lock);
-	struct item *item = profile != NULL ? get(m, lease, name) : find(m, lease, name);
+	(void)pthread_mutex_lock(&own->lock);
+	struct own_entry *entry =
+		profile != NULL ? own_get(own, lease, name) : own_find(own, lease, name);
 
-	if (item != NULL) {
-		item->is_shown = profile != NULL;
+	if (entry != NULL) {
+		entry->is_shown = profile != NULL;
 		if (profile != NULL)
-			set_profile(item, profile);
-		else if (item->term == 0)
-			item_free(m, item);
+			entry_set_profile(entry, profile);
+		else if (entry->term == 0)
+			entry_free(own, entry);
 	}
-	(void)pthread_mutex_unlock(&m->lock);
+	(void)pthread_mutex_unlock(&own->lock);
 }
 
 /* The store is about to list what it knows of; and: that was all. */
-void redis_mine_list(struct redis_mine *m, const char *lease, bool is_done)
+void redis_own_list(struct redis_own *own, const char *lease, bool is_done)
 {
-	(void)pthread_mutex_lock(&m->lock);
-	struct item *item = strcmp(m->lease, lease) == 0 ? TAILQ_FIRST(&m->items) : NULL;
+	(void)pthread_mutex_lock(&own->lock);
+	struct own_entry *entry =
+		strcmp(own->lease, lease) == 0 ? TAILQ_FIRST(&own->entries) : NULL;
 
-	while (item != NULL) {
-		struct item *next = TAILQ_NEXT(item, of_items);
+	while (entry != NULL) {
+		struct own_entry *next = TAILQ_NEXT(entry, of_entries);
 
 		if (!is_done)
-			item->is_listed = false;
-		else if (item->term != 0 && !item->is_listed)
-			unclaim(m, item);
-		item = next;
+			entry->is_listed = false;
+		else if (entry->term != 0 && !entry->is_listed)
+			own_unclaim(own, entry);
+		entry = next;
 	}
-	(void)pthread_mutex_unlock(&m->lock);
+	(void)pthread_mutex_unlock(&own->lock);
 }
 
 /* ---- getting it back ---- */
 
-#define ITEM_WORDS 8
+#define ENTRY_WORDS 8
 
-static void put_item(struct resp_out *out, const struct item *item)
+static void reclaim_put_entry(struct resp_out *out, const struct own_entry *entry)
 {
-	resp_text(out, item->name);
-	resp_number(out, item->nonce);
-	resp_number(out, item->term);
-	resp_signed(out, item->priority);
-	resp_number(out, item->score_permille);
-	resp_text(out, item->is_healthy ? "1" : "0");
-	resp_text(out, item->metadata != NULL ? item->metadata : "");
-	resp_text(out, item->is_shown ? "1" : "0");
+	resp_text(out, entry->name);
+	resp_number(out, entry->nonce);
+	resp_number(out, entry->term);
+	resp_signed(out, entry->priority);
+	resp_number(out, entry->score_permille);
+	resp_text(out, entry->is_healthy ? "1" : "0");
+	resp_text(out, entry->metadata != NULL ? entry->metadata : "");
+	resp_text(out, entry->is_shown ? "1" : "0");
 }
 
-/* The words for some that this round has not had yet, which go to the end of the line; how many. */
-static size_t put_some(struct redis_lane *lane, const char *lease, struct resp_out *out)
+/* Puts down the arguments for some entries that this round has not had yet; they go to the end of
+ * the list. Returns how many. */
+static size_t reclaim_put_some(struct redis_lane *lane, const char *lease, struct resp_out *out)
 {
 	const struct redis_options *o = &lane->store->options;
-	struct redis_mine *m = lane->store->mine;
+	struct redis_own *own = lane->store->own;
 	size_t n = 0;
 
-	(void)pthread_mutex_lock(&m->lock);
-	struct item *item = strcmp(m->lease, lease) == 0 ? TAILQ_FIRST(&m->items) : NULL;
+	(void)pthread_mutex_lock(&own->lock);
+	struct own_entry *entry =
+		strcmp(own->lease, lease) == 0 ? TAILQ_FIRST(&own->entries) : NULL;
 
-	resp_text(out, m->lease);
-	resp_text(out, m->owner);
-	resp_text(out, m->address);
-	resp_number(out, m->ttl_ms);
+	resp_text(out, own->lease);
+	resp_text(out, own->owner);
+	resp_text(out, own->address);
+	resp_number(out, own->ttl_ms);
 	resp_number(out, o->max_lease_ms);
 	resp_number(out, o->history);
-	for (; n < REDIS_CHUNK && item != NULL && item->round != m->round; n++) {
-		put_item(out, item);
-		item->round = m->round;
-		TAILQ_REMOVE(&m->items, item, of_items);
-		TAILQ_INSERT_TAIL(&m->items, item, of_items);
-		item = TAILQ_FIRST(&m->items);
+	for (; n < REDIS_PART && entry != NULL && entry->round != own->round; n++) {
+		reclaim_put_entry(out, entry);
+		entry->round = own->round;
+		TAILQ_REMOVE(&own->entries, entry, of_entries);
+		TAILQ_INSERT_TAIL(&own->entries, entry, of_entries);
+		entry = TAILQ_FIRST(&own->entries);
 	}
-	(void)pthread_mutex_unlock(&m->lock);
+	(void)pthread_mutex_unlock(&own->lock);
 	return n;
 }
 
 /* One script; *n: how many it served. */
-static int get_some(struct redis_lane *lane, struct baton_call *call, const char *lease, size_t *n,
-		    bool *is_late)
+static int reclaim_some(struct redis_lane *lane, struct baton_call *call, const char *lease,
+			size_t *n, bool *is_late)
 {
-	struct resp_out words = {0};
+	struct resp_out arguments = {0};
 	const struct resp *reply;
 
-	*n = put_some(lane, lease, &words);
-	int outcome = *n > 0 ? redis_call_begin(lane, call, REDIS_AGAIN, 6 + ITEM_WORDS * *n)
+	*n = reclaim_put_some(lane, lease, &arguments);
+	int outcome = *n > 0 ? redis_call_begin(lane, call, REDIS_RECLAIM, 6 + ENTRY_WORDS * *n)
 			     : BATON_OUTCOME_FAILED;
 
 	if (outcome == BATON_OUTCOME_OK) {
-		resp_words(&lane->wire.out, &words);
-		outcome = redis_call_end(lane, call, REDIS_AGAIN, &reply);
+		resp_words(&lane->wire.out, &arguments);
+		outcome = redis_call_end(lane, call, REDIS_RECLAIM, &reply);
 	}
-	resp_out_done(&words);
+	resp_out_done(&arguments);
 	if (outcome == BATON_OUTCOME_OK)
 		*is_late = !resp_is(reply, 0, "ok");
 	return outcome == BATON_OUTCOME_OK || *n == 0 ? 0 : -1;
@@ -315,74 +320,75 @@ bool redis_is_same_server(const struct redis_server *then, const struct redis_se
 }
 
 /* Which lease has claims that this server may not know of; false: none. */
-static bool is_due(struct redis_mine *m, const struct redis_server *server, char *lease)
+static bool reclaim_is_due(struct redis_own *own, const struct redis_server *server, char *lease)
 {
-	(void)pthread_mutex_lock(&m->lock);
-	const struct item *item = TAILQ_FIRST(&m->items);
-	bool is_new = m->lease[0] != '\0' && !redis_is_same_server(&m->server, server);
+	(void)pthread_mutex_lock(&own->lock);
+	const struct own_entry *entry = TAILQ_FIRST(&own->entries);
+	bool is_new = own->lease[0] != '\0' && !redis_is_same_server(&own->server, server);
 
-	while (item != NULL && item->term == 0)
-		item = TAILQ_NEXT(item, of_items);
-	if (is_new && item == NULL) /* the lease may go: another is opened, and all shown again */
-		m->server = *server;
-	(void)memcpy(lease, m->lease, sizeof(m->lease));
-	(void)pthread_mutex_unlock(&m->lock);
-	return is_new && item != NULL;
+	while (entry != NULL && entry->term == 0)
+		entry = TAILQ_NEXT(entry, of_entries);
+	if (is_new && entry == NULL) /* the lease may go: another is opened, and all shown again */
+		own->server = *server;
+	(void)memcpy(lease, own->lease, sizeof(own->lease));
+	(void)pthread_mutex_unlock(&own->lock);
+	return is_new && entry != NULL;
 }
 
 /* Late: not now, so not ever. */
-static void end_round(struct redis_mine *m, const struct redis_server *server, const char *lease,
-		      bool is_done, bool is_late)
+static void reclaim_end_round(struct redis_own *own, const struct redis_server *server,
+			      const char *lease, bool is_done, bool is_late)
 {
-	(void)pthread_mutex_lock(&m->lock);
-	struct item *item = strcmp(m->lease, lease) == 0 ? TAILQ_FIRST(&m->items) : NULL;
+	(void)pthread_mutex_lock(&own->lock);
+	struct own_entry *entry =
+		strcmp(own->lease, lease) == 0 ? TAILQ_FIRST(&own->entries) : NULL;
 
-	if (item != NULL && is_done)
-		m->server = *server;
-	while (item != NULL && is_late) {
-		struct item *next = TAILQ_NEXT(item, of_items);
+	if (entry != NULL && is_done)
+		own->server = *server;
+	while (entry != NULL && is_late) {
+		struct own_entry *next = TAILQ_NEXT(entry, of_entries);
 
-		if (item->term != 0)
-			unclaim(m, item);
-		item = next;
+		if (entry->term != 0)
+			own_unclaim(own, entry);
+		entry = next;
 	}
-	(void)pthread_mutex_unlock(&m->lock);
+	(void)pthread_mutex_unlock(&own->lock);
 }
 
-static int get_all(struct redis_lane *lane, struct baton_call *call,
-		   const struct redis_server *server, const char *lease)
+static int reclaim_all(struct redis_lane *lane, struct baton_call *call,
+		       const struct redis_server *server, const char *lease)
 {
-	struct redis_mine *m = lane->store->mine;
+	struct redis_own *own = lane->store->own;
 	bool is_late = lane->store->options.durable; /* it has kept all that there was */
 	size_t n = 1;
 	int rc = 0;
 
-	(void)pthread_mutex_lock(&m->lock);
-	m->round++;
-	(void)pthread_mutex_unlock(&m->lock);
+	(void)pthread_mutex_lock(&own->lock);
+	own->round++;
+	(void)pthread_mutex_unlock(&own->lock);
 	while (rc == 0 && n > 0 && !is_late)
-		rc = get_some(lane, call, lease, &n, &is_late);
+		rc = reclaim_some(lane, call, lease, &n, &is_late);
 	/* Another server again, meanwhile: the next call begins with that one. */
 	if (rc == 0 && !redis_is_same_server(server, &lane->server))
 		rc = store_fail(&call->error, BATON_E_UNAVAILABLE, "the Redis server changes");
-	end_round(m, server, lease, rc == 0, is_late);
+	reclaim_end_round(own, server, lease, rc == 0, is_late);
 	return rc;
 }
 
-int redis_again(struct redis_lane *lane, struct baton_call *call)
+int redis_reclaim(struct redis_lane *lane, struct baton_call *call)
 {
-	struct redis_mine *m = lane->store->mine;
+	struct redis_own *own = lane->store->own;
 	struct redis_server server = lane->server;
 	char lease[BATON_LEASE_ID_MAX + 1];
 	int rc = 0;
 
-	if (!is_due(m, &server, lease))
+	if (!reclaim_is_due(own, &server, lease))
 		return 0;
-	if (!store_turn_take(&m->turn, call->deadline_ns, false))
+	if (!store_turn_take(&own->turn, call->deadline_ns, false))
 		return store_fail(&call->error, BATON_E_UNAVAILABLE,
 				  "Redis does not answer in time (to give back what we hold)");
-	if (is_due(m, &server, lease)) /* or another lane has done it meanwhile */
-		rc = get_all(lane, call, &server, lease);
-	store_turn_give(&m->turn);
+	if (reclaim_is_due(own, &server, lease)) /* or another lane has done it meanwhile */
+		rc = reclaim_all(lane, call, &server, lease);
+	store_turn_give(&own->turn);
 	return rc;
 }

@@ -1,23 +1,24 @@
 /*
  * redis.h: what the files of the Redis driver share.
  *
- *   driver.c   the table of functions, the store and its lanes
- *   options.c  the URL
- *   resp.c     the protocol: commands out, replies in, all of it bounded
- *   wire.c     a connection: sockets, deadlines; tls.c puts TLS on it, resolve.c finds addresses
- *   primary.c     a lane's connection to the right server: who is it, may we use it
- *   call.c     one script, carried out: what came back, and what that means for the outcome
- *   lease.c, campaign.c, candidates.c   the verbs
- *   doctor.c   what the server is like, for those who ask
- *   reclaim.c     what we hold, and how it is got back from a server that has lost it
- *   watch.c    hints; watch_index.c has the books of what is watched
- *   lua/       the scripts: the protocol itself. prelude.lua describes the keys
+ *   driver.c       the table of functions, the store and its lanes
+ *   options.c      the URL
+ *   lease.c, campaign.c, release.c, observe.c, candidates.c, orders.c, history.c   the verbs
+ *   watch.c        hints; watch_index.c remembers what is watched, and who leads it
+ *   doctor.c       what the server is like, for those who ask
+ *   call.c         runs one script: what came back, and what that means for the outcome
+ *   reclaim.c      what this process claims, and how a server that has lost that is told
+ *   primary.c      connects a lane to the right server, and checks whether it may be used
+ *   wire.c         a connection: sockets, deadlines; tls.c: TLS on it; resolve.c: addresses
+ *   resp.c         the protocol: commands out, replies in, all of it bounded
+ *   lua/           the scripts: the protocol itself. prelude.lua describes the keys
  *
- * Each verb is one script, so it is atomic. The deadline of a call is kept by every wait for a
- * socket; a connection that failed in the middle is closed, so that an answer that comes late is
- * never taken for the next one's. What was sent and not answered is UNKNOWN.
+ * Each verb is one script, so it is atomic. Every wait for a socket ends with the call's
+ * deadline. A connection that failed in the middle is closed, so that a late answer is never
+ * taken for the next one. What was sent and not answered is UNKNOWN.
  *
- * Lanes share nothing but struct redis_store: its options never change, its books have a lock.
+ * Lanes share nothing but struct redis_store. Its options never change; its index and its list of
+ * own claims each have a lock.
  */
 #ifndef BATON_REDIS_H
 #define BATON_REDIS_H
@@ -39,7 +40,7 @@
 #define REDIS_HOSTS_MAX 16
 #define REDIS_PATH_MAX 512
 /* How many elections one script serves: the server does nothing else meanwhile. */
-#define REDIS_CHUNK 200
+#define REDIS_PART 200
 #define REDIS_VERSION_MIN 6
 /* Leaders' leases whose rest a renewal asks for. */
 #define REDIS_SEEN_MAX 64
@@ -110,8 +111,8 @@ void redis_wire_close(struct redis_wire *w);
 int redis_wire_send(struct redis_wire *w);
 /* The next reply; valid until the next one is read. */
 int redis_wire_read(struct redis_wire *w, const struct resp **reply);
-/* The same for those who wait for nothing in particular: then it is no failure to be woken, or that
- * nothing comes. */
+/* The same for those who wait for nothing in particular: then it is no failure to be woken, or
+ * that nothing comes. */
 enum { WIRE_WOKEN = 1, WIRE_LATE };
 int redis_wire_listen(struct redis_wire *w, const struct resp **reply);
 /* Nothing is wrong with the idle connection, as far as one can see without asking. */
@@ -136,67 +137,72 @@ void redis_resolve_forget(struct redis_wire *w);
 
 /* ---- watch_index.c ---- */
 
-struct redis_books;
+struct redis_index;
 
 /* wake is written to when a hint is due earlier than the watch lane thinks. */
-struct redis_books *redis_books_new(int wake);
-void redis_books_free(struct redis_books *b);
-int redis_books_add(struct redis_books *b, const char *name, uint64_t cookie);
+struct redis_index *redis_index_new(int wake);
+void redis_index_free(struct redis_index *index);
+int redis_index_add(struct redis_index *index, const char *name, uint64_t cookie);
 /* True: nobody watches that name any more. */
-bool redis_books_remove(struct redis_books *b, const char *name, uint64_t cookie);
+bool redis_index_remove(struct redis_index *index, const char *name, uint64_t cookie);
 /* The next name that is to be subscribed to; false: none. */
-bool redis_books_next(struct redis_books *b, char *name);
-void redis_books_subscribed(struct redis_books *b, const char *name);
-void redis_books_hint(struct redis_books *b, const char *name);
+bool redis_index_next(struct redis_index *index, char *name);
+void redis_index_subscribed(struct redis_index *index, const char *name);
+void redis_index_hint(struct redis_index *index, const char *name);
 /* The connection is lost: all is to be subscribed to, and looked at, again. */
-void redis_books_broken(struct redis_books *b);
-/* What a look has found: who holds it (lease "": nobody), for how long. Returns whether its end
- * will be hinted at. */
-bool redis_books_seen(struct redis_books *b, const char *name, const char *lease, uint64_t left_ns);
+void redis_index_broken(struct redis_index *index);
+/* What an observation has found: whose lease it is held on ("": nobody's), for how long. Returns
+ * whether its end will be hinted at. */
+bool redis_index_seen(struct redis_index *index, const char *name, const char *lease,
+		      uint64_t left_ns);
 /* The leases that are waited for, those first that have the shortest time left. */
-size_t redis_books_leases(struct redis_books *b, char (*ids)[BATON_LEASE_ID_MAX + 1], size_t max);
+size_t redis_index_leases(struct redis_index *index, char (*ids)[BATON_LEASE_ID_MAX + 1],
+			  size_t max);
 /* What is left of one of them; 0: it is gone. */
-void redis_books_left(struct redis_books *b, const char *lease, uint64_t left_ns);
+void redis_index_left(struct redis_index *index, const char *lease, uint64_t left_ns);
 /* Hints that are due; and when the next one will be, if nothing happens. */
-size_t redis_books_take(struct redis_books *b, uint64_t *cookies, size_t max, uint64_t *next_ns);
+size_t redis_index_take(struct redis_index *index, uint64_t *cookies, size_t max,
+			uint64_t *next_ns);
 
 /* ---- reclaim.c ---- */
 
-/* Which server it is, and which life of it, by its own words. */
+/* Which server it is, and which life of it, as the server says of itself. */
 struct redis_server {
 	char run[REDIS_ID_SIZE];    /* another one after each start */
 	char replid[REDIS_ID_SIZE]; /* another one after each failover, but not only then */
 	bool has_followed;          /* another server, or its replicas did through a restart */
 };
 
-struct redis_mine;
+struct redis_own;
 struct redis_lane;
 
 /* No other can have granted or forgotten anything since it was `then`: guard() in prelude.lua has
  * the same rule. */
 bool redis_is_same_server(const struct redis_server *then, const struct redis_server *now);
 
-struct redis_mine *redis_mine_new(void);
-void redis_mine_free(struct redis_mine *m, bool is_forked);
-/* A lease was opened on that server; nothing is held on it yet. And: it is about to be closed. */
-void redis_mine_open(struct redis_mine *m, const struct baton_lease *lease, uint64_t ttl_ms,
-		     const struct redis_server *server);
-void redis_mine_close(struct redis_mine *m, const char *lease);
-/* That this lease has won it in this term is no news: we know, or asked for it and are about to. */
-bool redis_mine_knows(struct redis_mine *m, const char *lease, const char *name, uint64_t term,
-		      bool is_asked);
-/* Won, or listed as ours (no profile: as it was). And: about to be released. */
-void redis_mine_claim(struct redis_mine *m, const char *lease, const char *name, uint64_t nonce,
-		      uint64_t term, const struct baton_profile *profile);
-void redis_mine_drop(struct redis_mine *m, const char *lease, const char *name);
-/* The store is about to list all claims; it has: what it did not list is none of ours. */
-void redis_mine_list(struct redis_mine *m, const char *lease, bool is_done);
+struct redis_own *redis_own_new(void);
+void redis_own_free(struct redis_own *own, bool is_forked);
+/* A lease was opened on that server; it carries no claim yet. And: it is about to be closed. */
+void redis_own_open(struct redis_own *own, const struct baton_lease *lease, uint64_t ttl_ms,
+		    const struct redis_server *server);
+void redis_own_close(struct redis_own *own, const char *lease);
+/* True: that this lease has won the election in this term is no news, because we know, or have
+ * asked for it and are about to know. */
+bool redis_own_knows(struct redis_own *own, const char *lease, const char *name, uint64_t term,
+		     bool is_asked);
+/* A claim that was won, or that the store lists (no profile: as it was). And: one that is about
+ * to be released. */
+void redis_own_claim(struct redis_own *own, const char *lease, const char *name, uint64_t nonce,
+		     uint64_t term, const struct baton_profile *profile);
+void redis_own_drop(struct redis_own *own, const char *lease, const char *name);
+/* The store is about to list all claims. is_done: it has, and what it did not list is not ours. */
+void redis_own_list(struct redis_own *own, const char *lease, bool is_done);
 /* Shown as a candidate; NULL: no more. */
-void redis_mine_show(struct redis_mine *m, const char *lease, const char *name,
-		     const struct baton_profile *profile);
-/* The lane has a link: if that goes to another server than the one that knows of what we hold, it
- * is told. 0, or -1 with the sentence. */
-int redis_again(struct redis_lane *lane, struct baton_call *call);
+void redis_own_show(struct redis_own *own, const char *lease, const char *name,
+		    const struct baton_profile *profile);
+/* The lane is connected. A server that may not know of our own claims is told of them. 0, or -1
+ * with the sentence. */
+int redis_reclaim(struct redis_lane *lane, struct baton_call *call);
 
 /* ---- the store and its lanes ---- */
 
@@ -205,7 +211,7 @@ enum redis_script {
 	REDIS_LEASE_RENEW,
 	REDIS_LEASE_KEEP,
 	REDIS_LEASE_CLOSE,
-	REDIS_AGAIN,
+	REDIS_RECLAIM,
 	REDIS_CLAIMS,
 	REDIS_CAMPAIGN,
 	REDIS_RELEASE,
@@ -241,15 +247,15 @@ struct redis_store {
 	struct store_base base;
 	struct redis_options options;
 	struct redis_text scripts[REDIS_SCRIPTS];
-	struct redis_books *books;
-	struct redis_mine *mine;
+	struct redis_index *index;  /* what is watched */
+	struct redis_own *own;      /* what this process claims */
 	int wake;                   /* an eventfd: ends a wait of the watch lane */
 	atomic_uint_fast64_t at;    /* which server a lane has found last: redis_is_apart() */
 	atomic_uint_fast64_t epoch; /* of the last failover that a Sentinel has told us of */
 };
 
 struct redis_lane {
-	struct store_lane link;
+	struct store_lane base;
 	struct redis_store *store;
 	struct redis_wire wire;
 	struct redis_tls *tls;      /* NULL: plain */
@@ -260,7 +266,7 @@ struct redis_lane {
 	int kind;
 	struct redis_host asked; /* cluster: where the last call was told to ask; "": nowhere */
 	bool is_asking;          /* ... and the connection goes there */
-	bool examines;           /* whatever the server is, it is looked at */
+	bool examines;           /* for the doctor: a server that is unfit is looked at, too */
 	bool is_subscribed;      /* the watch lane's connection stands */
 	uint64_t heard_ns;       /* ... and said something then */
 	uint64_t asked_ns;       /* ... and was asked then; 0: it has answered */
@@ -269,24 +275,30 @@ struct redis_lane {
 };
 
 /* primary.c: makes sure that the lane is connected to a server that may be used. 0 or -1. */
-int redis_link(struct redis_lane *lane, struct baton_call *call);
+int redis_connect(struct redis_lane *lane, struct baton_call *call);
 /* The same, to the node that lane->asked names, for this call only: a slot of the cluster is being
  * moved there. */
-int redis_link_asked(struct redis_lane *lane, struct baton_call *call);
+int redis_connect_asked(struct redis_lane *lane, struct baton_call *call);
 /* "MOVED slot host:port" or "ASK ...": where to. False: it is another error. */
-bool redis_redirect(const char *text, const char *word, struct redis_host *to);
-void redis_unlink(struct redis_lane *lane);
+bool redis_redirect(const char *text, const char *kind, struct redis_host *to);
+void redis_disconnect(struct redis_lane *lane);
 /* Another lane has found another server since: where one renews what the other doesn't know of,
  * nobody ever wins. So they follow each other. */
 bool redis_is_apart(const struct redis_lane *lane);
 /* Redis before 6.2.7 ignores min-replicas-to-write in scripts. */
 bool redis_minds_replicas(const char *version);
 /* What INFO says behind "key:"; "" if it doesn't. */
-void redis_info_get(const char *info, const char *key, char *out, size_t size);
-/* What an error reply says, without the words that Redis 6 puts around that of a script. */
+void redis_info(const char *info, const char *key, char *out, size_t size);
+/* What an error reply says, without what Redis 6 puts around that of a script. */
 const char *redis_error(const char *text);
 /* What an error reply means: its code; is_sure: nothing was carried out. */
 int redis_judge(const char *text, bool *is_sure);
+
+/* Of a batch of n, of which some are done: how many the next script serves. */
+static inline size_t redis_part(size_t n, size_t done)
+{
+	return n - done < REDIS_PART ? n - done : REDIS_PART;
+}
 
 /* call.c: a script with n arguments behind the prefix, which are added to lane->wire.out; then
  * carried out. OK with the reply, or the outcome. */
@@ -298,7 +310,8 @@ int redis_call_end(struct redis_lane *lane, struct baton_call *call, int script,
 		   const struct resp **reply);
 /* The reply is not what the script returns. */
 int redis_call_strange(struct redis_lane *lane, struct baton_call *call);
-/* What a script tells of an election, from the item `at` on; and notes it in the books. */
+/* observe.c: what a script tells of an election, from the item `at` on. The index notes who
+ * leads. */
 void redis_record(struct redis_lane *lane, const char *name, const struct resp *list, size_t at,
 		  struct baton_record *out);
 

@@ -22,7 +22,7 @@ struct lookup {
 	char port[8];
 };
 
-static int fail(struct redis_wire *w, const struct redis_host *host, int code)
+static int resolve_fail(struct redis_wire *w, const struct redis_host *host, int code)
 {
 	return store_fail(
 		w->error, BATON_E_UNAVAILABLE, "can't find the host %.100s: %.80s", host->name,
@@ -46,7 +46,7 @@ void redis_resolve_forget(struct redis_wire *w)
 	w->lookup = NULL;
 }
 
-static int begin(struct redis_wire *w, const struct redis_host *host)
+static int lookup_begin(struct redis_wire *w, const struct redis_host *host)
 {
 	struct lookup *l = calloc(1, sizeof(*l));
 
@@ -69,7 +69,7 @@ static int begin(struct redis_wire *w, const struct redis_host *host)
 	return 0;
 }
 
-static bool is_same(const struct redis_wire *w, const struct redis_host *host)
+static bool lookup_is_same(const struct redis_wire *w, const struct redis_host *host)
 {
 	const struct lookup *l = (const struct lookup *)(const void *)w->lookup;
 
@@ -91,15 +91,15 @@ int redis_resolve(struct redis_wire *w, const struct redis_host *host, struct ad
 
 	if (code == 0)
 		return 0;
-	if (w->lookup != NULL && !is_same(w, host))
+	if (w->lookup != NULL && !lookup_is_same(w, host))
 		redis_resolve_forget(w);
-	if (w->lookup == NULL && (code = begin(w, host)) != 0)
-		return fail(w, host, code);
+	if (w->lookup == NULL && (code = lookup_begin(w, host)) != 0)
+		return resolve_fail(w, host, code);
 	while ((code = gai_error(w->lookup)) == EAI_INPROGRESS) {
 		uint64_t now_ns = clock_boot_ns();
 
 		if (now_ns >= w->deadline_ns || is_woken(w))
-			return fail(w, host, code);
+			return resolve_fail(w, host, code);
 		uint64_t left_ns = w->deadline_ns - now_ns;
 		struct timespec left = {.tv_nsec = (long)(left_ns < LOOK_NS ? left_ns : LOOK_NS)};
 		const struct gaicb *const waits[1] = {w->lookup};
@@ -112,5 +112,5 @@ int redis_resolve(struct redis_wire *w, const struct redis_host *host, struct ad
 	l->cb.ar_result = NULL;
 	w->lookup = NULL;
 	lookup_free(l);
-	return code == 0 ? 0 : fail(w, host, code);
+	return code == 0 ? 0 : resolve_fail(w, host, code);
 }

@@ -14,7 +14,7 @@
 /* What is kept between calls; more is given back. */
 #define KEEP_ROOM ((size_t)256 * 1024)
 
-static bool grow(char **data, size_t *room, size_t wanted)
+static bool resp_grow(char **data, size_t *room, size_t wanted)
 {
 	size_t size = *room < FIRST_ROOM ? FIRST_ROOM : *room;
 
@@ -47,10 +47,10 @@ void resp_out_done(struct resp_out *o)
 	*o = (struct resp_out){0};
 }
 
-static void put(struct resp_out *o, const char *data, size_t n)
+static void resp_put(struct resp_out *o, const char *data, size_t n)
 {
 	if (o->failed || n > RESP_REPLY_MAX || o->n > RESP_REPLY_MAX ||
-	    !grow(&o->data, &o->room, o->n + n)) {
+	    !resp_grow(&o->data, &o->room, o->n + n)) {
 		o->failed = true;
 		return;
 	}
@@ -58,24 +58,24 @@ static void put(struct resp_out *o, const char *data, size_t n)
 	o->n += n;
 }
 
-static void put_head(struct resp_out *o, char kind, size_t n)
+static void resp_put_head(struct resp_out *o, char kind, size_t n)
 {
 	char head[32];
 	int size = snprintf(head, sizeof(head), "%c%zu\r\n", kind, n);
 
-	put(o, head, (size_t)size);
+	resp_put(o, head, (size_t)size);
 }
 
 void resp_begin(struct resp_out *o, size_t n_words)
 {
-	put_head(o, '*', n_words);
+	resp_put_head(o, '*', n_words);
 }
 
 void resp_bytes(struct resp_out *o, const char *data, size_t n)
 {
-	put_head(o, '$', n);
-	put(o, data, n);
-	put(o, "\r\n", 2);
+	resp_put_head(o, '$', n);
+	resp_put(o, data, n);
+	resp_put(o, "\r\n", 2);
 }
 
 void resp_text(struct resp_out *o, const char *text)
@@ -102,7 +102,7 @@ void resp_signed(struct resp_out *o, int64_t number)
 void resp_words(struct resp_out *o, const struct resp_out *words)
 {
 	o->failed = o->failed || words->failed;
-	put(o, words->data, words->n);
+	resp_put(o, words->data, words->n);
 }
 
 /* ---- in ---- */
@@ -125,7 +125,7 @@ void resp_in_done(struct resp_in *in)
 }
 
 /* Only between replies: what is built points into the data. */
-static void compact(struct resp_in *in)
+static void resp_compact(struct resp_in *in)
 {
 	if (in->used == 0)
 		return;
@@ -137,8 +137,8 @@ static void compact(struct resp_in *in)
 
 char *resp_in_room(struct resp_in *in, size_t *n)
 {
-	compact(in);
-	if (in->n >= RESP_REPLY_MAX || !grow(&in->data, &in->room, in->n + READ_ROOM))
+	resp_compact(in);
+	if (in->n >= RESP_REPLY_MAX || !resp_grow(&in->data, &in->room, in->n + READ_ROOM))
 		return NULL;
 	*n = in->room - in->n;
 	return in->data + in->n;
@@ -150,7 +150,7 @@ void resp_in_got(struct resp_in *in, size_t n)
 }
 
 /* A number of at most 20 characters with an optional sign, the whole of it. */
-static bool parse_number(const char *text, size_t n, int64_t *out)
+static bool resp_parse_number(const char *text, size_t n, int64_t *out)
 {
 	char copy[24];
 	char *end;
@@ -165,7 +165,7 @@ static bool parse_number(const char *text, size_t n, int64_t *out)
 }
 
 /* The line at `at` without its end; 1, 0: not complete yet, -1: too long. */
-static int line_at(const struct resp_in *in, size_t at, size_t *n)
+static int resp_line_at(const struct resp_in *in, size_t at, size_t *n)
 {
 	size_t there = in->n - at;
 	const char *end =
@@ -181,7 +181,7 @@ static int line_at(const struct resp_in *in, size_t at, size_t *n)
 }
 
 /* One reply on the present level is complete; and with it perhaps those around it. */
-static void scan_up(struct resp_in *in)
+static void resp_scan_up(struct resp_in *in)
 {
 	in->left[in->depth]--;
 	while (in->depth > 0 && in->left[in->depth] == 0) {
@@ -190,12 +190,12 @@ static void scan_up(struct resp_in *in)
 	}
 }
 
-static int scan_array(struct resp_in *in, int64_t n)
+static int resp_scan_array(struct resp_in *in, int64_t n)
 {
 	if (n < -1 || n > RESP_ITEMS_MAX || (n > 0 && in->depth == RESP_DEPTH_MAX))
 		return -1;
 	if (n <= 0) {
-		scan_up(in);
+		resp_scan_up(in);
 		return 1;
 	}
 	in->n_nodes += (size_t)n;
@@ -206,12 +206,12 @@ static int scan_array(struct resp_in *in, int64_t n)
 }
 
 /* Goes past one element; 1, 0: it isn't all there, -1: it is none. */
-static int scan_one(struct resp_in *in)
+static int resp_scan_one(struct resp_in *in)
 {
 	size_t at = in->scanned;
 	size_t n = 0;
 	int64_t number = 0;
-	int rc = at < in->n ? line_at(in, at, &n) : 0;
+	int rc = at < in->n ? resp_line_at(in, at, &n) : 0;
 
 	if (rc <= 0)
 		return rc;
@@ -219,11 +219,11 @@ static int scan_one(struct resp_in *in)
 	size_t next = at + n + 2;
 
 	if (strchr(":$*", kind) != NULL && kind != '\0' &&
-	    !parse_number(in->data + at + 1, n - 1, &number))
+	    !resp_parse_number(in->data + at + 1, n - 1, &number))
 		return -1;
 	if (kind == '*') {
 		in->scanned = next;
-		return scan_array(in, number);
+		return resp_scan_array(in, number);
 	}
 	if (kind == '$' && (number < -1 || number > RESP_BULK_MAX))
 		return -1;
@@ -239,17 +239,17 @@ static int scan_one(struct resp_in *in)
 		return -1;
 	}
 	in->scanned = next;
-	scan_up(in);
+	resp_scan_up(in);
 	return 1;
 }
 
 /* After the scan nothing can go wrong any more. Ends of lines become ends of texts. */
-static size_t build(struct resp_in *in, size_t at, struct resp *to, size_t *next_node)
+static size_t resp_build(struct resp_in *in, size_t at, struct resp *to, size_t *next_node)
 {
 	size_t n = 1;
 	char kind = in->data[at];
 
-	(void)line_at(in, at, &n);
+	(void)resp_line_at(in, at, &n);
 	char *line = in->data + at + 1;
 	*to = (struct resp){.text = line, .n = n - 1};
 	in->data[at + n] = '\0';
@@ -258,7 +258,7 @@ static size_t build(struct resp_in *in, size_t at, struct resp *to, size_t *next
 		to->type = kind == '+' ? RESP_STATUS : RESP_ERROR;
 		return at;
 	}
-	(void)parse_number(line, n - 1, &to->integer);
+	(void)resp_parse_number(line, n - 1, &to->integer);
 	to->type = kind == ':' ? RESP_INTEGER : RESP_NIL;
 	if (kind == ':' || to->integer < 0)
 		return at;
@@ -276,7 +276,7 @@ static size_t build(struct resp_in *in, size_t at, struct resp *to, size_t *next
 	to->items = items;
 	*next_node += to->n;
 	for (size_t i = 0; i < to->n; i++)
-		at = build(in, at, &items[i], next_node);
+		at = resp_build(in, at, &items[i], next_node);
 	return at;
 }
 
@@ -291,7 +291,7 @@ int resp_take(struct resp_in *in, const struct resp **reply)
 		in->left[0] = 1;
 	}
 	while (rc == 1 && in->left[0] > 0)
-		rc = scan_one(in);
+		rc = resp_scan_one(in);
 	if (rc <= 0)
 		return rc;
 	if (in->n_nodes > in->nodes_room) {
@@ -304,7 +304,7 @@ int resp_take(struct resp_in *in, const struct resp **reply)
 	}
 	size_t next_node = 1;
 
-	in->used = build(in, in->used, &in->nodes[0], &next_node);
+	in->used = resp_build(in, in->used, &in->nodes[0], &next_node);
 	*reply = &in->nodes[0];
 	return 1;
 }
@@ -331,7 +331,7 @@ bool resp_get_i64(const struct resp *list, size_t i, int64_t *out)
 		*out = r->integer;
 		return true;
 	}
-	return r != NULL && r->type == RESP_TEXT && parse_number(r->text, r->n, out);
+	return r != NULL && r->type == RESP_TEXT && resp_parse_number(r->text, r->n, out);
 }
 
 bool resp_get_u64(const struct resp *list, size_t i, uint64_t *out)

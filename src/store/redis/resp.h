@@ -68,8 +68,8 @@ void resp_in_done(struct resp_in *in);
 /* Where to put more bytes, and how many fit; NULL: no memory, or the reply is too large. */
 char *resp_in_room(struct resp_in *in, size_t *n);
 void resp_in_got(struct resp_in *in, size_t n);
-/* 1: a reply; it lives until the next call of any of these. 0: more bytes are needed. -1: that's no
- * reply, or it is beyond the bounds, or there is no memory for it. */
+/* 1: a reply; it lives until the next call of any of these. 0: more bytes are needed. -1: that's
+ * no reply, or it is beyond the bounds, or there is no memory for it. */
 int resp_take(struct resp_in *in, const struct resp **reply);
 
 /* ---- what stands in a reply ---- */

@@ -82,7 +82,7 @@ static int bio_create(BIO *bio)
 	return 1;
 }
 
-static bool make_method(struct redis_tls *tls)
+static bool tls_make_method(struct redis_tls *tls)
 {
 	if (tls->method != NULL)
 		return true;
@@ -95,43 +95,44 @@ static bool make_method(struct redis_tls *tls)
 
 /* ---- who we are, and whom we trust ---- */
 
-static int fail(struct redis_wire *w, int code, const char *what)
+static int tls_fail(struct redis_wire *w, int code, const char *what)
 {
-	char words[120] = "no reason given";
+	char reason[120] = "no reason given";
 	unsigned long error = ERR_get_error();
 
 	if (error != 0)
-		ERR_error_string_n(error, words, sizeof(words));
+		ERR_error_string_n(error, reason, sizeof(reason));
 	ERR_clear_error();
-	return store_fail(w->error, code, "TLS: %s: %.110s", what, words);
+	return store_fail(w->error, code, "TLS: %s: %.110s", what, reason);
 }
 
-static int load_files(struct redis_wire *w, const struct redis_options *o, SSL_CTX *context)
+static int tls_load_files(struct redis_wire *w, const struct redis_options *o, SSL_CTX *context)
 {
 	if (o->files.ca[0] != '\0' ? SSL_CTX_load_verify_locations(context, o->files.ca, NULL) != 1
 				   : SSL_CTX_set_default_verify_paths(context) != 1)
-		return fail(w, BATON_E_DENIED, "can't read the authorities' certificates (ca=)");
+		return tls_fail(w, BATON_E_DENIED,
+				"can't read the authorities' certificates (ca=)");
 	if (o->files.cert[0] == '\0')
 		return 0;
 	if (SSL_CTX_use_certificate_chain_file(context, o->files.cert) != 1)
-		return fail(w, BATON_E_DENIED, "can't read our certificate (cert=)");
+		return tls_fail(w, BATON_E_DENIED, "can't read our certificate (cert=)");
 	if (SSL_CTX_use_PrivateKey_file(context,
 					o->files.key[0] != '\0' ? o->files.key : o->files.cert,
 					SSL_FILETYPE_PEM) != 1 ||
 	    SSL_CTX_check_private_key(context) != 1)
-		return fail(w, BATON_E_DENIED, "can't use our private key (key=)");
+		return tls_fail(w, BATON_E_DENIED, "can't use our private key (key=)");
 	return 0;
 }
 
-static int make_context(struct redis_tls *tls, struct redis_wire *w)
+static int tls_make_context(struct redis_tls *tls, struct redis_wire *w)
 {
 	SSL_CTX *context = SSL_CTX_new(TLS_client_method());
 
 	if (context == NULL)
-		return fail(w, BATON_E_MEMORY, "no context");
+		return tls_fail(w, BATON_E_MEMORY, "no context");
 	SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
 	if (SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||
-	    load_files(w, tls->options, context) != 0) {
+	    tls_load_files(w, tls->options, context) != 0) {
 		SSL_CTX_free(context);
 		return -1;
 	}
@@ -140,7 +141,7 @@ static int make_context(struct redis_tls *tls, struct redis_wire *w)
 }
 
 /* A certificate names hosts or addresses; which of them depends on what we were told to call. */
-static bool expect(SSL *ssl, const char *name)
+static bool tls_expect(SSL *ssl, const char *name)
 {
 	unsigned char address[sizeof(struct in6_addr)];
 
@@ -151,7 +152,7 @@ static bool expect(SSL *ssl, const char *name)
 }
 
 /* What to wait for, or 0: it failed for good. */
-static short wanted(const SSL *ssl, int rc)
+static short tls_wanted(const SSL *ssl, int rc)
 {
 	switch (SSL_get_error(ssl, rc)) {
 	case SSL_ERROR_WANT_READ: return POLLIN;
@@ -160,21 +161,21 @@ static short wanted(const SSL *ssl, int rc)
 	}
 }
 
-static int refuse(struct redis_wire *w, const SSL *ssl, const char *name)
+static int tls_refuse(struct redis_wire *w, const SSL *ssl, const char *name)
 {
 	long why = SSL_get_verify_result(ssl);
 
 	if (why == X509_V_OK)
-		return fail(w, BATON_E_UNAVAILABLE,
-			    "no handshake: is that a port that speaks TLS, and wants no other "
-			    "certificate of ours");
+		return tls_fail(w, BATON_E_UNAVAILABLE,
+				"no handshake: is that a port that speaks TLS, and wants no other "
+				"certificate of ours");
 	ERR_clear_error();
 	return store_fail(w->error, BATON_E_DENIED,
 			  "TLS: the certificate of %.80s is refused: %.80s", name,
 			  X509_verify_cert_error_string(why));
 }
 
-static int handshake(struct redis_wire *w, SSL *ssl, const char *name)
+static int tls_handshake(struct redis_wire *w, SSL *ssl, const char *name)
 {
 	for (;;) {
 		ERR_clear_error();
@@ -182,10 +183,10 @@ static int handshake(struct redis_wire *w, SSL *ssl, const char *name)
 
 		if (rc == 1)
 			return 0;
-		short events = wanted(ssl, rc);
+		short events = tls_wanted(ssl, rc);
 
 		if (events == 0)
-			return refuse(w, ssl, name);
+			return tls_refuse(w, ssl, name);
 		rc = redis_wire_wait(w, events);
 		if (rc != 0)
 			return redis_wire_fail(w, "finish the TLS handshake",
@@ -195,19 +196,19 @@ static int handshake(struct redis_wire *w, SSL *ssl, const char *name)
 
 int redis_tls_open(struct redis_tls *tls, struct redis_wire *w, const char *name)
 {
-	if (tls->context == NULL && make_context(tls, w) != 0)
+	if (tls->context == NULL && tls_make_context(tls, w) != 0)
 		return -1;
 	SSL *ssl = SSL_new(tls->context);
-	BIO *bio = make_method(tls) ? BIO_new(tls->method) : NULL;
+	BIO *bio = tls_make_method(tls) ? BIO_new(tls->method) : NULL;
 
-	if (ssl == NULL || bio == NULL || !expect(ssl, name)) {
+	if (ssl == NULL || bio == NULL || !tls_expect(ssl, name)) {
 		SSL_free(ssl);
 		BIO_free(bio);
-		return fail(w, BATON_E_MEMORY, "no connection");
+		return tls_fail(w, BATON_E_MEMORY, "no connection");
 	}
 	BIO_set_data(bio, w);
 	SSL_set_bio(ssl, bio, bio);
-	if (handshake(w, ssl, name) == 0) {
+	if (tls_handshake(w, ssl, name) == 0) {
 		SSL_set_mode(ssl,
 			     SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
 		w->ssl = ssl;
@@ -226,11 +227,11 @@ void redis_tls_close(struct redis_wire *w)
 	w->ssl = NULL;
 }
 
-static long result(struct redis_wire *w, int rc, short *events)
+static long tls_result(struct redis_wire *w, int rc, short *events)
 {
 	if (rc > 0)
 		return rc;
-	*events = wanted(w->ssl, rc);
+	*events = tls_wanted(w->ssl, rc);
 	if (*events != 0) {
 		errno = EAGAIN;
 		return -1;
@@ -244,11 +245,11 @@ static long result(struct redis_wire *w, int rc, short *events)
 long redis_tls_read(struct redis_wire *w, char *to, size_t n, short *events)
 {
 	ERR_clear_error();
-	return result(w, SSL_read(w->ssl, to, n < INT32_MAX ? (int)n : INT32_MAX), events);
+	return tls_result(w, SSL_read(w->ssl, to, n < INT32_MAX ? (int)n : INT32_MAX), events);
 }
 
 long redis_tls_write(struct redis_wire *w, const char *from, size_t n, short *events)
 {
 	ERR_clear_error();
-	return result(w, SSL_write(w->ssl, from, n < INT32_MAX ? (int)n : INT32_MAX), events);
+	return tls_result(w, SSL_write(w->ssl, from, n < INT32_MAX ? (int)n : INT32_MAX), events);
 }

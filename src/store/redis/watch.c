@@ -25,41 +25,41 @@ static uint64_t min_ns(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-static void broken(struct redis_lane *lane)
+static void watch_break(struct redis_lane *lane)
 {
-	redis_unlink(lane);
-	redis_books_broken(lane->store->books);
+	redis_disconnect(lane);
+	redis_index_broken(lane->store->index);
 }
 
 /*
- * Whoever wakes us, for each of many names perhaps, would break the attempt off each time, and make
- * the server let in one connection after the other that nobody uses: so it is first made without
- * listening. Only where that takes long it can be broken off.
+ * Whoever wakes us, for each of many names perhaps, would break the attempt off each time, and
+ * make the server let in one connection after the other that nobody uses: so it is first made
+ * without listening. Only where that takes long it can be broken off.
  */
-static int link_at_ease(struct redis_lane *lane, struct baton_call *link)
+static int watch_connect_at_ease(struct redis_lane *lane, struct baton_call *attempt)
 {
-	uint64_t deadline_ns = link->deadline_ns;
+	uint64_t deadline_ns = attempt->deadline_ns;
 	int wake = lane->wire.wake;
 
-	link->deadline_ns = min_ns(deadline_ns, clock_boot_ns() + AT_EASE_NS);
+	attempt->deadline_ns = min_ns(deadline_ns, clock_boot_ns() + AT_EASE_NS);
 	lane->wire.wake = -1;
-	int rc = redis_link(lane, link);
+	int rc = redis_connect(lane, attempt);
 
 	lane->wire.wake = wake;
-	if (rc == 0 || clock_boot_ns() < link->deadline_ns)
+	if (rc == 0 || clock_boot_ns() < attempt->deadline_ns)
 		return rc;
-	link->deadline_ns = deadline_ns;
-	return redis_link(lane, link);
+	attempt->deadline_ns = deadline_ns;
+	return redis_connect(lane, attempt);
 }
 
-static int subscribe_link(struct redis_lane *lane, struct baton_call *call)
+static int watch_connect(struct redis_lane *lane, struct baton_call *call)
 {
-	struct baton_call link = {.deadline_ns =
-					  min_ns(call->deadline_ns, clock_boot_ns() + LINK_NS)};
-	int rc = link_at_ease(lane, &link);
+	struct baton_call attempt = {.deadline_ns =
+					     min_ns(call->deadline_ns, clock_boot_ns() + LINK_NS)};
+	int rc = watch_connect_at_ease(lane, &attempt);
 
 	if (rc != 0) {
-		call->error = link.error;
+		call->error = attempt.error;
 		return -1;
 	}
 	lane->wire.error = &call->error;
@@ -69,7 +69,7 @@ static int subscribe_link(struct redis_lane *lane, struct baton_call *call)
 	return 0;
 }
 
-static void put_channel(struct redis_lane *lane, const char *name)
+static void watch_put_channel(struct redis_lane *lane, const char *name)
 {
 	char channel[sizeof(lane->store->options.prefix) + BATON_NAME_MAX + 8];
 
@@ -79,12 +79,12 @@ static void put_channel(struct redis_lane *lane, const char *name)
 }
 
 /* Names that are wanted, some at a time. */
-static int subscribe(struct redis_lane *lane)
+static int watch_subscribe(struct redis_lane *lane)
 {
 	char names[SUBSCRIBE_MAX][BATON_NAME_MAX + 1];
 	size_t n = 0;
 
-	while (n < SUBSCRIBE_MAX && redis_books_next(lane->store->books, names[n]))
+	while (n < SUBSCRIBE_MAX && redis_index_next(lane->store->index, names[n]))
 		n++;
 	if (n == 0)
 		return 0;
@@ -92,11 +92,11 @@ static int subscribe(struct redis_lane *lane)
 	resp_begin(&lane->wire.out, 1 + n);
 	resp_text(&lane->wire.out, "SUBSCRIBE");
 	for (size_t i = 0; i < n; i++)
-		put_channel(lane, names[i]);
+		watch_put_channel(lane, names[i]);
 	return redis_wire_send(&lane->wire);
 }
 
-static int ask(struct redis_lane *lane, uint64_t now_ns)
+static int watch_probe(struct redis_lane *lane, uint64_t now_ns)
 {
 	if (lane->asked_ns == 0 && now_ns - lane->heard_ns >= ASK_NS) {
 		lane->asked_ns = now_ns;
@@ -120,11 +120,11 @@ static bool is_our_own(const struct redis_lane *lane, const char *name, const ch
 		return false;
 	uint64_t term = strtoull(text + 5, &end, 10);
 
-	return *end == ' ' && redis_mine_knows(lane->store->mine, end + 1, name, term,
-					       store_is_asked(&lane->store->base, name));
+	return *end == ' ' && redis_own_knows(lane->store->own, end + 1, name, term,
+					      store_is_asked(&lane->store->base, name));
 }
 
-static int hear(struct redis_lane *lane, const struct resp *r)
+static int watch_hear(struct redis_lane *lane, const struct resp *r)
 {
 	const struct redis_store *store = lane->store;
 	size_t n = strlen(store->options.prefix) + strlen("hint:");
@@ -140,14 +140,14 @@ static int hear(struct redis_lane *lane, const struct resp *r)
 				  "Redis does not let us watch: %.150s", r->text);
 	}
 	if (resp_is(r, 0, "subscribe"))
-		redis_books_subscribed(store->books, name);
+		redis_index_subscribed(store->index, name);
 	else if (resp_is(r, 0, "message") && !is_our_own(lane, name, resp_get(r, 2)))
-		redis_books_hint(store->books, name);
+		redis_index_hint(store->index, name);
 	return 0;
 }
 
 /* Listens until something is heard, or it is time for something else. WIRE_WOKEN: woken. */
-static int listen_for(struct redis_lane *lane, uint64_t until_ns)
+static int watch_listen(struct redis_lane *lane, uint64_t until_ns)
 {
 	const struct resp *reply;
 	uint64_t now_ns = clock_boot_ns();
@@ -155,17 +155,17 @@ static int listen_for(struct redis_lane *lane, uint64_t until_ns)
 		lane->asked_ns != 0 ? lane->asked_ns + ANSWER_NS : lane->heard_ns + ASK_NS;
 
 	lane->wire.deadline_ns = min_ns(now_ns + CLOCK_NS_PER_S, until_ns);
-	if (subscribe(lane) != 0 || ask(lane, now_ns) != 0)
+	if (watch_subscribe(lane) != 0 || watch_probe(lane, now_ns) != 0)
 		return -1;
 	lane->wire.deadline_ns = min_ns(until_ns, ask_ns);
 	int rc = redis_wire_listen(&lane->wire, &reply);
 
 	if (rc == 0)
-		rc = hear(lane, reply);
+		rc = watch_hear(lane, reply);
 	return rc;
 }
 
-static bool take_wake(struct redis_lane *lane)
+static bool watch_take_wake(struct redis_lane *lane)
 {
 	uint64_t count;
 
@@ -178,25 +178,25 @@ int redis_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t
 
 	for (;;) {
 		uint64_t next_ns;
-		size_t n = redis_books_take(lane->store->books, cookies, max, &next_ns);
+		size_t n = redis_index_take(lane->store->index, cookies, max, &next_ns);
 
 		if (n > 0 || clock_boot_ns() >= call->deadline_ns)
 			return (int)n;
 		if (lane->is_subscribed && redis_is_apart(lane))
-			broken(lane);
-		if (!lane->is_subscribed && subscribe_link(lane, call) != 0) {
-			broken(lane);
-			return take_wake(lane) ? 0 : call->error.code;
+			watch_break(lane);
+		if (!lane->is_subscribed && watch_connect(lane, call) != 0) {
+			watch_break(lane);
+			return watch_take_wake(lane) ? 0 : call->error.code;
 		}
 		lane->wire.error = &call->error;
-		int rc = listen_for(lane, min_ns(call->deadline_ns, next_ns));
+		int rc = watch_listen(lane, min_ns(call->deadline_ns, next_ns));
 
 		if (rc < 0) {
-			broken(lane);
+			watch_break(lane);
 			return call->error.code;
 		}
-		if (rc == WIRE_WOKEN && take_wake(lane)) {
-			n = redis_books_take(lane->store->books, cookies, max, &next_ns);
+		if (rc == WIRE_WOKEN && watch_take_wake(lane)) {
+			n = redis_index_take(lane->store->index, cookies, max, &next_ns);
 			return (int)n;
 		}
 	}
@@ -215,14 +215,14 @@ int redis_watch_add(void *l, const char *name, uint64_t cookie)
 {
 	struct redis_lane *lane = l;
 
-	return redis_books_add(lane->store->books, name, cookie);
+	return redis_index_add(lane->store->index, name, cookie);
 }
 
 void redis_watch_remove(void *l, const char *name, uint64_t cookie)
 {
 	struct redis_lane *lane = l;
 
-	if (!redis_books_remove(lane->store->books, name, cookie) || !lane->is_subscribed)
+	if (!redis_index_remove(lane->store->index, name, cookie) || !lane->is_subscribed)
 		return;
 	struct baton_error error;
 
@@ -231,7 +231,7 @@ void redis_watch_remove(void *l, const char *name, uint64_t cookie)
 	resp_out_clear(&lane->wire.out);
 	resp_begin(&lane->wire.out, 2);
 	resp_text(&lane->wire.out, "UNSUBSCRIBE");
-	put_channel(lane, name);
+	watch_put_channel(lane, name);
 	if (redis_wire_send(&lane->wire) != 0)
-		broken(lane);
+		watch_break(lane);
 }

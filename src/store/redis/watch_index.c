@@ -1,9 +1,9 @@
 /*
- * watch_index.c: the books of what is watched. A name that is subscribed to is hinted at by the
- * server for whatever somebody does to it. A leader that dies does nothing: so the lease of each
- * leader is in the books, too, with the time at which it ends unless we learn otherwise (by a
- * look, or with the own renewal), and the names that it holds are hinted at when that time has
- * come.
+ * watch_index.c: what is watched, and who leads it. The server hints at a name that is subscribed
+ * to for whatever somebody does to it. A leader that dies does nothing. So the index has the
+ * lease of each leader, too, with the time at which it ends unless we learn otherwise (by an
+ * observation, or with our own renewal). When that time has come, the names on that lease are
+ * hinted at.
  *
  * One lock for all of it, held for a few instructions. The watch lane takes hints out and
  * subscribes; the other lanes write down what they have seen.
@@ -48,7 +48,7 @@ struct name {
 	char text[];
 };
 
-/* A lease that holds watched names. */
+/* A lease on which watched names are led. */
 struct lease {
 	struct entry entry;
 	struct names names;
@@ -62,7 +62,7 @@ struct table {
 	size_t n;
 };
 
-struct redis_books {
+struct redis_index {
 	pthread_mutex_t lock;
 	struct table names;
 	struct table leases;
@@ -138,17 +138,17 @@ static struct entry *table_first(const struct table *t, uint64_t hash)
 	return t->n_buckets == 0 ? NULL : t->buckets[hash & (t->n_buckets - 1)];
 }
 
-static struct name *find_name(const struct redis_books *b, const char *text)
+static struct name *index_find_name(const struct redis_index *index, const char *text)
 {
-	for (struct entry *e = table_first(&b->names, hash_of(text)); e != NULL; e = e->next)
+	for (struct entry *e = table_first(&index->names, hash_of(text)); e != NULL; e = e->next)
 		if (strcmp(((struct name *)e)->text, text) == 0)
 			return (struct name *)e;
 	return NULL;
 }
 
-static struct lease *find_lease(const struct redis_books *b, const char *id)
+static struct lease *index_find_lease(const struct redis_index *index, const char *id)
 {
-	for (struct entry *e = table_first(&b->leases, hash_of(id)); e != NULL; e = e->next)
+	for (struct entry *e = table_first(&index->leases, hash_of(id)); e != NULL; e = e->next)
 		if (strcmp(((struct lease *)e)->id, id) == 0)
 			return (struct lease *)e;
 	return NULL;
@@ -156,7 +156,7 @@ static struct lease *find_lease(const struct redis_books *b, const char *id)
 
 /* ---- small steps, with the lock held ---- */
 
-static void queue(struct redis_books *b, struct name *n)
+static void index_queue(struct redis_index *index, struct name *n)
 {
 	struct watcher *w;
 
@@ -164,20 +164,20 @@ static void queue(struct redis_books *b, struct name *n)
 		if (w->is_pending)
 			continue;
 		w->is_pending = true;
-		TAILQ_INSERT_TAIL(&b->pending, w, of_queue);
+		TAILQ_INSERT_TAIL(&index->pending, w, of_queue);
 	}
 }
 
-static void want(struct redis_books *b, struct name *n)
+static void index_want(struct redis_index *index, struct name *n)
 {
 	n->is_subscribed = false;
 	n->is_asked = false;
 	if (!n->is_wanted)
-		TAILQ_INSERT_TAIL(&b->wanted, n, of_wanted);
+		TAILQ_INSERT_TAIL(&index->wanted, n, of_wanted);
 	n->is_wanted = true;
 }
 
-static void detach(struct redis_books *b, struct name *n)
+static void index_detach(struct redis_index *index, struct name *n)
 {
 	struct lease *l = n->lease;
 
@@ -187,37 +187,37 @@ static void detach(struct redis_books *b, struct name *n)
 	n->lease = NULL;
 	if (!LIST_EMPTY(&l->names))
 		return;
-	table_remove(&b->leases, &l->entry);
+	table_remove(&index->leases, &l->entry);
 	free(l);
 }
 
 /* The watch lane sleeps for too long. */
-static void hurry(struct redis_books *b, uint64_t ns)
+static void index_hurry(struct redis_index *index, uint64_t ns)
 {
 	uint64_t one = 1;
 
-	if (ns < b->earliest_ns)
-		b->earliest_ns = ns;
-	if (ns >= b->sleeps_ns)
+	if (ns < index->earliest_ns)
+		index->earliest_ns = ns;
+	if (ns >= index->sleeps_ns)
 		return;
-	b->sleeps_ns = ns;
-	if (write(b->wake, &one, sizeof(one)) < 0)
+	index->sleeps_ns = ns;
+	if (write(index->wake, &one, sizeof(one)) < 0)
 		return; /* it is full: so it wakes anyhow */
 }
 
-static bool attach(struct redis_books *b, struct name *n, const char *id)
+static bool index_attach(struct redis_index *index, struct name *n, const char *id)
 {
-	struct lease *l = find_lease(b, id);
+	struct lease *l = index_find_lease(index, id);
 
 	if (n->lease != NULL && n->lease == l)
 		return true;
-	detach(b, n);
+	index_detach(index, n);
 	if (l == NULL) {
-		l = table_grow(&b->leases) ? calloc(1, sizeof(*l)) : NULL;
+		l = table_grow(&index->leases) ? calloc(1, sizeof(*l)) : NULL;
 		if (l == NULL)
 			return false;
 		(void)strncpy(l->id, id, sizeof(l->id) - 1);
-		table_add(&b->leases, &l->entry, l->id);
+		table_add(&index->leases, &l->entry, l->id);
 	}
 	LIST_INSERT_HEAD(&l->names, n, of_lease);
 	n->lease = l;
@@ -225,26 +225,26 @@ static bool attach(struct redis_books *b, struct name *n, const char *id)
 }
 
 /* Leases whose time has come: somebody should look at what they held. */
-static void sweep(struct redis_books *b, uint64_t now_ns)
+static void index_sweep(struct redis_index *index, uint64_t now_ns)
 {
-	if (now_ns < b->earliest_ns)
+	if (now_ns < index->earliest_ns)
 		return;
-	b->earliest_ns = BATON_STORE_NEVER;
-	for (size_t i = 0; i < b->leases.n_buckets; i++) {
-		struct entry *e = b->leases.buckets[i];
+	index->earliest_ns = BATON_STORE_NEVER;
+	for (size_t i = 0; i < index->leases.n_buckets; i++) {
+		struct entry *e = index->leases.buckets[i];
 
 		while (e != NULL) {
 			struct lease *l = (struct lease *)e;
 			struct name *n = LIST_FIRST(&l->names);
 
 			e = e->next;
-			if (l->ends_ns > now_ns && l->ends_ns < b->earliest_ns)
-				b->earliest_ns = l->ends_ns;
+			if (l->ends_ns > now_ns && l->ends_ns < index->earliest_ns)
+				index->earliest_ns = l->ends_ns;
 			while (l->ends_ns <= now_ns && n != NULL) {
 				struct name *next = LIST_NEXT(n, of_lease);
 
-				queue(b, n);
-				detach(b, n);
+				index_queue(index, n);
+				index_detach(index, n);
 				n = next;
 				if (n == NULL)
 					break; /* the last one took the lease with it */
@@ -255,156 +255,158 @@ static void sweep(struct redis_books *b, uint64_t now_ns)
 
 /* ---- for all lanes ---- */
 
-struct redis_books *redis_books_new(int wake)
+struct redis_index *redis_index_new(int wake)
 {
-	struct redis_books *b = calloc(1, sizeof(*b));
+	struct redis_index *index = calloc(1, sizeof(*index));
 
-	if (b == NULL || pthread_mutex_init(&b->lock, NULL) != 0) {
-		free(b);
+	if (index == NULL || pthread_mutex_init(&index->lock, NULL) != 0) {
+		free(index);
 		return NULL;
 	}
-	TAILQ_INIT(&b->wanted);
-	TAILQ_INIT(&b->pending);
-	b->earliest_ns = BATON_STORE_NEVER;
-	b->wake = wake;
-	return b;
+	TAILQ_INIT(&index->wanted);
+	TAILQ_INIT(&index->pending);
+	index->earliest_ns = BATON_STORE_NEVER;
+	index->wake = wake;
+	return index;
 }
 
-static void name_free(struct redis_books *b, struct name *n)
+static void index_free_name(struct redis_index *index, struct name *n)
 {
 	if (n->is_wanted)
-		TAILQ_REMOVE(&b->wanted, n, of_wanted);
-	detach(b, n);
-	table_remove(&b->names, &n->entry);
+		TAILQ_REMOVE(&index->wanted, n, of_wanted);
+	index_detach(index, n);
+	table_remove(&index->names, &n->entry);
 	free(n);
 }
 
-static void watcher_free(struct redis_books *b, struct watcher *w)
+static void index_free_watcher(struct redis_index *index, struct watcher *w)
 {
 	if (w->is_pending)
-		TAILQ_REMOVE(&b->pending, w, of_queue);
+		TAILQ_REMOVE(&index->pending, w, of_queue);
 	LIST_REMOVE(w, of_name);
 	free(w);
 }
 
-static void watchers_free(struct redis_books *b, struct name *n)
+static void index_free_watchers(struct redis_index *index, struct name *n)
 {
 	struct watcher *w = LIST_FIRST(&n->watchers);
 
 	while (w != NULL) {
 		struct watcher *next = LIST_NEXT(w, of_name);
 
-		watcher_free(b, w);
+		index_free_watcher(index, w);
 		w = next;
 	}
 }
 
-void redis_books_free(struct redis_books *b)
+void redis_index_free(struct redis_index *index)
 {
-	if (b == NULL)
+	if (index == NULL)
 		return;
-	for (size_t i = 0; i < b->names.n_buckets; i++) {
-		struct entry *e = b->names.buckets[i];
+	for (size_t i = 0; i < index->names.n_buckets; i++) {
+		struct entry *e = index->names.buckets[i];
 
 		while (e != NULL) {
 			struct name *n = (struct name *)e;
 
 			e = e->next;
-			watchers_free(b, n);
-			name_free(b, n);
+			index_free_watchers(index, n);
+			index_free_name(index, n);
 		}
 	}
-	free(b->names.buckets);
-	free(b->leases.buckets);
-	(void)pthread_mutex_destroy(&b->lock);
-	free(b);
+	free(index->names.buckets);
+	free(index->leases.buckets);
+	(void)pthread_mutex_destroy(&index->lock);
+	free(index);
 }
 
-static struct name *get_name(struct redis_books *b, const char *text)
+static struct name *index_get_name(struct redis_index *index, const char *text)
 {
-	struct name *n = find_name(b, text);
+	struct name *n = index_find_name(index, text);
 	size_t size = strlen(text) + 1;
 
 	if (n != NULL)
 		return n;
-	n = table_grow(&b->names) ? calloc(1, sizeof(*n) + size) : NULL;
+	n = table_grow(&index->names) ? calloc(1, sizeof(*n) + size) : NULL;
 	if (n == NULL)
 		return NULL;
 	(void)memcpy(n->text, text, size);
 	LIST_INIT(&n->watchers);
-	table_add(&b->names, &n->entry, n->text);
-	want(b, n);
+	table_add(&index->names, &n->entry, n->text);
+	index_want(index, n);
 	return n;
 }
 
-int redis_books_add(struct redis_books *b, const char *name, uint64_t cookie)
+int redis_index_add(struct redis_index *index, const char *name, uint64_t cookie)
 {
 	struct watcher *w = calloc(1, sizeof(*w));
 
-	(void)pthread_mutex_lock(&b->lock);
-	struct name *n = w != NULL ? get_name(b, name) : NULL;
+	(void)pthread_mutex_lock(&index->lock);
+	struct name *n = w != NULL ? index_get_name(index, name) : NULL;
 
 	if (n != NULL) {
 		w->cookie = cookie;
 		LIST_INSERT_HEAD(&n->watchers, w, of_name);
 		if (n->is_subscribed) /* it is watched already: so that is hinted at now */
-			queue(b, n);
+			index_queue(index, n);
 	}
-	(void)pthread_mutex_unlock(&b->lock);
+	(void)pthread_mutex_unlock(&index->lock);
 	if (n == NULL)
 		free(w);
 	return n != NULL ? BATON_OK : BATON_E_MEMORY;
 }
 
-bool redis_books_remove(struct redis_books *b, const char *name, uint64_t cookie)
+bool redis_index_remove(struct redis_index *index, const char *name, uint64_t cookie)
 {
 	bool is_last = false;
 
-	(void)pthread_mutex_lock(&b->lock);
-	struct name *n = find_name(b, name);
+	(void)pthread_mutex_lock(&index->lock);
+	struct name *n = index_find_name(index, name);
 	struct watcher *w = n != NULL ? LIST_FIRST(&n->watchers) : NULL;
 
 	while (w != NULL && w->cookie != cookie)
 		w = LIST_NEXT(w, of_name);
 	if (w != NULL) {
-		watcher_free(b, w);
+		index_free_watcher(index, w);
 		is_last = LIST_EMPTY(&n->watchers);
 		if (is_last)
-			name_free(b, n);
+			index_free_name(index, n);
 	}
-	(void)pthread_mutex_unlock(&b->lock);
+	(void)pthread_mutex_unlock(&index->lock);
 	return is_last;
 }
 
-bool redis_books_seen(struct redis_books *b, const char *name, const char *lease, uint64_t left_ns)
+bool redis_index_seen(struct redis_index *index, const char *name, const char *lease,
+		      uint64_t left_ns)
 {
 	bool is_watched = false;
 
-	(void)pthread_mutex_lock(&b->lock);
-	struct name *n = find_name(b, name);
+	(void)pthread_mutex_lock(&index->lock);
+	struct name *n = index_find_name(index, name);
 
 	if (n != NULL && lease[0] == '\0') {
-		detach(b, n);
+		index_detach(index, n);
 		is_watched = n->is_subscribed;
-	} else if (n != NULL && left_ns != BATON_STORE_NEVER && attach(b, n, lease)) {
+	} else if (n != NULL && left_ns != BATON_STORE_NEVER && index_attach(index, n, lease)) {
 		n->lease->ends_ns = clock_boot_ns() + left_ns;
-		hurry(b, n->lease->ends_ns);
+		index_hurry(index, n->lease->ends_ns);
 		is_watched = n->is_subscribed;
 	}
-	(void)pthread_mutex_unlock(&b->lock);
+	(void)pthread_mutex_unlock(&index->lock);
 	return is_watched;
 }
 
-size_t redis_books_leases(struct redis_books *b, char (*ids)[BATON_LEASE_ID_MAX + 1], size_t max)
+size_t redis_index_leases(struct redis_index *index, char (*ids)[BATON_LEASE_ID_MAX + 1],
+			  size_t max)
 {
 	uint64_t ends_ns[REDIS_SEEN_MAX];
 	size_t n = 0;
 
 	if (max > REDIS_SEEN_MAX)
 		max = REDIS_SEEN_MAX;
-	(void)pthread_mutex_lock(&b->lock);
-	for (size_t i = 0; i < b->leases.n_buckets && max > 0; i++) {
-		for (struct entry *e = b->leases.buckets[i]; e != NULL; e = e->next) {
+	(void)pthread_mutex_lock(&index->lock);
+	for (size_t i = 0; i < index->leases.n_buckets && max > 0; i++) {
+		for (struct entry *e = index->leases.buckets[i]; e != NULL; e = e->next) {
 			const struct lease *l = (const struct lease *)e;
 			size_t at = n < max ? n : max - 1;
 
@@ -421,86 +423,86 @@ size_t redis_books_leases(struct redis_books *b, char (*ids)[BATON_LEASE_ID_MAX 
 			n += n < max;
 		}
 	}
-	(void)pthread_mutex_unlock(&b->lock);
+	(void)pthread_mutex_unlock(&index->lock);
 	return n;
 }
 
-void redis_books_left(struct redis_books *b, const char *lease, uint64_t left_ns)
+void redis_index_left(struct redis_index *index, const char *lease, uint64_t left_ns)
 {
-	(void)pthread_mutex_lock(&b->lock);
-	struct lease *l = find_lease(b, lease);
+	(void)pthread_mutex_lock(&index->lock);
+	struct lease *l = index_find_lease(index, lease);
 
 	if (l != NULL) {
 		l->ends_ns = clock_boot_ns() + left_ns;
-		hurry(b, l->ends_ns);
+		index_hurry(index, l->ends_ns);
 	}
-	(void)pthread_mutex_unlock(&b->lock);
+	(void)pthread_mutex_unlock(&index->lock);
 }
 
 /* ---- for the watch lane ---- */
 
-bool redis_books_next(struct redis_books *b, char *name)
+bool redis_index_next(struct redis_index *index, char *name)
 {
-	(void)pthread_mutex_lock(&b->lock);
-	struct name *n = TAILQ_FIRST(&b->wanted);
+	(void)pthread_mutex_lock(&index->lock);
+	struct name *n = TAILQ_FIRST(&index->wanted);
 
 	if (n != NULL) {
-		TAILQ_REMOVE(&b->wanted, n, of_wanted);
+		TAILQ_REMOVE(&index->wanted, n, of_wanted);
 		n->is_wanted = false;
 		n->is_asked = true;
 		(void)memcpy(name, n->text, strlen(n->text) + 1);
 	}
-	(void)pthread_mutex_unlock(&b->lock);
+	(void)pthread_mutex_unlock(&index->lock);
 	return n != NULL;
 }
 
-void redis_books_subscribed(struct redis_books *b, const char *name)
+void redis_index_subscribed(struct redis_index *index, const char *name)
 {
-	(void)pthread_mutex_lock(&b->lock);
-	struct name *n = find_name(b, name);
+	(void)pthread_mutex_lock(&index->lock);
+	struct name *n = index_find_name(index, name);
 
 	if (n != NULL && n->is_asked) {
 		n->is_asked = false;
 		n->is_subscribed = true;
-		queue(b, n);
+		index_queue(index, n);
 	}
-	(void)pthread_mutex_unlock(&b->lock);
+	(void)pthread_mutex_unlock(&index->lock);
 }
 
-void redis_books_hint(struct redis_books *b, const char *name)
+void redis_index_hint(struct redis_index *index, const char *name)
 {
-	(void)pthread_mutex_lock(&b->lock);
-	struct name *n = find_name(b, name);
+	(void)pthread_mutex_lock(&index->lock);
+	struct name *n = index_find_name(index, name);
 
 	if (n != NULL)
-		queue(b, n);
-	(void)pthread_mutex_unlock(&b->lock);
+		index_queue(index, n);
+	(void)pthread_mutex_unlock(&index->lock);
 }
 
-void redis_books_broken(struct redis_books *b)
+void redis_index_broken(struct redis_index *index)
 {
-	(void)pthread_mutex_lock(&b->lock);
-	for (size_t i = 0; i < b->names.n_buckets; i++)
-		for (struct entry *e = b->names.buckets[i]; e != NULL; e = e->next)
-			want(b, (struct name *)e);
-	(void)pthread_mutex_unlock(&b->lock);
+	(void)pthread_mutex_lock(&index->lock);
+	for (size_t i = 0; i < index->names.n_buckets; i++)
+		for (struct entry *e = index->names.buckets[i]; e != NULL; e = e->next)
+			index_want(index, (struct name *)e);
+	(void)pthread_mutex_unlock(&index->lock);
 }
 
-size_t redis_books_take(struct redis_books *b, uint64_t *cookies, size_t max, uint64_t *next_ns)
+size_t redis_index_take(struct redis_index *index, uint64_t *cookies, size_t max, uint64_t *next_ns)
 {
 	size_t n = 0;
 
-	(void)pthread_mutex_lock(&b->lock);
-	sweep(b, clock_boot_ns());
-	while (n < max && !TAILQ_EMPTY(&b->pending)) {
-		struct watcher *w = TAILQ_FIRST(&b->pending);
+	(void)pthread_mutex_lock(&index->lock);
+	index_sweep(index, clock_boot_ns());
+	while (n < max && !TAILQ_EMPTY(&index->pending)) {
+		struct watcher *w = TAILQ_FIRST(&index->pending);
 
-		TAILQ_REMOVE(&b->pending, w, of_queue);
+		TAILQ_REMOVE(&index->pending, w, of_queue);
 		w->is_pending = false;
 		cookies[n++] = w->cookie;
 	}
-	b->sleeps_ns = n > 0 ? 0 : b->earliest_ns;
-	*next_ns = b->earliest_ns;
-	(void)pthread_mutex_unlock(&b->lock);
+	index->sleeps_ns = n > 0 ? 0 : index->earliest_ns;
+	*next_ns = index->earliest_ns;
+	(void)pthread_mutex_unlock(&index->lock);
 	return n;
 }

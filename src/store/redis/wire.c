@@ -24,14 +24,14 @@
 
 int redis_wire_fail(struct redis_wire *w, const char *what, int error)
 {
-	char words[80];
+	char reason[80];
 
 	if (error == ETIMEDOUT && clock_boot_ns() >= w->deadline_ns)
 		return store_fail(w->error, BATON_E_UNAVAILABLE,
 				  "Redis does not answer in time (%s)", what);
 	return store_fail(w->error,
 			  error == EMFILE || error == ENFILE ? BATON_E_SYSTEM : BATON_E_UNAVAILABLE,
-			  "can't %s: %s", what, strerror_r(error, words, sizeof(words)));
+			  "can't %s: %s", what, strerror_r(error, reason, sizeof(reason)));
 }
 
 void redis_wire_init(struct redis_wire *w)
@@ -83,7 +83,7 @@ int redis_wire_wait(struct redis_wire *w, short events)
 /* ---- connecting ---- */
 
 /* 0, or an errno. */
-static int finish_connect(struct redis_wire *w)
+static int wire_finish_connect(struct redis_wire *w)
 {
 	int error = 0;
 	socklen_t size = sizeof(error);
@@ -97,7 +97,7 @@ static int finish_connect(struct redis_wire *w)
 	return error;
 }
 
-static int try_connect(struct redis_wire *w, const struct sockaddr *address, socklen_t size)
+static int wire_try_connect(struct redis_wire *w, const struct sockaddr *address, socklen_t size)
 {
 	w->fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (w->fd < 0)
@@ -105,7 +105,7 @@ static int try_connect(struct redis_wire *w, const struct sockaddr *address, soc
 	int error = connect(w->fd, address, size) == 0 ? 0 : errno;
 
 	if (error == EINPROGRESS)
-		error = finish_connect(w);
+		error = wire_finish_connect(w);
 	if (error != 0) {
 		(void)close(w->fd);
 		w->fd = -1;
@@ -113,7 +113,7 @@ static int try_connect(struct redis_wire *w, const struct sockaddr *address, soc
 	return error;
 }
 
-static void tune(int fd)
+static void wire_tune(int fd)
 {
 	int on = 1;
 	int seconds = KEEPALIVE_S;
@@ -128,13 +128,13 @@ static void tune(int fd)
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof(timeout_ms));
 }
 
-static int open_unix(struct redis_wire *w, const char *path)
+static int wire_open_unix(struct redis_wire *w, const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	char what[160];
 
 	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
-	int error = try_connect(w, (const struct sockaddr *)&address, sizeof(address));
+	int error = wire_try_connect(w, (const struct sockaddr *)&address, sizeof(address));
 
 	if (error == 0)
 		return 0;
@@ -143,7 +143,7 @@ static int open_unix(struct redis_wire *w, const char *path)
 }
 
 /* The addresses share the time: one that says nothing must not take it all. */
-static int try_all(struct redis_wire *w, const struct addrinfo *list)
+static int wire_try_all(struct redis_wire *w, const struct addrinfo *list)
 {
 	uint64_t deadline_ns = w->deadline_ns;
 	int error = EHOSTUNREACH;
@@ -156,7 +156,7 @@ static int try_all(struct redis_wire *w, const struct addrinfo *list)
 
 		w->deadline_ns =
 			now_ns < deadline_ns ? now_ns + (deadline_ns - now_ns) / n : deadline_ns;
-		error = try_connect(w, a->ai_addr, a->ai_addrlen);
+		error = wire_try_connect(w, a->ai_addr, a->ai_addrlen);
 	}
 	w->deadline_ns = deadline_ns;
 	return error;
@@ -169,14 +169,14 @@ int redis_wire_open(struct redis_wire *w, const struct redis_host *host, const c
 
 	redis_wire_close(w);
 	if (socket_path[0] != '\0')
-		return open_unix(w, socket_path);
+		return wire_open_unix(w, socket_path);
 	if (redis_resolve(w, host, &list) != 0)
 		return -1;
-	int error = try_all(w, list);
+	int error = wire_try_all(w, list);
 
 	freeaddrinfo(list);
 	if (error == 0) {
-		tune(w->fd);
+		wire_tune(w->fd);
 		return 0;
 	}
 	(void)snprintf(what, sizeof(what), "connect to %.120s:%s", host->name, host->port);
@@ -194,7 +194,7 @@ int redis_wire_secure(struct redis_wire *w, struct redis_tls *tls, const char *n
 /* ---- talking ---- */
 
 /* As read(2), but *events says what to wait for when the error is EAGAIN. */
-static ssize_t receive(struct redis_wire *w, char *to, size_t n, short *events)
+static ssize_t wire_receive(struct redis_wire *w, char *to, size_t n, short *events)
 {
 	*events = POLLIN;
 	if (w->ssl != NULL)
@@ -202,7 +202,7 @@ static ssize_t receive(struct redis_wire *w, char *to, size_t n, short *events)
 	return recv(w->fd, to, n, 0);
 }
 
-static ssize_t transmit(struct redis_wire *w, const char *from, size_t n, short *events)
+static ssize_t wire_transmit(struct redis_wire *w, const char *from, size_t n, short *events)
 {
 	*events = POLLOUT;
 	if (w->ssl != NULL)
@@ -219,7 +219,7 @@ int redis_wire_send(struct redis_wire *w)
 		return store_fail(w->error, BATON_E_MEMORY, "no memory for a request to Redis");
 	while (done < w->out.n) {
 		short events;
-		ssize_t n = transmit(w, w->out.data + done, w->out.n - done, &events);
+		ssize_t n = wire_transmit(w, w->out.data + done, w->out.n - done, &events);
 
 		if (n > 0) {
 			done += (size_t)n;
@@ -257,7 +257,7 @@ int redis_wire_listen(struct redis_wire *w, const struct resp **reply)
 			return store_fail(w->error, BATON_E_CORRUPT,
 					  "what answers there does not speak as Redis does, or "
 					  "says too much at once");
-		ssize_t n = receive(w, to, room, &events);
+		ssize_t n = wire_receive(w, to, room, &events);
 
 		if (n > 0) {
 			resp_in_got(&w->in, (size_t)n);

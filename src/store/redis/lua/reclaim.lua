@@ -13,9 +13,9 @@ if wait <= 0 then return {'late'} end
 local key = lease_key(ARGV[2])
 
 local function may(e, i)
-	local stored, mine = tonumber(e[1] or '0'), tonumber(ARGV[i + 2])
-	if stored == mine then return e[2] == ARGV[2] and e[3] == ARGV[i + 1] end
-	return stored < mine
+	local stored, claimed = tonumber(e[1] or '0'), tonumber(ARGV[i + 2])
+	if stored == claimed then return e[2] == ARGV[2] and e[3] == ARGV[i + 1] end
+	return stored < claimed
 end
 
 local function claim(i)

@@ -5,14 +5,14 @@ local r = {}
 for i = 2, #ARGV, 7 do
 	local name, lease, term = ARGV[i], ARGV[i + 1], ARGV[i + 3]
 	local e = redis.call('HMGET', election_key(name), 'term', 'lease', 'nonce')
-	local mine = e[1] == term and e[2] == lease and e[3] == ARGV[i + 2] and holder(name, e)
-	if mine then
+	local stands = e[1] == term and e[2] == lease and e[3] == ARGV[i + 2] and holder(name, e)
+	if stands then
 		unclaim(name, lease, term, us, ARGV[i + 4])
 		if ARGV[i + 5] ~= '' then
 			redis.call('HSET', election_key(name), 'reserved_for', ARGV[i + 5], 'reserved_until',
 				str(now + tonumber(ARGV[i + 6])))
 		end
 	end
-	r[#r + 1] = mine and '1' or '0'
+	r[#r + 1] = stands and '1' or '0'
 end
 return r
