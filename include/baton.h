@@ -267,9 +267,9 @@ BATON_API int baton_election_start(struct baton_election *e);
 BATON_API int baton_election_stop(struct baton_election *e, int64_t timeout_ms);
 
 /*
- * Stops (waiting as long as a lease) and frees. Waits for a handler of its own that runs, and none
- * is called any more after this; but from a handler of another election it doesn't wait. Takes
- * NULL. Not from a handler of its own.
+ * Stops (waiting as long as a lease) and frees. If this election's handler is running, waits for it
+ * to return; from a handler of another election it doesn't wait. No handler is called afterwards,
+ * and baton_wait() returns no event of it. Takes NULL. Not from a handler of its own.
  */
 BATON_API void baton_election_free(struct baton_election *e);
 

@@ -203,8 +203,7 @@ void baton_election_free(struct baton_election *e)
 	loop_poke(e, POKE_DETACH);
 	while (!e->left && events_wait(b, until_ns)) /* then its name is free again */
 		;
-	/* S8: what its handler works with may be gone after this. */
-	e->is_muted = true;
+	events_mute(e);
 	while (e->handler != NULL && e->events.delivering != 0 && !events_on_dispatcher(b))
 		(void)events_wait(b, NEVER);
 	(void)pthread_mutex_unlock(&b->app.lock);

@@ -336,6 +336,8 @@ static void queue_election(struct baton_election *e)
 	struct app *app = &e->handle->app;
 	bool is_urgent = (e->events.pending & EVENT_LOST) != 0;
 
+	if (e->is_muted && e->handler == NULL)
+		e->events.pending = 0; /* nobody may be handed what was freed */
 	if (e->events.delivering != 0 || e->events.pending == 0 ||
 	    (e->events.queued && (!is_urgent || e->events.is_urgent)))
 		return;
@@ -359,6 +361,15 @@ static struct baton_election *first_of(const struct events_queue queues[N_QUEUES
 	struct baton_election *e = TAILQ_FIRST(&queues[URGENT]);
 
 	return e != NULL ? e : TAILQ_FIRST(&queues[USUAL]);
+}
+
+/* Nothing more to read: the descriptor must not say otherwise. */
+static void calm_events_fd(struct app *app)
+{
+	uint64_t count;
+
+	if (first_of(app->pulled) == NULL)
+		(void)!read(app->events_fd, &count, sizeof(count));
 }
 
 static uint8_t next_kind(const struct events *n)
@@ -498,10 +509,34 @@ static void finish_pulled(struct baton *b)
 	}
 }
 
+/*
+ * The application frees the election. What its handler works with may be gone after this (S8), and
+ * what baton_wait() hands out must be an election that can be used. A program that never takes
+ * events loses nothing by it: all that waits for it goes.
+ */
+void events_mute(struct baton_election *e)
+{
+	struct app *app = &e->handle->app;
+
+	e->is_muted = true;
+	if (e->handler != NULL) /* a dispatcher takes what is queued, and tells nobody */
+		return;
+	e->events.pending = 0;
+	if (e->events.queued) {
+		TAILQ_REMOVE(queue_of(e), e, events.link);
+		e->events.queued = false;
+		election_unref(e);
+		calm_events_fd(app);
+	} else if (e->events.delivering != 0) {
+		TAILQ_REMOVE(&app->pulling, e, events.link);
+		handled(e);
+		election_unref(e);
+	}
+}
+
 int events_pull(struct baton *b, int64_t timeout_ms, struct baton_event *out)
 {
 	uint64_t until_ns = events_until_ns(timeout_ms);
-	uint64_t count;
 
 	(void)pthread_mutex_lock(&b->app.lock);
 	b->app.has_puller = true;
@@ -514,8 +549,7 @@ int events_pull(struct baton *b, int64_t timeout_ms, struct baton_event *out)
 		take_event(e, out);
 		TAILQ_INSERT_HEAD(&b->app.pulling, e, events.link);
 	}
-	if (first_of(b->app.pulled) == NULL) /* nothing more to read */
-		(void)!read(b->app.events_fd, &count, sizeof(count));
+	calm_events_fd(&b->app);
 	(void)pthread_mutex_unlock(&b->app.lock);
 	return e != NULL;
 }

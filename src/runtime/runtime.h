@@ -234,7 +234,7 @@ struct baton_election {
 	uint8_t seen_state;
 	bool seen_paused;
 	bool is_stopped;
-	bool is_muted;      /* its handler is not called any more */
+	bool is_muted;      /* freed: nothing is told of it any more */
 	uint16_t n_starts;  /* that were asked for, and that the loop hasn't heard of */
 	uint16_t n_stops;   /* that have come to their end */
 	uint16_t stops_due; /* so many when the last one that was asked for has */
@@ -453,6 +453,8 @@ void events_error(struct baton_election *e, uint8_t why, int code);
 void events_seen(struct baton_election *e);
 /* The application has let go of it, and it is stopped. */
 void events_let_go(struct baton_election *e);
+/* app.lock is held: nothing is told of it any more, and nothing waits to be. */
+void events_mute(struct baton_election *e);
 /* The watch is broken: this is why. */
 void events_watch(struct baton_election *e, const struct baton_error *said);
 /* How the last call of the driver went; code 0: well. */

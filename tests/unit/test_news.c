@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "baton-memory.h"
 #include "baton.h"
+#include "runtime/runtime.h"
 
 #define SOON_MS 20000
 #define A_WHILE_MS 150
@@ -301,6 +302,74 @@ static void free_then_close(void **state)
 	}
 }
 
+/* All that is left of it is the test's own reference. */
+static void until_unreferenced(struct baton_election *e)
+{
+	uint64_t limit_ns = clock_boot_ns() + SOON_MS * CLOCK_NS_PER_MS;
+
+	while (atomic_load(&e->refs) != 1) {
+		assert_true(clock_boot_ns() < limit_ns);
+		(void)poll(NULL, 0, 1);
+	}
+	election_unref(e);
+}
+
+/* Who takes no events need not take those of a freed election, and who does is told nothing of it:
+ * what baton_wait() returns names an election that can be used. */
+static void a_freed_election_is_not_told_of(void **state)
+{
+	struct baton *b = open_it("memory:untold", "a");
+	struct pollfd readable = {.fd = baton_fd(b), .events = POLLIN};
+	struct baton_event ev;
+
+	(void)state;
+	for (int n_taken = 0; n_taken < 3; n_taken++) {
+		struct baton_election *kept = make(b, "kept", NULL, NULL);
+		struct baton_election *e = make(b, "freed", NULL, NULL);
+
+		assert_int_equal(baton_election_start(e), 0);
+		until_leader(e, true);
+		/* None of its events is taken; one is, and the next is not asked for; all are. */
+		if (n_taken > 0)
+			assert_int_equal(baton_wait(b, SOON_MS, &ev), 1);
+		while (n_taken > 1 && baton_wait(b, A_WHILE_MS, &ev) == 1)
+			;
+		(void)election_ref(e);
+		baton_election_free(e);
+		until_unreferenced(e);
+		assert_int_equal(poll(&readable, 1, 0), 0);
+		assert_int_equal(baton_wait(b, 0, &ev), 0);
+		/* Those of others are told as before. */
+		assert_int_equal(baton_election_start(kept), 0);
+		assert_int_equal(next_of(b).kind, BATON_EVENT_BECAME);
+		baton_election_free(kept);
+	}
+	baton_close(b);
+}
+
+/* The same for one that the store keeps from leaving in time: it stops after the free. */
+static void a_freed_election_ends_untold(void **state)
+{
+	struct baton *b = open_it("memory:untold-late", "a");
+	struct baton_election *e = make(b, "freed", NULL, NULL);
+	struct baton_memory *m = NULL;
+	struct baton_event ev;
+
+	(void)state;
+	assert_int_equal(baton_memory_open("memory:untold-late", &m, NULL), 0);
+	assert_int_equal(baton_election_start(e), 0);
+	assert_int_equal(next_of(b).kind, BATON_EVENT_BECAME);
+	baton_memory_fail(m, BATON_MEMORY_ANY, BATON_MEMORY_ALWAYS, BATON_E_UNAVAILABLE, "down");
+	(void)election_ref(e);
+	baton_election_free(e);
+	assert_int_equal(baton_wait(b, A_WHILE_MS, &ev), 0);
+	baton_memory_heal(m);
+	until_unreferenced(e);
+	assert_int_equal(baton_wait(b, 0, &ev), 0);
+	baton_memory_close(m);
+	baton_close(b);
+}
+
 /* A start while a stop is under way comes after it, and can be stopped like any other. */
 static void starts_behind_a_stop(void **state)
 {
@@ -366,6 +435,8 @@ int main(void)
 		cmocka_unit_test(lost_goes_first),
 		cmocka_unit_test(free_waits_for_the_handler),
 		cmocka_unit_test(free_then_close),
+		cmocka_unit_test(a_freed_election_is_not_told_of),
+		cmocka_unit_test(a_freed_election_ends_untold),
 		cmocka_unit_test(starts_behind_a_stop),
 		cmocka_unit_test(withdraws_again),
 	};
