@@ -28,6 +28,23 @@ void health_setup(struct run *r)
 	r->plan.environment[2] = id;
 }
 
+int health_begin(struct run *r)
+{
+	r->health.score = -1;
+	return r->s->health_cmd != NULL ? baton_report_health(r->e, 0, NULL) : 0;
+}
+
+bool health_is_unknown(const struct run *r)
+{
+	return r->s->health_cmd != NULL && r->s->check_health != 0 && r->health.score < 0;
+}
+
+bool health_may_campaign(const struct run *r)
+{
+	return r->s->health_cmd == NULL || r->s->check_health == 0 ||
+	       r->health.score >= r->s->min_score_permille;
+}
+
 void health_tick(struct run *r)
 {
 	struct health *h = &r->health;
@@ -165,6 +182,10 @@ static void report(struct run *r, int64_t score)
 {
 	if (r->e == NULL)
 		return;
+	/* The store's time for the first try begins with the first answer. */
+	if (health_is_unknown(r))
+		r->try_ns = clock_boot_ns();
+	r->health.score = score;
 	(void)baton_report_health(r->e, (uint32_t)score, NULL);
 	if (score >= r->s->min_score_permille)
 		baton_alive(r->e);

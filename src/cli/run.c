@@ -81,7 +81,7 @@ static int contend(struct run *r)
 	health_setup(r);
 	open_election_options(r->s, &o);
 	if (baton_election_new(r->b, r->s->name, &o, &r->e, &err) != 0 ||
-	    (err.code = baton_election_start(r->e)) != 0) {
+	    (err.code = health_begin(r)) != 0 || (err.code = baton_election_start(r->e)) != 0) {
 		code = open_fail(&err);
 		baton_close(r->b);
 		return code;
@@ -95,6 +95,7 @@ static int contend(struct run *r)
 	}
 	uint64_t now_ns = clock_boot_ns();
 
+	r->try_ns = now_ns;
 	r->give_up_ns = UINT64_MAX;
 	if (r->s->wait_ms >= 0)
 		r->give_up_ns = now_ns + (uint64_t)r->s->wait_ms * CLOCK_NS_PER_MS;
@@ -165,6 +166,8 @@ static void arm(struct run *r)
 			at_ns = times[i];
 	struct itimerspec when = {0};
 
+	if (at_ns == 0) /* at once: none at all would be "never" */
+		at_ns = 1;
 	if (at_ns != UINT64_MAX)
 		when.it_value = (struct timespec){.tv_sec = (time_t)(at_ns / CLOCK_NS_PER_S),
 						  .tv_nsec = (long)(at_ns % CLOCK_NS_PER_S)};
@@ -248,16 +251,29 @@ static bool is_held(const struct run *r)
 		status.paused);
 }
 
-/* The store has yet to answer, and has not failed: that is not waiting for another. */
+/* Campaigns that the store has answered, or failed to. */
+static bool has_tried(const struct run *r)
+{
+	struct baton_stats stats;
+
+	return baton_get_stats(r->b, &stats) != 0 ||
+	       stats.campaigns_won + stats.campaigns_refused + stats.campaigns_failed != 0;
+}
+
+/* The health command or the store has yet to answer, and has not failed: that is not waiting for
+ * another candidate. */
 static bool is_first_try(const struct run *r)
 {
 	struct baton_status status;
 	struct baton_error err;
 
-	return clock_boot_ns() < r->began_ns + r->lease_ns &&
+	if (health_is_unknown(r))
+		return true;
+	return clock_boot_ns() < r->try_ns + r->lease_ns &&
 	       baton_check_health(r->e, &err) != BATON_UNHEALTHY &&
 	       baton_get_status(r->e, &status) == 0 &&
-	       (status.last_renewal_boot_ns == 0 || status.state == BATON_STATE_CAMPAIGNING);
+	       ((!has_tried(r) && health_may_campaign(r)) ||
+		status.state == BATON_STATE_CAMPAIGNING);
 }
 
 static void look_at_waiting(struct run *r)

@@ -19,6 +19,7 @@ struct health {
 	int fd;
 	uint64_t next_ns;
 	uint64_t limit_ns;
+	int64_t score; /* the last one; -1: none yet */
 	size_t n;
 	char text[256]; /* the end of what it has printed */
 };
@@ -47,6 +48,7 @@ struct run {
 	pid_t group;
 	uint64_t term;
 	uint64_t began_ns;   /* we */
+	uint64_t try_ns;     /* the first try to lead */
 	uint64_t started_ns; /* the child */
 	uint64_t restart_ns; /* when to start it again; 0: not */
 	uint64_t backoff_ns;
@@ -93,6 +95,13 @@ void deadline_take_over(struct run *r);
 
 /* Who we are, for the command's environment. */
 void health_setup(struct run *r);
+/* Before the election is started: with a health command, a candidate is ill until it is known to be
+ * well. 0, or a code of the library. */
+int health_begin(struct run *r);
+/* There is a health command that counts, and it has not answered yet. */
+bool health_is_unknown(const struct run *r);
+/* By the last answer. */
+bool health_may_campaign(const struct run *r);
 void health_tick(struct run *r);
 void health_read(struct run *r);
 /* A child of ours has ended. */
