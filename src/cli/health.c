@@ -1,6 +1,7 @@
 /*
  * health.c: the health command: its exit code, or a number on its last line, is the candidate's
  * score. One that takes longer than its interval, or a second at least, is killed and counts as 0.
+ * What a command leaves in its process group is killed when it has ended.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -161,6 +162,13 @@ static int64_t last_number(struct health *h)
 	if (end == line || *end != '\0' || !(score >= 0 && score <= 1))
 		return -1;
 	return (int64_t)(score * 1000 + 0.5);
+}
+
+/* Its group, too: what is left there would pile up, and hold our standard error open. */
+void health_ended(const struct run *r, pid_t pid)
+{
+	if (r->health.pid != 0 && pid == r->health.pid)
+		(void)kill(-pid, SIGKILL);
 }
 
 void health_reaped(struct run *r, pid_t pid, int status)

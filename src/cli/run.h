@@ -104,7 +104,9 @@ bool health_is_unknown(const struct run *r);
 bool health_may_campaign(const struct run *r);
 void health_tick(struct run *r);
 void health_read(struct run *r);
-/* A child of ours has ended. */
+/* A child of ours has ended, and its number is still its own: what it has left is killed. */
+void health_ended(const struct run *r, pid_t pid);
+/* The same child is reaped. */
 void health_reaped(struct run *r, pid_t pid, int status);
 uint64_t health_next_ns(const struct run *r);
 void health_done(struct run *r);

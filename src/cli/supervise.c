@@ -297,6 +297,7 @@ static void reap(struct run *r)
 				supervise_guard_died(r);
 			return;
 		}
+		health_ended(r, info.si_pid);
 		if (waitpid(info.si_pid, &status, WNOHANG) > 0)
 			health_reaped(r, info.si_pid, status);
 		info.si_pid = 0;
