@@ -262,6 +262,13 @@ static int read_flags(struct reader *r, int argc, char **argv)
 	return 0;
 }
 
+/* Inside the command of another `baton run`, BATON_ID says who that one is. A candidate of the same
+ * name would be its twin. */
+static bool is_inherited(const struct row *row)
+{
+	return row->at == AT(id) && getenv("BATON_TERM") != NULL;
+}
+
 static int read_variables(struct reader *r)
 {
 	char name[64];
@@ -269,7 +276,7 @@ static int read_variables(struct reader *r)
 
 	for (size_t i = 0; i < N_ROWS && code == 0; i++) {
 		if (!rows[i].is_election || (rows[i].verbs & r->verb->bit) == 0 ||
-		    r->given[i] > FROM_VARIABLE)
+		    r->given[i] > FROM_VARIABLE || is_inherited(&rows[i]))
 			continue;
 		variable_of(rows[i].name, name);
 		const char *value = getenv(name);

@@ -179,6 +179,7 @@ static void arm(struct run *r)
 static void became(struct run *r, const struct baton_event *event)
 {
 	r->is_leading = true;
+	r->is_twin_leading = false;
 	r->is_lost = false;
 	r->term = event->term;
 	r->backoff_ns = BACKOFF_MIN_NS;
@@ -218,7 +219,11 @@ static void lost(struct run *r, const struct baton_event *event)
 
 static void changed(struct run *r, const struct baton_event *event)
 {
-	if (event->leader[0] == '\0' || strcmp(event->leader, baton_id(r->b)) == 0)
+	bool is_our_id = strcmp(event->leader, baton_id(r->b)) == 0;
+
+	if (!is_our_id)
+		r->is_twin_leading = false;
+	if (event->leader[0] == '\0' || is_our_id)
 		return;
 	log_say(BATON_LOG_INFO, "%s is led by %s in term %llu", r->s->name, event->leader,
 		(unsigned long long)event->term);
@@ -235,7 +240,10 @@ static void pull_events(struct run *r)
 		case BATON_EVENT_LOST: lost(r, &event); break;
 		case BATON_EVENT_CHANGED: changed(r, &event); break;
 		case BATON_EVENT_STOPPED: r->is_done = true; break;
-		default: break; /* errors are logged by the library */
+		default: /* errors are logged by the library */
+			if (event.code == BATON_E_DUPLICATE_ID)
+				r->is_twin_leading = true;
+			break;
 		}
 	}
 }
@@ -248,7 +256,7 @@ static bool is_held(const struct run *r)
 
 	return baton_get_status(r->e, &status) == 0 && !status.is_leader &&
 	       ((status.leader[0] != '\0' && strcmp(status.leader, baton_id(r->b)) != 0) ||
-		status.paused);
+		r->is_twin_leading || status.paused);
 }
 
 /* Campaigns that the store has answered, or failed to. */

@@ -52,16 +52,17 @@ struct run {
 	uint64_t started_ns; /* the child */
 	uint64_t restart_ns; /* when to start it again; 0: not */
 	uint64_t backoff_ns;
-	uint64_t stop_ns;    /* a voluntary stop is over then */
-	uint64_t overdue_ns; /* since when we see that the guard is late; 0: it isn't */
-	int cant_run;        /* errno of exec */
-	int status;          /* wait status, if has_status */
-	bool has_status;     /* told from inside a PID namespace */
-	unsigned n_refused;  /* in a row, for another reason than is_late */
-	bool is_refused;     /* the command was not started */
-	bool is_late;        /* because there was no time left for it */
-	bool is_lost;        /* LOST was pulled; the next event only when the child is dead */
-	bool is_leading;     /* between BECAME and LOST */
+	uint64_t stop_ns;     /* a voluntary stop is over then */
+	uint64_t overdue_ns;  /* since when we see that the guard is late; 0: it isn't */
+	int cant_run;         /* errno of exec */
+	int status;           /* wait status, if has_status */
+	bool has_status;      /* told from inside a PID namespace */
+	unsigned n_refused;   /* in a row, for another reason than is_late */
+	bool is_refused;      /* the command was not started */
+	bool is_late;         /* because there was no time left for it */
+	bool is_lost;         /* LOST was pulled; the next event only when the child is dead */
+	bool is_leading;      /* between BECAME and LOST */
+	bool is_twin_leading; /* another candidate that has our id */
 	bool is_stopping;
 	bool is_done;
 	bool guard_failed; /* it ended by itself: it could not do its work */
