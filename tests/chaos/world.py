@@ -176,9 +176,14 @@ class Stage:
         self.clock = os.path.join(folder, "clock")
         self.set_clock(0)
         os.chmod(folder, 0o711)  # a server may run as another user
+        self.resource = self.store = self.entrance = None
         self.machines = []
         self.relays = []  # of each machine, one for each member
-        self.start(options.seed)
+        try:
+            self.start(options.seed)
+        except BaseException:  # also of servers that can't run here, when others are up
+            self.end()
+            raise
 
     def start(self, seed):
         if self.is_apart or os.environ.get("CHAOS_NETWORK"):
@@ -191,11 +196,14 @@ class Stage:
                             LD_PRELOAD=preload,
                             CHAOS_CLOCK=self.clock)
         if self.world.machines:
-            self.machines = [Machine(n, self.is_apart) for n in range(MACHINES)]
+            for n in range(MACHINES):
+                self.machines.append(Machine(n, self.is_apart))
             program = os.path.join(self.build, "relay")
-            self.relays = [[Relay(program, self.traits.protocol, m.address, port, seed + n)
-                            for port in self.store.members.values()]
-                           for n, m in enumerate(self.machines)]
+            for n, machine in enumerate(self.machines):
+                self.relays.append([])
+                for port in self.store.members.values():
+                    self.relays[n].append(Relay(program, self.traits.protocol, machine.address,
+                                                port, seed + n))
             self.entrance = Relay(program, STORES[self.traits.resource].protocol, "0.0.0.0",
                                   self.resource.port, seed)
 
@@ -686,9 +694,12 @@ class Stage:
         return rows, accepted, refused
 
     def end(self):
-        for relay in [*sum(self.relays, []), *([self.entrance] if self.relays else [])]:
-            relay.end()
+        """Of all that is up, in whatever state the rest is."""
+        for relay in [*sum(self.relays, []), self.entrance]:
+            if relay:
+                relay.end()
         for machine in self.machines:
             machine.end()
-        self.store.stop()
-        self.resource.stop()
+        for server in (self.store, self.resource):
+            if server:
+                server.stop()

@@ -1,18 +1,23 @@
 #!/usr/bin/env python3
 # tests/chaos/world_test.py RELAY - the weather itself: what is counted has happened to somebody,
 # and everything is dealt. With the real fault proxy, and a server that repeats what it is told.
+# And a world that can't come up leaves nothing behind of what was already there.
 import collections
 import os
 import random
 import socket
 import socketserver
 import sys
+import tempfile
 import threading
+import types
 import unittest
+import unittest.mock
 
 sys.dont_write_bytecode = True
 # pylint: disable=wrong-import-position
 import world
+from seat import PR_SET_CHILD_SUBREAPER, children, command_line, prctl
 from server import Relay
 
 
@@ -92,6 +97,20 @@ class Deck(unittest.TestCase):
         stage = self.stage(*set(world.WORLDS["redis"].faults) - {"cut"})
         self.assertEqual(stage.deal(), "cut")
         self.assertEqual(len(stage.deck), sum(stage.world.faults.values()))
+
+
+class Unfinished(unittest.TestCase):
+    def test_nothing_is_left(self):
+        # Whatever outlives its parent becomes our child, and is seen.
+        prctl(PR_SET_CHILD_SUBREAPER, 1)
+        options = types.SimpleNamespace(seed=1, worker=RELAY, baton="")
+        with tempfile.TemporaryDirectory() as folder:
+            with unittest.mock.patch.dict(os.environ, {"BATON_SERVERS": folder}):
+                with self.assertRaises(SystemExit) as end:  # there is no Consul in that folder
+                    world.Stage("consul", folder, options)
+            self.assertEqual(end.exception.code, 77)
+        for pid in children(os.getpid()):
+            self.assertEqual(command_line(pid), b"")  # at most a zombie, which we could reap
 
 
 if __name__ == "__main__":

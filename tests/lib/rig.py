@@ -88,7 +88,11 @@ class World:
         self.env = {k: v for k, v in os.environ.items() if not k.startswith(self.foreign)}
         self.env["BATON_MODULE_DIR"] = os.path.join(os.path.dirname(BATON), "modules")
         self.env["HOME"] = self.folder
-        lines = servers("start", "--for", str(os.getpid()), kind, self.dir).split("\n")
+        try:
+            lines = servers("start", "--for", str(os.getpid()), kind, self.dir).split("\n")
+        except BaseException: # also of a kind that can't run here
+            shutil.rmtree(self.folder)
+            raise
         self.info = dict(line.split("=", 1) for line in lines if line)
 
     def path(self, name):
