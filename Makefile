@@ -2,7 +2,7 @@
 # CMakePresets.json), the scripts in tools/ and tests/ do the rest.
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help build quick test examples install sim model mutants coverage lint format clean \
+.PHONY: help build quick test verify examples install sim model mutants coverage lint format clean \
 	conformance bench chaos jepsen fuzz demo deb servers
 
 help:
@@ -12,7 +12,9 @@ help:
 	@echo '  make demo       three candidates: kill, freeze, resign (STORE=redis|consul|...)'
 	@echo '  make build      build into build/debug; the command is build/baton (PRESET=...)'
 	@echo '  make quick      the edit loop: debug build, unit tests, stories'
-	@echo '  make test       everything: install what is missing, build, test, prove, check'
+	@echo '  make test       what everybody runs: install what is missing, build, test, prove'
+	@echo '  make verify     the rest: sanitizers, faults, chaos, mutants, packages, proofs'
+	@echo '                  (TIMES=n runs either of them n times, and says what failed when)'
 	@echo '  make servers    Consul, Kubernetes, a newer etcd: built once, with Go, for tests'
 	@echo '  make examples   build the programs of examples/ into build/release/examples'
 	@echo '  make install    command, library, manual to PREFIX (/usr/local); DESTDIR'
@@ -40,7 +42,7 @@ help:
 PRESET ?= debug
 
 build:
-	@tools/deps
+	@tools/deps $(if $(filter clang fuzz,$(PRESET)),verify,test)
 	@tools/build $(PRESET)
 	@ln -sfn $(PRESET)/baton build/baton
 
@@ -57,8 +59,8 @@ quick:
 	@tools/build debug
 	@ctest --test-dir build/debug -L quick -j$$(nproc) --output-on-failure
 
-test:
-	@tools/run-tests
+test verify:
+	@tools/run-tests $(if $(TIMES),--times $(TIMES)) $@
 
 servers:
 	@tests/built make
@@ -77,18 +79,16 @@ model:
 mutants:
 	@tests/mutants/run
 
-TIMES ?= 20
-
 conformance:
 	@tools/build release
 	@$(if $(STORE),$(if $(findstring :,$(STORE)),,tests/servers with $(STORE) --)) \
-		build/release/conformance --times $(TIMES) \
+		build/release/conformance --times $(or $(TIMES),20) \
 		'$(if $(STORE),$(if $(findstring :,$(STORE)),$(STORE),{url}),memory:conformance)'
 
 # With STORE, on a throw-away server of that kind, with its data on this disk; in memory with
 # TMPDIR=/dev/shm.
 bench:
-	@tools/deps
+	@tools/deps test
 	@tools/build release
 	@$(if $(DEMO),TMPDIR=$${TMPDIR:-$(CURDIR)/build} tests/servers with $(DEMO) -- \
 		build/release/bench --store '{url}$(if $(filter redis,$(DEMO)),?durable=1)', \
@@ -107,14 +107,14 @@ jepsen:
 		--store $(or $(STORE),redis) --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 fuzz:
-	@tools/deps
+	@tools/deps verify
 	@tools/fuzz $(MINUTES)
 
 coverage:
 	@tools/check-coverage
 
 lint:
-	@tools/deps
+	@tools/deps verify
 	@tools/build debug
 	@ctest --test-dir build/debug -L lint -E clang-tidy -j$$(nproc) --output-on-failure \
 		--no-tests=error

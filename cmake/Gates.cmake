@@ -1,5 +1,6 @@
-# The gates: what `make test` asks for beyond the unit tests and stories of this build. Each is one
-# CTest test, so that all are counted, timed and reported alike. Only the debug preset has them.
+# The gates: what `make test` and `make verify` ask for beyond the unit tests and stories of this
+# build. Each is one CTest test, so that all are counted, timed and reported alike. Only the debug
+# preset has them. The end of this file says which of the two commands runs which test.
 #
 # Long ones have a high COST: CTest starts those first, and the short ones fill the gaps. It counts
 # in half cores (tools/run-tests): what mostly waits, as the stores' tests do, takes one of them;
@@ -38,6 +39,7 @@ if(EXISTS ${PROJECT_SOURCE_DIR}/tests/mutants/run)
 	baton_gate(mutants/sample 900 900 mutants ${PROJECT_SOURCE_DIR}/tests/mutants/run --sample)
 endif()
 if(TARGET model)
+	baton_gate(model/small 300 400 model model --size small)
 	baton_gate(model/default 800 900 model model)
 	baton_gate(model/itself 200 400 model model --walks 300)
 endif()
@@ -133,6 +135,11 @@ foreach(kind redis-tls redis-sentinel redis-cluster redis-old valkey)
 endforeach()
 # With a lease that leaves a busy machine time to start 150 sessions, and to sync.
 baton_conformance_on(postgres postgres --lease 1500 --jobs 4)
+# Leases are 2 s at least, and so the cases wait most of the time.
+baton_conformance_on(etcd etcd --lease 2000 --jobs 12)
+# Of these two, what a mistake in a driver would break first; below, more of it.
+baton_conformance_on(consul-acl consul --lease 3000 --jobs 6 --case C1,C8,N1,N3,N5,N33)
+baton_conformance_on(kubernetes-plain kubernetes --lease 6000 --jobs 6 --case C1,C8,N1,N3,N5)
 
 # Servers end with those who asked for them.
 baton_gate(servers/leash 100 300 servers ${PROJECT_SOURCE_DIR}/tests/servers_test
@@ -234,9 +241,9 @@ baton_gate(gate/gates 60 400 gate ${PROJECT_SOURCE_DIR}/tests/gates/run)
 # `make lint` is the label lint; clang-tidy analyzes all of it there, which takes minutes.
 baton_gate(gate/clang-tidy 950 900 lint ${tools}/check-tidy ${PROJECT_BINARY_DIR} quick)
 baton_gate(gate/cppcheck 400 900 lint ${tools}/check-cppcheck)
-baton_gate(gate/purity 50 120 lint ${tools}/check-purity
-	$<TARGET_FILE:baton_core> build/release/libbaton_core.a)
-set_tests_properties(gate/purity PROPERTIES FIXTURES_REQUIRED build-release)
+baton_gate(gate/purity 50 120 lint ${tools}/check-purity $<TARGET_FILE:baton_core>)
+baton_gate(gate/purity-release 50 120 lint ${tools}/check-purity build/release/libbaton_core.a)
+set_tests_properties(gate/purity-release PROPERTIES FIXTURES_REQUIRED build-release)
 baton_gate(gate/abi 10 200 lint ${PROJECT_SOURCE_DIR}/tests/api/abi)
 if(TARGET baton)
 	baton_gate(gate/symbols 10 200 lint ${tools}/check-symbols $<TARGET_FILE:baton>)
@@ -252,3 +259,41 @@ find_program(SHELLCHECK shellcheck)
 if(SHELLCHECK)
 	baton_gate(gate/shellcheck 10 200 lint ${tools}/check-shell)
 endif()
+baton_gate(gate/commands 10 200 lint ${tools}/check-commands ${PROJECT_BINARY_DIR})
+
+# ---- which command runs which test ----
+
+# `make test` is what everybody runs, also on a fresh clone: ten minutes on two cores at most, with
+# the debug build and the servers that the distribution has. `make verify` is the rest: other builds
+# and their sanitizers, faults of network and system, chaos, planted bugs, long searches, packages,
+# and the servers that `make servers` builds. Each test is part of exactly one of them:
+# gate/commands fails for a test that no line matches, or a line of both lists.
+set(of_test
+	"(unit|story|fuzz)/.*" # the edit loop's
+	"store/.*" # the file store, killed and stopped at every system call
+	"(cli|examples|completion|systemd|docs)/.*"
+	"sim/.*" "model/(small|itself|file.*)"
+	"chaos/(judge|world)" # the rig of `make chaos` itself
+	"conformance/debug-(memory|file|redis|postgres|etcd)" # each case once
+	"conformance/debug-(consul-acl|kubernetes-plain)" # a few cases, where there are servers
+	"(redis|postgres|etcd|doctor|servers)/.*"
+	"gate/(abi|commands|cppcheck|docs|docs-command|format|gates|layers|purity|shellcheck|size)"
+	"gate/(style|symbols)")
+set(of_verify
+	"build/.*" "(asan|faults|mutants|install|deb|jepsen)/.*"
+	"model/default"
+	"chaos/(file|broken|redis|postgres|etcd|consul|kubernetes)(-.*)?"
+	"conformance/(asan|tsan|network|postgres)-.*" # builds, bad networks, modes
+	"conformance/debug-(redis-.*|valkey)"
+	"(consul|kubernetes)/.*"
+	"gate/(clang-tidy|coverage|purity-release|trace-hash)")
+get_property(tests DIRECTORY PROPERTY TESTS)
+foreach(name IN LISTS tests)
+	foreach(command test verify)
+		foreach(pattern IN LISTS of_${command})
+			if(name MATCHES "^(${pattern})$")
+				set_property(TEST ${name} APPEND PROPERTY LABELS ${command})
+			endif()
+		endforeach()
+	endforeach()
+endforeach()

@@ -23,6 +23,7 @@ static const struct backend *const backends[] = {
 #endif
 #ifdef WITH_CONSUL
 	&backend_consul,
+	&backend_consul_open,
 #endif
 #ifdef WITH_KUBERNETES /* libyaml as well */
 	&backend_kubernetes,

@@ -91,7 +91,7 @@ struct backend {
 extern const struct backend backend_memory, backend_file, backend_redis, backend_redis_tls,
 	backend_redis_sentinel, backend_redis_cluster, backend_postgres, backend_postgres_fast,
 	backend_postgres_advisory, backend_postgres_tableless, backend_etcd, backend_consul,
-	backend_kubernetes, backend_kubernetes_process;
+	backend_consul_open, backend_kubernetes, backend_kubernetes_process;
 
 /* By the scheme of a URL; NULL: none. */
 const struct backend *backend_find(const char *url);

@@ -1,7 +1,8 @@
 /*
  * backend_consul.c: a Consul server, as its operator with a management token treats it, and the
  * network in front of it (proxy.h). Each case has a prefix and a token of its own, which may use
- * just that: the server is one of the kind consul-acl.
+ * just that: the server is one of the kind consul-acl. A server without ACLs, which lets everybody
+ * do everything, is a backend of its own.
  *
  * It knows the keys that baton-consul(7) describes, and uses nothing of the driver; only the HTTP
  * client is the same.
@@ -17,6 +18,7 @@
 
 #include "admin.h"
 
+#define TOKEN "BATON_TEST_TOKEN"
 #define KEY_SIZE 1200
 #define LOCK_BITS 12
 /* The flags by which `consul lock` knows its own. */
@@ -35,7 +37,7 @@ static const char *const words[N_VERBS] = {
 /* tests/servers says which token may do everything, where there are any (consul-acl). */
 static bool open_admin(struct admin *a, unsigned port)
 {
-	const char *token = getenv("BATON_TEST_TOKEN");
+	const char *token = getenv(TOKEN);
 
 	if (!admin_open(a, port))
 		return false;
@@ -329,34 +331,41 @@ static int count_name(struct testcase *t, const char *name, size_t length)
 	return n;
 }
 
+/* A server with ACLs has given us the token of its administrator. */
+static bool serves_acl(const char *url)
+{
+	(void)url;
+	return getenv(TOKEN) != NULL;
+}
+
+static bool serves_open(const char *url)
+{
+	return !serves_acl(url);
+}
+
+#define COMMON                                                                                   \
+	.has_processes = true, .has_network = true, .pushes = true, .shares_leases = true,       \
+	.is_durable = true, .n_leases = 2, .place = place, .leave = admin_leave, .clean = clean, \
+	.pulse = pulse, .destroy = destroy,                                                      \
+	.ways = {[WAY_DELETED] = true,                                                           \
+		 [WAY_OVERWRITTEN] = true,                                                       \
+		 [WAY_SESSION] = true,                                                           \
+		 [WAY_DAMAGED] = true},                                                          \
+	.unlock = unlock, .down = proxy_down, .hole = proxy_hole, .fail = proxy_fail,            \
+	.mute = proxy_mute, .late = proxy_late, .forget = forget, .set_term = set_term,          \
+	.count_name = count_name, .calls = proxy_calls
+
 const struct backend backend_consul = {
 	.scheme = "consul",
-	.has_processes = true,
-	.has_network = true,
-	.pushes = true,
-	.shares_leases = true,
-	.is_durable = true,
-	.n_leases = 2,
-	.place = place,
-	.leave = admin_leave,
-	.clean = clean,
-	.pulse = pulse,
-	.destroy = destroy,
-	.ways = {[WAY_DELETED] = true,
-		 [WAY_OVERWRITTEN] = true,
-		 [WAY_SESSION] = true,
-		 [WAY_DAMAGED] = true},
-	.unlock = unlock,
-	.down = proxy_down,
-	.hole = proxy_hole,
-	.fail = proxy_fail,
-	.mute = proxy_mute,
-	.late = proxy_late,
-	.forget = forget,
+	.serves = serves_acl,
 	.deny = deny,
-	.set_term = set_term,
-	.count_name = count_name,
-	.calls = proxy_calls,
+	COMMON,
+};
+
+const struct backend backend_consul_open = {
+	.scheme = "consul+open",
+	.serves = serves_open,
+	COMMON,
 };
 
 #endif
