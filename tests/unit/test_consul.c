@@ -60,6 +60,8 @@ static void test_bad_urls(void **state)
 		"consul://one?token_file=there",
 		"consul://one?prefix=",
 		"consul://one?prefix=/baton",
+		"consul://one?prefix=baton.candidate",
+		"consul://one?prefix=a.lease/b",
 		"consul://one?ca=/there",
 		"consuls://one?key=/there",
 		"consul://one?lock_delay=60001",

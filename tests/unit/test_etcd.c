@@ -68,6 +68,9 @@ static void test_bad_urls(void **state)
 		"etcd://one/db",
 		"etcd://one?prefix=",
 		"etcd://one?nonsense=1",
+		"etcd://one?prefix=baton.candidate",
+		"etcd://one?prefix=a.lease/b/",
+		"etcd://one?prefix=a/.election",
 		"etcd://one?prefix",
 		"etcd://one?ca=/ca",
 		"etcds://one?ca=relative",
@@ -157,6 +160,7 @@ static void test_keys_read(void **state)
 	reads(&s, etcd_lease_key(&s, 77, ""), 'o', "");
 	assert_int_equal(etcd_key_read(&s, "batonx/a/1", name), 0);
 	assert_int_equal(etcd_key_read(&s, "bat", name), 0);
+	assert_int_equal(etcd_key_read(&s, "baton/a/b/1", name), 0); /* of the prefix baton/a */
 	assert_int_equal(etcd_key_read(&s, "baton/a%zz/1", name), 0);
 }
 

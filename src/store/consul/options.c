@@ -63,6 +63,8 @@ static int options_check(struct consul_options *o, struct baton_error *err)
 {
 	if (option_tls_check(&o->web.files, o->web.tls, "consuls://", err) != 0)
 		return -1;
+	if (web_check_prefix(o->prefix, err) != 0)
+		return -1;
 	if (o->token[0] != '\0' && o->token_file[0] != '\0')
 		return store_fail(err, BATON_E_URL, "there are two tokens, one in a file");
 	for (const char *c = o->token; *c != '\0'; c++)

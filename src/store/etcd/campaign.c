@@ -11,10 +11,10 @@
 #include "store/etcd/etcd.h"
 
 /* One election of a batch, on its way. */
-struct
-try {
+struct attempt {
 	struct baton_campaign *c;
 	struct etcd_known known;
+	bool is_unread;   /* others' keys lie among its claims */
 	uint64_t raised;  /* the offset that the claim is to bring with it; 0: as it is */
 	bool is_entitled; /* a reservation that we know of is over, or ours; so is unreleased.c's */
 };
@@ -42,7 +42,7 @@ static int read_revision(struct etcd_lane *lane, struct baton_call *call)
  * put back to an earlier state, or is another one: then the claim brings a higher offset with it.
  * That is said once, as an error, before it is done.
  */
-static int campaign_mint(struct etcd_lane *lane, struct baton_call *call, struct try *t)
+static int campaign_mint(struct etcd_lane *lane, struct baton_call *call, struct attempt *t)
 {
 	struct etcd_store *s = lane->store;
 	uint64_t revision = lane->revision;
@@ -71,7 +71,7 @@ static int campaign_mint(struct etcd_lane *lane, struct baton_call *call, struct
 
 /* Asks where the cluster is only if what was last heard isn't high enough; what can't be asked has
  * failed: nothing was written yet. */
-static int campaign_mint_all(struct etcd_lane *lane, struct baton_call *call, struct try *tries,
+static int campaign_mint_all(struct etcd_lane *lane, struct baton_call *call, struct attempt *tries,
 			     size_t n)
 {
 	bool is_below = false;
@@ -88,43 +88,41 @@ static int campaign_mint_all(struct etcd_lane *lane, struct baton_call *call, st
 /* ---- campaigns ---- */
 
 /* The reservation that the claim sets aside; 0: there must be none. */
-static uint64_t reservation_of(const struct try *t)
+static uint64_t reservation_of(const struct attempt *t)
 {
 	return t->is_entitled ? t->known.reserved_mod : 0;
 }
 
 /* The same with the note of a claim that ended without a release (unreleased.c). */
-static uint64_t unreleased_of(const struct try *t)
+static uint64_t unreleased_of(const struct attempt *t)
 {
 	return t->is_entitled ? t->known.unreleased_mod : 0;
 }
 
-static uint64_t offset_of(const struct try *t)
+static uint64_t offset_of(const struct attempt *t)
 {
 	return t->raised != 0 ? t->raised : t->known.offset;
 }
 
 /* Nobody has it, nor may think so, it isn't paused or kept for another, and the offset is what we
  * think. */
-static void campaign_put_conditions(struct bytes *b, const struct etcd_store *s,
-				    const struct try *t)
+static void campaign_put_conditions(struct bytes *b, struct etcd_store *s, const struct attempt *t)
 {
-	struct etcd_key claims = etcd_claim_key(s, t->c->name, 0);
 	struct etcd_key paused = etcd_state_key(s, t->c->name, "paused");
 	struct etcd_key offset = etcd_state_key(s, t->c->name, "offset");
 	struct etcd_key reserved = etcd_state_key(s, t->c->name, "reserved");
 	struct etcd_key unreleased = etcd_state_key(s, t->c->name, ETCD_UNRELEASED);
 
-	etcd_compare(b, &claims, true, ETCD_IS_CREATE, 0);
-	etcd_compare(b, &paused, false, ETCD_IS_CREATE, 0);
-	etcd_compare(b, &offset, false, ETCD_IS_MOD, t->known.offset_mod);
-	etcd_compare(b, &reserved, false, ETCD_IS_MOD, reservation_of(t));
-	etcd_compare(b, &unreleased, false, ETCD_IS_MOD, unreleased_of(t));
+	etcd_compare_no_claims(b, s, t->c->name);
+	etcd_compare(b, &paused, NULL, ETCD_IS_CREATE, 0);
+	etcd_compare(b, &offset, NULL, ETCD_IS_MOD, t->known.offset_mod);
+	etcd_compare(b, &reserved, NULL, ETCD_IS_MOD, reservation_of(t));
+	etcd_compare(b, &unreleased, NULL, ETCD_IS_MOD, unreleased_of(t));
 }
 
 static void campaign_put_claim(struct bytes *b, struct etcd_store *s,
 			       const struct baton_lease *lease, uint64_t number,
-			       const struct try *t)
+			       const struct attempt *t)
 {
 	const char *name = t->c->name;
 	struct etcd_key claim = etcd_claim_key(s, name, number);
@@ -152,18 +150,18 @@ static void campaign_put_claim(struct bytes *b, struct etcd_store *s,
 }
 
 static void campaign_put(struct bytes *b, struct etcd_store *s, const struct baton_lease *lease,
-			 uint64_t number, const struct try *t)
+			 uint64_t number, const struct attempt *t)
 {
 	struct etcd_nest nest = etcd_begin_txn(b, ETCD_THEN);
 
 	campaign_put_conditions(b, s, t);
 	campaign_put_claim(b, s, lease, number, t);
-	etcd_get_election(b, ETCD_ELSE, s, t->c->name);
+	(void)etcd_get_election(b, ETCD_ELSE, s, t->c->name);
 	etcd_end_txn(b, nest);
 }
 
 /* Won in a term that isn't above the floor: the cluster went back under our feet. Given back. */
-static int campaign_undo(struct etcd_lane *lane, struct baton_call *call, struct try *t,
+static int campaign_undo(struct etcd_lane *lane, struct baton_call *call, struct attempt *t,
 			 uint64_t number, uint64_t revision)
 {
 	struct baton_campaign *c = t->c;
@@ -180,8 +178,8 @@ static int campaign_undo(struct etcd_lane *lane, struct baton_call *call, struct
 }
 
 /* What became of it; outcome 0: it is to be tried again. */
-static void campaign_hear(struct etcd_lane *lane, const struct baton_lease *lease, struct try *t,
-			  struct proto answer, uint64_t revision)
+static void campaign_hear(struct etcd_lane *lane, const struct baton_lease *lease,
+			  struct attempt *t, struct proto answer, uint64_t revision)
 {
 	struct baton_campaign *c = t->c;
 
@@ -204,7 +202,10 @@ static void campaign_hear(struct etcd_lane *lane, const struct baton_lease *leas
 	uint64_t reserved_mod = reservation_of(t);
 	uint64_t unreleased_mod = unreleased_of(t);
 
-	etcd_record(lane, c->name, lease->owner, answer, 0, &t->known, c->record);
+	t->is_unread = !etcd_record(lane, c->name, lease->owner, answer, 0,
+				    proto_count(answer, ETCD_TXN_RESPONSES), &t->known, c->record);
+	if (t->is_unread)
+		return;
 	bool is_free = !c->record->held && !c->record->paused && !c->record->reserved;
 
 	t->is_entitled = is_free;
@@ -216,8 +217,16 @@ static void campaign_hear(struct etcd_lane *lane, const struct baton_lease *leas
 		c->record->free_in_ns = 0;
 }
 
+/* Nothing was written: others' keys lie among its claims. To be tried again, knowing that. */
+static void campaign_learn(struct etcd_lane *lane, struct baton_call *call, struct attempt *t)
+{
+	if (t->is_unread && etcd_learn_nested(lane, call, t->c->name) != BATON_OUTCOME_OK)
+		web_campaign_set(t->c, BATON_OUTCOME_FAILED, call->error.code);
+	t->is_unread = false;
+}
+
 static int campaign_send(struct etcd_lane *lane, struct baton_call *call,
-			 const struct baton_lease *lease, uint64_t number, struct try *tries,
+			 const struct baton_lease *lease, uint64_t number, struct attempt *tries,
 			 size_t n)
 {
 	struct bytes *b = etcd_begin(lane);
@@ -241,6 +250,7 @@ static int campaign_send(struct etcd_lane *lane, struct baton_call *call,
 		if (c->outcome == BATON_OUTCOME_OK &&
 		    (c->term <= c->floor || c->term > ETCD_TERM_MAX))
 			(void)campaign_undo(lane, call, &tries[i], number, revision);
+		campaign_learn(lane, call, &tries[i]);
 	}
 	return outcome;
 }
@@ -256,12 +266,12 @@ static void campaign_part(struct etcd_lane *lane, struct baton_call *call,
 			  const struct baton_lease *lease, struct baton_campaign *list, size_t n)
 {
 	uint64_t number = etcd_lease_number(lane->store, lease->id);
-	struct try tries[ETCD_CHUNK];
+	struct attempt tries[ETCD_CHUNK];
 	size_t left = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		web_campaign_set(&list[i], 0, 0);
-		tries[left] = (struct try){.c = &list[i]};
+		tries[left] = (struct attempt){.c = &list[i]};
 		etcd_known_get(lane->store, list[i].name, &tries[left].known);
 		tries[left].is_entitled = has_waited(&tries[left].known);
 		left++;

@@ -20,7 +20,7 @@ static void candidate_put(struct bytes *b, const struct etcd_store *s,
 
 	b->has_failed = b->has_failed || text == NULL;
 	etcd_put(b, ETCD_THEN, &key, text != NULL ? text : "", number);
-	etcd_get(b, ETCD_THEN, &claim, true);
+	etcd_get_range(b, ETCD_THEN, &claim, NULL, false);
 	free(text);
 }
 
@@ -34,7 +34,7 @@ static int candidate_show_leader(struct etcd_lane *lane, struct baton_call *call
 	char *text = web_claim_text(lease, r->nonce, r->since_ms, &p->profile);
 	struct bytes *b = etcd_begin(lane);
 
-	etcd_compare(b, &claim, false, ETCD_IS_MOD, mod);
+	etcd_compare(b, &claim, NULL, ETCD_IS_MOD, mod);
 	b->has_failed = b->has_failed || text == NULL;
 	etcd_put(b, ETCD_THEN, &claim, text != NULL ? text : "", number);
 	free(text);
@@ -114,20 +114,40 @@ static bool candidate_read(struct proto kv, uint64_t leader, struct baton_candid
 	return true;
 }
 
+/* The candidates in `answer`, which is to be given back, and the lease of who leads, or 0. An
+ * outcome, and whether that could be read. */
+static int candidates_ask(struct etcd_lane *lane, struct baton_call *call, const char *name,
+			  struct proto *answer, uint64_t *leader, bool *is_read)
+{
+	struct etcd_key all = etcd_candidate_key(lane->store, name, 0);
+	struct bytes *b = etcd_begin(lane);
+	struct proto claim = {NULL, 0};
+
+	etcd_get(b, ETCD_THEN, &all);
+	size_t n = etcd_get_claims(b, ETCD_THEN, lane->store, name);
+	int outcome = etcd_call(lane, call, &etcd_txn, answer);
+
+	*is_read = etcd_first_claim(lane->store, name, *answer, 1, n, &claim);
+	*leader = proto_number(claim, ETCD_KV_LEASE);
+	return outcome;
+}
+
 int etcd_candidates(void *l, struct baton_call *call, const char *name,
 		    void (*found)(void *arg, const struct baton_candidate *candidate), void *arg)
 {
 	struct etcd_lane *lane = l;
-	struct etcd_key all = etcd_candidate_key(lane->store, name, 0);
-	struct etcd_key claims = etcd_claim_key(lane->store, name, 0);
-	struct bytes *b = etcd_begin(lane);
 	struct proto answer;
+	uint64_t leader;
+	bool is_read;
+	int outcome = candidates_ask(lane, call, name, &answer, &leader, &is_read);
 
-	etcd_get(b, ETCD_THEN, &claims, true);
-	etcd_get(b, ETCD_THEN, &all, false);
-	int outcome = etcd_call(lane, call, &etcd_txn, &answer);
-	struct proto rest = etcd_response(answer, 1, ETCD_OP_RANGE);
-	uint64_t leader = proto_number(etcd_kv(answer, 0), ETCD_KV_LEASE);
+	if (outcome == BATON_OUTCOME_OK && !is_read) {
+		etcd_done(&answer);
+		outcome = etcd_learn_nested(lane, call, name);
+		if (outcome == BATON_OUTCOME_OK)
+			outcome = candidates_ask(lane, call, name, &answer, &leader, &is_read);
+	}
+	struct proto rest = etcd_response(answer, 0, ETCD_OP_RANGE);
 
 	for (struct proto kv; proto_next(&rest, ETCD_RANGE_KVS, &kv);) {
 		struct baton_candidate c;

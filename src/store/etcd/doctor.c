@@ -180,10 +180,10 @@ static int examine_rights(struct visit *v)
 	struct etcd_key held = etcd_lease_key(v->lane->store, 1, "");
 	struct bytes *b = etcd_begin(v->lane);
 
-	etcd_compare(b, &key, false, ETCD_IS_CREATE, ETCD_TERM_MAX);
+	etcd_compare(b, &key, NULL, ETCD_IS_CREATE, ETCD_TERM_MAX);
 	etcd_put(b, ETCD_THEN, &key, "", 0);
 	etcd_put(b, ETCD_THEN, &held, "", 0);
-	etcd_get(b, ETCD_ELSE, &key, false);
+	etcd_get_range(b, ETCD_ELSE, &key, NULL, false);
 	int outcome = etcd_tell(v->lane, v->call, &etcd_txn);
 
 	if (outcome != BATON_OUTCOME_OK && v->call->error.code != BATON_E_DENIED)

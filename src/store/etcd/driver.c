@@ -18,6 +18,7 @@ static void etcd_close(void *s)
 
 	if (store == NULL)
 		return;
+	etcd_nested_done(store);
 	web_store_done(&store->web);
 	explicit_bzero(&store->options, sizeof(store->options));
 	explicit_bzero(store->token, sizeof(store->token));

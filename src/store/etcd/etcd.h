@@ -10,6 +10,7 @@
  *   campaign.c campaigning
  *   release.c  giving claims back
  *   observe.c  records
+ *   nested.c   elections of others whose keys lie among the claims of one of ours
  *   unreleased.c  claims that ended without a release, and how long nobody may follow them
  *   candidates.c  candidates
  *   orders.c   orders and pauses
@@ -58,6 +59,10 @@
 #define ETCD_TOKEN_MAX 4096
 /* How many elections one transaction serves: etcd takes 128 operations, nested ones included. */
 #define ETCD_CHUNK 50
+/* How many elections of others may lie among the claims of one of ours (nested.c): a range more for
+ * each, in a transaction inside one of ETCD_CHUNK operations. */
+#define ETCD_NESTED_MAX 64
+_Static_assert(ETCD_CHUNK + ETCD_NESTED_MAX + 1 + 4 <= 128, "etcd refuses that many operations");
 /* Terms end here: etcd's revisions do. */
 #define ETCD_TERM_MAX ((uint64_t)INT64_MAX - 1)
 #define ETCD_JUMP_MAX ((uint64_t)1 << 48)
@@ -84,6 +89,8 @@ struct etcd_store {
 	struct etcd_options options;
 	char token[ETCD_TOKEN_MAX];   /* `lock`; of the last who logged in, "": none */
 	atomic_bool is_loss_reported; /* the cluster's revisions are below a term that was seen */
+	struct etcd_nested *nested;   /* `lock`; see nested.c */
+	atomic_bool has_nested;
 };
 
 struct etcd_lane {
@@ -111,6 +118,8 @@ struct etcd_key etcd_candidate_key(const struct etcd_store *s, const char *name,
 struct etcd_key etcd_lease_key(const struct etcd_store *s, uint64_t lease, const char *name);
 /* The end of the range of all keys that begin like this one. */
 struct etcd_key etcd_key_end(const struct etcd_key *key);
+/* What begins like a claim, and is of another election: "NAME/SEGMENT/" (nested.c). */
+struct etcd_key etcd_nested_key(const struct etcd_key *claims, const char *segment);
 /* What a key is about: 'c'laim, 's'tate, another 'o'ne, or none of ours: 0. The name in *name. */
 int etcd_key_read(const struct etcd_store *s, const char *key, char *name);
 
@@ -180,6 +189,9 @@ enum etcd_target { ETCD_IS_CREATE = 1, ETCD_IS_MOD = 2 };
 /* A range as a request of its own: end NULL: that key alone; limit 0: all. */
 void etcd_ask_range(struct bytes *b, const struct etcd_key *from, const struct etcd_key *end,
 		    uint64_t limit, bool count_only);
+/* The same without values. */
+void etcd_ask_keys(struct bytes *b, const struct etcd_key *from, const struct etcd_key *end,
+		   uint64_t limit);
 /* Operations of a transaction, one of which may be a transaction: what is put in between. */
 struct etcd_nest {
 	size_t op, txn;
@@ -189,10 +201,13 @@ void etcd_end_txn(struct bytes *b, struct etcd_nest nest);
 void etcd_put(struct bytes *b, enum etcd_part part, const struct etcd_key *key, const char *value,
 	      uint64_t lease_number);
 void etcd_delete(struct bytes *b, enum etcd_part part, const struct etcd_key *key);
-/* All keys that begin like this one; first: only the one that was created first. */
-void etcd_get(struct bytes *b, enum etcd_part part, const struct etcd_key *key, bool first);
-/* Its condition: the key has that revision. is_range: all keys that begin like this one have. */
-void etcd_compare(struct bytes *b, const struct etcd_key *key, bool is_range,
+/* All keys that begin like this one. */
+void etcd_get(struct bytes *b, enum etcd_part part, const struct etcd_key *key);
+/* Those of a range; end NULL: that key alone; first: only the one that was created first. */
+void etcd_get_range(struct bytes *b, enum etcd_part part, const struct etcd_key *from,
+		    const struct etcd_key *end, bool first);
+/* Its condition: the key, or all keys of a range, have that revision. */
+void etcd_compare(struct bytes *b, const struct etcd_key *key, const struct etcd_key *end,
 		  enum etcd_target target, uint64_t revision);
 void etcd_compare_value(struct bytes *b, const struct etcd_key *key, const char *value);
 
@@ -244,14 +259,41 @@ struct etcd_known {
 
 void etcd_known_get(struct etcd_store *s, const char *name, struct etcd_known *k);
 void etcd_known_set(struct etcd_store *s, const char *name, const struct etcd_known *k);
-/* Two ranges: what etcd_record() is made of. */
-void etcd_get_election(struct bytes *b, enum etcd_part part, const struct etcd_store *s,
-		       const char *name);
-/* Of the answers to these, which stand at `at` in the lane's last answer. For id. Updates k. */
-void etcd_record(const struct etcd_lane *lane, const char *name, const char *id, struct proto txn,
-		 size_t at, struct etcd_known *k, struct baton_record *out);
+/* What etcd_record() is made of: so many operations. */
+size_t etcd_get_election(struct bytes *b, enum etcd_part part, struct etcd_store *s,
+			 const char *name);
+/* Of the n answers to these, which stand at `at` in the lane's last answer. For id. Updates k.
+ * False: etcd_learn_nested() first, and ask again. */
+bool etcd_record(const struct etcd_lane *lane, const char *name, const char *id, struct proto txn,
+		 size_t at, size_t n, struct etcd_known *k, struct baton_record *out);
+/* The claim that was found; without a key: there is none. */
+struct etcd_claim {
+	struct etcd_key key;
+	uint64_t revision; /* at which it was made */
+	uint64_t lease;
+	bool is_read;
+};
+
+/* One election, asked for by itself. An outcome. */
+int etcd_read_election(struct etcd_lane *lane, struct baton_call *call, const char *name,
+		       const char *id, struct baton_record *out, struct etcd_claim *claim);
 /* Who has the claim that is in this key. */
 void etcd_read_claim(struct proto kv, struct baton_record *out);
+
+/* ---- nested.c ---- */
+
+/* The first claim of each of these ranges, and how many they are. */
+size_t etcd_get_claims(struct bytes *b, enum etcd_part part, struct etcd_store *s,
+		       const char *name);
+/* The condition that there is none. */
+void etcd_compare_no_claims(struct bytes *b, struct etcd_store *s, const char *name);
+/* Of n answers at `at`, the first claim; none: it is empty. False: others' keys are among them that
+ * we didn't know: etcd_learn_nested() first, and ask again. */
+bool etcd_first_claim(const struct etcd_store *s, const char *name, struct proto txn, size_t at,
+		      size_t n, struct proto *first);
+/* Which elections of others lie among the claims of that one. An outcome. */
+int etcd_learn_nested(struct etcd_lane *lane, struct baton_call *call, const char *name);
+void etcd_nested_done(struct etcd_store *s);
 
 /* ---- unreleased.c ---- */
 

@@ -60,6 +60,20 @@ struct etcd_key etcd_key_end(const struct etcd_key *key)
 	return end;
 }
 
+struct etcd_key etcd_nested_key(const struct etcd_key *claims, const char *segment)
+{
+	struct etcd_key key = *claims;
+	size_t n = strlen(key.text);
+	size_t size = strlen(segment);
+
+	/* It stood in a key behind these claims, and a '/' behind it: so there is room. */
+	if (n + size + 2 <= sizeof(key.text)) {
+		(void)memcpy(key.text + n, segment, size);
+		(void)memcpy(key.text + n + size, "/", 2);
+	}
+	return key;
+}
+
 int etcd_key_read(const struct etcd_store *s, const char *key, char *name)
 {
 	static const struct {
@@ -83,6 +97,9 @@ int etcd_key_read(const struct etcd_store *s, const char *key, char *name)
 	}
 	/* The name ends with the key, or where the next part of it begins. */
 	struct url_part encoded = {key, strcspn(key, "/")};
+	const char *rest = key + encoded.n + (key[encoded.n] == '/');
 
+	if (kinds[i].kind == 'c' && strchr(rest, '/') != NULL) /* another election's (nested.c) */
+		return 0;
 	return url_decode(encoded, name, BATON_NAME_MAX + 1) ? kinds[i].kind : 0;
 }

@@ -245,7 +245,7 @@ static int claims_sweep(struct etcd_lane *lane, struct baton_call *call, uint64_
 		struct etcd_key key = etcd_lease_key(lane->store, number, list[i].name);
 		struct etcd_nest nest = etcd_begin_txn(b, ETCD_THEN);
 
-		etcd_compare(b, &key, false, ETCD_IS_MOD, list[i].revision);
+		etcd_compare(b, &key, NULL, ETCD_IS_MOD, list[i].revision);
 		etcd_delete(b, ETCD_THEN, &key);
 		etcd_end_txn(b, nest);
 	}
@@ -283,7 +283,7 @@ static int claims_check(struct etcd_lane *lane, struct baton_call *call, uint64_
 	for (size_t i = 0; i < n; i++) {
 		struct etcd_key key = etcd_claim_key(lane->store, list[i].name, number);
 
-		etcd_get(b, ETCD_THEN, &key, false);
+		etcd_get_range(b, ETCD_THEN, &key, NULL, false);
 	}
 	int outcome = etcd_call(lane, call, &etcd_txn, &answer);
 
@@ -380,7 +380,7 @@ static int claims_clear_unreleased(struct etcd_lane *lane, struct baton_call *ca
 			etcd_state_key(lane->store, list[i].name, ETCD_UNRELEASED);
 		struct etcd_nest nest = etcd_begin_txn(b, ETCD_THEN);
 
-		etcd_compare(b, &unreleased, false, ETCD_IS_MOD, list[i].revision);
+		etcd_compare(b, &unreleased, NULL, ETCD_IS_MOD, list[i].revision);
 		etcd_delete(b, ETCD_THEN, &unreleased);
 		etcd_end_txn(b, nest);
 	}

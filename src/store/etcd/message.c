@@ -110,7 +110,13 @@ struct proto etcd_kv(struct proto txn_answer, size_t i)
 /* ---- requests ---- */
 
 /* Numbers that only requests have. */
-enum { RANGE_LIMIT = 3, RANGE_SORT_ORDER = 5, RANGE_SORT_TARGET = 6, RANGE_COUNT_ONLY = 9 };
+enum {
+	RANGE_LIMIT = 3,
+	RANGE_SORT_ORDER = 5,
+	RANGE_SORT_TARGET = 6,
+	RANGE_KEYS_ONLY = 8,
+	RANGE_COUNT_ONLY = 9
+};
 enum { PUT_KEY = 1, PUT_VALUE = 2, PUT_LEASE = 3 };
 enum { COMPARE_TARGET = 2, COMPARE_KEY = 3, COMPARE_VALUE = 7, COMPARE_RANGE_END = 64 };
 enum { ASCEND = 1, BY_CREATE = 2, TARGET_VALUE = 3 };
@@ -164,13 +170,27 @@ void etcd_delete(struct bytes *b, enum etcd_part part, const struct etcd_key *ke
 	proto_end(b, op);
 }
 
-void etcd_get(struct bytes *b, enum etcd_part part, const struct etcd_key *key, bool first)
+void etcd_ask_keys(struct bytes *b, const struct etcd_key *from, const struct etcd_key *end,
+		   uint64_t limit)
+{
+	etcd_ask_range(b, from, end, limit, false);
+	proto_put_number(b, RANGE_KEYS_ONLY, 1);
+}
+
+void etcd_get(struct bytes *b, enum etcd_part part, const struct etcd_key *key)
 {
 	struct etcd_key end = etcd_key_end(key);
+
+	etcd_get_range(b, part, key, &end, false);
+}
+
+void etcd_get_range(struct bytes *b, enum etcd_part part, const struct etcd_key *from,
+		    const struct etcd_key *end, bool first)
+{
 	size_t op = proto_begin(b, part);
 	size_t get = proto_begin(b, ETCD_OP_RANGE);
 
-	etcd_ask_range(b, key, &end, first ? 1 : 0, false);
+	etcd_ask_range(b, from, end, first ? 1 : 0, false);
 	if (first) {
 		proto_put_number(b, RANGE_SORT_ORDER, ASCEND);
 		proto_put_number(b, RANGE_SORT_TARGET, BY_CREATE);
@@ -179,16 +199,15 @@ void etcd_get(struct bytes *b, enum etcd_part part, const struct etcd_key *key, 
 	proto_end(b, op);
 }
 
-void etcd_compare(struct bytes *b, const struct etcd_key *key, bool is_range,
+void etcd_compare(struct bytes *b, const struct etcd_key *key, const struct etcd_key *end,
 		  enum etcd_target target, uint64_t revision)
 {
-	struct etcd_key end = etcd_key_end(key);
 	size_t compare = proto_begin(b, ETCD_COMPARE);
 
 	proto_put_number(b, COMPARE_TARGET, target);
 	proto_put_text(b, COMPARE_KEY, key->text);
-	if (is_range)
-		proto_put_text(b, COMPARE_RANGE_END, end.text);
+	if (end != NULL)
+		proto_put_text(b, COMPARE_RANGE_END, end->text);
 	proto_put_number(b, target == ETCD_IS_CREATE ? 5 : 6, revision);
 	proto_end(b, compare);
 }

@@ -95,26 +95,28 @@ static void record_read_reserved(const struct state *state, const char *id, stru
 	json_decref(reserved);
 }
 
-void etcd_get_election(struct bytes *b, enum etcd_part part, const struct etcd_store *s,
-		       const char *name)
+size_t etcd_get_election(struct bytes *b, enum etcd_part part, struct etcd_store *s,
+			 const char *name)
 {
-	struct etcd_key claims = etcd_claim_key(s, name, 0);
 	struct etcd_key state = etcd_state_key(s, name, "");
+	size_t n = etcd_get_claims(b, part, s, name);
 
-	etcd_get(b, part, &claims, true);
-	etcd_get(b, part, &state, false);
+	etcd_get(b, part, &state);
+	return n + 1;
 }
 
-void etcd_record(const struct etcd_lane *lane, const char *name, const char *id, struct proto txn,
-		 size_t at, struct etcd_known *k, struct baton_record *out)
+bool etcd_record(const struct etcd_lane *lane, const char *name, const char *id, struct proto txn,
+		 size_t at, size_t n, struct etcd_known *k, struct baton_record *out)
 {
 	struct etcd_store *s = lane->store;
-	struct proto claim = etcd_kv(txn, at);
-	struct proto kvs = etcd_response(txn, at + 1, ETCD_OP_RANGE);
+	struct proto kvs = etcd_response(txn, at + n - 1, ETCD_OP_RANGE);
+	struct proto claim;
 	struct state state;
 	uint64_t revision = 0;
 
 	*out = (struct baton_record){.free_in_ns = BATON_STORE_NEVER};
+	if (!etcd_first_claim(s, name, txn, at, n - 1, &claim))
+		return false;
 	k->offset = state_get(kvs, "offset", &state) ? strtoull(state.value, NULL, 10) : 0;
 	k->offset_mod = state.mod;
 	out->paused = state_get(kvs, "paused", &state);
@@ -140,6 +142,50 @@ void etcd_record(const struct etcd_lane *lane, const char *name, const char *id,
 	/* Its end by itself is a deletion, too, which etcd pushes. */
 	out->watched = web_is_watched(&s->web, name);
 	etcd_known_set(s, name, k);
+	return true;
+}
+
+/* An outcome; claim->is_read: whether the record could be read. */
+static int election_read_once(struct etcd_lane *lane, struct baton_call *call, const char *name,
+			      const char *id, struct baton_record *out, struct etcd_claim *claim)
+{
+	struct etcd_known k;
+	struct proto answer, kv;
+	size_t n = etcd_get_election(etcd_begin(lane), ETCD_THEN, lane->store, name);
+	int outcome = etcd_call(lane, call, &etcd_txn_observe, &answer);
+
+	*claim = (struct etcd_claim){.is_read = false};
+	if (outcome == BATON_OUTCOME_OK && proto_count(answer, ETCD_TXN_RESPONSES) != n)
+		outcome = etcd_strange(call);
+	if (outcome == BATON_OUTCOME_OK) {
+		etcd_known_get(lane->store, name, &k);
+		claim->is_read = etcd_record(lane, name, id, answer, 0, n, &k, out);
+		(void)etcd_first_claim(lane->store, name, answer, 0, n - 1, &kv);
+		(void)proto_text(kv, ETCD_KV_KEY, claim->key.text, sizeof(claim->key.text));
+		claim->revision = proto_number(kv, ETCD_KV_CREATE);
+		claim->lease = proto_number(kv, ETCD_KV_LEASE);
+	}
+	etcd_done(&answer);
+	return outcome;
+}
+
+int etcd_read_election(struct etcd_lane *lane, struct baton_call *call, const char *name,
+		       const char *id, struct baton_record *out, struct etcd_claim *claim)
+{
+	int outcome = election_read_once(lane, call, name, id, out, claim);
+
+	for (int round = 1; outcome == BATON_OUTCOME_OK && !claim->is_read; round++) {
+		if (round == ETCD_ROUNDS) {
+			(void)store_fail(&call->error, BATON_E_UNAVAILABLE,
+					 "the keys of the election \"%.60s\" change all the time",
+					 name);
+			return BATON_OUTCOME_FAILED;
+		}
+		outcome = etcd_learn_nested(lane, call, name);
+		if (outcome == BATON_OUTCOME_OK)
+			outcome = election_read_once(lane, call, name, id, out, claim);
+	}
+	return outcome;
 }
 
 /* ---- observe ---- */
@@ -163,30 +209,63 @@ static void record_read_time_left(struct etcd_lane *lane, struct baton_call *cal
 	etcd_done(&answer);
 }
 
-static int observe_part(void *l, struct baton_call *call, struct baton_observation *list, size_t n)
+/* One whose claims have others' keys among them. */
+static int observe_nested(struct etcd_lane *lane, struct baton_call *call,
+			  struct baton_observation *o)
 {
-	struct etcd_lane *lane = l;
+	struct etcd_claim claim = {.lease = 0};
+	int outcome = etcd_learn_nested(lane, call, o->name);
+
+	if (outcome == BATON_OUTCOME_OK)
+		outcome = etcd_read_election(lane, call, o->name, o->id, o->record, &claim);
+	if (outcome == BATON_OUTCOME_OK && o->record->held && !o->record->watched)
+		record_read_time_left(lane, call, claim.lease, o->record);
+	return outcome;
+}
+
+/* All at once, each by so many operations. Which of them could not be read is in is_read. */
+static int observe_all(struct etcd_lane *lane, struct baton_call *call,
+		       struct baton_observation *list, size_t n, bool *is_read)
+{
 	struct bytes *b = etcd_begin(lane);
+	size_t n_ops[ETCD_CHUNK];
+	size_t sum = 0;
 	struct proto answer;
 
 	for (size_t i = 0; i < n; i++)
-		etcd_get_election(b, ETCD_THEN, lane->store, list[i].name);
+		sum += n_ops[i] = etcd_get_election(b, ETCD_THEN, lane->store, list[i].name);
 	int outcome = etcd_call(lane, call, &etcd_txn_observe, &answer);
 
-	if (outcome == BATON_OUTCOME_OK && proto_count(answer, ETCD_TXN_RESPONSES) != 2 * n)
+	if (outcome == BATON_OUTCOME_OK && proto_count(answer, ETCD_TXN_RESPONSES) != sum)
 		outcome = etcd_strange(call);
-	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++) {
+	for (size_t i = 0, at = 0; i < n && outcome == BATON_OUTCOME_OK; at += n_ops[i++]) {
 		struct etcd_known k;
 
 		etcd_known_get(lane->store, list[i].name, &k);
-		etcd_record(lane, list[i].name, list[i].id, answer, 2 * i, &k, list[i].record);
+		is_read[i] = etcd_record(lane, list[i].name, list[i].id, answer, at, n_ops[i], &k,
+					 list[i].record);
 		list[i].outcome = BATON_OUTCOME_OK;
 		list[i].code = 0;
 	}
-	if (n == 1 && outcome == BATON_OUTCOME_OK && list->record->held && !list->record->watched)
-		record_read_time_left(lane, call, proto_number(etcd_kv(answer, 0), ETCD_KV_LEASE),
-				      list->record);
+	if (n == 1 && outcome == BATON_OUTCOME_OK && list->record->held && !list->record->watched) {
+		struct proto claim;
+
+		(void)etcd_first_claim(lane->store, list->name, answer, 0, n_ops[0] - 1, &claim);
+		record_read_time_left(lane, call, proto_number(claim, ETCD_KV_LEASE), list->record);
+	}
 	etcd_done(&answer);
+	return outcome;
+}
+
+static int observe_part(void *l, struct baton_call *call, struct baton_observation *list, size_t n)
+{
+	struct etcd_lane *lane = l;
+	bool is_read[ETCD_CHUNK];
+	int outcome = observe_all(lane, call, list, n, is_read);
+
+	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++)
+		if (!is_read[i])
+			outcome = observe_nested(lane, call, &list[i]);
 	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++)
 		outcome = web_check_target(etcd_candidates, lane, call, &list[i]);
 	return outcome;
@@ -194,5 +273,9 @@ static int observe_part(void *l, struct baton_call *call, struct baton_observati
 
 void etcd_observe(void *l, struct baton_call *call, struct baton_observation *list, size_t n)
 {
-	web_observe(observe_part, ETCD_CHUNK, l, call, list, n);
+	const struct etcd_lane *lane = l;
+
+	/* One with many ranges has no room for others. */
+	web_observe(observe_part, atomic_load(&lane->store->has_nested) ? 1 : ETCD_CHUNK, l, call,
+		    list, n);
 }

@@ -35,6 +35,8 @@ static int options_check(const struct etcd_options *o, struct baton_error *err)
 {
 	if (option_tls_check(&o->web.files, o->web.tls, "etcds://", err) != 0)
 		return -1;
+	if (web_check_prefix(o->prefix, err) != 0)
+		return -1;
 	if (o->password[0] != '\0' && o->password_file[0] != '\0')
 		return store_fail(err, BATON_E_URL, "there are two passwords, one in a file");
 	bool has_password = o->password[0] != '\0' || o->password_file[0] != '\0';

@@ -11,8 +11,7 @@
 
 /* Only if that leadership still stands. */
 static int order_leave(struct etcd_lane *lane, struct baton_call *call, const char *name,
-		       const struct etcd_key *claim, uint64_t revision,
-		       const struct baton_order *order)
+		       const struct etcd_claim *claim, const struct baton_order *order)
 {
 	struct etcd_key key = etcd_state_key(lane->store, name, "order");
 	json_t *value = web_order_make(order);
@@ -20,7 +19,7 @@ static int order_leave(struct etcd_lane *lane, struct baton_call *call, const ch
 	struct bytes *b = etcd_begin(lane);
 	struct proto answer;
 
-	etcd_compare(b, claim, false, ETCD_IS_CREATE, revision);
+	etcd_compare(b, &claim->key, NULL, ETCD_IS_CREATE, claim->revision);
 	b->has_failed = b->has_failed || text == NULL;
 	etcd_put(b, ETCD_THEN, &key, text != NULL ? text : "", 0);
 	free(text);
@@ -35,29 +34,14 @@ static int order_leave(struct etcd_lane *lane, struct baton_call *call, const ch
 
 int etcd_order(void *l, struct baton_call *call, const char *name, const struct baton_order *order)
 {
-	struct baton_record record;
 	struct etcd_lane *lane = l;
-	struct etcd_known known;
-	struct etcd_key claim;
-	struct proto answer;
-	uint64_t revision = 0;
+	struct baton_record record;
+	struct etcd_claim claim;
+	int outcome = etcd_read_election(lane, call, name, "", &record, &claim);
 
-	etcd_get_election(etcd_begin(lane), ETCD_THEN, lane->store, name);
-	int outcome = etcd_call(lane, call, &etcd_txn, &answer);
-
-	if (outcome == BATON_OUTCOME_OK) {
-		struct proto kv = etcd_kv(answer, 0);
-
-		etcd_known_get(lane->store, name, &known);
-		etcd_record(lane, name, "", answer, 0, &known, &record);
-		revision = proto_number(kv, ETCD_KV_CREATE);
-		if (!record.held || record.term != order->term ||
-		    !proto_text(kv, ETCD_KV_KEY, claim.text, sizeof(claim.text)))
-			outcome = BATON_OUTCOME_REFUSED;
-	}
-	etcd_done(&answer);
-	return outcome == BATON_OUTCOME_OK ? order_leave(lane, call, name, &claim, revision, order)
-					   : outcome;
+	if (outcome == BATON_OUTCOME_OK && (!record.held || record.term != order->term))
+		outcome = BATON_OUTCOME_REFUSED;
+	return outcome == BATON_OUTCOME_OK ? order_leave(lane, call, name, &claim, order) : outcome;
 }
 
 int etcd_pause(void *l, struct baton_call *call, const char *name, bool paused)

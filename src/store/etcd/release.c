@@ -20,7 +20,7 @@ void etcd_put_removal(struct bytes *b, const struct etcd_store *s, const char *n
 	etcd_delete(b, ETCD_THEN, &held);
 	struct etcd_nest nest = etcd_begin_txn(b, ETCD_THEN);
 
-	etcd_compare(b, &claim, false, ETCD_IS_CREATE, revision);
+	etcd_compare(b, &claim, NULL, ETCD_IS_CREATE, revision);
 	etcd_delete(b, ETCD_THEN, &claim);
 	etcd_delete(b, ETCD_THEN, &unreleased);
 	if (r != NULL && r->reserve_for != NULL && r->reserve_for[0] != '\0') {
@@ -41,25 +41,25 @@ static void release_put(struct bytes *b, const struct etcd_store *s, const struc
 			uint64_t number, uint64_t offset)
 {
 	struct etcd_key held = etcd_lease_key(s, number, r->name);
+	struct etcd_key offset_key = etcd_state_key(s, r->name, "offset");
 	uint64_t revision = r->term > offset ? r->term - offset : 0;
 	char words[64];
 
 	(void)snprintf(words, sizeof(words), "%" PRIu64 " %" PRIu64, r->nonce, offset);
 	struct etcd_nest nest = etcd_begin_txn(b, ETCD_THEN);
 
-	etcd_compare(b, &held, false, ETCD_IS_MOD, revision);
+	etcd_compare(b, &held, NULL, ETCD_IS_MOD, revision);
 	etcd_compare_value(b, &held, words);
 	etcd_put_removal(b, s, r->name, number, revision, r);
-	etcd_get_election(b, ETCD_ELSE, s, r->name);
+	etcd_get_range(b, ETCD_ELSE, &offset_key, NULL, false);
 	etcd_end_txn(b, nest);
 }
 
 /* True: it is to be tried again, with the offset that we now know. */
-static bool release_hear(struct etcd_lane *lane, struct baton_release *r, struct etcd_known *k,
-			 struct proto answer)
+static bool release_hear(struct baton_release *r, struct etcd_known *k, struct proto answer)
 {
-	struct baton_record record;
 	uint64_t offset = k->offset;
+	char value[32];
 
 	r->code = 0;
 	if (proto_number(answer, ETCD_TXN_SUCCEEDED) != 0) {
@@ -70,7 +70,8 @@ static bool release_hear(struct etcd_lane *lane, struct baton_release *r, struct
 		return false;
 	}
 	r->outcome = BATON_OUTCOME_REFUSED;
-	etcd_record(lane, r->name, "", answer, 0, k, &record);
+	(void)proto_text(etcd_kv(answer, 0), ETCD_KV_VALUE, value, sizeof(value));
+	k->offset = strtoull(value, NULL, 10);
 	return k->offset != offset;
 }
 
@@ -93,7 +94,7 @@ static int release_part(struct etcd_lane *lane, struct baton_call *call,
 		list[i]->outcome = outcome;
 		list[i]->code = call->error.code;
 		if (outcome == BATON_OUTCOME_OK)
-			is_again[i] = release_hear(lane, list[i], &known[i],
+			is_again[i] = release_hear(list[i], &known[i],
 						   etcd_response(answer, i, ETCD_OP_TXN));
 	}
 	etcd_done(&answer);

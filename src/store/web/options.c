@@ -30,6 +30,28 @@ bool web_set_prefix(const char *value, char *out, size_t size)
 	return true;
 }
 
+int web_check_prefix(const char *prefix, struct baton_error *err)
+{
+	static const char *const ours[] = {".candidate", ".lease", ".election"};
+
+	for (const char *at = prefix; *at != '\0'; at += strspn(at, "/")) {
+		const char *end = at + strcspn(at, "/");
+
+		for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
+			size_t n = strlen(ours[i]);
+
+			if ((size_t)(end - at) >= n && strncmp(end - n, ours[i], n) == 0)
+				return store_fail(err, BATON_E_URL,
+						  "invalid prefix \"%.60s\": keys that end with "
+						  "%s belong to another prefix; expected a name "
+						  "without that ending",
+						  prefix, ours[i]);
+		}
+		at = end;
+	}
+	return 0;
+}
+
 bool web_is_local(const struct web_options *o)
 {
 	bool is_local = true;

@@ -51,6 +51,9 @@ struct web_options {
 bool web_parse_hosts(struct web_options *o, struct url_part list, const char *port);
 /* What is added to is without a '/' at its end. */
 bool web_set_prefix(const char *value, char *out, size_t size);
+/* Beside a prefix there is what baton keeps for its elections: no prefix may look like that. 0, or
+ * -1 with the sentence. */
+int web_check_prefix(const char *prefix, struct baton_error *err);
 
 /* Nothing leaves this machine on the way to any of them. */
 bool web_is_local(const struct web_options *o);
