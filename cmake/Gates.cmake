@@ -241,8 +241,10 @@ baton_gate(gate/gates 60 400 gate ${PROJECT_SOURCE_DIR}/tests/gates/run)
 # `make lint` is the label lint; clang-tidy analyzes all of it there, which takes minutes.
 baton_gate(gate/clang-tidy 950 900 lint ${tools}/check-tidy ${PROJECT_BINARY_DIR} quick)
 baton_gate(gate/cppcheck 400 900 lint ${tools}/check-cppcheck)
-baton_gate(gate/purity 50 120 lint ${tools}/check-purity $<TARGET_FILE:baton_core>)
-baton_gate(gate/purity-release 50 120 lint ${tools}/check-purity build/release/libbaton_core.a)
+baton_gate(gate/purity 50 120 lint ${tools}/check-purity
+	$<TARGET_FILE:baton_core> $<TARGET_FILE:baton_decide>)
+baton_gate(gate/purity-release 50 120 lint ${tools}/check-purity
+	build/release/libbaton_core.a build/release/libbaton_decide.a)
 set_tests_properties(gate/purity-release PROPERTIES FIXTURES_REQUIRED build-release)
 baton_gate(gate/abi 10 200 lint ${PROJECT_SOURCE_DIR}/tests/api/abi)
 if(TARGET baton)

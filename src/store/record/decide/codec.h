@@ -75,10 +75,10 @@ struct record_candidates {
 
 /* Looks at all of it: what follows can't fail. */
 int record_parse_candidates(const char *text, size_t n, struct record_candidates *out);
-void record_candidates_profile(const struct record_candidates *c, size_t i,
+void record_candidates_profile(const struct record_candidates *from, size_t i,
 			       struct record_profile *out);
 /* The next name, from *at = 0 on; false: that was the last one. */
-bool record_candidates_name(const struct record_candidates *c, size_t *at,
+bool record_candidates_name(const struct record_candidates *from, size_t *at,
 			    char name[BATON_NAME_MAX + 1], size_t *profile);
 
 /* ---- keys ---- */

@@ -133,6 +133,15 @@ struct record_turn {
 bool record_same_version(const struct record_version *a, const struct record_version *b);
 const char *record_why_text(int why);
 
+/* What all tasks have. */
+struct record_task {
+	struct record_version version; /* of the record as last read; WRITE: expected */
+	uint32_t phase;
+	bool was_refused; /* a write of it was, so that a copy of that may have landed */
+	int why;          /* of the last ask, or of the outcome */
+	int outcome;      /* DONE: as the driver's call */
+};
+
 /* ---- expiry.c: when a lease is over (R2, R3, R4), when a reservation is (R11) ---- */
 
 /* The record was received at read_ns: found with that version, or missing (lease NULL), when ttl_ns
@@ -174,12 +183,8 @@ struct record_keep {
 	const struct baton_lease *lease; /* but for PUBLISH */
 	struct record_own *own;
 	/* the task's */
-	struct record_version version; /* WRITE: expected */
+	struct record_task task; /* REFUSED: the lease is over */
 	uint64_t beat;
-	uint32_t phase;
-	bool was_refused;
-	int why;
-	int outcome; /* as the driver's call: REFUSED: the lease is over */
 };
 
 int record_keep_step(struct record_keep *k, struct record_turn *t);
@@ -210,15 +215,12 @@ struct record_campaign {
 	uint64_t floor;
 	uint64_t lock_end_ns; /* a native lock is ours until then; 0: there is none */
 	/* the task's */
-	struct record_version version;  /* of the election as last read; WRITE: expected */
+	struct record_task task;        /* OK: won or found, in `term`. REFUSED: not ours */
 	struct record_version expected; /* is_sent: what the claim was written from */
 	char rival[BATON_LEASE_ID_MAX + 1];
 	uint64_t term; /* of the claim that was sent or won */
-	uint32_t phase;
 	bool settles;
 	bool is_sent; /* a claim was sent, and it may have landed, or may land */
-	int why;
-	int outcome; /* OK: won or found, in `term`, with `version`. REFUSED: not ours */
 };
 
 int record_campaign_step(struct record_campaign *c, struct record_turn *t);
@@ -234,40 +236,23 @@ void record_settle_begin(struct record_campaign *c, const struct baton_lease *le
 uint64_t record_next_term(uint64_t stored, uint64_t floor, const struct record_weak *weak,
 			  int *why);
 
-/* ---- release.c: R6, S6 ---- */
-
-struct record_release {
-	/* asked for */
-	const struct baton_release *asked;
-	struct record_version known; /* of our claim, where `election` is known with it; or empty */
-	/* the task's */
-	struct record_version version;
-	uint32_t phase;
-	bool was_refused;
-	int why;
-	int outcome; /* REFUSED: it is not ours */
-};
-
-int record_release_step(struct record_release *r, struct record_turn *t);
-void record_release_give_up(struct record_release *r);
-
-/* ---- orders.c: orders and pauses ---- */
+/* ---- edit.c: what changes an election without claiming it ---- */
 
 struct record_edit {
-	/* asked for */
-	const struct baton_order *order; /* NULL: pause or resume */
+	/* asked for: one of these; else pause or resume */
+	const struct baton_release *release; /* R6 */
+	const struct baton_order *order;
 	bool pause;
+	/* the version that `election` has in the first turn, if it is known; else empty. A release
+	 * begins with its claim's. */
+	struct record_version known;
 	/* the task's */
-	struct record_version version;
-	uint32_t phase;
-	bool was_refused;
-	int why;
-	int outcome; /* REFUSED: that term leads no more */
+	struct record_task task; /* REFUSED: it is not ours (S6); or that term leads no more */
 };
 
-/* turn->sight: of the lease that holds it, if there is one. */
-int record_edit_step(struct record_edit *o, struct record_turn *t);
-void record_edit_give_up(struct record_edit *o);
+/* turn->sight: of the lease that holds the election, if there is one; else NULL. */
+int record_edit_step(struct record_edit *d, struct record_turn *t);
+void record_edit_give_up(struct record_edit *d);
 
 /* ---- observe.c: what others are told ---- */
 

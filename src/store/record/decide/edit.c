@@ -1,0 +1,104 @@
+/*
+ * edit.c: what changes an election's record without claiming it: a claim that is given back (R6),
+ * an order for the leader of one term (rule 10), a pause.
+ *
+ * All of them read the record fresh, change their part of it, and write it from the version that
+ * they have read; whoever was in between makes them begin again. A release begins with the version
+ * of its claim, which it knows. What this must never do: touch a claim that is not the one that
+ * is given back, in all three: lease, nonce and term (S6).
+ */
+#include "store/record/decide/parts.h"
+
+static int edit_change(struct record_edit *d, struct record_turn *t, int why);
+static int edit_written(struct record_edit *d, struct record_turn *t);
+
+int record_edit_step(struct record_edit *d, struct record_turn *t)
+{
+	switch (d->task.phase) {
+	case PHASE_BEGIN:
+		d->task.version = d->known;
+		if (d->known.n != 0)
+			return edit_change(d, t, RECORD_WHY_BEGUN);
+		return record_task_ask(&d->task, PHASE_READ, RECORD_READ_FRESH, RECORD_WHY_BEGUN);
+	case PHASE_READ:
+		if (t->outcome != BATON_OUTCOME_OK)
+			return record_task_fail(&d->task, RECORD_WHY_FAILED);
+		d->task.version = t->version;
+		return edit_change(d, t, d->task.why);
+	default: return edit_written(d, t);
+	}
+}
+
+void record_edit_give_up(struct record_edit *d)
+{
+	(void)record_task_fail(&d->task, RECORD_WHY_TIME);
+}
+
+static int edit_written(struct record_edit *d, struct record_turn *t)
+{
+	switch (t->outcome) {
+	case BATON_OUTCOME_OK:
+		return record_task_end(&d->task, BATON_OUTCOME_OK, RECORD_WHY_WRITTEN);
+	case BATON_OUTCOME_REFUSED:
+		d->task.was_refused = true;
+		d->task.version = t->version;
+		if (t->is_told)
+			return edit_change(d, t, RECORD_WHY_CONFLICT);
+		return record_task_ask(&d->task, PHASE_READ, RECORD_READ_FRESH,
+				       RECORD_WHY_CONFLICT);
+	case BATON_OUTCOME_FAILED: return record_task_fail(&d->task, RECORD_WHY_FAILED);
+	default: return record_task_end(&d->task, BATON_OUTCOME_UNKNOWN, RECORD_WHY_UNKNOWN);
+	}
+}
+
+/* ---- what is changed ---- */
+
+static bool is_claim_of(const struct record_election *e, const struct baton_release *r)
+{
+	return record_same_text(e->lease, r->lease_id) && e->nonce == r->nonce &&
+	       e->term == r->term;
+}
+
+static bool leads(const struct record_election *e, const struct record_sight *sight, uint64_t term)
+{
+	if (e->lease[0] == '\0' || e->term != term)
+		return false;
+	return sight == NULL || !record_sight_is_dead(sight);
+}
+
+static void put_order(struct record_election *e, const struct baton_order *order)
+{
+	e->order_id = order->id;
+	e->order_term = order->term;
+	e->order_kind = (uint32_t)order->kind;
+	e->order_quiet_ms = order->quiet_ms;
+	record_copy_text(e->order_target, sizeof(e->order_target), order->target);
+}
+
+/* Whether it stands there already: an earlier try has landed, or its copy. */
+static bool is_done(const struct record_edit *d, const struct record_election *e)
+{
+	if (d->order != NULL)
+		return e->order_id == d->order->id;
+	return d->release == NULL && e->paused == d->pause;
+}
+
+static int edit_change(struct record_edit *d, struct record_turn *t, int why)
+{
+	struct record_election *e = t->election;
+
+	if (is_done(d, e))
+		return record_task_end(&d->task, BATON_OUTCOME_OK, RECORD_WHY_WRITTEN);
+	if (d->release != NULL && !is_claim_of(e, d->release))
+		return record_task_end(&d->task, BATON_OUTCOME_REFUSED, RECORD_WHY_FOREIGN);
+	if (d->order != NULL && !leads(e, t->sight, d->order->term))
+		return record_task_end(&d->task, BATON_OUTCOME_REFUSED, RECORD_WHY_ENDED);
+	if (d->release != NULL)
+		record_election_free(e, d->release, t);
+	else if (d->order != NULL)
+		put_order(e, d->order);
+	else
+		e->paused = d->pause;
+	e->w = t->random;
+	return record_task_ask(&d->task, PHASE_WRITE, RECORD_WRITE, why);
+}

@@ -1,0 +1,87 @@
+/*
+ * election.c: how a claim and a release change an election's record, its history included. What
+ * nobody has asked to change stays: the pause, and the highest term ever (S3, R9).
+ */
+#include <string.h>
+
+#include "store/record/decide/parts.h"
+
+/* ---- the history ---- */
+
+static void past_end(struct record_election *e, const char *why, int64_t wall_ms)
+{
+	if (e->n_past == 0 || e->past[0].ended[0] != '\0')
+		return;
+	e->past[0].until_ms = wall_ms;
+	record_copy_text(e->past[0].ended, sizeof(e->past[0].ended), why);
+}
+
+static void past_begin(struct record_election *e, const char *leader, int64_t wall_ms)
+{
+	if (e->n_past < RECORD_PAST_MAX)
+		e->n_past++;
+	(void)memmove(&e->past[1], &e->past[0], (e->n_past - 1) * sizeof(e->past[0]));
+	e->past[0].term = e->term;
+	e->past[0].since_ms = wall_ms;
+	e->past[0].until_ms = 0;
+	e->past[0].ended[0] = '\0';
+	record_copy_text(e->past[0].leader, sizeof(e->past[0].leader), leader);
+}
+
+/* ---- the claim ---- */
+
+/* Who held it, what was ordered and for whom it was kept is over with it. */
+static void strip(struct record_election *e)
+{
+	e->nonce = 0;
+	e->ttl_ns = 0;
+	e->since_ms = 0;
+	e->priority = 0;
+	e->score_permille = 0;
+	e->lease[0] = '\0';
+	e->leader[0] = '\0';
+	e->address[0] = '\0';
+	e->metadata[0] = '\0';
+	e->order_id = 0;
+	e->order_term = 0;
+	e->order_kind = BATON_ORDER_NONE;
+	e->order_quiet_ms = 0;
+	e->order_target[0] = '\0';
+	e->hold_ns = 0;
+	e->hold_term = 0;
+	e->reserved_for[0] = '\0';
+}
+
+void record_election_claim(struct record_election *e, const struct record_campaign *c,
+			   const char *ended, const struct record_turn *t)
+{
+	const struct baton_profile *p = c->profile;
+
+	past_end(e, ended, t->wall_ms);
+	strip(e);
+	e->w = t->random;
+	e->term = c->term;
+	e->nonce = c->nonce;
+	e->ttl_ns = c->lease->ttl_ns;
+	e->since_ms = t->wall_ms;
+	e->priority = p->priority;
+	e->score_permille = p->score_permille;
+	record_copy_text(e->lease, sizeof(e->lease), c->lease->id);
+	record_copy_text(e->leader, sizeof(e->leader), c->lease->owner);
+	record_copy_text(e->address, sizeof(e->address), c->lease->address);
+	record_copy_text(e->metadata, sizeof(e->metadata), p->metadata);
+	past_begin(e, c->lease->owner, t->wall_ms);
+}
+
+void record_election_free(struct record_election *e, const struct baton_release *asked,
+			  const struct record_turn *t)
+{
+	past_end(e, asked->reason, t->wall_ms);
+	strip(e);
+	e->w = t->random;
+	if (asked->reserve_for == NULL)
+		return;
+	e->hold_ns = asked->hold_ns;
+	e->hold_term = asked->term;
+	record_copy_text(e->reserved_for, sizeof(e->reserved_for), asked->reserve_for);
+}

@@ -1,0 +1,64 @@
+/*
+ * expiry.c: when a lease of somebody else is over (R2, R3, R4), and when a reservation is (R11).
+ *
+ * The version that we received was written before we received it, and its writer counts from
+ * before its send. So once its whole ttl has passed on our clock since then, the writer has given
+ * up, if nothing was written in between; and whoever acts on that writes from that very version.
+ * What this must never do: count from when we asked, which may be long before the version was
+ * written; or keep the wait when the version has changed.
+ */
+#include "store/record/decide/parts.h"
+
+/* now + d, where either may be the end of time. */
+static uint64_t after_ns(uint64_t now_ns, uint64_t d)
+{
+	return d > RECORD_NEVER - now_ns ? RECORD_NEVER : now_ns + d;
+}
+
+void record_sight_note(struct record_sight *s, const struct record_version *version,
+		       const struct record_lease *lease, uint64_t ttl_ns, uint64_t read_ns)
+{
+	/* Dead is final: what a late copy of an open makes of a swept record is nobody's. */
+	if (record_sight_is_dead(s))
+		return;
+	if (!s->is_known || !record_same_version(&s->version, version))
+		s->since_ns = read_ns;
+	s->is_known = true;
+	s->version = *version;
+	s->noted_ns = read_ns;
+	s->ttl_ns = lease != NULL ? lease->ttl_ns : ttl_ns;
+	s->death = lease != NULL ? lease->death : RECORD_ALIVE;
+}
+
+bool record_sight_is_dead(const struct record_sight *s)
+{
+	return s->is_known && s->death != RECORD_ALIVE;
+}
+
+uint64_t record_sight_end_ns(const struct record_sight *s)
+{
+	if (!s->is_known)
+		return RECORD_NEVER;
+	return s->death != RECORD_ALIVE ? 0 : after_ns(s->since_ns, s->ttl_ns);
+}
+
+bool record_sight_is_over(const struct record_sight *s, uint64_t now_ns)
+{
+	return now_ns >= record_sight_end_ns(s);
+}
+
+void record_hold_note(struct record_hold *h, const struct record_election *e, uint64_t read_ns)
+{
+	if (h->term == e->hold_term)
+		return;
+	h->term = e->hold_term;
+	h->since_ns = read_ns;
+}
+
+uint64_t record_hold_end_ns(const struct record_hold *h, const struct record_election *e,
+			    const char *id)
+{
+	if (e->reserved_for[0] == '\0' || record_same_text(e->reserved_for, id))
+		return 0;
+	return after_ns(h->since_ns, e->hold_ns);
+}

@@ -1,0 +1,38 @@
+/*
+ * parts.h: what the files of this folder share, and nobody else sees.
+ *
+ *   election.c  how a claim and a release change an election's record
+ *   expiry.c    when a lease is over, when a reservation is
+ *   lease.c     records that only we write: open, renew, close, publish
+ *   campaign.c  claims, and what became of those in doubt
+ *   edit.c      giving a claim back, orders, pauses
+ *   observe.c   what others are told
+ *   sweep.c     what is left over
+ *   codec.c     records as text; keys.c: names as keys
+ */
+#ifndef BATON_RECORD_PARTS_H
+#define BATON_RECORD_PARTS_H
+
+#include "store/record/decide/decide.h"
+
+/* What is too long is cut: the caller has checked it, or it is for people. */
+void record_copy_text(char *to, size_t size, const char *from);
+bool record_same_text(const char *a, const char *b);
+/* By enum record_death. */
+extern const char *const record_death_words[RECORD_DEATHS];
+
+/* The next ask, and why. Returns op. */
+int record_task_ask(struct record_task *task, uint32_t phase, int op, int why);
+int record_task_end(struct record_task *task, int outcome, int why);
+/* Nothing was written by its last try. FAILED, unless a copy of an earlier one may have landed. */
+int record_task_fail(struct record_task *task, int why);
+/* Every task begins here, and ends there. */
+enum { PHASE_BEGIN, PHASE_READ, PHASE_WRITE, PHASE_DONE, PHASE_OWN };
+
+/* The claim of c, in c->term. ended: how the leadership before it ended, if it has not yet. */
+void record_election_claim(struct record_election *e, const struct record_campaign *c,
+			   const char *ended, const struct record_turn *t);
+void record_election_free(struct record_election *e, const struct baton_release *asked,
+			  const struct record_turn *t);
+
+#endif
