@@ -450,12 +450,13 @@ static uint64_t ask_term(const void *election)
 	return baton_term(election);
 }
 
+/* At least once: on a busy machine a short case may be over before this gets to run. */
 static void *sample(void *arg)
 {
 	struct sampler *s = arg;
 	const struct timespec pause = {.tv_nsec = s->pause_ns};
 
-	while (!atomic_load(&s->is_over)) {
+	do {
 		for (unsigned i = 0; i < s->n; i++) {
 			struct oracle_subject subject = {ask_is_leader, ask_term, s->list[i]->e};
 
@@ -463,7 +464,7 @@ static void *sample(void *arg)
 		}
 		if (s->pause_ns > 0)
 			ppoll(NULL, 0, &pause, NULL);
-	}
+	} while (!atomic_load(&s->is_over));
 	return NULL;
 }
 
