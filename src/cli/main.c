@@ -2,11 +2,16 @@
  * main.c: the front door: finds the verb, reads its options, calls it. What isn't understood is
  * answered with one sentence and the nearest word that would be.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
 
+static int run_verb(int argc, char **argv);
+static void fill_stdio(void);
+static int end_output(int code);
 static const struct cli_verb *find_verb(const char *word);
 static int show_help(const char *word);
 static void verb_help(const struct cli_verb *verb);
@@ -62,6 +67,33 @@ static const struct cli_verb verbs[] = {
 #define N_VERBS (sizeof(verbs) / sizeof(verbs[0]))
 
 int main(int argc, char **argv)
+{
+	fill_stdio();
+	return end_output(run_verb(argc, argv));
+}
+
+/* Closed ones stay closed for the command of run, but no file of ours may slip in there. */
+static void fill_stdio(void)
+{
+	for (int fd = 0; fd < 3; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)!open("/dev/null", O_RDWR | O_CLOEXEC);
+}
+
+/* An answer that nobody can read is none, whatever the verb has found out. */
+static int end_output(int code)
+{
+	bool failed = ferror(stdout) != 0;
+
+	errno = 0;
+	if (fclose(stdout) == 0 && !failed)
+		return code;
+	log_say(BATON_LOG_ERROR, "standard output can't be written%s%s", errno != 0 ? ": " : "",
+		errno != 0 ? strerror(errno) : "");
+	return EXIT_INTERNAL;
+}
+
+static int run_verb(int argc, char **argv)
 {
 	static struct settings s; /* what it points to lives as long as the process */
 

@@ -401,7 +401,7 @@ int verb_watch(struct settings *s)
 	    (err.code = baton_election_start(e)) != 0) {
 		code = open_fail(&err);
 	} else {
-		while (baton_wait(b, -1, &event) == 1 && ferror(stdout) == 0)
+		while (ferror(stdout) == 0 && baton_wait(b, -1, &event) == 1)
 			if (event.kind == BATON_EVENT_CHANGED || event.kind == BATON_EVENT_ERROR)
 				show_change(s, &event);
 	}

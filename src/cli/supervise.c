@@ -27,7 +27,6 @@ static const int heard[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGUSR1,
 			    SIGUSR2, SIGCHLD, SIGTSTP, SIGCONT, SIGWINCH};
 
 static bool is_ignored(int sig);
-static void fill_stdio(void);
 static char **clean_environment(void);
 static void make_page(struct guard_plan *plan);
 static int make_guard(struct run *r);
@@ -38,7 +37,6 @@ int supervise_setup(struct run *r)
 	sigset_t all;
 
 	r->began_ns = clock_boot_ns();
-	fill_stdio();
 	log_never_wait();
 	/* A parent that ignores it hands that on through exec, and nobody's end could be seen. */
 	(void)signal(SIGCHLD, SIG_DFL);
@@ -83,14 +81,6 @@ static bool is_ignored(int sig)
 	if (sig != SIGHUP && sig != SIGINT && sig != SIGQUIT)
 		return false;
 	return sigaction(sig, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
-}
-
-/* Closed ones stay closed for the child, but no file of ours may slip in there. */
-static void fill_stdio(void)
-{
-	for (int fd = 0; fd < 3; fd++)
-		if (fcntl(fd, F_GETFD) < 0)
-			(void)!open("/dev/null", O_RDWR | O_CLOEXEC);
 }
 
 /* Without what is ours: the store's URL, its secrets, the service manager's socket. */
