@@ -131,6 +131,8 @@ const char *text_span(int64_t ms, char *out, size_t size);
 /* A wall time for people, local; and for programs, in UTC. */
 const char *text_local(int64_t wall_ms, char *out, size_t size);
 const char *text_utc(int64_t wall_ms, char *out, size_t size);
+/* "; raise ..." for an errno that is about a limit, else "". */
+const char *text_limit(int error);
 /* Writes a JSON string with its quotes. */
 void text_json(FILE *out, const char *text);
 /* Prints a paragraph, each line with that many blanks before it. */

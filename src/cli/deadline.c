@@ -142,8 +142,8 @@ static bool clear_away(struct run *r)
 	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG) == 0) {
 		if (info.si_pid == 0)
 			return true;
-		if (info.si_pid == r->guard)
-			r->guard_failed = info.si_code == CLD_EXITED;
+		if (info.si_pid == r->guard && info.si_code == CLD_EXITED)
+			r->guard_error = info.si_status;
 		info.si_pid = 0;
 	}
 	return errno != ECHILD;

@@ -1,5 +1,6 @@
 /* format.c: numbers, times and words between the command and people. No state. */
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -127,6 +128,16 @@ const char *text_utc(int64_t wall_ms, char *out, size_t size)
 		n = strftime(out, size, "%Y-%m-%dT%H:%M:%S", &tm);
 	(void)snprintf(out + n, size - n, ".%03dZ", (int)(wall_ms % 1000));
 	return out;
+}
+
+const char *text_limit(int error)
+{
+	switch (error) {
+	case EAGAIN: return "; raise the limit of processes (ulimit -u)";
+	case EMFILE: return "; raise the limit of open files (ulimit -n)";
+	case ENFILE: return "; raise the system's limit of open files (fs.file-max)";
+	default: return "";
+	}
 }
 
 void text_json(FILE *out, const char *text)

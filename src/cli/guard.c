@@ -99,7 +99,7 @@ static void setup(struct guard *g)
 	g->plan->pid = getpid();
 	g->plan->self = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	if (g->signals < 0 || g->timer < 0 || g->plan->self < 0)
-		_exit(1);
+		_exit(errno != 0 ? errno : EIO);
 }
 
 /*

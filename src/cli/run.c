@@ -259,13 +259,14 @@ static bool is_held(const struct run *r)
 		r->is_twin_leading || status.paused);
 }
 
-/* Campaigns that the store has answered, or failed to. */
-static bool has_tried(const struct run *r)
+/* Whether a campaign of ours was answered; and whether one failed. */
+static void count_tries(const struct run *r, bool *answered, bool *failed)
 {
-	struct baton_stats stats;
+	struct baton_stats stats = {0};
 
-	return baton_get_stats(r->b, &stats) != 0 ||
-	       stats.campaigns_won + stats.campaigns_refused + stats.campaigns_failed != 0;
+	(void)baton_get_stats(r->b, &stats);
+	*answered = stats.campaigns_won + stats.campaigns_refused != 0;
+	*failed = stats.campaigns_failed != 0;
 }
 
 /* The health command or the store has yet to answer, and has not failed: that is not waiting for
@@ -274,20 +275,40 @@ static bool is_first_try(const struct run *r)
 {
 	struct baton_status status;
 	struct baton_error err;
+	bool answered;
+	bool failed;
 
 	if (health_is_unknown(r))
 		return true;
+	count_tries(r, &answered, &failed);
 	return clock_boot_ns() < r->try_ns + r->lease_ns &&
 	       baton_check_health(r->e, &err) != BATON_UNHEALTHY &&
 	       baton_get_status(r->e, &status) == 0 &&
-	       ((!has_tried(r) && health_may_campaign(r)) ||
+	       ((!answered && !failed && health_may_campaign(r)) ||
 		status.state == BATON_STATE_CAMPAIGNING);
+}
+
+/* Says why, and returns the exit code. */
+static int give_up(const struct run *r, bool held)
+{
+	struct baton_error err = {0};
+	bool answered;
+	bool failed;
+
+	count_tries(r, &answered, &failed);
+	bool fails = !held && baton_check_health(r->e, &err) == BATON_UNHEALTHY;
+
+	if (!fails && !held && failed && !answered) { /* some calls go well, and this one never */
+		fails = true;
+		(void)strcpy(err.text, "no campaign was answered");
+	}
+	log_say(BATON_LOG_WARN, "gives up waiting for %s%s%s", r->s->name, fails ? ": " : "",
+		fails ? err.text : "");
+	return fails ? EXIT_UNAVAILABLE : EXIT_HELD;
 }
 
 static void look_at_waiting(struct run *r)
 {
-	struct baton_error err;
-
 	if (r->is_stopping) {
 		if (r->child == CHILD_NONE && !r->has_left)
 			supervise_leave(r);
@@ -305,11 +326,7 @@ static void look_at_waiting(struct run *r)
 		log_say(BATON_LOG_INFO, "another leads %s", r->s->name);
 		supervise_end(r, EXIT_HELD);
 	} else if (is_late && (held || !is_first_try(r))) {
-		bool fails = !held && baton_check_health(r->e, &err) == BATON_UNHEALTHY;
-
-		log_say(BATON_LOG_WARN, "gives up waiting for %s%s%s", r->s->name,
-			fails ? ": " : "", fails ? err.text : "");
-		supervise_end(r, fails ? EXIT_UNAVAILABLE : EXIT_HELD);
+		supervise_end(r, give_up(r, held));
 	}
 }
 

@@ -65,10 +65,10 @@ struct run {
 	bool is_twin_leading; /* another candidate that has our id */
 	bool is_stopping;
 	bool is_done;
-	bool guard_failed; /* it ended by itself: it could not do its work */
-	bool has_left;     /* stopping, and nothing runs: the leadership is given back */
-	bool is_anew;      /* begin anew instead of ending */
-	int stop_signal;   /* that asked us to stop; 0: none */
+	int guard_error; /* it ended by itself, and this is why: it could not do its work */
+	bool has_left;   /* stopping, and nothing runs: the leadership is given back */
+	bool is_anew;    /* begin anew instead of ending */
+	int stop_signal; /* that asked us to stop; 0: none */
 	int exit_code;
 	uint64_t give_up_ns; /* waiting for the leadership; or for the end */
 	uint64_t notify_ns;  /* the next sign of life for the service manager */

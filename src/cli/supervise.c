@@ -26,6 +26,7 @@
 static const int heard[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGUSR1,
 			    SIGUSR2, SIGCHLD, SIGTSTP, SIGCONT, SIGWINCH};
 
+static int setup_fail(const char *what);
 static bool is_ignored(int sig);
 static char **clean_environment(void);
 static void make_page(struct guard_plan *plan);
@@ -46,7 +47,7 @@ int supervise_setup(struct run *r)
 	make_page(plan);
 	plan->environment = clean_environment();
 	if (plan->page == MAP_FAILED || plan->environment == NULL)
-		return EXIT_INTERNAL;
+		return setup_fail("a page of memory");
 	atomic_store(&plan->page->kill_ns, 0);
 	plan->command = r->s->command;
 	plan->election = r->s->name;
@@ -69,7 +70,15 @@ int supervise_setup(struct run *r)
 			(void)sigaddset(&set, heard[i]);
 	r->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	r->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-	return r->signals >= 0 && r->timer >= 0 ? 0 : EXIT_INTERNAL;
+	return r->signals >= 0 && r->timer >= 0 ? 0 : setup_fail("a timer");
+}
+
+/* By errno. */
+static int setup_fail(const char *what)
+{
+	log_say(BATON_LOG_ERROR, "%s can't be made: %s%s", what, strerror(errno),
+		text_limit(errno));
+	return EXIT_INTERNAL;
 }
 
 /* By nohup(1), or by a shell that runs us in the background. A blocked signal would come all the
@@ -123,7 +132,7 @@ static int make_guard(struct run *r)
 	int ends[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-		return EXIT_INTERNAL;
+		return setup_fail("the guard's socket");
 	r->guard = fork();
 	if (r->guard == 0) {
 		(void)close(ends[0]);
@@ -133,9 +142,7 @@ static int make_guard(struct run *r)
 	(void)close(ends[1]);
 	r->socket = ends[0];
 	r->guard_fd = r->guard > 0 ? (int)syscall(SYS_pidfd_open, r->guard, 0) : -1;
-	if (r->guard_fd < 0)
-		log_say(BATON_LOG_ERROR, "no guard can be made: %s", strerror(errno));
-	return r->guard_fd >= 0 ? 0 : EXIT_INTERNAL;
+	return r->guard_fd >= 0 ? 0 : setup_fail("the guard");
 }
 
 /* ---- the guard ---- */
@@ -219,7 +226,8 @@ static void refused(struct run *r, const struct guard_message *m)
 {
 	r->is_refused = true;
 	r->is_late = m->value == ETIMEDOUT;
-	log_say(BATON_LOG_ERROR, "the command is not started: %s: %s", m->text, strerror(m->value));
+	log_say(BATON_LOG_ERROR, "the command is not started: %s: %s%s", m->text,
+		strerror(m->value), text_limit(m->value));
 }
 
 void supervise_receive(struct run *r)
@@ -264,11 +272,15 @@ void supervise_guard_died(struct run *r)
 		return;
 	deadline_take_over(r);
 	take_terminal_back(r);
-	log_say(BATON_LOG_ERROR, "the guard %s%s", r->guard_failed ? "has failed" : "was killed",
-		worked ? "; what it has started is dead" : "");
+	if (r->guard_error != 0)
+		log_say(BATON_LOG_ERROR, "the guard has failed: %s%s", strerror(r->guard_error),
+			text_limit(r->guard_error));
+	else
+		log_say(BATON_LOG_ERROR, "the guard was killed%s",
+			worked ? "; what it has started is dead" : "");
 	if (r->is_stopping)
 		return; /* we know already how to end */
-	r->is_anew = !r->guard_failed;
+	r->is_anew = r->guard_error == 0;
 	supervise_end(r, EXIT_INTERNAL);
 }
 

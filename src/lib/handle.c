@@ -71,10 +71,12 @@ static int start_threads(struct baton *b, struct baton_error *err)
 {
 	if (fork_cells_init(b) != 0 ||
 	    (!b->traits->own_leases && (b->shared = executor_new(b)) == NULL) ||
-	    log_start(b) != 0 || fork_register(b) != 0)
-		return lib_fail(err, BATON_E_MEMORY, "Out of memory.");
-	int code = loop_start(b, err);
+	    fork_register(b) != 0)
+		return lib_fail(err, BATON_E_MEMORY, "out of memory");
+	int code = log_start(b, err);
 
+	if (code == 0)
+		code = loop_start(b, err);
 	if (code == 0)
 		code = events_start(b, err);
 	for (int i = 0; code == 0 && i < 3; i++)

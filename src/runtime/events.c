@@ -29,20 +29,14 @@ int events_start(struct baton *b, struct baton_error *err)
 	TAILQ_INIT(&b->app.pulling);
 	b->app.events_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (b->app.events_fd < 0)
-		goto failed;
+		return text_fail_limits(err);
 	while (b->n_dispatchers_started < b->n_dispatchers) {
 		if (pthread_create(&b->dispatchers[b->n_dispatchers_started], NULL, dispatch_main,
 				   b) != 0)
-			goto failed;
+			return text_fail_limits(err);
 		b->n_dispatchers_started++;
 	}
 	return 0;
-failed:
-	err->code = BATON_E_SYSTEM;
-	(void)snprintf(err->text, sizeof(err->text),
-		       "No descriptor or thread is left for a baton handle; raise the limits "
-		       "(ulimit -n, ulimit -u).");
-	return err->code;
 }
 
 void events_stop(struct baton *b)

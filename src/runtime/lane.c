@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "runtime/messages.h"
 #include "runtime/runtime.h"
 
 /* L2: a store writes one thing after the other, and who takes over what we gave back has to write.
@@ -30,12 +31,8 @@ int lane_start(struct baton *b, int kind, struct baton_error *err)
 		return err->code;
 	}
 	if (pthread_create(&lane->thread, NULL, kind == BATON_LANE_WATCH ? watch_main : lane_main,
-			   lane) != 0) {
-		err->code = BATON_E_SYSTEM;
-		(void)strcpy(err->text, "No thread is left for a baton handle; raise the limit "
-					"(ulimit -u).");
-		return err->code;
-	}
+			   lane) != 0)
+		return text_fail_limits(err);
 	lane->running = true;
 	return 0;
 }

@@ -5,7 +5,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "runtime/messages.h"
 #include "runtime/runtime.h"
 
 #define RING 128
@@ -21,15 +23,17 @@ struct log_entry {
 
 static void *log_main(void *arg);
 
-int log_start(struct baton *b)
+int log_start(struct baton *b, struct baton_error *err)
 {
 	if (b->log == NULL)
 		return 0;
 	b->ring.entries = calloc(RING, sizeof(*b->ring.entries));
-	if (b->ring.entries == NULL)
-		return BATON_E_MEMORY;
+	if (b->ring.entries == NULL) {
+		(void)strcpy(err->text, "out of memory");
+		return err->code = BATON_E_MEMORY;
+	}
 	if (pthread_create(&b->ring.thread, NULL, log_main, b) != 0)
-		return BATON_E_SYSTEM;
+		return text_fail_limits(err);
 	b->ring.running = true;
 	return 0;
 }

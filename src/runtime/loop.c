@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "runtime/messages.h"
 #include "runtime/runtime.h"
 
 enum { TIMER_ELECTION = 1, TIMER_EXECUTOR = 2 };
@@ -36,13 +37,8 @@ int loop_start(struct baton *b, struct baton_error *err)
 	if (getrandom(&b->random, sizeof(b->random), 0) != (ssize_t)sizeof(b->random))
 		b->random = clock_boot_ns();
 	if (b->mail.event_fd < 0 || b->timer_fd < 0 ||
-	    pthread_create(&b->loop_thread, NULL, loop_main, b) != 0) {
-		err->code = BATON_E_SYSTEM;
-		(void)strcpy(err->text,
-			     "No descriptor or thread is left for a baton handle; raise the "
-			     "limits (ulimit -n, ulimit -u).");
-		return err->code;
-	}
+	    pthread_create(&b->loop_thread, NULL, loop_main, b) != 0)
+		return text_fail_limits(err);
 	b->loop_running = true;
 	return 0;
 }

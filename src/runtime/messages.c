@@ -1,6 +1,8 @@
 /* messages.c: see messages.h. */
 #include "runtime/messages.h"
 
+#include <stdio.h>
+
 #include "baton-store.h"
 #include "core/core.h"
 
@@ -60,6 +62,14 @@ const char *text_of_error(int code, uint8_t why)
 	if (why == WHY_NONE)
 		return "the watch failed: changes are found late, by looking, until it works again";
 	return text_of_why(why);
+}
+
+int text_fail_limits(struct baton_error *err)
+{
+	(void)snprintf(err->text, sizeof(err->text),
+		       "no descriptor or thread is left for a baton handle; raise the limits "
+		       "(ulimit -n, ulimit -u)");
+	return err->code = BATON_E_SYSTEM;
 }
 
 const char *text_word_of_why(uint8_t why)

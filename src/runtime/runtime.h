@@ -489,7 +489,7 @@ int fork_register(struct baton *b);
 void fork_unregister(struct baton *b);
 
 /* log.c */
-int log_start(struct baton *b);
+int log_start(struct baton *b, struct baton_error *err);
 void log_stop(struct baton *b);
 void log_put(struct baton *b, int level, int code, const char *election, uint64_t term,
 	     const char *detail, const char *format, ...) __attribute__((format(printf, 7, 8)));

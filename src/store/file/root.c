@@ -278,6 +278,8 @@ static int read_kernel(struct file_lane *lane, struct file_root *root)
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : read(fd, root->boot, FILE_BOOT_ID);
 
+	if (fd < 0 && errno != ENOENT)
+		return file_errno(lane, "open", path, "");
 	if (fd >= 0)
 		(void)close(fd);
 	if (n != FILE_BOOT_ID || strspn(root->boot, "0123456789abcdef-") != FILE_BOOT_ID)
