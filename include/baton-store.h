@@ -39,6 +39,9 @@ struct baton_call {
 	uint64_t deadline_ns;     /* on CLOCK_BOOTTIME */
 	struct baton_error error; /* filled in unless the outcome is OK or a plain REFUSED */
 	bool is_unasked; /* set if it was answered without the store: no sign that that is well */
+	/* Given to lease_close: the lease has surely ended by itself, and nobody asks for it again.
+	 * So whatever the store says, what the driver keeps of it is dropped. */
+	bool is_last;
 };
 
 /* What a process keeps alive. The id is new for every incarnation, and is never used again. */
@@ -167,10 +170,11 @@ struct baton_driver {
 	void (*lane_close)(void *lane);
 	void (*forget)(void *store);
 
-	/* With own_leases lease_open is never called: campaign makes the lease. Opening one ends
-	 * what the store still keeps of an older one with the same "who-which" (the id up to its
-	 * last '-'): a lock, a session, a connection. A request that lands late ends nothing that
-	 * is newer than itself. */
+	/* With own_leases lease_open is never called: campaign makes the lease. Every lease that
+	 * was opened is closed before the next one with the same "who-which" (the id up to its last
+	 * '-') is opened, but for one whose opening ended UNKNOWN: what is still kept of that (a
+	 * lock, a session, a connection), opening the next one ends. A request that lands late ends
+	 * nothing that is newer than itself. */
 	int (*lease_open)(void *lane, struct baton_call *call, const struct baton_lease *lease);
 	int (*lease_renew)(void *lane, struct baton_call *call, const struct baton_lease *lease,
 			   uint32_t *n_held);

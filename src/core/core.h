@@ -19,8 +19,10 @@
  *  4. An answer to ACT_CLAIMS goes to the lease as EV_CLAIMS and then, when it is OK, to
  *     every election on that lease as EV_CLAIM, held or not. (A claim of an election
  *     that no longer exists is the caller's to release.)
- *  5. ACT_OPEN with a new epoch ends all older ones on the caller's side, too: it drops what it
- *     still has of them (a lock, a session, a connection).
+ *  5. Every lease that was opened is closed by ACT_CLOSE before the next one is opened. The caller
+ *     drops all that it has of the lease (a lock, a session, a descriptor) when the store confirms
+ *     the close, and in any case when the action says `ended`: nobody asks for it again. Only of a
+ *     lease whose opening ended UNKNOWN nothing more is heard: ACT_OPEN ends what is left of it.
  *  6. After each step it asks lease_wake_ns() and election_wake_ns(), and delivers EV_TIMER
  *     then or later. An EV_TIMER too many does no harm.
  */
@@ -91,7 +93,7 @@ enum action_kind {
 	/* calls for the lease */
 	ACT_OPEN = 1,
 	ACT_RENEW,
-	ACT_CLOSE, /* gives back all that the lease carries */
+	ACT_CLOSE, /* gives back all that the lease carries; ended: which is nothing any more */
 	ACT_CLAIMS,
 	/* for all elections on the lease */
 	ACT_LEASE_UP,
@@ -220,7 +222,7 @@ struct action {
 	uint8_t kind;
 	uint8_t note;
 	uint8_t why;
-	uint8_t pad;
+	bool ended; /* ACT_CLOSE: the lease has surely ended by itself; not asked for again */
 };
 
 /* More than one step can ever make. */

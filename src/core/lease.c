@@ -92,7 +92,8 @@ static void begin_close(struct lease *l)
 static void opened(struct lease *l, const struct event *ev, struct actions *out)
 {
 	l->call = 0;
-	if (ev->outcome != OUTCOME_OK) {
+	l->opened = ev->outcome == OUTCOME_OK;
+	if (!l->opened) {
 		l->state = LEASE_CLOSED;
 		l->next_ns = ev->now_ns + timing_backoff_ns(&l->timing, l->attempt, ev->random);
 		count_up(&l->attempt);
@@ -144,13 +145,19 @@ static void renewed(struct lease *l, const struct event *ev, struct actions *out
 	}
 }
 
+static void end_close(struct lease *l)
+{
+	l->state = LEASE_CLOSED;
+	l->opened = false;
+	l->next_ns = 0;
+	l->attempt = 0;
+}
+
 static void closed(struct lease *l, const struct event *ev)
 {
 	l->call = 0;
-	if (ev->outcome == OUTCOME_OK || ev->outcome == OUTCOME_REFUSED) {
-		l->state = LEASE_CLOSED;
-		l->next_ns = 0;
-		l->attempt = 0;
+	if (ev->outcome == OUTCOME_OK || ev->outcome == OUTCOME_REFUSED || l->ended) {
+		end_close(l);
 		return;
 	}
 	l->next_ns = ev->now_ns + timing_backoff_ns(&l->timing, l->attempt, ev->random);
@@ -203,6 +210,7 @@ static void renew_identity(struct lease *l)
 	l->ask = false;
 	l->claims_attempt = 0;
 	l->claims_next_ns = 0;
+	l->opened = false;
 	l->keep = false;
 }
 
@@ -218,16 +226,23 @@ static void open_lease(struct lease *l, const struct event *ev, struct actions *
 	send(l, ev, ACT_OPEN, l->attempt > 0 ? WHY_RETRY : WHY_STARTED, out);
 }
 
-/* L3: tried until it is confirmed, or until the lease has surely ended by itself. */
+/*
+ * L3: tried until it is confirmed, or until the lease has surely ended by itself; then once more,
+ * for what the caller has of it. One that is to keep its claim is closed only then.
+ */
 static void close_lease(struct lease *l, const struct event *ev, struct actions *out)
 {
-	if (l->keep || ev->now_ns >= l->tried_ns + timing_gone_ns(&l->timing)) {
-		l->state = LEASE_CLOSED;
-		l->attempt = 0;
-		l->next_ns = 0;
-		return;
+	uint64_t gone_ns = l->tried_ns + timing_gone_ns(&l->timing);
+
+	l->ended = ev->now_ns >= gone_ns;
+	if (!l->opened) {
+		end_close(l);
+	} else if (lease_is_left(l) && !l->ended) {
+		l->next_ns = gone_ns;
+	} else {
+		send(l, ev, ACT_CLOSE, l->why_down, out);
+		out->list[out->n - 1].ended = l->ended;
 	}
-	send(l, ev, ACT_CLOSE, l->why_down, out);
 }
 
 static void ask_claims(struct lease *l, const struct event *ev, struct actions *out)
@@ -252,6 +267,17 @@ static bool is_unused(const struct lease *l)
 	return l->n_started == 0 && (l->state == LEASE_LIVE || l->state == LEASE_READY);
 }
 
+/*
+ * S7: the dead lease is kept until the work on it is over, or had its time. And an own one until
+ * its campaign is answered, which may make it anew: so the close gives that back, too (L3).
+ */
+static uint64_t close_due_ns(const struct lease *l)
+{
+	if (l->call != 0 || (l->own && l->n_maybe > 0))
+		return NEVER;
+	return l->n_work == 0 ? 0 : l->end_ns;
+}
+
 static void act(struct lease *l, const struct event *ev, struct actions *out)
 {
 	bool due = l->call == 0 && ev->now_ns >= l->next_ns;
@@ -263,8 +289,7 @@ static void act(struct lease *l, const struct event *ev, struct actions *out)
 		begin_close(l);
 		due = l->call == 0;
 	}
-	/* S7: the dead lease is kept until the work on it is over, or had its time. */
-	if (l->state == LEASE_DEAD && l->call == 0 && (l->n_work == 0 || ev->now_ns >= l->end_ns)) {
+	if (l->state == LEASE_DEAD && ev->now_ns >= close_due_ns(l)) {
 		begin_close(l);
 		due = true;
 	}
@@ -289,16 +314,15 @@ uint64_t lease_wake_ns(const struct lease *l)
 	case LEASE_CLOSED: return l->n_started > 0 ? next_ns : NEVER;
 	case LEASE_READY: return ask_ns;
 	case LEASE_LIVE: return min_ns(l->deadline_ns, min_ns(next_ns, ask_ns));
-	case LEASE_DEAD:
-		if (l->call != 0)
-			return NEVER;
-		return l->n_work == 0 ? 0 : l->end_ns;
+	case LEASE_DEAD: return close_due_ns(l);
 	default: /* OPENING, CLOSING */ return next_ns;
 	}
 }
 
 void lease_enlist(struct lease *l)
 {
+	if (lease_is_left(l)) /* it is in the way of the next one */
+		l->next_ns = 0;
 	l->n_started++;
 }
 
@@ -311,6 +335,11 @@ void lease_leave(struct lease *l)
 void lease_keep(struct lease *l)
 {
 	l->keep = true;
+}
+
+bool lease_is_left(const struct lease *l)
+{
+	return l->state == LEASE_CLOSING && l->keep && l->n_started == 0;
 }
 
 bool lease_bears(const struct lease *l, uint64_t epoch, uint64_t now_ns)
@@ -331,13 +360,22 @@ bool lease_stands(const struct lease *l, uint64_t epoch)
 void lease_grant(struct lease *l, uint64_t sent_ns, uint64_t now_ns)
 {
 	CORE_ASSERT(l->own);
+	l->opened = true;
+	l->tried_ns = now_ns; /* it landed before now, whenever it was sent */
 	if (l->state != LEASE_READY)
 		return;
-	l->tried_ns = now_ns; /* it landed before now, whenever it was sent */
 	if (!prolong(l, sent_ns, now_ns)) {
 		l->why_down = WHY_LATE;
 		begin_close(l);
 	}
+}
+
+void lease_doubt(struct lease *l, uint64_t now_ns)
+{
+	if (!l->own)
+		return;
+	l->opened = true;
+	l->tried_ns = now_ns;
 }
 
 void lease_spend(struct lease *l)
@@ -378,5 +416,7 @@ static void check(const struct lease *l)
 	CORE_ASSERT(l->state != LEASE_LIVE || l->deadline_ns < l->end_ns);
 	CORE_ASSERT(l->state != LEASE_READY || l->own);
 	CORE_ASSERT(l->state != LEASE_OPENING || l->call != 0);
+	CORE_ASSERT(l->opened || (l->state != LEASE_LIVE && l->state != LEASE_DEAD));
+	CORE_ASSERT(!l->opened || (l->state != LEASE_CLOSED && l->state != LEASE_OPENING));
 	CORE_ASSERT(l->call <= l->serial && l->claims_call <= l->serial);
 }

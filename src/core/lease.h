@@ -13,10 +13,11 @@
  *     | +-------------+                           |  v                     `end` passed |
  *     |                  own: nothing to open   READY                                   |
  *     |                                                                                 v
- *     +------------------------- confirmed, or surely gone by itself --------------- CLOSING
+ *     +---------- closed: confirmed, or told once more when it has surely ended ----- CLOSING
  *
  * What it must never do: count a renewal from its answer instead of its send (S2); come back
- * after its deadline (S5); close before the work of its elections is over, or had its time (S7).
+ * after its deadline (S5); close before the work of its elections is over, or had its time (S7);
+ * leave a lease unclosed that was opened, for its caller keeps something of each (duty 5).
  */
 #ifndef BATON_LEASE_H
 #define BATON_LEASE_H
@@ -62,9 +63,11 @@ struct lease {
 	uint8_t why_down; /* DEAD, CLOSING: why */
 	uint8_t why_ask;  /* ask: why */
 	bool own;
-	bool keep; /* a claim was left on it on purpose: don't close it */
-	bool ask;  /* what is on it must be asked for */
-	uint8_t pad[7];
+	bool opened; /* it is there, or may be: to be closed */
+	bool ended;  /* the close under way is the last one: it has ended by itself */
+	bool keep;   /* a claim was left on it on purpose: it ends by itself before it is closed */
+	bool ask;    /* what is on it must be asked for */
+	uint8_t pad[5];
 };
 
 /* How one election stands in the books of its lease. */
@@ -83,8 +86,10 @@ uint64_t lease_wake_ns(const struct lease *l);
 /* For elections: they hold no pointer to their lease, but are handed it with each step. */
 void lease_enlist(struct lease *l);
 void lease_leave(struct lease *l);
-/* A claim stays on it on purpose: unless somebody needs it, it expires instead of closing. */
+/* A claim stays on it on purpose: unless somebody needs it, it is closed when it has expired. */
 void lease_keep(struct lease *l);
+/* Whether it only waits for that: nothing is to be given back. */
+bool lease_is_left(const struct lease *l);
 /* Whether a claim won on that incarnation may be led now. */
 bool lease_bears(const struct lease *l, uint64_t epoch, uint64_t now_ns);
 /* Whether a campaign may be sent now. */
@@ -93,6 +98,8 @@ bool lease_ready(const struct lease *l, uint64_t now_ns);
 bool lease_stands(const struct lease *l, uint64_t epoch);
 /* An own lease was granted by a campaign sent then. Too late, it closes: that gives it back. */
 void lease_grant(struct lease *l, uint64_t sent_ns, uint64_t now_ns);
+/* A campaign ended UNKNOWN: with it an own lease may be there. */
+void lease_doubt(struct lease *l, uint64_t now_ns);
 /* An own lease went with its claim. */
 void lease_spend(struct lease *l);
 /* Ask the store what is held on it. */

@@ -263,7 +263,15 @@ static void free_handle(struct baton *b)
 		struct baton_election *e = b->app.all;
 
 		b->app.all = e->all_next;
+		if (e->executor != b->shared)
+			free(e->executor);
 		election_unref(e);
+	}
+	while (b->left != NULL) { /* ... and what would not end */
+		struct executor *c = b->left;
+
+		b->left = c->left_next;
+		free(c);
 	}
 	free(b->shared);
 	fork_cells_done(b);

@@ -115,6 +115,7 @@ void batch_run(struct lane *lane, struct job **jobs, size_t n)
 		if (lane->kind == BATON_LANE_RENEW)
 			t->call.deadline_ns = jobs[done]->limit_ns;
 		name_lease(jobs[done]->executor, jobs[done]->epoch, &t->lease);
+		t->call.is_last = jobs[done]->kind == JOB_CLOSE && jobs[done]->is_last;
 		verbs[jobs[done]->kind](lane, jobs + done, k);
 		done += k;
 	}

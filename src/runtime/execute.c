@@ -23,7 +23,8 @@ struct executor *executor_new(struct baton *b)
 		return NULL;
 	}
 	lease_init(&c->core, &b->timing, b->traits->own_leases);
-	c->number = b->n_executors++;
+	c->number = b->n_numbered++;
+	b->n_executors++;
 	c->job.executor = c;
 	c->claims_job.executor = c;
 	return c;
@@ -33,6 +34,7 @@ void executor_free(struct executor *c)
 {
 	if (c == NULL)
 		return;
+	c->handle->n_executors--;
 	heap_set(&c->handle->heap, &c->timer, NEVER);
 	fork_cells_free(c->handle, c->deadline_cell);
 	free(c);
@@ -50,7 +52,7 @@ static uint64_t next_random(struct baton *b)
 
 static void show_lease(struct executor *c)
 {
-	bool open = c->core.state != LEASE_CLOSED;
+	bool open = c->core.state != LEASE_CLOSED && !lease_is_left(&c->core);
 
 	atomic_store_explicit(c->deadline_cell, c->core.deadline_ns, memory_order_release);
 	if (c->core.state == LEASE_LIVE) {
@@ -98,7 +100,7 @@ void executor_step(struct executor *c, struct event *ev)
 	show_lease(c);
 	execute_calls(c, NULL, &out);
 	set_lease_timer(c);
-	if (c->core.own) /* whose lease has ended */
+	if (c->core.own && c->elections != NULL) /* whose lease has ended */
 		loop_try_leave(c->elections);
 }
 
@@ -161,6 +163,7 @@ static void lease_job(struct executor *c, const struct action *a, struct job *jo
 	job->limit_ns = a->limit_ns;
 	job->epoch = a->epoch;
 	job->kind = kind;
+	job->is_last = a->ended;
 	lane_put(&c->handle->lanes[lane], job, false);
 }
 

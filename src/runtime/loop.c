@@ -254,6 +254,22 @@ static int loop_attach(struct baton *b, struct baton_election *e)
 	return 0;
 }
 
+static bool can_go(const struct executor *c)
+{
+	return c->core.state == LEASE_CLOSED && !c->job.busy && !c->claims_job.busy;
+}
+
+/* A lease of its own that was left to end by itself has yet to be closed then. */
+static void leave_executor(struct baton *b, struct executor *c)
+{
+	if (can_go(c)) {
+		executor_free(c);
+		return;
+	}
+	c->left_next = b->left;
+	b->left = c;
+}
+
 static void unlink_election(struct baton *b, struct baton_election *e)
 {
 	struct baton_election **p = &b->table[hash_name(e->name) & (b->table_room - 1)];
@@ -268,7 +284,7 @@ static void unlink_election(struct baton *b, struct baton_election *e)
 	heap_set(&b->heap, &e->timer, NEVER);
 	b->n_attached--;
 	if (b->traits->own_leases)
-		executor_free(e->executor);
+		leave_executor(b, e->executor);
 	(void)pthread_mutex_lock(&b->app.lock);
 	for (p = &b->app.all; *p != e; p = &(*p)->all_next)
 		;
@@ -285,8 +301,8 @@ static bool can_leave(const struct baton_election *e)
 
 	return e->detached && e->core.state == ELECTION_STOPPED && !e->job.busy &&
 	       !e->publish_job.busy && e->unwatched == e->watched &&
-	       (!c->core.own ||
-		(!c->job.busy && !c->claims_job.busy && c->core.state == LEASE_CLOSED));
+	       (!c->core.own || can_go(c) ||
+		(lease_is_left(&c->core) && !c->job.busy && !c->claims_job.busy));
 }
 
 void loop_try_leave(struct baton_election *e)
@@ -316,6 +332,16 @@ static void let_leave(struct baton *b)
 		unlink_election(b, e);
 		atomic_fetch_sub(&b->counters.elections, 1);
 		election_unref(e);
+	}
+	for (struct executor **at = &b->left; *at != NULL;) {
+		struct executor *c = *at;
+
+		if (can_go(c)) {
+			*at = c->left_next;
+			executor_free(c);
+		} else {
+			at = &c->left_next;
+		}
 	}
 }
 

@@ -97,7 +97,8 @@ struct job {
 	int code;
 	uint8_t kind;
 	uint8_t outcome;
-	bool busy; /* with a lane, or on its way back */
+	bool is_last; /* JOB_CLOSE: the lease has ended by itself */
+	bool busy;    /* with a lane, or on its way back */
 };
 
 /* A claim that the store lists on a lease of ours. */
@@ -119,6 +120,7 @@ struct executor {
 	struct lease core;
 	struct baton *handle;
 	struct baton_election *elections; /* linked by executor_next */
+	struct executor *left_next;       /* an own one whose election has left */
 	_Atomic uint64_t *deadline_cell;
 	struct heap_item timer;
 	struct job job;
@@ -369,7 +371,9 @@ struct baton {
 	void (*log)(void *arg, const struct baton_log_record *record);
 	void *log_arg;
 	struct executor *shared; /* where leases are shared: the one executor */
-	uint32_t n_executors;
+	struct executor *left;   /* own ones that wait for the end of their leases */
+	uint32_t n_numbered;     /* so many were made */
+	uint32_t n_executors;    /* so many there are */
 	struct mailbox mail;
 	struct lane lanes[3];
 	struct app app;

@@ -268,6 +268,40 @@ static void frees_without_stop(struct testcase *t)
 	baton_election_free(NULL);
 }
 
+/* ---- N36 ---- */
+
+static void keep_claim(struct baton_election_options *o)
+{
+	o->release_on_stop = false;
+}
+
+/* Each of their leases has ended in the store long since, and is to end in this process, too. */
+static void leaves_claims(struct testcase *t)
+{
+	struct local *p = local_new(t, NULL);
+	unsigned counts[2] = {0, 0};
+	uint64_t term = 0;
+	char left[80];
+
+	snprintf(left, sizeof(left), "%s-left", t->name);
+	local_leads(p, soon_ms(t));
+	local_stop(p); /* a claim can't be left on a lease that others need */
+	for (unsigned i = 0; i < 5; i++) {
+		struct cast cast = {.name = left, .tune_election = i > 0 ? keep_claim : NULL};
+		struct local *q = local_more(p, &cast);
+		uint64_t next = local_leads(q, 2 * failover_ms(t));
+
+		CHECK(t, next > term, "S3: %" PRIu64 " after %" PRIu64, next, term);
+		term = next;
+		local_close(q);
+		if (i == 0) { /* the first one may have made what is made once */
+			counts[0] = count_entries("/proc/self/fd");
+			counts[1] = count_entries("/proc/self/task");
+		}
+	}
+	await(t, is_back_to, counts, 2 * failover_ms(t), "all descriptors to be gone");
+}
+
 /* ---- C22 ---- */
 
 static void *check_terms(void *arg)
@@ -467,6 +501,8 @@ const struct entry cases_work[] = {
 	{"C22", "the fence accepts equal, refuses lower", fence_refuses_lower, NEEDS_NOTHING, 0},
 	{"N10", "stop during a renewal releases", stops_while_renewing, NEEDS_NOTHING, 0},
 	{"N11", "stop with no time left still demotes", stops_in_no_time, NEEDS_NOTHING, 0},
+	{"N36", "claims that are left to expire leave nothing in their process", leaves_claims,
+	 NEEDS_NOTHING, 0},
 	{"N35", "work without a sign of life: a successor leads", stalled_work, NEEDS_NOTHING, 0},
 	{NULL, NULL, NULL, 0, 0},
 };

@@ -204,6 +204,8 @@ static void put_call(struct text *t, const struct action *a)
 	put(t, "%s", text_action_kind(a->kind));
 	if (a->kind < ACT_CAMPAIGN)
 		put_number(t, "lease ", a->epoch);
+	if (a->ended)
+		put(t, ", which has ended");
 	put_number(t, "#", a->nonce);
 	put_number(t, "term ", a->term);
 	put_number(t, "floor ", a->floor);

@@ -188,6 +188,8 @@ static void rename_epochs(struct world *w, unsigned c)
 			add_name(&r.names, l->call_epoch);
 			add_name(&r.names, l->claims_epoch);
 			add_name(&r.names, e->epoch);
+			add_name(&r.names, x->has_epoch);
+			x->has_epoch = rank(&r.names, x->has_epoch);
 			l->epoch = rank(&r.names, l->epoch);
 			l->call_epoch = rank(&r.names, l->call_epoch);
 			l->claims_epoch = rank(&r.names, l->claims_epoch);
@@ -318,6 +320,7 @@ static void trim_lease(struct lease *l)
 		l->call_kind = 0;
 		l->call_epoch = 0;
 	}
+	l->ended = l->ended && l->call_kind == ACT_CLOSE;
 	if (l->call == 0 || l->call_kind != ACT_RENEW) {
 		l->least_held = 0;
 		l->most_held = 0;

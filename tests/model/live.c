@@ -1,7 +1,8 @@
 /*
  * live.c: L1 and L3. From a state that was reached, whatever happened before, the faults stop:
  * who is paused goes on, every message arrives, the work of a loser ends at once. Then somebody
- * who wants to lead must do so in time; and where nobody wants to, no claim may stay behind.
+ * who wants to lead must do so in time; and where nobody wants to, no claim may stay behind, nor a
+ * lease that was not closed.
  *
  * The continuation is one of many: every lease ends as late as it can, every backoff takes as
  * long as it can.
@@ -30,6 +31,15 @@ static bool somebody_leads(const struct world *w)
 static bool is_orphaned(const struct world *w)
 {
 	return w->store.holder.cand != 0 && !somebody_leads(w);
+}
+
+static bool is_unclosed(const struct world *w)
+{
+	for (unsigned c = 0; c < N_CANDS; c++)
+		if (w->cands[c].up && w->cands[c].has_epoch != 0 &&
+		    w->cands[c].lease.n_started == 0)
+			return true;
+	return false;
 }
 
 /* The choices that are no faults, in the order in which they are taken. */
@@ -97,4 +107,6 @@ void live_check(const struct world *from)
 		rule_break(RULE_L1_LEADER);
 	else if (is_orphaned(&w))
 		rule_break(RULE_L3_ORPHAN);
+	else if (!wanted && is_unclosed(&w))
+		rule_break(RULE_CLOSED);
 }

@@ -144,6 +144,7 @@ struct cand {
 	uint64_t work_end_ns; /* until when the application may count on being alone */
 	uint8_t inc;
 	uint8_t last_term; /* of the last "became" */
+	uint8_t has_epoch; /* the lease that the caller has something of; 0: none */
 	bool up;
 	bool paused;
 	bool lagging; /* timers are due, but answers may come first */
@@ -207,6 +208,7 @@ static inline char name_of(unsigned c)
 	X(L1_LEADER, "L1-leader", "nobody leads in time after the faults")            \
 	X(L3_ORPHAN, "L3-orphan", "a claim stays that nobody leads on")               \
 	X(L4_LIVELOCK, "L4-livelock", "endless steps at one instant")                 \
+	X(CLOSED, "closed-once", "a lease that was opened is not closed, or twice")   \
 	X(CALLS, "calls", "a call while another of its kind is under way")            \
 	X(ASSERT, "assert", "an assertion of the core fails")                         \
 	X(MODEL, "model", "the search itself is too small for this")
@@ -228,6 +230,9 @@ void rules_check(const struct world *w);
 /* What must hold when a claim passes to a candidate, or is given back. */
 void rules_granted(const struct world *w, struct lease_id to);
 void rules_freed(const struct world *w, struct lease_id from);
+/* What must hold when a candidate hears that it has a lease, or has it no more. */
+void rules_opened(struct world *w, unsigned c, uint64_t epoch);
+void rules_closed(struct world *w, unsigned c, uint64_t epoch);
 /* What must hold when a candidate acts. */
 void rules_action(const struct world *w, unsigned c, const struct action *a);
 

@@ -8,8 +8,8 @@
 #include "model.h"
 
 /* A new field of the core is a new part of the state: add it below, then here. */
-_Static_assert(offsetof(struct lease, pad) == 48 + 14 * 8 + 6 * 4 + 9 &&
-		       sizeof(struct lease) == offsetof(struct lease, pad) + 7,
+_Static_assert(offsetof(struct lease, pad) == 48 + 14 * 8 + 6 * 4 + 11 &&
+		       sizeof(struct lease) == offsetof(struct lease, pad) + 5,
 	       "the lease is packed whole");
 _Static_assert(offsetof(struct election, pad) == 32 + 16 + 20 * 8 + 5 * 4 + 2 * 2 + 14 &&
 		       sizeof(struct election) == offsetof(struct election, pad) + 2,
@@ -118,8 +118,9 @@ INLINE void io_lease_times(struct io *io, struct lease *l)
 		l->deadline_ns = io->now_ns - TICK_NS;
 	io_future(io, ran ? &l->end_ns : &none);
 	none = io->now_ns;
-	/* An own lease is not sent before it is ready: then the last one's send still counts. */
-	io_past(io, l->state != LEASE_CLOSED || l->own ? &l->tried_ns : &none, timing_gone_ns(t));
+	/* Only for one that is to be closed it matters when it will have ended. */
+	io_past(io, l->opened || l->state == LEASE_OPENING ? &l->tried_ns : &none,
+		timing_gone_ns(t));
 	io_future(io, &l->next_ns);
 	if (l->call == 0 && l->attempt == 0)
 		l->call_ns = io->now_ns;
@@ -130,6 +131,7 @@ INLINE void io_lease_times(struct io *io, struct lease *l)
 INLINE void io_lease(struct io *io, struct lease *l)
 {
 	io_u8(io, &l->state);
+	io_bits(io, (bool *const[]){&l->keep, &l->ask, &l->opened, &l->ended}, 4);
 	io_u64(io, &l->call);
 	io_u8(io, &l->call_kind);
 	io_attempt(io, &l->attempt, attempts_max(&l->timing) + 1u);
@@ -145,7 +147,6 @@ INLINE void io_lease(struct io *io, struct lease *l)
 	io_u32(io, &l->n_work);
 	io_u32(io, &l->least_held);
 	io_u32(io, &l->most_held);
-	io_bits(io, (bool *const[]){&l->keep, &l->ask}, 2);
 	l->serial = 3;
 }
 
@@ -251,6 +252,7 @@ INLINE void io_cand(struct io *io, struct cand *x, unsigned c)
 		election_init(&x->election, c + 1, &trial.setup->options);
 	}
 	io_u8(io, &x->last_term);
+	io_u8(io, &x->has_epoch);
 	if (x->works)
 		io_future(io, &x->work_end_ns);
 	io_lease(io, &x->lease);

@@ -92,6 +92,34 @@ static bool has_claim(const struct world *w, unsigned c)
 	       w->store.term == e->term;
 }
 
+/* Duty 5: what is over, or another one by now, has been closed. */
+static bool is_closed(const struct cand *x)
+{
+	uint8_t state = x->lease.state;
+
+	if (state == LEASE_CLOSED || state == LEASE_OPENING)
+		return x->has_epoch == 0;
+	return x->has_epoch == 0 || x->has_epoch == x->lease.epoch;
+}
+
+void rules_opened(struct world *w, unsigned c, uint64_t epoch)
+{
+	struct cand *x = &w->cands[c];
+
+	if (x->has_epoch != 0 && x->has_epoch != epoch)
+		rule_break(RULE_CLOSED);
+	x->has_epoch = (uint8_t)epoch;
+}
+
+void rules_closed(struct world *w, unsigned c, uint64_t epoch)
+{
+	struct cand *x = &w->cands[c];
+
+	if (x->has_epoch != epoch)
+		rule_break(RULE_CLOSED);
+	x->has_epoch = 0;
+}
+
 void rules_check(const struct world *w)
 {
 	unsigned n_leaders = 0;
@@ -99,6 +127,8 @@ void rules_check(const struct world *w)
 	for (unsigned c = 0; c < N_CANDS; c++) {
 		if (!w->cands[c].up)
 			continue;
+		if (!is_closed(&w->cands[c]))
+			rule_break(RULE_CLOSED);
 		if (!has_margin(w, c))
 			rule_break(RULE_S2_MARGIN);
 		if (!leads(w, c))
@@ -180,6 +210,8 @@ void rules_action(const struct world *w, unsigned c, const struct action *a)
 	case ACT_CLOSE:
 		if (leads(w, c) || works(w, c))
 			rule_break(RULE_S7_ORDER);
+		if (w->cands[c].has_epoch != a->epoch)
+			rule_break(RULE_CLOSED);
 		break;
 	case ACT_NOTE: check_note(w, c, a); break;
 	default: break;

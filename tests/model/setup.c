@@ -183,6 +183,14 @@ static void fill_rough(const struct setup stores[N_STORES], struct setup list[N_
 	list[LENGTHS] = rough(stores[LENGTHS], "different lengths, a rough world");
 }
 
+/* The claim of who stops is left to end by itself, and so is the lease. */
+static struct setup keeping(struct setup s, const char *name)
+{
+	s.name = name;
+	s.options.release_on_stop = false;
+	return s;
+}
+
 static struct setup limit(struct setup s, const struct family *f)
 {
 	s.faults = f->name;
@@ -237,6 +245,15 @@ static size_t add_rough(enum size size, const struct setup stores[N_STORES], str
 	return n;
 }
 
+static size_t add_keeping(enum size size, const struct setup stores[N_STORES], struct setup *list)
+{
+	const struct family *f = size == SIZE_SMALL ? &one : &people;
+
+	list[0] = limit(keeping(stores[SHARED], "shared lease that is left to end"), f);
+	list[1] = limit(keeping(stores[OWN], "a lease of one's own that is left to end"), f);
+	return 2;
+}
+
 size_t setups_get(enum size size, struct setup *list)
 {
 	const struct family *together = size == SIZE_SMALL  ? &one
@@ -275,5 +292,6 @@ size_t setups_get(enum size size, struct setup *list)
 			list[n++] = coarse(stores[i], &in_pairs);
 		}
 	}
+	n += add_keeping(size, stores, list + n);
 	return n + add_rough(size, stores, list + n);
 }

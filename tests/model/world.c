@@ -270,6 +270,39 @@ static uint64_t call_of(const struct cand *x, unsigned slot)
 	return slot == SLOT_CLAIMS ? x->lease.claims_call : x->election.call;
 }
 
+/* What this answer says of the lease that the caller has; it knows before the core does. */
+static void note_lease(struct world *w, unsigned c, const struct event *ev)
+{
+	const struct cand *x = &w->cands[c];
+	const struct lease *l = &x->lease;
+	bool ok = ev->outcome == OUTCOME_OK;
+	bool done = ok || ev->outcome == OUTCOME_REFUSED;
+
+	switch (ev->kind) {
+	case EV_OPENED:
+		if (ok)
+			rules_opened(w, c, l->call_epoch);
+		break;
+	case EV_CLOSED:
+		if (done || l->ended)
+			rules_closed(w, c, l->call_epoch);
+		break;
+	case EV_CAMPAIGNED: /* an own lease comes with its claim ... */
+		if (l->own && (ok || ev->outcome == OUTCOME_UNKNOWN || ev->view.mine))
+			rules_opened(w, c, x->election.epoch);
+		break;
+	case EV_CLAIMS:
+		if (l->own && ev->view.mine && l->claims_epoch == l->epoch)
+			rules_opened(w, c, l->epoch);
+		break;
+	case EV_RELEASED: /* ... and goes with it */
+		if (l->own && done && x->election.state == ELECTION_RELEASING)
+			rules_closed(w, c, x->election.epoch);
+		break;
+	default: break;
+	}
+}
+
 void world_answer(struct world *w, unsigned c, unsigned slot, uint8_t outcome)
 {
 	struct cand *x = &w->cands[c];
@@ -285,5 +318,6 @@ void world_answer(struct world *w, unsigned c, unsigned slot, uint8_t outcome)
 		ev.view = view_of(&s.reply);
 		ev.n_held = s.reply.n_held;
 	}
+	note_lease(w, c, &ev);
 	world_tell(w, c, &ev);
 }

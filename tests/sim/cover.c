@@ -152,16 +152,14 @@ struct move {
 
 /* All that a step of the machine can do to its state, but for what takes more than luck. */
 static const struct move lease_must[] = {
-	{LEASE_CLOSED, LEASE_OPENING, false}, {LEASE_CLOSED, LEASE_READY, false},
-	{LEASE_OPENING, LEASE_CLOSED, false}, {LEASE_OPENING, LEASE_OPENING, false},
-	{LEASE_OPENING, LEASE_LIVE, false},   {LEASE_OPENING, LEASE_CLOSING, true},
-	{LEASE_READY, LEASE_CLOSED, false},   {LEASE_READY, LEASE_CLOSING, false},
-	{LEASE_LIVE, LEASE_DEAD, false},      {LEASE_LIVE, LEASE_CLOSING, false},
-	{LEASE_LIVE, LEASE_CLOSED, false},    {LEASE_LIVE, LEASE_OPENING, false},
-	{LEASE_LIVE, LEASE_READY, false},     {LEASE_DEAD, LEASE_CLOSING, false},
-	{LEASE_DEAD, LEASE_OPENING, false},   {LEASE_DEAD, LEASE_READY, false},
-	{LEASE_CLOSING, LEASE_CLOSED, false}, {LEASE_CLOSING, LEASE_OPENING, false},
-	{LEASE_CLOSING, LEASE_READY, false},  {LEASE_CLOSING, LEASE_CLOSING, false},
+	{LEASE_CLOSED, LEASE_OPENING, false},  {LEASE_CLOSED, LEASE_READY, false},
+	{LEASE_OPENING, LEASE_CLOSED, false},  {LEASE_OPENING, LEASE_OPENING, false},
+	{LEASE_OPENING, LEASE_LIVE, false},    {LEASE_OPENING, LEASE_CLOSING, true},
+	{LEASE_READY, LEASE_CLOSED, false},    {LEASE_READY, LEASE_CLOSING, false},
+	{LEASE_LIVE, LEASE_DEAD, false},       {LEASE_LIVE, LEASE_CLOSING, false},
+	{LEASE_DEAD, LEASE_CLOSING, false},    {LEASE_CLOSING, LEASE_CLOSED, false},
+	{LEASE_CLOSING, LEASE_OPENING, false}, {LEASE_CLOSING, LEASE_READY, false},
+	{LEASE_CLOSING, LEASE_CLOSING, false},
 };
 
 static const struct move election_must[] = {

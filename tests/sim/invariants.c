@@ -66,6 +66,9 @@ uint64_t good_until_ns(const struct proc *p, const struct lease_box *l, uint64_t
 
 static void mark_good(struct proc *p, struct lease_box *l, uint64_t epoch, uint64_t sent_ns)
 {
+	/* A renewal of one that was given back is answered when the next one is there already. */
+	if (epoch < l->good_epoch)
+		return;
 	/* What comes after the end doesn't count any more (S5). */
 	if (l->good_epoch == epoch && p->now_ns >= good_until_ns(p, l, epoch))
 		return;
@@ -79,11 +82,24 @@ static void mark_good(struct proc *p, struct lease_box *l, uint64_t epoch, uint6
 	l->excused = p->now_ns > sent_ns + p->timing.renew_ns;
 }
 
-void check_lease_heard(struct proc *p, unsigned idx, const struct event *ev,
+static void has_opened(struct world *w, struct proc *p, struct lease_box *l, uint64_t epoch)
+{
+	if (l->has_epoch != 0 && l->has_epoch != epoch)
+		violate(w, INV_CLOSED, "%s has another lease before the last one is closed",
+			trace_name(p));
+	l->has_epoch = epoch;
+}
+
+void check_lease_heard(struct world *w, struct proc *p, unsigned idx, const struct event *ev,
 		       const struct pending *call)
 {
 	struct lease_box *l = &p->lease[idx];
+	bool done = ev->outcome == OUTCOME_OK || ev->outcome == OUTCOME_REFUSED;
 
+	if (ev->kind == EV_OPENED && ev->outcome == OUTCOME_OK)
+		has_opened(w, p, l, call->epoch);
+	if (ev->kind == EV_CLOSED && (done || call->ended))
+		l->has_epoch = 0;
 	if (ev->kind != EV_OPENED && ev->kind != EV_RENEWED)
 		return;
 	l->refused_epoch = ev->outcome == OUTCOME_REFUSED ? call->epoch : 0;
@@ -121,6 +137,24 @@ static void hear_claim(struct world *w, struct proc *p, unsigned x, uint64_t epo
 	l->excused = l->excused || lived; /* its renewals may have been failing already */
 }
 
+/* An own lease comes with its claim, or with what may be one, and goes with it. */
+static void hear_own_lease(struct world *w, struct proc *p, unsigned x, const struct event *ev,
+			   const struct pending *call)
+{
+	struct lease_box *l = proc_lease(w, p, x);
+	bool done = ev->outcome == OUTCOME_OK || ev->outcome == OUTCOME_REFUSED;
+
+	if (ev->kind == EV_RELEASED && done && call->epoch == l->has_epoch &&
+	    p->election[x].core.state == ELECTION_RELEASING)
+		l->has_epoch = 0;
+	if (ev->kind == EV_CAMPAIGNED &&
+	    (ev->outcome == OUTCOME_OK || ev->outcome == OUTCOME_UNKNOWN ||
+	     (ev->outcome == OUTCOME_REFUSED && ev->view.mine)))
+		has_opened(w, p, l, call->epoch);
+	if (ev->kind == EV_CLAIM && ev->view.held && call->epoch == l->core.epoch)
+		has_opened(w, p, l, call->epoch);
+}
+
 void check_heard(struct world *w, struct proc *p, unsigned x, const struct event *ev,
 		 const struct pending *call)
 {
@@ -128,6 +162,8 @@ void check_heard(struct world *w, struct proc *p, unsigned x, const struct event
 	const struct view *v = &ev->view;
 	struct sent *s = find_sent(e, ev->call, call->epoch);
 
+	if (w->params.own)
+		hear_own_lease(w, p, x, ev, call);
 	if (ev->kind == EV_CLAIM && v->held)
 		hear_claim(w, p, x, call->epoch, v->nonce, v->term);
 	if (ev->kind != EV_CAMPAIGNED)
@@ -457,6 +493,8 @@ void check_action(struct world *w, struct proc *p, unsigned x, const struct acti
 
 static void check_close(struct world *w, struct proc *p, unsigned idx, const struct action *a)
 {
+	if (p->lease[idx].has_epoch != a->epoch)
+		violate(w, INV_CLOSED, "%s closes a lease that it doesn't have", trace_name(p));
 	for (unsigned x = 0; x < w->params.n_elections; x++) {
 		const struct app *app = &p->election[x].app;
 
@@ -466,6 +504,19 @@ static void check_close(struct world *w, struct proc *p, unsigned idx, const str
 			violate(w, INV_S7_ORDER, "%s closes its lease while the work of %u runs",
 				trace_name(p), x);
 	}
+}
+
+void check_closed(struct world *w, struct proc *p, unsigned idx)
+{
+	struct lease_box *l = &p->lease[idx];
+	bool over = l->core.state == LEASE_CLOSED || l->core.state == LEASE_OPENING;
+
+	if (l->has_epoch != 0 && (over || l->has_epoch != l->core.epoch))
+		violate(w, INV_CLOSED, "%s doesn't close a lease that it had", trace_name(p));
+	if (l->core.n_started > 0)
+		l->unused_ns = NEVER;
+	else if (l->unused_ns == NEVER)
+		l->unused_ns = w->now_ns;
 }
 
 void check_lease_action(struct world *w, struct proc *p, unsigned idx, const struct action *a)

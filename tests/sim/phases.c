@@ -134,8 +134,22 @@ static struct proc *leader_of(struct world *w, unsigned x)
 	return NULL;
 }
 
+/* What nobody has needed for so long has been closed, also if it was to end by itself first. */
+static void check_unused(struct world *w)
+{
+	for (unsigned i = 0; i < w->params.n_procs; i++)
+		for (unsigned k = 0; k < ELECTIONS_MAX; k++) {
+			const struct lease_box *l = &w->proc[i].lease[k];
+
+			if (w->proc[i].inc != 0 && l->has_epoch != 0 && l->unused_ns < w->quiet_ns)
+				violate(w, INV_CLOSED, "%s never closes a lease that nobody needs",
+					trace_name(&w->proc[i]));
+		}
+}
+
 static void check_leaders(struct world *w)
 {
+	check_unused(w);
 	for (unsigned x = 0; x < w->params.n_elections; x++) {
 		const struct proc *leader = leader_of(w, x);
 		bool paused = w->store.record[x].paused;

@@ -86,6 +86,7 @@ void proc_boot(struct world *w, struct proc *p)
 	for (unsigned i = 0; i < ELECTIONS_MAX; i++) {
 		p->lease[i] = (struct lease_box){0};
 		lease_init(&p->lease[i].core, &p->timing, w->params.own);
+		p->lease[i].unused_ns = NEVER;
 		p->lease[i].window.since_ns = p->now_ns;
 	}
 	for (unsigned x = 0; x < w->params.n_elections; x++) {
@@ -156,6 +157,7 @@ void proc_tell(struct world *w, struct proc *p, unsigned x, struct event *ev)
 	for (uint64_t i = 0; i < out.n; i++)
 		carry_out(w, p, w->params.own ? x : 0, x, &out.list[i], ev);
 	check_election_step(w, p, x, ev);
+	check_closed(w, p, w->params.own ? x : 0);
 }
 
 void proc_tell_lease(struct world *w, struct proc *p, unsigned idx, struct event *ev)
@@ -172,6 +174,7 @@ void proc_tell_lease(struct world *w, struct proc *p, unsigned idx, struct event
 	for (uint64_t i = 0; i < out.n; i++)
 		carry_out(w, p, idx, NO_ELECTION, &out.list[i], ev);
 	check_lease_step(w, p, idx, ev, before);
+	check_closed(w, p, idx);
 }
 
 static void fan_out(struct world *w, struct proc *p, unsigned idx, uint8_t kind)
@@ -206,7 +209,8 @@ static void call(struct world *w, struct proc *p, unsigned idx, unsigned x, cons
 			      .limit_ns = a->limit_ns,
 			      .sent_ns = p->now_ns,
 			      .epoch = a->epoch,
-			      .kind = a->kind};
+			      .kind = a->kind,
+			      .ended = a->ended};
 	net_send(w, p, idx, x, a, false);
 }
 
@@ -265,7 +269,7 @@ static void answer_lease(struct world *w, struct proc *p, unsigned idx, struct p
 			   .n_held = m != NULL ? m->n_held : 0};
 
 	c->call = 0;
-	check_lease_heard(p, idx, &ev, &was);
+	check_lease_heard(w, p, idx, &ev, &was);
 	proc_tell_lease(w, p, idx, &ev);
 	if (was.kind != ACT_CLAIMS || outcome != OUTCOME_OK)
 		return;

@@ -160,6 +160,7 @@ bool skips_has(const struct skips *s, uint64_t id);
 	X(TRANSFER, "E-transfer")   /* a release that forgets its successor */                    \
 	X(PREEMPT, "E-preempt")     /* asks for the place too often, or without the right */      \
 	X(ANSWER, "E-answer")       /* an acquire without an answer, or two */                    \
+	X(CLOSED, "closed-once")    /* a lease that was opened is not closed, or twice */         \
 	X(ONE_CALL, "one-call")     /* two calls of one kind under way, or one without a limit */ \
 	X(WAKE, "wake-late")        /* would sleep beyond the end of its leadership */            \
 	X(ADVANCE, "time-advances") /* too many steps at one instant */                           \
@@ -275,7 +276,8 @@ struct pending {
 	uint64_t sent_ns;
 	uint64_t epoch;
 	uint8_t kind;
-	uint8_t pad[7];
+	bool ended; /* a close that is not tried again */
+	uint8_t pad[6];
 };
 
 struct window { /* L4 */
@@ -294,6 +296,8 @@ struct lease_box {
 	uint64_t checked_end_ns;
 	uint64_t checked_deadline_ns;
 	uint64_t refused_epoch; /* by the renewal that was just answered */
+	uint64_t has_epoch;     /* the one that a driver has something of; 0: none */
+	uint64_t unused_ns;     /* true time: since when nobody needs it; NEVER: somebody does */
 	uint32_t n_bad;         /* renewals since the good one that failed */
 	uint32_t n_sent;        /* renewals since the good one that were sent */
 	bool excused;           /* since the good one the process was late itself */
@@ -568,13 +572,15 @@ __attribute__((format(printf, 3, 4))) void violate(struct world *w, enum invaria
 void check_heard(struct world *w, struct proc *p, unsigned x, const struct event *ev,
 		 const struct pending *call);
 /* Before the step: what the store told, by the pending call that it answers. */
-void check_lease_heard(struct proc *p, unsigned idx, const struct event *ev,
+void check_lease_heard(struct world *w, struct proc *p, unsigned idx, const struct event *ev,
 		       const struct pending *call);
 void check_election_step(struct world *w, struct proc *p, unsigned x, const struct event *ev);
 void check_lease_step(struct world *w, struct proc *p, unsigned idx, const struct event *ev,
 		      uint8_t state_before);
 void check_action(struct world *w, struct proc *p, unsigned x, const struct action *a);
 void check_lease_action(struct world *w, struct proc *p, unsigned idx, const struct action *a);
+/* Duty 5 of core.h: what is over has been closed, and what nobody needs will be. */
+void check_closed(struct world *w, struct proc *p, unsigned idx);
 void check_became(struct world *w, struct proc *p, unsigned x, const struct action *a,
 		  const struct event *ev);
 void check_lost(struct world *w, struct proc *p, unsigned x, const struct action *a,

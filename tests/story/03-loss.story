@@ -140,7 +140,8 @@ story S5_a_late_answer_does_not_bring_back_the_dead
 
 story L3_a_close_is_tried_until_it_is_confirmed
     A close whose outcome is unknown is repeated until the lease has surely ended by itself:
-    lease + drift after the last thing that could have prolonged it.
+    lease + drift after the last thing that could have prolonged it. Then it is closed once
+    more, for what the caller has of it; whatever comes of that, the next one is opened.
 
     given leader term 1
     5s      ...
@@ -162,6 +163,9 @@ story L3_a_close_is_tried_until_it_is_confirmed
     16.5s   closed unknown
             now lease closing, wake 21.5s
     21.5s   ...
+                close lease 1, which has ended (the store says that it is not ours)
+            now lease closing
+    22s     closed unknown
                 open lease 2 (started)
             now lease opening
 
@@ -419,16 +423,18 @@ story L3_a_wrong_count_and_a_right_list
 story A4_a_suspended_machine_wakes_up_without_its_leadership
     The machine sleeps through the deadline. The clock went on (CLOCK_BOOTTIME): the first
     question is answered with no, before any timer or answer was looked at. The old lease has
-    surely ended by itself, so that there is nothing to close; but the new one is of no use
-    before the work of the old leadership has ended.
+    surely ended by itself, and is closed for what the caller has of it; the new one is of no
+    use before the work of the old leadership has ended.
 
     given leader term 1
     2s      freezes
     60s     thaws, then alive
                 lost term 1 (the deadline has passed)
                 lease 1 is down (the deadline has passed)
-                open lease 2 (started)
+                close lease 1, which has ended (the deadline has passed)
             now leads no
+    60.05s  closed ok
+                open lease 2 (started)
     60.1s   opened ok
                 lease 2 is up (the lease is open)
             now state resigning
@@ -464,5 +470,5 @@ story S5_frozen_over_the_end_of_the_lease
     3600s   thaws, then renewed ok
                 lease 1 is down (the deadline has passed)
                 lost term 1 (the deadline has passed)
-                open lease 2 (started)
+                close lease 1, which has ended (the deadline has passed)
             now leads no

@@ -506,7 +506,8 @@ story restarted_while_the_old_lease_is_being_closed
 
 story release_on_stop_off_leaves_the_claim_to_expire
     A process that is restarted in place may want nobody to take over in between. The work ends,
-    then nothing is given back: the lease ends by itself.
+    then nothing is given back: the lease ends by itself. Only then it is closed, because the
+    caller still has something of it (a lock, a session), which would stay for ever.
     with release_on_stop off
     given leader term 3
 
@@ -514,10 +515,16 @@ story release_on_stop_off_leaves_the_claim_to_expire
                 lost term 3 (stopped)
     1.1s    drained
                 stopped (stopped)
-            now state stopped, lease closed, wake never
+            now state stopped, lease closing, wake 16.5s
+    16.5s   ...
+                close lease 1, which has ended (no election needs it)
+    16.6s   closed unknown
+            now lease closed, wake never
 
 story release_on_stop_off_is_forgotten_by_the_next_lease
-    Started again: what was meant for the first lease is not meant for the second one.
+    Started again, the process needs another lease. The first one is in the way: it is closed at
+    once, and its claim goes with it. What was meant for it is not meant for the second one, which
+    has no claim, and is closed when nobody needs it.
     with release_on_stop off
     given leader term 3
 
@@ -526,18 +533,19 @@ story release_on_stop_off_is_forgotten_by_the_next_lease
     1.1s    drained
                 stopped (stopped)
     2s      start
+                close lease 1 (no election needs it)
+    2.05s   closed ok
                 open lease 2 (started)
     2.1s    opened ok
                 lease 2 is up (the lease is open)
                 campaign #2 floor 3 (the lease is open)
-    2.2s    held by A term 3 free_in 3s watched
-    7s      ...
-                renew lease 2 (due)
-    7.1s    renewed refused
-                lease 2 is down (the store says that it is not ours)
-                close lease 2 (the store says that it is not ours)
-    7.2s    closed ok
-                open lease 3 (started)
+    2.2s    held by B term 4 free_in 3s watched
+                leader is B in term 4 (held)
+    3s      stop
+                stopped (stopped)
+                close lease 2 (no election needs it)
+    3.1s    closed ok
+            now lease closed, wake never
 
 story release_on_stop_off_still_gives_back_on_resign
     Only a stop leaves the claim behind.

@@ -286,7 +286,8 @@ story own_lease_a_renewal_of_the_last_lease_answered_in_the_next
 
 story own_lease_a_grant_for_the_last_lease
     The claim was deleted, a new one is campaigned for on what is left of the lease, and that lease
-    dies meanwhile. The grant is one on the old lease: it opens nothing for the new one.
+    dies meanwhile. The grant makes the dead lease anew in the store. So the lease is not closed
+    before the answer is there: a claim that came after the close would stay behind (L3).
     with own_lease
     given leader term 1
 
@@ -300,14 +301,17 @@ story own_lease_a_grant_for_the_last_lease
                 renew lease 1 (due)
     5.1s    renewed refused
                 lease 1 is down (the store says that it is not ours)
+            now lease dead, wake never
+    5.2s    won term 2
                 close lease 1 (the store says that it is not ours)
-    5.2s    closed ok
+            now leads no
+    5.3s    closed ok
                 lease 2 is up (started)
-    5.3s    won term 2
-            now leads no, lease ready
+                campaign #4 floor 2 (the lease is open)
 
 story own_lease_left_to_expire
-    With release on stop off: the claim is neither released nor closed.
+    With release on stop off: the claim is not given back, and its lease is closed when it has
+    ended.
     with own_lease
     with release_on_stop off
     given leader term 1
@@ -316,7 +320,11 @@ story own_lease_left_to_expire
                 lost term 1 (stopped)
     1.1s    drained
                 stopped (stopped)
-            now state stopped, lease closed, wake never
+            now state stopped, lease closing, wake 16.5s
+    16.5s   ...
+                close lease 1, which has ended (no election needs it)
+    16.6s   closed ok
+            now lease closed, wake never
 
 story own_leases_are_independent
     Two elections, two leases: the loss of one is none of the other's.

@@ -33,6 +33,8 @@ story rule7_a_list_of_a_lease_that_is_gone_says_nothing
     5.2s    freezes
     30s     thaws
                 lease 1 is down (the deadline has passed)
+                close lease 1, which has ended (the deadline has passed)
+    30.02s  closed ok
                 open lease 2 (started)
     30.04s  opened ok
                 lease 2 is up (the lease is open)
@@ -254,4 +256,4 @@ story L4_who_asks_without_a_lease_waits_for_it
     30s     thaws, then acquire
                 lease 1 is down (the deadline has passed)
                 not-acquired (the call failed)
-                open lease 2 (started)
+                close lease 1, which has ended (the deadline has passed)

@@ -54,7 +54,7 @@ story peer_lost_lease_callback_never_called_after_a_freeze
     30s     thaws, then health 1
                 lost term 3 (the deadline has passed)
                 lease 1 is down (the deadline has passed)
-                open lease 2 (started)
+                close lease 1, which has ended (the deadline has passed)
 
 story peer_released_before_stepping_down
     The lock was released in the store while is_leader() still said yes. Here the release is
@@ -225,7 +225,7 @@ story peer_clock_stood_still_in_suspend
     3600s   thaws, then hint
                 lost term 3 (the deadline has passed)
                 lease 1 is down (the deadline has passed)
-                open lease 2 (started)
+                close lease 1, which has ended (the deadline has passed)
             now leads no
 
 story peer_expired_session_is_never_recreated
@@ -380,9 +380,11 @@ story peer_frozen_leader_works_on_beside_the_new_one
     17s     A: thaws
                 A: lease 1 is down (the deadline has passed)
                 A: lost term 3 (the deadline has passed)
-                A: open lease 2 (started)
+                A: close lease 1, which has ended (the deadline has passed)
             now A: leads no
     17.1s   A: drained
+    17.1s   A: closed ok
+                A: open lease 2 (started)
     17.2s   A: opened ok
                 A: lease 2 is up (the lease is open)
                 A: campaign #2 floor 3 (the lease is open)

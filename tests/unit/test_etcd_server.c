@@ -357,6 +357,24 @@ static void test_half_open(void **state)
 	heard(w, 8, 0);
 }
 
+/* A close that fails is tried again, and needs the number; the last one doesn't. */
+static void test_last_close(void **state)
+{
+	struct world *w = *state;
+	struct baton_call call = in_ms(LATER_MS);
+	struct web_lease noted;
+
+	for (int i = 0; i < 4; i++) /* what it carries, and its revocation */
+		(void)fails(w, 0, "13", "not now");
+	begin(w, "");
+	assert_int_not_equal(etcd_lease_close(w->lane, &call, &w->lease), BATON_OUTCOME_OK);
+	assert_true(web_lease_get(&w->store->web, w->lease.id, &noted));
+	call = in_ms(LATER_MS);
+	call.is_last = true;
+	assert_int_not_equal(etcd_lease_close(w->lane, &call, &w->lease), BATON_OUTCOME_OK);
+	assert_false(web_lease_get(&w->store->web, w->lease.id, &noted));
+}
+
 /* ---- campaigns ---- */
 
 static void put_won(struct bytes *b, bool is_won)
@@ -642,10 +660,10 @@ int main(void)
 		CASE(test_no_time),         CASE(test_late_batch),
 		CASE(test_renewal),         CASE(test_no_raft_term),
 		CASE(test_half_open),       CASE(test_first_campaign),
-		CASE(test_failed_read),     CASE(test_many_claims),
-		CASE(test_stale_claim),     CASE(test_short_answer),
-		CASE(test_silence),         CASE(test_lost_claim),
-		CASE(test_no_watch),
+		CASE(test_last_close),      CASE(test_failed_read),
+		CASE(test_many_claims),     CASE(test_stale_claim),
+		CASE(test_short_answer),    CASE(test_silence),
+		CASE(test_lost_claim),      CASE(test_no_watch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

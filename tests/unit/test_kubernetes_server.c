@@ -394,6 +394,16 @@ static void test_kept(void **state)
 	assert_int_equal(baton_driver.lease_close(w->lane, &call, &last), BATON_OUTCOME_OK);
 	assert_null(store_of(w)->uses);
 	assert_int_equal(store_of(w)->n_expiries, 0);
+	/* The last word of one that can't be closed. */
+	kube_note_use(w->store, "ab-1-11", "e");
+	RULES(w, {.says = "", .status = 500, .answer = "{}"});
+	snprintf(last.id, sizeof(last.id), "ab-1-11");
+	assert_int_not_equal(baton_driver.lease_close(w->lane, &call, &last), BATON_OUTCOME_OK);
+	assert_non_null(store_of(w)->uses);
+	call = in_ms(LATER_MS);
+	call.is_last = true;
+	assert_int_not_equal(baton_driver.lease_close(w->lane, &call, &last), BATON_OUTCOME_OK);
+	assert_null(store_of(w)->uses);
 	/* One that isn't closed, because it was never there. */
 	store_of(w)->ttl_ns = 15 * CLOCK_NS_PER_S;
 	kube_note_use(w->store, "ab-2-1", "e");

@@ -240,7 +240,7 @@ int consul_lease_close(void *l, struct baton_call *call, const struct baton_leas
 		return BATON_OUTCOME_OK;
 	int outcome = session_destroy(lane, call, own.name);
 
-	if (outcome == BATON_OUTCOME_OK)
+	if (outcome == BATON_OUTCOME_OK || call->is_last)
 		web_lease_forget(&lane->store->web, lease->id);
 	return outcome;
 }

@@ -131,7 +131,7 @@ int etcd_lease_close(void *l, struct baton_call *call, const struct baton_lease 
 		return BATON_OUTCOME_OK;
 	int outcome = lease_end(lane, call, number);
 
-	if (outcome == BATON_OUTCOME_OK)
+	if (outcome == BATON_OUTCOME_OK || call->is_last)
 		web_lease_forget(&lane->store->web, lease->id);
 	return outcome;
 }

@@ -403,7 +403,7 @@ int kube_lease_close(void *l, struct baton_call *call, const struct baton_lease 
 	int outcome = lane->store->options.process_lease ? process_delete(lane, call, lease->id)
 							 : close_own(lane, call, lease);
 
-	if (outcome == BATON_OUTCOME_OK)
+	if (outcome == BATON_OUTCOME_OK || call->is_last)
 		use_drop(lane->store, lease->id);
 	return outcome;
 }
