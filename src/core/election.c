@@ -162,7 +162,7 @@ static void campaigned(struct step *s)
 
 	e->state = ELECTION_STANDBY;
 	e->mark = s->l->serial;
-	if (s->ev->outcome == OUTCOME_UNKNOWN && e->epoch == s->l->epoch)
+	if (s->ev->outcome == OUTCOME_UNKNOWN && s->l->own && e->epoch == s->l->epoch)
 		lease_doubt(s->l, s->now_ns);
 	if (s->ev->outcome == OUTCOME_OK) {
 		claim_won(s);

@@ -357,25 +357,22 @@ bool lease_stands(const struct lease *l, uint64_t epoch)
 	return l->epoch == epoch && (l->state == LEASE_LIVE || l->state == LEASE_READY);
 }
 
-void lease_grant(struct lease *l, uint64_t sent_ns, uint64_t now_ns)
+void lease_doubt(struct lease *l, uint64_t now_ns)
 {
 	CORE_ASSERT(l->own);
 	l->opened = true;
 	l->tried_ns = now_ns; /* it landed before now, whenever it was sent */
+}
+
+void lease_grant(struct lease *l, uint64_t sent_ns, uint64_t now_ns)
+{
+	lease_doubt(l, now_ns);
 	if (l->state != LEASE_READY)
 		return;
 	if (!prolong(l, sent_ns, now_ns)) {
 		l->why_down = WHY_LATE;
 		begin_close(l);
 	}
-}
-
-void lease_doubt(struct lease *l, uint64_t now_ns)
-{
-	if (!l->own)
-		return;
-	l->opened = true;
-	l->tried_ns = now_ns;
 }
 
 void lease_spend(struct lease *l)
