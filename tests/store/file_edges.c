@@ -113,6 +113,38 @@ static void urls_are_taken_strictly(void **state)
 	}
 }
 
+/* What is wrong is said, not what is right anyhow. */
+static void errors_of_urls_say_what_is_wrong(void **state)
+{
+	char long_url[6000];
+	const struct {
+		const char *url;
+		const char *says;
+	} cases[] = {
+		{long_url, "5000 bytes"},
+		{"file:/x%zz", "%zz"},
+		{"file://host/x", "host"},
+		{"file:", "no directory"},
+		{"file:/x?colour=red", "unknown option \"colour\""},
+		{"file:/x?mode=0070", "invalid value for \"mode\""},
+		{"file:/x?history=many", "invalid value for \"history\""},
+	};
+
+	(void)state;
+	memset(long_url, 'x', sizeof(long_url));
+	memcpy(long_url, "file:/", 6);
+	long_url[5 + 5000] = '\0';
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct baton_store_config config = {.size = sizeof(config), .url = cases[i].url};
+		struct baton_error err = {0};
+		void *store;
+
+		assert_int_equal(baton_file_driver.open(&config, &store, &err), BATON_E_URL);
+		if (strstr(err.text, cases[i].says) == NULL)
+			fail_msg("%.60s: %s", cases[i].url, err.text);
+	}
+}
+
 static void a_wrong_file_system_is_refused(void **state)
 {
 	struct rig r;
@@ -197,6 +229,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 		T(names_keep_apart),
 		T(urls_are_taken_strictly),
+		T(errors_of_urls_say_what_is_wrong),
 		T(a_wrong_file_system_is_refused),
 		T(no_time_is_no_write),
 		T(no_descriptors_is_no_watch),

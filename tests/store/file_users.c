@@ -67,12 +67,13 @@ static void need_root(void)
 
 /* ---- somebody else ---- */
 
-/* Never comes back. The umask is the strictest there is: it must not matter. */
+/* Never comes back. The umask is the strictest there is, which takes even the owner's bits: it must
+ * not matter. */
 static void be(uid_t uid, gid_t gid, bool in_team, bool (*fn)(void))
 {
 	gid_t team = TEAM;
 
-	(void)umask(077);
+	(void)umask(0777);
 	if (setgroups(in_team ? 1 : 0, &team) != 0 || setresgid(gid, gid, gid) != 0 ||
 	    setresuid(uid, uid, uid) != 0) {
 		perror("can't become somebody else");
@@ -151,6 +152,36 @@ static bool follows_alice(void)
 
 	return start(&r, "bob") && is(rig_campaign(&r, "job", 0), OK, "campaign", &r) &&
 	       r.term == 2 && is(rig_lease_close(&r), OK, "close", &r);
+}
+
+/* Each sees what the one before has done, and does the opposite. */
+static bool pauses(bool paused)
+{
+	struct rig r;
+
+	if (!start(&r, "somebody"))
+		return false;
+	for (int i = 0; i < 5; i++) {
+		if (!is(rig_observe(&r, "job"), OK, "observe", &r) || r.record.paused == paused ||
+		    !is(rig_pause(&r, "job", paused), OK, "pause", &r) ||
+		    !is(rig_pause(&r, "job", paused), OK, "pause again", &r) ||
+		    !is(rig_campaign(&r, "job", 0), paused ? REFUSED : OK, "campaign", &r) ||
+		    (!paused && !is(rig_release(&r, "job", NULL, 0), OK, "release", &r)) ||
+		    !is(rig_observe(&r, "job"), OK, "observe", &r) || r.record.paused != paused)
+			return false;
+		paused = !paused;
+	}
+	return is(rig_lease_close(&r), OK, "close", &r);
+}
+
+static bool pauses_at_last(void)
+{
+	return pauses(true);
+}
+
+static bool resumes_at_last(void)
+{
+	return pauses(false);
 }
 
 static bool leads_often(void)
@@ -288,6 +319,24 @@ static void one_of_the_group_follows_another(void **state)
 	as(BOB, BOB, true, follows_alice);
 }
 
+/* Nobody may remove another's files, and yet nobody need ask who made a pause to end it. */
+static void anybody_ends_a_pause(void **state)
+{
+	(void)state;
+	need_root();
+	assert_int_equal(mkdir(dir, 0700), 0);
+	assert_int_equal(chown(dir, 0, TEAM), 0);
+	assert_int_equal(chmod(dir, 02770), 0);
+	for (int i = 0; i < 3; i++) {
+		as(ALICE, ALICE, true, pauses_at_last);
+		as(BOB, BOB, true, resumes_at_last);
+		as(CAROL, CAROL, true, pauses_at_last);
+		as(0, 0, false, resumes_at_last);
+	}
+	/* history=2, of three users and root; and the last pause with its end, of each. */
+	assert_true(rig_count(dir, "elections/job") <= 4 * (2 * 2 + 2));
+}
+
 /* Nobody but Carol may remove her history; that must not keep Bob from tidying up his. */
 static void each_prunes_its_own(void **state)
 {
@@ -341,6 +390,7 @@ int main(void)
 		T(a_group_shares_what_the_first_makes),
 		T(a_narrow_folder_is_mended),
 		T(one_of_the_group_follows_another),
+		T(anybody_ends_a_pause),
 		T(each_prunes_its_own),
 		T(strangers_are_denied),
 		T(everybody_shares),

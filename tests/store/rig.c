@@ -188,6 +188,11 @@ int rig_observe(struct rig *r, const char *name)
 	return o.outcome;
 }
 
+int rig_pause(struct rig *r, const char *name, bool paused)
+{
+	return baton_file_driver.pause(r->campaign, rig_call(r, 5000), name, paused);
+}
+
 int rig_publish(struct rig *r, const char *name, uint32_t score, bool is_healthy,
 		const char *metadata)
 {

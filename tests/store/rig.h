@@ -40,6 +40,7 @@ int rig_lease_close(struct rig *r);
 int rig_campaign(struct rig *r, const char *name, uint64_t floor);
 int rig_release(struct rig *r, const char *name, const char *reserve_for, uint64_t hold_ms);
 int rig_observe(struct rig *r, const char *name);
+int rig_pause(struct rig *r, const char *name, bool paused);
 int rig_publish(struct rig *r, const char *name, uint32_t score, bool is_healthy,
 		const char *metadata);
 /* How many claims the store finds on the lease, or -1. */

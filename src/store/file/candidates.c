@@ -52,7 +52,7 @@ static int open_own_folder(struct file_lane *lane, const char *lease)
 		return store_fail(&lane->call->error, BATON_E_UNAVAILABLE,
 				  "the lease %.63s has ended, or was never open here", lease);
 	(void)snprintf(folder, sizeof(folder), "%s.candidate", lease);
-	if (mkdirat(lane->root->leases, folder, file_dir_mode(lane->store)) != 0 && errno != EEXIST)
+	if (file_make_dir(lane->store, lane->root->leases, folder) != 0 && errno != EEXIST)
 		return file_errno(lane, "make", "leases", folder);
 	int dir =
 		openat(lane->root->leases, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

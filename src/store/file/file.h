@@ -8,7 +8,8 @@
  *     DIR/elections/<name>/<seq>   a claim; the highest number is the present one
  *     DIR/elections/<name>/<seq>.end             that claim was given back
  *     DIR/elections/<name>/order-<term>-<id>     an order for the leader of that term
- *     DIR/elections/<name>/paused  nobody may lead
+ *     DIR/elections/<name>/pause-<n>             nobody may lead
+ *     DIR/elections/<name>/pause-<n>.end         that pause is over; the highest number counts
  *     (beside them `work`, which the work itself locks: see baton_work_lock)
  *     DIR/tmp/                     files that are not complete; locked while somebody writes them
  *
@@ -127,6 +128,7 @@ struct file_folder {
 	uint32_t n_orders;
 	bool ended; /* the highest has its end */
 	bool paused;
+	uint64_t last_pause; /* the highest number of a pause or of its end; 0: none yet */
 	struct {
 		uint64_t term;
 		uint64_t id;
@@ -182,6 +184,8 @@ int file_open_election(struct file_lane *lane, const char *path, bool create, bo
 int file_sync_above(struct file_lane *lane, int dir);
 /* Makes all folders of the path but its last piece. */
 int file_make_parents(struct file_lane *lane, int dir, const char *path);
+/* As mkdirat(2), with the owner's bits at least, whatever the umask is. */
+int file_make_dir(const struct file_store *store, int at, const char *path);
 /* Gives a folder of ours the mode of the store and this group. */
 int file_set_up_dir(struct file_lane *lane, int fd, gid_t gid, const char *where, const char *name);
 mode_t file_mode(const struct file_store *store);
@@ -220,6 +224,9 @@ int file_read_folder(struct file_lane *lane, int dir, const char *name, struct f
 uint64_t file_seq_of(const char *name, bool *end);
 void file_seq_name(uint64_t seq, bool end, char out[32]);
 bool file_order_of(const char *name, uint64_t *term, uint64_t *id);
+/* "pause-<20 digits>" or "pause-<20 digits>.end" as a number, or 0. */
+uint64_t file_pause_of(const char *name, bool *end);
+void file_pause_name(uint64_t number, bool end, char out[32]);
 
 /* ---- leases (lease.c, expiry.c, sweep.c) ---- */
 

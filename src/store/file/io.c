@@ -18,6 +18,7 @@
 
 #define SCAN_MAX ((size_t)64 << 20) /* bytes: a folder that large isn't one of ours */
 #define REPLACE_TRIES 4
+#define PAUSE "pause-"
 
 static int tmp_lock_and_write(struct file_lane *lane, struct file_tmp *tmp, const char *text,
 			      size_t n);
@@ -50,7 +51,7 @@ static int tmp_lock_and_write(struct file_lane *lane, struct file_tmp *tmp, cons
 
 	if (fcntl(tmp->fd, F_OFD_SETLK, &lock) != 0)
 		return file_errno(lane, "lock", "tmp", tmp->name);
-	if ((mode & 077) != 0 && fchmod(tmp->fd, mode) != 0) /* whatever the umask is */
+	if (fchmod(tmp->fd, mode) != 0) /* whatever the umask is */
 		return file_errno(lane, "set the mode of", "tmp", tmp->name);
 	while (n > 0) {
 		ssize_t done = write(tmp->fd, text, n);
@@ -240,16 +241,18 @@ static void note_order(struct file_folder *folder, uint64_t term, uint64_t id)
 int file_read_folder(struct file_lane *lane, int dir, const char *name, struct file_folder *out)
 {
 	uint64_t ended = 0;
+	uint64_t pauses[2] = {0}; /* the highest pause, and the highest end of one */
 	size_t at = 0;
 
 	*out = (struct file_folder){0};
 	if (file_scan(lane, dir, name) != 0)
 		return -1;
 	for (const char *entry; (entry = file_scan_next(lane, &at)) != NULL;) {
-		bool end;
+		bool end = false;
 		uint64_t term;
 		uint64_t id;
 		uint64_t seq = file_seq_of(entry, &end);
+		uint64_t pause = seq == 0 ? file_pause_of(entry, &end) : 0;
 
 		if (seq != 0 && (out->lowest == 0 || seq < out->lowest))
 			out->lowest = seq;
@@ -257,12 +260,14 @@ int file_read_folder(struct file_lane *lane, int dir, const char *name, struct f
 			ended = seq;
 		else if (seq != 0 && !end && seq > out->highest)
 			out->highest = seq;
-		else if (strcmp(entry, "paused") == 0)
-			out->paused = true;
+		else if (pause > pauses[end])
+			pauses[end] = pause;
 		else if (file_order_of(entry, &term, &id))
 			note_order(out, term, id);
 	}
 	out->ended = out->highest != 0 && ended == out->highest;
+	out->paused = pauses[false] > pauses[true];
+	out->last_pause = pauses[!out->paused];
 	return 0;
 }
 
@@ -296,6 +301,19 @@ uint64_t file_seq_of(const char *name, bool *end)
 void file_seq_name(uint64_t seq, bool end, char out[32])
 {
 	(void)snprintf(out, 32, "%0*llu%s", FILE_SEQ_DIGITS, (unsigned long long)seq,
+		       end ? ".end" : "");
+}
+
+uint64_t file_pause_of(const char *name, bool *end)
+{
+	return strncmp(name, PAUSE, sizeof(PAUSE) - 1) == 0
+		       ? file_seq_of(name + sizeof(PAUSE) - 1, end)
+		       : 0;
+}
+
+void file_pause_name(uint64_t number, bool end, char out[32])
+{
+	(void)snprintf(out, 32, PAUSE "%0*llu%s", FILE_SEQ_DIGITS, (unsigned long long)number,
 		       end ? ".end" : "");
 }
 

@@ -12,6 +12,8 @@
 #include "base/clock.h"
 #include "store/file/file.h"
 
+#define PAUSE_TRIES 16
+
 static int leave_order(struct file_lane *lane, int dir, const char *name,
 		       const struct baton_order *order);
 static int link_new_file(struct file_lane *lane, int dir, const char *name, const char *entry,
@@ -107,24 +109,62 @@ int file_pause(void *l, struct baton_call *call, const char *name, bool paused)
 	return outcome;
 }
 
+/*
+ * Whoever may take part may pause and resume, but in a folder with the sticky bit nobody may remove
+ * another's file. So nothing is removed: a pause is a file with the next number, and its end is
+ * another file. The highest number decides, and it stays where it is, so that no number is used
+ * twice. What is below it decides nothing, and each user removes its own.
+ */
+static void remove_old_pauses(struct file_lane *lane, int dir, uint64_t last)
+{
+	size_t at = 0;
+
+	for (const char *entry; (entry = file_scan_next(lane, &at)) != NULL;) {
+		bool end;
+		uint64_t number = file_pause_of(entry, &end);
+
+		if (number != 0 && number < last)
+			(void)unlinkat(dir, entry, 0);
+	}
+}
+
+/* Another may pause or resume at the same time: it is done when it is seen. */
+static int link_pause(struct file_lane *lane, int dir, const char *name, bool paused)
+{
+	static const char text[] = "baton pause 1\n";
+	struct file_folder folder;
+	char entry[32];
+
+	for (int i = 0; i < PAUSE_TRIES; i++) {
+		if (file_in_time(lane) != 0 || file_read_folder(lane, dir, name, &folder) != 0)
+			return BATON_OUTCOME_FAILED;
+		if (folder.paused == paused) {
+			remove_old_pauses(lane, dir, folder.last_pause);
+			return BATON_OUTCOME_OK;
+		}
+		file_pause_name(folder.last_pause + paused, !paused, entry);
+		int outcome = link_new_file(lane, dir, name, entry, text, sizeof(text) - 1);
+
+		if (outcome != BATON_OUTCOME_OK)
+			return outcome;
+	}
+	store_fail(&lane->call->error, BATON_E_BUSY,
+		   "the election %.100s is paused and resumed by others all the time", name);
+	return BATON_OUTCOME_FAILED;
+}
+
 static int set_pause(struct file_lane *lane, const char *name, bool paused)
 {
-	static const char text[] = "baton paused 1\n";
 	char path[FILE_PATH_SIZE];
 	bool missing;
-	int outcome = BATON_OUTCOME_OK;
 
 	file_path_of(name, path);
 	int dir = file_open_election(lane, path, paused, &missing);
 
 	if (dir < 0)
 		return missing ? BATON_OUTCOME_OK : BATON_OUTCOME_FAILED;
-	if (paused) {
-		outcome = link_new_file(lane, dir, name, "paused", text, sizeof(text) - 1);
-	} else if (unlinkat(dir, "paused", 0) != 0 && errno != ENOENT) {
-		outcome = errno == EIO ? BATON_OUTCOME_UNKNOWN : BATON_OUTCOME_FAILED;
-		file_errno(lane, "remove", name, "paused");
-	}
+	int outcome = link_pause(lane, dir, name, paused);
+
 	/* It must survive a crash, so until it is synced nobody knows. */
 	if (outcome == BATON_OUTCOME_OK &&
 	    (file_sync_dir(lane, dir, name) != 0 || (paused && file_sync_above(lane, dir) != 0)))

@@ -147,7 +147,7 @@ static int open_top(struct file_lane *lane, bool create)
 	int dir = open(store->path, flags);
 
 	if (dir < 0 && errno == ENOENT && create) {
-		made = mkdir(store->path, file_dir_mode(store)) == 0;
+		made = file_make_dir(store, AT_FDCWD, store->path) == 0;
 		if (!made && errno == ENOENT)
 			return store_fail(&lane->call->error, BATON_E_UNAVAILABLE,
 					  "can't make the directory %.120s: the one above it isn't "
@@ -187,7 +187,7 @@ static int open_part(struct file_lane *lane, const struct file_root *root, const
 	int fd = openat(root->dir, name, flags);
 
 	if (fd < 0 && errno == ENOENT) {
-		if (mkdirat(root->dir, name, file_dir_mode(lane->store)) != 0 && errno != EEXIST)
+		if (file_make_dir(lane->store, root->dir, name) != 0 && errno != EEXIST)
 			return file_errno(lane, "make", name, "");
 		if (fsync(root->dir) != 0)
 			return file_errno(lane, "sync", FILE_DIRECTORY, "");
@@ -199,6 +199,32 @@ static int open_part(struct file_lane *lane, const struct file_root *root, const
 		return fd;
 	(void)close(fd);
 	return -1;
+}
+
+/* A umask may have taken even the owner's bits: then nobody could open what was just made. */
+static void open_up(int at, const char *path, mode_t mode)
+{
+	int fd = openat(at, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+	char self[64];
+
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) == 0 && (st.st_mode & S_IRWXU) != S_IRWXU) {
+		(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+		(void)chmod(self, mode);
+	}
+	(void)close(fd);
+}
+
+int file_make_dir(const struct file_store *store, int at, const char *path)
+{
+	mode_t mode = file_dir_mode(store);
+
+	if (mkdirat(at, path, mode) != 0)
+		return -1;
+	open_up(at, path, mode);
+	return 0;
 }
 
 /*
@@ -315,7 +341,7 @@ int file_open_election(struct file_lane *lane, const char *path, bool create, bo
 	if (dir < 0 && errno == ENOENT) {
 		if (file_make_parents(lane, root, path) != 0)
 			return -1;
-		if (mkdirat(root, path, file_dir_mode(lane->store)) != 0 && errno != EEXIST)
+		if (file_make_dir(lane->store, root, path) != 0 && errno != EEXIST)
 			return file_errno(lane, "make", "elections", path);
 		dir = openat(root, path, flags);
 	}
@@ -358,7 +384,7 @@ int file_make_parents(struct file_lane *lane, int dir, const char *path)
 
 	for (const char *slash = strchr(path, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
 		(void)snprintf(part, sizeof(part), "%.*s", (int)(slash - path), path);
-		if (mkdirat(dir, part, file_dir_mode(lane->store)) != 0 && errno != EEXIST)
+		if (file_make_dir(lane->store, dir, part) != 0 && errno != EEXIST)
 			return file_errno(lane, "make", "the folder", part);
 		int fd = openat(dir, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 

@@ -245,6 +245,7 @@ static bool event_concerns(struct watch_entry *e, const struct inotify_event *ev
 	bool gone = (event->mask & (IN_DELETE | IN_MOVED_FROM)) != 0;
 	bool end;
 	uint64_t seq = file_seq_of(name, &end);
+	uint64_t pause = file_pause_of(name, &end);
 	uint64_t term;
 	uint64_t id;
 
@@ -254,8 +255,10 @@ static bool event_concerns(struct watch_entry *e, const struct inotify_event *ev
 		e->highest = seq;
 	if (seq != 0)
 		return !gone || seq >= e->highest; /* else it was pruned */
-	if (strcmp(name, "paused") == 0)
-		return true;
+	if (pause != 0 && !gone && pause > e->last_pause)
+		e->last_pause = pause;
+	if (pause != 0)
+		return !gone || pause >= e->last_pause; /* else one that is over was removed */
 	return !gone && file_order_of(name, &term, &id);
 }
 

@@ -29,8 +29,9 @@ struct watch_entry {
 	struct watch_entry *next;
 	struct watch_entry *next_hint;
 	uint64_t cookie;
-	uint64_t highest; /* the highest claim that we were told of */
-	int wd;           /* -1: not watched (yet) */
+	uint64_t highest;    /* the highest claim that we were told of */
+	uint64_t last_pause; /* ... and pause */
+	int wd;              /* -1: not watched (yet) */
 	bool hinted;
 	char name[];
 };
