@@ -19,6 +19,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/secret.h"
 #include "base/web/http.h"
 #include "base/web/json.h"
 #include "store/web/watch_index.h"
@@ -377,19 +378,19 @@ static void test_secret(void **state)
 	assert_true(fd >= 0);
 	close(fd);
 	put_file(path, "canary\r\n");
-	assert_int_equal(http_secret(path, out, sizeof(out), reason), 0);
+	assert_int_equal(secret_read(path, out, sizeof(out), reason), 0);
 	assert_string_equal(out, "canary");
 	put_file(path, "another");
-	assert_int_equal(http_secret(path, out, sizeof(out), reason), 0);
+	assert_int_equal(secret_read(path, out, sizeof(out), reason), 0);
 	assert_string_equal(out, "another");
 	static const char *const bad[] = {"", "\n", "two\nlines", "much too long, really"};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		put_file(path, bad[i]);
-		assert_int_equal(http_secret(path, out, sizeof(out), reason), -1);
+		assert_int_equal(secret_read(path, out, sizeof(out), reason), -1);
 	}
 	unlink(path);
-	assert_int_equal(http_secret(path, out, sizeof(out), reason), -1);
+	assert_int_equal(secret_read(path, out, sizeof(out), reason), -1);
 	assert_non_null(strstr(reason, "No such file"));
 }
 

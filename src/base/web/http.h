@@ -138,13 +138,6 @@ size_t http_frame(const char *data, size_t n);
 /* One segment of a path, or a value of a query, as it may stand there. False: no room. */
 bool http_encode(const char *text, char *out, size_t size);
 
-/*
- * A secret from a file, for use now: read it for every request, so that a rotated one is used. The
- * end of the line is cut off. 0, or -1 with the reason: it can't be read, or is no secret (empty,
- * too long, has control characters: it goes into a header).
- */
-int http_secret(const char *path, char *out, size_t size, char reason[HTTP_TEXT_MAX]);
-
 #pragma GCC visibility pop
 
 #endif

@@ -12,8 +12,8 @@
 #include <curl/curl.h>
 
 #include "base/bytes.h"
+#include "base/lookup.h"
 #include "base/web/http.h"
-#include "base/web/lookup.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/secret.h"
 #include "store/consul/consul.h"
 
 #define PATH_MAX_BYTES (4 * CONSUL_KEY_MAX + 512)
@@ -90,7 +91,7 @@ static int call_put_token(const struct consul_options *o, struct baton_call *cal
 	header[0] = '\0';
 	(void)snprintf(token, sizeof(token), "%s", o->token);
 	if (o->token_file[0] != '\0' &&
-	    http_secret(o->token_file, token, sizeof(token), reason) != 0)
+	    secret_read(o->token_file, token, sizeof(token), reason) != 0)
 		return store_fail(&call->error, BATON_E_DENIED, "%s", reason);
 	if (token[0] != '\0')
 		(void)snprintf(header, size, "X-Consul-Token: %s", token);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/secret.h"
 #include "store/etcd/etcd.h"
 
 int etcd_strange(struct baton_call *call)
@@ -123,7 +124,7 @@ static int login_body(const struct etcd_options *o, struct baton_call *call, str
 
 	(void)snprintf(password, sizeof(password), "%s", o->password);
 	if (o->password_file[0] != '\0' &&
-	    http_secret(o->password_file, password, sizeof(password), reason) != 0)
+	    secret_read(o->password_file, password, sizeof(password), reason) != 0)
 		return store_fail(&call->error, BATON_E_DENIED, "%s", reason);
 	(void)grpc_begin(body);
 	proto_put_text(body, ETCD_AUTH_NAME, o->user);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/secret.h"
 #include "store/kubernetes/kube.h"
 
 #define FILES_MAX 16
@@ -111,7 +112,7 @@ static int config_use_service_account(struct kube_config *c, const struct kube_o
 				  "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are no "
 				  "address of an API server");
 	(void)snprintf(path, sizeof(path), "%s/namespace", o->service_account);
-	if (http_secret(path, c->space, sizeof(c->space), reason) != 0 ||
+	if (secret_read(path, c->space, sizeof(c->space), reason) != 0 ||
 	    !kube_is_namespace(c->space))
 		c->space[0] = '\0';
 	(void)snprintf(path, sizeof(path), "%s/token", o->service_account);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/secret.h"
 #include "store/kubernetes/kube.h"
 
 #define BEARER "Authorization: Bearer "
@@ -90,7 +91,7 @@ int kube_login(struct kube_lane *lane, struct baton_call *call, char header[KUBE
 		return by_plugin(lane, call, header);
 	if (c->token_file[0] != '\0') {
 		(void)memcpy(header, BEARER, sizeof(BEARER));
-		if (http_secret(c->token_file, header + strlen(BEARER), KUBE_SECRET_MAX, reason) !=
+		if (secret_read(c->token_file, header + strlen(BEARER), KUBE_SECRET_MAX, reason) !=
 		    0)
 			return store_fail(&call->error, BATON_E_DENIED, "%s", reason);
 	} else if (c->token != NULL) {

@@ -1,5 +1,5 @@
 /* lookup.c: see lookup.h. */
-#include "base/web/lookup.h"
+#include "base/lookup.h"
 
 #include <poll.h>
 #include <stdbool.h>
