@@ -90,6 +90,12 @@ BATON_API void baton_memory_advance(struct baton_memory *m, uint64_t ms);
 BATON_API int baton_memory_win(struct baton_memory *m, const char *name, uint32_t times);
 /* They are refused, though it may be free. Replaces win for that name. */
 BATON_API int baton_memory_lose(struct baton_memory *m, const char *name, uint32_t times);
+/*
+ * Nobody wins what is free before that much time has passed on the store's clock, as on a server
+ * that has just begun and may have lost leases (0: from now on as usual). Whoever leads goes on.
+ * `why` is what candidates are told; NULL: something general.
+ */
+BATON_API void baton_memory_bar(struct baton_memory *m, uint64_t ms, const char *why);
 
 /* ---- faults: one at a time for each verb; one for BATON_MEMORY_ANY, which comes second ---- */
 
@@ -121,7 +127,7 @@ BATON_API void baton_memory_drop_replies(struct baton_memory *m, int verb, uint3
  * it is turned off are, like packets that are sent again.
  */
 BATON_API void baton_memory_black_hole(struct baton_memory *m, int verb, uint32_t times);
-/* Turns all faults off, win and lose too. Calls that wait go on. */
+/* Turns all faults off, win, lose and bar too. Calls that wait go on. */
 BATON_API void baton_memory_heal(struct baton_memory *m);
 
 /* ---- what others do to the store ---- */

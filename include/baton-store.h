@@ -89,6 +89,9 @@ struct baton_record {
 	char leader[BATON_NAME_MAX + 1];
 	char address[BATON_NAME_MAX + 1];
 	char metadata[BATON_METADATA_MAX + 1];
+	/* Not "": it is free, but nobody at all can win before free_in_ns is over, and this is why:
+	 * a few words that fit behind "waits 22 s: ". No failure, so an answer as any other. */
+	char wait[BATON_WAIT_MAX + 1];
 	struct baton_order order;
 };
 
@@ -142,7 +145,9 @@ struct baton_traits {
 	bool pushes;             /* watch returns hints, so standbys need not poll for a release */
 	bool proves_death;       /* a dead holder's claim is free at once */
 	bool keeps_history;
-	const char *promises; /* for people: what holds, and under which faults it doesn't */
+	const char *promises;  /* for people: what holds, and under which faults it doesn't */
+	uint64_t max_lease_ns; /* 0: any */
+	const char *max_lease_option; /* what raises that, in the URL of every candidate; in ms */
 };
 
 struct baton_store_config {

@@ -186,6 +186,7 @@ enum baton_event_kind {
 	BATON_EVENT_CHANGED,    /* another leader (or none: leader is "") than before */
 	BATON_EVENT_ERROR,      /* `code`, `text`, `detail`; at most one a second for one cause */
 	BATON_EVENT_STOPPED,    /* baton_election_stop() is done: nothing is owed any more */
+	BATON_EVENT_WAITS,      /* nobody can lead for `wait_ms`; `text` says why. Once a wait */
 };
 
 /* Why a leadership was lost. */
@@ -206,6 +207,7 @@ enum baton_reason {
 
 #define BATON_NAME_MAX 253 /* bytes of an election's name, an id or an address */
 #define BATON_METADATA_MAX 1024
+#define BATON_WAIT_MAX 191 /* bytes that say why nobody can lead yet */
 
 struct baton_event {
 	int kind;
@@ -218,6 +220,7 @@ struct baton_event {
 	char old_leader[BATON_NAME_MAX + 1];
 	char text[256];
 	char detail[256];
+	int64_t wait_ms; /* WAITS: from now on */
 };
 
 struct baton_election_options {
@@ -308,6 +311,8 @@ struct baton_status {
 	int64_t work_end_boot_ns;
 	int64_t time_left_ms;
 	uint32_t score_permille;
+	int64_t wait_ms;               /* not 0: nobody can lead before that is over, ... */
+	char wait[BATON_WAIT_MAX + 1]; /* ... and this is why; else "" */
 };
 
 /* Who leads, as far as this candidate knows; from memory, asks nobody. */

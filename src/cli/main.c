@@ -26,12 +26,12 @@ static const struct cli_verb verbs[] = {
 	 verb_run, true},
 	{"status", VERB_STATUS, "NAME", "Who leads, in which term, since when, and who stands by.",
 	 "Exits with 0 if somebody leads, 1 if nobody does, 2 if the store fails.\n"
-	 "JSON: election, health, leader, term, since, time_left_ms, paused, address,\n"
-	 "metadata, candidates, error.\n",
+	 "JSON: election, health, leader, term, since, time_left_ms, paused, wait_ms,\n"
+	 "wait, address, metadata, candidates, error.\n",
 	 verb_status, true},
 	{"watch", VERB_WATCH, "NAME", "Print one line for each change of leader.",
 	 "JSON: time, election, leader, term, old_leader, old_term; or time, election,\n"
-	 "error.\n",
+	 "error; or time, election, wait_ms, wait.\n",
 	 verb_watch, true},
 	{"candidates", VERB_CANDIDATES, "NAME", "Who takes part, with health and priority.",
 	 "JSON: a list of id, leader, healthy, score, priority, updated, address,\n"

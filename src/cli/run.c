@@ -230,6 +230,17 @@ static void changed(struct run *r, const struct baton_event *event)
 	notify_say("STATUS=stands by for %.200s, which %.200s leads", r->s->name, event->leader);
 }
 
+/* It is over by itself, and nothing went wrong. */
+static void told_to_wait(const struct run *r, const struct baton_event *event)
+{
+	long long s = (event->wait_ms + 999) / 1000;
+
+	if (s == 0)
+		return;
+	log_say(BATON_LOG_INFO, "%s: waits %lld s: %s", r->s->name, s, event->text);
+	notify_say("STATUS=waits %lld s for %.100s: %.200s", s, r->s->name, event->text);
+}
+
 static void pull_events(struct run *r)
 {
 	struct baton_event event;
@@ -239,6 +250,7 @@ static void pull_events(struct run *r)
 		case BATON_EVENT_BECAME: became(r, &event); break;
 		case BATON_EVENT_LOST: lost(r, &event); break;
 		case BATON_EVENT_CHANGED: changed(r, &event); break;
+		case BATON_EVENT_WAITS: told_to_wait(r, &event); break;
 		case BATON_EVENT_STOPPED: r->is_done = true; break;
 		default: /* errors are logged by the library */
 			if (event.code == BATON_E_DUPLICATE_ID)
@@ -288,6 +300,19 @@ static bool is_first_try(const struct run *r)
 		status.state == BATON_STATE_CAMPAIGNING);
 }
 
+/* Nobody leads because the store fails, or lets nobody win yet: err says which. */
+static bool is_failing(const struct run *r, struct baton_error *err)
+{
+	struct baton_status status;
+
+	if (baton_check_health(r->e, err) == BATON_UNHEALTHY)
+		return true;
+	if (baton_get_status(r->e, &status) != 0 || status.wait_ms == 0)
+		return false;
+	(void)snprintf(err->text, sizeof(err->text), "%s", status.wait);
+	return true;
+}
+
 /* Says why, and returns the exit code. */
 static int give_up(const struct run *r, bool held)
 {
@@ -296,7 +321,7 @@ static int give_up(const struct run *r, bool held)
 	bool failed;
 
 	count_tries(r, &answered, &failed);
-	bool fails = !held && baton_check_health(r->e, &err) == BATON_UNHEALTHY;
+	bool fails = !held && is_failing(r, &err);
 
 	if (!fails && !held && failed && !answered) { /* some calls go well, and this one never */
 		fails = true;

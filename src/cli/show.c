@@ -129,8 +129,11 @@ static void status_json(const struct settings *s, const struct baton_status *st,
 	key_text("leader", st->leader);
 	(void)printf(",\"term\":%llu,", (unsigned long long)st->term);
 	key_time("since", st->leader_since_ms);
-	(void)printf(",\"time_left_ms\":%lld,\"paused\":%s,", (long long)st->time_left_ms,
-		     st->paused ? "true" : "false");
+	(void)printf(",\"time_left_ms\":%lld,\"paused\":%s,\"wait_ms\":%lld,",
+		     (long long)st->time_left_ms, st->paused ? "true" : "false",
+		     (long long)st->wait_ms);
+	key_text("wait", st->wait);
+	(void)printf(",");
 	key_text("address", st->leader_address);
 	(void)printf(",");
 	key_text("metadata", st->leader_metadata);
@@ -150,6 +153,9 @@ static void status_text(const struct settings *s, const struct baton_status *st,
 	(void)printf("election   %s%s\n", s->name, st->paused ? " (paused)" : "");
 	if (st->leader[0] == '\0') {
 		(void)printf("leader     none\nlast term  %llu\n", (unsigned long long)st->term);
+		if (st->wait_ms > 0)
+			(void)printf("waits      %lld s: %s\n",
+				     (long long)(st->wait_ms + 999) / 1000, st->wait);
 	} else {
 		(void)printf("leader     %s\nterm       %llu\n", st->leader,
 			     (unsigned long long)st->term);
@@ -366,6 +372,9 @@ static void show_change(const struct settings *s, const struct baton_event *even
 		(void)printf(",");
 		if (event->kind == BATON_EVENT_ERROR) {
 			key_text("error", event->text);
+		} else if (event->kind == BATON_EVENT_WAITS) {
+			(void)printf("\"wait_ms\":%lld,", (long long)event->wait_ms);
+			key_text("wait", event->text);
 		} else {
 			key_text("leader", event->leader);
 			(void)printf(",\"term\":%llu,", (unsigned long long)event->term);
@@ -375,6 +384,9 @@ static void show_change(const struct settings *s, const struct baton_event *even
 		(void)printf("}\n");
 	} else if (event->kind == BATON_EVENT_ERROR) {
 		(void)printf("%s  %s\n", text_local(now_ms, time, sizeof(time)), event->text);
+	} else if (event->kind == BATON_EVENT_WAITS) {
+		(void)printf("%s  waits %lld s: %s\n", text_local(now_ms, time, sizeof(time)),
+			     (long long)(event->wait_ms + 999) / 1000, event->text);
 	} else if (event->leader[0] == '\0') {
 		(void)printf("%s  nobody leads\n", text_local(now_ms, time, sizeof(time)));
 	} else {
@@ -402,7 +414,8 @@ int verb_watch(struct settings *s)
 		code = open_fail(&err);
 	} else {
 		while (ferror(stdout) == 0 && baton_wait(b, -1, &event) == 1)
-			if (event.kind == BATON_EVENT_CHANGED || event.kind == BATON_EVENT_ERROR)
+			if (event.kind == BATON_EVENT_CHANGED || event.kind == BATON_EVENT_ERROR ||
+			    event.kind == BATON_EVENT_WAITS)
 				show_change(s, &event);
 	}
 	baton_close(b);

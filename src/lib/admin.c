@@ -87,6 +87,10 @@ int baton_observe(struct baton *b, const char *name, struct baton_status *status
 					: 0,
 		.score_permille = r.score_permille,
 	};
+	if (r.wait[0] != '\0' && r.free_in_ns != BATON_STORE_NEVER) {
+		status->wait_ms = (int64_t)(r.free_in_ns / NS_PER_MS);
+		(void)snprintf(status->wait, sizeof(status->wait), "%s", r.wait);
+	}
 	if (r.held) {
 		(void)snprintf(status->leader, sizeof(status->leader), "%s", r.leader);
 		(void)snprintf(status->leader_address, sizeof(status->leader_address), "%s",

@@ -66,6 +66,21 @@ int baton_election_new(struct baton *b, const char *name,
 	return code;
 }
 
+/* What a store that may forget leases waits for is the longest of them, the same for everybody. */
+static int check_longest(const struct baton *b, struct baton_error *err)
+{
+	const struct baton_traits *t = b->traits;
+	unsigned long long ms = (b->timing.lease_ns + NS_PER_MS - 1) / NS_PER_MS;
+
+	if (t->max_lease_ns == 0 || b->timing.lease_ns <= t->max_lease_ns)
+		return 0;
+	return lib_fail(err, BATON_E_TIMING,
+			"a lease of %llu ms is longer than the %llu ms that this store allows; "
+			"write %s=%llu in the URL of every candidate, or make the lease shorter",
+			ms, (unsigned long long)(t->max_lease_ns / NS_PER_MS), t->max_lease_option,
+			ms);
+}
+
 static int check_options(struct baton *b, const struct baton_election_options *o,
 			 struct options *core, struct baton_error *err)
 {
@@ -73,6 +88,10 @@ static int check_options(struct baton *b, const struct baton_election_options *o
 		return lib_fail(err, BATON_E_INVALID,
 				"Metadata is up to %d bytes of UTF-8 without control characters.",
 				BATON_METADATA_MAX);
+	int code = o->observe_only ? 0 : check_longest(b, err);
+
+	if (code != 0)
+		return code;
 	*core = (struct options){
 		.work_timeout_ns = o->work_timeout_ms * NS_PER_MS,
 		.preempt_ns = o->preempt_ms * NS_PER_MS,
@@ -302,7 +321,13 @@ int baton_get_status(const struct baton_election *e, struct baton_status *status
 	status->leader_since_ms = e->seen_leader != NOBODY ? e->leader_since_ms : 0;
 	status->score_permille = e->score;
 	uint32_t leader = e->seen_leader;
+	uint64_t now_ns = clock_boot_ns();
 
+	if (e->wait_until_ns > now_ns) {
+		status->wait_ms = (int64_t)((e->wait_until_ns - now_ns) / NS_PER_MS);
+		(void)snprintf(status->wait, sizeof(status->wait), "%s",
+			       e->wait != NULL ? e->wait : "");
+	}
 	if (leader != NOBODY && e->leader_metadata != NULL)
 		(void)snprintf(status->leader_metadata, sizeof(status->leader_metadata), "%s",
 			       e->leader_metadata);

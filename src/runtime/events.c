@@ -16,6 +16,9 @@
 #include "runtime/messages.h"
 #include "runtime/runtime.h"
 
+/* What is read of a wait at two moments may differ by so much: it is the same wait. */
+#define SAME_WAIT_NS CLOCK_NS_PER_S
+
 static void *dispatch_main(void *arg);
 static void queue_election(struct baton_election *e);
 static void tell_error(struct baton_election *e, uint8_t why, int code, const char *detail);
@@ -301,6 +304,35 @@ void events_seen(struct baton_election *e)
 	(void)pthread_mutex_unlock(&app->lock);
 }
 
+/* Told once: a wait that is heard of again ends when it was said to. */
+void events_waits(struct baton_election *e, const struct baton_record *r)
+{
+	struct app *app = &e->handle->app;
+	bool waits = r->wait[0] != '\0' && r->free_in_ns != BATON_STORE_NEVER;
+
+	if (!waits && e->wait_until_ns == 0)
+		return;
+	uint64_t until_ns = waits ? after_ns(clock_boot_ns(), r->free_in_ns) : 0;
+	char *text = waits ? strdup(r->wait) : NULL;
+
+	(void)pthread_mutex_lock(&app->lock);
+	bool is_news = waits && until_ns > e->wait_until_ns + SAME_WAIT_NS && !e->is_stopped;
+
+	e->wait_until_ns = until_ns;
+	if (text != NULL) {
+		free(e->wait);
+		e->wait = text;
+	}
+	if (is_news) {
+		e->events.pending |= EVENT_WAITS;
+		queue_election(e);
+	}
+	(void)pthread_mutex_unlock(&app->lock);
+	if (is_news)
+		log_put(e->handle, BATON_LOG_INFO, 0, e->name, 0, r->wait, "waits %llu ms",
+			(unsigned long long)(r->free_in_ns / NS_PER_MS));
+}
+
 void events_store(struct baton *b, const struct baton_error *err)
 {
 	if (err->code == 0 && atomic_load_explicit(&b->app.store_fails, memory_order_relaxed) == 0)
@@ -368,8 +400,8 @@ static void calm_events_fd(struct app *app)
 
 static uint8_t next_kind(const struct events *n)
 {
-	static const uint8_t order[] = {EVENT_BECAME, EVENT_LOST, EVENT_CHANGED, EVENT_ERROR,
-					EVENT_STOPPED};
+	static const uint8_t order[] = {EVENT_BECAME, EVENT_LOST,  EVENT_CHANGED,
+					EVENT_ERROR,  EVENT_WAITS, EVENT_STOPPED};
 
 	/* LOST waits for the BECAME that it belongs to, and not for the one after it; nor does
 	 * STOPPED, which belongs to neither. */
@@ -394,6 +426,16 @@ static void fill_changed(struct baton_election *e, struct baton_event *out)
 	out->old_term = e->events.changed_old_term;
 	peers_name(e->handle, e->events.leader, out->leader, NULL);
 	peers_name(e->handle, e->events.old_leader, out->old_leader, NULL);
+}
+
+static void fill_waits(const struct baton_election *e, struct baton_event *out)
+{
+	uint64_t now_ns = clock_boot_ns();
+
+	out->kind = BATON_EVENT_WAITS;
+	if (e->wait_until_ns > now_ns)
+		out->wait_ms = (int64_t)((e->wait_until_ns - now_ns) / NS_PER_MS);
+	(void)snprintf(out->text, sizeof(out->text), "%s", e->wait != NULL ? e->wait : "");
 }
 
 /* Takes the next piece of news off and puts it into words; the election is then delivering. */
@@ -430,6 +472,7 @@ static void take_event(struct baton_election *e, struct baton_event *out)
 		if (n->error != NULL)
 			(void)snprintf(out->detail, sizeof(out->detail), "%s", n->error->detail);
 		break;
+	case EVENT_WAITS: fill_waits(e, out); break;
 	default: out->kind = BATON_EVENT_STOPPED; break;
 	}
 }

@@ -358,6 +358,7 @@ void election_unref(struct baton_election *e)
 	free(e->events.error);
 	free(e->metadata);
 	free(e->leader_metadata);
+	free(e->wait);
 	free(e);
 }
 

@@ -201,6 +201,7 @@ bool peers_view(struct baton_election *e, const struct job *job, const struct ba
 	if (r->order.kind == BATON_ORDER_TRANSFER)
 		v->order_target = peers_find(b, r->order.target, "");
 	remember_leader(e, r, twin);
+	events_waits(e, r);
 	return (!r->held || v->leader != NOBODY) &&
 	       (r->order.kind != BATON_ORDER_TRANSFER || v->order_target != NOBODY);
 }

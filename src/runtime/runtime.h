@@ -155,6 +155,7 @@ enum {
 	EVENT_CHANGED = 4,
 	EVENT_ERROR = 8,
 	EVENT_STOPPED = 16,
+	EVENT_WAITS = 32,
 };
 
 /* When each code was last told, and the store's words for the last one. */
@@ -254,8 +255,10 @@ struct baton_election {
 	uint64_t seen_term;
 	uint64_t became_ns;
 	int64_t leader_since_ms;
-	char *metadata;        /* ours; NULL: none */
-	char *leader_metadata; /* NULL: none */
+	uint64_t wait_until_ns; /* nobody can lead before; 0: not so */
+	char *wait;             /* why that is, or was */
+	char *metadata;         /* ours; NULL: none */
+	char *leader_metadata;  /* NULL: none */
 	void (*handler)(void *arg, const struct baton_event *event);
 	void *handler_arg;
 	char name[];
@@ -455,6 +458,8 @@ void events_note(struct baton_election *e, const struct action *a);
 void events_error(struct baton_election *e, uint8_t why, int code);
 /* What others may ask of the election, after a step. */
 void events_seen(struct baton_election *e);
+/* What a lane has read: whether nobody can lead before a certain time. */
+void events_waits(struct baton_election *e, const struct baton_record *r);
 /* The application has let go of it, and it is stopped. */
 void events_let_go(struct baton_election *e);
 /* app.lock is held: nothing is told of it any more, and nothing waits to be. */

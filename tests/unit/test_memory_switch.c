@@ -468,6 +468,37 @@ static void test_win_and_lose(void **state)
 	assert_int_equal(party_campaign(&w->b, "z", 5, 0), BATON_OUTCOME_OK);
 }
 
+/* What is free is for nobody, for a while, and it is said why; whoever leads goes on. */
+static void test_bar(void **state)
+{
+	struct world *w = *state;
+
+	baton_memory_hold_clock(w->m, true);
+	assert_int_equal(party_campaign(&w->a, "x", 1, 0), BATON_OUTCOME_OK);
+	assert_int_equal(party_watch(&w->b, "y", 7), 1);
+	baton_memory_bar(w->m, 300, "it has lost leases");
+	assert_int_equal(party_campaign(&w->b, "y", 1, 0), BATON_OUTCOME_REFUSED);
+	assert_false(w->b.record.held);
+	assert_int_equal(w->b.record.free_in_ns, 300 * CLOCK_NS_PER_MS);
+	assert_string_equal(w->b.record.wait, "it has lost leases");
+	assert_int_equal(party_campaign(&w->b, "x", 2, 0), BATON_OUTCOME_REFUSED);
+	assert_true(w->b.record.held);
+	assert_string_equal(w->b.record.wait, "");
+	assert_int_equal(party_renew(&w->a), BATON_OUTCOME_OK);
+	baton_memory_advance(w->m, 299);
+	assert_int_equal(party_campaign(&w->b, "y", 3, 0), BATON_OUTCOME_REFUSED);
+	baton_memory_advance(w->m, 1);
+	assert_int_equal(party_campaign(&w->b, "y", 4, 0), BATON_OUTCOME_OK);
+	assert_string_equal(w->b.record.wait, "");
+	/* Turned off early, it is hinted at. */
+	baton_memory_bar(w->m, 300, NULL);
+	assert_int_equal(party_campaign(&w->a, "z", 5, 0), BATON_OUTCOME_REFUSED);
+	assert_int_not_equal(strlen(w->a.record.wait), 0);
+	baton_memory_bar(w->m, 0, NULL);
+	assert_hinted(w, 7);
+	assert_int_equal(party_campaign(&w->a, "z", 6, 0), BATON_OUTCOME_OK);
+}
+
 /* ---- what others do ---- */
 
 static void test_expire(void **state)
@@ -669,6 +700,7 @@ int main(void)
 		IN_WORLD(test_delays),
 		IN_WORLD(test_a_slow_call_is_alone),
 		IN_WORLD(test_win_and_lose),
+		IN_WORLD(test_bar),
 		IN_WORLD(test_expire),
 		IN_WORLD(test_destroy),
 		IN_WORLD(test_overwrite),

@@ -82,6 +82,42 @@ static bool is_held(struct baton *b, const char *name)
 	return status.leader[0] != '\0';
 }
 
+/* A wait whose end is known is no error. It is told once, and shown until somebody leads. */
+static void a_wait_is_told_once(void **state)
+{
+	struct baton *b = open_it("memory:waits", "a");
+	struct baton_election *e = make(b, "waits", NULL, NULL);
+	struct baton_memory *m = NULL;
+	struct baton_status status;
+	struct baton_event ev;
+
+	(void)state;
+	assert_int_equal(baton_memory_open("memory:waits", &m, NULL), 0);
+	baton_memory_bar(m, 3600000, "it is too early");
+	assert_int_equal(baton_election_start(e), 0);
+	assert_int_equal(baton_wait(b, SOON_MS, &ev), 1);
+	assert_int_equal(ev.kind, BATON_EVENT_WAITS);
+	assert_string_equal(ev.text, "it is too early");
+	assert_in_range(ev.wait_ms, 3500000, 3600000);
+	assert_int_equal(baton_get_status(e, &status), 0);
+	assert_in_range(status.wait_ms, 3500000, 3600000);
+	assert_string_equal(status.wait, "it is too early");
+	assert_int_equal(baton_observe(b, "waits", &status, NULL), 0);
+	assert_in_range(status.wait_ms, 3500000, 3600000);
+	assert_string_equal(status.wait, "it is too early");
+	assert_int_equal(baton_try_acquire(e, SOON_MS), 0); /* asks again: the same wait */
+	baton_memory_bar(m, 0, NULL);
+	do
+		assert_int_equal(baton_wait(b, SOON_MS, &ev), 1);
+	while (ev.kind == BATON_EVENT_CHANGED);
+	assert_int_equal(ev.kind, BATON_EVENT_BECAME);
+	assert_int_equal(baton_get_status(e, &status), 0);
+	assert_int_equal(status.wait_ms, 0);
+	assert_string_equal(status.wait, "");
+	baton_memory_close(m);
+	baton_close(b);
+}
+
 /* S7: who says that its work has ended says that of the leadership that it was told of. */
 static void an_old_loss_drains_nothing_new(void **state)
 {
@@ -429,6 +465,7 @@ static void withdraws_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_wait_is_told_once),
 		cmocka_unit_test(an_old_loss_drains_nothing_new),
 		cmocka_unit_test(events_wait_in_order),
 		cmocka_unit_test(a_stop_is_told_in_order),

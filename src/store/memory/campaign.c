@@ -83,13 +83,15 @@ static void campaign_one(struct memory *m, struct baton_call *call, const struct
 	}
 	memory_record(m, e, lease->owner, c->record);
 	if (l != NULL && e->holder != l && rig >= 0 &&
-	    (rig > 0 || (!c->record->held && !c->record->reserved && !e->paused))) {
+	    (rig > 0 || (!c->record->held && !c->record->reserved && !e->paused &&
+			 c->record->wait[0] == '\0'))) {
 		campaign_win(m, call, e, l, c);
 	} else {
 		c->outcome = BATON_OUTCOME_REFUSED;
 		c->code = 0;
 		/* Refused though it is free: worth another try soon. */
-		if (!c->record->held && !c->record->reserved && !e->paused)
+		if (!c->record->held && !c->record->reserved && !e->paused &&
+		    c->record->wait[0] == '\0')
 			c->record->free_in_ns = 0;
 	}
 	memory_election_tidy(m, e);

@@ -138,6 +138,25 @@ static int set_rig(struct baton_memory *handle, const char *name, uint32_t times
 	return rig != NULL ? 0 : BATON_E_MEMORY;
 }
 
+/* Whoever waits for something else may try now, or has to wait. */
+static void hint_all(struct memory *m)
+{
+	for (size_t i = 0; i < m->elections.room; i++)
+		for (struct memory_node *n = m->elections.slots[i]; n != NULL; n = n->next)
+			memory_hint((struct memory_election *)n);
+}
+
+void baton_memory_bar(struct baton_memory *m, uint64_t ms, const char *why)
+{
+	struct memory *s = begin(m);
+
+	s->barred_ns = memory_now_ns(s) + ns_of_ms(ms);
+	(void)snprintf(s->barred, sizeof(s->barred), "%s",
+		       why != NULL && why[0] != '\0' ? why : "a test lets nobody win");
+	hint_all(s);
+	end(s);
+}
+
 /* ---- faults ---- */
 
 static struct memory_fault fault_of(int kind, uint32_t times)
@@ -218,6 +237,7 @@ void baton_memory_heal(struct baton_memory *m)
 	for (int verb = 0; verb < BATON_MEMORY_VERBS; verb++)
 		s->faults[verb] = (struct memory_fault){.serial = ++s->fault_serial};
 	s->rig.times = 0;
+	s->barred_ns = 0;
 	for (size_t i = 0; i < s->elections.room; i++) {
 		struct memory_node *node = s->elections.slots[i], *next;
 

@@ -224,6 +224,8 @@ struct memory {
 	uint64_t calls[BATON_MEMORY_VERBS];
 	uint64_t phantoms; /* leases that a test made up */
 	struct memory_rig rig;
+	uint64_t barred_ns;              /* nobody wins before this, on the store's clock, ... */
+	char barred[BATON_WAIT_MAX + 1]; /* ... and why */
 };
 
 /* ---- registry.c ---- */

@@ -270,17 +270,19 @@ void memory_record(const struct memory *m, const struct memory_election *e, cons
 	out->leader[0] = '\0';
 	out->address[0] = '\0';
 	out->metadata[0] = '\0';
+	out->wait[0] = '\0';
 	out->order.id = 0;
 	out->order.term = 0;
 	out->order.quiet_ms = 0;
 	out->order.kind = BATON_ORDER_NONE;
 	out->order.target[0] = '\0';
 	out->order.target_ok = false;
-	if (e == NULL)
-		return;
-	if (e->holder != NULL) {
+	if (e != NULL && e->holder != NULL) {
 		record_claim(e, now_ns, out);
-	} else if (e->reserved_for != NULL && now_ns < e->reserved_until_ns &&
+	} else if (now_ns < m->barred_ns && !out->paused) {
+		out->free_in_ns = m->barred_ns - now_ns;
+		(void)strcpy(out->wait, m->barred);
+	} else if (e != NULL && e->reserved_for != NULL && now_ns < e->reserved_until_ns &&
 		   strcmp(e->reserved_for->text, id) != 0) {
 		out->reserved = true;
 		out->free_in_ns = e->reserved_until_ns - now_ns;

@@ -16,19 +16,6 @@ static void campaign_outcome(const struct baton_call *call, struct baton_campaig
 	}
 }
 
-/* Nobody wins, for a while: an error, so that somebody hears of it. */
-static void campaign_guarded(const struct redis_lane *lane, struct baton_call *call,
-			     struct baton_campaign *c)
-{
-	c->outcome = BATON_OUTCOME_FAILED;
-	c->code = BATON_E_UNAVAILABLE;
-	(void)store_fail(
-		&call->error, c->code,
-		"this Redis has just begun, or has just taken over, and may have forgotten "
-		"leases: nobody wins before max_lease (%llu ms) is over",
-		(unsigned long long)lane->store->options.max_lease_ms);
-}
-
 static void campaign_failed(struct baton_call *call, struct baton_campaign *c, const char *what)
 {
 	c->outcome = BATON_OUTCOME_FAILED;
@@ -51,10 +38,6 @@ static bool campaign_result(struct redis_lane *lane, struct baton_call *call,
 	if (resp_is(r, 0, "no")) {
 		c->outcome = BATON_OUTCOME_REFUSED;
 		redis_record(lane, c->name, r, 1, c->record);
-		return true;
-	}
-	if (resp_is(r, 0, "guard")) {
-		campaign_guarded(lane, call, c);
 		return true;
 	}
 	if (resp_is(r, 0, "end")) {

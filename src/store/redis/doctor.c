@@ -169,14 +169,14 @@ static int examine_persistence(struct examination *e)
 		TELL(e, NOTE, "persistence",
 		     "Say durable=1 in every candidate's URL (with all of them stopped, see "
 		     "baton-redis(7)).",
-		     "Each write is on its disk before it answers, but after a restart nobody "
+		     "Each write is on its disk before it answers, but after a start nobody "
 		     "wins for %.3g s (max_lease), because the URL doesn't say so.",
 		     wait_s);
 	else
 		TELL(e, NOTE, "persistence",
 		     "Set max_lease= little above the longest lease; or appendonly yes, "
 		     "appendfsync always and durable=1.",
-		     "It may forget what it acknowledged when it crashes: so after a restart "
+		     "It may forget what it acknowledged when it crashes: so after a start "
 		     "nobody wins for %.3g s (max_lease).",
 		     wait_s);
 	if (info_is(e, "aof_last_write_status", "err") ||

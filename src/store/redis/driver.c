@@ -14,6 +14,22 @@
 
 extern const struct baton_driver baton_driver;
 
+static const struct baton_traits traits = {
+	.min_lease_ns = 100 * CLOCK_NS_PER_MS,
+	.max_lease_ns = REDIS_MAX_LEASE_MS * CLOCK_NS_PER_MS,
+	.max_lease_option = "max_lease",
+	.pushes = true,
+	.keeps_history = true,
+	.promises =
+		"One Redis primary decides, in one script per step. Exclusion and growing terms "
+		"hold whatever candidates and networks do, and through restarts of the server: "
+		"after one nobody wins before the longest lease is over. Exclusion can break when "
+		"a failover loses what was acknowledged (wait=N makes that rarer), when keys are "
+		"deleted by hand (FLUSHALL), or when the server's wall clock jumps ahead; terms "
+		"grow even then, so let resources check them. Who needs exclusion across the loss "
+		"of a server uses etcd, Consul or a synchronous PostgreSQL.",
+};
+
 /* ---- the store ---- */
 
 static void store_close(void *s)
@@ -78,6 +94,8 @@ static int store_open(const struct baton_store_config *config, void **out, struc
 	store->wake = -1;
 	int code = redis_options_parse(&store->options, config->url, err);
 
+	store->traits = traits;
+	store->traits.max_lease_ns = store->options.max_lease_ms * CLOCK_NS_PER_MS;
 	if (code == BATON_OK) {
 		code = store_fill(store);
 		if (code != BATON_OK)
@@ -93,23 +111,7 @@ static int store_open(const struct baton_store_config *config, void **out, struc
 
 static const struct baton_traits *store_traits(const void *store)
 {
-	static const struct baton_traits traits = {
-		.min_lease_ns = 100 * CLOCK_NS_PER_MS,
-		.pushes = true,
-		.keeps_history = true,
-		.promises =
-			"One Redis primary decides, in one script per step. Exclusion and growing "
-			"terms hold whatever candidates and networks do, and through restarts of "
-			"the server: after one nobody wins before the longest lease is over. "
-			"Exclusion can break when a failover loses what was acknowledged (wait=N "
-			"makes that rarer), when keys are deleted by hand (FLUSHALL), or when the "
-			"server's wall clock jumps ahead; terms grow even then, so let resources "
-			"check them. Who needs exclusion across the loss of a server uses etcd, "
-			"Consul or a synchronous PostgreSQL.",
-	};
-
-	(void)store;
-	return &traits;
+	return store != NULL ? &((const struct redis_store *)store)->traits : &traits;
 }
 
 /* ---- lanes ---- */

@@ -21,11 +21,13 @@ static int lease_too_long(const struct redis_lane *lane, struct baton_call *call
 
 	if (lease->ttl_ns <= max_ms * CLOCK_NS_PER_MS)
 		return 0;
-	return store_fail(
-		&call->error, BATON_E_TIMING,
-		"a lease of %llu ms is longer than this store's max_lease of %llu ms; make "
-		"it shorter, or raise max_lease= in every candidate's URL",
-		(unsigned long long)(lease->ttl_ns / CLOCK_NS_PER_MS), (unsigned long long)max_ms);
+	uint64_t ms = (lease->ttl_ns + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS;
+
+	return store_fail(&call->error, BATON_E_TIMING,
+			  "a lease of %llu ms is longer than max_lease, which is %llu ms; write "
+			  "max_lease=%llu in the URL of every candidate, or make the lease shorter",
+			  (unsigned long long)ms, (unsigned long long)max_ms,
+			  (unsigned long long)ms);
 }
 
 /* What the guard goes by is the same for all, or it isn't one. */

@@ -46,6 +46,28 @@ static void record_read_claim(const struct resp *list, size_t at, struct baton_r
 	out->order.term = out->term;
 }
 
+/* Nobody can win yet, and what a person may want to know of that (waits() in prelude.lua). */
+static void record_read_wait(const struct redis_lane *lane, const struct resp *list, size_t at,
+			     struct baton_record *out)
+{
+	const struct redis_options *o = &lane->store->options;
+	uint64_t up_s = record_number(list, at + 5);
+
+	if (resp_is(list, at + 6, "1"))
+		(void)snprintf(out->wait, sizeof(out->wait),
+			       "this Redis has followed another server and may not know of all its "
+			       "leases");
+	else if (up_s > o->max_lease_ms / 1000 + 1)
+		(void)snprintf(out->wait, sizeof(out->wait),
+			       "this Redis is another server than before and may not know of all "
+			       "leases");
+	else
+		(void)snprintf(out->wait, sizeof(out->wait),
+			       "this Redis started %llu s ago and may have lost leases%s",
+			       (unsigned long long)up_s,
+			       o->mode == REDIS_SINGLE ? "; durable=1 if it keeps them" : "");
+}
+
 void redis_record(struct redis_lane *lane, const char *name, const struct resp *list, size_t at,
 		  struct baton_record *out)
 {
@@ -66,6 +88,8 @@ void redis_record(struct redis_lane *lane, const char *name, const struct resp *
 		out->free_in_ns = (uint64_t)free_ms * CLOCK_NS_PER_MS;
 	if (out->held)
 		record_read_claim(list, at, out);
+	else if (list->n > at + 5)
+		record_read_wait(lane, list, at, out);
 	out->watched = redis_index_seen(lane->store->index, name, out->held ? out->lease_id : "",
 					out->free_in_ns);
 }

@@ -18,7 +18,6 @@
 
 #define PORT "6379"
 #define SENTINEL_PORT "26379"
-#define MAX_LEASE_MS 60000
 
 static int options_parse_scheme(struct redis_options *o, const struct url *url,
 				struct baton_error *err);
@@ -33,7 +32,7 @@ int redis_options_parse(struct redis_options *o, const char *text, struct baton_
 {
 	struct url url;
 
-	*o = (struct redis_options){.max_lease_ms = MAX_LEASE_MS, .history = 100};
+	*o = (struct redis_options){.max_lease_ms = REDIS_MAX_LEASE_MS, .history = 100};
 	(void)snprintf(o->prefix, sizeof(o->prefix), "{baton}:");
 	if (!url_split(text, &url)) {
 		(void)store_fail(err, BATON_E_URL,

@@ -42,6 +42,8 @@
 /* How many elections one script serves: the server does nothing else meanwhile. */
 #define REDIS_PART 200
 #define REDIS_VERSION_MIN 6
+/* What the URL doesn't say: the longest lease, and so how long nobody wins after a restart. */
+#define REDIS_MAX_LEASE_MS 30000
 /* Leaders' leases whose rest a renewal asks for. */
 #define REDIS_SEEN_MAX 64
 /* Of an id that a server gives itself. */
@@ -246,6 +248,7 @@ struct redis_text {
 struct redis_store {
 	struct store_base base;
 	struct redis_options options;
+	struct baton_traits traits;
 	struct redis_text scripts[REDIS_SCRIPTS];
 	struct redis_index *index;  /* what is watched */
 	struct redis_own *own;      /* what this process claims */

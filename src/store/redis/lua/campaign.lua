@@ -1,7 +1,6 @@
 -- ARGV: 2 lease, 3 owner, 4 the namespace's longest lease, 5 durable, 6 how much history; then for
 -- each election: name, nonce, floor, priority, score, metadata
--- For each: {'won', term}, {'no', record...}, {'guard'}, {'end'} (no higher term), {'jump'} (a mad
--- floor).
+-- For each: {'won', term}, {'no', record...}, {'end'} (no higher term), {'jump'} (a mad floor).
 local TERM_MAX = 9007199254740991
 local JUMP_MAX = 281474976710656
 local now, us = clock()
@@ -45,8 +44,11 @@ local function campaign(i)
 		local term, why = mint(tonumber(r[2]), tonumber(ARGV[i + 2]))
 		return term and win(i, term, old) or {why}
 	end
-	if free and alive then return {'guard'} end
-	if free then r[4] = '0' end -- worth another try, soon, on another lease
+	if free and alive then
+		waits(r, wait)
+	elseif free then
+		r[4] = '0' -- worth another try, soon, on another lease
+	end
 	table.insert(r, 1, 'no')
 	return r
 end

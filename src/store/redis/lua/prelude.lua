@@ -53,8 +53,8 @@ local function has_healthy(name, id)
 	return false
 end
 
--- held, term, paused, free in ms (-1: not by itself), reserved; and if it is held: lease, nonce,
--- since, priority, score, metadata, leader, address, order (id, kind, quiet, target, target_ok).
+-- held, term, paused, free in ms (-1: not by itself), reserved; if nobody can win it yet, what waits()
+-- says; and if it is held: lease, nonce, since, priority, score, metadata, leader, address, order (id, kind, quiet, target, target_ok).
 local function record(name, asker, now)
 	local e = redis.call('HMGET', election_key(name), 'term', 'lease', 'nonce', 'paused',
 		'reserved_for', 'reserved_until', 'since', 'priority', 'score', 'metadata',
@@ -95,17 +95,30 @@ local function unclaim(name, lease, term, us, why)
 	hint(name, 'free', term)
 end
 
--- A server that has just begun, or another one than before, may not know of leases that it or its
--- predecessor has granted: nobody wins before the longest of them is over. Returns how many ms that
--- still takes, and which server this is. max: the longest lease of the namespace.
-local function guard(now, max, durable)
+-- Which server this is: which life of it, for how many seconds, which stream of writes; and whether it
+-- has followed another one in this life, or its replicas have followed it through a restart.
+local function server()
 	local info = redis.call('INFO', 'server')
 	local run = string.match(info, 'run_id:(%x+)')
 	local up = tonumber(string.match(info, 'uptime_in_seconds:(%d+)'))
 	info = redis.call('INFO', 'replication')
 	local replid = string.match(info, 'master_replid:(%x+)')
-	-- It has followed another one in this life, or its replicas have followed it through a restart.
 	local followed = string.match(info, 'second_repl_offset:(%-?%d+)') ~= '-1'
+	return run, up, replid, followed
+end
+
+-- The record of a free election says that nobody wins it for so long, and why: for how many seconds
+-- this server is up, and whether it has followed another one.
+local function waits(r, ms)
+	local _, up, _, followed = server()
+	r[4], r[6], r[7] = str(ms), str(up), followed and '1' or '0'
+end
+
+-- A server that has just begun, or another one than before, may not know of leases that it or its
+-- predecessor has granted: nobody wins before the longest of them is over. Returns how many ms that
+-- still takes, and which server this is. max: the longest lease of the namespace.
+local function guard(now, max, durable)
+	local run, up, replid, followed = server()
 	local s = redis.call('HMGET', KEYS[1], 'run', 'replid', 'until')
 	local till = tonumber(s[3] or '0')
 	if s[1] == run and s[2] ~= replid and not followed then
