@@ -102,7 +102,7 @@ static void campaign_failed(struct baton_call *call, struct baton_campaign *c, c
 {
 	c->outcome = BATON_OUTCOME_FAILED;
 	c->code = BATON_E_CORRUPT;
-	store_fail(&call->error, c->code, "The election \"%.60s\" %s", c->name, what);
+	store_fail(&call->error, c->code, "the election \"%.60s\" %s", c->name, what);
 }
 
 /* It was not won: what the record says, or why a free one could not be had (S3, S4). */
@@ -114,13 +114,13 @@ static void campaign_explain(struct baton_call *call, struct baton_campaign *c)
 
 	if (is_free && highest >= PG_TERM_MAX) {
 		campaign_failed(call, c,
-				"has no higher term: they are used up, or its row is damaged; "
-				"give it a new name.");
+				"has no higher term: its terms are used up, or its row is damaged; "
+				"use another name");
 	} else if (is_free && r->term > 0 && c->floor > r->term &&
 		   c->floor - r->term > PG_FLOOR_JUMP_MAX) {
 		campaign_failed(call, c,
 				"has a term in the store that is impossibly far below the one that "
-				"the candidate has seen: one of the two is damaged.");
+				"the candidate has seen: one of the two is damaged");
 	} else if (is_free) {
 		r->free_in_ns = 0; /* somebody else was at it: worth another try soon */
 	}

@@ -184,7 +184,7 @@ static void connect_failed(struct pg_lane *lane, const char *text)
 	bool denied = PQconnectionNeedsPassword(lane->conn.pg) != 0;
 
 	store_fail(&lane->call->error, denied ? BATON_E_DENIED : BATON_E_UNAVAILABLE,
-		   "Can't connect to PostgreSQL: %.*s.",
+		   "can't connect to PostgreSQL: %.*s",
 		   text + n - last > 190 ? 190 : (int)(text + n - last), last);
 }
 
@@ -235,7 +235,7 @@ static int connect_begin(struct pg_lane *lane)
 
 	if (password == NULL && info->password_file != NULL) {
 		store_fail(&lane->call->error, BATON_E_DENIED,
-			   "The file %.100s has no password, or can't be read.",
+			   "the password file %.100s is empty, or can't be read",
 			   info->password_file);
 		code = BATON_E_DENIED;
 	}
@@ -312,7 +312,7 @@ static int connect_dial(struct pg_lane *lane)
 		c->connecting = clock_boot_ns() - c->began_ns < connect_patience_ns(lane);
 		if (c->connecting || !connect_move_on(lane)) {
 			store_fail(&lane->call->error, BATON_E_TIMEOUT,
-				   "PostgreSQL did not let us connect in time.");
+				   "PostgreSQL did not let us connect in time");
 			return BATON_E_TIMEOUT;
 		}
 		pg_conn_free(c);
@@ -338,14 +338,14 @@ static int connect_check_session(struct pg_lane *lane)
 	if (lane->conn.pooled) {
 		store_fail(
 			&lane->call->error, BATON_E_UNSUPPORTED,
-			"A pooler stands between us and PostgreSQL, and %s needs a session of our "
-			"own: connect directly, or leave %s out.",
+			"a pooler stands between us and PostgreSQL, and %s needs a session of our "
+			"own: connect directly, or leave %s out",
 			what, what);
 		return BATON_E_UNSUPPORTED;
 	}
 	if (PQserverVersion(lane->conn.pg) < SESSION_VERSION_MIN) {
 		store_fail(&lane->call->error, BATON_E_UNSUPPORTED,
-			   "The server is PostgreSQL %d; %s needs 14 or newer.",
+			   "the server is PostgreSQL %d; %s needs 14 or newer",
 			   PQserverVersion(lane->conn.pg) / 10000, what);
 		return BATON_E_UNSUPPORTED;
 	}
@@ -353,11 +353,13 @@ static int connect_check_session(struct pg_lane *lane)
 }
 
 /* Statements look at what those before them did: with one snapshot they would not see it. */
-static int refuse_isolation(struct pg_lane *lane)
+static int refuse_isolation(struct pg_lane *lane, const char *isolation)
 {
-	store_fail(&lane->call->error, BATON_E_UNSUPPORTED,
-		   "Transactions of this role are not \"read committed\": ALTER ROLE ... SET "
-		   "default_transaction_isolation = 'read committed'.");
+	store_fail(
+		&lane->call->error, BATON_E_UNSUPPORTED,
+		"transactions of the role %.63s are \"%.20s\", not \"read committed\": ALTER ROLE "
+		"... SET default_transaction_isolation = 'read committed'",
+		PQuser(lane->conn.pg), isolation);
 	return BATON_E_UNSUPPORTED;
 }
 
@@ -368,12 +370,12 @@ static int connect_greet(struct pg_lane *lane)
 
 	if (PQserverVersion(c->pg) < PG_SERVER_MIN) {
 		store_fail(&lane->call->error, BATON_E_UNSUPPORTED,
-			   "The server is PostgreSQL %d; baton needs 12 or newer.",
+			   "the server is PostgreSQL %d; baton needs 12 or newer",
 			   PQserverVersion(c->pg) / 10000);
 		return BATON_E_UNSUPPORTED;
 	}
 	if (PQsetnonblocking(c->pg, 1) != 0 || PQenterPipelineMode(c->pg) != 1) {
-		store_fail(&lane->call->error, BATON_E_SYSTEM, "libpq has no pipeline mode.");
+		store_fail(&lane->call->error, BATON_E_SYSTEM, "libpq has no pipeline mode");
 		return BATON_E_SYSTEM;
 	}
 	c->pooled = true; /* until we know better: prepares nothing */
@@ -390,11 +392,13 @@ static int connect_greet(struct pg_lane *lane)
 	if (lane == lane->store->lock_lane)
 		atomic_store(&lane->store->lock_pid, c->pid);
 	pg_clock_seen(lane, pg_number(r, 0, 1));
-	bool is_committed = strcmp(PQgetvalue(r, 0, 3), "read committed") == 0;
+	char isolation[24];
 
+	pg_copy(isolation, sizeof(isolation), r, 0, 3);
 	pg_results_clear(lane);
-	return is_committed || lane->examines ? connect_check_session(lane)
-					      : refuse_isolation(lane);
+	return strcmp(isolation, "read committed") == 0 || lane->examines
+		       ? connect_check_session(lane)
+		       : refuse_isolation(lane, isolation);
 }
 
 int pg_connect(struct pg_lane *lane)

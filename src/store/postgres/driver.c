@@ -88,12 +88,12 @@ static int store_open(const struct baton_store_config *config, void **store,
 	struct pg_store *s;
 
 	if (config == NULL || config->size < sizeof(*config)) {
-		store_fail(err, BATON_E_INVALID, "The store's configuration is not one.");
+		store_fail(err, BATON_E_INVALID, "the store's configuration is not valid");
 		return BATON_E_INVALID;
 	}
 	s = calloc(1, sizeof(*s));
 	if (s == NULL) {
-		store_fail(err, BATON_E_MEMORY, "There is no memory for the store.");
+		store_fail(err, BATON_E_MEMORY, "no memory for the store");
 		return BATON_E_MEMORY;
 	}
 	int code = pg_conninfo_parse(&s->info, config->url, err);
@@ -102,7 +102,7 @@ static int store_open(const struct baton_store_config *config, void **store,
 	(void)store_turn_init(&s->lock_turn);
 	atomic_store(&s->spare.fd, -1);
 	if (code == 0 && (!make_statements(s) || !make_lock_lane(s))) {
-		store_fail(err, BATON_E_MEMORY, "There is no memory for the store.");
+		store_fail(err, BATON_E_MEMORY, "no memory for the store");
 		code = BATON_E_MEMORY;
 	}
 	if (code != 0) {
@@ -183,7 +183,7 @@ static int lane_open(void *store, int kind, void **lane, struct baton_error *err
 
 	if (l == NULL || (kind == BATON_LANE_WATCH && !make_watcher(l))) {
 		pg_lane_free(l);
-		store_fail(err, BATON_E_MEMORY, "There is no memory for a lane of the store.");
+		store_fail(err, BATON_E_MEMORY, "no memory for a lane of the store");
 		return BATON_E_MEMORY;
 	}
 	l->is_plain = kind != BATON_LANE_WATCH;

@@ -97,7 +97,7 @@ struct pg_lane *pg_session_take(struct pg_lane *lane, struct baton_call *call)
 		return store->lock_lane;
 	}
 	store_fail(&call->error, BATON_E_TIMEOUT,
-		   "The session that holds the locks was busy for all the time that there was.");
+		   "the session that holds the locks was busy until the call's time was up");
 	return NULL;
 }
 

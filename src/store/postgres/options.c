@@ -26,7 +26,7 @@ static int options_fail(struct baton_error *err, const char *what)
 
 static int no_memory(struct baton_error *err)
 {
-	store_fail(err, BATON_E_MEMORY, "There is no memory for the store's URL.");
+	store_fail(err, BATON_E_MEMORY, "no memory for the store's URL");
 	return BATON_E_MEMORY;
 }
 
@@ -96,7 +96,7 @@ static int take_schema(struct pg_conninfo *info, const char *value, struct baton
 	    strncmp(value, "pg_", 3) == 0)
 		return options_fail(
 			err, "schema= is 1 to 48 lower case letters, digits and _, and begins "
-			     "with neither a digit nor pg_.");
+			     "with neither a digit nor pg_");
 	(void)memcpy(info->schema, value, n + 1);
 	return 0;
 }
@@ -109,7 +109,7 @@ static int take_lock_id(struct pg_conninfo *info, const char *value, struct bato
 	long long id = strtoll(value, &end, 10);
 
 	if (errno != 0 || end == value || *end != '\0' || value[0] == ' ')
-		return options_fail(err, "lock_id= is a whole number of 64 bits.");
+		return options_fail(err, "lock_id= is a whole number of 64 bits");
 	(void)snprintf(info->lock_id, sizeof(info->lock_id), "%lld", id);
 	return 1;
 }
@@ -132,13 +132,12 @@ static int take_option(struct pg_conninfo *info, const char *key, const char *va
 		info->advisory = strcmp(value, "advisory") == 0;
 		return info->advisory || strcmp(value, "lease") == 0
 			       ? 1
-			       : options_fail(err, "mode= is lease or advisory.");
+			       : options_fail(err, "mode= is lease or advisory");
 	}
 	if (strcmp(key, "fast") == 0) {
 		info->fast = strcmp(value, "1") == 0;
-		return info->fast || strcmp(value, "0") == 0
-			       ? 1
-			       : options_fail(err, "fast= is 0 or 1.");
+		return info->fast || strcmp(value, "0") == 0 ? 1
+							     : options_fail(err, "fast= is 0 or 1");
 	}
 	return strcmp(key, "lock_id") == 0 ? take_lock_id(info, value, err) : 0;
 }
@@ -225,8 +224,8 @@ static int add_defaults(struct pg_conninfo *info, struct baton_error *err)
 	if (pg_conninfo_get(info, "host") != NULL && pg_conninfo_get(info, "hostaddr") == NULL &&
 	    getenv("PGHOSTADDR") != NULL)
 		return options_fail(
-			err, "The variable PGHOSTADDR would send this elsewhere than the store's "
-			     "URL says; unset it, or say hostaddr= in the URL.");
+			err, "the variable PGHOSTADDR would send this elsewhere than the store's "
+			     "URL says; unset it, or say hostaddr= in the URL");
 	return add_settings(info, list, sizeof(list) / sizeof(list[0])) ? 0 : no_memory(err);
 }
 
@@ -287,7 +286,7 @@ static int split_query(struct pg_conninfo *info, const struct url *url, struct p
 			break;
 		if (rc < 0) {
 			rc = options_fail(
-				err, "An option in the store's URL is not KEY=VALUE, or too long.");
+				err, "an option in the store's URL is not KEY=VALUE, or too long");
 			break;
 		}
 		rc = take_option(info, key, value, err);
@@ -297,7 +296,7 @@ static int split_query(struct pg_conninfo *info, const struct url *url, struct p
 		}
 		if (rc == 0 && !is_keyword(known, key)) {
 			store_fail(err, BATON_E_URL,
-				   "\"%.40s\" is no option of a postgres: store, nor of libpq.",
+				   "unknown option \"%.40s\": neither the store has it nor libpq",
 				   key);
 			rc = BATON_E_URL;
 		}
@@ -320,8 +319,8 @@ static int let_libpq_parse(struct pg_conninfo *info, const char *text, struct ba
 
 	PQfreemem(words);
 	if (list == NULL)
-		return options_fail(err, "The store's URL can't be understood; it is "
-					 "postgres://USER@HOST:PORT/DATABASE?OPTION=VALUE.");
+		return options_fail(err, "not a valid URL; say "
+					 "postgres://USER@HOST:PORT/DATABASE?OPTION=VALUE");
 	for (PQconninfoOption *o = list; o->keyword != NULL && code == 0; o++)
 		if (o->val != NULL && !options_add(info, o->keyword, o->val))
 			code = no_memory(err);
@@ -337,8 +336,8 @@ int pg_conninfo_parse(struct pg_conninfo *info, const char *text, struct baton_e
 
 	*info = (struct pg_conninfo){.schema = "baton"};
 	if (!url_split(text, &url) || url.authority.n + url.path.n >= sizeof(part))
-		return options_fail(err, "The store's URL can't be understood; it is "
-					 "postgres://USER@HOST:PORT/DATABASE?OPTION=VALUE.");
+		return options_fail(err, "not a valid URL; say "
+					 "postgres://USER@HOST:PORT/DATABASE?OPTION=VALUE");
 	(void)snprintf(part, sizeof(part), "%.*s%.*s", (int)url.authority.n, url.authority.at,
 		       (int)url.path.n, url.path.at);
 	pg_text_add(&rest, "postgresql://");
@@ -358,7 +357,7 @@ int pg_conninfo_parse(struct pg_conninfo *info, const char *text, struct baton_e
 	if (code == 0)
 		code = add_places(info, err);
 	if (code == 0 && info->lock_id[0] != '\0' && !info->advisory)
-		code = options_fail(err, "lock_id= belongs to mode=advisory.");
+		code = options_fail(err, "lock_id= belongs to mode=advisory");
 	if (code != 0)
 		pg_conninfo_done(info);
 	return code;

@@ -19,8 +19,7 @@
 
 int pg_no_memory(struct pg_lane *lane)
 {
-	store_fail(&lane->call->error, BATON_E_MEMORY,
-		   "There is no memory for a call to PostgreSQL.");
+	store_fail(&lane->call->error, BATON_E_MEMORY, "no memory for a call to PostgreSQL");
 	return BATON_OUTCOME_FAILED;
 }
 
@@ -122,11 +121,11 @@ void pg_refused(struct pg_lane *lane, const char *state, const char *words)
 		atomic_store(&lane->store->has_schema, false);
 		store_fail(
 			&lane->call->error, BATON_E_UNAVAILABLE,
-			"PostgreSQL: the tables in the schema \"%s\" are gone; they are made anew.",
+			"PostgreSQL: the tables in the schema \"%s\" are gone; they are made anew",
 			lane->store->info.schema);
 		return;
 	}
-	store_fail(&lane->call->error, code_of_state(state), "PostgreSQL says: %.*s%s.",
+	store_fail(&lane->call->error, code_of_state(state), "PostgreSQL says: %.*s%s",
 		   line_length(words) > 150 ? 150 : line_length(words), words,
 		   advice_for_state(state));
 }
@@ -138,14 +137,14 @@ void pg_broken(struct pg_lane *lane, const char *words)
 	int n = line_length(words);
 
 	store_fail(&lane->call->error, BATON_E_UNAVAILABLE,
-		   "The connection to PostgreSQL is lost: %.*s.", n > 170 ? 170 : n, words);
+		   "the connection to PostgreSQL is lost: %.*s", n > 170 ? 170 : n, words);
 	pg_conn_close(lane);
 }
 
 static void too_late(struct pg_lane *lane)
 {
 	store_fail(&lane->call->error, BATON_E_TIMEOUT,
-		   "PostgreSQL did not answer in time; the connection is given up.");
+		   "PostgreSQL did not answer in time; the connection is given up");
 	/* S7: who may still lead doesn't give its lock away. */
 	lane->owes =
 		lane->is_apart || (lane == lane->store->lock_lane && lane->conn.may_have_locks);
@@ -218,7 +217,8 @@ int pg_begin(struct pg_lane *lane, struct baton_call *call, size_t n)
 	lane->begun_ns = clock_boot_ns();
 	pg_results_clear(lane);
 	if (lane->store->base.forgotten) {
-		store_fail(&call->error, BATON_E_FORKED, "The connection is the parent process's.");
+		store_fail(&call->error, BATON_E_FORKED,
+			   "the connection belongs to the parent process");
 		return BATON_OUTCOME_FAILED;
 	}
 	if (!pg_is_connected(lane) && pg_connect(lane) != 0)
@@ -228,7 +228,7 @@ int pg_begin(struct pg_lane *lane, struct baton_call *call, size_t n)
 		return BATON_OUTCOME_FAILED;
 	if (clock_boot_ns() >= call->deadline_ns) {
 		store_fail(&call->error, BATON_E_TIMEOUT,
-			   "To connect to PostgreSQL took all the time that there was.");
+			   "connecting to PostgreSQL took all of the call's time");
 		return BATON_OUTCOME_FAILED;
 	}
 	if (!lane->is_apart) /* whose last statement tells who it is */
@@ -463,7 +463,7 @@ static int run_pipeline(struct pg_lane *lane)
 	if (outcome == 0 && c->warned) {
 		/* "committed locally": a standby that was to have it too may not. */
 		store_fail(&lane->call->error, BATON_E_UNAVAILABLE,
-			   "PostgreSQL warns that the commit may not survive a failover.");
+			   "PostgreSQL warns that the commit may not survive a failover");
 		return BATON_OUTCOME_UNKNOWN;
 	}
 	return outcome == 0 ? BATON_OUTCOME_OK : outcome;

@@ -89,7 +89,7 @@ static void release_tell_apart(struct pg_lane *l, struct baton_call *call,
 	if (outcome == BATON_OUTCOME_OK &&
 	    release_answer(list, n, pg_result(l, 0), BATON_OUTCOME_FAILED, BATON_E_BUSY) > 0)
 		store_fail(&call->error, BATON_E_BUSY,
-			   "PostgreSQL: another transaction keeps an election's row locked.");
+			   "another transaction keeps an election's row locked");
 }
 
 void pg_release(void *lane, struct baton_call *call, struct baton_release *list, size_t n)

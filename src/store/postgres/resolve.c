@@ -102,7 +102,7 @@ static int lookup_wait(struct pg_lane *lane, const char *name, uint64_t until_ns
 		if (now_ns >= until_ns || pg_is_woken(lane)) {
 			lookup_keep(lane->store, l);
 			store_fail(&lane->call->error, BATON_E_TIMEOUT,
-				   "The name service did not find %.100s in time.", name);
+				   "the name service did not find %.100s in time", name);
 			return BATON_E_TIMEOUT;
 		}
 		/* In steps: the watch lane may be wanted back. */
@@ -118,7 +118,7 @@ static int lookup_wait(struct pg_lane *lane, const char *name, uint64_t until_ns
 		return 0;
 	}
 	store_fail(&lane->call->error, BATON_E_UNAVAILABLE,
-		   "The name service does not know %.100s: %s.", name, gai_strerror(rc));
+		   "the name service does not know %.100s: %s", name, gai_strerror(rc));
 	lookup_free(l);
 	return BATON_E_UNAVAILABLE;
 }

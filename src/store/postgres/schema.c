@@ -135,7 +135,7 @@ static int schema_make(struct pg_lane *lane)
 		store_fail(
 			&lane->call->error, BATON_E_DENIED,
 			"baton's tables are not in the schema \"%s\", and this role may not make "
-			"them; let somebody who may run `baton schema postgres | psql`.",
+			"them; let somebody who may run `baton schema postgres | psql`",
 			lane->store->info.schema);
 	pg_conn_close(lane); /* its transaction failed */
 	return BATON_OUTCOME_FAILED;
@@ -152,7 +152,7 @@ static int schema_check_version(struct pg_lane *lane)
 	if (version == PG_SCHEMA_VERSION)
 		return 0;
 	store_fail(&lane->call->error, BATON_E_UNSUPPORTED,
-		   "The tables in the schema \"%s\" are of version %d, not %d; upgrade %s.",
+		   "the tables in the schema \"%s\" are of version %d, not %d; upgrade %s",
 		   lane->store->info.schema, (int)version, PG_SCHEMA_VERSION,
 		   version > PG_SCHEMA_VERSION ? "baton" : "them");
 	return BATON_OUTCOME_FAILED;

@@ -61,9 +61,9 @@ static bool claim_is_above_floor(const struct tableless_session *s, struct baton
 		return true;
 	c->code = BATON_E_CORRUPT;
 	store_fail(&call->error, c->code,
-		   "The server's transaction ids are behind the term %" PRIu64 " of the election "
-		   "\"%.60s\": it is another server, or was restored. Use mode=advisory without "
-		   "fast=1.",
+		   "the server's transaction ids are behind the term %" PRIu64 " of the election "
+		   "\"%.60s\": it is another server, or was restored; use mode=advisory without "
+		   "fast=1",
 		   c->floor, c->name);
 	return false;
 }

@@ -29,6 +29,6 @@ bool pg_is_tableless(const struct pg_store *store)
 int tableless_refuse(struct baton_call *call)
 {
 	store_fail(&call->error, BATON_E_UNSUPPORTED,
-		   "mode=advisory&fast=1 keeps no tables, and this needs them: leave fast=1 out.");
+		   "mode=advisory&fast=1 keeps no tables, and this needs them: leave fast=1 out");
 	return BATON_OUTCOME_FAILED;
 }

@@ -135,7 +135,7 @@ int tableless_session_say(struct tableless_session *s, struct baton_call *call, 
 	l->begun_ns = clock_boot_ns();
 	if (l->owes && !pg_drain(l) && l->conn.pg != NULL &&
 	    PQstatus(l->conn.pg) == CONNECTION_OK) {
-		store_fail(&call->error, BATON_E_TIMEOUT, "PostgreSQL did not answer in time.");
+		store_fail(&call->error, BATON_E_TIMEOUT, "PostgreSQL did not answer in time");
 		return BATON_OUTCOME_FAILED;
 	}
 	if (!pg_is_connected(l))
