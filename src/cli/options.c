@@ -14,7 +14,7 @@
 
 #include "cli/cli.h"
 
-enum kind { TIME, PERMILLE, NUMBER, YES, WORD, TEXT, SIGNAL };
+enum kind { TIME, SPAN, PERMILLE, NUMBER, YES, WORD, TEXT, SIGNAL };
 
 struct row {
 	const char *name;
@@ -42,15 +42,15 @@ static const struct row rows[] = {
 	 NULL, NULL, true},
 	{"profile", "WORD", "timings: fast (3s), normal (15s), unreliable (60s)", TIMED_VERBS, WORD,
 	 AT(profile), profiles, "normal", true},
-	{"lease", "TIME", "how long a frozen leader blocks the others (15s)", TIMED_VERBS, TIME,
+	{"lease", "TIME", "how long a frozen leader blocks the others (15s)", TIMED_VERBS, SPAN,
 	 AT(lease_ms), NULL, "0", true},
-	{"renew", "TIME", "how often the lease is renewed (a third of it)", TIMED_VERBS, TIME,
+	{"renew", "TIME", "how often the lease is renewed (a third of it)", TIMED_VERBS, SPAN,
 	 AT(renew_ms), NULL, "0", true},
-	{"grace", "TIME", "how long a due renewal may fail (a third of it)", TIMED_VERBS, TIME,
+	{"grace", "TIME", "how long a due renewal may fail (a third of it)", TIMED_VERBS, SPAN,
 	 AT(grace_ms), NULL, "0", true},
-	{"retry", "TIME", "first pause after a failure (2s)", TIMED_VERBS, TIME, AT(retry_ms), NULL,
+	{"retry", "TIME", "first pause after a failure (2s)", TIMED_VERBS, SPAN, AT(retry_ms), NULL,
 	 "0", true},
-	{"retry-max", "TIME", "longest pause (five times retry)", TIMED_VERBS, TIME,
+	{"retry-max", "TIME", "longest pause (five times retry)", TIMED_VERBS, SPAN,
 	 AT(retry_max_ms), NULL, "0", true},
 	{"drift", "PART", "how much clocks' rates may differ: 0.1 or 10%", TIMED_VERBS, PERMILLE,
 	 AT(drift_permille), NULL, "0.1", true},
@@ -75,7 +75,7 @@ static const struct row rows[] = {
 	 AT(work_timeout_ms), NULL, "0", true},
 	{"health-cmd", "COMMAND", "exit 0 is healthy; a last line 0.0-1.0 is the score", VERB_RUN,
 	 TEXT, AT(health_cmd), NULL, NULL, true},
-	{"health-interval", "TIME", "how often (5s)", VERB_RUN, TIME, AT(health_interval_ms), NULL,
+	{"health-interval", "TIME", "how often (5s)", VERB_RUN, SPAN, AT(health_interval_ms), NULL,
 	 "5s", true},
 	{"on-held", "wait|exit", "while another leads: wait, or exit with 75", VERB_RUN, WORD,
 	 AT(on_held), held_words, "wait", true},
@@ -438,6 +438,7 @@ static int bad_value(const struct row *row, const char *value, const char *where
 	const char *near = row->kind == WORD ? text_nearest(value, row->words) : NULL;
 	static const char *const right[] = {
 		[TIME] = "a time such as 500ms, 15s or 2m",
+		[SPAN] = "a time above 0 such as 500ms, 15s or 2m",
 		[PERMILLE] = "a part such as 0.8 or 80%",
 		[NUMBER] = "a whole number",
 		[YES] = "yes or no",
@@ -461,6 +462,9 @@ static int set_row(struct reader *r, size_t i, const char *value, const char *wh
 
 	switch (row->kind) {
 	case TIME: good = text_parse_time(value, &n); break;
+	case SPAN: /* the library's default is 0, which nobody can ask for */
+		good = text_parse_time(value, &n) && (n > 0 || r->source == FROM_NOBODY);
+		break;
 	case PERMILLE: good = parse_permille(value, &n); break;
 	case NUMBER: good = parse_number(value, &n); break;
 	case YES: good = parse_yes(value, &n); break;
@@ -579,8 +583,8 @@ static void list_values(FILE *out, const struct row *row)
 
 void options_list(FILE *out, const char *(*verb_name)(unsigned bit))
 {
-	static const char *const kinds[] = {"time", "part", "number", "yes",
-					    "word", "text", "signal"};
+	static const char *const kinds[] = {"time", "time", "part", "number",
+					    "yes",  "word", "text", "signal"};
 	char variable[64];
 
 	for (size_t i = 0; i < N_ROWS; i++) {

@@ -60,8 +60,6 @@ static int check(const struct settings *s)
 {
 	if (s->work_timeout_ms != 0 && s->health_cmd == NULL)
 		return cli_usage("--work-timeout needs --health-cmd, which gives the sign of life");
-	if (s->health_cmd != NULL && s->health_interval_ms == 0)
-		return cli_usage("--health-interval must not be 0");
 	return 0;
 }
 

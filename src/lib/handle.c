@@ -143,6 +143,12 @@ static uint64_t ms_to_ns(uint64_t ms)
 	return ms > NEVER / NS_PER_MS ? NEVER : ms * NS_PER_MS;
 }
 
+/* Rounded up: what is said to be enough must be enough. */
+static uint64_t ns_to_ms_up(uint64_t ns)
+{
+	return ns / NS_PER_MS + (ns % NS_PER_MS != 0);
+}
+
 static int take_options(struct baton *b, const struct baton_options *options,
 			struct baton_error *err)
 {
@@ -200,6 +206,10 @@ static int handle_open_store(struct baton *b, const char *url, struct baton_erro
 		max_ns(b->timing.drift_ppm, (uint64_t)b->traits->drift_permille * 1000);
 	enum timing_fault fault = timing_check(&b->timing, b->traits->min_lease_ns);
 
+	if (fault == TIMING_LEASE_STORE)
+		return lib_fail(err, BATON_E_TIMING, "%s; it must be at least %llu ms",
+				text_timing(fault),
+				(unsigned long long)ns_to_ms_up(b->traits->min_lease_ns));
 	if (fault != TIMING_OK && fault != TIMING_WARN_RENEW)
 		return lib_fail(err, BATON_E_TIMING, "%s", text_timing(fault));
 	return 0;

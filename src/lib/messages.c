@@ -47,46 +47,54 @@ const char *baton_strerror(int code)
 const char *text_timing(enum timing_fault fault)
 {
 	static const char *const texts[] = {
-		[TIMING_OK] = "The timings are fine.",
+		[TIMING_OK] = "the timings are fine",
 		[TIMING_WARN_RENEW] =
-			"renew_ms is more than a third of lease_ms, so fewer lost renewals are "
-			"survived; a third of lease_ms or less is better.",
-		[TIMING_LEASE_RANGE] = "lease_ms must be from 10 ms to 24 hours (86400000).",
-		[TIMING_LEASE_STORE] =
-			"lease_ms is shorter than this store can keep a lease; it must be at least "
-			"the store's minimum.",
-		[TIMING_DRIFT_RANGE] = "drift_permille must be from 0 to 500.",
-		[TIMING_RENEW_RANGE] = "renew_ms must be at least 1 ms.",
+			"renew is more than a third of the lease, so that fewer lost renewals are "
+			"survived; a third or less is better",
+		[TIMING_LEASE_RANGE] = "the lease is too short or too long; it must be from 10 ms "
+				       "to 24 hours",
+		[TIMING_LEASE_STORE] = "the lease is shorter than this store can keep one",
+		[TIMING_DRIFT_RANGE] = "the drift is too large; it must be from 0 to 500 permille, "
+				       "half of the lease",
+		[TIMING_RENEW_RANGE] = "renew is too short; it must be at least 1 ms",
 		[TIMING_RENEW_HALF] =
-			"renew_ms must be at most half of lease_ms, or one lost renewal ends the "
-			"leadership; a third is usual.",
-		[TIMING_GRACE_RANGE] = "grace_ms must be at least 3 ms and less than lease_ms.",
+			"renew is more than half of the lease, so that one lost renewal would end "
+			"the leadership; a third of the lease is usual",
+		[TIMING_GRACE_RANGE] =
+			"grace is too short or too long; it must be at least 3 ms and less than "
+			"the lease",
 		[TIMING_NO_DRAIN] =
-			"renew_ms + grace_ms is more than lease_ms less the clock drift, so "
-			"another could lead before this leader has stopped; lengthen lease_ms, or "
-			"shorten renew_ms or grace_ms.",
+			"renew + grace is more than the lease less the clock drift, so that "
+			"another could lead before this leader has stopped; lengthen the lease, or "
+			"shorten renew or grace",
 		[TIMING_SHORT_DRAIN] =
-			"What renew_ms + grace_ms leave of lease_ms less the clock drift is the "
-			"work's time to stop in, and must be at least a twentieth of lease_ms; "
-			"lengthen lease_ms, or shorten renew_ms or grace_ms.",
-		[TIMING_RETRY_RANGE] = "retry_ms must be at least 1 ms and at most lease_ms.",
+			"renew + grace leave too little of the lease less the clock drift for the "
+			"work to stop in; it must be at least a twentieth of the lease: lengthen "
+			"the lease, or shorten renew or grace",
+		[TIMING_RETRY_RANGE] =
+			"retry is too short or too long; it must be at least 1 ms and at most the "
+			"lease",
 		[TIMING_RETRY_MAX] =
-			"retry_max_ms must be at least retry_ms and at most 24 hours (86400000).",
+			"the longest retry is too short or too long; it must be at least retry and "
+			"at most 24 hours",
 		[TIMING_WORK_TIMEOUT] =
-			"work_timeout_ms must be 0 (off), or from 1 ms to 24 hours (86400000).",
+			"the work timeout is too short or too long; it must be 0 (off), or from "
+			"1 ms to 24 hours",
 		[TIMING_PREEMPT] =
-			"preempt_ms must be 0 (never), or from lease_ms to 24 hours (86400000): "
-			"sooner, the leadership would flap.",
-		[TIMING_SCORE_RANGE] = "min_score_permille must be at most 1000.",
-		[TIMING_PRIORITY_RANGE] = "priority must be from -1000000 to 1000000.",
+			"preempt is too short or too long; it must be 0 (never), or from a lease "
+			"to 24 hours, or the leadership would flap",
+		[TIMING_SCORE_RANGE] =
+			"the minimum score is too large; it must be at most 1000 permille",
+		[TIMING_PRIORITY_RANGE] =
+			"the priority is too low or too high; it must be from -1000000 to 1000000",
 		[TIMING_OBSERVE_MANUAL] =
-			"observe_only and manual exclude each other: who only observes can't "
-			"acquire; set at most one of them.",
+			"observe_only and manual exclude each other: an election that only "
+			"observes can't acquire; set at most one of them",
 	};
 	const size_t i = (size_t)fault;
 
 	if (i >= sizeof(texts) / sizeof(texts[0]) || texts[i] == NULL)
-		return "The timings can't be used; leave them at 0 to get the defaults.";
+		return "the timings can't be used; leave them at 0 to get the defaults";
 	return texts[i];
 }
 
