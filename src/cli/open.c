@@ -11,6 +11,14 @@
 
 #include "cli/cli.h"
 
+/* For ourselves, whatever the umask leaves of it. */
+static int make_one(const char *path)
+{
+	if (mkdir(path, 0700) != 0)
+		return -1;
+	return chmod(path, 0700);
+}
+
 /*
  * Makes all folders of the path. The last one too: nobody mounts the default store, so a question
  * that comes before the first candidate has an answer there, that nobody leads.
@@ -19,13 +27,13 @@ static int make_dir(char *path)
 {
 	for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
-		int failed = mkdir(path, 0700) != 0 && errno != EEXIST;
+		int failed = make_one(path) != 0 && errno != EEXIST;
 
 		*slash = '/';
 		if (failed)
 			return -1;
 	}
-	if (mkdir(path, 0700) != 0)
+	if (make_one(path) != 0)
 		return errno == EEXIST ? 0 : -1;
 	/* It will hold terms, which may not be lost with it. */
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
