@@ -124,6 +124,8 @@ int config_read(const char *path, bool must_exist, const char *election,
 
 /* "500ms", "15s", "2m", "1h", "0" as milliseconds. False: none of these. */
 bool text_parse_time(const char *text, int64_t *ms);
+/* "0.1" or "10%" as 100. 1; or 0: not a number; or -1: a number that is no part. */
+int text_parse_part(const char *text, int64_t *permille);
 /* The nearest of a NULL-terminated list, or NULL if none is near. */
 const char *text_nearest(const char *word, const char *const *list);
 /* A length of time for people: "850ms", "12s", "3m 5s", "2h 10m". */

@@ -38,6 +38,20 @@ bool text_parse_time(const char *text, int64_t *ms)
 	return false;
 }
 
+int text_parse_part(const char *text, int64_t *permille)
+{
+	char *end;
+	double part = strtod(text, &end);
+
+	if (end == text || (*end != '\0' && strcmp(end, "%") != 0))
+		return 0;
+	part *= *end == '%' ? 10 : 1000;
+	if (!(part >= 0 && part <= 1000)) /* nor nan */
+		return -1;
+	*permille = (int64_t)(part + 0.5);
+	return 1;
+}
+
 /* Letters to add, remove, change or swap. */
 static unsigned distance(const char *a, const char *b)
 {

@@ -146,22 +146,33 @@ void health_read(struct run *r)
 	}
 }
 
-/* The number on the last line, or -1. */
+/* A number that can't be a score is a mistake in the command, and nothing to rely on. */
+static int64_t say_odd(struct health *h, const char *line)
+{
+	if (!h->is_odd)
+		log_say(BATON_LOG_WARN,
+			"the health command prints \"%.40s\", which is not from 0.0 to 1.0; it "
+			"counts as 0.0 until that changes",
+			line);
+	h->is_odd = true;
+	return 0;
+}
+
+/* The number on the last line, or -1: there is none. */
 static int64_t last_number(struct health *h)
 {
 	while (h->n > 0 && strchr(" \r\n", h->text[h->n - 1]) != NULL)
 		h->text[--h->n] = '\0';
 	if (h->n == 0)
 		return -1;
-	char *line = strrchr(h->text, '\n');
-	char *end;
+	const char *line = strrchr(h->text, '\n');
+	int64_t score = -1;
 
 	line = line != NULL ? line + 1 : h->text;
-	double score = strtod(line, &end);
-
-	if (end == line || *end != '\0' || !(score >= 0 && score <= 1))
-		return -1;
-	return (int64_t)(score * 1000 + 0.5);
+	if (text_parse_part(line, &score) < 0)
+		return say_odd(h, line);
+	h->is_odd = false;
+	return score;
 }
 
 /* Its group, too: what is left there would pile up, and hold our standard error open. */

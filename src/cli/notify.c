@@ -25,6 +25,19 @@ void notify_setup(struct run *r)
 		r->notify_ns = clock_boot_ns();
 }
 
+void notify_status(const struct run *r, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	if (r->is_stopping)
+		return;
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	notify_say("STATUS=%s", text);
+}
+
 void notify_say(const char *format, ...)
 {
 	struct sockaddr_un to = {.sun_family = AF_UNIX};

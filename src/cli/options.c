@@ -378,21 +378,6 @@ static bool parse_yes(const char *value, int64_t *out)
 	return false;
 }
 
-/* "0.1" or "10%" as 100. */
-static bool parse_permille(const char *value, int64_t *out)
-{
-	char *end;
-	double part = strtod(value, &end);
-
-	if (end == value || (*end != '\0' && strcmp(end, "%") != 0))
-		return false;
-	part *= *end == '%' ? 10 : 1000;
-	if (!(part >= 0 && part <= 1000))
-		return false;
-	*out = (int64_t)(part + 0.5);
-	return true;
-}
-
 static bool parse_number(const char *value, int64_t *out)
 {
 	char *end;
@@ -465,7 +450,7 @@ static int set_row(struct reader *r, size_t i, const char *value, const char *wh
 	case SPAN: /* the library's default is 0, which nobody can ask for */
 		good = text_parse_time(value, &n) && (n > 0 || r->source == FROM_NOBODY);
 		break;
-	case PERMILLE: good = parse_permille(value, &n); break;
+	case PERMILLE: good = text_parse_part(value, &n) > 0; break;
 	case NUMBER: good = parse_number(value, &n); break;
 	case YES: good = parse_yes(value, &n); break;
 	case WORD: good = parse_word(row, value, &n); break;

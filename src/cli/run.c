@@ -63,6 +63,20 @@ static int check(const struct settings *s)
 	return 0;
 }
 
+/* A store that excludes fewer than one may think. */
+static void warn_of_store(const struct settings *s)
+{
+	if (s->is_default_store)
+		log_say(BATON_LOG_WARN,
+			"no store given: one leader on this host%s only, in %s; see --store",
+			geteuid() == 0 ? "" : " and of this user", strchr(s->store, ':') + 1);
+	else if (strncmp(s->store, "memory:", 7) == 0)
+		log_say(BATON_LOG_WARN,
+			"the store %s is for tests: it lives in this process, and excludes nobody "
+			"else; see --store",
+			s->store);
+}
+
 static int contend(struct run *r)
 {
 	struct baton_election_options o;
@@ -84,13 +98,7 @@ static int contend(struct run *r)
 		baton_close(r->b);
 		return code;
 	}
-	if (r->s->is_default_store) {
-		const char *path = strchr(r->s->store, ':');
-
-		log_say(BATON_LOG_WARN,
-			"no store given: one leader on this host%s only, in %s; see --store",
-			geteuid() == 0 ? "" : " and of this user", path + 1);
-	}
+	warn_of_store(r->s);
 	uint64_t now_ns = clock_boot_ns();
 
 	r->try_ns = now_ns;
@@ -189,7 +197,7 @@ static void became(struct run *r, const struct baton_event *event)
 	/* Said when it is done: a disk, too, may keep who writes to it waiting (L7). */
 	log_say(BATON_LOG_INFO, "leads %s in term %llu as %s", r->s->name,
 		(unsigned long long)r->term, baton_id(r->b));
-	notify_say("STATUS=leads %.200s in term %llu", r->s->name, (unsigned long long)r->term);
+	notify_status(r, "leads %.200s in term %llu", r->s->name, (unsigned long long)r->term);
 }
 
 /* After these the claim stands, and is renewed, until the child has ended. */
@@ -212,7 +220,7 @@ static void lost(struct run *r, const struct baton_event *event)
 			       voluntary);
 	log_say(voluntary ? BATON_LOG_INFO : BATON_LOG_WARN, "leads %s no more: %s", r->s->name,
 		event->text);
-	notify_say("STATUS=stands by for %.200s", r->s->name);
+	notify_status(r, "stands by for %.200s", r->s->name);
 }
 
 static void changed(struct run *r, const struct baton_event *event)
@@ -225,7 +233,7 @@ static void changed(struct run *r, const struct baton_event *event)
 		return;
 	log_say(BATON_LOG_INFO, "%s is led by %s in term %llu", r->s->name, event->leader,
 		(unsigned long long)event->term);
-	notify_say("STATUS=stands by for %.200s, which %.200s leads", r->s->name, event->leader);
+	notify_status(r, "stands by for %.200s, which %.200s leads", r->s->name, event->leader);
 }
 
 /* It is over by itself, and nothing went wrong. */
@@ -260,13 +268,21 @@ static void pull_events(struct run *r)
 
 /* ---- waiting ---- */
 
-static bool is_held(const struct run *r)
+enum held { HELD_NOT, HELD_BY_ANOTHER, HELD_PAUSED };
+
+/* Why we can't lead; also for a moment after we did. */
+static int find_holder(const struct run *r)
 {
 	struct baton_status status;
 
-	return baton_get_status(r->e, &status) == 0 && !status.is_leader &&
-	       ((status.leader[0] != '\0' && strcmp(status.leader, baton_id(r->b)) != 0) ||
-		r->is_twin_leading || status.paused);
+	if (baton_get_status(r->e, &status) != 0 || status.is_leader)
+		return HELD_NOT;
+	if (status.paused)
+		return HELD_PAUSED;
+	if (r->is_twin_leading ||
+	    (status.leader[0] != '\0' && strcmp(status.leader, baton_id(r->b)) != 0))
+		return HELD_BY_ANOTHER;
+	return HELD_NOT;
 }
 
 /* Whether a campaign of ours was answered; and whether one failed. */
@@ -342,14 +358,15 @@ static void look_at_waiting(struct run *r)
 	}
 	if (r->is_leading || r->child != CHILD_NONE)
 		return;
-	bool held = is_held(r);
+	int held = find_holder(r);
 	bool is_late = clock_boot_ns() >= r->give_up_ns;
 
-	if (r->s->on_held == ON_HELD_EXIT && held) {
-		log_say(BATON_LOG_INFO, "another leads %s", r->s->name);
+	if (r->s->on_held == ON_HELD_EXIT && held != HELD_NOT) {
+		log_say(BATON_LOG_INFO, held == HELD_PAUSED ? "%s is paused" : "another leads %s",
+			r->s->name);
 		supervise_end(r, EXIT_HELD);
-	} else if (is_late && (held || !is_first_try(r))) {
-		supervise_end(r, give_up(r, held));
+	} else if (is_late && (held != HELD_NOT || !is_first_try(r))) {
+		supervise_end(r, give_up(r, held != HELD_NOT));
 	}
 }
 

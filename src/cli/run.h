@@ -21,6 +21,7 @@ struct health {
 	uint64_t limit_ns;
 	int64_t score; /* the last one; -1: none yet */
 	size_t n;
+	bool is_odd;    /* the last number that it has printed was not a score */
 	char text[256]; /* the end of what it has printed */
 };
 
@@ -116,6 +117,9 @@ void health_done(struct run *r);
 
 void notify_setup(struct run *r);
 void notify_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* What we do, in a sentence; nothing more after it was said that we stop. */
+void notify_status(const struct run *r, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 void notify_tick(struct run *r);
 
 #endif

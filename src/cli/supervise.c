@@ -183,7 +183,7 @@ void supervise_end(struct run *r, int code)
 	r->is_stopping = true;
 	r->restart_ns = 0;
 	if (!r->is_anew)
-		notify_say("STOPPING=1");
+		notify_say("STOPPING=1\nSTATUS=stops");
 	/* For who pulls events, a stop says that the work has ended: so that comes first. */
 	if (r->child == CHILD_NONE)
 		supervise_leave(r);
