@@ -6,6 +6,9 @@
 #include "store/web/web.h"
 
 #define OPEN_NS (5 * CLOCK_NS_PER_S)
+/* So long an opening goes on although somebody wakes us; twice as long after each in vain. */
+#define PATIENCE_NS (CLOCK_NS_PER_S / 2)
+#define HURRIED_MAX 3
 
 static uint64_t min_ns(uint64_t a, uint64_t b)
 {
@@ -68,7 +71,8 @@ void web_watch_break(struct web_lane *lane)
 	watch_index_set_live(lane->store->watches, false);
 }
 
-/* 0 or -1. Its time is short: a member that says nothing isn't waited for as long as a change. */
+/* 0 or -1. Its time is short: a member that says nothing isn't waited for as long as a change, and
+ * whoever closes the store doesn't wait for it at all (L7). */
 static int watch_open_stream(struct web_lane *lane, const struct web_watch *w,
 			     struct baton_call *call)
 {
@@ -77,8 +81,14 @@ static int watch_open_stream(struct web_lane *lane, const struct web_watch *w,
 
 	lane->heard_ns = clock_boot_ns();
 	lane->is_answered = false;
-	if (w->open(lane, &open) == 0)
+	http_heed_wake(lane->http, clock_boot_ns() + (PATIENCE_NS << lane->n_hurried));
+	int rc = w->open(lane, &open);
+
+	http_heed_wake(lane->http, 0);
+	if (rc == 0) {
+		lane->n_hurried = 0;
 		return 0;
+	}
 	call->error = open.error;
 	w->lost(lane);
 	return -1;
@@ -116,6 +126,15 @@ static int watch_listen(struct web_lane *lane, const struct web_watch *w, struct
 	return -1;
 }
 
+/* What an opening that failed is to the caller: 0 or a code. */
+static int watch_end_opening(struct web_lane *lane, const struct baton_call *call)
+{
+	if (!web_take_wake(lane->store))
+		return call->error.code;
+	lane->n_hurried += lane->n_hurried < HURRIED_MAX;
+	return 0;
+}
+
 /* Until it is time for the next question, or something wakes us. False: it is time. */
 static bool watch_is_resting(const struct web_lane *lane)
 {
@@ -146,7 +165,7 @@ int web_watch_wait(struct web_lane *lane, const struct web_watch *w, struct bato
 		else if (watch_is_resting(lane))
 			rc = 1;
 		else if (watch_open_stream(lane, w, call) != 0)
-			return web_take_wake(s) ? 0 : call->error.code;
+			return watch_end_opening(lane, call);
 		else
 			rc = 0;
 		if (rc < 0)

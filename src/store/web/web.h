@@ -88,10 +88,11 @@ struct web_lane {
 	struct bytes body; /* of the request that is made */
 	int kind;
 	/* Of the watch lane: */
-	unsigned stream;   /* the member that it listens to */
-	uint64_t heard_ns; /* when something was heard, or asked */
-	bool is_answered;  /* something was, since it was opened */
-	uint64_t rest_ns;  /* not before then is it opened again */
+	unsigned stream;    /* the member that it listens to */
+	uint64_t heard_ns;  /* when something was heard, or asked */
+	bool is_answered;   /* something was, since it was opened */
+	uint64_t rest_ns;   /* not before then is it opened again */
+	unsigned n_hurried; /* openings in a row that somebody's wake has ended */
 };
 
 /* In memory that is zeroed: BATON_OK or a code with the sentence. Done after either. note_size: as
