@@ -95,7 +95,7 @@ static void try_lease(struct doctor *d, struct baton *b, void *lane)
 	struct doctor_trips trips = {.n = 0};
 	struct baton_call call;
 
-	(void)snprintf(lease.id, sizeof(lease.id), "%s-ffffffff-1", b->incarnation);
+	lease_id_print(b, UINT32_MAX, 1, lease.id);
 	examine_begin(b, &call);
 	int outcome = b->driver->lease_open(lane, &call, &lease);
 

@@ -84,11 +84,16 @@ static bool calls_reserve(struct batch *t, size_t n)
 	return true;
 }
 
-/* A lease's name in the store: who, which of its leases, which incarnation of that. */
+void lease_id_print(const struct baton *b, uint32_t number, uint64_t epoch,
+		    char out[BATON_LEASE_ID_MAX + 1])
+{
+	(void)snprintf(out, BATON_LEASE_ID_MAX + 1, "%s-%x-%llx", b->incarnation, number,
+		       (unsigned long long)epoch);
+}
+
 static void name_lease(const struct executor *c, uint64_t epoch, struct baton_lease *out)
 {
-	(void)snprintf(out->id, sizeof(out->id), "%s-%x-%llx", c->handle->incarnation, c->number,
-		       (unsigned long long)epoch);
+	lease_id_print(c->handle, c->number, epoch, out->id);
 	out->ttl_ns = c->core.timing.lease_ns; /* never changes after it was made */
 	out->owner = c->handle->id;
 	out->address = c->handle->address;

@@ -203,7 +203,7 @@ static void lease_error(struct executor *c, uint8_t why)
 			events_error(e, why, 0);
 }
 
-static void run_lease(struct executor *c, const struct action *a)
+static void execute_lease(struct executor *c, const struct action *a)
 {
 	switch (a->kind) {
 	case ACT_OPEN: lease_job(c, a, &c->job, JOB_OPEN, BATON_LANE_RENEW); break;
@@ -216,7 +216,7 @@ static void run_lease(struct executor *c, const struct action *a)
 	}
 }
 
-static void run_election(struct baton_election *e, const struct action *a)
+static void execute_election(struct baton_election *e, const struct action *a)
 {
 	switch (a->kind) {
 	case ACT_CAMPAIGN: election_job(e, a, JOB_CAMPAIGN); break;
@@ -232,9 +232,9 @@ static void execute_calls(struct executor *c, struct baton_election *e, const st
 {
 	for (uint64_t i = 0; i < out->n; i++) {
 		if (e == NULL)
-			run_lease(c, &out->list[i]);
+			execute_lease(c, &out->list[i]);
 		else
-			run_election(e, &out->list[i]);
+			execute_election(e, &out->list[i]);
 	}
 }
 

@@ -173,11 +173,10 @@ bool peers_view(struct baton_election *e, const struct job *job, const struct ba
 		struct view *v)
 {
 	struct baton *b = e->handle;
-	char mine[BATON_LEASE_ID_MAX + 1];
+	char own_id[BATON_LEASE_ID_MAX + 1];
 	bool twin = false;
 
-	(void)snprintf(mine, sizeof(mine), "%s-%x-%llx", b->incarnation, e->executor->number,
-		       (unsigned long long)job->epoch);
+	lease_id_print(b, e->executor->number, job->epoch, own_id);
 	*v = (struct view){
 		.term = r->term,
 		.nonce = r->nonce,
@@ -195,7 +194,7 @@ bool peers_view(struct baton_election *e, const struct job *job, const struct ba
 		.target_ok = r->order.target_ok,
 		.order = (uint8_t)r->order.kind,
 	};
-	v->mine = r->held && strcmp(r->lease_id, mine) == 0;
+	v->mine = r->held && strcmp(r->lease_id, own_id) == 0;
 	if (r->held)
 		v->leader = leader_number(e, r, &twin);
 	if (r->order.kind == BATON_ORDER_TRANSFER)

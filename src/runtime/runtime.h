@@ -448,6 +448,10 @@ void lane_watch(struct lane *lane, struct baton_election *e, bool add);
 struct batch *batch_new(void);
 void batch_free(struct batch *t);
 void batch_run(struct lane *lane, struct job **jobs, size_t n);
+/* A lease's name in the store: which process, which of its leases, which incarnation of that lease.
+ * Drivers and the answers of stores are compared with it, so there is one place that prints it. */
+void lease_id_print(const struct baton *b, uint32_t number, uint64_t epoch,
+		    char out[BATON_LEASE_ID_MAX + 1]);
 
 /* watch.c */
 void *watch_main(void *arg);
