@@ -222,6 +222,7 @@ static void serve(struct grpc_server *s, int fd)
 	unsigned char head[FRAME];
 	char payload[PAYLOAD_MAX + 1];
 	char asked[64] = "";
+	bool is_probe = false;
 
 	if (!get(fd, payload, PREFACE) || !frame(fd, SETTINGS, 0, 0, "", 0))
 		return;
@@ -237,10 +238,17 @@ static void serve(struct grpc_server *s, int fd)
 			return;
 		if (head[3] == PING && !(head[4] & ACK) && !frame(fd, PING, ACK, 0, payload, n))
 			return;
+		if (head[3] == HEADERS) /* :path / is the fourth, and others stand as texts */
+			is_probe = memchr(payload, 0x84, n < 4 ? n : 4) != NULL;
 		if (head[3] == DATA && n > MESSAGE)
 			snprintf(asked, sizeof(asked), "%.60s", payload + MESSAGE);
 		if (head[3] != DATA || !(head[4] & END_STREAM))
 			continue;
+		if (is_probe) { /* and nothing else */
+			if (!finish(fd, stream, "12", "", true))
+				return;
+			continue;
+		}
 		unsigned turn = atomic_fetch_add(&s->n_requests, 1);
 
 		if (!(s->list != NULL ? say_next(s, fd, stream, turn) : answer(fd, stream, asked)))

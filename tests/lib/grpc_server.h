@@ -11,6 +11,8 @@
  *     long      190,000 bytes, and a good status
  *     none      a good status, without a message   short     a good status, and half a frame
  *
+ * Who asks for "/", to see whether anybody is there, is told so, and isn't counted.
+ *
  * Or it says what a test has written down, one answer after the other, whatever it is asked.
  */
 #ifndef BATON_GRPC_SERVER_H

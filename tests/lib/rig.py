@@ -9,6 +9,7 @@
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -55,6 +56,56 @@ def stays(condition, for_s, what):
         tick.wait(0.05)
 
 
+class Deaf:
+    """An address where nobody answers: it accepts connections and stays silent, or, full, drops
+    what comes."""
+
+    def __init__(self, address, port, is_full):
+        self.sockets = [socket.create_server((address, port), backlog=0 if is_full else 64)]
+        self.port = self.sockets[0].getsockname()[1]
+        for _ in range(16 if is_full else 0):
+            one = socket.socket()
+            one.setblocking(False)
+            one.connect_ex((address, self.port))
+            self.sockets.append(one)
+
+    def close(self):
+        for one in self.sockets:
+            one.close()
+
+
+class Way:
+    """Another address of a server that listens on 127.0.0.1."""
+
+    def __init__(self, address, port, to):
+        self.to = int(to)
+        self.socket = socket.create_server((address, port))
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            try:
+                one = self.socket.accept()[0]
+                other = socket.create_connection(("127.0.0.1", self.to))
+            except OSError: # closed
+                return
+            for a, b in ((one, other), (other, one)):
+                threading.Thread(target=self.carry, args=(a, b), daemon=True).start()
+
+    @staticmethod
+    def carry(a, b):
+        try:
+            while data := a.recv(65536):
+                b.sendall(data)
+            b.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+    def close(self):
+        self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()
+
+
 def read(path):
     """A file's bytes; none when it is gone or not ours."""
     try:
@@ -69,6 +120,10 @@ def descendants(pid):
     for child in map(int, children):
         yield child
         yield from descendants(child)
+
+
+class Missing(Exception):
+    """Something that a case needs isn't on this machine."""
 
 
 class World:
@@ -88,6 +143,7 @@ class World:
         self.env = {k: v for k, v in os.environ.items() if not k.startswith(self.foreign)}
         self.env["BATON_MODULE_DIR"] = os.path.join(os.path.dirname(BATON), "modules")
         self.env["HOME"] = self.folder
+        self.wrap = [] # what the command is started by
         try:
             lines = servers("start", "--for", str(os.getpid()), kind, self.dir).split("\n")
         except BaseException: # also of a kind that can't run here
@@ -98,8 +154,19 @@ class World:
     def path(self, name):
         return os.path.join(self.folder, name)
 
+    def named(self, name, *addresses):
+        """From now on that name has these addresses, in this order, for whatever is started."""
+        with open(self.path("hosts"), "w", encoding="ascii") as hosts:
+            hosts.writelines(f"{address} {name}\n" for address in addresses)
+        self.wrap = ["unshare", "-rm", "sh", "-c", 'mount --bind "$0" /etc/hosts && exec "$@"',
+                     self.path("hosts")]
+        found = subprocess.run([*self.wrap, "getent", "ahostsv4", name], text=True,
+                               capture_output=True, timeout=LIMIT_S, check=False).stdout
+        if [line.split()[0] for line in found.split("\n") if "STREAM" in line] != [*addresses]:
+            raise Missing("a namespace in which a name has the addresses of our choice")
+
     def baton(self, *args, **variables):
-        done = subprocess.run([BATON, *args], env={**self.env, **variables}, text=True,
+        done = subprocess.run([*self.wrap, BATON, *args], env={**self.env, **variables}, text=True,
                               capture_output=True, timeout=LIMIT_S, check=False)
         if self.secret in done.stdout + done.stderr:
             raise AssertionError(f"the password is in {done.stdout}{done.stderr}")
@@ -108,8 +175,8 @@ class World:
     def candidate(self, name, url, lease="3s", **variables):
         with open(self.path(name + ".log"), "w", encoding="utf-8") as log:
             store = ["--store=" + url] if url else [] # else by a variable
-            p = subprocess.Popen([BATON, "run", *store, "--lease=" + lease, "--id=" + name, "e",
-                                  "--", "sh", "-c", self.work, self.folder],
+            p = subprocess.Popen([*self.wrap, BATON, "run", *store, "--lease=" + lease,
+                                  "--id=" + name, "e", "--", "sh", "-c", self.work, self.folder],
                                  env={**self.env, **variables}, stdout=log,
                                  stderr=subprocess.STDOUT)
         self.started.append(p)
@@ -204,6 +271,42 @@ class Judged(World):
         return work
 
 
+def check_dead(w, dead, how, url, lease):
+    """Somebody leads in the time of a call, and who only asks is answered."""
+    began = time.monotonic()
+    before = max([span[0] for span in w.spans()], default=0)
+    p = w.candidate("a-" + how.replace(" ", "-"), url, lease=lease)
+    wait_for(lambda: [span for span in w.spans() if span[0] > before], f"a leader where one {how}")
+    took_s = time.monotonic() - began
+    print(f"one {how}: led after {took_s:.1f} s", flush=True)
+    for _ in range(4): # not everybody begins with the same one
+        answers(w, url)
+    done = w.baton("doctor", "--store=" + url)
+    if "0 errors" not in done.stdout or took_s > 5:
+        raise AssertionError(f"{took_s} s; {done.stdout}{done.stderr}")
+    p.terminate()
+    p.wait(LIMIT_S)
+    dead.close()
+    w.check_work()
+
+
+def check_dead_address(w, port, url_of, lease="9s"):
+    """A name has two addresses, and the first one drops packets, or accepts and stays silent."""
+    w.named("store.test", "127.0.0.1", "127.0.0.9")
+    for how in ("drops", "is silent"):
+        dead = Deaf("127.0.0.1", 0, how == "drops")
+        way = Way("127.0.0.9", dead.port, port)
+        check_dead(w, dead, how, url_of(f"store.test:{dead.port}"), lease)
+        way.close()
+
+
+def check_dead_member(w, port, url_of, lease="9s"):
+    """The same with two members of a URL."""
+    for how in ("drops", "is silent"):
+        dead = Deaf("127.0.0.1", 0, how == "drops")
+        check_dead(w, dead, how, url_of(f"127.0.0.1:{dead.port},127.0.0.1:{port}"), lease)
+
+
 def looks(w, url, **variables):
     """A look at the election: whether the store let us, and what was said."""
     done = w.baton("status", "--store=" + url, "e", **variables)
@@ -222,10 +325,6 @@ def answers(w, url, **variables):
     good, text = looks(w, url, **variables)
     if not good:
         raise AssertionError(text)
-
-
-class Missing(Exception):
-    """Something that a case needs isn't on this machine."""
 
 
 def run_case(case, world):

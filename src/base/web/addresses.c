@@ -4,6 +4,10 @@
  *
  * What is known is used for a minute, and after that until something newer is known: a name service
  * that doesn't answer harms nobody who has a connection, or an address.
+ *
+ * A name may have several addresses, of which one is used at a time: libcurl would wait for half of
+ * a call before it tries the second one, and would never leave one that accepts connections and
+ * stays silent. After a failure it is the next one's turn.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -14,7 +18,6 @@
 #include "base/web/request.h"
 
 #define KNOWN_NS (60 * CLOCK_NS_PER_S)
-#define ADDRESSES_MAX 8
 
 static bool is_address(const char *host)
 {
@@ -23,10 +26,16 @@ static bool is_address(const char *host)
 	return inet_pton(AF_INET, host, &any) == 1 || inet_pton(AF_INET6, host, &any) == 1;
 }
 
+static void entries_free(char **entries, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(entries[i]);
+}
+
 static void name_done(struct name *n)
 {
 	lookup_cancel(&n->lookup);
-	free(n->entry);
+	entries_free(n->entries, n->n);
 	*n = (struct name){0};
 }
 
@@ -45,41 +54,59 @@ static struct name *name_find(struct http *h, const struct http_host *host)
 	return NULL;
 }
 
+void addresses_next(struct name *n)
+{
+	n->is_proven = false;
+	n->until_ns = 0;
+	n->at = n->n > 0 ? (n->at + 1) % n->n : 0;
+}
+
 void addresses_doubt(struct http *h, const struct http_host *host)
 {
 	struct name *n = name_find(h, host);
 
 	if (n != NULL)
-		n->until_ns = 0;
+		addresses_next(n);
 }
 
-static void add_address(struct bytes *text, const struct addrinfo *a, bool is_first)
+/* "name:port:address"; NULL: no memory, or no address. */
+static char *entry_make(const struct name *n, const struct addrinfo *a)
 {
 	char address[NI_MAXHOST];
+	char *entry = NULL;
 
 	if (getnameinfo(a->ai_addr, a->ai_addrlen, address, sizeof(address), NULL, 0,
-			NI_NUMERICHOST) == 0)
-		bytes_print(text, a->ai_family == AF_INET6 ? "%s[%s]" : "%s%s", is_first ? "" : ",",
-			    address);
+			NI_NUMERICHOST) != 0 ||
+	    asprintf(&entry, a->ai_family == AF_INET6 ? "%s:%s:[%s]" : "%s:%s:%s", n->host.name,
+		     n->host.port, address) < 0)
+		return NULL;
+	return entry;
 }
 
-/* "name:port:address,address" */
+/* A name service may tell the same addresses in another order each time: the one whose turn it is
+ * stays, if it is among them. */
 static void name_learn(struct name *n, const struct addrinfo *list)
 {
-	struct bytes text = {0};
-	size_t count = 0;
+	char *entries[HTTP_ADDRESSES_MAX];
+	size_t count = 0, at = SIZE_MAX;
 
-	bytes_print(&text, "%s:%s:", n->host.name, n->host.port);
-	size_t size = text.n;
+	for (const struct addrinfo *a = list; a != NULL && count < HTTP_ADDRESSES_MAX;
+	     a = a->ai_next) {
+		char *entry = entry_make(n, a);
 
-	for (const struct addrinfo *a = list; a != NULL && count < ADDRESSES_MAX; a = a->ai_next)
-		add_address(&text, a, count++ == 0);
-	if (text.has_failed || text.n <= size) {
-		bytes_done(&text);
-		return;
+		if (entry == NULL)
+			continue;
+		if (n->n > 0 && strcmp(entry, n->entries[n->at]) == 0)
+			at = count;
+		entries[count++] = entry;
 	}
-	free(n->entry);
-	n->entry = text.at;
+	if (count == 0)
+		return;
+	entries_free(n->entries, n->n);
+	(void)memcpy(n->entries, entries, count * sizeof(entries[0]));
+	n->n = count;
+	n->is_proven = n->is_proven && at != SIZE_MAX;
+	n->at = at != SIZE_MAX ? at : 0;
 	n->until_ns = clock_boot_ns() + KNOWN_NS;
 }
 
@@ -87,14 +114,14 @@ static void name_learn(struct name *n, const struct addrinfo *list)
 static int name_ask(struct http *h, struct name *n, uint64_t deadline_ns)
 {
 	struct addrinfo *list = NULL;
-	int code = lookup(&n->lookup, n->host.name, n->host.port,
-			  n->entry != NULL ? 0 : deadline_ns, h->wake, &list);
+	int code = lookup(&n->lookup, n->host.name, n->host.port, n->n > 0 ? 0 : deadline_ns,
+			  h->wake, &list);
 
 	if (code != 0)
 		return code;
 	name_learn(n, list);
 	freeaddrinfo(list);
-	return n->entry != NULL ? 0 : EAI_MEMORY;
+	return n->n > 0 ? 0 : EAI_MEMORY;
 }
 
 static int addresses_fail(struct http_reply *reply, const struct http_host *host, int code)
@@ -111,9 +138,6 @@ static int addresses_fail(struct http_reply *reply, const struct http_host *host
 int addresses_find(struct http *h, const struct http_host *host, uint64_t deadline_ns,
 		   struct name **name, struct http_reply *reply)
 {
-	*name = NULL;
-	if (is_address(host->name))
-		return HTTP_OK;
 	struct name *n = name_find(h, host);
 
 	if (n == NULL) {
@@ -121,10 +145,10 @@ int addresses_find(struct http *h, const struct http_host *host, uint64_t deadli
 		name_done(n);
 		n->host = *host;
 	}
+	*name = n;
+	if (is_address(host->name))
+		return HTTP_OK;
 	int code = clock_boot_ns() >= n->until_ns ? name_ask(h, n, deadline_ns) : 0;
 
-	if (code != 0 && n->entry == NULL)
-		return addresses_fail(reply, host, code);
-	*name = n;
-	return HTTP_OK;
+	return code != 0 && n->n == 0 ? addresses_fail(reply, host, code) : HTTP_OK;
 }

@@ -34,7 +34,8 @@ static struct http_request grpc_make_request(const struct grpc_request *request,
 				     .path = request->path,
 				     .headers = headers,
 				     .body = request->body->at,
-				     .body_size = request->body->n};
+				     .body_size = request->body->n,
+				     .prove_ns = request->prove_ns};
 }
 
 /* A text in a header is written as in a URL; one that can't be read is better than none. */

@@ -37,6 +37,7 @@ struct grpc_request {
 	const char *path;
 	const char *const *metadata; /* "name: value", NULL at the end; may be NULL */
 	struct bytes *body;          /* begun with grpc_begin() */
+	uint64_t prove_ns;           /* as in http.h */
 };
 
 struct grpc_reply {

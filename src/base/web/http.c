@@ -56,6 +56,7 @@ struct http *http_new(const struct http_config *config)
 	h->body_max = config->body_max > 0 ? config->body_max : BODY_MAX;
 	h->wake = config->wake > 0 ? config->wake : -1;
 	h->h2 = config->h2;
+	h->probe = config->probe != NULL ? config->probe : "/";
 	h->is_7_88 = curl_version_info(CURLVERSION_NOW)->version_num >> 8 == 0x0758;
 	if (new_multi(h) && copy(&h->ca, config->ca) && copy(&h->ca_text, config->ca_text) &&
 	    copy(&h->cert, config->cert) && copy(&h->cert_text, config->cert_text) &&
@@ -219,7 +220,16 @@ static bool http_await(struct http *h, uint64_t deadline_ns, bool may_wake)
 	return n > 0 && wake.revents != 0;
 }
 
-/* ---- calls ---- */
+/* True: we are woken, and heed that. */
+static bool http_await_call(struct http *h, uint64_t deadline_ns)
+{
+	bool may_wake = h->heed_ns != 0 && clock_boot_ns() >= h->heed_ns;
+	bool is_later = h->heed_ns != 0 && !may_wake && h->heed_ns < deadline_ns;
+
+	return http_await(h, is_later ? h->heed_ns : deadline_ns, may_wake);
+}
+
+/* ---- who answers ---- */
 
 static bool need_answers(struct http *h, size_t n)
 {
@@ -234,6 +244,96 @@ static bool need_answers(struct http *h, size_t n)
 	h->n_answers = n;
 	return true;
 }
+
+/* A share of the time is no more than that at first: who is far away answers by then, too. */
+#define SHARE_NS CLOCK_NS_PER_S
+
+/* One request that does no harm: HTTP_OK if there is a reply, whatever it says. */
+static int http_probe(struct http *h, const struct http_host *host, uint64_t until_ns,
+		      bool is_stream, struct http_reply *reply)
+{
+	static const char message[HTTP_FRAME] = {0};
+	static const char *const headers[] = {"Content-Type: application/grpc", "TE: trailers",
+					      NULL};
+	struct http_request probe = {.method = "GET", .host = host, .path = h->probe};
+	struct request *s = &h->requests[0];
+	bool is_woken = false;
+
+	if (h->h2) {
+		probe.method = "POST";
+		probe.headers = headers;
+		probe.body = message;
+		probe.body_size = sizeof(message);
+	}
+	*reply = (struct http_reply){.body = ""};
+	s->reply = reply;
+	s->answer = &h->answers[0];
+	int result = http_begin(h, s, &probe, until_ns, ms_until(until_ns), true);
+
+	while (result == HTTP_OK && !s->is_done && !is_woken && ms_until(until_ns) > 0) {
+		http_work(h);
+		if (!s->is_done)
+			is_woken = is_stream ? http_await(h, until_ns, true)
+					     : http_await_call(h, until_ns);
+	}
+	if (result == HTTP_OK && s->is_done)
+		request_judge(s, host, reply);
+	else if (result == HTTP_OK)
+		(void)http_fail(reply, is_woken ? HTTP_WOKEN : HTTP_LATE, "no reply in time");
+	take_out(s);
+	request_clear(s);
+	if (reply->result != HTTP_OK)
+		drop_connections(h);
+	return reply->result;
+}
+
+/* All addresses in turn, each with a share of the time; the rest is for what is to be asked. */
+static int http_prove_once(struct http *h, const struct http_host *host, struct name *name,
+			   uint64_t end_ns, uint64_t share_ns, bool is_stream,
+			   struct http_reply *reply)
+{
+	bool is_late = false;
+	int result = HTTP_LATE;
+
+	for (size_t left = name->n > 0 ? name->n : 1; left > 0 && ms_until(end_ns) > 0; left--) {
+		uint64_t now_ns = clock_boot_ns();
+		uint64_t one_ns = (end_ns - now_ns) / (left + 1);
+
+		result = http_probe(h, host, now_ns + (one_ns < share_ns ? one_ns : share_ns),
+				    is_stream, reply);
+		name->is_proven = result == HTTP_OK;
+		if (result == HTTP_OK || result == HTTP_WOKEN)
+			return result;
+		is_late = is_late || result == HTTP_LATE;
+		addresses_next(name);
+	}
+	return is_late ? HTTP_LATE : result;
+}
+
+/* Sees to it that the address whose turn it is answers, where there is another one. HTTP_OK, or why
+ * nobody was asked. */
+static int http_prove(struct http *h, const struct http_request *request, uint64_t deadline_ns,
+		      bool is_stream, struct http_reply *reply)
+{
+	uint64_t end_ns = request->prove_ns != 0 ? request->prove_ns : deadline_ns;
+	struct name *name;
+	int result = addresses_find(h, request->host, deadline_ns, &name, reply);
+
+	if (result != HTTP_OK || name->is_proven || (name->n < 2 && request->prove_ns == 0))
+		return result;
+	if (!need_answers(h, 1))
+		return http_fail(reply, HTTP_MEMORY, "no memory for a reply");
+	(void)http_fail(reply, HTTP_LATE, "no time was left for it");
+	result = http_prove_once(h, request->host, name, end_ns, SHARE_NS, is_stream, reply);
+	if (result == HTTP_LATE && ms_until(end_ns) > 0) /* they may be far away, or busy */
+		result = http_prove_once(h, request->host, name, end_ns, UINT64_MAX, is_stream,
+					 reply);
+	reply->sent = false; /* nothing of what is to be asked */
+	reply->result = result == HTTP_WOKEN ? HTTP_LATE : result;
+	return reply->result;
+}
+
+/* ---- calls ---- */
 
 /* A batch: which request is next, and who is under way. */
 struct batch {
@@ -303,15 +403,6 @@ static void batch_turn(struct http *h, struct batch *b)
 	}
 }
 
-/* True: we are woken, and heed that. */
-static bool batch_await(struct http *h, uint64_t deadline_ns)
-{
-	bool may_wake = h->heed_ns != 0 && clock_boot_ns() >= h->heed_ns;
-	bool is_later = h->heed_ns != 0 && !may_wake && h->heed_ns < deadline_ns;
-
-	return http_await(h, is_later ? h->heed_ns : deadline_ns, may_wake);
-}
-
 /* The deadline has passed: who isn't done is late. */
 static void batch_give_up(struct http *h, struct batch *b)
 {
@@ -348,6 +439,13 @@ bool http_call_all(struct http *h, const struct http_request *requests, size_t n
 			(void)http_fail(&replies[i], HTTP_MEMORY, "no memory for a reply");
 		return false;
 	}
+	struct http_reply first = {.body = ""};
+
+	if (n > 0 && http_prove(h, requests, deadline_ns, false, &first) != HTTP_OK) {
+		for (size_t i = 0; i < n; i++)
+			replies[i] = first;
+		return false;
+	}
 	for (;;) {
 		batch_turn(h, &b);
 		if (b.n_under_way == 0 && b.next == b.n)
@@ -356,7 +454,7 @@ bool http_call_all(struct http *h, const struct http_request *requests, size_t n
 		batch_turn(h, &b);
 		if (b.n_under_way == 0 && b.next == b.n)
 			break;
-		if (ms_until(deadline_ns) == 0 || batch_await(h, deadline_ns)) {
+		if (ms_until(deadline_ns) == 0 || http_await_call(h, deadline_ns)) {
 			batch_give_up(h, &b);
 			break;
 		}
@@ -403,6 +501,8 @@ int http_stream_open(struct http *h, const struct http_request *request, enum ht
 
 	*reply = (struct http_reply){.body = ""};
 	http_stream_close(h);
+	if (http_prove(h, request, deadline_ns, true, reply) != HTTP_OK)
+		return reply->result;
 	if (h->h2)
 		drop_connections(h); /* a stream has one of its own */
 	if (!need_answers(h, 1))

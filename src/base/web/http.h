@@ -13,6 +13,11 @@
  *     int rc = http_call(h, &ask, deadline_ns, &reply);   HTTP_OK: a reply came, of any status
  *     if (rc != HTTP_OK && !reply.sent)                   then surely nothing happened
  *
+ * A host may have several addresses, and one of them may be dead: it drops what is sent to it, or
+ * accepts connections and stays silent. So an address that has yet to answer for the first time, or
+ * has failed since, is first asked for something that does no harm (`probe`). It has a share of the
+ * time for that; then it is the next one's turn. A host with one address isn't asked.
+ *
  * Also: no redirect is followed, no proxy is used, no variable of the environment is asked, bodies
  * are bounded, one request per connection at a time, so that giving one up takes no other along: by
  * HTTP/1.1, or by HTTP/2 where that is all that the server speaks (h2). TLS 1.2 or later with chain
@@ -56,7 +61,8 @@ struct http_config {
 	const char *server_name; /* what the certificate must be for, if not the host's name */
 	size_t body_max;         /* 0: 16 MiB; of a stream: one piece */
 	bool h2;                 /* HTTP/2, known to be spoken there; under TLS it is agreed upon */
-	int wake; /* descriptor that ends a wait for a stream or a name, or 0: none */
+	int wake;          /* descriptor that ends a wait for a stream or a name, or 0: none */
+	const char *probe; /* a path that anybody may ask for; NULL: "/". Not copied */
 };
 
 struct http_host {
@@ -72,6 +78,9 @@ struct http_request {
 	const char *const *headers; /* "Name: value", NULL at the end; may be NULL */
 	const char *body;           /* may be NULL */
 	size_t body_size;
+	/* Other hosts could be asked instead: by then this one has to have shown that it answers,
+	 * before the request is sent. 0: there is no other one. */
+	uint64_t prove_ns;
 };
 
 struct http_reply {

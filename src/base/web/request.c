@@ -236,8 +236,8 @@ static int request_set_target(struct request *s, const struct http_request *requ
 			return -1;
 		SET(CONNECT_TO, s->connect_to);
 	}
-	if (name != NULL) {
-		if (!slist_add(&s->resolve, name->entry))
+	if (name->n > 0) {
+		if (!slist_add(&s->resolve, name->entries[name->at]))
 			return -1;
 		SET(RESOLVE, s->resolve);
 	}

@@ -18,6 +18,7 @@
 #pragma GCC visibility push(hidden)
 
 #define HTTP_NAMES_MAX 16
+#define HTTP_ADDRESSES_MAX 8
 /* A connection that is tried beside another one has a socket, too. */
 #define HTTP_SOCKETS_MAX 64
 
@@ -49,7 +50,11 @@ struct request {
 struct name {
 	struct http_host host;
 	struct lookup *lookup;
-	char *entry; /* "name:port:address,address"; NULL: not known yet */
+	/* "name:port:address" of each, as libcurl wants it; none for what is an address itself. */
+	char *entries[HTTP_ADDRESSES_MAX];
+	size_t n;
+	size_t at;      /* whose turn it is */
+	bool is_proven; /* ... and that it has answered, and not failed since */
 	uint64_t until_ns;
 };
 
@@ -65,6 +70,7 @@ struct http {
 	uint64_t heed_ns;              /* when calls, too, end by it; 0: never */
 	size_t body_max;
 	char *ca, *ca_text, *cert, *cert_text, *key, *key_text, *server_name; /* or NULL */
+	const char *probe; /* the path that is asked for to see whether anybody answers */
 	bool h2;
 	bool is_7_88;            /* the libcurl that is used: see request.c */
 	bool is_stream;          /* in requests[0] */
@@ -82,12 +88,12 @@ int request_fill(struct request *s, const struct http_request *request, const st
 void request_judge(const struct request *s, const struct http_host *host, struct http_reply *out);
 void request_clear(struct request *s);
 
-/* The host's addresses; NULL with the result and the text in *reply. *name stays NULL for one that
- * is an address already. HTTP_OK or not. */
+/* The host's addresses: HTTP_OK, or the result, with the text in *reply. */
 int addresses_find(struct http *h, const struct http_host *host, uint64_t deadline_ns,
 		   struct name **name, struct http_reply *reply);
-/* Nobody was there: look it up again. */
+/* Nobody was there, or nobody answered: look it up again, and use the next one. */
 void addresses_doubt(struct http *h, const struct http_host *host);
+void addresses_next(struct name *n);
 void addresses_free(struct http *h);
 
 #pragma GCC visibility pop

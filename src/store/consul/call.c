@@ -121,7 +121,8 @@ static int call_send(struct consul_lane *lane, struct baton_call *call,
 				       .path = whole,
 				       .headers = headers,
 				       .body = body->at,
-				       .body_size = body->n};
+				       .body_size = body->n,
+				       .prove_ns = lane->web.prove_ns};
 
 	put_path(&lane->store->options, path, whole, sizeof(whole));
 	if (call_put_token(&lane->store->options, call, header, sizeof(header)) != 0)
@@ -198,6 +199,7 @@ int consul_call(struct consul_lane *lane, struct baton_call *call, const char *p
 		return outcome;
 	}
 	for (size_t i = 0; i < n_hosts; i++) {
+		web_share_time(&lane->web, n_hosts - i, call->deadline_ns);
 		json_decref(answer->json);
 		*answer = (struct consul_answer){.json = NULL};
 		if (!call_ask(lane, call, path, answer, &outcome) ||
@@ -215,6 +217,7 @@ int consul_poll(struct consul_lane *lane, struct baton_call *call, const char *p
 
 	(void)web_begin(&lane->web);
 	lane->web.stream = turn;
+	web_share_time(&lane->web, 1, call->deadline_ns);
 	if (call_send(lane, call, web_host(&s->web, turn), path, true, &reply) != 0)
 		return -1;
 	if (reply.result == HTTP_OK)

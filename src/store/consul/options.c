@@ -102,7 +102,8 @@ int consul_options_parse(struct consul_options *o, const char *text, struct bato
 	char user[BATON_NAME_MAX + 1] = "";
 	struct url url;
 
-	*o = (struct consul_options){.prefix = "baton", .ttl_min_ms = 10000};
+	*o = (struct consul_options){
+		.prefix = "baton", .ttl_min_ms = 10000, .web = {.probe = "/v1/status/leader"}};
 	if (!url_split(text, &url) || !url.has_authority ||
 	    (url.path.n > 0 && (url.path.n > 1 || url.path.at[0] != '/'))) {
 		(void)store_fail(err, BATON_E_URL,

@@ -104,8 +104,11 @@ static void call_post(struct etcd_lane *lane, struct baton_call *call, const str
 {
 	char token[sizeof(lane->token) + 32];
 	const char *metadata[GRPC_METADATA_MAX + 1] = {0};
-	struct grpc_request request = {
-		.host = host, .path = method->path, .metadata = metadata, .body = body};
+	struct grpc_request request = {.host = host,
+				       .path = method->path,
+				       .metadata = metadata,
+				       .body = body,
+				       .prove_ns = lane->web.prove_ns};
 	size_t n = 0;
 
 	(void)snprintf(token, sizeof(token), "token: %s", lane->token);
@@ -328,6 +331,7 @@ int etcd_call(struct etcd_lane *lane, struct baton_call *call, const struct etcd
 		return outcome;
 	}
 	for (size_t i = 0; i < n_members && next == NEXT_MEMBER && !is_late(call); i++) {
+		web_share_time(&lane->web, n_members - i, call->deadline_ns);
 		next = call_ask(lane, call, method, answer, &outcome);
 		if (next == SAME_MEMBER && !has_logged_in && !is_late(call)) {
 			has_logged_in = true;
@@ -362,6 +366,8 @@ int etcd_listen(struct etcd_lane *lane, struct baton_call *call)
 
 	if (lane->web.body.has_failed)
 		return store_fail(&call->error, BATON_E_MEMORY, "no memory for a request");
+	web_share_time(&lane->web, 1, call->deadline_ns);
+	request.prove_ns = lane->web.prove_ns;
 	if (log_in(lane, call, turn) != 0)
 		return -1;
 	(void)snprintf(token, sizeof(token), "token: %s", lane->token);

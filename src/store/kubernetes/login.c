@@ -27,6 +27,7 @@ struct http *kube_http(struct kube_store *s, int wake)
 		.key = c->key_text != NULL || p->key_text != NULL ? "" : c->key,
 		.key_text = p->key_text != NULL ? p->key_text : c->key_text,
 		.server_name = c->server_name,
+		.probe = "/version",
 		.wake = wake};
 	struct http *http = http_new(&config);
 

@@ -64,6 +64,7 @@ int web_lane_init(struct web_lane *lane, struct web_store *s, int kind, size_t b
 				     .server_name = o->files.server_name,
 				     .body_max = body_max,
 				     .h2 = o->h2,
+				     .probe = o->probe,
 				     .wake = kind == BATON_LANE_WATCH ? s->wake : 0};
 
 	lane->http = http_new(&config);
@@ -94,6 +95,16 @@ struct bytes *web_begin(struct web_lane *lane)
 const struct http_host *web_host(const struct web_store *s, unsigned turn)
 {
 	return &s->options->hosts[turn % s->options->n_hosts];
+}
+
+void web_share_time(struct web_lane *lane, size_t n_left, uint64_t deadline_ns)
+{
+	uint64_t now_ns = clock_boot_ns();
+
+	/* One share more, for the request itself. */
+	lane->prove_ns = lane->store->options->n_hosts > 1 && now_ns < deadline_ns
+				 ? now_ns + (deadline_ns - now_ns) / (n_left + 1)
+				 : 0;
 }
 
 void web_move_on(struct web_store *s, unsigned turn)

@@ -43,7 +43,8 @@ struct web_options {
 	struct http_host hosts[WEB_HOSTS_MAX];
 	size_t n_hosts;
 	bool tls;
-	bool h2; /* they speak HTTP/2 */
+	bool h2;           /* they speak HTTP/2 */
+	const char *probe; /* as in http.h */
 	struct option_tls files;
 };
 
@@ -86,6 +87,7 @@ struct web_lane {
 	struct web_store *store;
 	struct http *http;
 	struct bytes body; /* of the request that is made */
+	uint64_t prove_ns; /* ... by when its member has to answer; see http.h */
 	int kind;
 	/* Of the watch lane: */
 	unsigned stream;    /* the member that it listens to */
@@ -109,6 +111,9 @@ int web_lane_init(struct web_lane *lane, struct web_store *s, int kind, size_t b
 void web_lane_done(struct web_lane *lane);
 
 const struct http_host *web_host(const struct web_store *s, unsigned turn);
+/* The next request may go to so many members, one after the other: each has a share of the time to
+ * show that it answers. */
+void web_share_time(struct web_lane *lane, size_t n_left, uint64_t deadline_ns);
 /* Another member, unless somebody has moved on from this one already. */
 void web_move_on(struct web_store *s, unsigned turn);
 /* The others have left the member that this lane's stream listens to. */
