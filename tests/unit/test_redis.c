@@ -319,7 +319,7 @@ static size_t take(struct redis_index *index, uint64_t *cookies)
 	return redis_index_take(index, cookies, 8, &next_ns);
 }
 
-static void test_books_subscribe(void **state)
+static void test_index_subscribe(void **state)
 {
 	int wake = eventfd(0, EFD_NONBLOCK);
 	struct redis_index *index = redis_index_new(wake);
@@ -354,7 +354,7 @@ static void test_books_subscribe(void **state)
 	close(wake);
 }
 
-static void test_books_expiry(void **state)
+static void test_index_expiry(void **state)
 {
 	int wake = eventfd(0, EFD_NONBLOCK);
 	struct redis_index *index = redis_index_new(wake);
@@ -408,8 +408,8 @@ int main(void)
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_versions),
 		cmocka_unit_test(test_servers),
-		cmocka_unit_test(test_books_subscribe),
-		cmocka_unit_test(test_books_expiry),
+		cmocka_unit_test(test_index_subscribe),
+		cmocka_unit_test(test_index_expiry),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -136,6 +136,13 @@ static int examine_fsync(struct examination *e, char out[TEXT_SIZE])
 	return 0;
 }
 
+/* Another server may take its place, so what this one has on its disk is not all that counts. */
+static bool is_replaceable(const struct examination *e)
+{
+	return e->lane->store->options.mode != REDIS_SINGLE ||
+	       info_number(e, "connected_slaves") > 0;
+}
+
 static int examine_persistence(struct examination *e)
 {
 	const struct redis_options *o = &e->lane->store->options;
@@ -165,7 +172,16 @@ static int examine_persistence(struct examination *e)
 	else if (o->durable)
 		TELL(e, OK, "persistence", NULL,
 		     "Each write is on its disk before it answers, as durable=1 says.");
-	else if (!forgets && fsync[0] != '\0' && info_number(e, "connected_slaves") == 0)
+	else if (is_replaceable(e))
+		TELL(e, NOTE, "persistence", "Set max_lease= little above the longest lease.",
+		     "%s: so after a start and after a failover nobody wins for %.3g s "
+		     "(max_lease).",
+		     !forgets && fsync[0] != '\0'
+			     ? "Each write is on its disk before it answers, but a server that "
+			       "takes over may not have all of them"
+			     : "It may forget what it acknowledged when it crashes",
+		     wait_s);
+	else if (!forgets && fsync[0] != '\0')
 		TELL(e, NOTE, "persistence",
 		     "Say durable=1 in every candidate's URL (with all of them stopped, see "
 		     "baton-redis(7)).",
@@ -334,10 +350,16 @@ static int examine_namespace(struct examination *e, int64_t server_ms)
 		     "Candidates use durable=%d on %s, and this URL %d.", !o->durable, o->prefix,
 		     o->durable);
 	}
-	if (resp_get_i64(r, 1, &until_ms) && until_ms > server_ms)
+	if (resp_get_i64(r, 1, &until_ms) && until_ms > server_ms) {
+		/* Nobody waits for longer, also if the server's clock was set back. */
+		int64_t left_ms = until_ms - server_ms < (int64_t)o->max_lease_ms
+					  ? until_ms - server_ms
+					  : (int64_t)o->max_lease_ms;
+
 		TELL(e, NOTE, "guard", NULL,
 		     "It has just begun, or has taken over: nobody new wins for another %.1f s.",
-		     (double)(until_ms - server_ms) / 1000);
+		     (double)left_ms / 1000);
+	}
 	return 0;
 }
 

@@ -158,29 +158,46 @@ int redis_lease_renew(void *l, struct baton_call *call, const struct baton_lease
 	return BATON_OUTCOME_OK;
 }
 
+/* One script: some claims are given back, some candidates' records removed. *n: how many of
+ * these. */
+static int lease_close_part(struct redis_lane *lane, struct baton_call *call, const char *id,
+			    char cursor[24], size_t *n)
+{
+	struct resp_out names = {0};
+	const struct resp *reply;
+
+	*n = redis_own_put_shown(lane->store->own, id, &names);
+	int outcome = redis_call_begin(lane, call, REDIS_LEASE_CLOSE, 2 + *n);
+
+	if (outcome == BATON_OUTCOME_OK) {
+		resp_text(&lane->wire.out, id);
+		resp_text(&lane->wire.out, cursor);
+		resp_words(&lane->wire.out, &names);
+		outcome = redis_call_end(lane, call, REDIS_LEASE_CLOSE, &reply);
+	}
+	resp_out_done(&names);
+	if (outcome != BATON_OUTCOME_OK)
+		return outcome;
+	if (reply->n != 1 || resp_get(reply, 0)[0] == '\0')
+		return redis_call_strange(lane, call);
+	(void)snprintf(cursor, 24, "%s", resp_get(reply, 0));
+	redis_own_drop_shown(lane->store->own, id);
+	return BATON_OUTCOME_OK;
+}
+
 /* Some claims at a time, so that the server serves others in between. */
 int redis_lease_close(void *l, struct baton_call *call, const struct baton_lease *lease)
 {
 	struct redis_lane *lane = l;
-	const struct resp *reply;
+	int outcome = BATON_OUTCOME_OK;
 	char cursor[24] = "0";
+	size_t n = 0;
 
 	redis_own_close(lane->store->own, lease->id);
-	do {
-		int outcome = redis_call_begin(lane, call, REDIS_LEASE_CLOSE, 2);
-
-		if (outcome == BATON_OUTCOME_OK) {
-			resp_text(&lane->wire.out, lease->id);
-			resp_text(&lane->wire.out, cursor);
-			outcome = redis_call_end(lane, call, REDIS_LEASE_CLOSE, &reply);
-		}
-		if (outcome != BATON_OUTCOME_OK)
-			return outcome;
-		if (reply->n != 1 || resp_get(reply, 0)[0] == '\0')
-			return redis_call_strange(lane, call);
-		(void)snprintf(cursor, sizeof(cursor), "%s", resp_get(reply, 0));
-	} while (strcmp(cursor, "0") != 0);
-	return BATON_OUTCOME_OK;
+	do
+		outcome = lease_close_part(lane, call, lease->id, cursor, &n);
+	while (outcome == BATON_OUTCOME_OK && (strcmp(cursor, "0") != 0 || n > 0));
+	return outcome;
 }
 
 int redis_claims(void *l, struct baton_call *call, const struct baton_lease *lease,

@@ -156,11 +156,64 @@ void redis_own_open(struct redis_own *own, const struct baton_lease *lease, uint
 	(void)pthread_mutex_unlock(&own->lock);
 }
 
+static void own_unclaim(struct redis_own *own, struct own_entry *entry)
+{
+	entry->term = 0;
+	if (!entry->is_shown)
+		entry_free(own, entry);
+}
+
+/* Where it is shown is remembered until the store has removed that. */
 void redis_own_close(struct redis_own *own, const char *lease)
 {
 	(void)pthread_mutex_lock(&own->lock);
-	if (strcmp(own->lease, lease) == 0)
-		own_clear(own);
+	struct own_entry *entry =
+		strcmp(own->lease, lease) == 0 ? TAILQ_FIRST(&own->entries) : NULL;
+
+	while (entry != NULL) {
+		struct own_entry *next = TAILQ_NEXT(entry, of_entries);
+
+		own_unclaim(own, entry);
+		entry = next;
+	}
+	(void)pthread_mutex_unlock(&own->lock);
+}
+
+size_t redis_own_put_shown(struct redis_own *own, const char *lease, struct resp_out *out)
+{
+	size_t n = 0;
+
+	(void)pthread_mutex_lock(&own->lock);
+	struct own_entry *entry =
+		strcmp(own->lease, lease) == 0 ? TAILQ_FIRST(&own->entries) : NULL;
+
+	own->round++;
+	for (; n < REDIS_PART && entry != NULL; entry = TAILQ_NEXT(entry, of_entries)) {
+		if (!entry->is_shown)
+			continue;
+		resp_text(out, entry->name);
+		entry->round = own->round;
+		n++;
+	}
+	(void)pthread_mutex_unlock(&own->lock);
+	return n;
+}
+
+void redis_own_drop_shown(struct redis_own *own, const char *lease)
+{
+	(void)pthread_mutex_lock(&own->lock);
+	struct own_entry *entry =
+		strcmp(own->lease, lease) == 0 ? TAILQ_FIRST(&own->entries) : NULL;
+
+	while (entry != NULL) {
+		struct own_entry *next = TAILQ_NEXT(entry, of_entries);
+
+		if (entry->is_shown && entry->round == own->round) {
+			entry->is_shown = false;
+			own_unclaim(own, entry);
+		}
+		entry = next;
+	}
 	(void)pthread_mutex_unlock(&own->lock);
 }
 
@@ -190,13 +243,6 @@ void redis_own_claim(struct redis_own *own, const char *lease, const char *name,
 			entry_set_profile(entry, profile);
 	}
 	(void)pthread_mutex_unlock(&own->lock);
-}
-
-static void own_unclaim(struct redis_own *own, struct own_entry *entry)
-{
-	entry->term = 0;
-	if (!entry->is_shown)
-		entry_free(own, entry);
 }
 
 void redis_own_drop(struct redis_own *own, const char *lease, const char *name)

@@ -188,6 +188,10 @@ void redis_own_free(struct redis_own *own, bool is_forked);
 void redis_own_open(struct redis_own *own, const struct baton_lease *lease, uint64_t ttl_ms,
 		    const struct redis_server *server);
 void redis_own_close(struct redis_own *own, const char *lease);
+/* Of a lease that is being closed: puts down some elections in which it is shown, and returns how
+ * many. And: the store has removed these. */
+size_t redis_own_put_shown(struct redis_own *own, const char *lease, struct resp_out *out);
+void redis_own_drop_shown(struct redis_own *own, const char *lease);
 /* True: that this lease has won the election in this term is no news, because we know, or have
  * asked for it and are about to know. */
 bool redis_own_knows(struct redis_own *own, const char *lease, const char *name, uint64_t term,

@@ -22,7 +22,8 @@ local function win(i, term, old)
 	if old then -- not released: its lease ran out
 		unclaim(name, old, term, us, 'expired')
 	else
-		redis.call('HDEL', election_key(name), 'reserved_for', 'reserved_until')
+		redis.call('HDEL', election_key(name), 'reserved_for', 'reserved_until',
+			'reserved_ms')
 	end
 	redis.call('HSET', election_key(name), 'term', term, 'lease', ARGV[2], 'nonce', ARGV[i + 1],
 		'since', str(now), 'leader', ARGV[3], 'priority', ARGV[i + 3], 'score', ARGV[i + 4],

@@ -4,4 +4,4 @@
 -- no other key is looked at.
 if redis.call('EXISTS', KEYS[1]) == 0 then return {'gone'} end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
-return {'ok', str(redis.call('HLEN', KEYS[1]) - 2)}
+return {'ok', str(redis.call('HLEN', KEYS[1]) - 3)}

@@ -7,6 +7,6 @@ if agreed[2] and agreed[2] ~= ARGV[7] then return {'durable', agreed[2]} end
 local key = lease_key(ARGV[2])
 guard(clock(), tonumber(ARGV[6]), ARGV[7])
 redis.call('HSET', KEYS[1], 'max_lease', ARGV[6], 'durable', ARGV[7])
-redis.call('HSET', key, 'owner', ARGV[3], 'address', ARGV[4])
+redis.call('HSET', key, 'owner', ARGV[3], 'address', ARGV[4], 'ttl', ARGV[5])
 redis.call('PEXPIRE', key, ARGV[5])
 return {'ok'}

@@ -18,9 +18,11 @@ for i = 1, #scan[2], 2 do
 		redis.call('HDEL', key, scan[2][i])
 	end
 end
-local r = {'ok', str(redis.call('HLEN', key) - 2), scan[1]}
+local r = {'ok', str(redis.call('HLEN', key) - 3), scan[1]}
 for i = 4, #ARGV do
-	local left = redis.pcall('PTTL', lease_key(ARGV[i]))
-	r[#r + 1] = type(left) == 'number' and str(left) or '-1'
+	local known, left = pcall(function()
+		return lease_left(ARGV[i], redis.call('HGET', lease_key(ARGV[i]), 'ttl'))
+	end)
+	r[#r + 1] = known and str(left) or '-1'
 end
 return r

@@ -7,7 +7,7 @@
 -- exception is lease_keep.lua, which looks at one key.
 --
 --   {baton}:namespace         max_lease durable: as all candidates say; run replid until: see guard()
---   {baton}:lease:ID          owner address claim:NAME="nonce term" ...; expires with the lease
+--   {baton}:lease:ID          owner address ttl claim:NAME="nonce term" ...; expires with the lease
 --   {baton}:election:NAME     term, for ever; lease nonce since ... of the claim; order, reservation
 --   {baton}:candidates:NAME   lease id -> updated priority score healthy metadata
 --   {baton}:history:NAME      a list, newest first: term since until ended server leader
@@ -34,10 +34,10 @@ local function hint(name, what, term)
 	redis.call('PUBLISH', P .. 'hint:' .. name, what .. ' ' .. term)
 end
 
--- e: {term, lease, nonce}. What the lease says of its claim: {claim, owner, address}, or nil.
+-- e: {term, lease, nonce}. What the lease says of its claim: {claim, owner, address, ttl}, or nil.
 local function holder(name, e)
 	if not e[1] or not e[2] or not e[3] then return nil end
-	local l = redis.call('HMGET', lease_key(e[2]), 'claim:' .. name, 'owner', 'address')
+	local l = redis.call('HMGET', lease_key(e[2]), 'claim:' .. name, 'owner', 'address', 'ttl')
 	if l[1] ~= e[3] .. ' ' .. e[1] then return nil end
 	return l
 end
@@ -53,23 +53,41 @@ local function has_healthy(name, id)
 	return false
 end
 
+-- How many ms a lease has left: -1: for ever, -2: it is gone. One that has more than it can last was
+-- renewed before the server's clock was set back. It is cut, or nobody would win for hours.
+local function lease_left(id, ttl)
+	local left, lasts = redis.call('PTTL', lease_key(id)), tonumber(ttl or '')
+	if not lasts or left <= lasts then return left end
+	redis.call('PEXPIRE', lease_key(id), ttl)
+	return lasts
+end
+
+-- The same of a reservation.
+local function reserved_left(name, now, till, ms)
+	local left, lasts = tonumber(till or '0') - now, tonumber(ms or '')
+	if not lasts or left <= lasts then return left end
+	redis.call('HSET', election_key(name), 'reserved_until', str(now + lasts))
+	return lasts
+end
+
 -- held, term, paused, free in ms (-1: not by itself), reserved; if nobody can win it yet, what waits()
--- says; and if it is held: lease, nonce, since, priority, score, metadata, leader, address, order (id, kind, quiet, target, target_ok).
+-- says; and if it is held: lease, nonce, since, priority, score, metadata, leader, address, order (id,
+-- kind, quiet, target, target_ok).
 local function record(name, asker, now)
 	local e = redis.call('HMGET', election_key(name), 'term', 'lease', 'nonce', 'paused',
 		'reserved_for', 'reserved_until', 'since', 'priority', 'score', 'metadata',
-		'order_id', 'order_kind', 'order_quiet', 'order_target')
+		'order_id', 'order_kind', 'order_quiet', 'order_target', 'reserved_ms')
 	local r = {'0', e[1] or '0', e[4] and '1' or '0', '-1', '0'}
 	local l = holder(name, e)
+	local kept = e[5] and e[5] ~= asker and reserved_left(name, now, e[6], e[15]) or 0
 	if l then
 		local target = e[14] or ''
 		local ok = target ~= '' and has_healthy(name, target)
-		r = {'1', e[1], r[3], str(redis.call('PTTL', lease_key(e[2]))), '0', e[2], e[3],
+		r = {'1', e[1], r[3], str(lease_left(e[2], l[4])), '0', e[2], e[3],
 			e[7] or '0', e[8] or '0', e[9] or '0', e[10] or '', l[2] or '', l[3] or '',
 			e[11] or '0', e[12] or '0', e[13] or '0', target, ok and '1' or '0'}
-	elseif e[5] and e[5] ~= asker and tonumber(e[6] or '0') > now then
-		r[4] = str(tonumber(e[6]) - now)
-		r[5] = '1'
+	elseif kept > 0 then
+		r[4], r[5] = str(kept), '1'
 	end
 	return r, e[2]
 end
@@ -90,7 +108,7 @@ local function unclaim(name, lease, term, us, why)
 	redis.call('HDEL', lease_key(lease), 'claim:' .. name)
 	redis.call('HDEL', election_key(name), 'lease', 'nonce', 'since', 'leader', 'priority',
 		'score', 'metadata', 'order_id', 'order_kind', 'order_quiet', 'order_target',
-		'reserved_for', 'reserved_until')
+		'reserved_for', 'reserved_until', 'reserved_ms')
 	history_end(name, us, why)
 	hint(name, 'free', term)
 end

@@ -10,7 +10,7 @@ for i = 2, #ARGV, 7 do
 		unclaim(name, lease, term, us, ARGV[i + 4])
 		if ARGV[i + 5] ~= '' then
 			redis.call('HSET', election_key(name), 'reserved_for', ARGV[i + 5], 'reserved_until',
-				str(now + tonumber(ARGV[i + 6])))
+				str(now + tonumber(ARGV[i + 6])), 'reserved_ms', ARGV[i + 6])
 		end
 	end
 	r[#r + 1] = stands and '1' or '0'
