@@ -239,7 +239,7 @@ void baton_memory_heal(struct baton_memory *m)
 	s->rig.times = 0;
 	s->barred_ns = 0;
 	for (size_t i = 0; i < s->elections.room; i++) {
-		struct memory_node *node = s->elections.slots[i], *next;
+		struct name_node *node = s->elections.slots[i], *next;
 
 		for (; node != NULL; node = next) {
 			struct memory_election *e = (struct memory_election *)node;

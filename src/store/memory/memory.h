@@ -9,7 +9,7 @@
  *   hints.c       who watches what
  *   faults.c      the clock, the waiting, and what the switches do to a call on its way
  *   controls.c    the switches of baton-memory.h
- *   table.c       hash tables and shared strings
+ *   words.c       shared strings
  *   registry.c    the stores of this process by name
  *
  * Everything in struct memory belongs to memory.lock, except `refs` and `next`, which belong to
@@ -26,6 +26,7 @@
 #include <pthread.h>
 #include <sys/queue.h>
 
+#include "base/name_table.h"
 #include "baton-memory.h"
 #include "baton-store.h"
 #include "store/base.h"
@@ -35,26 +36,7 @@
 #define MEMORY_TERM_MAX ((uint64_t)INT64_MAX)
 #define MEMORY_FLOOR_JUMP_MAX ((uint64_t)1 << 48)
 
-/* ---- table.c ---- */
-
-/* First member of what is kept in a table; the key lies in the same object. */
-struct memory_node {
-	struct memory_node *next;
-	const char *key;
-	uint64_t hash;
-};
-
-struct memory_table {
-	struct memory_node **slots;
-	size_t room; /* a power of two */
-	size_t n;
-};
-
-int memory_table_init(struct memory_table *t);
-void memory_table_done(struct memory_table *t);
-struct memory_node *memory_table_find(const struct memory_table *t, const char *key);
-void memory_table_add(struct memory_table *t, struct memory_node *node, const char *key);
-void memory_table_remove(struct memory_table *t, struct memory_node *node);
+/* ---- words.c ---- */
 
 /* A string with many owners. */
 struct memory_word {
@@ -76,7 +58,7 @@ LIST_HEAD(memory_lanes, memory_lane);
 TAILQ_HEAD(memory_queue, memory_watch);
 
 struct memory_lease {
-	struct memory_node node;
+	struct name_node node;
 	LIST_ENTRY(memory_lease) all;
 	struct memory_claims claims;
 	struct memory_candidates candidates;
@@ -122,7 +104,7 @@ struct memory_rig {
 };
 
 struct memory_election {
-	struct memory_node node;
+	struct name_node node;
 	struct memory_lease *holder;       /* NULL: free */
 	LIST_ENTRY(memory_election) claim; /* on the holder's list */
 	struct memory_candidates candidates;
@@ -207,8 +189,8 @@ struct memory {
 	char *name;
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* a switch was turned, or a lane woken */
-	struct memory_table leases;
-	struct memory_table elections;
+	struct name_table leases;
+	struct name_table elections;
 	struct memory_leases all;
 	struct memory_lanes lanes;
 	uint64_t earliest_ns; /* no lease ends before this */

@@ -160,7 +160,7 @@ static int fill(struct memory *m, const char *name)
 {
 	static const char *const ends[MEMORY_ENDS] = {"expired", "closed", "destroyed",
 						      "overwritten", "taken"};
-	int rc = memory_table_init(&m->leases) | memory_table_init(&m->elections);
+	int rc = name_table_init(&m->leases) | name_table_init(&m->elections);
 
 	for (size_t i = 0; i < MEMORY_ENDS; i++) {
 		m->ends[i] = memory_word_new(ends[i]);
@@ -197,8 +197,8 @@ static void memory_free(struct memory *m)
 		return;
 	if (m->leases.slots != NULL && m->elections.slots != NULL)
 		memory_free_all(m);
-	memory_table_done(&m->leases);
-	memory_table_done(&m->elections);
+	name_table_done(&m->leases);
+	name_table_done(&m->elections);
 	for (size_t i = 0; i < MEMORY_ENDS; i++)
 		memory_word_unref(m->ends[i]);
 	memory_word_unref(m->reason);

@@ -37,7 +37,7 @@ void memory_sweep(struct memory *m)
 
 struct memory_lease *memory_lease_find(const struct memory *m, const char *id)
 {
-	return (struct memory_lease *)memory_table_find(&m->leases, id);
+	return (struct memory_lease *)name_table_find(&m->leases, id);
 }
 
 struct memory_lease *memory_lease_new(struct memory *m, const struct baton_lease *lease)
@@ -58,7 +58,7 @@ struct memory_lease *memory_lease_new(struct memory *m, const struct baton_lease
 	memcpy(l->id, lease->id, size);
 	LIST_INIT(&l->claims);
 	LIST_INIT(&l->candidates);
-	memory_table_add(&m->leases, &l->node, l->id);
+	name_table_add(&m->leases, &l->node, l->id);
 	LIST_INSERT_HEAD(&m->all, l, all);
 	memory_lease_prolong(m, l, lease->ttl_ns);
 	return l;
@@ -86,7 +86,7 @@ void memory_lease_end(struct memory *m, struct memory_lease *l, int end)
 		memory_candidate_free(m, c);
 	}
 	LIST_REMOVE(l, all);
-	memory_table_remove(&m->leases, &l->node);
+	name_table_remove(&m->leases, &l->node);
 	memory_word_unref(l->owner);
 	memory_word_unref(l->address);
 	free(l);
@@ -96,7 +96,7 @@ void memory_lease_end(struct memory *m, struct memory_lease *l, int end)
 
 struct memory_election *memory_election_find(const struct memory *m, const char *name)
 {
-	return (struct memory_election *)memory_table_find(&m->elections, name);
+	return (struct memory_election *)name_table_find(&m->elections, name);
 }
 
 struct memory_election *memory_election_get(struct memory *m, const char *name)
@@ -112,7 +112,7 @@ struct memory_election *memory_election_get(struct memory *m, const char *name)
 	memcpy(e->name, name, size);
 	LIST_INIT(&e->candidates);
 	LIST_INIT(&e->watches);
-	memory_table_add(&m->elections, &e->node, e->name);
+	name_table_add(&m->elections, &e->node, e->name);
 	return e;
 }
 
@@ -122,7 +122,7 @@ void memory_election_tidy(struct memory *m, struct memory_election *e)
 	if (e->term != 0 || e->holder != NULL || e->paused || e->rig.times != 0 ||
 	    !LIST_EMPTY(&e->candidates) || !LIST_EMPTY(&e->watches))
 		return;
-	memory_table_remove(&m->elections, &e->node);
+	name_table_remove(&m->elections, &e->node);
 	reservation_clear(e);
 	history_clear(e);
 	free(e->order);
@@ -384,7 +384,7 @@ void memory_forget_all(struct memory *m)
 		memory_lease_end(m, l, MEMORY_END_DESTROYED);
 	}
 	for (size_t i = 0; i < m->elections.room; i++) {
-		struct memory_node *node = m->elections.slots[i], *next;
+		struct name_node *node = m->elections.slots[i], *next;
 
 		for (; node != NULL; node = next) {
 			struct memory_election *e = (struct memory_election *)node;
@@ -403,7 +403,7 @@ void memory_forget_all(struct memory *m)
 void memory_free_all(struct memory *m)
 {
 	for (size_t i = 0; i < m->elections.room; i++) {
-		struct memory_node *node = m->elections.slots[i];
+		struct name_node *node = m->elections.slots[i];
 
 		for (; node != NULL; node = node->next)
 			((struct memory_election *)node)->rig.times = 0;

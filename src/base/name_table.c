@@ -1,0 +1,100 @@
+/* name_table.c: see name_table.h. */
+#include "base/name_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ROOM_MIN 16
+
+static void name_table_grow(struct name_table *t);
+
+/* FNV-1a, and its high bits folded in, since only the low ones choose the slot. */
+static uint64_t hash_of(const char *key)
+{
+	uint64_t h = 0xcbf29ce484222325u;
+
+	for (; *key != '\0'; key++)
+		h = (h ^ (unsigned char)*key) * 0x100000001b3u;
+	return h ^ (h >> 32);
+}
+
+int name_table_init(struct name_table *t)
+{
+	t->slots = calloc(ROOM_MIN, sizeof(struct name_node *));
+	t->room = ROOM_MIN;
+	t->n = 0;
+	return t->slots != NULL ? 0 : -1;
+}
+
+void name_table_done(struct name_table *t)
+{
+	free((void *)t->slots);
+	*t = (struct name_table){0};
+}
+
+struct name_node *name_table_find(const struct name_table *t, const char *key)
+{
+	uint64_t hash = hash_of(key);
+	struct name_node *node = t->slots[hash & (t->room - 1)];
+
+	while (node != NULL && (node->hash != hash || strcmp(node->key, key) != 0))
+		node = node->next;
+	return node;
+}
+
+void name_table_add(struct name_table *t, struct name_node *node, const char *key)
+{
+	if (t->n >= t->room)
+		name_table_grow(t);
+	node->key = key;
+	node->hash = hash_of(key);
+	struct name_node **slot = &t->slots[node->hash & (t->room - 1)];
+
+	node->next = *slot;
+	*slot = node;
+	t->n++;
+}
+
+void name_table_remove(struct name_table *t, struct name_node *node)
+{
+	struct name_node **at = &t->slots[node->hash & (t->room - 1)];
+
+	while (*at != node)
+		at = &(*at)->next;
+	*at = node->next;
+	t->n--;
+}
+
+/* Without memory the chains just get longer. */
+static void name_table_grow(struct name_table *t)
+{
+	size_t room = t->room * 2;
+	struct name_node **slots = calloc(room, sizeof(struct name_node *));
+
+	if (slots == NULL)
+		return;
+	for (size_t i = 0; i < t->room; i++) {
+		while (t->slots[i] != NULL) {
+			struct name_node *node = t->slots[i];
+			struct name_node **slot = &slots[node->hash & (room - 1)];
+
+			t->slots[i] = node->next;
+			node->next = *slot;
+			*slot = node;
+		}
+	}
+	free((void *)t->slots);
+	t->slots = slots;
+	t->room = room;
+}
+
+struct name_node *name_table_next(const struct name_table *t, const struct name_node *node)
+{
+	size_t i = node != NULL ? (node->hash & (t->room - 1)) + 1 : 0;
+
+	if (node != NULL && node->next != NULL)
+		return node->next;
+	while (i < t->room && t->slots[i] == NULL)
+		i++;
+	return i < t->room ? t->slots[i] : NULL;
+}

@@ -1,0 +1,39 @@
+/*
+ * name_table.h: hash tables of things that have a name: chains that hold a hundred thousand as well as
+ * ten. Names are compared in full: a hash only finds the chain. The table owns nothing, and locks
+ * nothing.
+ */
+#ifndef BATON_NAME_TABLE_H
+#define BATON_NAME_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(hidden)
+
+/* First member of what is kept in a table; the key lies in the same object. */
+struct name_node {
+	struct name_node *next;
+	const char *key;
+	uint64_t hash;
+};
+
+struct name_table {
+	struct name_node **slots;
+	size_t room; /* a power of two */
+	size_t n;
+};
+
+/* 0, or -1: no memory. */
+int name_table_init(struct name_table *t);
+void name_table_done(struct name_table *t);
+struct name_node *name_table_find(const struct name_table *t, const char *key);
+void name_table_add(struct name_table *t, struct name_node *node, const char *key);
+void name_table_remove(struct name_table *t, struct name_node *node);
+/* The one after `node`, the first after NULL; NULL at the end. Nothing may be added meanwhile, and
+ * nothing removed but the node that was left behind. */
+struct name_node *name_table_next(const struct name_table *t, const struct name_node *node);
+
+#pragma GCC visibility pop
+
+#endif
