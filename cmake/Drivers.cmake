@@ -40,6 +40,12 @@ function(baton_driver name)
 	message(STATUS "driver ${name}: built as ${BATON_MODULES}/${first}.so")
 endfunction()
 
+# What makes drivers of adapters: for their modules, and for tests.
+file(GLOB record_sources CONFIGURE_DEPENDS src/store/record/*.c)
+add_library(baton_record STATIC ${record_sources})
+target_include_directories(baton_record PUBLIC include src)
+target_link_libraries(baton_record PRIVATE baton_flags PUBLIC baton_decide baton_common)
+
 # The HTTP client of src/base/web and what the stores that speak HTTP share, for their modules alone
 # and for tests. libcurl: sends nothing that could raise SIGPIPE, also under TLS, from 7.87 on.
 find_package(CURL 7.87)

@@ -76,7 +76,7 @@ if(TARGET model-file)
 endif()
 if(TARGET conformance)
 	foreach(build debug asan tsan)
-		foreach(store memory file)
+		foreach(store memory file memory-record)
 			baton_gate(conformance/${build}-${store} 650 900 conformance
 				${tools}/check-conformance build/${build}/conformance ${store})
 			if(NOT build STREQUAL debug)

@@ -148,13 +148,33 @@ if(TARGET test_relay_h2) # both ends
 	target_link_libraries(test_relay_h2 PRIVATE PkgConfig::NGHTTP2)
 endif()
 
+# Record stores that only tests have: one in memory, and one that stands in front of any other and
+# makes its calls fail. They are modules, as the drivers are, in a folder of their own.
+set(BATON_TEST_MODULES ${PROJECT_BINARY_DIR}/test-modules)
+add_custom_target(test-modules)
+function(baton_test_module scheme)
+	string(REPLACE "+" "-" name ${scheme})
+	add_library(test_module_${name} MODULE ${ARGN})
+	target_include_directories(test_module_${name} PRIVATE include src tests/record)
+	target_link_libraries(test_module_${name} PRIVATE
+		baton_flags baton_record Threads::Threads ${CMAKE_DL_LIBS})
+	set_target_properties(test_module_${name} PROPERTIES PREFIX "" OUTPUT_NAME ${scheme}
+		LIBRARY_OUTPUT_DIRECTORY ${BATON_TEST_MODULES})
+	add_dependencies(test-modules test_module_${name})
+endfunction()
+baton_test_module(memory+record tests/record/memory.c)
+baton_test_module(faulty tests/record/faulty.c tests/record/faults.c)
+# What it remembers of records outlives a handle.
+target_link_options(test_module_faulty PRIVATE -Wl,-z,nodelete)
+
 # The suite that every store passes, and the measurements. The suite is linked twice (see below) but
 # compiled once. As the administrator of a server it speaks to it itself, where it has its library.
 file(GLOB sources CONFIGURE_DEPENDS tests/conformance/*.c)
 if(sources AND TARGET baton_parts)
-	add_library(baton_conformance OBJECT ${sources})
-	target_include_directories(baton_conformance PRIVATE include src tests/lib)
-	target_link_libraries(baton_conformance PRIVATE baton_flags PUBLIC baton_relay)
+	add_library(baton_conformance OBJECT ${sources} tests/record/faults.c)
+	target_include_directories(baton_conformance PRIVATE include src tests/lib tests/record)
+	target_link_libraries(baton_conformance PRIVATE baton_flags PUBLIC baton_relay baton_decide)
+	add_dependencies(baton_conformance test-modules)
 	if(TARGET baton_driver_postgres)
 		target_compile_definitions(baton_conformance PRIVATE WITH_POSTGRES)
 		target_link_libraries(baton_conformance PUBLIC PostgreSQL::PostgreSQL)

@@ -1,7 +1,7 @@
 /*
- * name_table.h: hash tables of things that have a name: chains that hold a hundred thousand as well as
- * ten. Names are compared in full: a hash only finds the chain. The table owns nothing, and locks
- * nothing.
+ * name_table.h: hash tables of things that have a name: chains that hold a hundred thousand as
+ * well as ten. Names are compared in full: a hash only finds the chain. The table owns nothing, and
+ * locks nothing.
  */
 #ifndef BATON_NAME_TABLE_H
 #define BATON_NAME_TABLE_H

@@ -8,6 +8,7 @@
 static const struct backend *const backends[] = {
 	&backend_memory,
 	&backend_file,
+	&backend_memory_record,
 	&backend_redis,
 	&backend_redis_tls,
 	&backend_redis_sentinel,
@@ -44,7 +45,7 @@ const struct backend *backend_find(const char *url)
 		    (b->serves == NULL || b->serves(url)))
 			return b;
 	}
-	return NULL;
+	return backend_record(url);
 }
 
 static bool has(const struct backend *b, unsigned need)

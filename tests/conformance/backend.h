@@ -5,7 +5,8 @@
  * One file is one backend: a table of hooks. A hook that is NULL is something that can't happen to
  * this store; each case that needs it then stands in not-applicable.txt, with the reason.
  * Hooks work on the place of the test case and return false if they did not manage. To add a store:
- * write backend_<scheme>.c, and put it into the list in backend.c.
+ * write backend_<scheme>.c, and put it into the list in backend.c. An adapter for record stores
+ * needs none: backend_record.c serves them all.
  */
 #ifndef BATON_CONFORMANCE_BACKEND_H
 #define BATON_CONFORMANCE_BACKEND_H
@@ -91,7 +92,10 @@ struct backend {
 extern const struct backend backend_memory, backend_file, backend_redis, backend_redis_tls,
 	backend_redis_sentinel, backend_redis_cluster, backend_postgres, backend_postgres_fast,
 	backend_postgres_advisory, backend_postgres_tableless, backend_etcd, backend_consul,
-	backend_consul_open, backend_kubernetes, backend_kubernetes_process;
+	backend_consul_open, backend_kubernetes, backend_kubernetes_process, backend_memory_record;
+
+/* Of a store whose driver is an adapter for record stores (backend_record.c); NULL: it isn't. */
+const struct backend *backend_record(const char *url);
 
 /* By the scheme of a URL; NULL: none. */
 const struct backend *backend_find(const char *url);

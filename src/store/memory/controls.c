@@ -142,7 +142,7 @@ static int set_rig(struct baton_memory *handle, const char *name, uint32_t times
 static void hint_all(struct memory *m)
 {
 	for (size_t i = 0; i < m->elections.room; i++)
-		for (struct memory_node *n = m->elections.slots[i]; n != NULL; n = n->next)
+		for (struct name_node *n = m->elections.slots[i]; n != NULL; n = n->next)
 			memory_hint((struct memory_election *)n);
 }
 

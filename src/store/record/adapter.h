@@ -99,6 +99,8 @@ struct record_options {
 	uint32_t max_lease_ms; /* max_lease=: of a store that forgets; the longest lease there */
 	/* prefix=: stands in front of all keys, without a '/' at its end */
 	char prefix[RECORD_PREFIX_MAX + 1];
+	/* Set by open(): this store is polled, although the adapter could push. */
+	bool is_polled;
 };
 
 /* False: it is none of these, or that is not a valid value for it. */

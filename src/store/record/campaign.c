@@ -1,0 +1,137 @@
+/*
+ * campaign.c: campaigns (R2 to R5). What a campaign has sent is noted as a claim before the call
+ * returns, also if nobody knows whether it landed: claims() settles that (R7).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "store/record/layer.h"
+
+/* The record as it was when the campaign ended, for the one who asked. */
+static void campaign_record(struct record_store *s, const struct record_job *j, const char *id,
+			    struct baton_record *out)
+{
+	store_lock(&s->base);
+	const struct record_known *k = record_known_find(s, j->key.text);
+	struct record_seen *seen = record_seen_other(s, j->election.lease);
+
+	record_observe(&j->election, seen != NULL ? &seen->sight : NULL,
+		       k != NULL ? &k->hold : &j->hold, id, clock_boot_ns(), out);
+	out->watched = record_known_is_watched(s, k);
+	store_unlock(&s->base);
+}
+
+/* The sentence, where it is the campaign that failed and not the store. */
+static int campaign_code(struct baton_call *call, const struct record_job *j)
+{
+	const char *text = NULL;
+	int code = BATON_E_CORRUPT;
+
+	switch (record_job_task(j)->why) {
+	case RECORD_WHY_TERM_END:
+		text = "has no higher term: they are used up, or its record is damaged; give it a "
+		       "new name";
+		break;
+	case RECORD_WHY_FLOOR_JUMP:
+		text = "has a term in the store that is impossibly far below the one that the "
+		       "candidate has seen: one of the two is damaged";
+		break;
+	case RECORD_WHY_YOUNG:
+		text = "waits: the store has just begun, and may have forgotten a lease; nobody is "
+		       "elected until it is max_lease= old";
+		code = BATON_E_UNAVAILABLE;
+		break;
+	default: return j->code;
+	}
+	(void)store_fail(&call->error, code, "the election \"%.60s\" %s", j->name, text);
+	return code;
+}
+
+static void campaign_end(struct record_lane *lane, struct baton_call *call,
+			 const struct baton_lease *lease, const struct record_job *j,
+			 struct baton_campaign *c)
+{
+	const struct record_task *task = record_job_task(j);
+	struct record_claim claim;
+
+	record_campaign_book(&j->u.campaign, &claim);
+	if (task->outcome == BATON_OUTCOME_OK || claim.standing != RECORD_NO_CLAIM)
+		record_held_set(lane->store, lease->id, c->name, &claim);
+	c->outcome = task->outcome;
+	c->code = 0;
+	c->term = task->outcome == BATON_OUTCOME_OK ? j->u.campaign.term : 0;
+	if (task->outcome == BATON_OUTCOME_FAILED || task->outcome == BATON_OUTCOME_UNKNOWN)
+		c->code = campaign_code(call, j);
+	else
+		campaign_record(lane->store, j, lease->owner, c->record);
+}
+
+static bool campaign_is_held(struct record_store *s, const char *key)
+{
+	store_lock(&s->base);
+	const struct record_known *k = record_known_find(s, key);
+	bool is_held = k != NULL && k->ours != NULL && k->claim.standing == RECORD_STANDS;
+
+	store_unlock(&s->base);
+	return is_held;
+}
+
+/*
+ * A claim of our own lease that we don't know of, or that we have only read: it is ours if it can
+ * be written again, and else the answer was an old one (R8). Whoever asked tries again soon.
+ */
+static void campaign_confirm(struct record_lane *lane, struct baton_call *call,
+			     const struct baton_lease *lease, struct record_job *j,
+			     struct baton_campaign *c)
+{
+	struct record_claim claim = {.nonce = c->record->nonce,
+				     .term = c->record->term,
+				     .version = record_job_task(j)->version,
+				     .standing = RECORD_IN_DOUBT};
+
+	record_settle_begin(&j->u.campaign, lease, &claim);
+	record_jobs_run(lane, call, j, 1);
+	record_campaign_book(&j->u.campaign, &claim);
+	record_held_set(lane->store, lease->id, c->name, &claim);
+	if (record_job_task(j)->outcome == BATON_OUTCOME_OK)
+		return;
+	(void)memset(c->record, 0, sizeof(*c->record));
+	c->outcome = record_job_task(j)->outcome;
+	c->code = j->code;
+}
+
+static void campaign_batch(struct record_lane *lane, struct baton_call *call,
+			   const struct baton_lease *lease, struct record_job *jobs,
+			   struct baton_campaign *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		record_job_init(&jobs[i], lane->store, RECORD_JOB_CAMPAIGN, list[i].name);
+		jobs[i].u.campaign = (struct record_campaign){.lease = lease,
+							      .profile = &list[i].profile,
+							      .nonce = list[i].nonce,
+							      .floor = list[i].floor};
+	}
+	record_jobs_run(lane, call, jobs, n);
+	for (size_t i = 0; i < n; i++) {
+		campaign_end(lane, call, lease, &jobs[i], &list[i]);
+		if (record_job_task(&jobs[i])->why == RECORD_WHY_MINE &&
+		    !campaign_is_held(lane->store, jobs[i].key.text))
+			campaign_confirm(lane, call, lease, &jobs[i], &list[i]);
+	}
+}
+
+void record_driver_campaign(void *l, struct baton_call *call, const struct baton_lease *lease,
+			    struct baton_campaign *list, size_t n)
+{
+	size_t max = n < RECORD_JOBS_MAX ? n : RECORD_JOBS_MAX;
+	struct record_job *jobs = record_jobs_new(call, max);
+
+	for (size_t i = 0; i < n && jobs == NULL; i++) {
+		list[i].outcome = BATON_OUTCOME_FAILED;
+		list[i].code = BATON_E_MEMORY;
+	}
+	for (size_t done = 0; done < n && jobs != NULL; done += max)
+		campaign_batch(l, call, lease, jobs, list + done, n - done < max ? n - done : max);
+	free(jobs);
+}

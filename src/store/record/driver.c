@@ -1,0 +1,163 @@
+/*
+ * driver.c: a record store as a driver: the store, its lanes, and the options that all record
+ * stores have. RECORD_DRIVER in adapter.h makes the table of functions.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "store/options.h"
+#include "store/record/layer.h"
+
+#define POLL_MIN_MS 100
+#define POLL_MAX_MS 60000
+#define MAX_LEASE_MS 30000
+#define MAX_LEASE_MAX_MS 86400000
+
+/* ---- options ---- */
+
+/* What stands in front of keys is made of what keys are made of. */
+static bool option_prefix(const char *value, char out[RECORD_PREFIX_MAX + 1])
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789-_./";
+	size_t n = strlen(value);
+
+	return n > 0 && strspn(value, allowed) == n && value[0] != '/' && value[n - 1] != '/' &&
+	       strstr(value, "//") == NULL && option_text(value, out, RECORD_PREFIX_MAX + 1);
+}
+
+bool record_option(struct record_options *o, const char *key, const char *value)
+{
+	if (strcmp(key, "poll") == 0)
+		return option_number(value, POLL_MAX_MS, &o->poll_ms) && o->poll_ms >= POLL_MIN_MS;
+	if (strcmp(key, "max_lease") == 0)
+		return o->max_lease_ms != 0 &&
+		       option_number(value, MAX_LEASE_MAX_MS, &o->max_lease_ms) &&
+		       o->max_lease_ms >= POLL_MIN_MS;
+	return strcmp(key, "prefix") == 0 && option_prefix(value, o->prefix);
+}
+
+/* ---- the store ---- */
+
+void record_driver_close(void *store)
+{
+	struct record_store *s = store;
+
+	if (s == NULL)
+		return;
+	record_tables_done(s);
+	if (s->store != NULL)
+		s->adapter->close(s->store);
+	store_base_done(&s->base);
+	free(s);
+}
+
+int record_driver_open(const struct record_adapter *adapter,
+		       const struct baton_store_config *config, void **out, struct baton_error *err)
+{
+	struct record_store *s = calloc(1, sizeof(*s));
+
+	*out = NULL;
+	if (s == NULL || store_base_init(&s->base) != 0) {
+		free(s);
+		(void)store_fail(err, BATON_E_MEMORY, "no memory for a store");
+		return BATON_E_MEMORY;
+	}
+	s->adapter = adapter;
+	s->options.poll_ms = adapter->poll_ms;
+	s->options.max_lease_ms = adapter->is_weak ? MAX_LEASE_MS : 0;
+	TAILQ_INIT(&s->due);
+	int code = BATON_E_MEMORY;
+
+	if (name_table_init(&s->elections) == 0 && name_table_init(&s->leases) == 0)
+		code = adapter->open(config, &s->options, &s->store, err);
+	else
+		(void)store_fail(err, BATON_E_MEMORY, "no memory for a store");
+	if (code != BATON_OK) {
+		record_driver_close(s);
+		return code;
+	}
+	*out = s;
+	return BATON_OK;
+}
+
+const struct baton_traits *record_driver_traits(const struct record_adapter *adapter,
+						const void *store)
+{
+	const struct record_store *s = store;
+
+	if (s != NULL && adapter->traits_of != NULL)
+		return adapter->traits_of(s->store);
+	return &adapter->traits;
+}
+
+/* S10: in the child. Descriptors are the parent's; nothing is freed, and no lock is to be had. */
+void record_driver_forget(void *store)
+{
+	struct record_store *s = store;
+
+	s->base.forgotten = true;
+	for (struct store_lane *l = s->base.lanes; l != NULL; l = l->next) {
+		struct record_lane *lane = (struct record_lane *)l;
+
+		if (lane->wake >= 0)
+			(void)close(lane->wake);
+		lane->wake = -1;
+	}
+	s->adapter->forget(s->store);
+}
+
+/* ---- lanes ---- */
+
+void record_driver_lane_close(void *l)
+{
+	struct record_lane *lane = l;
+
+	if (lane == NULL)
+		return;
+	store_lane_remove(&lane->store->base, &lane->base);
+	if (lane->lane != NULL)
+		lane->store->adapter->lane_close(lane->lane);
+	if (lane->wake >= 0)
+		(void)close(lane->wake);
+	record_sweeper_free(lane->sweeper);
+	free(lane);
+}
+
+int record_driver_lane_open(void *store, int kind, void **out, struct baton_error *err)
+{
+	struct record_store *s = store;
+	struct record_lane *lane = calloc(1, sizeof(*lane));
+	bool watches = kind == BATON_LANE_WATCH;
+
+	*out = NULL;
+	if (lane == NULL) {
+		(void)store_fail(err, BATON_E_MEMORY, "no memory for a lane");
+		return BATON_E_MEMORY;
+	}
+	lane->store = s;
+	lane->kind = kind;
+	lane->is_all = true;
+	lane->sweep_ns = record_sweep_ns();
+	lane->sweeper = watches ? record_sweeper_new() : NULL;
+	lane->wake = watches ? eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) : -1;
+	store_lane_add(&s->base, &lane->base);
+	int code = s->adapter->lane_open(s->store, kind, &lane->lane, err);
+
+	if (code == BATON_OK && watches && lane->wake < 0) {
+		code = BATON_E_SYSTEM;
+		(void)store_fail(err, code, "no descriptor for a lane");
+	} else if (code == BATON_OK && watches && lane->sweeper == NULL) {
+		code = BATON_E_MEMORY;
+		(void)store_fail(err, code, "no memory for a lane");
+	}
+	if (code != BATON_OK) {
+		record_driver_lane_close(lane);
+		return code;
+	}
+	*out = lane;
+	return BATON_OK;
+}

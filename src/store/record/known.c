@@ -1,0 +1,301 @@
+/*
+ * known.c: what this process knows: elections that are watched or claimed, leases of others and
+ * since when their versions are known, leases of its own and the claims on them. Everything here
+ * is done with the store's lock held.
+ *
+ * What this must never do: let an old read replace what was written since, or forget a claim that
+ * may have landed.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "store/record/layer.h"
+
+/* Leases that nothing in the table names are kept until there are so many. */
+#define SEEN_MIN 64
+
+/* ---- elections ---- */
+
+struct record_known *record_known_find(struct record_store *s, const char *key)
+{
+	return (struct record_known *)name_table_find(&s->elections, key);
+}
+
+struct record_known *record_known_get(struct record_store *s, const char *key, const char *name)
+{
+	struct record_known *k = record_known_find(s, key);
+	size_t key_size = strlen(key) + 1;
+	size_t name_size = strlen(name) + 1;
+
+	if (k != NULL)
+		return k;
+	k = calloc(1, sizeof(*k) + key_size + name_size);
+	if (k == NULL)
+		return NULL;
+	k->name = (char *)(k + 1) + key_size;
+	(void)memcpy(k + 1, key, key_size);
+	(void)memcpy(k->name, name, name_size);
+	name_table_add(&s->elections, &k->node, (char *)(k + 1));
+	return k;
+}
+
+static void known_unsee(struct record_known *k)
+{
+	if (k->seen != NULL)
+		LIST_REMOVE(k, of_seen);
+	k->seen = NULL;
+}
+
+void record_known_tidy(struct record_store *s, struct record_known *k)
+{
+	if (!LIST_EMPTY(&k->watchers) || k->ours != NULL)
+		return;
+	known_unsee(k);
+	name_table_remove(&s->elections, &k->node);
+	free(k->text);
+	free(k);
+}
+
+/* Which lease it names, if that is another's. */
+static void known_see(struct record_store *s, struct record_known *k,
+		      const struct record_election *e)
+{
+	bool is_named = e != NULL && e->lease[0] != '\0' && record_ours_find(s, e->lease) == NULL;
+	struct record_seen *seen = is_named ? record_seen_get(s, e->lease) : NULL;
+
+	if (seen == k->seen)
+		return;
+	known_unsee(k);
+	k->seen = seen;
+	if (seen == NULL)
+		return;
+	LIST_INSERT_HEAD(&seen->elections, k, of_seen);
+	/* For those who find its record missing (R4). */
+	if (!seen->sight.is_known)
+		seen->sight.ttl_ns = e->ttl_ns;
+}
+
+bool record_known_note(struct record_store *s, struct record_known *k,
+		       const struct record_version *version, const struct record_election *e,
+		       const struct bytes *text, uint64_t sent_ns)
+{
+	bool is_same = k->noted_ns != 0 && record_same_version(&k->version, version);
+
+	if (sent_ns < k->noted_ns)
+		return false;
+	k->noted_ns = sent_ns;
+	if (is_same)
+		return true;
+	free(k->text);
+	k->text = version->n != 0 && e != NULL ? malloc(text->n) : NULL;
+	k->version = *version;
+	k->n = k->text != NULL ? text->n : 0;
+	if (k->text != NULL)
+		(void)memcpy(k->text, text->at, k->n);
+	else if (version->n != 0)
+		k->noted_ns = 0; /* not understood, or no memory for it: to be read again */
+	known_see(s, k, e);
+	if (e != NULL)
+		record_hold_note(&k->hold, e, clock_boot_ns());
+	return true;
+}
+
+bool record_known_read(const struct record_known *k, struct record_election *out)
+{
+	if (k->noted_ns == 0)
+		return false;
+	record_no_election(out, k->name);
+	return k->text == NULL || record_parse_election(k->text, k->n, out) == 0;
+}
+
+void record_known_hint(struct record_store *s, struct record_known *k)
+{
+	struct record_watcher *w;
+
+	for (w = LIST_FIRST(&k->watchers); w != NULL; w = LIST_NEXT(w, of_election)) {
+		if (!w->is_due)
+			TAILQ_INSERT_TAIL(&s->due, w, of_queue);
+		w->is_due = true;
+	}
+}
+
+void record_known_claim(struct record_known *k, struct record_ours *ours,
+			const struct record_claim *claim)
+{
+	if (k->ours != NULL) {
+		LIST_REMOVE(k, of_ours);
+		k->ours->n_stand -= k->claim.standing == RECORD_STANDS;
+	}
+	k->ours = claim != NULL && claim->standing != RECORD_NO_CLAIM ? ours : NULL;
+	if (k->ours == NULL)
+		return;
+	k->claim = *claim;
+	LIST_INSERT_HEAD(&ours->claims, k, of_ours);
+	ours->n_stand += claim->standing == RECORD_STANDS;
+}
+
+bool record_known_is_watched(const struct record_store *s, const struct record_known *k)
+{
+	return s->is_live && k != NULL && k->is_told && !LIST_EMPTY(&k->watchers);
+}
+
+/* ---- leases of others ---- */
+
+struct record_seen *record_seen_find(struct record_store *s, const char *id)
+{
+	return (struct record_seen *)name_table_find(&s->leases, id);
+}
+
+struct record_seen *record_seen_other(struct record_store *s, const char *id)
+{
+	return record_ours_find(s, id) == NULL ? record_seen_find(s, id) : NULL;
+}
+
+static uint64_t polls_ns(const struct record_store *s)
+{
+	return 2 * s->options.poll_ms * CLOCK_NS_PER_MS;
+}
+
+/* Those that nobody has looked at for so long that it tells nothing any more. */
+static void seen_prune(struct record_store *s)
+{
+	uint64_t now_ns = clock_boot_ns();
+	struct name_node *next;
+
+	for (struct name_node *node = name_table_next(&s->leases, NULL); node != NULL;
+	     node = next) {
+		struct record_seen *seen = (struct record_seen *)node;
+		uint64_t kept_ns = seen->sight.ttl_ns + polls_ns(s);
+
+		next = name_table_next(&s->leases, node);
+		if (!LIST_EMPTY(&seen->elections) || seen->n_users != 0 ||
+		    now_ns - seen->sight.noted_ns < kept_ns)
+			continue;
+		name_table_remove(&s->leases, node);
+		free(seen);
+	}
+	s->n_seen_max = 2 * s->leases.n + SEEN_MIN;
+}
+
+struct record_seen *record_seen_get(struct record_store *s, const char *id)
+{
+	struct record_seen *seen = record_seen_find(s, id);
+	size_t n = strlen(id);
+
+	if (seen != NULL || n > BATON_LEASE_ID_MAX)
+		return seen;
+	if (s->leases.n >= s->n_seen_max)
+		seen_prune(s);
+	seen = calloc(1, sizeof(*seen));
+	if (seen == NULL)
+		return NULL;
+	(void)memcpy(seen->id, id, n + 1);
+	name_table_add(&s->leases, &seen->node, seen->id);
+	return seen;
+}
+
+void record_seen_hint(struct record_store *s, struct record_seen *seen)
+{
+	struct record_known *k;
+
+	for (k = LIST_FIRST(&seen->elections); k != NULL; k = LIST_NEXT(k, of_seen))
+		record_known_hint(s, k);
+}
+
+void record_seen_note(struct record_store *s, struct record_seen *seen,
+		      const struct record_version *version, const struct record_lease *lease,
+		      uint64_t now_ns)
+{
+	bool was_dead = record_sight_is_dead(&seen->sight);
+
+	if (!record_same_version(&seen->sight.version, version))
+		seen->is_over_told = false;
+	record_sight_note(&seen->sight, version, lease, seen->sight.ttl_ns, now_ns);
+	if (!was_dead && record_sight_is_dead(&seen->sight))
+		record_seen_hint(s, seen);
+}
+
+bool record_seen_is_recent(const struct record_store *s, const struct record_seen *seen,
+			   uint64_t now_ns)
+{
+	const struct record_sight *sight = &seen->sight;
+
+	return sight->is_known &&
+	       (record_sight_is_dead(sight) || now_ns < sight->noted_ns + polls_ns(s));
+}
+
+/* ---- our own ---- */
+
+struct record_ours *record_ours_find(struct record_store *s, const char *id)
+{
+	struct record_ours *ours = s->ours;
+
+	while (ours != NULL && strcmp(ours->id, id) != 0)
+		ours = ours->next;
+	return ours;
+}
+
+struct record_ours *record_ours_add(struct record_store *s, const struct baton_lease *lease)
+{
+	struct record_ours *ours = record_ours_find(s, lease->id);
+
+	if (ours != NULL)
+		return ours;
+	ours = calloc(1, sizeof(*ours));
+	if (ours == NULL || name_table_init(&ours->shown) != 0) {
+		free(ours);
+		return NULL;
+	}
+	ours->ttl_ns = lease->ttl_ns;
+	(void)strncpy(ours->id, lease->id, sizeof(ours->id) - 1);
+	(void)strncpy(ours->owner, lease->owner, sizeof(ours->owner) - 1);
+	(void)strncpy(ours->address, lease->address, sizeof(ours->address) - 1);
+	ours->next = s->ours;
+	s->ours = ours;
+	return ours;
+}
+
+void record_ours_remove(struct record_store *s, struct record_ours *ours)
+{
+	struct record_ours **at = &s->ours;
+	struct record_known *k;
+
+	while (*at != ours)
+		at = &(*at)->next;
+	*at = ours->next;
+	while ((k = LIST_FIRST(&ours->claims)) != NULL) {
+		record_known_claim(k, NULL, NULL);
+		k->is_stale = true; /* if it still names the lease, that is another's now */
+		k->noted_ns = 0;
+		record_known_tidy(s, k);
+	}
+	record_shown_done(ours);
+	free(ours);
+}
+
+void record_tables_done(struct record_store *s)
+{
+	struct name_node *node;
+
+	while (s->ours != NULL)
+		record_ours_remove(s, s->ours);
+	while (s->elections.slots != NULL &&
+	       (node = name_table_next(&s->elections, NULL)) != NULL) {
+		struct record_known *k = (struct record_known *)node;
+		struct record_watcher *w;
+
+		while ((w = LIST_FIRST(&k->watchers)) != NULL) {
+			LIST_REMOVE(w, of_election);
+			free(w);
+		}
+		record_known_tidy(s, k);
+	}
+	while (s->leases.slots != NULL && (node = name_table_next(&s->leases, NULL)) != NULL) {
+		name_table_remove(&s->leases, node);
+		free(node);
+	}
+	name_table_done(&s->elections);
+	name_table_done(&s->leases);
+}

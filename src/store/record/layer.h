@@ -1,0 +1,345 @@
+/*
+ * layer.h: what the files of this folder share: all of baton-store.h on compare-and-set.
+ *
+ *   driver.c      the store, its lanes; options.c: what every record store's URL can say
+ *   lease.c campaign.c release.c observe.c watch.c candidates.c orders.c history.c doctor.c
+ *                 the verbs of the contract, each in the file of its name
+ *   rounds.c      carries out what tasks ask for, in as few requests as the adapter can
+ *   known.c       elections that are watched or claimed; leases of others; our own
+ *   sweep.c       deletes what nobody needs any more (R10)
+ *   keys.c        names as keys, tokens as versions
+ *   decide/       what is written when: pure
+ *
+ * What is in the store:
+ *
+ *   l/LEASE       a lease: written by its owner with every renewal
+ *   e/NAME        an election: its term, the claim, an order, a pause, the last leaderships
+ *   c/LEASE       the elections that the owner of a lease is a candidate of; further pages are
+ *                 c/LEASE.2, c/LEASE.3 ...
+ *
+ * All tables belong to store->base.lock. It is held for a few instructions, or for one step of a
+ * task, and never during a request.
+ *
+ * Elections in the table (struct record_known) are those that somebody watches, or that a claim of
+ * ours stands on. A lease of another (struct record_seen) is watched while an election in the table
+ * names it: by its version, and since when we know that version (R3).
+ */
+#ifndef BATON_RECORD_LAYER_H
+#define BATON_RECORD_LAYER_H
+
+#include <sys/queue.h>
+
+#include "base/name_table.h"
+#include "store/base.h"
+#include "store/record/adapter.h"
+#include "store/record/decide/codec.h"
+#include "store/record/decide/decide.h"
+
+#pragma GCC visibility push(hidden)
+
+/* "e/" and a name of which every byte is written as three. */
+#define RECORD_KEY_ROOM (3 * BATON_NAME_MAX + 8)
+/* Tasks that are carried out together, at most: each takes some ten kilobytes. */
+#define RECORD_JOBS_MAX 256
+/* So many are looked at one by one; more of them by a list, where that takes fewer requests. */
+#define RECORD_FEW 20
+/* A conflict means that somebody else got on. So many in a row don't happen by chance. */
+#define RECORD_ROUNDS_MAX 16
+
+/* ---- known.c ---- */
+
+struct record_watcher {
+	LIST_ENTRY(record_watcher) of_election;
+	TAILQ_ENTRY(record_watcher) of_queue;
+	uint64_t cookie;
+	bool is_due;
+};
+
+LIST_HEAD(record_watchers, record_watcher);
+TAILQ_HEAD(record_due, record_watcher);
+LIST_HEAD(record_elections, record_known);
+
+struct record_known {
+	struct name_node node; /* by its key */
+	char *name;
+	char *text; /* the record as last read or written; NULL: there is none, or it is unknown */
+	size_t n;
+	struct record_version version; /* of the text */
+	uint64_t noted_ns;             /* the text is not older than this; 0: it is unknown */
+	struct record_hold hold;
+	/* Watching. */
+	struct record_watchers watchers;
+	struct record_version told; /* what the watchers have been told of */
+	bool is_told;               /* `told` counts: it was read since it is watched */
+	bool is_listed;             /* the last list had it */
+	bool is_stale;              /* it is to be read */
+	struct record_seen *seen;   /* the lease of another that it names; NULL: none */
+	LIST_ENTRY(record_known) of_seen;
+	/* Our own claim. */
+	struct record_claim claim;
+	struct record_ours *ours; /* NULL: there is none */
+	LIST_ENTRY(record_known) of_ours;
+	bool is_confirmed; /* a list has shown it as it was written */
+};
+
+/* A lease of another. */
+struct record_seen {
+	struct name_node node; /* by its id */
+	struct record_sight sight;
+	uint64_t age_ns;                   /* at the last look, by the server's clock */
+	struct record_elections elections; /* those in the table that name it */
+	const void *buried_by;             /* the task that does so in this round */
+	const void *looked_by;             /* the list that has asked for it */
+	unsigned n_users;                  /* requests under way that will note it */
+	bool is_over_told;                 /* that its time is over, in this version */
+	char id[BATON_LEASE_ID_MAX + 1];
+};
+
+/* A page of our candidacies. */
+struct record_shown_page {
+	struct record_shown_page *next; /* the one before it */
+	size_t number;                  /* from 0 */
+	size_t size;                    /* at most */
+	struct record_own own;
+	LIST_HEAD(, record_shown) shown;
+	bool is_dirty;
+};
+
+/* One candidacy. */
+struct record_shown {
+	struct name_node node; /* by the election's name */
+	LIST_ENTRY(record_shown) of_page;
+	struct record_shown_page *page;
+	size_t size;
+	struct record_shown_profile *profile;
+	char name[];
+};
+
+/* How a candidate shows itself, in one or many elections. */
+struct record_shown_profile {
+	size_t n_users;
+	size_t number; /* on the page that is being written; SIZE_MAX: not on it yet */
+	int64_t updated_ms;
+	int32_t priority;
+	uint32_t score_permille;
+	bool is_healthy;
+	char metadata[];
+};
+
+/* A lease of our own: opened, or perhaps opened, and not known to be closed. */
+struct record_ours {
+	struct record_ours *next;
+	struct record_own own;
+	uint64_t ttl_ns;
+	struct record_elections claims;
+	uint32_t n_stand;
+	struct name_table shown;
+	struct record_shown_page *pages; /* the newest first */
+	char id[BATON_LEASE_ID_MAX + 1];
+	char owner[BATON_NAME_MAX + 1];
+	char address[BATON_NAME_MAX + 1];
+};
+
+struct record_store {
+	struct store_base base;
+	const struct record_adapter *adapter;
+	void *store; /* the adapter's */
+	struct record_options options;
+	struct name_table elections; /* of struct record_known */
+	struct name_table leases;    /* of struct record_seen */
+	struct record_ours *ours;
+	size_t n_seen_max; /* then those that are of no use are dropped */
+	struct record_due due;
+	size_t n_watched;
+	bool is_live;  /* what changes is heard of */
+	bool is_tried; /* compare-and-set works there */
+};
+
+struct record_lane {
+	struct store_lane base;
+	struct record_store *store;
+	void *lane; /* the adapter's */
+	int kind;
+	/* Of the watch lane. */
+	int wake;         /* an eventfd: ends a wait */
+	bool is_standing; /* the adapter's push, where it has one */
+	bool is_all;      /* everything is to be looked at */
+	uint64_t next_ns; /* when to look next */
+	uint64_t sweep_ns;
+	struct record_sweeper *sweeper;
+};
+
+/* All with the lock held. */
+
+/* NULL: it isn't in the table. */
+struct record_known *record_known_find(struct record_store *s, const char *key);
+/* Adds it; NULL: no memory. */
+struct record_known *record_known_get(struct record_store *s, const char *key, const char *name);
+/* Frees it if nobody watches it and nothing of ours stands on it. */
+void record_known_tidy(struct record_store *s, struct record_known *k);
+/* The record has that version, and is e, with that text. e NULL: it isn't understood. It was so
+ * when a request was carried out that was sent at sent_ns. False: we know something newer. */
+bool record_known_note(struct record_store *s, struct record_known *k,
+		       const struct record_version *version, const struct record_election *e,
+		       const struct bytes *text, uint64_t sent_ns);
+/* The record as we know it. False: we don't. */
+bool record_known_read(const struct record_known *k, struct record_election *out);
+void record_known_hint(struct record_store *s, struct record_known *k);
+/* The claim that stands on it, or may; NULL: none. */
+void record_known_claim(struct record_known *k, struct record_ours *ours,
+			const struct record_claim *claim);
+/* Whatever happens to it is hinted at for certain. Takes NULL. */
+bool record_known_is_watched(const struct record_store *s, const struct record_known *k);
+
+struct record_seen *record_seen_find(struct record_store *s, const char *id);
+/* The same, unless it is one of ours: whoever lists candidates looks at those, too. */
+struct record_seen *record_seen_other(struct record_store *s, const char *id);
+/* Adds it; NULL: no memory. */
+struct record_seen *record_seen_get(struct record_store *s, const char *id);
+/* The lease was received, not after now_ns; NULL: it is missing. Hints if it has died. */
+void record_seen_note(struct record_store *s, struct record_seen *seen,
+		      const struct record_version *version, const struct record_lease *lease,
+		      uint64_t now_ns);
+/* All elections that name it. */
+void record_seen_hint(struct record_store *s, struct record_seen *seen);
+/* It needs no look: it is dead, or was looked at within the last polls. */
+bool record_seen_is_recent(const struct record_store *s, const struct record_seen *seen,
+			   uint64_t now_ns);
+
+struct record_ours *record_ours_find(struct record_store *s, const char *id);
+/* NULL: no memory. */
+struct record_ours *record_ours_add(struct record_store *s, const struct baton_lease *lease);
+/* Also drops its claims and candidacies. */
+void record_ours_remove(struct record_store *s, struct record_ours *ours);
+
+void record_tables_done(struct record_store *s);
+
+/* ---- keys.c ---- */
+
+struct record_key {
+	char text[RECORD_KEY_ROOM];
+};
+
+struct record_key record_key_of(const struct record_store *s, int kind, const char *name);
+/* Of the page of that number, from 0. */
+struct record_key record_page_key(const char *lease_id, size_t page);
+/* The lease that a key below l/ or c/ is about; "": none. */
+void record_lease_of_key(const char *key, char id[BATON_LEASE_ID_MAX + 1]);
+uint64_t record_random(void);
+
+/* ---- rounds.c ---- */
+
+enum record_job_kind {
+	RECORD_JOB_KEEP,
+	RECORD_JOB_CAMPAIGN,
+	RECORD_JOB_EDIT,
+};
+
+/* One record that a call is about, on its way. */
+struct record_job {
+	int kind;
+	int op;
+	union {
+		struct record_keep keep;
+		struct record_campaign campaign;
+		struct record_edit edit;
+	} u;
+	const char *name;      /* of the election; NULL: it is about a lease or candidates */
+	struct record_key key; /* of its record */
+	struct record_turn turn;
+	struct record_lease lease;
+	struct record_election election;
+	struct record_hold hold;          /* where the election isn't in the table */
+	struct record_sight sight;        /* where the lease isn't */
+	struct record_version buried;     /* what `rival` is buried from */
+	struct record_key rival_key;      /* ... and where */
+	const struct record_job *follows; /* the task that buries the same lease */
+	/* PUBLISH: the value, with a new w. False: no memory. */
+	bool (*encode)(void *arg, uint64_t w, struct bytes *out);
+	void *arg;
+	int code; /* BATON_E_, where its outcome is FAILED or UNKNOWN */
+};
+
+/* NULL: no memory, which call->error says. */
+struct record_job *record_jobs_new(struct baton_call *call, size_t n);
+void record_job_init(struct record_job *j, const struct record_store *s, int kind,
+		     const char *name);
+/* Until all of them are done. How each has ended stands in its own struct. */
+void record_jobs_run(struct record_lane *lane, struct baton_call *call, struct record_job *jobs,
+		     size_t n);
+const struct record_task *record_job_task(const struct record_job *j);
+
+/* NULL: no memory, which call->error says. */
+struct record_item *record_items_new(struct baton_call *call, size_t n);
+void record_items_free(struct record_item *items, size_t n);
+/* Any number of items, so many at a time. */
+void record_get(struct record_lane *lane, struct baton_call *call, struct record_item *items,
+		size_t n, bool fresh);
+void record_put(struct record_lane *lane, struct baton_call *call, struct record_item *items,
+		size_t n);
+void record_drop(struct record_lane *lane, struct baton_call *call, struct record_item *items,
+		 size_t n);
+/* An election that nobody ever heard of. */
+void record_no_election(struct record_election *e, const char *name);
+/* What an item has, or none. False: it isn't understood, or is another's (S9): it is FAILED. */
+bool record_read_election(struct baton_call *call, struct record_item *item, const char *name,
+			  struct record_election *out);
+bool record_read_lease(struct baton_call *call, struct record_item *item, struct record_lease *out);
+
+struct record_look {
+	const char *id;
+	uint64_t ttl_ns; /* by the election that names it */
+};
+
+/* Looks at those leases. always: also if that was done lately. OK; FAILED: not at all of them. */
+int record_look(struct record_lane *lane, struct baton_call *call, const struct record_look *list,
+		size_t n, bool always);
+/* FAILED, and call->error says why. */
+int record_no_memory(struct baton_call *call);
+
+/* ---- lease.c ---- */
+
+/* A claim of ours, as a copy. */
+struct record_held {
+	char name[BATON_NAME_MAX + 1];
+	struct record_claim claim;
+	bool stands;
+};
+
+/* The claims of a lease that stand so. NULL: no memory, which the call says. */
+struct record_held *record_held_copy(struct record_store *s, struct baton_call *call,
+				     const char *lease_id, uint32_t standing, size_t *n);
+/* What has become of one; NULL: it is over. */
+void record_held_set(struct record_store *s, const char *lease_id, const char *name,
+		     const struct record_claim *claim);
+
+/* ---- release.c ---- */
+
+/* The lease is about to be closed: its claims are given back, so that whoever watches hears it. */
+void record_release_all(struct record_lane *lane, const struct baton_call *call,
+			const char *lease_id);
+
+/* ---- candidates.c ---- */
+
+void record_shown_done(struct record_ours *ours);
+/* Deletes the pages of a lease that is over: nobody shows them any more. */
+void record_shown_drop(struct record_lane *lane, const struct baton_call *call,
+		       const char *lease_id);
+
+/* ---- doctor.c ---- */
+
+/* Whether compare-and-set works there: tried once, where the adapter asks for it. */
+bool record_try(struct record_lane *lane, struct baton_call *call);
+
+/* ---- sweep.c ---- */
+
+/* NULL: no memory. */
+struct record_sweeper *record_sweeper_new(void);
+void record_sweeper_free(struct record_sweeper *w);
+/* When the next one is due, from now on. */
+uint64_t record_sweep_ns(void);
+void record_sweep(struct record_lane *lane, uint64_t deadline_ns);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,602 @@
+/*
+ * rounds.c: carries out what jobs ask for. All that the jobs of a batch ask for in one round goes
+ * to the store together; then each task is told its answer, and says what is next (decide.h).
+ *
+ * What this must never do: send a write twice for one ask; bury a lease from another version than
+ * the one that the task was looking at when it decided to (R4).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "store/record/layer.h"
+
+/* A batch of jobs on its way. */
+struct round {
+	struct record_lane *lane;
+	struct baton_call *call;
+	struct record_job *jobs;
+	size_t n;
+	struct record_item *items; /* one request at a time */
+	struct record_job **who;   /* which job an item is for */
+	size_t n_items;
+	uint64_t sent_ns;
+};
+
+/* ---- items ---- */
+
+int record_no_memory(struct baton_call *call)
+{
+	(void)store_fail(&call->error, BATON_E_MEMORY, "no memory for a request");
+	return BATON_OUTCOME_FAILED;
+}
+
+void record_no_election(struct record_election *e, const char *name)
+{
+	(void)memset(e, 0, sizeof(*e));
+	(void)memcpy(e->name, name, strlen(name) + 1);
+}
+
+bool record_read_election(struct baton_call *call, struct record_item *item, const char *name,
+			  struct record_election *out)
+{
+	record_no_election(out, name);
+	if (item->version.n == 0 ||
+	    (record_parse_election(item->value.at, item->value.n, out) == 0 &&
+	     strcmp(out->name, name) == 0))
+		return true;
+	item->outcome = BATON_OUTCOME_FAILED;
+	item->code = BATON_E_CORRUPT;
+	(void)store_fail(
+		&call->error, BATON_E_CORRUPT,
+		"the record of the election \"%.60s\" is not a valid one: it is left as it "
+		"is, and nobody is elected",
+		name);
+	return false;
+}
+
+bool record_read_lease(struct baton_call *call, struct record_item *item, struct record_lease *out)
+{
+	(void)memset(out, 0, sizeof(*out));
+	if (item->version.n == 0 || record_parse_lease(item->value.at, item->value.n, out) == 0)
+		return true;
+	item->outcome = BATON_OUTCOME_FAILED;
+	item->code = BATON_E_CORRUPT;
+	(void)store_fail(&call->error, BATON_E_CORRUPT,
+			 "the record %.80s is not a valid lease: it is left as it is", item->key);
+	return false;
+}
+
+typedef void items_verb(struct record_lane *lane, struct baton_call *call,
+			struct record_item *items, size_t n, bool fresh);
+
+static void items_get(struct record_lane *lane, struct baton_call *call, struct record_item *items,
+		      size_t n, bool fresh)
+{
+	lane->store->adapter->get(lane->lane, call, items, n, fresh);
+}
+
+static void items_put(struct record_lane *lane, struct baton_call *call, struct record_item *items,
+		      size_t n, bool fresh)
+{
+	(void)fresh;
+	lane->store->adapter->put(lane->lane, call, items, n);
+}
+
+static void items_drop(struct record_lane *lane, struct baton_call *call, struct record_item *items,
+		       size_t n, bool fresh)
+{
+	(void)fresh;
+	lane->store->adapter->drop(lane->lane, call, items, n);
+}
+
+/* So many at a time. What there is no time for any more was never sent. */
+static void items_each(items_verb *verb, struct record_lane *lane, struct baton_call *call,
+		       struct record_item *items, size_t n, bool fresh)
+{
+	size_t max = lane->store->adapter->batch_max;
+
+	for (size_t i = 0; i < n; i++) {
+		items[i].outcome = 0;
+		items[i].code = 0;
+		items[i].is_told = false;
+		items[i].is_unchanged = false;
+		items[i].age_ns = RECORD_NEVER;
+	}
+	for (size_t done = 0; done < n && clock_boot_ns() < call->deadline_ns; done += max)
+		verb(lane, call, items + done, n - done < max ? n - done : max, fresh);
+	if (n == 0 || items[n - 1].outcome != 0)
+		return;
+	if (call->error.code == 0)
+		(void)store_fail(&call->error, BATON_E_TIMEOUT, "the store did not answer in time");
+	record_items_end(items, n, BATON_OUTCOME_FAILED, call->error.code);
+}
+
+void record_get(struct record_lane *lane, struct baton_call *call, struct record_item *items,
+		size_t n, bool fresh)
+{
+	items_each(items_get, lane, call, items, n, fresh);
+}
+
+void record_put(struct record_lane *lane, struct baton_call *call, struct record_item *items,
+		size_t n)
+{
+	items_each(items_put, lane, call, items, n, false);
+}
+
+void record_drop(struct record_lane *lane, struct baton_call *call, struct record_item *items,
+		 size_t n)
+{
+	items_each(items_drop, lane, call, items, n, false);
+}
+
+struct record_item *record_items_new(struct baton_call *call, size_t n)
+{
+	struct record_item *items = calloc(n > 0 ? n : 1, sizeof(*items));
+
+	if (items == NULL)
+		(void)record_no_memory(call);
+	return items;
+}
+
+void record_items_free(struct record_item *items, size_t n)
+{
+	for (size_t i = 0; items != NULL && i < n; i++)
+		bytes_done(&items[i].value);
+	free(items);
+}
+
+/* ---- looking at leases of others ---- */
+
+/* Which of them are to be read: each once. */
+static size_t look_collect(struct record_store *s, const struct record_look *list, size_t n,
+			   bool always, struct record_seen **out)
+{
+	uint64_t now_ns = clock_boot_ns();
+	size_t n_out = 0;
+
+	store_lock(&s->base);
+	for (size_t i = 0; i < n; i++) {
+		struct record_seen *seen = record_seen_get(s, list[i].id);
+
+		if (seen == NULL || seen->looked_by == list || record_sight_is_dead(&seen->sight) ||
+		    (!always && record_seen_is_recent(s, seen, now_ns)))
+			continue;
+		if (!seen->sight.is_known)
+			seen->sight.ttl_ns = list[i].ttl_ns;
+		seen->looked_by = list;
+		seen->n_users++;
+		out[n_out++] = seen;
+	}
+	store_unlock(&s->base);
+	return n_out;
+}
+
+int record_look(struct record_lane *lane, struct baton_call *call, const struct record_look *list,
+		size_t n, bool always)
+{
+	struct record_store *s = lane->store;
+	struct record_seen **seen = calloc(n > 0 ? n : 1, sizeof(struct record_seen *));
+	struct record_key *keys = calloc(n > 0 ? n : 1, sizeof(*keys));
+	struct record_item *items = record_items_new(call, n);
+	int outcome = BATON_OUTCOME_OK;
+	size_t n_asked = 0;
+
+	if (seen == NULL || keys == NULL || items == NULL)
+		outcome = record_no_memory(call);
+	if (seen != NULL && keys != NULL && items != NULL)
+		n_asked = look_collect(s, list, n, always, seen);
+	for (size_t i = 0; i < n_asked; i++) {
+		keys[i] = record_key_of(s, RECORD_LEASES, seen[i]->id);
+		items[i].key = keys[i].text;
+	}
+	if (n_asked > 0)
+		record_get(lane, call, items, n_asked, false);
+	uint64_t now_ns = clock_boot_ns(); /* R3: not before it was received */
+
+	store_lock(&s->base);
+	for (size_t i = 0; i < n_asked; i++) {
+		struct record_lease lease;
+
+		seen[i]->n_users--;
+		seen[i]->looked_by = NULL;
+		seen[i]->age_ns = items[i].age_ns;
+		if (items[i].outcome == BATON_OUTCOME_OK &&
+		    record_read_lease(call, &items[i], &lease))
+			record_seen_note(s, seen[i], &items[i].version,
+					 items[i].version.n != 0 ? &lease : NULL, now_ns);
+		else
+			outcome = BATON_OUTCOME_FAILED;
+	}
+	store_unlock(&s->base);
+	record_items_free(items, n);
+	free(keys);
+	free((void *)seen);
+	return outcome;
+}
+
+/* ---- jobs ---- */
+
+struct record_job *record_jobs_new(struct baton_call *call, size_t n)
+{
+	struct record_job *jobs = calloc(n > 0 ? n : 1, sizeof(*jobs));
+
+	if (jobs == NULL)
+		(void)record_no_memory(call);
+	return jobs;
+}
+
+void record_job_init(struct record_job *j, const struct record_store *s, int kind, const char *name)
+{
+	(void)memset(j, 0, sizeof(*j));
+	j->kind = kind;
+	j->name = name;
+	if (name == NULL)
+		return;
+	j->key = record_key_of(s, RECORD_ELECTIONS, name);
+	record_no_election(&j->election, name);
+}
+
+static int job_step(struct record_job *j)
+{
+	switch (j->kind) {
+	case RECORD_JOB_KEEP: return record_keep_step(&j->u.keep, &j->turn);
+	case RECORD_JOB_CAMPAIGN: return record_campaign_step(&j->u.campaign, &j->turn);
+	default: return record_edit_step(&j->u.edit, &j->turn);
+	}
+}
+
+static void job_give_up(struct record_job *j)
+{
+	switch (j->kind) {
+	case RECORD_JOB_KEEP: record_keep_give_up(&j->u.keep); break;
+	case RECORD_JOB_CAMPAIGN: record_campaign_give_up(&j->u.campaign); break;
+	default: record_edit_give_up(&j->u.edit); break;
+	}
+}
+
+const struct record_task *record_job_task(const struct record_job *j)
+{
+	switch (j->kind) {
+	case RECORD_JOB_KEEP: return &j->u.keep.task;
+	case RECORD_JOB_CAMPAIGN: return &j->u.campaign.task;
+	default: return &j->u.edit.task;
+	}
+}
+
+/* The lease that it wants to know about; "": none. */
+static const char *job_rival(const struct record_job *j)
+{
+	if (j->kind == RECORD_JOB_CAMPAIGN)
+		return j->u.campaign.rival;
+	return j->kind == RECORD_JOB_EDIT && j->u.edit.order != NULL ? j->election.lease : "";
+}
+
+/* An order wants to know whether the leader that was just read is one. */
+static bool job_looks(const struct record_job *j)
+{
+	bool is_read = j->op == RECORD_READ_FRESH && j->turn.outcome == BATON_OUTCOME_OK;
+
+	if (j->kind == RECORD_JOB_EDIT)
+		return job_rival(j)[0] != '\0' &&
+		       (is_read || (j->op == RECORD_WRITE && j->turn.is_told));
+	return j->op == RECORD_LOOK;
+}
+
+/* ---- one round ---- */
+
+static struct record_item *round_add(struct round *r, struct record_job *j, const char *key)
+{
+	struct record_item *item = &r->items[r->n_items];
+
+	bytes_clear(&item->value);
+	item->key = key;
+	item->version = (struct record_version){.n = 0};
+	r->who[r->n_items++] = j;
+	return item;
+}
+
+/* What was read, or told, about the task's own record. */
+static bool round_parse(struct round *r, struct record_job *j, struct record_item *item)
+{
+	if (j->name != NULL)
+		return record_read_election(r->call, item, j->name, &j->election);
+	return j->u.keep.intent == RECORD_PUBLISH || record_read_lease(r->call, item, &j->lease);
+}
+
+/* In the table, if it is there. is_ours: we have written it, and are about to be answered. */
+static void round_note(struct round *r, struct record_job *j, const struct record_item *item,
+		       uint64_t when_ns, bool is_ours)
+{
+	struct record_store *s = r->lane->store;
+
+	if (j->name == NULL)
+		return;
+	store_lock(&s->base);
+	struct record_known *k = record_known_find(s, j->key.text);
+
+	if (k != NULL &&
+	    record_known_note(s, k, &item->version, &j->election, &item->value, when_ns) && is_ours)
+		k->told = item->version;
+	store_unlock(&s->base);
+}
+
+static void round_answer(struct record_job *j, const struct record_item *item)
+{
+	j->turn.outcome = item->outcome;
+	j->turn.version = item->version;
+	j->turn.is_told = item->is_told;
+	j->code = item->code;
+}
+
+/*
+ * What the watch lane knows is good enough if it shows a way to win: at worst the claim conflicts
+ * (R8). Whoever is refused wants to be refused by the store.
+ */
+static bool round_read_known(struct round *r, struct record_job *j)
+{
+	struct record_store *s = r->lane->store;
+	uint64_t now_ns = clock_boot_ns();
+
+	store_lock(&s->base);
+	const struct record_known *k = record_known_find(s, j->key.text);
+	const struct record_election *e = &j->election;
+	bool is_read = record_known_is_watched(s, k) && record_known_read(k, &j->election) &&
+		       !e->paused && e->reserved_for[0] == '\0' &&
+		       (e->lease[0] == '\0' ||
+			(k->seen != NULL && record_sight_is_over(&k->seen->sight, now_ns)));
+
+	if (is_read)
+		j->turn.version = k->version;
+	store_unlock(&s->base);
+	j->turn.outcome = BATON_OUTCOME_OK;
+	j->turn.is_told = false;
+	return is_read;
+}
+
+static void round_read(struct round *r, int op)
+{
+	r->n_items = 0;
+	for (size_t i = 0; i < r->n; i++) {
+		struct record_job *j = &r->jobs[i];
+
+		if (j->op == op && (op == RECORD_READ_FRESH || !round_read_known(r, j)))
+			(void)round_add(r, j, j->key.text);
+	}
+	r->sent_ns = clock_boot_ns();
+	record_get(r->lane, r->call, r->items, r->n_items, op == RECORD_READ_FRESH);
+	for (size_t i = 0; i < r->n_items; i++) {
+		struct record_job *j = r->who[i];
+		struct record_item *item = &r->items[i];
+
+		if (item->outcome == BATON_OUTCOME_OK && round_parse(r, j, item))
+			round_note(r, j, item, r->sent_ns, false);
+		round_answer(j, item);
+	}
+}
+
+static void round_look(struct round *r)
+{
+	struct record_store *s = r->lane->store;
+	struct record_look *list = calloc(r->n, sizeof(*list));
+	uint64_t now_ns = clock_boot_ns();
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n && list != NULL; i++)
+		if (job_looks(&r->jobs[i]))
+			list[n++] = (struct record_look){job_rival(&r->jobs[i]),
+							 r->jobs[i].election.ttl_ns};
+	if (n > 0)
+		(void)record_look(r->lane, r->call, list, n, false);
+	free(list);
+	store_lock(&s->base);
+	for (size_t i = 0; i < r->n; i++) {
+		struct record_job *j = &r->jobs[i];
+
+		if (j->op != RECORD_LOOK)
+			continue;
+		const struct record_seen *seen = record_seen_find(s, job_rival(j));
+		bool is_seen = seen != NULL && record_seen_is_recent(s, seen, now_ns);
+
+		j->turn.outcome = is_seen ? BATON_OUTCOME_OK : BATON_OUTCOME_FAILED;
+		j->turn.is_told = false;
+		j->code = r->call->error.code;
+	}
+	store_unlock(&s->base);
+}
+
+/* Nothing to write is a fault of ours: it was never sent. */
+static bool round_encode(struct record_job *j, struct record_item *item)
+{
+	char text[RECORD_TEXT_MAX];
+	size_t n;
+
+	if (j->encode != NULL)
+		return j->encode(j->arg, j->turn.random, &item->value);
+	if (j->op == RECORD_BURY || j->name == NULL)
+		n = record_write_lease(&j->lease, text, sizeof(text));
+	else
+		n = record_write_election(&j->election, text, sizeof(text));
+	return n > 0 && bytes_add(&item->value, text, n, n);
+}
+
+static void round_written(struct round *r, struct record_job *j, struct record_item *item)
+{
+	bool is_bury = j->op == RECORD_BURY;
+
+	if (item->outcome == BATON_OUTCOME_OK && !is_bury)
+		round_note(r, j, item, clock_boot_ns(),
+			   j->kind != RECORD_JOB_EDIT || j->u.edit.release != NULL);
+	/* What is not understood is read again, and then fails. */
+	if (item->outcome == BATON_OUTCOME_REFUSED && item->is_told) {
+		struct record_item told = *item;
+
+		item->is_told = is_bury ? record_read_lease(r->call, &told, &j->lease)
+					: round_parse(r, j, &told);
+		if (item->is_told && !is_bury)
+			round_note(r, j, item, r->sent_ns, false);
+	}
+	round_answer(j, item);
+}
+
+/* Of those who bury the same lease only one does; the others hear what became of it. */
+static bool round_is_first(struct record_store *s, struct record_job *j)
+{
+	store_lock(&s->base);
+	struct record_seen *seen = record_seen_find(s, job_rival(j));
+
+	j->follows = seen != NULL ? seen->buried_by : NULL;
+	if (seen != NULL && j->follows == NULL)
+		seen->buried_by = j;
+	store_unlock(&s->base);
+	return j->follows == NULL;
+}
+
+static void round_follow(struct record_store *s, struct record_job *j)
+{
+	const struct record_job *first = j->follows;
+
+	if (first == NULL) {
+		store_lock(&s->base);
+		struct record_seen *seen = record_seen_find(s, job_rival(j));
+
+		if (seen != NULL)
+			seen->buried_by = NULL;
+		store_unlock(&s->base);
+		return;
+	}
+	j->turn.outcome = first->turn.outcome;
+	j->turn.version = first->turn.version;
+	j->turn.is_told = first->turn.is_told;
+	j->code = first->code;
+	j->lease = first->lease;
+	if (first->turn.outcome == BATON_OUTCOME_OK) {
+		j->turn.outcome = BATON_OUTCOME_REFUSED;
+		j->turn.is_told = true;
+	}
+}
+
+static void round_write(struct round *r)
+{
+	struct record_store *s = r->lane->store;
+
+	r->n_items = 0;
+	for (size_t i = 0; i < r->n; i++) {
+		struct record_job *j = &r->jobs[i];
+		bool is_bury = j->op == RECORD_BURY;
+
+		if (!(is_bury && round_is_first(s, j)) && j->op != RECORD_WRITE)
+			continue;
+		if (is_bury)
+			j->rival_key = record_key_of(s, RECORD_LEASES, job_rival(j));
+		struct record_item *item =
+			round_add(r, j, is_bury ? j->rival_key.text : j->key.text);
+
+		item->version = is_bury ? j->buried : record_job_task(j)->version;
+		if (!round_encode(j, item)) {
+			r->n_items--;
+			j->turn.outcome = record_no_memory(r->call);
+			j->code = BATON_E_MEMORY;
+		}
+	}
+	r->sent_ns = clock_boot_ns();
+	record_put(r->lane, r->call, r->items, r->n_items);
+	for (size_t i = 0; i < r->n_items; i++)
+		round_written(r, r->who[i], &r->items[i]);
+	for (size_t i = 0; i < r->n; i++)
+		if (r->jobs[i].op == RECORD_BURY)
+			round_follow(s, &r->jobs[i]);
+}
+
+/* How old a store that forgets is: asked after what was read, and before what is claimed. */
+static void round_age(struct round *r, struct record_weak *weak)
+{
+	const struct record_store *s = r->lane->store;
+	struct record_age age = {0};
+
+	if (s->adapter->age(r->lane->lane, r->call, &age) != BATON_OUTCOME_OK)
+		age = (struct record_age){0};
+	weak->uptime_ns = age.uptime_ns;
+	weak->server_ms = age.server_ms;
+	weak->max_lease_ns = s->options.max_lease_ms * CLOCK_NS_PER_MS;
+}
+
+/* All that are not done say what is next. Returns how many that is. */
+static size_t round_step(struct round *r)
+{
+	struct record_store *s = r->lane->store;
+	struct record_weak weak;
+	bool is_weak = s->adapter->is_weak && r->jobs[0].kind == RECORD_JOB_CAMPAIGN;
+	size_t n = 0;
+
+	if (is_weak)
+		round_age(r, &weak);
+	uint64_t now_ns = clock_boot_ns();
+
+	store_lock(&s->base);
+	for (size_t i = 0; i < r->n; i++) {
+		struct record_job *j = &r->jobs[i];
+
+		if (j->op == RECORD_DONE)
+			continue;
+		struct record_known *k = j->name != NULL ? record_known_find(s, j->key.text) : NULL;
+		struct record_seen *seen = record_seen_find(s, job_rival(j));
+
+		j->turn.now_ns = now_ns;
+		j->turn.wall_ms = clock_wall_ms();
+		j->turn.random = record_random();
+		j->turn.lease = &j->lease;
+		j->turn.election = &j->election;
+		j->turn.hold = k != NULL ? &k->hold : &j->hold;
+		j->turn.sight = seen != NULL                 ? &seen->sight
+				: j->kind == RECORD_JOB_EDIT ? NULL
+							     : &j->sight;
+		j->turn.weak = is_weak ? &weak : NULL;
+		j->op = job_step(j);
+		if (j->op == RECORD_BURY)
+			j->buried = j->turn.sight->version;
+		n += j->op != RECORD_DONE;
+	}
+	store_unlock(&s->base);
+	return n;
+}
+
+static void round_give_up(struct round *r)
+{
+	if (r->call->error.code == 0)
+		(void)store_fail(&r->call->error, BATON_E_TIMEOUT,
+				 "the store did not answer in time");
+	for (size_t i = 0; i < r->n; i++) {
+		if (r->jobs[i].op == RECORD_DONE)
+			continue;
+		job_give_up(&r->jobs[i]);
+		r->jobs[i].code = r->call->error.code;
+	}
+}
+
+void record_jobs_run(struct record_lane *lane, struct baton_call *call, struct record_job *jobs,
+		     size_t n)
+{
+	struct round r = {.lane = lane, .call = call, .jobs = jobs, .n = n};
+	size_t n_left = n;
+
+	r.items = record_items_new(call, n);
+	r.who = calloc(n > 0 ? n : 1, sizeof(struct record_job *));
+	for (size_t i = 0; i < n; i++)
+		jobs[i].op = RECORD_READ; /* anything but DONE */
+	if (r.items != NULL && r.who != NULL && n > 0)
+		n_left = round_step(&r);
+	for (unsigned i = 0; n_left > 0 && r.items != NULL && r.who != NULL &&
+			     i < RECORD_ROUNDS_MAX && clock_boot_ns() < call->deadline_ns;
+	     i++) {
+		round_read(&r, RECORD_READ);
+		round_read(&r, RECORD_READ_FRESH);
+		round_write(&r);
+		round_look(&r);
+		n_left = round_step(&r);
+	}
+	if (n_left > 0)
+		round_give_up(&r);
+	record_items_free(r.items, n);
+	free((void *)r.who);
+}
