@@ -153,6 +153,18 @@ bool pg_is_connected(struct pg_lane *lane)
 	return false;
 }
 
+/* From libpq itself: the network or TLS. The last line is the reason, but for lines with a question
+ * that libpq puts behind the reason, and which begin with a tab. */
+static const char *last_reason(const char *text)
+{
+	const char *reason = text;
+
+	for (const char *end = strchr(text, '\n'); end != NULL; end = strchr(end + 1, '\n'))
+		if (end[1] != '\0' && end[1] != '\t')
+			reason = end + 1;
+	return reason;
+}
+
 /* libpq's text has the state in it, because it was asked to be verbose: "FATAL:  28P01: ...". */
 static void connect_failed(struct pg_lane *lane, const char *text)
 {
@@ -172,20 +184,18 @@ static void connect_failed(struct pg_lane *lane, const char *text)
 		pg_refused(lane, state, words);
 		return;
 	}
-	/* From libpq itself: the network, TLS, a missing password. The last line is the reason. */
-	size_t n = strlen(text);
+	if (PQconnectionNeedsPassword(lane->conn.pg) != 0) {
+		store_fail(&lane->call->error, BATON_E_DENIED,
+			   "PostgreSQL at %.60s asks for a password, and there is none: say "
+			   "password_file= in the URL, or set PGPASSWORD",
+			   PQhost(lane->conn.pg));
+		return;
+	}
+	const char *reason = last_reason(text);
+	int n = (int)strcspn(reason, "\r\n");
 
-	while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == '\r'))
-		n--;
-	const char *last = text + n;
-
-	while (last > text && last[-1] != '\n')
-		last--;
-	bool denied = PQconnectionNeedsPassword(lane->conn.pg) != 0;
-
-	store_fail(&lane->call->error, denied ? BATON_E_DENIED : BATON_E_UNAVAILABLE,
-		   "can't connect to PostgreSQL: %.*s",
-		   text + n - last > 190 ? 190 : (int)(text + n - last), last);
+	store_fail(&lane->call->error, BATON_E_UNAVAILABLE, "can't connect to PostgreSQL: %.*s",
+		   n > 190 ? 190 : n, reason);
 }
 
 /* Names are replaced by what pg_resolve() found. */
