@@ -25,6 +25,6 @@ if(BATON_TESTS)
 		add_test(NAME cli/${name}
 			COMMAND ${PROJECT_SOURCE_DIR}/tests/cli/${name}
 				$<TARGET_FILE:baton_command>)
-		set_tests_properties(cli/${name} PROPERTIES LABELS cli TIMEOUT 600)
+		set_tests_properties(cli/${name} PROPERTIES LABELS cli TIMEOUT 600 COST 200)
 	endforeach()
 endif()
