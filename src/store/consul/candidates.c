@@ -85,8 +85,11 @@ static int publish_part(struct consul_lane *lane, struct baton_call *call,
 	size_t op;
 
 	consul_begin(lane);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		candidate_put(lane, lease, session, &list[i]);
+		if (!consul_shown_add(lane->store, session, list[i].name))
+			lane->web.body.has_failed = true;
+	}
 	int outcome = consul_txn(lane, call, "publish", &answer);
 
 	if (outcome == BATON_OUTCOME_OK && answer.status == 409)
@@ -145,6 +148,8 @@ int consul_withdraw(void *l, struct baton_call *call, const struct baton_lease *
 	if (outcome == BATON_OUTCOME_OK && answer.status == 409 &&
 	    consul_error(call, &answer, 0, &i) == CONSUL_DENIED)
 		outcome = BATON_OUTCOME_FAILED;
+	if (outcome == BATON_OUTCOME_OK)
+		consul_shown_remove(lane->store, own.name, name);
 	json_decref(answer.json);
 	return outcome;
 }

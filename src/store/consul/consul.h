@@ -10,6 +10,7 @@
  *   release.c  giving claims back
  *   observe.c  records
  *   candidates.c  candidates
+ *   shown.c    in which elections a session shows one
  *   orders.c   orders and pauses
  *   watch.c    hints
  *   doctor.c   what the cluster is like
@@ -93,6 +94,7 @@ struct consul_store {
 	struct consul_options options;
 	struct baton_traits traits;
 	atomic_bool is_loss_reported; /* the cluster's indexes are below a term that was seen */
+	struct consul_shown *shown;   /* `lock`; see shown.c */
 };
 
 struct consul_lane {
@@ -192,6 +194,15 @@ int consul_read_count(struct consul_lane *lane, struct baton_call *call, const c
 /* Keys of sessions that have ended are of no use to anybody: whoever sees them takes them away. */
 void consul_sweep(struct consul_lane *lane, const struct baton_call *call,
 		  const struct consul_answer *seen);
+
+/* ---- shown.c ---- */
+
+/* Before a candidate is shown, and after it is withdrawn. False: no memory. */
+bool consul_shown_add(struct consul_store *s, const char *session, const char *name);
+void consul_shown_remove(struct consul_store *s, const char *session, const char *name);
+/* Takes away all candidates of a session that has ended, as far as there is time, and forgets it. */
+void consul_shown_clear(struct consul_lane *lane, uint64_t deadline_ns, const char *session);
+void consul_shown_done(struct consul_store *s);
 
 /* ---- observe.c ---- */
 

@@ -38,6 +38,7 @@ static void consul_close(void *s)
 
 	if (store == NULL)
 		return;
+	consul_shown_done(store);
 	web_store_done(&store->web);
 	explicit_bzero(&store->options, sizeof(store->options));
 	free(store);

@@ -200,6 +200,7 @@ static int session_destroy(struct consul_lane *lane, struct baton_call *call, co
 	consul_op(lane, &op);
 	(void)consul_txn(lane, &quiet, "close", &answer); /* else somebody sweeps it away */
 	json_decref(answer.json);
+	consul_shown_clear(lane, call->deadline_ns, session);
 	return BATON_OUTCOME_OK;
 }
 
