@@ -148,6 +148,10 @@ struct baton_traits {
 	const char *promises;  /* for people: what holds, and under which faults it doesn't */
 	uint64_t max_lease_ns; /* 0: any */
 	const char *max_lease_option; /* what raises that, in the URL of every candidate; in ms */
+	/* How long the store takes to end a lease that nobody renews: so many leases (0: one), and
+	 * that much more. */
+	uint32_t expiry_leases;
+	uint64_t expiry_more_ns;
 };
 
 struct baton_store_config {

@@ -76,6 +76,9 @@ static void tell_failover(struct doctor *d, const struct baton *b)
 {
 	const struct timing *t = &b->timing;
 	bool at_once = b->traits->proves_death;
+	uint32_t n_leases = b->traits->expiry_leases;
+	uint64_t more_ns =
+		(n_leases > 1 ? n_leases - 1 : 0) * t->lease_ns + b->traits->expiry_more_ns;
 
 	doctor_tell(d, BATON_FINDING_OK, "failover", NULL,
 		    "With a lease of %.3g s a leader that %s is replaced after %.3g to %.3g s%s.",
@@ -83,8 +86,8 @@ static void tell_failover(struct doctor *d, const struct baton *b)
 		    at_once ? "is frozen"
 			    : "dies, or is cut off or "
 			      "frozen,",
-		    seconds(t->lease_ns - t->renew_ns), seconds(timing_gone_ns(t)),
-		    at_once ? ", one that dies at once" : "");
+		    seconds(t->lease_ns - t->renew_ns + more_ns),
+		    seconds(timing_gone_ns(t) + more_ns), at_once ? ", one that dies at once" : "");
 }
 
 /* A lease of its own, which no executor of this handle has. */

@@ -200,7 +200,7 @@ void consul_sweep(struct consul_lane *lane, const struct baton_call *call,
 /* Before a candidate is shown, and after it is withdrawn. False: no memory. */
 bool consul_shown_add(struct consul_store *s, const char *session, const char *name);
 void consul_shown_remove(struct consul_store *s, const char *session, const char *name);
-/* Takes away all candidates of a session that has ended, as far as there is time, and forgets it. */
+/* Takes the candidates of a session that has ended away, as far as there is time; forgets it. */
 void consul_shown_clear(struct consul_lane *lane, uint64_t deadline_ns, const char *session);
 void consul_shown_done(struct consul_store *s);
 

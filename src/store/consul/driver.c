@@ -15,6 +15,7 @@ extern const struct baton_driver baton_driver;
 
 static const struct baton_traits usual = {
 	.min_lease_ns = 10 * CLOCK_NS_PER_S,
+	.expiry_leases = 2,
 	.pushes = true,
 	.promises =
 		"A Consul cluster decides, by its consensus. Exclusion and growing terms hold "
@@ -65,6 +66,10 @@ static int consul_open(const struct baton_store_config *config, void **out, stru
 	}
 	store->traits = usual;
 	store->traits.min_lease_ns = store->options.ttl_min_ms * CLOCK_NS_PER_MS;
+	/* With checks= the lock delay is as long as the lease, at least (lease.c). */
+	store->traits.expiry_leases = store->options.node[0] == '\0' ? 3 : 2;
+	store->traits.expiry_more_ns =
+		store->options.node[0] == '\0' ? 0 : store->options.lock_delay_ms * CLOCK_NS_PER_MS;
 	*out = store;
 	return BATON_OK;
 }
