@@ -142,6 +142,8 @@ void text_wrap(FILE *out, const char *text, int indent, int columns);
 
 /* ---- log.c ---- */
 
+/* The form of what is said before the options are understood: by a look at them. */
+void log_guess(char **argv);
 void log_setup(const struct settings *s);
 /* From now on no line waits for who reads standard error. */
 void log_never_wait(void);

@@ -17,7 +17,7 @@ struct report {
 
 static void show_json(const struct report *r, const struct baton_finding *f)
 {
-	(void)printf("%s{\"check\":", r->n > 0 ? "," : "");
+	(void)printf("%s{\"check\":", r->n > 0 ? "," : "{\"findings\":[");
 	text_json(stdout, f->check);
 	(void)printf(",\"level\":\"%s\",\"text\":", levels[f->level]);
 	text_json(stdout, f->text);
@@ -62,7 +62,8 @@ static void summarize(const struct report *r, int worst)
 	int notes = r->by_level[BATON_FINDING_NOTE];
 
 	if (r->json)
-		(void)printf("],\"level\":\"%s\"}\n", levels[worst]);
+		(void)printf("%s],\"level\":\"%s\"}\n", r->n > 0 ? "" : "{\"findings\":[",
+			     levels[worst]);
 	else
 		(void)printf("\n%d error%s, %d warning%s, %d note%s\n", errors, plural(errors),
 			     warnings, plural(warnings), notes, plural(notes));
@@ -79,13 +80,14 @@ int verb_doctor(struct settings *s)
 		code = open_handle(s, &b);
 	if (code != 0)
 		return code;
-	if (r.json)
-		(void)printf("{\"findings\":[");
 	int worst = baton_examine(b, show, &r, &err);
 
 	baton_close(b);
-	if (worst < 0)
+	if (worst < 0) {
+		if (r.json && r.n > 0)
+			summarize(&r, BATON_FINDING_ERROR); /* what was begun is ended */
 		return open_fail(&err);
+	}
 	summarize(&r, worst);
 	return worst == BATON_FINDING_ERROR     ? EXIT_FAILING
 	       : worst == BATON_FINDING_WARNING ? EXIT_NO

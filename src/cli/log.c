@@ -29,10 +29,25 @@ static const char *const level_names[] = {"", "error", "warn", "info", "debug"};
 static void emit(int level, const char *election, uint64_t term, const char *message,
 		 const char *detail);
 
+void log_guess(char **argv)
+{
+	const char *set = getenv("BATON_LOG_FORMAT");
+
+	if (set != NULL && strcmp(set, "json") == 0)
+		log_format = LOG_JSON;
+	for (; *argv != NULL && strcmp(*argv, "--") != 0; argv++)
+		if (strcmp(*argv, "--json") == 0 || strcmp(*argv, "--log-format=json") == 0 ||
+		    (strcmp(*argv, "--log-format") == 0 && argv[1] != NULL &&
+		     strcmp(argv[1], "json") == 0))
+			log_format = LOG_JSON;
+}
+
 void log_setup(const struct settings *s)
 {
 	log_level = (int)s->log_level;
-	log_format = (int)s->log_format;
+	/* What goes wrong is said in the form that was asked for. The output of run is its
+	 * command's: there it is all that --json changes. */
+	log_format = s->json != 0 ? LOG_JSON : (int)s->log_format;
 	log_election = s->name;
 }
 

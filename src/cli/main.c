@@ -69,6 +69,7 @@ static const struct cli_verb verbs[] = {
 int main(int argc, char **argv)
 {
 	fill_stdio();
+	log_guess(argv);
 	return end_output(run_verb(argc, argv));
 }
 

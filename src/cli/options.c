@@ -158,9 +158,6 @@ int options_read(struct settings *s, const struct cli_verb *verb, int argc, char
 		code = read_config(&r);
 	if (code == 0 && (verb->bit & TIMED_VERBS) != 0)
 		apply_profile(&r);
-	/* The output of run is its command's; what it says itself goes to standard error. */
-	if (verb->bit == VERB_RUN && s->json != 0)
-		s->log_format = LOG_JSON;
 	if (code == 0 && verb->bit == VERB_RUN && s->command == NULL)
 		return cli_usage("which command? baton run %s -- COMMAND", s->name);
 	return code;
