@@ -2,6 +2,7 @@
 # it, and waiting with a limit. A test is a script of case_... functions that take a World.
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,11 @@ WORK = "exec tail -f /dev/null"
 STUBBORN = "trap '' TERM; while :; do tail -f /dev/null & wait; done"
 
 
+# Of the modules for tests, the only one that is meant for the command.
+MODULES = tempfile.TemporaryDirectory()
+shutil.copy(os.path.join(os.path.dirname(BATON), "test-modules/drifty.so"), MODULES.name)
+
+
 class World:
     """A store, the processes on it, and what they leave."""
 
@@ -25,7 +31,7 @@ class World:
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("BATON_")}
         self.env.update(BATON_STORE="file:" + folder + "/store", HOME=folder,
                         XDG_CONFIG_HOME=folder,
-                        BATON_MODULE_DIR=os.path.join(os.path.dirname(BATON), "test-modules"))
+                        BATON_MODULE_DIR=MODULES.name)
 
     def path(self, name):
         return os.path.join(self.folder, name)
