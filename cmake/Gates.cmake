@@ -45,6 +45,8 @@ if(TARGET model)
 endif()
 if(TARGET sim)
 	baton_gate(sim/worlds 620 900 sim sim --worlds 20000)
+	# Worlds that nobody has seen before: it says from which seed, and a violation says its own.
+	baton_gate(sim/fresh 250 900 sim sim --worlds 8000 --from fresh)
 	if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/tests/seeds)
 		baton_gate(sim/seeds 100 400 sim sim --seeds tests/seeds)
 	endif()

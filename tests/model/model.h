@@ -209,6 +209,7 @@ static inline char name_of(unsigned c)
 	X(L3_ORPHAN, "L3-orphan", "a claim stays that nobody leads on")               \
 	X(L4_LIVELOCK, "L4-livelock", "endless steps at one instant")                 \
 	X(CLOSED, "closed-once", "a lease that was opened is not closed, or twice")   \
+	X(WAKE, "wake-late", "would sleep beyond the end of its leadership")          \
 	X(CALLS, "calls", "a call while another of its kind is under way")            \
 	X(ASSERT, "assert", "an assertion of the core fails")                         \
 	X(MODEL, "model", "the search itself is too small for this")

@@ -102,6 +102,15 @@ static bool is_closed(const struct cand *x)
 	return x->has_epoch == 0 || x->has_epoch == x->lease.epoch;
 }
 
+/* Who was told that it leads is woken when that ends, or before, whatever is under way. */
+static bool is_woken(const struct cand *x)
+{
+	const struct lease *l = &x->lease;
+	uint64_t wake_ns = min_ns(lease_wake_ns(l), election_wake_ns(&x->election, l));
+
+	return !x->leads || l->state != LEASE_LIVE || wake_ns <= l->deadline_ns;
+}
+
 void rules_opened(struct world *w, unsigned c, uint64_t epoch)
 {
 	struct cand *x = &w->cands[c];
@@ -129,6 +138,8 @@ void rules_check(const struct world *w)
 			continue;
 		if (!is_closed(&w->cands[c]))
 			rule_break(RULE_CLOSED);
+		if (!is_woken(&w->cands[c]))
+			rule_break(RULE_WAKE);
 		if (!has_margin(w, c))
 			rule_break(RULE_S2_MARGIN);
 		if (!leads(w, c))

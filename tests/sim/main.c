@@ -1,6 +1,9 @@
 /*
  * main.c: the command. Runs a batch of worlds, or one with its timeline, or the kept seeds, and
  * says what it found. Exit: 0 fine, 1 something was violated, 2 usage, 4 the batch is void.
+ *
+ * A batch from a fresh seed says which seed that is, so that it can be run again. It is never void:
+ * what it happens to miss is what the batch from a fixed seed has.
  */
 #include "sim.h"
 
@@ -8,11 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 
 #define YEAR_MS ((uint64_t)31557600000)
 #define VOID_FROM 2000 /* worlds: fewer can't be expected to see everything */
 #define SHOWN_MAX 20
+#define FRESH_BITS 40 /* a number that people can copy */
 
 struct settings {
 	const char *seeds;
@@ -21,6 +26,7 @@ struct settings {
 	uint64_t cpu_s;       /* 0: no limit */
 	uint64_t seed;        /* 0: a batch */
 	uint64_t from;
+	bool fresh;
 	bool hash;
 	bool all;
 	bool shrink;
@@ -119,7 +125,7 @@ static int finish(const struct settings *s, const struct totals *t)
 		print_stats(t);
 	if (s->all)
 		cover_print_violated();
-	if (s->seed == 0 && s->seeds == NULL && !s->all && t->worlds >= VOID_FROM &&
+	if (s->seed == 0 && s->seeds == NULL && !s->all && !s->fresh && t->worlds >= VOID_FROM &&
 	    cover_is_void() && code == 0)
 		code = 4;
 	if (s->hash)
@@ -132,11 +138,10 @@ static int finish(const struct settings *s, const struct totals *t)
 
 static int usage(void)
 {
-	(void)fputs(
-		"usage: sim [--worlds N] [--years Y] [--seed S] [--from S] [--hash] [--seeds DIR]\n"
-		"           [--all-violations] [--shrink] [--stats] [--cpu-seconds N]\n"
-		"           [--list-invariants]\n",
-		stderr);
+	(void)fputs("usage: sim [--worlds N] [--years Y] [--seed S] [--from S|fresh] [--hash]\n"
+		    "           [--seeds DIR] [--all-violations] [--shrink] [--stats]\n"
+		    "           [--cpu-seconds N] [--list-invariants]\n",
+		    stderr);
 	return 2;
 }
 
@@ -161,6 +166,18 @@ static bool parse_number(const char *text, uint64_t *n)
 
 	*n = strtoull(text, &end, 10);
 	return end != text && *end == '\0';
+}
+
+/* Where a batch begins: with a number, or with one that nobody has drawn before. */
+static bool parse_from(struct settings *s, const char *text)
+{
+	s->fresh = strcmp(text, "fresh") == 0;
+	if (!s->fresh)
+		return parse_number(text, &s->from);
+	if (getrandom(&s->from, sizeof(s->from), 0) != (ssize_t)sizeof(s->from))
+		return false;
+	s->from = (s->from >> (64 - FRESH_BITS)) + 1;
+	return true;
 }
 
 static bool parse_flag(struct settings *s, const char *arg)
@@ -198,7 +215,7 @@ static bool parse(struct settings *s, int argc, char **argv)
 			continue;
 		else if (!(strcmp(arg, "--worlds") == 0 && parse_number(value, &s->worlds)) &&
 			 !(strcmp(arg, "--seed") == 0 && parse_number(value, &s->seed)) &&
-			 !(strcmp(arg, "--from") == 0 && parse_number(value, &s->from)) &&
+			 !(strcmp(arg, "--from") == 0 && parse_from(s, value)) &&
 			 !(strcmp(arg, "--cpu-seconds") == 0 && parse_number(value, &s->cpu_s)))
 			return false;
 	}
@@ -225,6 +242,11 @@ int main(int argc, char **argv)
 	if (s.list)
 		return 0;
 	world.all = s.all;
+	if (s.fresh) {
+		printf("fresh seed: %" PRIu64 " (replayed by sim --from %" PRIu64 ")\n", s.from,
+		       s.from);
+		(void)fflush(stdout);
+	}
 	if (s.seeds != NULL) {
 		code = replay_seeds(&s);
 	} else {

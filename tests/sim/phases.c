@@ -283,6 +283,20 @@ static struct proc *choose_survivor(struct world *w)
 	return NULL;
 }
 
+/* Whether it has sent something that makes or prolongs a lease, and that may land after its death. */
+static bool has_sent(const struct world *w, const struct proc *p)
+{
+	for (unsigned i = 0; i < ELECTIONS_MAX; i++) {
+		const struct pending *lease = &p->lease[i].pending[0];
+		const struct pending *election = &p->election[i].pending;
+
+		if ((lease->call != 0 && lease->kind != ACT_CLOSE) ||
+		    (w->params.own && election->call != 0 && election->kind == ACT_CAMPAIGN))
+			return true;
+	}
+	return false;
+}
+
 /* L1 as it is written: what is left of the dead one's lease, a retry period, two round trips. The
  * survivor waits for that end on its own clock, and may have looked before the last renewal. */
 static uint64_t bound_last(struct world *w, struct proc *p)
@@ -290,7 +304,13 @@ static uint64_t bound_last(struct world *w, struct proc *p)
 	uint64_t dies_ns = w->now_ns, quiet_ns = 0, hold_ns = 0, ttl_ns = 0;
 
 	for (unsigned i = 0; i < w->params.n_procs; i++) {
-		ttl_ns = max_ns(ttl_ns, w->proc[i].timing.lease_ns);
+		const struct proc *dead = &w->proc[i];
+
+		ttl_ns = max_ns(ttl_ns, dead->timing.lease_ns);
+		if (dead != p && dead->inc != 0 && has_sent(w, dead))
+			dies_ns = max_ns(dies_ns, w->now_ns + w->params.lat_max_ns +
+							  dead->timing.lease_ns +
+							  w->params.expiry_late_ns);
 		for (uint64_t k = 0; k < w->store.of[i].n; k++)
 			dies_ns = max_ns(dies_ns, w->store.of[i].list[k].dies_ns);
 	}

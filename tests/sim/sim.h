@@ -467,6 +467,7 @@ struct world {
 	uint32_t n_scheduled;
 	uint32_t phase;
 	uint64_t n_events;
+	uint64_t events_max; /* so many are surely no spin */
 	uint64_t n_faults;
 	uint64_t n_leaderships;
 	bool preempted;    /* there was time for it, after the faults */

@@ -134,6 +134,39 @@ story a_transfer_does_not_haunt_what_is_given_back_later
     5.5s    won term 4
                 release #2 term 4 (unhealthy)
 
+story a_transfer_survives_a_list_of_claims
+    While the work drains, the store lists what is on the lease. The claim is there: it is still
+    handed over to B.
+
+    given leader term 3
+    1s      transfer to B
+                lost term 3 (transfer)
+    5s      ...
+                renew lease 1 (due)
+    5.1s    renewed ok held 2
+                claims lease 1 (the store counts other claims than we do)
+    5.2s    claims term 3 nonce 1
+    6s      drained
+                release #1 term 3 for B held back 2s (the work has ended)
+
+story a_transfer_ends_with_its_claim
+    The store has lost the claim while the work drained: there is nothing to hand over. What comes
+    back from an older copy of the store later is a claim that nobody asked for. It is given back
+    to everybody.
+
+    given leader term 3
+    1s      transfer to B
+                lost term 3 (transfer)
+    5s      ...
+                renew lease 1 (due)
+    5.1s    renewed ok held 0
+                claims lease 1 (the store counts other claims than we do)
+    5.2s    claims none
+    6s      drained
+                campaign #2 floor 3 (the work has ended)
+    6.1s    held mine term 3 nonce 1
+                release #1 term 3 (own claim found that nobody asked for)
+
 story rule_10_an_order_names_its_term
     Orders stand in the record. This one was meant for the leader of term 2, and we are its
     successor: it is none of our business. The one for term 3 is.

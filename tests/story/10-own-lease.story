@@ -284,6 +284,29 @@ story own_lease_a_renewal_of_the_last_lease_answered_in_the_next
     6.65s   renewed refused
             now leads yes, deadline 16.5s
 
+story L6_own_lease_an_old_renewal_changes_nothing_in_the_next
+    The same with a good answer. It neither prolongs the new lease nor puts its renewal off.
+    with own_lease
+    given leader term 1
+
+    4.8s    resign
+                lost term 1 (resigned)
+    4.9s    drained
+                release #1 term 1 (the work has ended)
+    5s      ...
+                renew lease 1 (due)
+    5.1s    released ok
+    6.5s    acquire
+                campaign #3 floor 1 (asked to try)
+    6.6s    won term 2 watched
+                became leader in term 2 (won)
+                leader is A in term 2 (held)
+                acquired (won)
+    6.65s   renewed ok
+            now leads yes, deadline 16.5s, wake 11.5s
+    11.5s   ...
+                renew lease 2 (due)
+
 story own_lease_a_grant_for_the_last_lease
     The claim was deleted, a new one is campaigned for on what is left of the lease, and that lease
     dies meanwhile. The grant makes the dead lease anew in the store. So the lease is not closed
