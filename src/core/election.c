@@ -8,7 +8,7 @@
 static void take(struct step *s);
 static void heed_hint(struct step *s);
 static void act(struct step *s);
-static void check(const struct election *e);
+static void check(const struct election *e, const struct lease *l);
 
 void election_init(struct election *e, uint32_t self, const struct options *o)
 {
@@ -34,7 +34,7 @@ void election_step(struct election *e, struct lease *l, const struct event *ev, 
 		    e->state == ELECTION_CAMPAIGNING || e->state == ELECTION_SEEKING ||
 			    e->state == ELECTION_RELEASING,
 		    e->work && e->epoch == l->epoch);
-	check(e);
+	check(e, l);
 }
 
 bool election_leads(const struct election *e, const struct lease *l, uint64_t now_ns)
@@ -119,7 +119,7 @@ static struct action *call(struct step *s, uint8_t kind, uint8_t why)
 	struct action *a = actions_add(s->out, kind, why);
 
 	CORE_ASSERT(e->call == 0);
-	e->call = ++e->serial;
+	e->call = ++s->l->calls;
 	e->call_kind = kind;
 	e->call_ns = s->now_ns;
 	a->call = e->call;
@@ -503,7 +503,7 @@ uint64_t election_wake_ns(const struct election *e, const struct lease *l)
 	}
 }
 
-static void check(const struct election *e)
+static void check(const struct election *e, const struct lease *l)
 {
 	CORE_ASSERT(e->state != ELECTION_LEADING || (e->work && e->barred == e->term));
 	CORE_ASSERT(e->state != ELECTION_LEADING || (e->wanted && e->term <= e->floor));
@@ -511,5 +511,5 @@ static void check(const struct election *e)
 	CORE_ASSERT(e->state != ELECTION_CAMPAIGNING || e->call != 0);
 	CORE_ASSERT(!e->claimed || e->state == ELECTION_RESIGNING);
 	CORE_ASSERT(e->state != ELECTION_RESIGNING || e->claimed || e->work);
-	CORE_ASSERT(e->call <= e->serial && e->doubt <= e->serial);
+	CORE_ASSERT(e->call <= l->calls && e->doubt <= l->calls);
 }

@@ -47,7 +47,6 @@ struct election {
 	uint64_t barred;         /* up to this term we never lead again: led, or another's (S4) */
 	uint64_t doubt;          /* a campaign that ended UNKNOWN and may still land; 0: none */
 	uint64_t doubt_ns;       /* when that one was sent */
-	uint64_t serial;         /* numbers the calls */
 	uint64_t call;           /* the call under way; 0: none */
 	uint64_t call_ns;        /* when it was sent */
 	uint64_t mark;           /* claims asked for before this call of the lease say nothing */

@@ -43,6 +43,7 @@ struct lease {
 	uint64_t tried_ns;        /* when anything that can prolong it was last sent */
 	uint64_t next_ns;         /* when to open, renew or close next */
 	uint64_t serial;          /* numbers the calls */
+	uint64_t calls;           /* numbers those of its elections: no nonce twice (rule 2) */
 	uint64_t call;            /* the open, renewal or close under way; 0: none */
 	uint64_t call_epoch;      /* of that call */
 	uint64_t call_ns;         /* when it was sent */

@@ -234,7 +234,8 @@ static void rename_nonce(uint8_t *nonce, void *arg)
 	*nonce = rank(arg, *nonce);
 }
 
-static void rename_calls(struct election *e, const struct slot *s, struct names *names)
+static void rename_calls(struct election *e, struct lease *l, const struct slot *s,
+			 struct names *names)
 {
 	bool campaign = s->phase != PHASE_NONE && s->msg.kind == ACT_CAMPAIGN;
 
@@ -245,11 +246,11 @@ static void rename_calls(struct election *e, const struct slot *s, struct names 
 		add_name(names, e->call);
 	e->nonce = rank(names, e->nonce);
 	e->doubt = rank(names, e->doubt);
-	e->serial = names->n;
+	l->calls = names->n;
 	if (campaign)
 		e->call = rank(names, e->call);
 	else if (e->call != 0)
-		e->call = ++e->serial;
+		e->call = ++l->calls;
 }
 
 static void rename_nonces(struct world *w, unsigned c)
@@ -261,7 +262,7 @@ static void rename_nonces(struct world *w, unsigned c)
 
 		each_nonce(w, c, inc, collect_nonce, &names);
 		if (inc == x->inc && x->up)
-			rename_calls(&x->election, &x->slots[SLOT_ELECTION], &names);
+			rename_calls(&x->election, &x->lease, &x->slots[SLOT_ELECTION], &names);
 		each_nonce(w, c, inc, rename_nonce, &names);
 	}
 }

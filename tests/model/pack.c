@@ -8,10 +8,10 @@
 #include "model.h"
 
 /* A new field of the core is a new part of the state: add it below, then here. */
-_Static_assert(offsetof(struct lease, pad) == 48 + 14 * 8 + 6 * 4 + 11 &&
+_Static_assert(offsetof(struct lease, pad) == 48 + 15 * 8 + 6 * 4 + 11 &&
 		       sizeof(struct lease) == offsetof(struct lease, pad) + 5,
 	       "the lease is packed whole");
-_Static_assert(offsetof(struct election, pad) == 32 + 16 + 20 * 8 + 5 * 4 + 2 * 2 + 14 &&
+_Static_assert(offsetof(struct election, pad) == 32 + 16 + 19 * 8 + 5 * 4 + 2 * 2 + 14 &&
 		       sizeof(struct election) == offsetof(struct election, pad) + 2,
 	       "the election is packed whole");
 
@@ -137,6 +137,7 @@ INLINE void io_lease(struct io *io, struct lease *l)
 	io_attempt(io, &l->attempt, attempts_max(&l->timing) + 1u);
 	io_attempt(io, &l->claims_attempt, attempts_max(&l->timing));
 	io_lease_times(io, l);
+	io_u64(io, &l->calls);
 	io_u64(io, &l->epoch);
 	io_u64(io, &l->call_epoch);
 	io_u64(io, &l->claims_call);
@@ -180,7 +181,6 @@ INLINE void io_election(struct io *io, struct election *e, const struct lease *l
 	io_u64(io, &e->epoch);
 	io_u64(io, &e->floor);
 	io_u64(io, &e->barred);
-	io_u64(io, &e->serial);
 	io_u64(io, &e->mark);
 	io_u64(io, &e->order_done);
 	io_u32(io, &e->leader);

@@ -64,7 +64,7 @@ void app_event(struct world *w, struct proc *p, unsigned x, const struct event *
 			e->app.target = NOBODY;
 		return;
 	case EV_LEASE_DOWN: e->app.target = NOBODY; return;
-	case EV_CLAIM: /* what has gone meanwhile can't be handed over; found again, it is an orphan */
+	case EV_CLAIM: /* what is gone can't be handed over; found again, it is an orphan */
 		if (!ev->view.held || ev->view.term != e->app.term)
 			e->app.target = NOBODY;
 		return;

@@ -131,10 +131,12 @@ static void hear_claim(struct world *w, struct proc *p, unsigned x, uint64_t epo
 	if (!w->params.own || s == NULL)
 		return;
 	struct lease_box *l = proc_lease(w, p, x);
-	bool lived = l->core.state == LEASE_LIVE && l->core.epoch == epoch;
 
-	mark_good(p, l, epoch, s->sent_ns);
-	l->excused = l->excused || lived; /* its renewals may have been failing already */
+	/* One that lives is renewed as before, and that may have been failing already. */
+	if (l->core.state == LEASE_LIVE && l->core.epoch == epoch)
+		l->excused = true;
+	else
+		mark_good(p, l, epoch, s->sent_ns);
 }
 
 /* An own lease comes with its claim, or with what may be one, and goes with it. */

@@ -283,7 +283,7 @@ static struct proc *choose_survivor(struct world *w)
 	return NULL;
 }
 
-/* Whether it has sent something that makes or prolongs a lease, and that may land after its death. */
+/* Whether something is on its way that makes or prolongs a lease, and lands after its death. */
 static bool has_sent(const struct world *w, const struct proc *p)
 {
 	for (unsigned i = 0; i < ELECTIONS_MAX; i++) {

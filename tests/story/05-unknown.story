@@ -510,7 +510,7 @@ story L3_a_claim_that_lands_after_the_stop
     0.1s    opened ok
                 lease 1 is up (the lease is open)
                 a: campaign #1 (the lease is open)
-                b: campaign #1 (the lease is open)
+                b: campaign #2 (the lease is open)
     1s      b: held by B term 7 watched
                 b: leader is B in term 7 (held)
     1.7s    a: campaigned unknown
@@ -543,7 +543,7 @@ story S5_an_answer_from_before_is_no_proof
     0.1s    opened ok
                 lease 1 is up (the lease is open)
                 a: campaign #1 (the lease is open)
-                b: campaign #1 (the lease is open)
+                b: campaign #2 (the lease is open)
     0.2s    b: campaigned unknown
                 b: error (the outcome is unknown)
                 claims lease 1 (the outcome is unknown)
@@ -564,19 +564,19 @@ story a_question_is_asked_again_for_who_came_later
     0.1s    opened ok
                 lease 1 is up (the lease is open)
                 a: campaign #1 (the lease is open)
-                b: campaign #1 (the lease is open)
+                b: campaign #2 (the lease is open)
     1.6s    a: campaigned unknown
                 a: error (the outcome is unknown)
                 claims lease 1 (the outcome is unknown)
     1.7s    b: campaigned unknown
                 b: error (the outcome is unknown)
-    1.8s    claims a term 1 nonce 1, b term 1 nonce 1
+    1.8s    claims a term 1 nonce 1, b term 1 nonce 2
                 claims lease 1 (the outcome is unknown)
                 a: became leader in term 1 (own claim found after an unknown outcome)
                 a: leader is A in term 1 (held)
             now a: leads yes
             now b: state seeking, leads no
-    1.9s    claims a term 1 nonce 1, b term 1 nonce 1
+    1.9s    claims a term 1 nonce 1, b term 1 nonce 2
                 b: became leader in term 1 (own claim found after an unknown outcome)
                 b: leader is A in term 1 (held)
             now b: leads yes

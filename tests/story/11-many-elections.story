@@ -50,7 +50,7 @@ story S7_the_slowest_work_has_until_the_end
                 open lease 2 (started)
     13.7s   opened ok
                 lease 2 is up (the lease is open)
-                a: campaign #2 floor 3 (the lease is open)
+                a: campaign #3 floor 3 (the lease is open)
             now a: state campaigning
             now b: state resigning
 
@@ -73,7 +73,7 @@ story S7_the_work_of_an_old_lease_does_not_hold_the_new_one
                 open lease 2 (started)
     13.7s   opened ok
                 lease 2 is up (the lease is open)
-                a: campaign #2 floor 3 (the lease is open)
+                a: campaign #3 floor 3 (the lease is open)
     13.8s   a: held by B term 4 watched
                 a: leader is B in term 4 (held)
     18.6s   ...
@@ -116,7 +116,7 @@ story the_last_one_closes_the_lease
     2s      b: stop
                 b: lost term 3 (stopped)
     2.1s    b: drained
-                b: release #1 term 3 (the work has ended)
+                b: release #2 term 3 (the work has ended)
     2.2s    b: released ok
                 b: stopped (stopped)
                 close lease 1 (no election needs it)
@@ -152,7 +152,7 @@ story L3_the_count_allows_for_what_is_on_its_way
                 renew lease 1 (due)
     5.05s   a: released ok
     5.06s   b: drained
-                b: release #1 term 3 (the work has ended)
+                b: release #2 term 3 (the work has ended)
     5.1s    renewed ok held 1
     5.2s    b: released ok
             now c: leads yes
@@ -163,7 +163,7 @@ story L3_one_more_than_all_that_is_on_its_way
     given standby of B term 3
 
     4.9s    a: hint
-                a: campaign #2 floor 3 (a hint)
+                a: campaign #3 floor 3 (a hint)
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed ok held 2
@@ -171,7 +171,7 @@ story L3_one_more_than_all_that_is_on_its_way
     5.2s    a: won term 4 watched
                 a: became leader in term 4 (won)
                 a: leader is A in term 4 (held)
-    5.3s    claims a term 4 nonce 2, b term 4 nonce 9
+    5.3s    claims a term 4 nonce 3, b term 4 nonce 9
                 b: release #9 term 4 (own claim found that nobody asked for)
     5.4s    b: released ok
             now a: leads yes
@@ -184,7 +184,7 @@ story L3_one_more_than_what_came_during_the_renewal
     5s      ...
                 renew lease 1 (due)
     5.02s   a: hint
-                a: campaign #2 floor 3 (a hint)
+                a: campaign #3 floor 3 (a hint)
     5.1s    renewed ok held 2
                 claims lease 1 (the store counts other claims than we do)
 
@@ -196,7 +196,7 @@ story L3_a_campaign_during_the_renewal
     5s      ...
                 renew lease 1 (due)
     5.02s   a: hint
-                a: campaign #2 floor 3 (a hint)
+                a: campaign #3 floor 3 (a hint)
     5.06s   a: won term 4 watched
                 a: became leader in term 4 (won)
                 a: leader is A in term 4 (held)
@@ -218,7 +218,7 @@ story L3_a_list_from_before_the_release
     5.1s    renewed ok held 3
                 claims lease 1 (the store counts other claims than we do)
     5.2s    a: released ok
-    5.3s    claims a term 3 nonce 1, b term 3 nonce 1
+    5.3s    claims a term 3 nonce 1, b term 3 nonce 2
             now a: state standby
             now b: leads yes
 
@@ -234,9 +234,9 @@ story L3_a_claim_that_is_gone_while_it_drains
                 renew lease 1 (due)
     5.1s    renewed ok held 1
                 claims lease 1 (the store counts other claims than we do)
-    5.2s    claims b term 3 nonce 1
+    5.2s    claims b term 3 nonce 2
     6s      a: drained
-                a: campaign #2 floor 3 (the work has ended)
+                a: campaign #3 floor 3 (the work has ended)
             now a: state campaigning
             now b: leads yes
 
@@ -251,7 +251,7 @@ story L3_a_claim_that_drains_is_still_there
                 renew lease 1 (due)
     5.1s    renewed ok held 1
                 claims lease 1 (the store counts other claims than we do)
-    5.2s    claims a term 3 nonce 1, b term 3 nonce 1
+    5.2s    claims a term 3 nonce 1, b term 3 nonce 2
     6s      a: drained
                 a: release #1 term 3 (the work has ended)
             now a: state releasing
@@ -269,7 +269,7 @@ story L3_who_is_busy_ignores_the_list
                 renew lease 1 (due)
     5.1s    renewed ok held 0
                 claims lease 1 (the store counts other claims than we do)
-    5.2s    claims b term 3 nonce 1
+    5.2s    claims b term 3 nonce 2
             now a: state releasing
     5.3s    a: released ok
 
@@ -289,7 +289,7 @@ story release_on_stop_off_on_a_shared_lease
                 renew lease 1 (due)
     5.1s    renewed ok held 2
                 claims lease 1 (the store counts other claims than we do)
-    5.2s    claims a term 3 nonce 1, b term 3 nonce 1
+    5.2s    claims a term 3 nonce 1, b term 3 nonce 2
                 a: release #1 term 3 (own claim found that nobody asked for)
     5.3s    a: released ok
             now a: state stopped
@@ -333,7 +333,7 @@ story started_one_after_the_other
                 a: became leader in term 1 (won)
                 a: leader is A in term 1 (held)
     3s      b: start
-                b: campaign #1 (started)
+                b: campaign #2 (started)
     3.1s    b: won term 7 watched
                 b: became leader in term 7 (won)
                 b: leader is A in term 7 (held)

@@ -274,3 +274,23 @@ story S3_the_floor_survives_a_restart_of_the_election
     2.2s    won term 42 watched
                 became leader in term 42 (won)
                 leader is A in term 42 (held)
+
+story S3_a_new_election_takes_no_old_claim_for_its_own
+    Election a was stopped without giving its claim back, freed, and made anew on the same lease. The
+    new one is refused: the claim of the old one is still there. Its number is another than that of
+    the new campaign, because the lease numbers the campaigns of all of its elections (rule 2). So it
+    is an orphan, and not the new campaign carried out twice: term 3 has been led in before.
+    with release_on_stop off
+    with elections a b
+    given leader term 3
+
+    1s      a: stop
+                a: lost term 3 (stopped)
+    1.1s    a: drained
+                a: stopped (stopped)
+    2s      a: made anew
+    2.1s    a: start
+                a: campaign #3 (started)
+    2.2s    a: held mine term 3 nonce 1
+                a: release #1 term 3 (own claim found that nobody asked for)
+            now a: leads no, floor 3

@@ -58,12 +58,12 @@ story L3_the_lease_is_kept_for_who_gives_back_after_its_stop
                 renew lease 1 (due)
     5.1s    renewed ok held 2
                 claims lease 1 (the store counts other claims than we do)
-    5.2s    claims a term 4 nonce 9, b term 3 nonce 1
+    5.2s    claims a term 4 nonce 9, b term 3 nonce 2
                 a: release #9 term 4 (own claim found that nobody asked for)
     5.3s    b: stop
                 b: lost term 3 (stopped)
     5.4s    b: drained
-                b: release #1 term 3 (the work has ended)
+                b: release #2 term 3 (the work has ended)
     5.5s    b: released ok
                 b: stopped (stopped)
             now b: lease live

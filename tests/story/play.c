@@ -553,6 +553,16 @@ static bool event(struct play *p)
 	return application(p, word);
 }
 
+/* "made anew": the application has freed the election, and made another one of the same name. */
+static bool make_anew(struct play *p)
+{
+	if (!p->whom.one_election || !words_take(&p->words, "anew"))
+		return fail(p, "which election is made anew?");
+	if (!world_make_anew(p->w, p->whom.c, p->whom.i))
+		return fail(p, "an election is stopped before it is freed");
+	return true;
+}
+
 static bool play(struct play *p)
 {
 	struct candidate *cand = &p->w->candidates[p->whom.c];
@@ -571,7 +581,7 @@ static bool play(struct play *p)
 	}
 	if (cand->frozen)
 		return fail(p, "who is frozen hears nothing");
-	return event(p);
+	return words_take(&p->words, "made") ? make_anew(p) : event(p);
 }
 
 bool play_event(struct world *w, const char *line, const char **error)

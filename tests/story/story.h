@@ -86,6 +86,8 @@ void world_begin(struct world *w);
 void world_done(struct world *w);
 
 struct lease *world_lease(struct world *w, size_t c, size_t i);
+/* Another election takes the seat, on the same lease. False: the last one has not stopped. */
+bool world_make_anew(struct world *w, size_t c, size_t i);
 /* One event, and all that the caller owes for it. */
 void world_tell_lease(struct world *w, size_t c, size_t i, const struct event *ev);
 void world_tell(struct world *w, size_t c, size_t i, const struct event *ev);

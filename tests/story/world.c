@@ -63,6 +63,17 @@ struct lease *world_lease(struct world *w, size_t c, size_t i)
 	return &w->candidates[c].leases[lease_index(w, c, i)];
 }
 
+bool world_make_anew(struct world *w, size_t c, size_t i)
+{
+	struct seat *seat = &w->candidates[c].seats[i];
+
+	if (seat->election.state != ELECTION_STOPPED)
+		return false;
+	election_init(&seat->election, (uint32_t)c + 1, &seat->options);
+	seat->call = (struct pending){0};
+	return true;
+}
+
 static size_t n_leases(const struct world *w, size_t c)
 {
 	return w->candidates[c].own ? w->n_elections : 1;
