@@ -21,7 +21,7 @@ help:
 	@echo '  make deb        Debian packages into build/deb'
 	@echo
 	@echo 'Prove:'
-	@echo '  make sim        simulate worlds (WORLDS=n or YEARS=y, FROM=fresh; SEED=s replays one)'
+	@echo '  make sim        simulate worlds (WORLDS=n, YEARS=y, FROM=fresh; SEED=s: replay)'
 	@echo '  make model      search all interleavings (SIZE=large for the long one)'
 	@echo '  make mutants    plant every known bug in the core; each must be caught'
 	@echo '  make coverage   branches and lines of src/core that the tests reach'
