@@ -309,7 +309,7 @@ struct baton_status {
 	/* Until when the work of our last leadership may go on at the latest, on CLOCK_BOOTTIME.
 	 * 0: its lease is no more; what was said before counts. */
 	int64_t work_end_boot_ns;
-	int64_t time_left_ms;
+	int64_t time_left_ms; /* -1: not known (of baton_observe()) */
 	uint32_t score_permille;
 	int64_t wait_ms;               /* not 0: nobody can lead before that is over, ... */
 	char wait[BATON_WAIT_MAX + 1]; /* ... and this is why; else "" */

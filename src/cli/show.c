@@ -129,8 +129,11 @@ static void status_json(const struct settings *s, const struct baton_status *st,
 	key_text("leader", st->leader);
 	(void)printf(",\"term\":%llu,", (unsigned long long)st->term);
 	key_time("since", st->leader_since_ms);
-	(void)printf(",\"time_left_ms\":%lld,\"paused\":%s,\"wait_ms\":%lld,",
-		     (long long)st->time_left_ms, st->paused ? "true" : "false",
+	if (st->time_left_ms >= 0)
+		(void)printf(",\"time_left_ms\":%lld", (long long)st->time_left_ms);
+	else
+		(void)printf(",\"time_left_ms\":null");
+	(void)printf(",\"paused\":%s,\"wait_ms\":%lld,", st->paused ? "true" : "false",
 		     (long long)st->wait_ms);
 	key_text("wait", st->wait);
 	(void)printf(",");
@@ -144,12 +147,30 @@ static void status_json(const struct settings *s, const struct baton_status *st,
 	(void)printf("}\n");
 }
 
-static void status_text(const struct settings *s, const struct baton_status *st,
-			const struct baton_candidate *list, int n)
+/* A leader of another program doesn't tell since when it leads, and some stores don't tell how long
+ * a lease still lasts. The leader's clock may be ahead of ours. */
+static void status_times(const struct baton_status *st)
 {
+	int64_t led_ms = clock_wall_ms() - st->leader_since_ms;
 	char time[40];
 	char span[40];
 
+	if (st->leader_since_ms <= 0)
+		(void)printf("since      not known\n");
+	else
+		(void)printf("since      %s (%s)\n",
+			     text_local(st->leader_since_ms, time, sizeof(time)),
+			     text_span(led_ms > 0 ? led_ms : 0, span, sizeof(span)));
+	if (st->time_left_ms < 0)
+		(void)printf("time left  not known\n");
+	else
+		(void)printf("time left  %s unless renewed\n",
+			     text_span(st->time_left_ms, span, sizeof(span)));
+}
+
+static void status_text(const struct settings *s, const struct baton_status *st,
+			const struct baton_candidate *list, int n)
+{
 	(void)printf("election   %s%s\n", s->name, st->paused ? " (paused)" : "");
 	if (st->leader[0] == '\0') {
 		(void)printf("leader     none\nlast term  %llu\n", (unsigned long long)st->term);
@@ -159,11 +180,7 @@ static void status_text(const struct settings *s, const struct baton_status *st,
 	} else {
 		(void)printf("leader     %s\nterm       %llu\n", st->leader,
 			     (unsigned long long)st->term);
-		(void)printf("since      %s (%s)\n",
-			     text_local(st->leader_since_ms, time, sizeof(time)),
-			     text_span(clock_wall_ms() - st->leader_since_ms, span, sizeof(span)));
-		(void)printf("time left  %s unless renewed\n",
-			     text_span(st->time_left_ms, span, sizeof(span)));
+		status_times(st);
 	}
 	if (n > 0) {
 		(void)printf("\n");

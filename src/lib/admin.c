@@ -82,9 +82,10 @@ int baton_observe(struct baton *b, const char *name, struct baton_status *status
 		.paused = r.paused,
 		.term = r.term,
 		.leader_since_ms = r.held ? r.since_ms : 0,
-		.time_left_ms = r.held && r.free_in_ns != BATON_STORE_NEVER
-					? (int64_t)(r.free_in_ns / NS_PER_MS)
-					: 0,
+		.time_left_ms = !r.held ? 0
+				: r.free_in_ns == BATON_STORE_NEVER
+					? -1
+					: (int64_t)(r.free_in_ns / NS_PER_MS),
 		.score_permille = r.score_permille,
 	};
 	if (r.wait[0] != '\0' && r.free_in_ns != BATON_STORE_NEVER) {
