@@ -89,6 +89,14 @@ if(TARGET conformance)
 	endforeach()
 endif()
 
+# The example of docs/new-store.md; and record stores where calls fail at random.
+if(TARGET conformance)
+	baton_gate(conformance/debug-directory 650 900 conformance
+		${tools}/check-conformance build/debug/conformance directory)
+	baton_gate(conformance/network-memory-record 650 900 conformance ${tools}/check-conformance
+		build/debug/conformance memory-record --network default --jobs 12)
+endif()
+
 if(TARGET faults)
 	baton_gate(faults/lives 640 300 faults ${asan_dir}/faults)
 	set_tests_properties(faults/lives PROPERTIES FIXTURES_REQUIRED build-asan)
@@ -137,7 +145,6 @@ foreach(kind redis-tls redis-sentinel redis-cluster redis-old valkey)
 endforeach()
 # With a lease that leaves a busy machine time to start 150 sessions, and to sync.
 baton_conformance_on(postgres postgres --lease 1500 --jobs 4)
-baton_conformance_on(mariadb mysql --lease 2000 --jobs 6)
 # Leases are 2 s at least, and longer ones leave a busy machine time: the cases mostly wait.
 baton_conformance_on(etcd etcd --lease 3000 --jobs 12)
 # Of these two, what a mistake in a driver would break first; below, more of it.
@@ -281,7 +288,7 @@ set(of_test
 	"(cli|examples|completion|systemd|docs)/.*"
 	"sim/.*" "model/(small|itself|file.*)"
 	"chaos/(judge|world)" # the rig of `make chaos` itself
-	"conformance/debug-(memory|memory-record|file|redis|postgres|mariadb|etcd)" # each case once
+	"conformance/debug-(memory|memory-record|file|redis|postgres|etcd)" # each case once
 	"conformance/debug-(consul-acl|kubernetes-plain)" # a few cases, where there are servers
 	"(redis|postgres|etcd|doctor|servers)/.*"
 	"gate/(abi|commands|cppcheck|docs|docs-command|format|gates|layers|purity|shellcheck|size)"

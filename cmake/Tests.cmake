@@ -163,6 +163,7 @@ function(baton_test_module scheme)
 	add_dependencies(test-modules test_module_${name})
 endfunction()
 baton_test_module(memory+record tests/record/memory.c)
+baton_test_module(directory examples/store/directory.c)
 baton_test_module(faulty tests/record/faulty.c tests/record/faults.c)
 # What it remembers of records outlives a handle.
 target_link_options(test_module_faulty PRIVATE -Wl,-z,nodelete)

@@ -38,6 +38,8 @@ enum way {
 
 struct backend {
 	const char *scheme; /* of its URLs; with a '+' and a word: of one of its modes */
+	const char
+		*family; /* what holds for all of these is not applicable here, either; or NULL */
 	bool (*serves)(const char *url); /* NULL: all URLs of the scheme */
 	bool has_processes;              /* several processes can use one store */
 	bool has_network;                /* a proxy stands in front of it (proxy.h) */
@@ -49,6 +51,11 @@ struct backend {
 	bool is_durable;   /* A3: terms survive that all candidates go away */
 	uint64_t lease_ms; /* what cases begin with; 0: as usual */
 	unsigned n_leases; /* after how many of them the store ends one; 0: after one */
+
+	/* Faults at random in all places (--network), where no proxy makes them: false, and a
+	 * sentence, if it doesn't know them. And how many there were in this place. */
+	bool (*weather)(const char *rules, char *why, size_t size);
+	uint64_t (*harmed)(struct testcase *t);
 
 	/* A place of its own for a case: makes it, and writes its URL into t->url. */
 	bool (*place)(struct testcase *t, const char *base_url, const char *label);

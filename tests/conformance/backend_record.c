@@ -38,6 +38,10 @@ static const int classes[N_VERBS] = {
 	[VERB_RELEASE] = FAULTS_RELEASE, [VERB_OBSERVE] = FAULTS_READ,
 };
 
+/* Of a thousand calls; --network default, or another number. */
+#define BAD_WEATHER 30
+static unsigned weather_permille;
+
 /* ---- modules ---- */
 
 static void scheme_of(const char *url, char *out, size_t size)
@@ -138,6 +142,8 @@ static bool place(struct testcase *t, const char *base_url, const char *label)
 	(void)mkdir(dir, 0700);
 	(void)unlink(link);
 	t->hand = h;
+	if (h->faults != NULL)
+		atomic_store(&h->faults->weather_permille, weather_permille);
 	return h->faults != NULL && symlink(faulty, link) == 0 &&
 	       setenv("BATON_MODULE_DIR", dir, 1) == 0 && setenv(FAULTY_MODULE, module, 1) == 0 &&
 	       setenv(FAULTS_FILE, file, 1) == 0;
@@ -485,6 +491,22 @@ static int count_name(struct testcase *t, const char *name, size_t length)
 	return n;
 }
 
+static bool weather(const char *rules, char *why, size_t size)
+{
+	bool is_number = strspn(rules, "0123456789") == strlen(rules);
+
+	snprintf(why, size, "not a number of faults in a thousand calls: %.100s", rules);
+	weather_permille = is_number ? (unsigned)strtoul(rules, NULL, 10) : BAD_WEATHER;
+	return is_number || strcmp(rules, "default") == 0;
+}
+
+static uint64_t harmed(struct testcase *t)
+{
+	const struct hand *h = t->hand;
+
+	return h->faults != NULL ? atomic_load(&h->faults->n_suffered) : 0;
+}
+
 static uint64_t calls(struct testcase *t, enum verb verb)
 {
 	const struct hand *h = t->hand;
@@ -493,8 +515,9 @@ static uint64_t calls(struct testcase *t, enum verb verb)
 }
 
 #define RECORD_HOOKS                                                                            \
-	.shares_leases = true, .keeps_history = true, .is_durable = true, .place = place,       \
-	.leave = leave, .clean = clean, .destroy = destroy,                                     \
+	.family = "record", .shares_leases = true, .keeps_history = true, .is_durable = true,   \
+	.weather = weather, .harmed = harmed, .place = place, .leave = leave, .clean = clean,   \
+	.destroy = destroy,                                                                     \
 	.ways = {[WAY_DELETED] = true,                                                          \
 		 [WAY_OVERWRITTEN] = true,                                                      \
 		 [WAY_SESSION] = true,                                                          \
@@ -514,7 +537,11 @@ const struct backend *backend_record(const char *url)
 	char module[PATH_MAX];
 
 	scheme_of(url, scheme, sizeof(scheme));
-	if (!real_module(url, module, sizeof(module)) || load_adapter(module) == NULL)
+	const struct record_adapter *adapter =
+		real_module(url, module, sizeof(module)) ? load_adapter(module) : NULL;
+
+	if (adapter == NULL)
 		return NULL;
+	b.pushes = adapter->watch != NULL;
 	return &b;
 }

@@ -358,6 +358,9 @@ static size_t select_cases(const struct plan *plan, const struct exemptions *x,
 
 	for (size_t i = 0; i < n; i++) {
 		const char *reason = table_reason(x, plan->backend->scheme, list[i]->id);
+
+		if (reason == NULL && plan->backend->family != NULL)
+			reason = table_reason(x, plan->backend->family, list[i]->id);
 		unsigned lacks = backend_lacks(plan->backend, list[i]->needs);
 
 		if (plan->only != NULL && !is_in(plan->only, list[i]->id))
@@ -517,8 +520,10 @@ static bool use_network(const struct plan *plan)
 {
 	char why[200] = "there is no network between the suite and this store";
 
-	if (plan->backend->has_network &&
-	    proxy_weather(plan->network, plan->seed, why, sizeof(why)))
+	if (plan->backend->weather != NULL
+		    ? plan->backend->weather(plan->network, why, sizeof(why))
+		    : plan->backend->has_network &&
+			      proxy_weather(plan->network, plan->seed, why, sizeof(why)))
 		return true;
 	fprintf(stderr, "conformance: %s\n", why);
 	return false;

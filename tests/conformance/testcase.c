@@ -349,6 +349,8 @@ void testcase_count_faults(struct testcase *t)
 	t->result->n_faults = fault_count != NULL ? fault_count() : 0;
 	if (t->entry != NULL && t->backend->has_network)
 		t->result->n_faults += proxy_harmed(t);
+	if (t->entry != NULL && t->backend->harmed != NULL)
+		t->result->n_faults += t->backend->harmed(t);
 }
 
 /* ---- the oracle of a test case ---- */

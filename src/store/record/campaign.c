@@ -2,6 +2,7 @@
  * campaign.c: campaigns (R2 to R5). What a campaign has sent is noted as a claim before the call
  * returns, also if nobody knows whether it landed: claims() settles that (R7).
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +27,6 @@ static void campaign_record(struct record_store *s, const struct record_job *j, 
 static int campaign_code(struct baton_call *call, const struct record_job *j)
 {
 	const char *text = NULL;
-	int code = BATON_E_CORRUPT;
 
 	switch (record_job_task(j)->why) {
 	case RECORD_WHY_TERM_END:
@@ -37,15 +37,10 @@ static int campaign_code(struct baton_call *call, const struct record_job *j)
 		text = "has a term in the store that is impossibly far below the one that the "
 		       "candidate has seen: one of the two is damaged";
 		break;
-	case RECORD_WHY_YOUNG:
-		text = "waits: the store has just begun, and may have forgotten a lease; nobody is "
-		       "elected until it is max_lease= old";
-		code = BATON_E_UNAVAILABLE;
-		break;
 	default: return j->code;
 	}
-	(void)store_fail(&call->error, code, "the election \"%.60s\" %s", j->name, text);
-	return code;
+	(void)store_fail(&call->error, BATON_E_CORRUPT, "the election \"%.60s\" %s", j->name, text);
+	return BATON_E_CORRUPT;
 }
 
 static void campaign_end(struct record_lane *lane, struct baton_call *call,
@@ -58,13 +53,19 @@ static void campaign_end(struct record_lane *lane, struct baton_call *call,
 	record_campaign_book(&j->u.campaign, &claim);
 	if (task->outcome == BATON_OUTCOME_OK || claim.standing != RECORD_NO_CLAIM)
 		record_held_set(lane->store, lease->id, c->name, &claim);
-	c->outcome = task->outcome;
+	c->outcome = task->why == RECORD_WHY_YOUNG ? BATON_OUTCOME_REFUSED : task->outcome;
 	c->code = 0;
 	c->term = task->outcome == BATON_OUTCOME_OK ? j->u.campaign.term : 0;
-	if (task->outcome == BATON_OUTCOME_FAILED || task->outcome == BATON_OUTCOME_UNKNOWN)
+	if (c->outcome == BATON_OUTCOME_FAILED || c->outcome == BATON_OUTCOME_UNKNOWN)
 		c->code = campaign_code(call, j);
 	else
 		campaign_record(lane->store, j, lease->owner, c->record);
+	if (task->why != RECORD_WHY_YOUNG)
+		return;
+	/* A wait whose end is known is not a failure. */
+	c->record->free_in_ns = j->young_ns;
+	(void)snprintf(c->record->wait, sizeof(c->record->wait),
+		       "the store has just started, and may have forgotten a lease");
 }
 
 static bool campaign_is_held(struct record_store *s, const char *key)

@@ -55,6 +55,19 @@ void record_driver_close(void *store)
 	free(s);
 }
 
+/* A standby may see the last renewal a poll late, and counts from then. */
+static void store_traits(struct record_store *s)
+{
+	const struct record_adapter *adapter = s->adapter;
+
+	s->traits = adapter->traits_of != NULL ? *adapter->traits_of(s->store) : adapter->traits;
+	s->traits.expiry_more_ns += s->options.poll_ms * CLOCK_NS_PER_MS;
+	if (!adapter->is_weak)
+		return;
+	s->traits.max_lease_ns = s->options.max_lease_ms * CLOCK_NS_PER_MS;
+	s->traits.max_lease_option = "max_lease";
+}
+
 int record_driver_open(const struct record_adapter *adapter,
 		       const struct baton_store_config *config, void **out, struct baton_error *err)
 {
@@ -80,6 +93,7 @@ int record_driver_open(const struct record_adapter *adapter,
 		record_driver_close(s);
 		return code;
 	}
+	store_traits(s);
 	*out = s;
 	return BATON_OK;
 }
@@ -89,9 +103,7 @@ const struct baton_traits *record_driver_traits(const struct record_adapter *ada
 {
 	const struct record_store *s = store;
 
-	if (s != NULL && adapter->traits_of != NULL)
-		return adapter->traits_of(s->store);
-	return &adapter->traits;
+	return s != NULL ? &s->traits : &adapter->traits;
 }
 
 /* S10: in the child. Descriptors are the parent's; nothing is freed, and no lock is to be had. */

@@ -145,6 +145,7 @@ struct record_store {
 	const struct record_adapter *adapter;
 	void *store; /* the adapter's */
 	struct record_options options;
+	struct baton_traits traits;
 	struct name_table elections; /* of struct record_known */
 	struct name_table leases;    /* of struct record_seen */
 	struct record_ours *ours;
@@ -257,7 +258,8 @@ struct record_job {
 	/* PUBLISH: the value, with a new w. False: no memory. */
 	bool (*encode)(void *arg, uint64_t w, struct bytes *out);
 	void *arg;
-	int code; /* BATON_E_, where its outcome is FAILED or UNKNOWN */
+	int code;          /* BATON_E_, where its outcome is FAILED or UNKNOWN */
+	uint64_t young_ns; /* for how long nobody can win on a store that forgets */
 };
 
 /* NULL: no memory, which call->error says. */

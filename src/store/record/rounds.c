@@ -552,6 +552,8 @@ static size_t round_step(struct round *r)
 				: j->kind == RECORD_JOB_EDIT ? NULL
 							     : &j->sight;
 		j->turn.weak = is_weak ? &weak : NULL;
+		if (is_weak && weak.max_lease_ns > weak.uptime_ns)
+			j->young_ns = weak.max_lease_ns - weak.uptime_ns;
 		j->op = job_step(j);
 		if (j->op == RECORD_BURY)
 			j->buried = j->turn.sight->version;

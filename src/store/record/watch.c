@@ -14,9 +14,10 @@
 #include "base/clock.h"
 #include "store/record/layer.h"
 
-/* One look takes no longer; and none is begun with less than this left, if it can wait. */
-#define LOOK_NS (5 * CLOCK_NS_PER_S)
-#define LOOK_MIN_NS CLOCK_NS_PER_S
+/* A look takes a quarter of our lease at most, within these bounds: whoever leads must not wait
+ * for a lost answer until its claim is long gone. */
+#define LOOK_MAX_NS (5 * CLOCK_NS_PER_S)
+#define LOOK_MIN_NS (500 * CLOCK_NS_PER_MS)
 
 static uint64_t min_ns(uint64_t a, uint64_t b)
 {
@@ -98,6 +99,17 @@ static struct record_known *watch_next(const struct record_store *s, const struc
 static bool watch_pushes(const struct record_store *s)
 {
 	return s->adapter->watch != NULL && !s->options.is_polled;
+}
+
+static uint64_t watch_limit_ns(struct record_store *s)
+{
+	uint64_t limit_ns = LOOK_MAX_NS;
+
+	store_lock(&s->base);
+	for (const struct record_ours *ours = s->ours; ours != NULL; ours = ours->next)
+		limit_ns = min_ns(limit_ns, ours->ttl_ns / 4);
+	store_unlock(&s->base);
+	return limit_ns > LOOK_MIN_NS ? limit_ns : LOOK_MIN_NS;
 }
 
 /* ---- looking at elections ---- */
@@ -337,7 +349,8 @@ static int watch_look(struct record_lane *lane, struct baton_call *call)
 {
 	struct record_store *s = lane->store;
 	uint64_t now_ns = clock_boot_ns();
-	struct baton_call look = {.deadline_ns = min_ns(call->deadline_ns, now_ns + LOOK_NS)};
+	struct baton_call look = {.deadline_ns =
+					  min_ns(call->deadline_ns, now_ns + watch_limit_ns(s))};
 	bool is_due = now_ns >= lane->next_ns;
 	bool is_all = lane->is_all || (is_due && !watch_pushes(s));
 
@@ -425,7 +438,8 @@ int record_driver_watch_wait(void *l, struct baton_call *call, uint64_t *cookies
 			code = watch_look(lane, call);
 		} else {
 			if (watch_pushes(lane->store) && !lane->is_standing)
-				until_ns = min_ns(call->deadline_ns, now_ns + LOOK_NS);
+				until_ns = min_ns(call->deadline_ns,
+						  now_ns + watch_limit_ns(lane->store));
 			code = watch_sleep(lane, call, until_ns);
 			if (watch_take_wake(lane))
 				return code;
