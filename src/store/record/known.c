@@ -6,6 +6,7 @@
  * What this must never do: let an old read replace what was written since, or forget a claim that
  * may have landed.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -249,9 +250,9 @@ struct record_ours *record_ours_add(struct record_store *s, const struct baton_l
 		return NULL;
 	}
 	ours->ttl_ns = lease->ttl_ns;
-	(void)strncpy(ours->id, lease->id, sizeof(ours->id) - 1);
-	(void)strncpy(ours->owner, lease->owner, sizeof(ours->owner) - 1);
-	(void)strncpy(ours->address, lease->address, sizeof(ours->address) - 1);
+	(void)snprintf(ours->id, sizeof(ours->id), "%s", lease->id);
+	(void)snprintf(ours->owner, sizeof(ours->owner), "%s", lease->owner);
+	(void)snprintf(ours->address, sizeof(ours->address), "%s", lease->address);
 	ours->next = s->ours;
 	s->ours = ours;
 	return ours;
