@@ -10,6 +10,7 @@
 
 #define CANDIDATES_MAX 256
 #define HISTORY_MAX 10000
+#define CALM_NS (60 * CLOCK_NS_PER_S)
 
 static int open_for(struct settings *s, struct baton **b)
 {
@@ -378,8 +379,51 @@ int verb_history(struct settings *s)
 
 /* ---- watch ---- */
 
+/* The sentence, and the store's own words. */
+static const char *error_text(const struct baton_event *event, char *out, size_t size)
+{
+	bool has_words = event->detail[0] != '\0';
+
+	(void)snprintf(out, size, "%s%s%s%s", event->text, has_words ? " (" : "", event->detail,
+		       has_words ? ")" : "");
+	return out;
+}
+
+/* The library tells of an error as long as it lasts. Here each is one line, until something else
+ * happens, or a minute has gone by without it. */
+static bool is_old_error(const struct baton_event *event)
+{
+	static struct {
+		uint64_t last_ns;
+		char text[sizeof(event->text) + sizeof(event->detail) + 4];
+	} said[4]; /* a store that fails does so in few ways */
+	char text[sizeof(said[0].text)];
+	uint64_t now_ns = clock_boot_ns();
+	size_t at = 0;
+
+	if (event->kind != BATON_EVENT_ERROR) {
+		(void)memset(said, 0, sizeof(said));
+		return false;
+	}
+	(void)error_text(event, text, sizeof(text));
+	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
+		if (strcmp(said[i].text, text) == 0) {
+			at = i;
+			break;
+		}
+		if (said[i].last_ns < said[at].last_ns)
+			at = i;
+	}
+	bool is_old = strcmp(said[at].text, text) == 0 && now_ns - said[at].last_ns < CALM_NS;
+
+	(void)strcpy(said[at].text, text);
+	said[at].last_ns = now_ns;
+	return is_old;
+}
+
 static void show_change(const struct settings *s, const struct baton_event *event)
 {
+	char text[sizeof(event->text) + sizeof(event->detail) + 4];
 	char time[40];
 	int64_t now_ms = clock_wall_ms();
 
@@ -388,7 +432,7 @@ static void show_change(const struct settings *s, const struct baton_event *even
 		key_text("election", s->name);
 		(void)printf(",");
 		if (event->kind == BATON_EVENT_ERROR) {
-			key_text("error", event->text);
+			key_text("error", error_text(event, text, sizeof(text)));
 		} else if (event->kind == BATON_EVENT_WAITS) {
 			(void)printf("\"wait_ms\":%lld,", (long long)event->wait_ms);
 			key_text("wait", event->text);
@@ -400,7 +444,8 @@ static void show_change(const struct settings *s, const struct baton_event *even
 		}
 		(void)printf("}\n");
 	} else if (event->kind == BATON_EVENT_ERROR) {
-		(void)printf("%s  %s\n", text_local(now_ms, time, sizeof(time)), event->text);
+		(void)printf("%s  %s\n", text_local(now_ms, time, sizeof(time)),
+			     error_text(event, text, sizeof(text)));
 	} else if (event->kind == BATON_EVENT_WAITS) {
 		(void)printf("%s  waits %lld s: %s\n", text_local(now_ms, time, sizeof(time)),
 			     (long long)(event->wait_ms + 999) / 1000, event->text);
@@ -431,8 +476,9 @@ int verb_watch(struct settings *s)
 		code = open_fail(&err);
 	} else {
 		while (ferror(stdout) == 0 && baton_wait(b, -1, &event) == 1)
-			if (event.kind == BATON_EVENT_CHANGED || event.kind == BATON_EVENT_ERROR ||
-			    event.kind == BATON_EVENT_WAITS)
+			if ((event.kind == BATON_EVENT_CHANGED || event.kind == BATON_EVENT_ERROR ||
+			     event.kind == BATON_EVENT_WAITS) &&
+			    !is_old_error(&event))
 				show_change(s, &event);
 	}
 	baton_close(b);

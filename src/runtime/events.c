@@ -21,7 +21,10 @@
 
 static void *dispatch_main(void *arg);
 static void queue_election(struct baton_election *e);
-static void tell_error(struct baton_election *e, uint8_t why, int code, const char *detail);
+static void tell_error(struct baton_election *e, unsigned source, uint8_t why, int code,
+		       const char *detail);
+static void log_error(struct baton_election *e, unsigned source, uint8_t why, int code,
+		      const char *detail);
 
 int events_start(struct baton *b, struct baton_error *err)
 {
@@ -173,9 +176,11 @@ void events_note(struct baton_election *e, const struct action *a)
 	struct baton *b = e->handle;
 
 	if (a->note == NOTE_ERROR) {
-		events_error(e, a->why, 0);
+		events_error(e, e->trying, a->why, 0);
 		return;
 	}
+	if (a->note == NOTE_STOPPED)
+		e->failure = (struct failure){0};
 	(void)pthread_mutex_lock(&b->app.lock);
 	switch (a->note) {
 	case NOTE_BECAME:
@@ -242,7 +247,7 @@ static void last_words(const struct app *app, struct baton_error *out)
 		*out = app->store_error;
 }
 
-void events_error(struct baton_election *e, uint8_t why, int code)
+void events_error(struct baton_election *e, unsigned source, uint8_t why, int code)
 {
 	struct app *app = &e->handle->app;
 	struct baton_error said;
@@ -254,15 +259,16 @@ void events_error(struct baton_election *e, uint8_t why, int code)
 		code = code_of_why(why);
 	if (code == BATON_E_UNAVAILABLE && said.code != 0)
 		code = said.code;
-	tell_error(e, why, code, said.code == code ? said.text : "");
+	tell_error(e, source, why, code, said.code == code ? said.text : "");
 }
 
 void events_watch(struct baton_election *e, const struct baton_error *said)
 {
-	tell_error(e, WHY_NONE, said->code, said->text);
+	tell_error(e, FAILURE_WATCH, WHY_NONE, said->code, said->text);
 }
 
-static void tell_error(struct baton_election *e, uint8_t why, int code, const char *detail)
+static void tell_error(struct baton_election *e, unsigned source, uint8_t why, int code,
+		       const char *detail)
 {
 	struct baton *b = e->handle;
 
@@ -280,9 +286,34 @@ static void tell_error(struct baton_election *e, uint8_t why, int code, const ch
 		queue_election(e);
 	}
 	(void)pthread_mutex_unlock(&b->app.lock);
-	if (!repeated)
-		log_put(b, BATON_LOG_WARN, code, e->name, e->core.term, detail, "%s",
+	if (source != 0 || !repeated)
+		log_error(e, source, why, code, detail);
+}
+
+/* Whoever hears events may want each; whoever reads a log wants what is new. */
+static void log_error(struct baton_election *e, unsigned source, uint8_t why, int code,
+		      const char *detail)
+{
+	enum failure_news news = source != 0
+					 ? failure_add(&e->failure, source, code, clock_boot_ns())
+					 : FAILURE_BEGINS;
+
+	if (news == FAILURE_BEGINS)
+		log_put(e->handle, BATON_LOG_WARN, code, e->name, e->core.term, detail, "%s",
 			text_of_error(code, why));
+	else if (news == FAILURE_GOES_ON)
+		log_put(e->handle, BATON_LOG_WARN, code, e->name, e->core.term, detail,
+			"%s, for %llu s now", text_of_error(code, why),
+			(unsigned long long)failure_seconds(&e->failure));
+}
+
+void events_works(struct baton_election *e, unsigned sources)
+{
+	struct failure *f = &e->failure;
+
+	if (f->since_ns != 0 && failure_remove(f, sources, clock_boot_ns()))
+		log_put(e->handle, BATON_LOG_WARN, 0, e->name, e->core.term, NULL,
+			"works again after %llu s", (unsigned long long)failure_seconds(f));
 }
 
 void events_seen(struct baton_election *e)

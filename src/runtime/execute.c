@@ -200,7 +200,7 @@ static void lease_error(struct executor *c, uint8_t why)
 {
 	for (struct baton_election *e = c->elections; e != NULL; e = e->executor_next)
 		if (e->core.wanted)
-			events_error(e, why, 0);
+			events_error(e, FAILURE_LEASE, why, 0);
 }
 
 static void execute_lease(struct executor *c, const struct action *a)
@@ -293,6 +293,8 @@ static void lease_done(struct executor *c, const struct job *job)
 					   : EV_CLOSED;
 	executor_step(c, &ev); /* the job may be with its lane again after this */
 	if (renewed) {
+		for (struct baton_election *e = c->elections; e != NULL; e = e->executor_next)
+			events_works(e, FAILURE_LEASE);
 		atomic_store(&c->renewed_boot_ns, sent_ns);
 		atomic_store(&c->renewed_wall_ms, clock_wall_ms());
 		publish_again(c);
@@ -358,6 +360,16 @@ static void claims_done(struct executor *c, const struct job *job)
 	}
 }
 
+/* What works if this was answered. As long as another leads, nobody has to campaign. */
+static unsigned works_with(const struct baton_election *e, unsigned source)
+{
+	unsigned works = FAILURE_OBSERVE | source;
+
+	if (e->view.held || e->view.paused)
+		works |= FAILURE_CAMPAIGN;
+	return e->twin ? works : works | FAILURE_TWIN;
+}
+
 static void election_done(struct baton_election *e, struct job *job)
 {
 	static const uint8_t kinds[] = {
@@ -378,13 +390,18 @@ static void election_done(struct baton_election *e, struct job *job)
 		atomic_store(&e->executor->renewed_wall_ms, clock_wall_ms());
 	}
 	if (e->twin) /* written by the lane before it gave the job back */
-		events_error(e, WHY_NONE, BATON_E_DUPLICATE_ID);
+		events_error(e, FAILURE_TWIN, WHY_NONE, BATON_E_DUPLICATE_ID);
 	bool is_answered =
 		job->outcome == BATON_OUTCOME_OK || job->outcome == BATON_OUTCOME_REFUSED;
+	unsigned source = job->kind == JOB_OBSERVE ? FAILURE_OBSERVE : FAILURE_CAMPAIGN;
 	bool is_due = e->hint_ns != 0 && (!is_answered || job->sent_ns < e->hint_ns);
 
 	e->hint_ns = 0;
+	if (is_answered)
+		events_works(e, works_with(e, source));
+	e->trying = (uint8_t)(is_answered ? 0 : source);
 	executor_step_election(e, &ev); /* the job may be with its lane again after this */
+	e->trying = 0;
 	if (is_due)
 		executor_hint(e);
 }

@@ -36,6 +36,7 @@
 
 #include "baton-store.h"
 #include "core/election.h"
+#include "runtime/failure.h"
 #include "runtime/heap.h"
 
 #define LANE_BATCH 1000
@@ -211,6 +212,8 @@ struct baton_election {
 	struct job job;
 	struct job publish_job;
 	struct view view; /* the answer to the job; the lane's until it is done */
+	struct failure failure;
+	uint8_t trying; /* FAILURE_...: what is being answered; 0: nothing that can last */
 	uint64_t answer_term;
 	uint64_t arg_nonce;
 	uint64_t arg_term;
@@ -458,8 +461,10 @@ void *watch_main(void *arg);
 
 /* events.c: between the loop and the application */
 void events_note(struct baton_election *e, const struct action *a);
-/* code 0: the one that belongs to the reason. */
-void events_error(struct baton_election *e, uint8_t why, int code);
+/* source: FAILURE_..., or 0 for what doesn't last; code 0: the one that belongs to the reason. */
+void events_error(struct baton_election *e, unsigned source, uint8_t why, int code);
+/* These sources of failures work, or aren't needed. */
+void events_works(struct baton_election *e, unsigned sources);
 /* What others may ask of the election, after a step. */
 void events_seen(struct baton_election *e);
 /* What a lane has read: whether nobody can lead before a certain time. */
