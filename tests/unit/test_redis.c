@@ -31,6 +31,25 @@ static void give(struct resp_in *in, const char *text)
 	resp_in_got(in, n);
 }
 
+static void test_words_from_elsewhere(void **state)
+{
+	struct resp_out none = {0}, words = {0}, out = {0};
+
+	(void)state;
+	resp_text(&words, "a");
+	resp_begin(&out, 2);
+	resp_words(&out, &none);
+	resp_words(&out, &words);
+	resp_text(&out, "");
+	assert_int_equal(out.n, strlen("*2\r\n$1\r\na\r\n$0\r\n\r\n"));
+	assert_memory_equal(out.data, "*2\r\n$1\r\na\r\n$0\r\n\r\n", out.n);
+	none.failed = true;
+	resp_words(&out, &none);
+	assert_true(out.failed);
+	resp_out_done(&words);
+	resp_out_done(&out);
+}
+
 static void test_replies(void **state)
 {
 	struct resp_in in = {0};
@@ -398,6 +417,7 @@ static void test_index_expiry(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_words_from_elsewhere),
 		cmocka_unit_test(test_replies),
 		cmocka_unit_test(test_bounds),
 		cmocka_unit_test(test_endless),

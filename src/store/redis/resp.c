@@ -49,6 +49,8 @@ void resp_out_done(struct resp_out *o)
 
 static void resp_put(struct resp_out *o, const char *data, size_t n)
 {
+	if (n == 0) /* and perhaps no data at all */
+		return;
 	if (o->failed || n > RESP_REPLY_MAX || o->n > RESP_REPLY_MAX ||
 	    !resp_grow(&o->data, &o->room, o->n + n)) {
 		o->failed = true;
