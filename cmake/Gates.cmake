@@ -145,6 +145,7 @@ foreach(kind redis-tls redis-sentinel redis-cluster redis-old valkey)
 endforeach()
 # With a lease that leaves a busy machine time to start 150 sessions, and to sync.
 baton_conformance_on(postgres postgres --lease 1500 --jobs 4)
+baton_conformance_on(mariadb mysql --lease 2000 --jobs 6)
 # Leases are 2 s at least, and longer ones leave a busy machine time: the cases mostly wait.
 baton_conformance_on(etcd etcd --lease 3000 --jobs 12)
 # Of these two, what a mistake in a driver would break first; below, more of it.
@@ -288,7 +289,7 @@ set(of_test
 	"(cli|examples|completion|systemd|docs)/.*"
 	"sim/.*" "model/(small|itself|file.*)"
 	"chaos/(judge|world)" # the rig of `make chaos` itself
-	"conformance/debug-(memory|memory-record|file|redis|postgres|etcd)" # each case once
+	"conformance/debug-(memory|memory-record|file|redis|postgres|mariadb|etcd)" # each case once
 	"conformance/debug-(consul-acl|kubernetes-plain)" # a few cases, where there are servers
 	"(redis|postgres|etcd|doctor|servers)/.*"
 	"gate/(abi|commands|cppcheck|docs|docs-command|format|gates|layers|purity|shellcheck|size)"

@@ -16,11 +16,18 @@
 /* How often a cluster may send us on before we doubt it. */
 #define HOPS_MAX 5
 
+/* What is said on a connection to find out whether somebody is there, and who. 0, or -1 with the
+ * sentence. */
+typedef int primary_talk(struct redis_lane *lane, const struct redis_host *host, void *arg);
+
 static int sentinel_find_primary(struct redis_lane *lane);
-static int primary_greet(struct redis_lane *lane, bool *is_moved);
+static primary_talk primary_greet;
 static int primary_put_login(struct redis_lane *lane, const char *user,
 			     const struct redis_secret *secret, bool *is_asked);
-static int primary_connect(struct redis_lane *lane, const struct redis_host *host);
+static int primary_reach(struct redis_lane *lane, const struct redis_host *host, primary_talk *talk,
+			 void *arg);
+static bool is_elsewhere_better(const struct redis_lane *lane);
+static uint64_t share_ns(uint64_t deadline_ns, uint64_t n);
 
 void redis_disconnect(struct redis_lane *lane)
 {
@@ -29,26 +36,43 @@ void redis_disconnect(struct redis_lane *lane)
 	lane->is_asking = false;
 }
 
-static int cluster_connect(struct redis_lane *lane)
+/* From node to node, until one says that it has our slot. */
+static int cluster_follow(struct redis_lane *lane)
 {
-	const struct redis_options *o = &lane->store->options;
-
-	if (lane->target.name[0] == '\0')
-		lane->target = o->hosts[lane->turn++ % o->n_hosts];
 	for (int hops = 0; hops < HOPS_MAX; hops++) {
 		bool is_moved = false;
+		struct redis_host host = lane->target;
 
-		if (primary_connect(lane, &lane->target) != 0 ||
-		    primary_greet(lane, &is_moved) != 0) {
-			lane->target.name[0] = '\0'; /* the next call asks somebody else */
+		if (primary_reach(lane, &host, primary_greet, &is_moved) != 0)
 			return -1;
-		}
 		if (!is_moved)
 			return 0;
 	}
-	lane->target.name[0] = '\0';
 	return store_fail(lane->wire.error, BATON_E_UNAVAILABLE,
 			  "the cluster sends us from node to node");
+}
+
+/* The node that had our slot, then those of the URL, which share the time: one that is dead must
+ * not take it all. */
+static int cluster_connect(struct redis_lane *lane)
+{
+	const struct redis_options *o = &lane->store->options;
+	uint64_t deadline_ns = lane->wire.deadline_ns;
+	size_t n = o->n_hosts + (lane->target.name[0] != '\0' ? 1 : 0);
+	int rc = -1;
+
+	for (; n > 0 && rc != 0; n--) {
+		if (lane->target.name[0] == '\0')
+			lane->target = o->hosts[lane->turn++ % o->n_hosts];
+		lane->wire.deadline_ns = share_ns(deadline_ns, n);
+		rc = cluster_follow(lane);
+		if (rc != 0)
+			lane->target.name[0] = '\0'; /* the next one is asked */
+		if (rc != 0 && !is_elsewhere_better(lane))
+			break;
+	}
+	lane->wire.deadline_ns = deadline_ns;
+	return rc;
 }
 
 bool redis_is_apart(const struct redis_lane *lane)
@@ -78,7 +102,6 @@ static void primary_arrive(struct redis_lane *lane)
 int redis_connect(struct redis_lane *lane, struct baton_call *call)
 {
 	const struct redis_options *o = &lane->store->options;
-	bool is_moved = false;
 	int rc = 0;
 
 	lane->wire.deadline_ns = call->deadline_ns;
@@ -94,9 +117,7 @@ int redis_connect(struct redis_lane *lane, struct baton_call *call)
 		else
 			lane->target = o->hosts[0];
 		if (rc == 0)
-			rc = primary_connect(lane, &lane->target);
-		if (rc == 0)
-			rc = primary_greet(lane, &is_moved);
+			rc = primary_reach(lane, &lane->target, primary_greet, &(bool){false});
 	}
 	if (rc != 0)
 		redis_disconnect(lane);
@@ -109,26 +130,68 @@ int redis_connect(struct redis_lane *lane, struct baton_call *call)
  * */
 int redis_connect_asked(struct redis_lane *lane, struct baton_call *call)
 {
-	bool is_moved = false;
-
 	redis_disconnect(lane);
 	lane->wire.deadline_ns = call->deadline_ns;
 	lane->wire.error = &call->error;
 	lane->is_asking = true;
-	if (primary_connect(lane, &lane->asked) == 0 && primary_greet(lane, &is_moved) == 0)
+	if (primary_reach(lane, &lane->asked, primary_greet, &(bool){false}) == 0)
 		return 0;
 	redis_disconnect(lane);
 	return -1;
 }
 
-static int primary_connect(struct redis_lane *lane, const struct redis_host *host)
+/* ---- one host ---- */
+
+/* What one of n gets of the time that is left. */
+static uint64_t share_ns(uint64_t deadline_ns, uint64_t n)
+{
+	uint64_t now_ns = clock_boot_ns();
+
+	return now_ns < deadline_ns ? now_ns + (deadline_ns - now_ns) / n : deadline_ns;
+}
+
+/* Nobody was there, or not who we look for. Whoever refuses us would do so elsewhere, too. */
+static bool is_elsewhere_better(const struct redis_lane *lane)
+{
+	return lane->wire.error->code == BATON_E_UNAVAILABLE;
+}
+
+static int primary_talk_at(struct redis_lane *lane, const struct redis_host *host, size_t i,
+			   primary_talk *talk, void *arg)
 {
 	const struct redis_options *o = &lane->store->options;
 	const char *name = o->files.server_name[0] != '\0' ? o->files.server_name : host->name;
+	int rc = o->socket[0] != '\0' ? redis_wire_open_unix(&lane->wire, o->socket)
+				      : redis_wire_open(&lane->wire, host, i);
 
-	if (redis_wire_open(&lane->wire, host, o->socket) != 0)
-		return -1;
-	return lane->tls == NULL ? 0 : redis_wire_secure(&lane->wire, lane->tls, name);
+	if (rc == 0 && lane->tls != NULL)
+		rc = redis_wire_secure(&lane->wire, lane->tls, name);
+	return rc == 0 ? talk(lane, host, arg) : rc;
+}
+
+/*
+ * The addresses of a host share the time, up to the first answers: one that drops what comes must
+ * not take it all, nor one that accepts connections and stays silent. The one that answered is
+ * the first to be tried the next time.
+ */
+static int primary_reach(struct redis_lane *lane, const struct redis_host *host, primary_talk *talk,
+			 void *arg)
+{
+	struct redis_wire *w = &lane->wire;
+	uint64_t deadline_ns = w->deadline_ns;
+	int n = lane->store->options.socket[0] != '\0' ? 1 : redis_wire_find(w, host);
+	int rc = -1;
+
+	for (int i = 0; i < n && rc != 0; i++) {
+		w->deadline_ns = share_ns(deadline_ns, (uint64_t)(n - i));
+		rc = primary_talk_at(lane, host, (size_t)i, talk, arg);
+		if (rc == 0)
+			w->turn += (size_t)i;
+		else if (!is_elsewhere_better(lane))
+			break;
+	}
+	w->deadline_ns = deadline_ns;
+	return rc;
 }
 
 /* ---- what the server says of itself ---- */
@@ -197,8 +260,8 @@ static void primary_note_stream(struct redis_server *server, const char *info)
 
 enum step { STEP_AUTH, STEP_SELECT, STEP_NAME, STEP_SERVER, STEP_MEMORY, STEP_ROLE, STEP_PROBE };
 
-static int secret_read(struct redis_lane *lane, const struct redis_secret *secret, char *out,
-		       size_t size)
+static int login_read_secret(struct redis_lane *lane, const struct redis_secret *secret, char *out,
+			     size_t size)
 {
 	if (secret->file[0] == '\0') {
 		(void)snprintf(out, size, "%s", secret->text);
@@ -228,7 +291,7 @@ static int primary_put_login(struct redis_lane *lane, const char *user,
 	struct resp_out *out = &lane->wire.out;
 	char password[REDIS_PATH_MAX] = "";
 
-	if (secret_read(lane, secret, password, sizeof(password)) != 0)
+	if (login_read_secret(lane, secret, password, sizeof(password)) != 0)
 		return -1;
 	*is_asked = password[0] != '\0';
 	if (*is_asked) {
@@ -378,10 +441,14 @@ static void greeting_doubt(struct redis_lane *lane)
 				 : "if that port speaks TLS, say rediss:// or tls=1");
 }
 
-static int primary_greet(struct redis_lane *lane, bool *is_moved)
+/* arg: whether a cluster's node has sent us on, to lane->target. */
+static int primary_greet(struct redis_lane *lane, const struct redis_host *host, void *arg)
 {
+	bool *is_moved = arg;
 	enum step steps[8];
 	size_t n = 0;
+
+	(void)host;
 
 	lane->server = (struct redis_server){.has_followed = false};
 	int rc = greeting_send(lane, steps, &n);
@@ -428,17 +495,16 @@ static uint64_t sentinel_epoch(const struct resp *reply)
 	return epoch;
 }
 
-static int sentinel_ask(struct redis_lane *lane, const struct redis_host *sentinel,
-			struct sentinel_answer *said)
+static int sentinel_ask(struct redis_lane *lane, const struct redis_host *sentinel, void *arg)
 {
+	struct sentinel_answer *said = arg;
 	struct redis_wire *w = &lane->wire;
 	const struct redis_options *o = &lane->store->options;
 	const struct resp *reply;
 	bool is_asked;
 
 	resp_out_clear(&w->out);
-	if (primary_connect(lane, sentinel) != 0 ||
-	    primary_put_login(lane, o->sentinel_user, &o->sentinel_password, &is_asked) != 0)
+	if (primary_put_login(lane, o->sentinel_user, &o->sentinel_password, &is_asked) != 0)
 		return -1;
 	sentinel_put_question(&w->out, "GET-MASTER-ADDR-BY-NAME", o->master);
 	sentinel_put_question(&w->out, "MASTER", o->master);
@@ -539,7 +605,7 @@ static int sentinel_find_primary(struct redis_lane *lane)
 
 		/* One that doesn't answer leaves time for the others, and for the primary. */
 		w->deadline_ns = now_ns + left_ns / (o->n_hosts - i + 1);
-		n += sentinel_ask(lane, &o->hosts[i], &said[n]) == 0;
+		n += primary_reach(lane, &o->hosts[i], sentinel_ask, &said[n]) == 0;
 	}
 	redis_wire_close(w);
 	w->deadline_ns = deadline_ns;

@@ -9,7 +9,7 @@
  *   call.c         runs one script: what came back, and what that means for the outcome
  *   reclaim.c      what this process claims, and how a server that has lost that is told
  *   primary.c      connects a lane to the right server, and checks whether it may be used
- *   wire.c         a connection: sockets, deadlines; tls.c: TLS on it; resolve.c: addresses
+ *   wire.c         a connection: addresses, sockets, deadlines; tls.c puts TLS on it
  *   resp.c         the protocol: commands out, replies in, all of it bounded
  *   lua/           the scripts: the protocol itself. prelude.lua describes the keys
  *
@@ -30,6 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/lookup.h"
 #include "baton-store.h"
 #include "store/base.h"
 #include "store/options.h"
@@ -87,7 +88,7 @@ struct redis_options {
 /* BATON_OK, or a code and the sentence in err. */
 int redis_options_parse(struct redis_options *o, const char *text, struct baton_error *err);
 
-/* ---- wire.c, tls.c, resolve.c ---- */
+/* ---- wire.c, tls.c ---- */
 
 struct redis_wire {
 	int fd;    /* -1: not connected */
@@ -96,17 +97,23 @@ struct redis_wire {
 	struct baton_error *error; /* the call's; where everything below writes its sentence */
 	struct resp_out out;
 	struct resp_in in;
-	bool sent;            /* a byte of `out` is on its way */
-	int wake;             /* an eventfd that ends a wait for input, or -1 */
-	struct gaicb *lookup; /* a name that is being looked up, also beyond a call */
+	bool sent;                  /* a byte of `out` is on its way */
+	int wake;                   /* an eventfd that ends a wait for input, or -1 */
+	struct lookup *lookup;      /* a name that is being looked up, also beyond a call */
+	struct addrinfo *addresses; /* of the name that was looked up last; NULL: none */
+	size_t turn;                /* which of them answered last */
 };
 
 struct redis_tls;
 
 void redis_wire_init(struct redis_wire *w);
 void redis_wire_done(struct redis_wire *w);
-/* All return 0, or -1 with the sentence. tls may be NULL; name is what a certificate must have. */
-int redis_wire_open(struct redis_wire *w, const struct redis_host *host, const char *socket_path);
+/* Looks the host up: how many addresses it has, or -1 with the sentence. */
+int redis_wire_find(struct redis_wire *w, const struct redis_host *host);
+/* All return 0, or -1 with the sentence. i: which of the addresses, counted from the one that
+ * answered last. tls may be NULL; name is what a certificate must have. */
+int redis_wire_open(struct redis_wire *w, const struct redis_host *host, size_t i);
+int redis_wire_open_unix(struct redis_wire *w, const char *path);
 int redis_wire_secure(struct redis_wire *w, struct redis_tls *tls, const char *name);
 void redis_wire_close(struct redis_wire *w);
 /* Sends what is in `out`, which stays there. */
@@ -131,11 +138,6 @@ void redis_tls_close(struct redis_wire *w);
 /* As read(2) and write(2); what is to be waited for is in *events when they return -EAGAIN. */
 long redis_tls_read(struct redis_wire *w, char *to, size_t n, short *events);
 long redis_tls_write(struct redis_wire *w, const char *from, size_t n, short *events);
-
-/* *list is to be freed with freeaddrinfo(). */
-int redis_resolve(struct redis_wire *w, const struct redis_host *host, struct addrinfo **list);
-/* Gives up on a lookup that is under way. */
-void redis_resolve_forget(struct redis_wire *w);
 
 /* ---- watch_index.c ---- */
 

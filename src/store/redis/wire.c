@@ -48,10 +48,18 @@ void redis_wire_close(struct redis_wire *w)
 	resp_in_clear(&w->in);
 }
 
+static void wire_forget_addresses(struct redis_wire *w)
+{
+	if (w->addresses != NULL)
+		freeaddrinfo(w->addresses);
+	w->addresses = NULL;
+}
+
 void redis_wire_done(struct redis_wire *w)
 {
 	redis_wire_close(w);
-	redis_resolve_forget(w);
+	lookup_cancel(&w->lookup);
+	wire_forget_addresses(w);
 	resp_out_done(&w->out);
 	resp_in_done(&w->in);
 }
@@ -128,11 +136,12 @@ static void wire_tune(int fd)
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof(timeout_ms));
 }
 
-static int wire_open_unix(struct redis_wire *w, const char *path)
+int redis_wire_open_unix(struct redis_wire *w, const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	char what[160];
 
+	redis_wire_close(w);
 	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
 	int error = wire_try_connect(w, (const struct sockaddr *)&address, sizeof(address));
 
@@ -142,39 +151,37 @@ static int wire_open_unix(struct redis_wire *w, const char *path)
 	return redis_wire_fail(w, what, error);
 }
 
-/* The addresses share the time: one that says nothing must not take it all. */
-static int wire_try_all(struct redis_wire *w, const struct addrinfo *list)
+int redis_wire_find(struct redis_wire *w, const struct redis_host *host)
 {
-	uint64_t deadline_ns = w->deadline_ns;
-	int error = EHOSTUNREACH;
-	uint64_t n = 0;
+	int n = 0;
 
-	for (const struct addrinfo *a = list; a != NULL; a = a->ai_next)
+	wire_forget_addresses(w);
+	int code =
+		lookup(&w->lookup, host->name, host->port, w->deadline_ns, w->wake, &w->addresses);
+
+	if (code != 0)
+		return store_fail(w->error, BATON_E_UNAVAILABLE,
+				  "can't find the host %.100s: %.80s", host->name,
+				  code == EAI_INPROGRESS ? "the name service does not answer"
+							 : gai_strerror(code));
+	for (const struct addrinfo *a = w->addresses; a != NULL; a = a->ai_next)
 		n++;
-	for (const struct addrinfo *a = list; a != NULL && error != 0; a = a->ai_next, n--) {
-		uint64_t now_ns = clock_boot_ns();
-
-		w->deadline_ns =
-			now_ns < deadline_ns ? now_ns + (deadline_ns - now_ns) / n : deadline_ns;
-		error = wire_try_connect(w, a->ai_addr, a->ai_addrlen);
-	}
-	w->deadline_ns = deadline_ns;
-	return error;
+	return n;
 }
 
-int redis_wire_open(struct redis_wire *w, const struct redis_host *host, const char *socket_path)
+int redis_wire_open(struct redis_wire *w, const struct redis_host *host, size_t i)
 {
-	struct addrinfo *list = NULL;
+	const struct addrinfo *a = w->addresses;
 	char what[160];
+	size_t n = 0;
 
 	redis_wire_close(w);
-	if (socket_path[0] != '\0')
-		return wire_open_unix(w, socket_path);
-	if (redis_resolve(w, host, &list) != 0)
-		return -1;
-	int error = wire_try_all(w, list);
+	for (const struct addrinfo *one = a; one != NULL; one = one->ai_next)
+		n++;
+	for (size_t k = (w->turn + i) % n; k > 0; k--)
+		a = a->ai_next;
+	int error = wire_try_connect(w, a->ai_addr, a->ai_addrlen);
 
-	freeaddrinfo(list);
 	if (error == 0) {
 		wire_tune(w->fd);
 		return 0;

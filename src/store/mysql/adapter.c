@@ -1,0 +1,526 @@
+/*
+ * adapter.c: records in a table of MySQL or MariaDB. mysql.h has the table and the idea.
+ */
+#include <mysqld_error.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "store/mysql/mysql.h"
+
+#define KEY_MAX 240
+#define VALUE_MAX ((uint32_t)1 << 20)
+#define BATCH_MAX 1000
+#define US_NS 1000
+
+/* ---- the store and its lanes ---- */
+
+static int open_store(const struct baton_store_config *config, struct record_options *options,
+		      void **store, struct baton_error *err)
+{
+	struct mysql_store *s = calloc(1, sizeof(*s));
+
+	if (s == NULL || store_base_init(&s->base) != 0) {
+		free(s);
+		(void)store_fail(err, BATON_E_MEMORY, "no memory for the store");
+		return BATON_E_MEMORY;
+	}
+	s->options.record = options;
+	int code = mysql_options_parse(&s->options, config->url, err);
+
+	if (code == BATON_OK && mysql_library_init(0, NULL, NULL) != 0) {
+		(void)store_fail(err, BATON_E_SYSTEM, "the client library can't be set up");
+		code = BATON_E_SYSTEM;
+	}
+	if (code != BATON_OK) {
+		store_base_done(&s->base);
+		free(s);
+		return code;
+	}
+	(void)snprintf(s->prefix, sizeof(s->prefix), "%s", options->prefix);
+	*store = s;
+	return BATON_OK;
+}
+
+static void close_store(void *store)
+{
+	struct mysql_store *s = store;
+
+	store_base_done(&s->base);
+	explicit_bzero(s->options.password, sizeof(s->options.password));
+	free(s);
+}
+
+static int open_lane(void *store, int kind, void **lane, struct baton_error *err)
+{
+	struct mysql_lane *l = calloc(1, sizeof(*l));
+
+	(void)kind;
+	if (l == NULL) {
+		(void)store_fail(err, BATON_E_MEMORY, "no memory for a lane of the store");
+		return BATON_E_MEMORY;
+	}
+	l->store = store;
+	store_lane_add(&l->store->base, &l->lane);
+	*lane = l;
+	return BATON_OK;
+}
+
+static void close_lane(void *lane)
+{
+	struct mysql_lane *l = lane;
+
+	if (l == NULL)
+		return;
+	store_lane_remove(&l->store->base, &l->lane);
+	if (!l->store->base.forgotten) {
+		mysql_disconnect(l);
+		lookup_cancel(&l->lookup);
+	}
+	bytes_done(&l->sql);
+	free(l);
+}
+
+/* S10: the connections are the parent's. Nothing is said to the server. */
+static void forget_store(void *store)
+{
+	struct mysql_store *s = store;
+
+	s->base.forgotten = true;
+	for (struct store_lane *at = s->base.lanes; at != NULL; at = at->next) {
+		struct mysql_lane *l = (struct mysql_lane *)at;
+
+		if (l->session != NULL)
+			(void)close(mysql_get_socket(l->session));
+		l->session = NULL;
+	}
+}
+
+/* ---- keys and rows ---- */
+
+static void put_key(struct mysql_lane *l, const char *key)
+{
+	const char *prefix = l->store->prefix;
+	char whole[RECORD_PREFIX_MAX + 1 + KEY_MAX + 1];
+	int n = snprintf(whole, sizeof(whole), "%s%s%s", prefix, prefix[0] != '\0' ? "/" : "", key);
+
+	mysql_literal(&l->sql, whole, (size_t)n);
+}
+
+static void put_keys(struct mysql_lane *l, const struct record_item *items, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		bytes_print(&l->sql, "%s", i == 0 ? "(" : ",");
+		put_key(l, items[i].key);
+	}
+	bytes_print(&l->sql, ")");
+}
+
+/* How many bytes of a row's key stand before the record's. */
+static size_t prefix_size(const struct mysql_lane *l)
+{
+	size_t n = strlen(l->store->prefix);
+
+	return n > 0 ? n + 1 : 0;
+}
+
+/* Items in the order of their keys, so that rows find theirs. */
+static int by_key(const void *a, const void *b)
+{
+	return strcmp((*(struct record_item *const *)a)->key,
+		      (*(struct record_item *const *)b)->key);
+}
+
+struct batch {
+	struct mysql_lane *lane;
+	struct record_item **sorted;
+	size_t n;
+	struct record_version *written; /* put: of each of `sorted`; NULL: get */
+};
+
+static bool batch_init(struct batch *b, struct mysql_lane *l, struct record_item *items, size_t n)
+{
+	*b = (struct batch){.lane = l, .n = n};
+	b->sorted = calloc(n, sizeof(struct record_item *));
+	if (b->sorted == NULL)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		b->sorted[i] = &items[i];
+	qsort(b->sorted, n, sizeof(struct record_item *), by_key);
+	return true;
+}
+
+/* The item that a row is about, and its number; NULL: a row that nobody asked for. */
+static struct record_item *batch_find(struct batch *b, MYSQL_ROW row, const unsigned long *sizes,
+				      size_t *at)
+{
+	size_t skip = prefix_size(b->lane);
+	size_t low = 0, high = b->n;
+
+	if (row[0] == NULL || sizes[0] < skip)
+		return NULL;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const char *key = b->sorted[middle]->key;
+		size_t n = strlen(key), m = sizes[0] - skip;
+		int order = memcmp(row[0] + skip, key, n < m ? n : m);
+
+		if (order == 0 && n == m) {
+			*at = middle;
+			return b->sorted[middle];
+		}
+		if (order < 0 || (order == 0 && m < n))
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return NULL;
+}
+
+static void take_version(struct record_version *out, MYSQL_ROW row, const unsigned long *sizes)
+{
+	*out = (struct record_version){0};
+	if (row[1] != NULL && sizes[1] > 0 && sizes[1] <= RECORD_VERSION_MAX)
+		*out = record_version_of(row[1], sizes[1]);
+}
+
+static bool is_same(const struct record_version *a, const struct record_version *b)
+{
+	return a->n == b->n && memcmp(a->bytes, b->bytes, a->n) == 0;
+}
+
+/* Why the connection, or the server, could not do it. */
+static void end_all(struct record_item *items, size_t n, int outcome, struct baton_call *call)
+{
+	for (size_t i = 0; i < n; i++)
+		items[i].outcome = 0;
+	record_items_end(items, n, outcome, call->error.code);
+}
+
+static int outcome_of(int end)
+{
+	return end == MYSQL_NO_ANSWER ? BATON_OUTCOME_UNKNOWN : BATON_OUTCOME_FAILED;
+}
+
+/* ---- get ---- */
+
+static uint64_t age_of(const char *text)
+{
+	long long us = text != NULL ? strtoll(text, NULL, 10) : -1;
+
+	return us < 0 ? RECORD_NEVER : (uint64_t)us * US_NS;
+}
+
+static void get_found(void *arg, MYSQL_ROW row, const unsigned long *sizes)
+{
+	size_t at;
+	struct record_item *item = batch_find(arg, row, sizes, &at);
+
+	if (item == NULL)
+		return;
+	take_version(&item->version, row, sizes);
+	item->age_ns = age_of(row[3]);
+	bytes_clear(&item->value);
+	if (row[2] != NULL)
+		(void)bytes_add(&item->value, row[2], sizes[2], VALUE_MAX);
+	item->outcome = item->version.n > 0 && !item->value.has_failed ? BATON_OUTCOME_OK
+								       : BATON_OUTCOME_FAILED;
+	item->code = item->outcome == BATON_OUTCOME_OK ? 0 : BATON_E_CORRUPT;
+}
+
+/* Each statement reads what is committed when it begins: old reads there are none. */
+static void get_records(void *lane, struct baton_call *call, struct record_item *items, size_t n,
+			bool fresh)
+{
+	struct mysql_lane *l = lane;
+	struct batch b;
+
+	(void)fresh;
+	if (!batch_init(&b, l, items, n)) {
+		(void)store_fail(&call->error, BATON_E_MEMORY, "no memory for a request");
+		end_all(items, n, BATON_OUTCOME_FAILED, call);
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		items[i].version = (struct record_version){0};
+		items[i].outcome = BATON_OUTCOME_OK;
+		items[i].age_ns = RECORD_NEVER;
+	}
+	int end = MYSQL_UNSENT;
+
+	if (mysql_connect(l, call, true)) {
+		bytes_clear(&l->sql);
+		bytes_print(&l->sql, "SELECT k, w, v, TIMESTAMPDIFF(MICROSECOND, at, NOW(6)) "
+				     "FROM baton_record WHERE k IN ");
+		put_keys(l, items, n);
+		end = mysql_run(l, call, get_found, &b, NULL);
+	}
+	free((void *)b.sorted);
+	if (end != MYSQL_DONE)
+		end_all(items, n, BATON_OUTCOME_FAILED, call);
+}
+
+/* ---- put ---- */
+
+static void put_version(struct mysql_lane *l, const struct record_version *v)
+{
+	mysql_literal(&l->sql, v->bytes, v->n);
+}
+
+static void put_value(struct mysql_lane *l, const struct record_item *item)
+{
+	mysql_literal(&l->sql, item->value.at, item->value.n);
+}
+
+/* One record that is there: the number of rows tells it all, and no transaction is needed. */
+static void put_one(struct mysql_lane *l, struct baton_call *call, struct record_item *item,
+		    const struct record_version *version)
+{
+	uint64_t n = 0;
+
+	bytes_clear(&l->sql);
+	bytes_print(&l->sql, "UPDATE baton_record SET w = ");
+	put_version(l, version);
+	bytes_print(&l->sql, ", v = ");
+	put_value(l, item);
+	bytes_print(&l->sql, " WHERE k = ");
+	put_key(l, item->key);
+	bytes_print(&l->sql, " AND w = ");
+	put_version(l, &item->version);
+	int end = mysql_run(l, call, NULL, NULL, &n);
+
+	if (end != MYSQL_DONE) {
+		end_all(item, 1, outcome_of(end), call);
+		return;
+	}
+	item->outcome = n == 1 ? BATON_OUTCOME_OK : BATON_OUTCOME_REFUSED;
+	item->is_told = false;
+	if (n == 1)
+		item->version = *version;
+}
+
+static void write_inserts(struct mysql_lane *l, const struct batch *b)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < b->n; i++) {
+		if (b->sorted[i]->version.n > 0)
+			continue;
+		bytes_print(&l->sql,
+			    n++ == 0 ? "INSERT INTO baton_record (k, w, v) VALUES (" : ",(");
+		put_key(l, b->sorted[i]->key);
+		bytes_print(&l->sql, ",");
+		put_version(l, &b->written[i]);
+		bytes_print(&l->sql, ",");
+		put_value(l, b->sorted[i]);
+		bytes_print(&l->sql, ")");
+	}
+	if (n > 0) /* a row that is there stays as it is */
+		bytes_print(&l->sql, " ON DUPLICATE KEY UPDATE k = k;");
+}
+
+static void write_updates(struct mysql_lane *l, const struct batch *b)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < b->n; i++) {
+		if (b->sorted[i]->version.n == 0)
+			continue;
+		bytes_print(&l->sql, n++ == 0 ? "UPDATE baton_record r JOIN (SELECT "
+					      : " UNION ALL SELECT ");
+		put_key(l, b->sorted[i]->key);
+		bytes_print(&l->sql, " AS k, ");
+		put_version(l, &b->sorted[i]->version);
+		bytes_print(&l->sql, " AS w, ");
+		put_version(l, &b->written[i]);
+		bytes_print(&l->sql, " AS w2, ");
+		put_value(l, b->sorted[i]);
+		bytes_print(&l->sql, " AS v");
+	}
+	if (n > 0)
+		bytes_print(&l->sql, ") n ON r.k = n.k AND r.w = n.w SET r.w = n.w2, r.v = n.v;");
+}
+
+/* What stands there within the transaction is what we have just written, or what was in the way. */
+static void put_found(void *arg, MYSQL_ROW row, const unsigned long *sizes)
+{
+	struct batch *b = arg;
+	struct record_version found;
+	size_t at;
+	struct record_item *item = batch_find(b, row, sizes, &at);
+
+	if (item == NULL || row[2] == NULL)
+		return;
+	take_version(&found, row, sizes);
+	if (is_same(&found, &b->written[at])) {
+		item->outcome = BATON_OUTCOME_OK;
+	} else {
+		item->is_told = true;
+		bytes_clear(&item->value);
+		(void)bytes_add(&item->value, row[2], sizes[2], VALUE_MAX);
+	}
+	item->version = found;
+}
+
+static int put_many(struct mysql_lane *l, struct baton_call *call, struct batch *b,
+		    struct record_item *items)
+{
+	bytes_clear(&l->sql);
+	/* Locked in the order of keys, so that two batches don't wait for each other. */
+	bytes_print(&l->sql, "START TRANSACTION;SELECT k, w, NULL FROM baton_record WHERE k IN ");
+	put_keys(l, items, b->n);
+	bytes_print(&l->sql, " ORDER BY k FOR UPDATE;");
+	write_inserts(l, b);
+	write_updates(l, b);
+	bytes_print(&l->sql, "SELECT k, w, v FROM baton_record WHERE k IN ");
+	put_keys(l, items, b->n);
+	bytes_print(&l->sql, ";COMMIT");
+	for (size_t i = 0; i < b->n; i++) {
+		items[i].outcome = BATON_OUTCOME_REFUSED;
+		items[i].is_told = false;
+	}
+	int end = mysql_run(l, call, put_found, b, NULL);
+
+	if (end == MYSQL_REFUSED && mysql_code(l) != ER_LOCK_DEADLOCK)
+		mysql_disconnect(l); /* which ends the transaction, without COMMIT */
+	return end;
+}
+
+static void put_records(void *lane, struct baton_call *call, struct record_item *items, size_t n)
+{
+	struct mysql_lane *l = lane;
+	struct batch b = {0};
+
+	if (!mysql_connect(l, call, true)) {
+		end_all(items, n, BATON_OUTCOME_FAILED, call);
+		return;
+	}
+	if (!batch_init(&b, l, items, n) || (b.written = calloc(n, sizeof(*b.written))) == NULL) {
+		free((void *)b.sorted);
+		(void)store_fail(&call->error, BATON_E_MEMORY, "no memory for a request");
+		end_all(items, n, BATON_OUTCOME_FAILED, call);
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		b.written[i] = record_version_of_value(b.sorted[i]->value.at, b.sorted[i]->value.n);
+	if (n == 1 && items[0].version.n > 0) {
+		put_one(l, call, items, b.written);
+	} else {
+		int end = put_many(l, call, &b, items);
+
+		if (end != MYSQL_DONE)
+			end_all(items, n, outcome_of(end), call);
+	}
+	free(b.written);
+	free((void *)b.sorted);
+}
+
+/* ---- drop, list ---- */
+
+/* Sweeping is rare: one statement for each record. */
+static void drop_records(void *lane, struct baton_call *call, struct record_item *items, size_t n)
+{
+	struct mysql_lane *l = lane;
+	int end = mysql_connect(l, call, true) ? MYSQL_DONE : MYSQL_UNSENT;
+
+	for (size_t i = 0; i < n; i++)
+		items[i].outcome = 0;
+	for (size_t i = 0; i < n && end == MYSQL_DONE; i++) {
+		uint64_t changed = 0;
+
+		bytes_clear(&l->sql);
+		bytes_print(&l->sql, "DELETE FROM baton_record WHERE k = ");
+		put_key(l, items[i].key);
+		bytes_print(&l->sql, " AND w = ");
+		put_version(l, &items[i].version);
+		end = mysql_run(l, call, NULL, NULL, &changed);
+		if (end == MYSQL_DONE)
+			items[i].outcome = changed == 1 ? BATON_OUTCOME_OK : BATON_OUTCOME_REFUSED;
+		else
+			items[i].outcome = outcome_of(end), items[i].code = call->error.code;
+	}
+	if (end != MYSQL_DONE)
+		record_items_end(items, n, BATON_OUTCOME_FAILED, call->error.code);
+}
+
+struct listing {
+	struct mysql_lane *lane;
+	record_found *found;
+	void *arg;
+};
+
+static void list_found(void *arg, MYSQL_ROW row, const unsigned long *sizes)
+{
+	struct listing *list = arg;
+	size_t skip = prefix_size(list->lane);
+	char key[KEY_MAX + 1];
+	struct record_item item = {.key = key, .outcome = BATON_OUTCOME_OK};
+
+	if (row[0] == NULL || sizes[0] < skip || sizes[0] - skip > KEY_MAX)
+		return;
+	(void)snprintf(key, sizeof(key), "%.*s", (int)(sizes[0] - skip), row[0] + skip);
+	take_version(&item.version, row, sizes);
+	item.age_ns = age_of(row[3]);
+	if (row[2] != NULL) /* the row's own memory: the item is gone after this */
+		item.value = (struct bytes){.at = row[2], .n = sizes[2]};
+	list->found(list->arg, &item);
+}
+
+static int list_records(void *lane, struct baton_call *call, const char *prefix, bool with_values,
+			record_found *found, void *arg)
+{
+	struct mysql_lane *l = lane;
+	struct listing list = {.lane = l, .found = found, .arg = arg};
+	char end[KEY_MAX + 1];
+
+	if (!mysql_connect(l, call, true))
+		return BATON_OUTCOME_FAILED;
+	(void)snprintf(end, sizeof(end), "%s", prefix);
+	end[strlen(end) - 1]++; /* '/' and what follows it */
+	bytes_clear(&l->sql);
+	bytes_print(&l->sql,
+		    "SELECT k, w, %s, TIMESTAMPDIFF(MICROSECOND, at, NOW(6)) FROM baton_record "
+		    "WHERE k >= ",
+		    with_values ? "v" : "NULL");
+	put_key(l, prefix);
+	bytes_print(&l->sql, " AND k < ");
+	put_key(l, end);
+	return mysql_run(l, call, list_found, &list, NULL) == MYSQL_DONE ? BATON_OUTCOME_OK
+									 : BATON_OUTCOME_FAILED;
+}
+
+#define PROMISES                                                                              \
+	"At most one leader at a time among all processes that use the same database of one " \
+	"server, and terms that only grow. The server's clock does not matter. A failover "   \
+	"to a replica that lacks the last writes can let two lead until the older lease is "  \
+	"over, and terms still grow for whoever has seen them: use semi-synchronous "         \
+	"replication. These tests have run on MariaDB, and not on MySQL."
+
+static const struct record_adapter adapter = {
+	.name = "MySQL",
+	.page = "baton-mysql(7)",
+	.key_max = KEY_MAX,
+	.value_max = VALUE_MAX,
+	.batch_max = BATCH_MAX,
+	.get_max = BATCH_MAX,
+	.poll_ms = 1000,
+	.lists_values = true,
+	.traits = RECORD_TRAITS(.min_lease_ns = CLOCK_NS_PER_S, .promises = PROMISES),
+	.open = open_store,
+	.close = close_store,
+	.lane_open = open_lane,
+	.lane_close = close_lane,
+	.forget = forget_store,
+	.examine = mysql_examine,
+	.get = get_records,
+	.put = put_records,
+	.drop = drop_records,
+	.list = list_records,
+};
+
+static const char *const schemes[] = {"mysql", "mariadb", NULL};
+
+RECORD_DRIVER(baton_driver, adapter, .name = "mysql", .schemes = schemes,
+	      .schema = mysql_schema_script, .fence = mysql_fence_script);

@@ -1,0 +1,413 @@
+/*
+ * connect.c: a connection to the server, and one request on it. libmariadb's non-blocking functions
+ * and poll(), so that everything ends by the call's deadline (L7).
+ *
+ * Names are looked up before (base/lookup.h), because the library's own lookup knows no deadline.
+ * With TLS the library must be given the name, since it compares the certificate with what it was
+ * given; it then looks the name up again, which is quick right after somebody has asked for it.
+ */
+#include <arpa/inet.h>
+#include <errmsg.h>
+#include <mysqld_error.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/secret.h"
+#include "store/mysql/mysql.h"
+
+/* A request that is given up is ended within a few steps of the library. */
+#define GIVE_UP_STEPS 64
+#define ER_WRONG_BINLOG_FORMAT 1665
+
+/* ---- what went wrong ---- */
+
+unsigned mysql_code(const struct mysql_lane *lane)
+{
+	return lane->session != NULL ? mysql_errno(lane->session) : 0;
+}
+
+static int code_of(unsigned error)
+{
+	switch (error) {
+	case ER_ACCESS_DENIED_ERROR:
+	case ER_DBACCESS_DENIED_ERROR:
+	case ER_TABLEACCESS_DENIED_ERROR:
+	case ER_COLUMNACCESS_DENIED_ERROR:
+	case ER_SPECIFIC_ACCESS_DENIED_ERROR:
+	case ER_BAD_DB_ERROR:
+	case ER_HOST_NOT_PRIVILEGED:
+	case ER_OPTION_PREVENTS_STATEMENT: /* read-only: a replica, perhaps */
+	case ER_MUST_CHANGE_PASSWORD:
+	case ER_WRONG_BINLOG_FORMAT: return BATON_E_DENIED;
+	case ER_LOCK_WAIT_TIMEOUT:
+	case ER_LOCK_DEADLOCK: return BATON_E_BUSY;
+	case ER_NO_SUCH_TABLE:
+	case ER_BAD_FIELD_ERROR:
+	case ER_DATA_TOO_LONG: return BATON_E_CORRUPT;
+	default: return BATON_E_UNAVAILABLE;
+	}
+}
+
+static const char *advice_for(unsigned error)
+{
+	switch (error) {
+	case ER_TABLEACCESS_DENIED_ERROR:
+	case ER_COLUMNACCESS_DENIED_ERROR: return "; grant what `baton schema mysql` lists";
+	case ER_OPTION_PREVENTS_STATEMENT: return "; connect to the primary, not to a replica";
+	case ER_BAD_DB_ERROR: return "; create the database, or name another one in the URL";
+	case ER_WRONG_BINLOG_FORMAT: return "; set binlog_format to MIXED or ROW";
+	case ER_CON_COUNT_ERROR: return "; raise max_connections";
+	default: return "";
+	}
+}
+
+static void tell_error(struct mysql_lane *lane)
+{
+	unsigned error = mysql_code(lane);
+
+	(void)store_fail(&lane->call->error, code_of(error), "the server says: %.150s (%u)%s",
+			 mysql_error(lane->session), error, advice_for(error));
+}
+
+static void tell_late(struct mysql_lane *lane)
+{
+	(void)store_fail(&lane->call->error, BATON_E_TIMEOUT,
+			 "the server did not answer in time; the connection is given up");
+}
+
+/* ---- waiting ---- */
+
+/* What has happened on the socket, for the library; 0: the deadline has. */
+static int await_socket(struct mysql_lane *lane, int wanted)
+{
+	struct pollfd fd = {.fd = mysql_get_socket(lane->session)};
+	uint64_t now_ns = clock_boot_ns();
+	uint64_t left_ns = lane->call->deadline_ns > now_ns ? lane->call->deadline_ns - now_ns : 0;
+	uint64_t left_ms = left_ns / CLOCK_NS_PER_MS;
+
+	fd.events = (short)(((wanted & MYSQL_WAIT_READ) != 0 ? POLLIN : 0) |
+			    ((wanted & MYSQL_WAIT_WRITE) != 0 ? POLLOUT : 0) |
+			    ((wanted & MYSQL_WAIT_EXCEPT) != 0 ? POLLPRI : 0));
+	if (left_ns == 0 || poll(&fd, 1, left_ms < 60000 ? (int)left_ms + 1 : 60000) < 0)
+		return 0;
+	return ((fd.revents & (POLLIN | POLLHUP | POLLERR)) != 0 ? wanted & MYSQL_WAIT_READ : 0) |
+	       ((fd.revents & (POLLOUT | POLLHUP | POLLERR)) != 0 ? wanted & MYSQL_WAIT_WRITE : 0) |
+	       ((fd.revents & POLLPRI) != 0 ? wanted & MYSQL_WAIT_EXCEPT : 0);
+}
+
+/* Drives one call of the library to its end: `again` is its _cont function. False: it is late, and
+ * was ended by cutting the connection. */
+static bool drive(struct mysql_lane *lane, int status,
+		  int (*again)(struct mysql_lane *lane, int events, void *arg), void *arg)
+{
+	bool is_late = false;
+
+	for (int steps = 0; status != 0 && steps < GIVE_UP_STEPS; steps += is_late) {
+		int events = is_late ? 0 : await_socket(lane, status);
+
+		if (events == 0 && !is_late && clock_boot_ns() >= lane->call->deadline_ns) {
+			is_late = true;
+			(void)shutdown(mysql_get_socket(lane->session), SHUT_RDWR);
+		}
+		if (events != 0 || is_late)
+			status = again(lane, is_late ? MYSQL_WAIT_TIMEOUT : events, arg);
+	}
+	return !is_late;
+}
+
+/* ---- connecting ---- */
+
+void mysql_disconnect(struct mysql_lane *lane)
+{
+	if (lane->session != NULL)
+		mysql_close(lane->session);
+	lane->session = NULL;
+}
+
+static int connect_again(struct mysql_lane *lane, int events, void *arg)
+{
+	return mysql_real_connect_cont(arg, lane->session, events);
+}
+
+static void set_habits(MYSQL *session, const struct mysql_options *o)
+{
+	my_bool on = 1, off = 0;
+	unsigned no_file = 0;
+
+	(void)mysql_options(session, MYSQL_OPT_NONBLOCK, NULL);
+	(void)mysql_options(session, MYSQL_OPT_RECONNECT, &off);
+	(void)mysql_options(session, MYSQL_OPT_LOCAL_INFILE, &no_file);
+	(void)mysql_options(session, MYSQL_SET_CHARSET_NAME, "utf8mb4");
+	if (o->tls) {
+		(void)mysql_options(session, MYSQL_OPT_SSL_ENFORCE, &on);
+		(void)mysql_options(session, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &on);
+		(void)mysql_ssl_set(session, o->files.key[0] != '\0' ? o->files.key : NULL,
+				    o->files.cert[0] != '\0' ? o->files.cert : NULL,
+				    o->files.ca[0] != '\0' ? o->files.ca : NULL, NULL, NULL);
+	} else {
+		(void)mysql_options(session, MYSQL_OPT_SSL_ENFORCE, &off);
+		(void)mysql_options(session, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &off);
+	}
+}
+
+/* The next host, as an address, or by its name where TLS wants to see that. */
+static bool find_host(struct mysql_lane *lane, char *out, size_t size, unsigned *port)
+{
+	const struct mysql_options *o = &lane->store->options;
+	const struct mysql_host *h = &o->hosts[lane->turn++ % o->n_hosts];
+	struct addrinfo *list = NULL;
+	int code = lookup(&lane->lookup, h->name, h->port, lane->call->deadline_ns, -1, &list);
+
+	if (code != 0) {
+		(void)store_fail(&lane->call->error,
+				 code == EAI_INPROGRESS ? BATON_E_TIMEOUT : BATON_E_UNAVAILABLE,
+				 "can't find the address of %.100s: %s", h->name,
+				 code == EAI_INPROGRESS ? "the name service does not answer"
+							: gai_strerror(code));
+		return false;
+	}
+	*port = (unsigned)strtoul(h->port, NULL, 10);
+	if (o->tls)
+		(void)snprintf(out, size, "%s", h->name);
+	else
+		code = getnameinfo(list->ai_addr, list->ai_addrlen, out, (socklen_t)size, NULL, 0,
+				   NI_NUMERICHOST);
+	freeaddrinfo(list);
+	return code == 0;
+}
+
+bool mysql_password(const struct mysql_options *o, char *out, size_t size, struct baton_error *err)
+{
+	char reason[SECRET_REASON_MAX];
+
+	if (o->password_file[0] == '\0') {
+		(void)snprintf(out, size, "%s", o->password);
+		return true;
+	}
+	if (secret_read(o->password_file, out, size, reason) == 0)
+		return true;
+	(void)store_fail(err, BATON_E_DENIED, "%s", reason);
+	return false;
+}
+
+/* Multi-statements, because a batch is one request; they are ours, and have no text of anybody. */
+static bool log_in(struct mysql_lane *lane)
+{
+	const struct mysql_options *o = &lane->store->options;
+	char host[MYSQL_TEXT_MAX] = "", password[MYSQL_TEXT_MAX];
+	MYSQL *done = NULL;
+	unsigned port = 0;
+
+	if (!mysql_password(o, password, sizeof(password), &lane->call->error) ||
+	    (o->socket[0] == '\0' && !find_host(lane, host, sizeof(host), &port)))
+		return false;
+	lane->session = mysql_init(NULL);
+	if (lane->session == NULL) {
+		(void)store_fail(&lane->call->error, BATON_E_MEMORY, "no memory for a connection");
+		return false;
+	}
+	set_habits(lane->session, o);
+	bool in_time = drive(lane,
+			     mysql_real_connect_start(&done, lane->session,
+						      o->socket[0] == '\0' ? host : NULL, o->user,
+						      password, o->database, port,
+						      o->socket[0] != '\0' ? o->socket : NULL,
+						      CLIENT_MULTI_STATEMENTS | CLIENT_FOUND_ROWS),
+			     connect_again, &done);
+
+	explicit_bzero(password, sizeof(password));
+	if (in_time && done != NULL)
+		return true;
+	if (in_time)
+		tell_error(lane);
+	else
+		tell_late(lane);
+	mysql_disconnect(lane);
+	return false;
+}
+
+/* ---- a request ---- */
+
+struct request {
+	int failed;
+	MYSQL_RES *rows;
+	mysql_row_found *found;
+	void *arg;
+};
+
+static int query_again(struct mysql_lane *lane, int events, void *arg)
+{
+	return mysql_real_query_cont(arg, lane->session, events);
+}
+
+static int next_again(struct mysql_lane *lane, int events, void *arg)
+{
+	return mysql_next_result_cont(arg, lane->session, events);
+}
+
+static int rows_again(struct mysql_lane *lane, int events, void *arg)
+{
+	return mysql_store_result_cont(arg, lane->session, events);
+}
+
+/* The rows of one statement, all of them in memory: nothing waits any more after this. */
+static bool take_rows(struct mysql_lane *lane, struct request *r, uint64_t *n_changed)
+{
+	MYSQL_ROW row;
+
+	r->rows = NULL;
+	if (!drive(lane, mysql_store_result_start(&r->rows, lane->session), rows_again, &r->rows) ||
+	    mysql_code(lane) != 0)
+		return false;
+	if (r->rows == NULL) {
+		*n_changed += mysql_affected_rows(lane->session);
+		return true;
+	}
+	while (r->found != NULL && (row = mysql_fetch_row(r->rows)) != NULL)
+		r->found(r->arg, row, mysql_fetch_lengths(r->rows));
+	mysql_free_result(r->rows);
+	return true;
+}
+
+/* The server's error is an answer: nothing was committed. Whoever began a transaction ends it. */
+static int end_badly(struct mysql_lane *lane, bool in_time)
+{
+	unsigned error = mysql_code(lane);
+	bool is_answer = in_time && error != 0 && error < CR_MIN_ERROR;
+
+	if (!in_time)
+		tell_late(lane);
+	else
+		tell_error(lane);
+	if (!is_answer)
+		mysql_disconnect(lane);
+	return is_answer ? MYSQL_REFUSED : MYSQL_NO_ANSWER;
+}
+
+int mysql_run(struct mysql_lane *lane, struct baton_call *call, mysql_row_found *found, void *arg,
+	      uint64_t *n_changed)
+{
+	struct request r = {.found = found, .arg = arg};
+	uint64_t changed = 0;
+	int more = 0;
+
+	lane->call = call;
+	if (lane->sql.has_failed || lane->session == NULL) {
+		(void)store_fail(&call->error, BATON_E_MEMORY, "no memory for a request");
+		return MYSQL_UNSENT;
+	}
+	if (clock_boot_ns() >= call->deadline_ns) {
+		(void)store_fail(&call->error, BATON_E_TIMEOUT, "there was no time for a request");
+		return MYSQL_UNSENT;
+	}
+	bool in_time = drive(
+		lane, mysql_real_query_start(&r.failed, lane->session, lane->sql.at, lane->sql.n),
+		query_again, &r.failed);
+
+	while (in_time && r.failed == 0 && more == 0) {
+		if (!take_rows(lane, &r, &changed))
+			return end_badly(lane, clock_boot_ns() < call->deadline_ns);
+		/* -1: that was the last one; 0: another; else an error */
+		in_time = drive(lane, mysql_next_result_start(&more, lane->session), next_again,
+				&more);
+	}
+	if (!in_time || r.failed != 0 || more > 0)
+		return end_badly(lane, in_time);
+	if (n_changed != NULL)
+		*n_changed = changed;
+	return MYSQL_DONE;
+}
+
+/* ---- the session ---- */
+
+static const char set_up[] =
+	"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;"
+	"SET SESSION autocommit = 1, sql_mode = 'STRICT_ALL_TABLES', innodb_lock_wait_timeout = 5";
+
+static void note_version(void *arg, MYSQL_ROW row, const unsigned long *sizes)
+{
+	(void)sizes;
+	*(long *)arg = row[0] != NULL ? strtol(row[0], NULL, 10) : 0;
+}
+
+static bool run_text(struct mysql_lane *lane, const char *text, mysql_row_found *found, void *arg)
+{
+	bytes_clear(&lane->sql);
+	bytes_print(&lane->sql, "%s", text);
+	return mysql_run(lane, lane->call, found, arg, NULL) == MYSQL_DONE;
+}
+
+/* Made by whoever comes first and may. A user without that right works once the table is there. */
+static bool see_to_table(struct mysql_lane *lane)
+{
+	long version = 0;
+
+	store_lock(&lane->store->base);
+	bool is_seen = lane->store->has_table;
+
+	store_unlock(&lane->store->base);
+	if (is_seen)
+		return true;
+	static const char ask[] = "SELECT MAX(version) FROM baton_version";
+	bool is_there = run_text(lane, ask, note_version, &version);
+
+	if (!is_there && mysql_code(lane) != ER_NO_SUCH_TABLE)
+		return false;
+	for (size_t i = 0; !is_there && mysql_schema_statements[i] != NULL; i++) {
+		if (!run_text(lane, mysql_schema_statements[i], NULL, NULL))
+			return false;
+	}
+	if (!is_there && !run_text(lane, ask, note_version, &version))
+		return false;
+	if (version != MYSQL_LAYOUT) {
+		(void)store_fail(
+			&lane->call->error, BATON_E_CORRUPT,
+			"the tables have layout %ld, and this baton knows layout %d: use a "
+			"newer baton",
+			version, MYSQL_LAYOUT);
+		return false;
+	}
+	lane->call->error = (struct baton_error){0};
+	store_lock(&lane->store->base);
+	lane->store->has_table = true;
+	store_unlock(&lane->store->base);
+	return true;
+}
+
+bool mysql_connect(struct mysql_lane *lane, struct baton_call *call, bool with_table)
+{
+	lane->call = call;
+	if (lane->session == NULL) {
+		if (!log_in(lane))
+			return false;
+		if (!run_text(lane, set_up, NULL, NULL)) {
+			mysql_disconnect(lane);
+			return false;
+		}
+	}
+	return !with_table || see_to_table(lane);
+}
+
+void mysql_literal(struct bytes *sql, const void *at, size_t n)
+{
+	static const char digits[] = "0123456789abcdef";
+	const unsigned char *from = at;
+	char piece[256];
+	size_t used = 0;
+
+	bytes_print(sql, "x'");
+	for (size_t i = 0; i < n; i++) {
+		piece[used++] = digits[from[i] >> 4];
+		piece[used++] = digits[from[i] & 15];
+		if (used == sizeof(piece) || i + 1 == n) {
+			bytes_print(sql, "%.*s", (int)used, piece);
+			used = 0;
+		}
+	}
+	bytes_print(sql, "'");
+}

@@ -1,0 +1,175 @@
+/*
+ * doctor.c: what a MySQL or MariaDB server is like: whether it keeps what it commits, who else has
+ * it, what stands in between, and whether the tables are there. It writes nothing.
+ */
+#include <mysqld_error.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "store/mysql/mysql.h"
+
+#define TELL(v, level, ...) doctor_tell(&(v)->doctor, BATON_FINDING_##level, __VA_ARGS__)
+#define N_SETTINGS (sizeof(names) / sizeof(names[0]))
+
+/* What is asked for; a server that doesn't know one of them leaves it out. */
+static const char *const names[] = {
+	"version",
+	"read_only",
+	"innodb_flush_log_at_trx_commit",
+	"binlog_format",
+	"log_bin",
+	"wsrep_on",
+	"rpl_semi_sync_master_enabled",
+	"rpl_semi_sync_source_enabled",
+	"max_connections",
+	"wait_timeout",
+};
+
+struct visit {
+	struct mysql_lane *lane;
+	struct doctor doctor;
+	char values[N_SETTINGS][64];
+	long n_sessions;
+	bool has_version;
+};
+
+static const char *setting(const struct visit *v, const char *name)
+{
+	for (size_t i = 0; i < N_SETTINGS; i++)
+		if (strcmp(names[i], name) == 0)
+			return v->values[i];
+	return "";
+}
+
+static bool is_on(const struct visit *v, const char *name)
+{
+	return strcmp(setting(v, name), "ON") == 0 || strcmp(setting(v, name), "1") == 0;
+}
+
+static void note_setting(void *arg, MYSQL_ROW row, const unsigned long *sizes)
+{
+	struct visit *v = arg;
+
+	for (size_t i = 0; i < N_SETTINGS; i++)
+		if (row[0] != NULL && row[1] != NULL && strcmp(row[0], names[i]) == 0)
+			(void)snprintf(v->values[i], sizeof(v->values[i]), "%.*s", (int)sizes[1],
+				       row[1]);
+	if (row[0] != NULL && row[1] != NULL && strcmp(row[0], "Threads_connected") == 0)
+		v->n_sessions = strtol(row[1], NULL, 10);
+}
+
+static int ask_settings(struct visit *v, struct baton_call *call)
+{
+	struct bytes *sql = &v->lane->sql;
+
+	bytes_clear(sql);
+	bytes_print(sql, "SHOW VARIABLES WHERE Variable_name IN (");
+	for (size_t i = 0; i < N_SETTINGS; i++)
+		bytes_print(sql, "%s'%s'", i == 0 ? "" : ",", names[i]);
+	bytes_print(sql, ");SHOW STATUS LIKE 'Threads_connected'");
+	return mysql_run(v->lane, call, note_setting, v, NULL);
+}
+
+static void tell_server(struct visit *v)
+{
+	const struct mysql_options *o = &v->lane->store->options;
+
+	TELL(v, OK, "reachability", NULL, "The server answers, database %s.", o->database);
+	TELL(v, OK, "version", NULL, "It is %s.", setting(v, "version"));
+	doctor_tell_encryption(
+		&v->doctor, o->tls, o->socket[0] != '\0' || doctor_is_local(o->hosts[0].name),
+		o->password[0] != '\0' || o->password_file[0] != '\0' ? "password" : NULL,
+		"Say tls=1, and ca= with who signed the server's certificate.");
+	doctor_tell_connections(&v->doctor, v->n_sessions,
+				strtol(setting(v, "max_connections"), NULL, 10),
+				"Raise max_connections.");
+	if (is_on(v, "read_only"))
+		TELL(v, ERROR, "role", "Name the primary in the URL.",
+		     "It is read-only: a replica, perhaps.");
+	if (is_on(v, "log_bin") && strcmp(setting(v, "binlog_format"), "STATEMENT") == 0)
+		TELL(v, ERROR, "binlog_format", "Set binlog_format to MIXED or ROW.",
+		     "It is STATEMENT, which READ COMMITTED can't write with.");
+}
+
+static void tell_durability(struct visit *v)
+{
+	if (strcmp(setting(v, "innodb_flush_log_at_trx_commit"), "1") == 0)
+		TELL(v, OK, "persistence", NULL, "What is committed is on the disk.");
+	else
+		TELL(v, WARNING, "persistence", "Set innodb_flush_log_at_trx_commit to 1.",
+		     "A crash of the server's machine may lose the last commits: two may lead "
+		     "until a lease is over.");
+	if (is_on(v, "wsrep_on"))
+		TELL(v, WARNING, "cluster",
+		     "Name one node in the URL, the same for all candidates.",
+		     "It is a node of a Galera cluster: candidates on different nodes may both be "
+		     "told that they have won, until one of the two commits fails.");
+	else if (is_on(v, "rpl_semi_sync_master_enabled") ||
+		 is_on(v, "rpl_semi_sync_source_enabled"))
+		TELL(v, OK, "replication", NULL,
+		     "Semi-synchronous: a replica has what was committed.");
+	else
+		TELL(v, NOTE, "replication", DOCTOR_ACROSS_LOSS,
+		     "A failover to a replica may lose the last commits.");
+}
+
+static void note_layout(void *arg, MYSQL_ROW row, const unsigned long *sizes)
+{
+	(void)sizes;
+	((struct visit *)arg)->has_version = row[0] != NULL;
+}
+
+static void tell_tables(struct visit *v, struct baton_call *call)
+{
+	struct bytes *sql = &v->lane->sql;
+
+	bytes_clear(sql);
+	bytes_print(sql, "SELECT version FROM baton_version;SELECT NULL FROM baton_record LIMIT 0");
+	int end = mysql_run(v->lane, call, note_layout, v, NULL);
+
+	if (end == MYSQL_DONE)
+		TELL(v, OK, "tables", NULL, "They are there.");
+	else if (end == MYSQL_REFUSED && mysql_code(v->lane) == ER_NO_SUCH_TABLE)
+		TELL(v, NOTE, "tables", "Run `baton schema mysql`, or let baton make them.",
+		     "They are not there yet.");
+	else
+		TELL(v, ERROR, "tables", "Grant what `baton schema mysql` lists.",
+		     "They can't be read: %s.", call->error.text);
+}
+
+static void tell_speed(struct visit *v, struct baton_call *call)
+{
+	struct doctor_trips trips = {0};
+	int end = MYSQL_DONE;
+
+	for (size_t i = 0; i < DOCTOR_TRIPS && end == MYSQL_DONE; i++) {
+		uint64_t began_ns = clock_boot_ns();
+
+		bytes_clear(&v->lane->sql);
+		bytes_print(&v->lane->sql, "SELECT 1");
+		end = mysql_run(v->lane, call, NULL, NULL, NULL);
+		if (end == MYSQL_DONE)
+			doctor_trip(&trips, began_ns, clock_boot_ns());
+	}
+	if (end == MYSQL_DONE)
+		doctor_tell_trips(&v->doctor, &trips, "A statement");
+}
+
+int mysql_examine(void *lane, struct baton_call *call,
+		  void (*found)(void *arg, const struct baton_finding *finding), void *arg)
+{
+	struct visit v = {.lane = lane, .doctor = {.found = found, .arg = arg}};
+
+	if (!mysql_connect(v.lane, call, false) || ask_settings(&v, call) != MYSQL_DONE) {
+		TELL(&v, ERROR, "reachability", "Check the URL, the user and the server.", "%s.",
+		     call->error.text);
+		return v.doctor.worst;
+	}
+	tell_server(&v);
+	tell_durability(&v);
+	tell_tables(&v, call);
+	tell_speed(&v, call);
+	return v.doctor.worst;
+}

@@ -1,0 +1,114 @@
+/*
+ * mysql.h: records in a table of MySQL or MariaDB: what the files of this adapter share.
+ *
+ *   options.c   the URL
+ *   connect.c   a connection, and one request on it until a deadline
+ *   adapter.c   the verbs of store/record/adapter.h
+ *   doctor.c    what the server is like
+ *   schema.c    the table, and the guard on the resource's side
+ *
+ * The table, in the database that the URL names:
+ *
+ *   baton_record   k VARBINARY(384) PRIMARY KEY   the prefix, '/', the record's key: bytes, because
+ *                                                 collations take different names for one (rule 5)
+ *                  w VARBINARY(64)                the record's version, of its value
+ *                  v MEDIUMBLOB                   its value
+ *                  at TIMESTAMP(6)                when it was written; for people
+ *   baton_version  version INT                    of the layout
+ *
+ * A write of many records is one request: one transaction that locks the rows in the order of their
+ * keys, inserts, updates where the version fits, and reads back what stands there now. Keys and
+ * values are written as hexadecimal literals, so there is nothing to quote.
+ *
+ * The isolation is READ COMMITTED: with REPEATABLE READ a transaction would go on seeing the past.
+ * It must never repeat a request by itself: what was sent and has no answer is UNKNOWN.
+ */
+#ifndef BATON_MYSQL_H
+#define BATON_MYSQL_H
+
+#include <mysql.h>
+
+#include "base/lookup.h"
+#include "store/base.h"
+#include "store/doctor.h"
+#include "store/options.h"
+#include "store/record/adapter.h"
+
+#pragma GCC visibility push(hidden)
+
+#define MYSQL_HOSTS_MAX 8
+#define MYSQL_TEXT_MAX 256
+#define MYSQL_LAYOUT 1
+
+struct mysql_host {
+	char name[MYSQL_TEXT_MAX];
+	char port[8];
+};
+
+struct mysql_options {
+	struct mysql_host hosts[MYSQL_HOSTS_MAX];
+	size_t n_hosts;
+	char socket[108];
+	char user[MYSQL_TEXT_MAX];
+	char password[MYSQL_TEXT_MAX];
+	char password_file[OPTION_PATH_MAX];
+	char database[65];
+	bool tls;
+	struct option_tls files;
+	struct record_options *record; /* while the URL is read */
+};
+
+int mysql_options_parse(struct mysql_options *o, const char *text, struct baton_error *err);
+/* The password, from its file if there is one. False: err says why not. */
+bool mysql_password(const struct mysql_options *o, char *out, size_t size, struct baton_error *err);
+
+struct mysql_store {
+	struct store_base base;
+	struct mysql_options options;
+	char prefix[RECORD_PREFIX_MAX + 1];
+	bool has_table; /* base.lock: somebody has seen it */
+};
+
+struct mysql_lane {
+	struct store_lane lane;
+	struct mysql_store *store;
+	MYSQL *session; /* NULL: not connected */
+	struct lookup *lookup;
+	size_t turn; /* which host is tried next */
+	struct bytes sql;
+	struct baton_call *call; /* the one under way */
+};
+
+/* One row of an answer. */
+typedef void mysql_row_found(void *arg, MYSQL_ROW row, const unsigned long *sizes);
+
+/* How far a request came. */
+enum mysql_end {
+	MYSQL_DONE,
+	MYSQL_REFUSED,  /* the server answered with an error: nothing was committed */
+	MYSQL_UNSENT,   /* it never went out */
+	MYSQL_NO_ANSWER /* it went out: nobody knows; the connection is given up */
+};
+
+/* Connects if need be, and, with_table, sees to the table. False: call->error says why not. */
+bool mysql_connect(struct mysql_lane *lane, struct baton_call *call, bool with_table);
+/* Carries out lane->sql, one or several statements. `found` is given the rows of all of them. */
+int mysql_run(struct mysql_lane *lane, struct baton_call *call, mysql_row_found *found, void *arg,
+	      uint64_t *n_changed);
+/* The code of the server's last error. */
+unsigned mysql_code(const struct mysql_lane *lane);
+void mysql_disconnect(struct mysql_lane *lane);
+/* Appends x'...'. */
+void mysql_literal(struct bytes *sql, const void *at, size_t n);
+
+int mysql_examine(void *lane, struct baton_call *call,
+		  void (*found)(void *arg, const struct baton_finding *finding), void *arg);
+
+extern const char mysql_schema_script[];
+extern const char mysql_fence_script[];
+/* The statements of the schema, one at a time; NULL at the end. */
+extern const char *const mysql_schema_statements[];
+
+#pragma GCC visibility pop
+
+#endif
