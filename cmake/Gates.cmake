@@ -265,7 +265,7 @@ if(TARGET baton_command)
 	baton_gate(gate/docs-command 10 200 lint
 		${tools}/check-manual $<TARGET_FILE:baton_command>)
 endif()
-foreach(gate docs format layers size style)
+foreach(gate docs format layers size style words)
 	baton_gate(gate/${gate} 10 200 lint ${tools}/check-${gate})
 endforeach()
 find_program(SHELLCHECK shellcheck)
@@ -293,7 +293,7 @@ set(of_test
 	"conformance/debug-(consul-acl|kubernetes-plain)" # a few cases, where there are servers
 	"(redis|postgres|etcd|doctor|servers)/.*"
 	"gate/(abi|commands|cppcheck|docs|docs-command|format|gates|layers|purity|shellcheck|size)"
-	"gate/(style|symbols)")
+	"gate/(style|symbols|words)")
 set(of_verify
 	"build/.*" "(asan|faults|mutants|install|deb|jepsen)/.*"
 	"model/default"

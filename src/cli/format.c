@@ -53,7 +53,7 @@ int text_parse_part(const char *text, int64_t *permille)
 }
 
 /* Letters to add, remove, change or swap. */
-static unsigned distance(const char *a, const char *b)
+static unsigned edit_distance(const char *a, const char *b)
 {
 	unsigned row[3][WORD_MAX + 1] = {{0}};
 	size_t n = strlen(a);
@@ -92,7 +92,7 @@ const char *text_nearest(const char *word, const char *const *list)
 
 	for (; *list != NULL; list++) {
 		bool begins = strlen(word) >= 3 && strncmp(*list, word, strlen(word)) == 0;
-		unsigned d = begins ? 1 : distance(word, *list);
+		unsigned d = begins ? 1 : edit_distance(word, *list);
 
 		if (d <= least && (best == NULL || d < least)) {
 			best = *list;

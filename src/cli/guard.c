@@ -44,28 +44,28 @@ struct guard {
 	uint64_t stop_ns; /* KILL then, though the word says later; UINT64_MAX: no */
 };
 
-static void setup(struct guard *g);
+static void set_up_guard(struct guard *g);
 static void hurry(struct guard_plan *plan);
 static void enforce(struct guard *g);
-static void arm(const struct guard *g);
-static void receive(struct guard *g);
-static void reap(struct guard *g);
+static void arm_timer(const struct guard *g);
+static void receive_orders(struct guard *g);
+static void reap_children(struct guard *g);
 
 _Noreturn void guard_main(struct guard_plan *plan)
 {
 	struct guard g = {.plan = plan, .stop_ns = UINT64_MAX};
 
-	setup(&g);
+	set_up_guard(&g);
 	for (;;) {
 		struct pollfd fds[] = {{.fd = g.orphaned ? -1 : plan->socket, .events = POLLIN},
 				       {.fd = g.signals, .events = POLLIN},
 				       {.fd = g.timer, .events = POLLIN}};
 
 		enforce(&g);
-		arm(&g);
+		arm_timer(&g);
 		(void)poll(fds, 3, -1);
 		if (fds[0].revents != 0)
-			receive(&g);
+			receive_orders(&g);
 		if (fds[1].revents != 0) {
 			struct signalfd_siginfo info;
 
@@ -76,11 +76,11 @@ _Noreturn void guard_main(struct guard_plan *plan)
 
 			(void)!read(g.timer, &times, sizeof(times));
 		}
-		reap(&g);
+		reap_children(&g);
 	}
 }
 
-static void setup(struct guard *g)
+static void set_up_guard(struct guard *g)
 {
 	sigset_t all;
 	sigset_t children;
@@ -168,7 +168,7 @@ static void enforce(struct guard *g)
 		ask(g, g->plan->on_loss);
 }
 
-static void arm(const struct guard *g)
+static void arm_timer(const struct guard *g)
 {
 	uint64_t at_ns = 0;
 	uint64_t now_ns = clock_boot_ns();
@@ -200,7 +200,7 @@ static void refuse(const struct guard_plan *plan, const char *text)
 	guard_send(plan->socket, GUARD_ENDED, 0, 0, "");
 }
 
-static void start(struct guard *g, const struct guard_message *m)
+static void start_child(struct guard *g, const struct guard_message *m)
 {
 	pid_t pid;
 
@@ -242,7 +242,7 @@ static void supervisor_gone(struct guard *g)
 	ask(g, at_once ? SIGKILL : g->plan->on_loss);
 }
 
-static void receive(struct guard *g)
+static void receive_orders(struct guard *g)
 {
 	struct guard_message m;
 	ssize_t n = recv(g->plan->socket, &m, sizeof(m), MSG_DONTWAIT);
@@ -254,7 +254,7 @@ static void receive(struct guard *g)
 		return;
 	}
 	switch (m.kind) {
-	case GUARD_START: start(g, &m); break;
+	case GUARD_START: start_child(g, &m); break;
 	case GUARD_STOP:
 		if (g->child == 0)
 			break;
@@ -286,7 +286,7 @@ static void main_ended(struct guard *g, int status)
 	ask(g, SIGTERM);
 }
 
-static void reap(struct guard *g)
+static void reap_children(struct guard *g)
 {
 	int status;
 	pid_t pid;

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "cli/run.h"
 
-static void begin(struct run *r);
+static void begin_check(struct run *r);
 static void report(struct run *r, int64_t score);
 
 void health_setup(struct run *r)
@@ -59,7 +59,7 @@ void health_tick(struct run *r)
 		h->limit_ns = now_ns + CLOCK_NS_PER_S;
 	}
 	if (h->pid == 0 && now_ns >= h->next_ns)
-		begin(r);
+		begin_check(r);
 }
 
 uint64_t health_next_ns(const struct run *r)
@@ -69,7 +69,7 @@ uint64_t health_next_ns(const struct run *r)
 	return r->health.pid != 0 ? r->health.limit_ns : r->health.next_ns;
 }
 
-static int spawn(struct health *h, const char *command, char **environment, int out)
+static int spawn_check(struct health *h, const char *command, char **environment, int out)
 {
 	char *argv[] = {"sh", "-c", (char *)(uintptr_t)command, NULL};
 	posix_spawn_file_actions_t files;
@@ -97,7 +97,7 @@ static int spawn(struct health *h, const char *command, char **environment, int 
 	return error == 0 ? 0 : -1;
 }
 
-static void begin(struct run *r)
+static void begin_check(struct run *r)
 {
 	struct health *h = &r->health;
 	uint64_t now_ns = clock_boot_ns();
@@ -113,7 +113,7 @@ static void begin(struct run *r)
 	}
 	(void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
 	/* As the child's, but for the term: the store's secrets are not for it. */
-	int failed = spawn(h, r->s->health_cmd, r->plan.environment + 1, ends[1]);
+	int failed = spawn_check(h, r->s->health_cmd, r->plan.environment + 1, ends[1]);
 
 	(void)close(ends[1]);
 	h->fd = ends[0];

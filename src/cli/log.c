@@ -26,8 +26,8 @@ static bool log_waits = true;
 static atomic_uint log_n_unsaid; /* lines, of any thread */
 static const char *const level_names[] = {"", "error", "warn", "info", "debug"};
 
-static void emit(int level, const char *election, uint64_t term, const char *message,
-		 const char *detail);
+static void emit_line(int level, const char *election, uint64_t term, const char *message,
+		      const char *detail);
 
 void log_guess(char **argv)
 {
@@ -76,7 +76,7 @@ void log_say(int level, const char *format, ...)
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	emit(level, NULL, 0, text, NULL);
+	emit_line(level, NULL, 0, text, NULL);
 }
 
 void log_record(void *arg, const struct baton_log_record *record)
@@ -89,7 +89,7 @@ void log_record(void *arg, const struct baton_log_record *record)
 		level = BATON_LOG_DEBUG;
 	if (level > log_level || record->message == NULL)
 		return;
-	emit(record->level, record->election, record->term, record->message, record->detail);
+	emit_line(record->level, record->election, record->term, record->message, record->detail);
 }
 
 int cli_usage(const char *format, ...)
@@ -100,7 +100,7 @@ int cli_usage(const char *format, ...)
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	emit(BATON_LOG_ERROR, NULL, 0, text, NULL);
+	emit_line(BATON_LOG_ERROR, NULL, 0, text, NULL);
 	return EXIT_USAGE;
 }
 
@@ -128,8 +128,8 @@ static void write_json(FILE *out, int level, const char *election, uint64_t term
 }
 
 /* The length of the line; 0: there is no memory. */
-static size_t compose(char *line, size_t size, int level, const char *election, uint64_t term,
-		      const char *message, const char *detail)
+static size_t compose_line(char *line, size_t size, int level, const char *election, uint64_t term,
+			   const char *message, const char *detail)
 {
 	FILE *out = fmemopen(line, size, "w");
 
@@ -164,8 +164,8 @@ static bool put(const char *line, size_t n)
 	return write(log_fd, line, n) == (ssize_t)n;
 }
 
-static void emit(int level, const char *election, uint64_t term, const char *message,
-		 const char *detail)
+static void emit_line(int level, const char *election, uint64_t term, const char *message,
+		      const char *detail)
 {
 	char line[PIPE_BUF];
 	char text[64];
@@ -174,11 +174,12 @@ static void emit(int level, const char *election, uint64_t term, const char *mes
 	if (n_unsaid > 0) {
 		(void)snprintf(text, sizeof(text), "%u line%s could not be written", n_unsaid,
 			       n_unsaid == 1 ? "" : "s");
-		if (!put(line, compose(line, sizeof(line), BATON_LOG_WARN, NULL, 0, text, NULL))) {
+		if (!put(line,
+			 compose_line(line, sizeof(line), BATON_LOG_WARN, NULL, 0, text, NULL))) {
 			(void)atomic_fetch_add(&log_n_unsaid, n_unsaid + 1);
 			return;
 		}
 	}
-	if (!put(line, compose(line, sizeof(line), level, election, term, message, detail)))
+	if (!put(line, compose_line(line, sizeof(line), level, election, term, message, detail)))
 		(void)atomic_fetch_add(&log_n_unsaid, 1);
 }

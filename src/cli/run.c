@@ -27,9 +27,9 @@
 #define WORKED_NS (10 * CLOCK_NS_PER_S) /* after so long, it was no failed start */
 
 static int check(const struct settings *s);
-static int contend(struct run *r);
-static void loop(struct run *r);
-static void arm(struct run *r);
+static int contend_once(struct run *r);
+static void run_loop(struct run *r);
+static void arm_wait(struct run *r);
 static void pull_events(struct run *r);
 static void look_at_waiting(struct run *r);
 
@@ -47,10 +47,10 @@ int verb_run(struct settings *s)
 	code = supervise_setup(&r);
 	if (code != 0)
 		return code;
-	code = contend(&r);
+	code = contend_once(&r);
 	if (code != 0)
 		return code;
-	loop(&r);
+	run_loop(&r);
 	health_done(&r);
 	baton_close(r.b);
 	return supervise_finish(&r);
@@ -77,7 +77,7 @@ static void warn_of_store(const struct settings *s)
 			s->store);
 }
 
-static int contend(struct run *r)
+static int contend_once(struct run *r)
 {
 	struct baton_election_options o;
 	struct baton_error err = {0};
@@ -112,7 +112,7 @@ static int contend(struct run *r)
 	return 0;
 }
 
-static void loop(struct run *r)
+static void run_loop(struct run *r)
 {
 	while (!r->is_done) {
 		/* While the child ends nobody asks for events: the claim is kept (S7). */
@@ -124,7 +124,7 @@ static void loop(struct run *r)
 				       {.fd = r->health.fd, .events = POLLIN},
 				       {.fd = listens ? baton_fd(r->b) : -1, .events = POLLIN}};
 
-		arm(r);
+		arm_wait(r);
 		(void)poll(fds, 6, -1);
 		deadline_move(r);
 		if (fds[2].revents != 0) {
@@ -161,7 +161,7 @@ static uint64_t look_ns(const struct run *r)
 	return now_ns < r->give_up_ns ? r->give_up_ns : UINT64_MAX;
 }
 
-static void arm(struct run *r)
+static void arm_wait(struct run *r)
 {
 	uint64_t times[] = {deadline_next_ns(r), health_next_ns(r), r->notify_ns,
 			    r->restart_ns != 0 ? r->restart_ns : UINT64_MAX, look_ns(r)};
@@ -182,7 +182,7 @@ static void arm(struct run *r)
 
 /* ---- events ---- */
 
-static void became(struct run *r, const struct baton_event *event)
+static void became_leader(struct run *r, const struct baton_event *event)
 {
 	r->is_leading = true;
 	r->is_twin_leading = false;
@@ -208,7 +208,7 @@ static bool is_voluntary(int reason)
 	       reason == BATON_REASON_UNHEALTHY || reason == BATON_REASON_PAUSED;
 }
 
-static void lost(struct run *r, const struct baton_event *event)
+static void lost_leadership(struct run *r, const struct baton_event *event)
 {
 	bool voluntary = is_voluntary(event->reason);
 
@@ -253,8 +253,8 @@ static void pull_events(struct run *r)
 
 	while (!(r->is_lost && r->child != CHILD_NONE) && baton_wait(r->b, 0, &event) == 1) {
 		switch (event.kind) {
-		case BATON_EVENT_BECAME: became(r, &event); break;
-		case BATON_EVENT_LOST: lost(r, &event); break;
+		case BATON_EVENT_BECAME: became_leader(r, &event); break;
+		case BATON_EVENT_LOST: lost_leadership(r, &event); break;
 		case BATON_EVENT_CHANGED: changed(r, &event); break;
 		case BATON_EVENT_WAITS: told_to_wait(r, &event); break;
 		case BATON_EVENT_STOPPED: r->is_done = true; break;

@@ -290,8 +290,8 @@ static void history_text(const struct baton_leadership *list, int n)
  * (S3), and where both were written down by one clock of the store, the end comes first. Wall
  * clocks are for people: those of two processes prove nothing. NULL, or what is wrong.
  */
-static const char *overlap(const struct baton_leadership *earlier,
-			   const struct baton_leadership *later)
+static const char *find_overlap(const struct baton_leadership *earlier,
+				const struct baton_leadership *later)
 {
 	bool same_clock = earlier->clock[0] != '\0' && strcmp(earlier->clock, later->clock) == 0;
 
@@ -328,7 +328,7 @@ static int history_check(const struct settings *s, const struct baton_leadership
 		}
 	}
 	for (int i = 0; i + 1 < n; i++) {
-		const char *wrong = overlap(&list[i + 1], &list[i]);
+		const char *wrong = find_overlap(&list[i + 1], &list[i]);
 
 		if (wrong != NULL) {
 			log_say(BATON_LOG_ERROR, "terms %llu and %llu of %s overlap: %s",

@@ -286,7 +286,7 @@ void supervise_guard_died(struct run *r)
 
 /* ---- signals ---- */
 
-static void reap(struct run *r)
+static void reap_guard(struct run *r)
 {
 	siginfo_t info = {0};
 
@@ -345,7 +345,7 @@ void supervise_signals(struct run *r)
 		int sig = (int)info.ssi_signo;
 
 		switch (sig) {
-		case SIGCHLD: reap(r); break;
+		case SIGCHLD: reap_guard(r); break;
 		case SIGTERM:
 		case SIGINT:
 		case SIGHUP:

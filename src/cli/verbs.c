@@ -25,7 +25,7 @@ int verb_version(struct settings *s)
 
 enum order { ORDER_RESIGN, ORDER_TRANSFER, ORDER_PAUSE, ORDER_RESUME };
 
-static int give(struct settings *s, int order, const char *done)
+static int give_order(struct settings *s, int order, const char *done)
 {
 	struct baton_error err = {0};
 	struct baton *b;
@@ -53,24 +53,24 @@ static int give(struct settings *s, int order, const char *done)
 
 int verb_resign(struct settings *s)
 {
-	return give(s, ORDER_RESIGN, "The leader was told to step down.");
+	return give_order(s, ORDER_RESIGN, "The leader was told to step down.");
 }
 
 int verb_transfer(struct settings *s)
 {
 	if (s->to == NULL)
 		return cli_usage("to whom? baton transfer %s --to ID", s->name);
-	return give(s, ORDER_TRANSFER, "The leader was told to hand over.");
+	return give_order(s, ORDER_TRANSFER, "The leader was told to hand over.");
 }
 
 int verb_pause(struct settings *s)
 {
-	return give(s, ORDER_PAUSE, "Paused: nobody leads until resume.");
+	return give_order(s, ORDER_PAUSE, "Paused: nobody leads until resume.");
 }
 
 int verb_resume(struct settings *s)
 {
-	return give(s, ORDER_RESUME, "Resumed.");
+	return give_order(s, ORDER_RESUME, "Resumed.");
 }
 
 /* ---- stores ---- */

@@ -89,7 +89,7 @@ static void refuse(struct step *s, uint8_t why)
 	give_back(s, why);
 }
 
-static void lead(struct step *s, uint8_t why)
+static void claim_lead(struct step *s, uint8_t why)
 {
 	struct election *e = s->e;
 
@@ -102,14 +102,14 @@ static void lead(struct step *s, uint8_t why)
 	if (e->options.work_timeout_ns != 0)
 		e->work_ns = s->now_ns + e->options.work_timeout_ns;
 	step_note(s, NOTE_BECAME, why)->term = e->term;
-	sight_leader(s, e->self, e->term);
-	sight_calm(s, true);
-	sight_poll(s, &s->ev->view);
+	observation_leader(s, e->self, e->term);
+	observation_calm(s, true);
+	observation_poll(s, &s->ev->view);
 	step_answer(s, NOTE_ACQUIRED, why);
 }
 
 /* A claim is ours. S5: it is led only if it is wanted and in time; else it goes back. */
-static void hold(struct step *s, uint8_t why)
+static void claim_hold(struct step *s, uint8_t why)
 {
 	struct election *e = s->e;
 
@@ -121,7 +121,7 @@ static void hold(struct step *s, uint8_t why)
 	else if (!lease_bears(s->l, e->epoch, s->now_ns))
 		give_back(s, WHY_LATE);
 	else
-		lead(s, why);
+		claim_lead(s, why);
 }
 
 void claim_won(struct step *s)
@@ -132,8 +132,8 @@ void claim_won(struct step *s)
 	e->nonce = s->ev->call;
 	if (s->l->own && e->epoch == s->l->epoch)
 		lease_grant(s->l, e->call_ns, s->now_ns);
-	if (e->term > e->floor && sight_is_credible(e, e->term)) {
-		hold(s, WHY_WON);
+	if (e->term > e->floor && observation_is_credible(e, e->term)) {
+		claim_hold(s, WHY_WON);
 		return;
 	}
 	refuse(s, e->term > e->floor ? WHY_FLOOR_JUMP : WHY_BAD_TERM);
@@ -147,7 +147,7 @@ void claim_found(struct step *s, const struct view *v)
 {
 	struct election *e = s->e;
 	bool ours = v->nonce == e->doubt && v->term > e->barred && v->term >= e->floor;
-	bool credible = sight_is_credible(e, v->term);
+	bool credible = observation_is_credible(e, v->term);
 
 	e->epoch = s->l->epoch;
 	e->term = v->term;
@@ -158,7 +158,7 @@ void claim_found(struct step *s, const struct view *v)
 		lease_grant(s->l, v->nonce == e->doubt ? e->doubt_ns : 0, s->now_ns);
 	e->doubt = 0;
 	if (ours && credible) {
-		hold(s, WHY_ADOPTED);
+		claim_hold(s, WHY_ADOPTED);
 		return;
 	}
 	/* Where such claims come from there may be more: not at the speed of the wire (L4). */

@@ -5,7 +5,7 @@
 #include "core/election.h"
 #include "core/step.h"
 
-static void take(struct step *s);
+static void take_event(struct step *s);
 static void heed_hint(struct step *s);
 static void act(struct step *s);
 static void check(const struct election *e, const struct lease *l);
@@ -27,7 +27,7 @@ void election_step(struct election *e, struct lease *l, const struct event *ev, 
 	struct step s = {.e = e, .l = l, .ev = ev, .out = out, .now_ns = ev->now_ns};
 
 	claim_settle(&s);
-	take(&s);
+	take_event(&s);
 	heed_hint(&s);
 	act(&s);
 	lease_tally(l, &e->tally, e->state == ELECTION_LEADING || e->claimed,
@@ -132,7 +132,7 @@ static struct action *call(struct step *s, uint8_t kind, uint8_t why)
 static void failed(struct step *s, uint8_t why)
 {
 	step_note(s, NOTE_ERROR, why);
-	sight_calm(s, false);
+	observation_calm(s, false);
 	step_retry(s, WHY_RETRY);
 }
 
@@ -149,14 +149,14 @@ static void campaign_refused(struct step *s)
 		claim_found(s, v);
 		return;
 	}
-	sight_hear(s, v);
+	observation_hear(s, v);
 	/* Refused though nobody has it (the lease was gone): no push will come, so try again. */
 	if (!v->held && v->free_in_ns == NEVER && !v->paused)
 		step_retry(s, WHY_RETRY);
 	step_answer(s, NOTE_NOT_ACQUIRED, WHY_HELD);
 }
 
-static void campaigned(struct step *s)
+static void election_campaigned(struct step *s)
 {
 	struct election *e = s->e;
 
@@ -180,13 +180,13 @@ static void campaigned(struct step *s)
 	}
 }
 
-static void observed(struct step *s)
+static void election_observed(struct step *s)
 {
 	struct election *e = s->e;
 	const struct view *v = &s->ev->view;
 
 	if (e->state != ELECTION_STANDBY && e->state != ELECTION_LEADING) {
-		if (s->ev->outcome == OUTCOME_OK && sight_is_credible(e, v->term)) {
+		if (s->ev->outcome == OUTCOME_OK && observation_is_credible(e, v->term)) {
 			e->floor = max_ns(e->floor, v->term); /* S4: whatever is seen, counts */
 			e->barred = v->mine ? e->barred : max_ns(e->barred, v->term);
 		}
@@ -197,10 +197,10 @@ static void observed(struct step *s)
 		return;
 	}
 	if (e->state == ELECTION_LEADING) {
-		sight_inspect(s, v);
+		observation_inspect(s, v);
 		return;
 	}
-	sight_hear(s, v);
+	observation_hear(s, v);
 	if (v->mine) /* a claim that we don't know of, or old news: ask who knows */
 		lease_ask(s->l, WHY_STRANGE);
 	/* L2: nobody has it, nor is it kept for another. */
@@ -215,7 +215,7 @@ static void others_first(struct step *s)
 }
 
 /* L3: tried until the store confirms, or says that it was no longer ours, or the lease ends. */
-static void released(struct step *s)
+static void claim_released(struct step *s)
 {
 	struct election *e = s->e;
 
@@ -253,9 +253,9 @@ static void take_answer(struct step *s)
 		return;
 	e->call = 0;
 	switch (e->call_kind) {
-	case ACT_CAMPAIGN: campaigned(s); break;
-	case ACT_OBSERVE: observed(s); break;
-	case ACT_RELEASE: released(s); break;
+	case ACT_CAMPAIGN: election_campaigned(s); break;
+	case ACT_OBSERVE: election_observed(s); break;
+	case ACT_RELEASE: claim_released(s); break;
 	default: /* ACT_ORDER: whether it was heard shows in what the leader does */ break;
 	}
 	try_asked(s);
@@ -263,7 +263,7 @@ static void take_answer(struct step *s)
 
 /* ---- what the application says ---- */
 
-static void start(struct step *s)
+static void election_start(struct step *s)
 {
 	struct election *e = s->e;
 
@@ -315,7 +315,7 @@ static void resign(struct step *s)
 	claim_step_down(s, WHY_RESIGNED);
 }
 
-static void health(struct step *s)
+static void election_health(struct step *s)
 {
 	struct election *e = s->e;
 	bool was_healthy = step_is_healthy(s);
@@ -326,18 +326,18 @@ static void health(struct step *s)
 			claim_step_down(s, WHY_UNHEALTHY);
 		return;
 	}
-	sight_weigh(s);
+	observation_weigh(s);
 	try_asked(s);
 	if (e->state == ELECTION_STANDBY && !was_healthy && step_is_healthy(s))
 		step_plan(s, step_unquiet_ns(s), WHY_RECOVERED);
 }
 
-static void take(struct step *s)
+static void take_event(struct step *s)
 {
 	struct election *e = s->e;
 
 	switch (s->ev->kind) {
-	case EV_START: start(s); break;
+	case EV_START: election_start(s); break;
 	case EV_STOP: stop(s); break;
 	case EV_ACQUIRE: acquire(s); break;
 	case EV_RESIGN: resign(s); break;
@@ -345,7 +345,7 @@ static void take(struct step *s)
 		if (e->state == ELECTION_LEADING)
 			claim_transfer(s, s->ev->target, s->ev->target_ok);
 		break;
-	case EV_HEALTH: health(s); break;
+	case EV_HEALTH: election_health(s); break;
 	case EV_ALIVE: /* claim_settle() has seen to it that it is in time */
 		if (e->state == ELECTION_LEADING && e->options.work_timeout_ns != 0)
 			e->work_ns = s->now_ns + e->options.work_timeout_ns;
@@ -371,13 +371,13 @@ static void heed_hint(struct step *s)
 	    (e->state != ELECTION_STANDBY && e->state != ELECTION_LEADING))
 		return;
 	e->hinted = false;
-	sight_hint(s);
+	observation_hint(s);
 }
 
 /* ---- what is due ---- */
 
 /* S7: first the work ends, then the claim is given back. */
-static void drain(struct step *s)
+static void election_drain(struct step *s)
 {
 	struct election *e = s->e;
 
@@ -403,7 +403,7 @@ static void drain(struct step *s)
 }
 
 /* S6: the store gives it back only if lease, nonce and term are these. */
-static void release(struct step *s)
+static void release_claim(struct step *s)
 {
 	struct election *e = s->e;
 
@@ -453,7 +453,7 @@ static void finish_stop(struct step *s)
 		step_note(s, NOTE_STOPPED, WHY_STOPPED);
 	e->stopping = false;
 	if (e->restart)
-		start(s);
+		election_start(s);
 }
 
 static void stand_by(struct step *s)
@@ -480,8 +480,8 @@ static void act(struct step *s)
 {
 	struct election *e = s->e;
 
-	drain(s);
-	release(s);
+	election_drain(s);
+	release_claim(s);
 	stand_by(s);
 	if (e->state == ELECTION_LEADING && e->call == 0 && s->now_ns >= e->next_ns)
 		call(s, ACT_OBSERVE, e->cause);

@@ -5,11 +5,11 @@
 #include "core/lease.h"
 
 static void expire(struct lease *l, const struct event *ev, struct actions *out);
-static void opened(struct lease *l, const struct event *ev, struct actions *out);
-static void renewed(struct lease *l, const struct event *ev, struct actions *out);
+static void lease_opened(struct lease *l, const struct event *ev, struct actions *out);
+static void lease_renewed(struct lease *l, const struct event *ev, struct actions *out);
 static void closed(struct lease *l, const struct event *ev);
 static void told_claims(struct lease *l, const struct event *ev);
-static void act(struct lease *l, const struct event *ev, struct actions *out);
+static void lease_act(struct lease *l, const struct event *ev, struct actions *out);
 static void check(const struct lease *l);
 
 void lease_init(struct lease *l, const struct timing *t, bool own)
@@ -25,11 +25,11 @@ void lease_step(struct lease *l, const struct event *ev, struct actions *out)
 	switch (ev->kind) {
 	case EV_OPENED:
 		if (answer && l->call_kind == ACT_OPEN)
-			opened(l, ev, out);
+			lease_opened(l, ev, out);
 		break;
 	case EV_RENEWED:
 		if (answer && l->call_kind == ACT_RENEW)
-			renewed(l, ev, out);
+			lease_renewed(l, ev, out);
 		break;
 	case EV_CLOSED:
 		if (answer && l->call_kind == ACT_CLOSE)
@@ -45,7 +45,7 @@ void lease_step(struct lease *l, const struct event *ev, struct actions *out)
 		break;
 	default: break;
 	}
-	act(l, ev, out);
+	lease_act(l, ev, out);
 	check(l);
 }
 
@@ -66,7 +66,7 @@ static void expire(struct lease *l, const struct event *ev, struct actions *out)
 }
 
 /* Rule 1: the holder counts from before the send. False: too late to be of use (S5). */
-static bool prolong(struct lease *l, uint64_t sent_ns, uint64_t now_ns)
+static bool lease_prolong(struct lease *l, uint64_t sent_ns, uint64_t now_ns)
 {
 	uint64_t deadline_ns = sent_ns + l->timing.renew_ns + l->timing.grace_ns;
 
@@ -89,7 +89,7 @@ static void begin_close(struct lease *l)
 	l->next_ns = 0;
 }
 
-static void opened(struct lease *l, const struct event *ev, struct actions *out)
+static void lease_opened(struct lease *l, const struct event *ev, struct actions *out)
 {
 	l->call = 0;
 	l->opened = ev->outcome == OUTCOME_OK;
@@ -99,7 +99,7 @@ static void opened(struct lease *l, const struct event *ev, struct actions *out)
 		count_up(&l->attempt);
 		actions_add(out, ACT_NOTE, WHY_FAILED)->note = NOTE_ERROR;
 		actions_add(out, ACT_LEASE_DOWN, WHY_FAILED)->epoch = l->epoch;
-	} else if (prolong(l, l->call_ns, ev->now_ns)) {
+	} else if (lease_prolong(l, l->call_ns, ev->now_ns)) {
 		actions_add(out, ACT_LEASE_UP, WHY_OPENED)->epoch = l->epoch;
 	} else {
 		l->why_down = WHY_LATE;
@@ -125,7 +125,7 @@ static void retry_renewal(struct lease *l, const struct event *ev)
 	count_up(&l->attempt);
 }
 
-static void renewed(struct lease *l, const struct event *ev, struct actions *out)
+static void lease_renewed(struct lease *l, const struct event *ev, struct actions *out)
 {
 	l->call = 0;
 	/* A late answer doesn't bring back the dead, nor speak for a successor. */
@@ -133,7 +133,7 @@ static void renewed(struct lease *l, const struct event *ev, struct actions *out
 		return;
 	if (ev->outcome == OUTCOME_OK) {
 		/* expire() has seen to it that this is in time. */
-		prolong(l, l->call_ns, ev->now_ns);
+		lease_prolong(l, l->call_ns, ev->now_ns);
 		/* L3: a claim that landed late, or was taken from outside, shows here. */
 		if (ev->n_held < l->least_held || ev->n_held > l->most_held)
 			lease_ask(l, WHY_COUNT);
@@ -182,8 +182,8 @@ static void told_claims(struct lease *l, const struct event *ev)
 	count_up(&l->claims_attempt);
 }
 
-static void send(struct lease *l, const struct event *ev, uint8_t kind, uint8_t why,
-		 struct actions *out)
+static void lease_send(struct lease *l, const struct event *ev, uint8_t kind, uint8_t why,
+		       struct actions *out)
 {
 	struct action *a = actions_add(out, kind, why);
 
@@ -223,7 +223,7 @@ static void open_lease(struct lease *l, const struct event *ev, struct actions *
 		return;
 	}
 	l->state = LEASE_OPENING;
-	send(l, ev, ACT_OPEN, l->attempt > 0 ? WHY_RETRY : WHY_STARTED, out);
+	lease_send(l, ev, ACT_OPEN, l->attempt > 0 ? WHY_RETRY : WHY_STARTED, out);
 }
 
 /*
@@ -240,7 +240,7 @@ static void close_lease(struct lease *l, const struct event *ev, struct actions 
 	} else if (lease_is_left(l) && !l->ended) {
 		l->next_ns = gone_ns;
 	} else {
-		send(l, ev, ACT_CLOSE, l->why_down, out);
+		lease_send(l, ev, ACT_CLOSE, l->why_down, out);
 		out->list[out->n - 1].ended = l->ended;
 	}
 }
@@ -278,7 +278,7 @@ static uint64_t close_due_ns(const struct lease *l)
 	return l->n_work == 0 ? 0 : l->end_ns;
 }
 
-static void act(struct lease *l, const struct event *ev, struct actions *out)
+static void lease_act(struct lease *l, const struct event *ev, struct actions *out)
 {
 	bool due = l->call == 0 && ev->now_ns >= l->next_ns;
 
@@ -300,7 +300,7 @@ static void act(struct lease *l, const struct event *ev, struct actions *out)
 	if (l->state == LEASE_CLOSED && l->n_started > 0)
 		open_lease(l, ev, out);
 	else if (l->state == LEASE_LIVE)
-		send(l, ev, ACT_RENEW, l->attempt > 0 ? WHY_RETRY : WHY_DUE, out);
+		lease_send(l, ev, ACT_RENEW, l->attempt > 0 ? WHY_RETRY : WHY_DUE, out);
 }
 
 uint64_t lease_wake_ns(const struct lease *l)
@@ -369,7 +369,7 @@ void lease_grant(struct lease *l, uint64_t sent_ns, uint64_t now_ns)
 	lease_doubt(l, now_ns);
 	if (l->state != LEASE_READY)
 		return;
-	if (!prolong(l, sent_ns, now_ns)) {
+	if (!lease_prolong(l, sent_ns, now_ns)) {
 		l->why_down = WHY_LATE;
 		begin_close(l);
 	}

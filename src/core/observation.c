@@ -9,12 +9,12 @@
 /* Fruitless looks until a hint has to wait for a whole retry period (L4). */
 #define IDLE_MAX 5
 
-bool sight_is_credible(const struct election *e, uint64_t term)
+bool observation_is_credible(const struct election *e, uint64_t term)
 {
 	return term <= TERM_MAX && (e->floor == 0 || term <= e->floor + TERM_JUMP_MAX);
 }
 
-void sight_leader(struct step *s, uint32_t leader, uint64_t term)
+void observation_leader(struct step *s, uint32_t leader, uint64_t term)
 {
 	struct election *e = s->e;
 
@@ -40,7 +40,7 @@ static bool outranks_leader(const struct election *e)
 	return e->score >= e->leader_score + SCORE_MARGIN;
 }
 
-void sight_weigh(struct step *s)
+void observation_weigh(struct step *s)
 {
 	struct election *e = s->e;
 
@@ -51,7 +51,7 @@ void sight_weigh(struct step *s)
 		e->preempt_ns = s->now_ns + e->options.preempt_ns;
 }
 
-void sight_calm(struct step *s, bool news)
+void observation_calm(struct step *s, bool news)
 {
 	struct election *e = s->e;
 
@@ -65,7 +65,7 @@ void sight_calm(struct step *s, bool news)
 		e->idle++;
 }
 
-void sight_hint(struct step *s)
+void observation_hint(struct step *s)
 {
 	uint64_t when_ns = max_ns(s->now_ns, s->e->calm_ns);
 
@@ -73,7 +73,7 @@ void sight_hint(struct step *s)
 		step_plan(s, when_ns, WHY_HINTED);
 }
 
-void sight_poll(struct step *s, const struct view *v)
+void observation_poll(struct step *s, const struct view *v)
 {
 	/* Who knows less than we do promises nothing. */
 	bool watched = v->watched && v->term >= s->e->floor;
@@ -88,7 +88,7 @@ static void plan_by_record(struct step *s, const struct view *v, bool news)
 	struct election *e = s->e;
 
 	e->attempt = 0; /* it answered */
-	sight_poll(s, v);
+	observation_poll(s, v);
 	if (v->free_in_ns == 0)
 		step_retry(s, WHY_DUE);
 	else if (v->free_in_ns != NEVER && !(v->held && v->watched))
@@ -101,7 +101,7 @@ static void plan_by_record(struct step *s, const struct view *v, bool news)
 		step_plan(s, e->quiet_ns, WHY_DUE);
 }
 
-void sight_hear(struct step *s, const struct view *v)
+void observation_hear(struct step *s, const struct view *v)
 {
 	struct election *e = s->e;
 	/* A claim of ours that we don't lead on is nobody's. */
@@ -110,9 +110,9 @@ void sight_hear(struct step *s, const struct view *v)
 	bool news = v->term > e->floor ||
 		    (v->term == e->floor && (v->paused != e->paused || leader != e->leader));
 
-	if (!sight_is_credible(e, v->term)) {
+	if (!observation_is_credible(e, v->term)) {
 		step_note(s, NOTE_ERROR, WHY_FLOOR_JUMP)->term = v->term;
-		sight_calm(s, false);
+		observation_calm(s, false);
 		step_retry(s, WHY_RETRY);
 		return;
 	}
@@ -127,15 +127,15 @@ void sight_hear(struct step *s, const struct view *v)
 		e->barred = v->mine ? e->barred : v->term;
 		e->leader_priority = v->priority;
 		e->leader_score = v->score;
-		sight_leader(s, leader, v->term);
+		observation_leader(s, leader, v->term);
 	}
-	sight_calm(s, news);
-	sight_weigh(s);
+	observation_calm(s, news);
+	observation_weigh(s);
 	plan_by_record(s, v, news);
 }
 
 /* Rule 10: an order is meant for one term, and is obeyed or refused once. */
-static void obey(struct step *s, const struct view *v)
+static void obey_order(struct step *s, const struct view *v)
 {
 	struct election *e = s->e;
 
@@ -150,18 +150,18 @@ static void obey(struct step *s, const struct view *v)
 	claim_step_down(s, WHY_ORDERED);
 }
 
-void sight_inspect(struct step *s, const struct view *v)
+void observation_inspect(struct step *s, const struct view *v)
 {
 	struct election *e = s->e;
 
-	sight_calm(s, false);
-	sight_poll(s, v);
+	observation_calm(s, false);
+	observation_poll(s, v);
 	if (v->term < e->term) { /* an old answer, or a store that forgot: ask who knows */
 		lease_ask(s->l, WHY_STRANGE);
 		return;
 	}
 	if (!v->held || !v->mine || v->term != e->term) { /* S5 */
-		if (sight_is_credible(e, v->term))
+		if (observation_is_credible(e, v->term))
 			e->floor = e->barred = v->term;
 		claim_lose(s, v->term > e->term ? WHY_SUPERSEDED : WHY_GONE, false);
 		return;
@@ -170,5 +170,5 @@ void sight_inspect(struct step *s, const struct view *v)
 	if (v->paused)
 		claim_step_down(s, WHY_PAUSED);
 	else
-		obey(s, v);
+		obey_order(s, v);
 }

@@ -53,18 +53,18 @@ void claim_lease_down(struct step *s);
 
 /* observation.c */
 /* Any term is believed first; after that, none that jumps too far. */
-bool sight_is_credible(const struct election *e, uint64_t term);
+bool observation_is_credible(const struct election *e, uint64_t term);
 /* A standby hears of the leader, from an observation or from a refused campaign. */
-void sight_hear(struct step *s, const struct view *v);
+void observation_hear(struct step *s, const struct view *v);
 /* The leader looks at its own record. */
-void sight_inspect(struct step *s, const struct view *v);
-void sight_leader(struct step *s, uint32_t leader, uint64_t term);
+void observation_inspect(struct step *s, const struct view *v);
+void observation_leader(struct step *s, uint32_t leader, uint64_t term);
 /* Somebody better than the leader asks for its place, after a while. */
-void sight_weigh(struct step *s);
+void observation_weigh(struct step *s);
 /* L4: a look that finds nothing new makes the next hint wait, each time longer. */
-void sight_calm(struct step *s, bool news);
+void observation_calm(struct step *s, bool news);
 /* When to look again, if no hint comes before and nothing is pushed. */
-void sight_poll(struct step *s, const struct view *v);
-void sight_hint(struct step *s);
+void observation_poll(struct step *s, const struct view *v);
+void observation_hint(struct step *s);
 
 #endif

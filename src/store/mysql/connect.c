@@ -102,8 +102,8 @@ static int await_socket(struct mysql_lane *lane, int wanted)
 
 /* Drives one call of the library to its end: `again` is its _cont function. False: it is late, and
  * was ended by cutting the connection. */
-static bool drive(struct mysql_lane *lane, int status,
-		  int (*again)(struct mysql_lane *lane, int events, void *arg), void *arg)
+static bool drive_call(struct mysql_lane *lane, int status,
+		       int (*again)(struct mysql_lane *lane, int events, void *arg), void *arg)
 {
 	bool is_late = false;
 
@@ -212,13 +212,13 @@ static bool log_in(struct mysql_lane *lane)
 		return false;
 	}
 	set_habits(lane->session, o);
-	bool in_time = drive(lane,
-			     mysql_real_connect_start(&done, lane->session,
-						      o->socket[0] == '\0' ? host : NULL, o->user,
-						      password, o->database, port,
-						      o->socket[0] != '\0' ? o->socket : NULL,
-						      CLIENT_MULTI_STATEMENTS | CLIENT_FOUND_ROWS),
-			     connect_again, &done);
+	bool in_time = drive_call(
+		lane,
+		mysql_real_connect_start(&done, lane->session, o->socket[0] == '\0' ? host : NULL,
+					 o->user, password, o->database, port,
+					 o->socket[0] != '\0' ? o->socket : NULL,
+					 CLIENT_MULTI_STATEMENTS | CLIENT_FOUND_ROWS),
+		connect_again, &done);
 
 	explicit_bzero(password, sizeof(password));
 	if (in_time && done != NULL)
@@ -261,7 +261,8 @@ static bool take_rows(struct mysql_lane *lane, struct request *r, uint64_t *n_ch
 	MYSQL_ROW row;
 
 	r->rows = NULL;
-	if (!drive(lane, mysql_store_result_start(&r->rows, lane->session), rows_again, &r->rows) ||
+	if (!drive_call(lane, mysql_store_result_start(&r->rows, lane->session), rows_again,
+			&r->rows) ||
 	    mysql_code(lane) != 0)
 		return false;
 	if (r->rows == NULL) {
@@ -305,7 +306,7 @@ int mysql_run(struct mysql_lane *lane, struct baton_call *call, mysql_row_found 
 		(void)store_fail(&call->error, BATON_E_TIMEOUT, "there was no time for a request");
 		return MYSQL_UNSENT;
 	}
-	bool in_time = drive(
+	bool in_time = drive_call(
 		lane, mysql_real_query_start(&r.failed, lane->session, lane->sql.at, lane->sql.n),
 		query_again, &r.failed);
 
@@ -313,8 +314,8 @@ int mysql_run(struct mysql_lane *lane, struct baton_call *call, mysql_row_found 
 		if (!take_rows(lane, &r, &changed))
 			return end_badly(lane, clock_boot_ns() < call->deadline_ns);
 		/* -1: that was the last one; 0: another; else an error */
-		in_time = drive(lane, mysql_next_result_start(&more, lane->session), next_again,
-				&more);
+		in_time = drive_call(lane, mysql_next_result_start(&more, lane->session),
+				     next_again, &more);
 	}
 	if (!in_time || r.failed != 0 || more > 0)
 		return end_badly(lane, in_time);

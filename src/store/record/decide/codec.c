@@ -109,7 +109,7 @@ static void do_signed(struct codec *c, int64_t *value)
 /* ---- strings ---- */
 
 /* The bytes of the character at s, or 0: not UTF-8 in its shortest form, or a control character. */
-static size_t character(const char *s, size_t n)
+static size_t character_size(const char *s, size_t n)
 {
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
 	const unsigned char *b = (const unsigned char *)s;
@@ -134,7 +134,7 @@ static void put_string(struct codec *c, const char *text)
 	size_t n = strlen(text);
 
 	for (size_t at = 0, size; at < n && !c->is_bad; at += size) {
-		size = character(text + at, n - at);
+		size = character_size(text + at, n - at);
 		if (size == 0) {
 			fail(c);
 			return;
@@ -153,7 +153,7 @@ static void get_string(struct codec *c, char *text, size_t room)
 	while (c->at < c->n && c->in[c->at] != '"') {
 		bool is_escaped = c->in[c->at] == '\\';
 		size_t at = c->at + is_escaped;
-		size_t size = at < c->n ? character(c->in + at, c->n - at) : 0;
+		size_t size = at < c->n ? character_size(c->in + at, c->n - at) : 0;
 
 		if (is_escaped && size == 1 && c->in[at] != '"' && c->in[at] != '\\')
 			size = 0;

@@ -31,7 +31,7 @@ static void past_begin(struct record_election *e, const char *leader, int64_t wa
 /* ---- the claim ---- */
 
 /* Who held it, what was ordered and for whom it was kept is over with it. */
-static void strip(struct record_election *e)
+static void strip_claim(struct record_election *e)
 {
 	e->nonce = 0;
 	e->ttl_ns = 0;
@@ -58,7 +58,7 @@ void record_election_claim(struct record_election *e, const struct record_campai
 	const struct baton_profile *p = c->profile;
 
 	past_end(e, ended, t->wall_ms);
-	strip(e);
+	strip_claim(e);
 	e->w = t->random;
 	e->term = c->term;
 	e->nonce = c->nonce;
@@ -77,7 +77,7 @@ void record_election_free(struct record_election *e, const struct baton_release 
 			  const struct record_turn *t)
 {
 	past_end(e, asked->reason, t->wall_ms);
-	strip(e);
+	strip_claim(e);
 	e->w = t->random;
 	if (asked->reserve_for == NULL)
 		return;
