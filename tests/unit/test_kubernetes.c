@@ -200,9 +200,10 @@ static void test_names(void **state)
 #define LEASE(annotations, spec)                                                                 \
 	"{\"metadata\":{\"name\":\"e\",\"resourceVersion\":\"70\",\"annotations\":{" annotations \
 	"}},\"spec\":{" spec "}}"
-#define OURS                                                                                 \
-	"\"baton/term\":\"41\",\"baton/transitions\":\"3\",\"baton/claim\":\"ab-0-1 7 41\"," \
+#define CLAIM                              \
+	"\"baton/claim\":\"ab-0-1 7 41\"," \
 	"\"baton/leader\":\"{\\\"leader\\\":\\\"me\\\",\\\"nonce\\\":\\\"7\\\"}\""
+#define OURS "\"baton/term\":\"41\",\"baton/transitions\":\"3\"," CLAIM
 
 static void read_lease(struct kube_lease *l, const char *text)
 {
@@ -236,6 +237,17 @@ static void test_leases(void **state)
 	read_lease(&l, LEASE(OURS, "\"holderIdentity\":\"\",\"leaseTransitions\":3"));
 	assert_false(l.is_ours);
 	assert_int_equal(l.term, 41);
+	kube_lease_done(&l);
+	/* A term that was damaged, or set back: the claim has it, too. */
+	read_lease(&l, LEASE("\"baton/term\":\"41x\",\"baton/transitions\":\"3\"," CLAIM,
+			     "\"holderIdentity\":\"me\",\"leaseTransitions\":3"));
+	assert_true(l.is_ours);
+	assert_int_equal(l.term, 41);
+	kube_lease_done(&l);
+	read_lease(&l, LEASE("\"baton/term\":\"4\",\"baton/transitions\":\"3\"," CLAIM,
+			     "\"holderIdentity\":\"you\",\"leaseTransitions\":5"));
+	assert_false(l.is_ours);
+	assert_int_equal(l.term, 43);
 	kube_lease_done(&l);
 	/* Others made it. */
 	read_lease(&l, LEASE("", "\"holderIdentity\":\"you\""));

@@ -21,8 +21,12 @@ static bool read_number(const char *text, uint64_t *out)
 
 	if (text[0] < '0' || text[0] > '9')
 		return false;
-	*out = strtoull(text, &end, 10);
-	return *end == '\0' && *out <= KUBE_TERM_MAX + 1;
+	uint64_t number = strtoull(text, &end, 10);
+
+	if (*end != '\0' || number > KUBE_TERM_MAX + 1)
+		return false;
+	*out = number;
+	return true;
 }
 
 /* The next word of a text, which moves behind it. False: none, or no room. */
@@ -38,27 +42,33 @@ static bool next_word(const char **text, char *out, size_t size)
 	return true;
 }
 
+/* "LEASE NONCE TERM"; false: it isn't one. */
+static bool claim_split(const struct kube_lease *l, char lease_id[BATON_LEASE_ID_MAX + 1],
+			uint64_t *nonce, uint64_t *term)
+{
+	const char *rest = l->claim;
+	char nonce_text[24], term_text[24];
+
+	return next_word(&rest, lease_id, BATON_LEASE_ID_MAX + 1) &&
+	       next_word(&rest, nonce_text, sizeof(nonce_text)) &&
+	       next_word(&rest, term_text, sizeof(term_text)) && *rest == '\0' &&
+	       read_number(nonce_text, nonce) && read_number(term_text, term);
+}
+
 /*
- * "LEASE NONCE TERM": a claim of ours, if the spec is still the one that it came with. S9: what
- * there was no memory to read is none, but nothing is concluded from that: its process lease still
- * says how long it lasts.
+ * A claim of ours, if the spec is still the one that it came with. S9: what there was no memory to
+ * read is none, but nothing is concluded from that: its process lease still says how long it lasts.
  */
 static void lease_read_claim(struct kube_lease *l)
 {
-	const char *rest = l->claim;
-	char nonce[24], term[24];
-	uint64_t number = 0;
+	uint64_t term = 0;
 	json_t *leader = js_parse(l->leader, strlen(l->leader));
 	bool is_unread = leader == NULL && l->leader[0] != '\0';
 	bool is_same = strcmp(js_text(leader, "leader"), l->holder) == 0;
 
 	json_decref(leader);
 	l->is_ours = l->holder[0] != '\0' && (is_same || is_unread) &&
-		     next_word(&rest, l->lease_id, sizeof(l->lease_id)) &&
-		     next_word(&rest, nonce, sizeof(nonce)) &&
-		     next_word(&rest, term, sizeof(term)) && *rest == '\0' &&
-		     read_number(nonce, &l->nonce) && read_number(term, &number) &&
-		     number == l->term;
+		     claim_split(l, l->lease_id, &l->nonce, &term) && term == l->term;
 	if (!l->is_ours)
 		l->process = "";
 	l->is_ours = l->is_ours && is_same;
@@ -66,13 +76,20 @@ static void lease_read_claim(struct kube_lease *l)
 		l->lease_id[0] = '\0';
 }
 
-/* Whoever leads without us counts leaseTransitions on, and the term goes along. */
+/*
+ * Whoever leads without us counts leaseTransitions on, and the term goes along. The last claim has
+ * its term, too: if somebody has damaged the other one, that does as well (S3).
+ */
 static void lease_read_term(struct kube_lease *l)
 {
-	uint64_t counted = 0;
+	uint64_t claimed = 0, nonce, counted = 0;
+	char lease_id[BATON_LEASE_ID_MAX + 1];
 
 	l->term = 0;
-	if (!read_number(kube_annotation(l->object, "baton/term"), &l->term))
+	(void)read_number(kube_annotation(l->object, "baton/term"), &l->term);
+	if (claim_split(l, lease_id, &nonce, &claimed) && claimed > l->term)
+		l->term = claimed;
+	if (l->term == 0)
 		return;
 	if (!read_number(kube_annotation(l->object, "baton/transitions"), &counted))
 		counted = l->transitions;
