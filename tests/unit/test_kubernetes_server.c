@@ -101,6 +101,37 @@ static void test_no_memory(void **state)
 		kube_call_done(&calls[i]);
 }
 
+/* ---- releases ---- */
+
+/* A batch of them is on its way at once; each has an outcome of its own. */
+static void test_releases(void **state)
+{
+	static const char *const names[] = {"e1", "e2", "e3", "e4"};
+	struct world *w = *state;
+	struct baton_call call = in_ms(LATER_MS);
+	struct baton_release list[4];
+
+	open_store(w, "&process_lease=1");
+	RULES(w, {.says = "name%3De1", .status = 200, .answer = LIST(MINE("e1"))},
+	      {.says = "name%3De2", .status = 200, .answer = LIST(MINE("e2"))},
+	      {.says = "name%3De3", .status = 200, .answer = LIST(OTHERS("e3"))},
+	      {.says = "name%3De4", .status = 200, .answer = LIST(MINE("e4"))},
+	      {.says = "leases/e2?", .status = 422, .n_times = 1, .answer = "{}"},
+	      {.says = "leases/e4?", .status = 0},
+	      {.says = "for=release", .status = 200, .answer = "{}"});
+	for (int i = 0; i < 4; i++)
+		list[i] = (struct baton_release){
+			.name = names[i], .lease_id = "ab-0-1", .nonce = 7, .term = 41};
+	baton_driver.release(w->lane, &call, list, 4);
+	assert_int_equal(list[0].outcome, BATON_OUTCOME_OK);
+	assert_int_equal(list[1].outcome, BATON_OUTCOME_OK); /* looked at again, and tried again */
+	assert_int_equal(list[2].outcome, BATON_OUTCOME_REFUSED);
+	assert_int_equal(list[3].outcome, BATON_OUTCOME_UNKNOWN);
+	assert_int_equal(count(w, "for=release"), 4);
+	assert_int_equal(count(w, "name%3D"), 5);
+	assert_true(web_server_connections(w->server) >= 4);
+}
+
 /* ---- candidates ---- */
 
 static int publish(struct world *w, const char *name)
@@ -428,6 +459,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_sweep),
 		TEST(test_no_memory),
+		TEST(test_releases),
 		TEST(test_lost_publication),
 		TEST(test_silent_watch),
 		TEST(test_outage),

@@ -352,6 +352,9 @@ int kube_read_lease(struct kube_lane *lane, struct baton_call *call, struct kube
  * held is given back before. */
 int kube_fetch_lease(struct kube_lane *lane, struct baton_call *call, const char *name,
 		     struct kube_lease *l);
+/* The same of an answer that is there, to what kube_ask_lease() has asked; l holds nothing. */
+int kube_take_lease(struct kube_lane *lane, struct baton_call *call, struct kube_call *c,
+		    const char *name, struct kube_lease *l);
 /* Notes what a write has left. True: something that others wait for has changed; the other one
  * hints at that: an order or a pause may have come before the write. */
 bool kube_note_answer(struct kube_store *s, const char *name, const struct kube_call *c);
@@ -369,7 +372,7 @@ int kube_stamp(struct kube_lane *lane, struct baton_call *call, const char *name
 
 /* ---- release.c ---- */
 
-/* Gives that claim back; OK, or REFUSED: it isn't there any more. nonce 0: whichever it is. */
+/* Gives one claim back; OK, or REFUSED: it isn't there any more. nonce 0: whichever it is. */
 int kube_let_go(struct kube_lane *lane, struct baton_call *call, const struct baton_release *r);
 
 /* ---- lease.c ---- */

@@ -86,6 +86,17 @@ static void record_hint(struct kube_store *s, const char *name)
 	web_wake(&s->web);
 }
 
+int kube_take_lease(struct kube_lane *lane, struct baton_call *call, struct kube_call *c,
+		    const char *name, struct kube_lease *l)
+{
+	int outcome = kube_read_lease(lane, call, c, name, false, l);
+
+	if (outcome == BATON_OUTCOME_OK &&
+	    kube_expiry_note(lane->store, name, l, c->read_ns, false))
+		record_hint(lane->store, name);
+	return outcome;
+}
+
 int kube_fetch_lease(struct kube_lane *lane, struct baton_call *call, const char *name,
 		     struct kube_lease *l)
 {
@@ -96,10 +107,8 @@ int kube_fetch_lease(struct kube_lane *lane, struct baton_call *call, const char
 	kube_object_name(name, object);
 	kube_ask_lease(lane->store, &c, object, "look");
 	(void)kube_call(lane, call, &c);
-	int outcome = kube_read_lease(lane, call, &c, name, false, l);
+	int outcome = kube_take_lease(lane, call, &c, name, l);
 
-	if (outcome == BATON_OUTCOME_OK && kube_expiry_note(lane->store, name, l, c.read_ns, false))
-		record_hint(lane->store, name);
 	kube_call_done(&c);
 	return outcome;
 }

@@ -1,6 +1,6 @@
 /*
  * release.c: giving claims back. A claim is given back by one patch, which tests that it is still
- * the one that was made (S6).
+ * the one that was made (S6). A batch of them goes out as campaigns do, some at a time.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -57,48 +57,132 @@ static bool release_is_it(const struct kube_lease *l, const struct baton_release
 	       (r->nonce == 0 || (l->nonce == r->nonce && l->term == r->term));
 }
 
+/* One of a batch, on its way. */
+struct back {
+	const struct baton_release *r;
+	struct kube_lease l;
+	bool is_known; /* l is what the store is thought to have */
+	int outcome;   /* 0: not decided yet */
+	int code;
+};
+
+static void back_end(struct back *b, int outcome, int code)
+{
+	b->outcome = outcome;
+	b->code = outcome == BATON_OUTCOME_REFUSED ? 0 : code;
+}
+
+/* Those of whom nothing is known: all at once. */
+static void release_ask(struct kube_lane *lane, struct baton_call *call, struct back *list,
+			struct kube_call *calls, size_t n)
+{
+	char object[KUBE_NAME_MAX + 1];
+	size_t k = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (list[i].outcome != 0 || list[i].is_known)
+			continue;
+		kube_object_name(list[i].r->name, object);
+		kube_ask_lease(lane->store, &calls[k++], object, "look");
+	}
+	(void)kube_call_all(lane, call, calls, k);
+	k = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct back *b = &list[i];
+
+		if (b->outcome != 0 || b->is_known)
+			continue;
+		kube_lease_done(&b->l);
+		int outcome = kube_take_lease(lane, call, &calls[k], b->r->name, &b->l);
+
+		kube_call_done(&calls[k++]);
+		if (outcome != BATON_OUTCOME_OK)
+			back_end(b, outcome, call->error.code);
+		else if (!release_is_it(&b->l, b->r))
+			back_end(b, BATON_OUTCOME_REFUSED, 0);
+		else
+			b->is_known = true;
+	}
+}
+
+/* All that are left: at once, too. */
+static void release_send(struct kube_lane *lane, struct baton_call *call, struct back *list,
+			 struct kube_call *calls, size_t n)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (list[i].outcome == 0)
+			release_put(lane->store, &calls[k++], list[i].r->name, &list[i].l,
+				    list[i].r);
+	(void)kube_call_all(lane, call, calls, k);
+	k = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct back *b = &list[i];
+
+		if (b->outcome != 0)
+			continue;
+		struct kube_call *c = &calls[k++];
+
+		if (c->outcome == BATON_OUTCOME_OK)
+			(void)kube_note_answer(lane->store, b->r->name, c);
+		if (c->outcome == BATON_OUTCOME_REFUSED)
+			b->is_known = false; /* look whether it is still there */
+		else
+			back_end(b, c->outcome, c->outcome == BATON_OUTCOME_OK ? 0 : c->code);
+		kube_call_done(c);
+	}
+}
+
+/* What each comes to is in its outcome. */
+static void release_all(struct kube_lane *lane, struct baton_call *call, struct back *list,
+			struct kube_call *calls, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct back *b = &list[i];
+
+		b->is_known = kube_expiry_recall(lane->store, b->r->name, &b->l) &&
+			      release_is_it(&b->l, b->r);
+	}
+	for (int round = 0; round < KUBE_ROUNDS; round++) {
+		release_ask(lane, call, list, calls, n);
+		release_send(lane, call, list, calls, n);
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (list[i].outcome == 0) /* it changes all the time */
+			back_end(&list[i], BATON_OUTCOME_FAILED, call->error.code);
+		kube_lease_done(&list[i].l);
+	}
+}
+
 int kube_let_go(struct kube_lane *lane, struct baton_call *call, const struct baton_release *r)
 {
-	struct kube_lease l;
-	bool is_known = kube_expiry_recall(lane->store, r->name, &l) && release_is_it(&l, r);
-	int outcome = BATON_OUTCOME_FAILED;
+	struct back back = {.r = r};
+	struct kube_call c = {.method = NULL};
 
-	for (int round = 0; round < KUBE_ROUNDS; round++) {
-		struct kube_call c;
-
-		if (!is_known) {
-			outcome = kube_fetch_lease(lane, call, r->name, &l);
-			if (outcome == BATON_OUTCOME_OK && !release_is_it(&l, r))
-				outcome = BATON_OUTCOME_REFUSED;
-			if (outcome != BATON_OUTCOME_OK)
-				break;
-		}
-		release_put(lane->store, &c, r->name, &l, r);
-		outcome = kube_call(lane, call, &c);
-		if (outcome == BATON_OUTCOME_OK)
-			(void)kube_note_answer(lane->store, r->name, &c);
-		kube_call_done(&c);
-		if (outcome != BATON_OUTCOME_REFUSED)
-			break;
-		is_known = false; /* look whether it is still there */
-		outcome = BATON_OUTCOME_FAILED;
-	}
-	kube_lease_done(&l);
-	return outcome;
+	release_all(lane, call, &back, &c, 1);
+	return back.outcome;
 }
 
 void kube_release(void *l, struct baton_call *call, struct baton_release *list, size_t n)
 {
 	struct kube_lane *lane = l;
+	struct back *backs = calloc(n, sizeof(*backs));
+	struct kube_call *calls = calloc(n, sizeof(*calls));
+	bool is_ready = backs != NULL && calls != NULL;
 
+	if (!is_ready)
+		(void)store_fail(&call->error, BATON_E_MEMORY, "no memory for a release");
+	for (size_t i = 0; i < n && is_ready; i++)
+		backs[i].r = &list[i];
+	if (is_ready)
+		release_all(lane, call, backs, calls, n);
 	for (size_t i = 0; i < n; i++) {
-		struct baton_release *r = &list[i];
-
-		r->outcome = kube_let_go(lane, call, r);
-		r->code = r->outcome == BATON_OUTCOME_OK || r->outcome == BATON_OUTCOME_REFUSED
-				  ? 0
-				  : call->error.code;
-		if (r->outcome == BATON_OUTCOME_OK && lane->store->options.process_lease)
-			kube_count_claim(lane->store, r->lease_id, -1);
+		list[i].outcome = is_ready ? backs[i].outcome : BATON_OUTCOME_FAILED;
+		list[i].code = is_ready ? backs[i].code : BATON_E_MEMORY;
+		if (list[i].outcome == BATON_OUTCOME_OK && lane->store->options.process_lease)
+			kube_count_claim(lane->store, list[i].lease_id, -1);
 	}
+	free(backs);
+	free(calls);
 }
