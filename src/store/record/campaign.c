@@ -102,6 +102,18 @@ static void campaign_confirm(struct record_lane *lane, struct baton_call *call,
 	c->code = j->code;
 }
 
+/* In the table while it lasts: what is written is remembered, and given back without a read. */
+static void campaign_keep(struct record_store *s, const struct record_job *j, bool is_kept)
+{
+	store_lock(&s->base);
+	struct record_known *k = is_kept ? record_known_get(s, j->key.text, j->name)
+					 : record_known_find(s, j->key.text);
+
+	if (k != NULL && !is_kept)
+		record_known_tidy(s, k);
+	store_unlock(&s->base);
+}
+
 static void campaign_batch(struct record_lane *lane, struct baton_call *call,
 			   const struct baton_lease *lease, struct record_job *jobs,
 			   struct baton_campaign *list, size_t n)
@@ -112,6 +124,7 @@ static void campaign_batch(struct record_lane *lane, struct baton_call *call,
 							      .profile = &list[i].profile,
 							      .nonce = list[i].nonce,
 							      .floor = list[i].floor};
+		campaign_keep(lane->store, &jobs[i], true);
 	}
 	record_jobs_run(lane, call, jobs, n);
 	for (size_t i = 0; i < n; i++) {
@@ -119,6 +132,7 @@ static void campaign_batch(struct record_lane *lane, struct baton_call *call,
 		if (record_job_task(&jobs[i])->why == RECORD_WHY_MINE &&
 		    !campaign_is_held(lane->store, jobs[i].key.text))
 			campaign_confirm(lane, call, lease, &jobs[i], &list[i]);
+		campaign_keep(lane->store, &jobs[i], false);
 	}
 }
 
