@@ -1,7 +1,7 @@
 /*
- * test_record.c: the layer of the record stores, on records in memory, with faults in front of them:
- * how many requests each verb takes, what becomes of claims whose answer was lost, came twice or
- * landed late, and what is tidied up.
+ * test_record.c: the layer of the record stores, on records in memory, with faults in front of
+ * them: how many requests each verb takes, what becomes of claims whose answer was lost, came twice
+ * or landed late, and what is tidied up.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -268,7 +268,7 @@ void record_ours_remove(struct record_store *s, struct record_ours *ours)
 	*at = ours->next;
 	while ((k = LIST_FIRST(&ours->claims)) != NULL) {
 		record_known_claim(k, NULL, NULL);
-		k->is_stale = true; /* if it still names the lease, that is another's now */
+		k->is_stale = s->has_stale = true; /* its lease is another's now */
 		k->noted_ns = 0;
 		record_known_tidy(s, k);
 	}

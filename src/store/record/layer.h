@@ -152,8 +152,9 @@ struct record_store {
 	size_t n_seen_max; /* then those that are of no use are dropped */
 	struct record_due due;
 	size_t n_watched;
-	bool is_live;  /* what changes is heard of */
-	bool is_tried; /* compare-and-set works there */
+	bool is_live;   /* what changes is heard of */
+	bool has_stale; /* something that is watched is to be read */
+	bool is_tried;  /* compare-and-set works there */
 };
 
 struct record_lane {

@@ -40,7 +40,7 @@ int record_driver_watch_add(void *l, const char *name, uint64_t cookie)
 		w->cookie = cookie;
 		LIST_INSERT_HEAD(&k->watchers, w, of_election);
 		k->is_told = false; /* so that there is a hint when it has been read */
-		k->is_stale = true;
+		k->is_stale = s->has_stale = true;
 	}
 	store_unlock(&s->base);
 	if (k == NULL)
@@ -179,6 +179,7 @@ static size_t watch_count_stale(struct record_store *s, bool is_all)
 	size_t n = 0;
 
 	store_lock(&s->base);
+	s->has_stale = false; /* or the watch is broken: then all of them are read */
 	for (struct record_known *k = watch_next(s, NULL); k != NULL; k = watch_next(s, k)) {
 		k->is_stale = k->is_stale || is_all;
 		n += k->is_stale;
@@ -381,7 +382,7 @@ static void watch_changed(void *arg, const char *key)
 	struct record_known *k = record_known_find(s, key);
 
 	if (k != NULL)
-		k->is_stale = true;
+		k->is_stale = s->has_stale = true;
 	store_unlock(&s->base);
 }
 
@@ -411,9 +412,15 @@ static int watch_sleep(struct record_lane *lane, struct baton_call *call, uint64
 
 static bool watch_has_work(struct record_lane *lane, uint64_t now_ns)
 {
-	if (watch_pushes(lane->store) && !lane->is_standing)
+	struct record_store *s = lane->store;
+
+	if (watch_pushes(s) && !lane->is_standing)
 		return false;
-	return lane->is_all || now_ns >= lane->next_ns || watch_count_stale(lane->store, false) > 0;
+	store_lock(&s->base);
+	bool has_stale = s->has_stale;
+
+	store_unlock(&s->base);
+	return has_stale || lane->is_all || now_ns >= lane->next_ns;
 }
 
 int record_driver_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t max)
