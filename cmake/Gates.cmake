@@ -204,7 +204,7 @@ baton_conformance_on(kubernetes-plain kubernetes --network default --lease 6000 
 	--case C1,C8,C16,N1,N5,N6,N10,N15,N16,N20,N28)
 
 # What a restart, a failover or a wrong setting of a real server does: each case of tests/STORE/run.
-foreach(store redis postgres consul etcd kubernetes)
+foreach(store redis postgres mysql consul etcd kubernetes)
 	set(suite ${PROJECT_SOURCE_DIR}/tests/${store}/run)
 	file(GLOB parts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${store}/*.py)
 	set(cases "")
@@ -291,7 +291,7 @@ set(of_test
 	"chaos/(judge|world)" # the rig of `make chaos` itself
 	"conformance/debug-(memory|memory-record|file|redis|postgres|mariadb|etcd)" # each case once
 	"conformance/debug-(consul-acl|kubernetes-plain)" # a few cases, where there are servers
-	"(redis|postgres|etcd|doctor|servers)/.*"
+	"(redis|postgres|mysql|etcd|doctor|servers)/.*"
 	"gate/(abi|commands|cppcheck|docs|docs-command|format|gates|layers|purity|shellcheck|size)"
 	"gate/(style|symbols|words)")
 set(of_verify

@@ -138,10 +138,13 @@ static void set_habits(MYSQL *session, const struct mysql_options *o)
 {
 	my_bool on = 1, off = 0;
 	unsigned no_file = 0;
+	/* "localhost" would else be a socket of the library's choice. */
+	unsigned protocol = o->socket[0] != '\0' ? MYSQL_PROTOCOL_SOCKET : MYSQL_PROTOCOL_TCP;
 
 	(void)mysql_options(session, MYSQL_OPT_NONBLOCK, NULL);
 	(void)mysql_options(session, MYSQL_OPT_RECONNECT, &off);
 	(void)mysql_options(session, MYSQL_OPT_LOCAL_INFILE, &no_file);
+	(void)mysql_options(session, MYSQL_OPT_PROTOCOL, &protocol);
 	(void)mysql_options(session, MYSQL_SET_CHARSET_NAME, "utf8mb4");
 	if (o->tls) {
 		(void)mysql_options(session, MYSQL_OPT_SSL_ENFORCE, &on);

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "store/mysql/mysql.h"
 
 #define TELL(v, level, ...) doctor_tell(&(v)->doctor, BATON_FINDING_##level, __VA_ARGS__)
@@ -32,7 +31,7 @@ struct visit {
 	struct doctor doctor;
 	char values[N_SETTINGS][64];
 	long n_sessions;
-	bool has_version;
+	bool is_unfit; /* so that nothing is to be tried */
 };
 
 static const char *setting(const struct visit *v, const char *name)
@@ -88,6 +87,7 @@ static void tell_server(struct visit *v)
 	if (is_on(v, "read_only"))
 		TELL(v, ERROR, "role", "Name the primary in the URL.",
 		     "It is read-only: a replica, perhaps.");
+	v->is_unfit = is_on(v, "read_only");
 	if (is_on(v, "log_bin") && strcmp(setting(v, "binlog_format"), "STATEMENT") == 0)
 		TELL(v, ERROR, "binlog_format", "Set binlog_format to MIXED or ROW.",
 		     "It is STATEMENT, which READ COMMITTED can't write with.");
@@ -115,20 +115,15 @@ static void tell_durability(struct visit *v)
 		     "A failover to a replica may lose the last commits.");
 }
 
-static void note_layout(void *arg, MYSQL_ROW row, const unsigned long *sizes)
-{
-	(void)sizes;
-	((struct visit *)arg)->has_version = row[0] != NULL;
-}
-
 static void tell_tables(struct visit *v, struct baton_call *call)
 {
 	struct bytes *sql = &v->lane->sql;
 
 	bytes_clear(sql);
 	bytes_print(sql, "SELECT version FROM baton_version;SELECT NULL FROM baton_record LIMIT 0");
-	int end = mysql_run(v->lane, call, note_layout, v, NULL);
+	int end = mysql_run(v->lane, call, NULL, NULL, NULL);
 
+	v->is_unfit = v->is_unfit || end != MYSQL_DONE;
 	if (end == MYSQL_DONE)
 		TELL(v, OK, "tables", NULL, "They are there.");
 	else if (end == MYSQL_REFUSED && mysql_code(v->lane) == ER_NO_SUCH_TABLE)
@@ -139,37 +134,15 @@ static void tell_tables(struct visit *v, struct baton_call *call)
 		     "They can't be read: %s.", call->error.text);
 }
 
-static void tell_speed(struct visit *v, struct baton_call *call)
-{
-	struct doctor_trips trips = {0};
-	int end = MYSQL_DONE;
-
-	for (size_t i = 0; i < DOCTOR_TRIPS && end == MYSQL_DONE; i++) {
-		uint64_t began_ns = clock_boot_ns();
-
-		bytes_clear(&v->lane->sql);
-		bytes_print(&v->lane->sql, "SELECT 1");
-		end = mysql_run(v->lane, call, NULL, NULL, NULL);
-		if (end == MYSQL_DONE)
-			doctor_trip(&trips, began_ns, clock_boot_ns());
-	}
-	if (end == MYSQL_DONE)
-		doctor_tell_trips(&v->doctor, &trips, "A statement");
-}
-
 int mysql_examine(void *lane, struct baton_call *call,
 		  void (*found)(void *arg, const struct baton_finding *finding), void *arg)
 {
 	struct visit v = {.lane = lane, .doctor = {.found = found, .arg = arg}};
 
-	if (!mysql_connect(v.lane, call, false) || ask_settings(&v, call) != MYSQL_DONE) {
-		TELL(&v, ERROR, "reachability", "Check the URL, the user and the server.", "%s.",
-		     call->error.text);
-		return v.doctor.worst;
-	}
+	if (!mysql_connect(v.lane, call, false) || ask_settings(&v, call) != MYSQL_DONE)
+		return BATON_OUTCOME_FAILED; /* the caller tells the call's error */
 	tell_server(&v);
 	tell_durability(&v);
 	tell_tables(&v, call);
-	tell_speed(&v, call);
-	return v.doctor.worst;
+	return v.is_unfit ? BATON_OUTCOME_REFUSED : BATON_OUTCOME_OK;
 }
