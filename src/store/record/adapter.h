@@ -172,10 +172,12 @@ struct record_adapter {
 	 * Push, on the watch lane: blocks until something below e/ may have changed, wake() is
 	 * called, or the deadline, and tells which. After it has told once that the watch stands
 	 * (key NULL), no change is missed. OK; else the watch is broken, and is called again after
-	 * a while. NULL: the layer polls; then wake is NULL, too.
+	 * a while. NULL: the layer polls.
 	 */
 	int (*watch)(void *lane, struct baton_call *call, record_changed *changed, void *arg);
-	void (*wake)(void *lane); /* from any thread */
+	/* From any thread: ends a call that is under way on the watch lane, as soon as it can: a
+	 * watch() is OK then, a get or list FAILED. NULL where no call there can last long. */
+	void (*wake)(void *lane);
 	/* is_weak: how old the store is. OK or FAILED. Else NULL. */
 	int (*age)(void *lane, struct baton_call *call, struct record_age *age);
 };

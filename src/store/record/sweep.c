@@ -10,7 +10,8 @@
 #include "store/record/layer.h"
 
 #define SWEEP_NS (600 * CLOCK_NS_PER_S)
-#define SWEEP_TIME_NS (5 * CLOCK_NS_PER_S)
+/* Hints wait for it. */
+#define SWEEP_TIME_NS (2 * CLOCK_NS_PER_S)
 
 /* A lease as the sweeps have seen it. */
 struct swept {
@@ -32,6 +33,7 @@ struct swept_page {
 struct record_sweeper {
 	struct name_table leases;
 	struct swept_page *pages;
+	size_t n_pages;
 };
 
 uint64_t record_sweep_ns(void)
@@ -57,6 +59,7 @@ static void sweep_free_pages(struct record_sweeper *w)
 		w->pages = page->next;
 		free(page);
 	}
+	w->n_pages = 0;
 }
 
 void record_sweeper_free(struct record_sweeper *w)
@@ -88,6 +91,7 @@ static void sweep_found_page(void *arg, const struct record_item *item)
 	(void)memcpy(page->key, item->key, size);
 	page->next = w->pages;
 	w->pages = page;
+	w->n_pages++;
 }
 
 static void sweep_found_lease(void *arg, const struct record_item *item)
@@ -213,45 +217,52 @@ static void sweep_bury(struct record_lane *lane, struct baton_call *call, const 
 	bytes_done(&item.value);
 }
 
-static void sweep_drop(struct record_lane *lane, struct baton_call *call, const char *key,
-		       const struct record_version *version)
-{
-	struct record_item item = {.key = key, .version = *version};
-
-	record_drop(lane, call, &item, 1);
-	bytes_done(&item.value);
-}
-
 static void sweep_leases(struct record_lane *lane, struct baton_call *call)
 {
 	struct record_sweeper *w = lane->sweeper;
+	struct record_item *items = record_items_new(call, w->leases.n);
+	struct record_key *keys = calloc(w->leases.n + 1, sizeof(*keys));
+	size_t n = 0;
 
-	for (const struct swept *l = sweep_next(w, NULL); l != NULL; l = sweep_next(w, l)) {
-		struct record_key key = record_key_of(lane->store, RECORD_LEASES, l->id);
+	for (const struct swept *l = sweep_next(w, NULL);
+	     l != NULL && items != NULL && keys != NULL; l = sweep_next(w, l)) {
 		int what = record_sweep_lease(&l->sight, l->is_named,
 					      record_idle_ns(l->sight.ttl_ns), clock_boot_ns());
 
 		if (what == RECORD_END)
 			sweep_bury(lane, call, l);
-		else if (what == RECORD_DROP)
-			sweep_drop(lane, call, key.text, &l->sight.version);
+		if (what != RECORD_DROP)
+			continue;
+		keys[n] = record_key_of(lane->store, RECORD_LEASES, l->id);
+		items[n].key = keys[n].text;
+		items[n++].version = l->sight.version;
 	}
+	record_drop(lane, call, items, n);
+	record_items_free(items, w->leases.n);
+	free(keys);
 }
 
 static void sweep_pages(struct record_lane *lane, struct baton_call *call)
 {
 	const struct record_sweeper *w = lane->sweeper;
 	const struct record_sight missing = {.is_known = true};
+	struct record_item *items = record_items_new(call, w->n_pages);
+	size_t n = 0;
 
-	for (const struct swept_page *page = w->pages; page != NULL; page = page->next) {
+	for (const struct swept_page *page = w->pages; page != NULL && items != NULL;
+	     page = page->next) {
 		char id[BATON_LEASE_ID_MAX + 1];
 
 		record_lease_of_key(page->key, id);
 		const struct swept *l = (struct swept *)name_table_find(&w->leases, id);
 
-		if (record_sweep_candidate(l != NULL ? &l->sight : &missing) == RECORD_DROP)
-			sweep_drop(lane, call, page->key, &page->version);
+		if (record_sweep_candidate(l != NULL ? &l->sight : &missing) != RECORD_DROP)
+			continue;
+		items[n].key = page->key;
+		items[n++].version = page->version;
 	}
+	record_drop(lane, call, items, n);
+	record_items_free(items, w->n_pages);
 }
 
 /* Candidates first: one that opens its lease and shows itself meanwhile isn't taken for dead. */
