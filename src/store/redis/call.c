@@ -131,6 +131,10 @@ static int call_judge(struct redis_lane *lane, struct baton_call *call, const ch
 				 "the cluster is moving the slot of %.80s to another node: leases "
 				 "are renewed meanwhile, all else waits until that is done",
 				 lane->store->options.prefix);
+	else if (strncmp(redis_error(text), "READONLY", 8) == 0)
+		(void)store_fail(
+			&call->error, code,
+			"this Redis has become a replica; the primary is looked for again");
 	else
 		(void)store_fail(&call->error, code, "Redis says: %.200s", text);
 	if (is_elsewhere(lane, text))
