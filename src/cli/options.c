@@ -459,10 +459,12 @@ static int set_row(struct reader *r, size_t i, const char *value, const char *wh
 	r->given[i] = r->source;
 	if (row->kind == TEXT) {
 		char *copy = strdup(value);
+		char *old;
 
 		if (copy == NULL)
 			return EXIT_INTERNAL;
-		/* A value of lower rank may stand there; it is a few bytes, once. */
+		(void)memcpy(&old, at, sizeof(old)); /* of lower rank, or NULL */
+		free(old);
 		(void)memcpy(at, &copy, sizeof(copy));
 	} else {
 		(void)memcpy(at, &n, sizeof(n));
