@@ -17,7 +17,7 @@ struct rig {
 	void *watch;
 	struct baton_call call;
 	struct baton_lease lease;
-	struct baton_record record; /* of the last campaign or sight */
+	struct baton_record record; /* of the last campaign or observation */
 	uint64_t nonce;             /* of the last campaign */
 	uint64_t term;
 	char owner[BATON_NAME_MAX + 1];

@@ -56,7 +56,7 @@ struct file_lease {
 	uint64_t expires_ns;
 	uint64_t ttl_ns;
 	uint64_t timens; /* the inode of the time namespace whose clock this is */
-	uint64_t pid;    /* for people */
+	uint64_t pid;    /* for an administrator who reads the file */
 	char id[BATON_LEASE_ID_MAX + 1];
 	char boot[FILE_BOOT_ID + 1];
 	char owner[BATON_NAME_MAX + 1];

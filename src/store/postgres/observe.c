@@ -129,7 +129,8 @@ static uint64_t record_free_in(struct pg_store *store, const PGresult *r, int ro
 	int64_t expires_us = pg_number(r, row, COL_EXPIRES);
 	int64_t left_us = expires_us - pg_number(r, row, COL_NOW);
 
-	/* Somebody who only asks, or the holder itself: by the server's clock, for people. */
+	/* Somebody who only asks, or the holder itself: by the server's clock, which is good enough
+	 * to show. */
 	if (asker[0] == '\0' || strcmp(asker, id) == 0)
 		return left_us > 0 ? (uint64_t)left_us * 1000 : 0;
 	uint64_t end_ns = note_lease(store, id, pg_number(r, row, COL_SEQ), expires_us,

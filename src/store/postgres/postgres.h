@@ -66,8 +66,9 @@
  * schema alone, a '~' for its name inside quotes, a '#' for lock_id= ---- */
 
 /* Each with the name that it is prepared under, which also stands in its text as a comment: so that
- * a server's log and pg_stat_activity show what it is. PG_LIMITS says how long the others may
- * take, and how they are planned. */
+ * a server's log and pg_stat_activity show what it is. The first word is the verb that the
+ * statement is for: the conformance suite lets a verb fail by it. PG_LIMITS says how long the
+ * others may take, and how they are planned. */
 #define PG_STATEMENT_LIST(X)                            \
 	X(LIMITS, "baton_limits")                       \
 	X(HELLO, "baton_hello")                         \
@@ -96,7 +97,7 @@
 	X(LOCKED, "baton_observe_locks")                \
 	X(AWAIT, "baton_await")                         \
 	X(AWAITED, "baton_awaited")                     \
-	X(TABLELESS_FIND, "baton_find_tableless")       \
+	X(TABLELESS_FIND, "baton_claim_find")           \
 	X(TABLELESS_TAKE, "baton_claim_tableless")      \
 	X(TABLELESS_TELL, "baton_tell_tableless")       \
 	X(TABLELESS_RENEW, "baton_renew_tableless")     \

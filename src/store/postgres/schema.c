@@ -74,7 +74,7 @@
 	");\n"                                                                     \
 	"INSERT INTO " at "version VALUES (1) ON CONFLICT DO NOTHING;\n"
 
-/* For people. Whoever wants another schema than baton puts its name in. */
+/* To be read and run by an administrator, who puts in the name of another schema. */
 #define IN_BATON "baton."
 #define BEFORE                                                        \
 	"-- The tables of baton, version 1: see baton-postgres(7).\n" \

@@ -23,7 +23,7 @@ int world_private(const struct world *w, const struct bounds *b)
 	return -1;
 }
 
-static bool judges(const struct process *p)
+static bool weighs_lease(const struct process *p)
 {
 	return p->pc == LOOK_ALIVE || p->pc == LOOK_LOCK || p->pc == LOOK_LEASE;
 }
@@ -39,7 +39,7 @@ static void fold_times(struct world *w)
 
 		if (p->expires <= w->now || p->lost)
 			p->expires = 0;
-		if (!judges(p) || p->sweeps)
+		if (!weighs_lease(p) || p->sweeps)
 			continue;
 		/* Expiries only grow: who read an earlier time than this one finds it alive. */
 		if (p->time < expires)

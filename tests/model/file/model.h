@@ -69,14 +69,14 @@ struct process {
 	uint8_t fresh;   /* the expiry that it is renewing to */
 	uint8_t seq;     /* the claim that it makes or has */
 	uint8_t term;
-	uint8_t who;     /* the lease that it judges, or NOBODY */
+	uint8_t who;     /* the lease whose end it looks for, or NOBODY */
 	uint8_t time;    /* the clock as it read it before judging */
 	uint8_t seen;    /* the highest claim of its look */
 	uint8_t low;     /* where pruning is */
 	bool open : 1;   /* its lease is open, and its lock held */
 	bool lost : 1;   /* it has seen that its lease is over, or closes it */
 	bool leads : 1;  /* it was told that it leads */
-	bool sweeps : 1; /* it judges in order to sweep */
+	bool sweeps : 1; /* it does so in order to sweep */
 	bool there : 1;  /* the .alive file was there when it looked */
 	bool ended : 1;  /* the claim that it saw has its end */
 };
