@@ -105,6 +105,9 @@ static void claim_lead(struct step *s, uint8_t why)
 	observation_leader(s, e->self, e->term);
 	observation_calm(s, true);
 	observation_poll(s, &s->ev->view);
+	/* An order for it may have been pushed before anybody knew that it is ours. */
+	if (why == WHY_ADOPTED)
+		step_plan(s, s->now_ns, why);
 	step_answer(s, NOTE_ACQUIRED, why);
 }
 
@@ -130,7 +133,7 @@ void claim_won(struct step *s)
 
 	e->term = s->ev->view.term;
 	e->nonce = s->ev->call;
-	if (s->l->own && e->epoch == s->l->epoch)
+	if (s->l->own)
 		lease_grant(s->l, e->call_ns, s->now_ns);
 	if (e->term > e->floor && observation_is_credible(e, e->term)) {
 		claim_hold(s, WHY_WON);

@@ -146,6 +146,7 @@ static void campaign_refused(struct step *s)
 			e->doubt = s->ev->call;
 			e->doubt_ns = e->call_ns;
 		}
+		e->paused = v->paused;
 		claim_found(s, v);
 		return;
 	}
@@ -162,7 +163,9 @@ static void election_campaigned(struct step *s)
 
 	e->state = ELECTION_STANDBY;
 	e->mark = s->l->serial;
-	if (s->ev->outcome == OUTCOME_UNKNOWN && s->l->own && e->epoch == s->l->epoch)
+	/* An own lease waits for this answer, before it is closed and another one is there. */
+	CORE_ASSERT(!s->l->own || e->epoch == s->l->epoch);
+	if (s->ev->outcome == OUTCOME_UNKNOWN && s->l->own)
 		lease_doubt(s->l, s->now_ns);
 	if (s->ev->outcome == OUTCOME_OK) {
 		claim_won(s);

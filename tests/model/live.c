@@ -1,8 +1,10 @@
 /*
  * live.c: L1 and L3. From a state that was reached, whatever happened before, the faults stop:
  * who is paused goes on, every message arrives, the work of a loser ends at once. Then somebody
- * who wants to lead must do so in time; and where nobody wants to, no claim may stay behind, nor a
- * lease that was not closed.
+ * who wants to lead must do so in time; and where nobody wants to, or may because the election is
+ * paused, no leader and no claim may stay behind, nor a lease that was not closed.
+ *
+ * And who is told to resign has done so.
  *
  * The continuation is one of many: every lease ends as late as it can, every backoff takes as
  * long as it can.
@@ -91,20 +93,32 @@ static void run(struct world *w, unsigned ticks, bool wanted)
 	}
 }
 
+static bool is_told_to_resign(const struct world *w)
+{
+	const struct store *s = &w->store;
+
+	return s->order == ORDER_RESIGN && s->holder.cand != 0 && s->order_term == s->term;
+}
+
 void live_check(const struct world *from)
 {
 	struct world w = *from;
 	bool wanted = is_willing(&w, 0) || is_willing(&w, 1);
+	bool ordered = is_told_to_resign(&w);
 
-	if (wanted && somebody_leads(&w) && w.n_strays == 0)
+	if (wanted && somebody_leads(&w) && w.n_strays == 0 && !ordered)
 		return;
 	trial.calm = true;
-	run(&w, setup_patience_ticks(trial.setup), wanted);
+	run(&w, setup_patience_ticks(trial.setup), wanted && !ordered);
 	trial.calm = false;
 	if (trial.broken != RULE_NONE)
 		return;
 	if (wanted && !somebody_leads(&w))
 		rule_break(RULE_L1_LEADER);
+	else if (is_told_to_resign(&w) && w.store.term == from->store.term && somebody_leads(&w))
+		rule_break(RULE_ORDER);
+	else if (w.store.paused && somebody_leads(&w))
+		rule_break(RULE_L1_PAUSE);
 	else if (is_orphaned(&w))
 		rule_break(RULE_L3_ORPHAN);
 	else if (!wanted && is_unclosed(&w))

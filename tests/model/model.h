@@ -206,6 +206,8 @@ static inline char name_of(unsigned c)
 	X(S8_EVENTS, "S8-events", "became and lost don't alternate")                  \
 	X(S8_STOPPED, "S8-stopped", "stopped is told while something is owed")        \
 	X(L1_LEADER, "L1-leader", "nobody leads in time after the faults")            \
+	X(L1_PAUSE, "L1-pause", "a paused election still has a leader")               \
+	X(ORDER, "R10-order", "an order to resign is never obeyed")                   \
 	X(L3_ORPHAN, "L3-orphan", "a claim stays that nobody leads on")               \
 	X(L4_LIVELOCK, "L4-livelock", "endless steps at one instant")                 \
 	X(CLOSED, "closed-once", "a lease that was opened is not closed, or twice")   \

@@ -114,6 +114,7 @@ static const struct family {
 	   1},
   restless = {"the network, without end", NETWORK, 1},
   crashing = {"a crash, and what it had sent lands late", CRASHING, 2},
+  belated = {"a late write, and an order or a pause", KIND(BOUND_LATE) | KIND(BOUND_ORDER), 2},
   roughness = {"any two of slow, lost and failed calls, hints, orders and pauses", ROUGHNESS, 2},
   ordered = {"the network and orders, without end", NETWORK | KIND(BOUND_ORDER), 1};
 
@@ -241,6 +242,9 @@ static size_t add_rough(enum size size, const struct setup stores[N_STORES], str
 		list[n++] = limit(worlds[i], size == SIZE_LARGE ? &two : &one);
 		if (size == SIZE_TEST)
 			list[n++] = limit(worlds[i], &roughness);
+		/* Where every end is pushed, nobody looks again by himself. */
+		if (size == SIZE_TEST && i == WATCHED)
+			list[n++] = limit(worlds[i], &belated);
 	}
 	return n;
 }

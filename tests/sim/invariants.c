@@ -132,7 +132,10 @@ static void hear_claim(struct world *w, struct proc *p, unsigned x, uint64_t epo
 		return;
 	struct lease_box *l = proc_lease(w, p, x);
 
-	/* One that lives is renewed as before, and that may have been failing already. */
+	/* One that lives is renewed as before, and that may have been failing already. One that
+	 * was never led on may have come and gone by itself: each grant makes it anew. */
+	if (l->core.state == LEASE_READY)
+		l->good_epoch = 0;
 	if (l->core.state == LEASE_LIVE && l->core.epoch == epoch)
 		l->excused = true;
 	else

@@ -17,6 +17,7 @@ story S9_unknown_is_not_leader
     1.8s    claims term 1 nonce 1
                 became leader in term 1 (own claim found after an unknown outcome)
                 leader is A in term 1 (held)
+                observe (own claim found after an unknown outcome)
             now state leading, leads yes, term 1
 
 story unknown_and_nothing_there
@@ -62,6 +63,7 @@ story unknown_and_the_question_fails_too
     6.5s    claims term 1 nonce 1
                 became leader in term 1 (own claim found after an unknown outcome)
                 leader is A in term 1 (held)
+                observe (own claim found after an unknown outcome)
             now leads yes
 
 story unknown_until_the_lease_is_gone
@@ -143,6 +145,7 @@ story L3_a_campaign_that_lands_late_is_adopted
     2.8s    held mine term 1 nonce 1
                 became leader in term 1 (own claim found after an unknown outcome)
                 leader is A in term 1 (held)
+                observe (own claim found after an unknown outcome)
             now leads yes, term 1
 
 story L3_the_count_finds_what_landed_late
@@ -169,6 +172,7 @@ story L3_the_count_finds_what_landed_late
     5.2s    claims term 2 nonce 1
                 became leader in term 2 (own claim found after an unknown outcome)
                 leader is A in term 2 (held)
+                observe (own claim found after an unknown outcome)
             now leads yes, term 2
 
 story L3_a_look_finds_what_landed_late
@@ -247,6 +251,7 @@ story rule_2_a_request_that_was_carried_out_twice
     1.1s    held mine term 4 nonce 2
                 became leader in term 4 (own claim found after an unknown outcome)
                 leader is A in term 4 (held)
+                observe (own claim found after an unknown outcome)
             now leads yes, term 4
 
 story rule_8_a_found_claim_below_what_was_reported
@@ -460,6 +465,7 @@ story S9_an_answer_to_another_question
     1.8s    claims term 1 nonce 1
                 became leader in term 1 (own claim found after an unknown outcome)
                 leader is A in term 1 (held)
+                observe (own claim found after an unknown outcome)
             now leads yes
 
 story rule_8_what_was_adopted_must_still_be_wanted
@@ -574,11 +580,13 @@ story a_question_is_asked_again_for_who_came_later
                 claims lease 1 (the outcome is unknown)
                 a: became leader in term 1 (own claim found after an unknown outcome)
                 a: leader is A in term 1 (held)
+                a: observe (own claim found after an unknown outcome)
             now a: leads yes
             now b: state seeking, leads no
     1.9s    claims a term 1 nonce 1, b term 1 nonce 2
                 b: became leader in term 1 (own claim found after an unknown outcome)
                 b: leader is A in term 1 (held)
+                b: observe (own claim found after an unknown outcome)
             now b: leads yes
 
 story S5_late_grant_is_given_back

@@ -245,6 +245,28 @@ story rule_10_an_order_is_refused_once
                 lost term 3 (transfer)
             now leads no
 
+story rule_10_an_order_for_a_claim_that_nobody_knew
+    The order was left for a claim that landed late, before its owner knew of it. Whoever adopts a
+    claim looks at the record at once: the push that told of the order is long over.
+    with renewals ok
+    given standby of B term 3
+
+    1s      hint
+                campaign #2 floor 3 (a hint)
+    2.6s    campaigned unknown
+                error (the outcome is unknown)
+                claims lease 1 (the outcome is unknown)
+    2.7s    claims none
+    3.6s    ...
+                campaign #3 floor 3 (retry)
+    3.7s    held mine term 4 nonce 2 watched order resign id 7 for 4 quiet 30s
+                became leader in term 4 (own claim found after an unknown outcome)
+                leader is A in term 4 (held)
+                observe (own claim found after an unknown outcome)
+    3.8s    observed held mine term 4 nonce 2 watched order resign id 7 for 4 quiet 30s
+                lost term 4 (ordered to resign)
+            now leads no
+
 story a_preferred_standby_asks_for_its_place
     B ranks above A. After the preempt delay it leaves an order for the leader of term 3, and A
     hands over in the usual order. No claim is taken from anybody.

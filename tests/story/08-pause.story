@@ -100,3 +100,27 @@ story an_old_answer_about_the_flag_costs_a_look
     20s     hint
                 observe (a hint)
     20.1s   observed free term 3 paused watched
+
+story an_own_claim_in_a_paused_election_is_given_back
+    A campaign of unknown outcome lands late, and then the election is paused. The refusal of the
+    next campaign tells both: the claim is ours, and nobody may lead. Where every change is pushed,
+    nobody would say it again.
+    with renewals ok
+    given standby of B term 3
+
+    1s      hint
+                campaign #2 floor 3 (a hint)
+    2.6s    campaigned unknown
+                error (the outcome is unknown)
+                claims lease 1 (the outcome is unknown)
+    2.7s    claims none
+    3.6s    ...
+                campaign #3 floor 3 (retry)
+    3.7s    held mine term 4 nonce 2 paused watched
+                release #2 term 4 (paused)
+            now leads no
+    3.8s    released ok
+                observe (due)
+    3.9s    observed free term 4 paused watched
+                nobody leads after term 4 (free)
+            now state standby, wake 5s

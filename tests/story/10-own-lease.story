@@ -121,6 +121,7 @@ story own_lease_unknown_and_found
     1.7s    claims term 1 nonce 1
                 became leader in term 1 (own claim found after an unknown outcome)
                 leader is A in term 1 (held)
+                observe (own claim found after an unknown outcome)
             now leads yes, deadline 10s, wake 5s
 
 story own_lease_unknown_and_found_too_late
@@ -163,6 +164,7 @@ story own_lease_carried_out_twice
     20.5s   held mine term 2 nonce 2
                 became leader in term 2 (own claim found after an unknown outcome)
                 leader is A in term 2 (held)
+                observe (own claim found after an unknown outcome)
             now leads yes, deadline 30s
 
 story own_lease_orphan
@@ -198,6 +200,7 @@ story own_lease_a_campaign_that_lands_late
     2.7s    held mine term 1 nonce 1
                 became leader in term 1 (own claim found after an unknown outcome)
                 leader is A in term 1 (held)
+                observe (own claim found after an unknown outcome)
             now leads yes, deadline 10s
 
 story own_lease_the_claim_is_gone_but_the_lease_lives

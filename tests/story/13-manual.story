@@ -154,6 +154,7 @@ story acquire_with_an_unknown_outcome_found
                 became leader in term 4 (own claim found after an unknown outcome)
                 leader is A in term 4 (held)
                 acquired (own claim found after an unknown outcome)
+                observe (own claim found after an unknown outcome)
             now leads yes
 
 story acquire_with_an_unknown_outcome_not_found

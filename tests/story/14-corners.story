@@ -88,8 +88,8 @@ story a_second_start_is_none
             now lease closed
 
 story L2_a_hint_while_a_claim_is_looked_for_counts_after_it
-    The hint may be about a pause or an order. It can't be followed while the claim is looked for,
-    but is not forgotten: the new leader looks.
+    The hint may be about the end of another's claim. It can't be followed while our own is looked
+    for, but is not forgotten: nothing is found, and the next campaign doesn't wait for its retry.
 
     0s      start
                 open lease 1 (started)
@@ -100,9 +100,20 @@ story L2_a_hint_while_a_claim_is_looked_for_counts_after_it
                 error (the outcome is unknown)
                 claims lease 1 (the outcome is unknown)
     1.6s    hint
-    1.7s    claims term 1 nonce 1
-                became leader in term 1 (own claim found after an unknown outcome)
-                leader is A in term 1 (held)
+    1.7s    claims none
+                campaign #2 (a hint)
+
+story L2_a_hint_while_a_claim_is_given_back_counts_after_it
+    The same while the claim is given back: who led keeps away for 2s, and looks at once.
+    with renewals ok
+    given leader term 3
+
+    1s      resign
+                lost term 3 (resigned)
+    1.1s    drained
+                release #1 term 3 (the work has ended)
+    1.2s    hint
+    1.3s    released ok
                 observe (a hint)
 
 story L2_polls_do_not_wear_out_hints
