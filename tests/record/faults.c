@@ -397,16 +397,16 @@ static int suffer(struct faulty_lane *lane, struct baton_call *call)
 	int kind = take(FAULTS_OTHER, &ms);
 
 	atomic_store(&lane->is_woken, false);
-	if (kind == FAULTS_HOLE || kind == FAULTS_MUTE)
+	if (kind == FAULTS_HOLE || kind == FAULTS_MUTE) {
 		wait_until(lane, call->deadline_ns);
-	if (kind == FAULTS_HOLE || kind == FAULTS_MUTE)
 		(void)store_fail(&call->error, BATON_E_TIMEOUT, "no answer in time, says the test");
-	else if (kind == FAULTS_DENY)
+	} else if (kind == FAULTS_DENY) {
 		(void)store_fail(&call->error, BATON_E_DENIED, "permission denied by the test");
-	else if (kind == FAULTS_FAIL)
+	} else if (kind == FAULTS_FAIL) {
 		(void)store_fail(&call->error, BATON_E_UNAVAILABLE, "connection reset by the test");
-	else
+	} else {
 		return BATON_OUTCOME_OK;
+	}
 	return BATON_OUTCOME_FAILED;
 }
 

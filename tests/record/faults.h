@@ -63,6 +63,7 @@ void faults_set(struct faults *f, int class, int kind, uint32_t times, uint64_t 
 void faults_heal(struct faults *f);
 
 /* An adapter that does as `real` does, and as the switches say. f NULL: only the former. */
-void faults_wrap(const struct record_adapter *real, struct faults *f, struct record_adapter *out);
+void faults_wrap(const struct record_adapter *wrapped, struct faults *f,
+		 struct record_adapter *out);
 
 #endif

@@ -58,6 +58,7 @@ struct record_watcher {
 LIST_HEAD(record_watchers, record_watcher);
 TAILQ_HEAD(record_due, record_watcher);
 LIST_HEAD(record_elections, record_known);
+LIST_HEAD(record_showns, record_shown);
 
 struct record_known {
 	struct name_node node; /* by its key */
@@ -101,7 +102,7 @@ struct record_shown_page {
 	size_t number;                  /* from 0 */
 	size_t size;                    /* at most */
 	struct record_own own;
-	LIST_HEAD(, record_shown) shown;
+	struct record_showns shown;
 	bool is_dirty;
 };
 
