@@ -75,6 +75,7 @@ sim:
 model:
 	@tools/build release
 	@build/release/model $(if $(SIZE),--size $(SIZE))
+	@build/release/model-record $(if $(SIZE),--size $(SIZE))
 
 mutants:
 	@tests/mutants/run

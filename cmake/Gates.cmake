@@ -76,6 +76,10 @@ if(TARGET model-file)
 	baton_gate(model/file-variants 450 900 model model-file --variants)
 	baton_gate(model/file-marks 1 60 model ${PROJECT_SOURCE_DIR}/tests/model/file/marks)
 endif()
+if(TARGET model-record)
+	baton_gate(model/record-small 310 400 model model-record --size small)
+	baton_gate(model/record-default 790 900 model model-record)
+endif()
 if(TARGET conformance)
 	foreach(build debug asan tsan)
 		foreach(store memory file memory-record)
@@ -287,7 +291,7 @@ set(of_test
 	"(unit|story|fuzz)/.*" # the edit loop's
 	"store/.*" # the file store, killed and stopped at every system call
 	"(cli|examples|completion|systemd|docs)/.*"
-	"sim/.*" "model/(small|itself|file.*)"
+	"sim/.*" "model/(small|itself|file.*|record-small)"
 	"chaos/(judge|world)" # the rig of `make chaos` itself
 	"conformance/debug-(memory|memory-record|file|redis|postgres|mariadb|etcd)" # each case once
 	"conformance/debug-(consul-acl|kubernetes-plain)" # a few cases, where there are servers
@@ -296,7 +300,7 @@ set(of_test
 	"gate/(style|symbols|words)")
 set(of_verify
 	"build/.*" "(asan|faults|mutants|install|deb|jepsen)/.*"
-	"model/default"
+	"model/(default|record-default)"
 	"chaos/(file|broken|redis|postgres|etcd|consul|kubernetes)(-.*)?"
 	"conformance/(asan|tsan|network|postgres)-.*" # builds, bad networks, modes
 	"conformance/debug-(redis-.*|valkey)"

@@ -116,6 +116,15 @@ if(sources)
 	baton_fast(model-file)
 endif()
 
+# What decides for record stores, searched as it is.
+file(GLOB sources CONFIGURE_DEPENDS tests/model/record/*.c)
+if(sources)
+	baton_program(model-record ${sources})
+	target_link_libraries(model-record PRIVATE baton_decide)
+	target_include_directories(model-record PRIVATE tests)
+	baton_fast(model-record)
+endif()
+
 # The file store's driver, verb by verb, and killed or stopped at every system call.
 file(GLOB programs CONFIGURE_DEPENDS tests/store/file_*.c)
 file(GLOB shared_sources CONFIGURE_DEPENDS tests/store/*.c)
