@@ -293,7 +293,8 @@ set(of_test
 	"(cli|examples|completion|systemd|docs)/.*"
 	"sim/.*" "model/(small|itself|file.*|record-small)"
 	"chaos/(judge|world)" # the rig of `make chaos` itself
-	"conformance/debug-(memory|memory-record|file|redis|postgres|mariadb|etcd)" # each case once
+	"conformance/debug-(memory|memory-record|directory|file)" # each case once
+	"conformance/debug-(redis|postgres|mariadb|etcd)"
 	"conformance/debug-(consul-acl|kubernetes-plain)" # a few cases, where there are servers
 	"(redis|postgres|mysql|etcd|doctor|servers)/.*"
 	"gate/(abi|commands|cppcheck|docs|docs-command|format|gates|layers|purity|shellcheck|size)"

@@ -68,7 +68,7 @@ static uint64_t n_calls(void)
 static int campaign(struct party *p, const char *name, uint64_t nonce, struct baton_record *record)
 {
 	struct baton_call call = a_call();
-	struct baton_record spare;
+	struct baton_record spare = {.term = 0};
 	struct baton_campaign c = {.name = name,
 				   .nonce = nonce,
 				   .profile = {.metadata = ""},

@@ -200,45 +200,44 @@ void record_items_end(struct record_item *items, size_t n, int outcome, int code
 /* ---- the driver: the verbs of baton-store.h on top of any adapter ---- */
 
 int record_driver_open(const struct record_adapter *adapter,
-		       const struct baton_store_config *config, void **store,
+		       const struct baton_store_config *config, void **out,
 		       struct baton_error *err);
 void record_driver_close(void *store);
 const struct baton_traits *record_driver_traits(const struct record_adapter *adapter,
 						const void *store);
-int record_driver_lane_open(void *store, int kind, void **lane, struct baton_error *err);
-void record_driver_lane_close(void *lane);
+int record_driver_lane_open(void *store, int kind, void **out, struct baton_error *err);
+void record_driver_lane_close(void *l);
 void record_driver_forget(void *store);
-int record_driver_lease_open(void *lane, struct baton_call *call, const struct baton_lease *lease);
-int record_driver_lease_renew(void *lane, struct baton_call *call, const struct baton_lease *lease,
+int record_driver_lease_open(void *l, struct baton_call *call, const struct baton_lease *lease);
+int record_driver_lease_renew(void *l, struct baton_call *call, const struct baton_lease *lease,
 			      uint32_t *n_held);
-int record_driver_lease_close(void *lane, struct baton_call *call, const struct baton_lease *lease);
-int record_driver_claims(void *lane, struct baton_call *call, const struct baton_lease *lease,
+int record_driver_lease_close(void *l, struct baton_call *call, const struct baton_lease *lease);
+int record_driver_claims(void *l, struct baton_call *call, const struct baton_lease *lease,
 			 void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term),
 			 void *arg);
-void record_driver_campaign(void *lane, struct baton_call *call, const struct baton_lease *lease,
+void record_driver_campaign(void *l, struct baton_call *call, const struct baton_lease *lease,
 			    struct baton_campaign *list, size_t n);
-void record_driver_release(void *lane, struct baton_call *call, struct baton_release *list,
+void record_driver_release(void *l, struct baton_call *call, struct baton_release *list, size_t n);
+void record_driver_observe(void *l, struct baton_call *call, struct baton_observation *list,
 			   size_t n);
-void record_driver_observe(void *lane, struct baton_call *call, struct baton_observation *list,
-			   size_t n);
-int record_driver_watch_add(void *lane, const char *name, uint64_t cookie);
-void record_driver_watch_remove(void *lane, const char *name, uint64_t cookie);
-int record_driver_watch_wait(void *lane, struct baton_call *call, uint64_t *cookies, size_t max);
-void record_driver_watch_wake(void *lane);
-void record_driver_publish(void *lane, struct baton_call *call, const struct baton_lease *lease,
+int record_driver_watch_add(void *l, const char *name, uint64_t cookie);
+void record_driver_watch_remove(void *l, const char *name, uint64_t cookie);
+int record_driver_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t max);
+void record_driver_watch_wake(void *l);
+void record_driver_publish(void *l, struct baton_call *call, const struct baton_lease *lease,
 			   struct baton_publication *list, size_t n);
-int record_driver_withdraw(void *lane, struct baton_call *call, const struct baton_lease *lease,
+int record_driver_withdraw(void *l, struct baton_call *call, const struct baton_lease *lease,
 			   const char *name);
-int record_driver_candidates(void *lane, struct baton_call *call, const char *name,
+int record_driver_candidates(void *l, struct baton_call *call, const char *name,
 			     void (*found)(void *arg, const struct baton_candidate *candidate),
 			     void *arg);
-int record_driver_order(void *lane, struct baton_call *call, const char *name,
+int record_driver_order(void *l, struct baton_call *call, const char *name,
 			const struct baton_order *order);
-int record_driver_pause(void *lane, struct baton_call *call, const char *name, bool paused);
-int record_driver_history(void *lane, struct baton_call *call, const char *name, size_t max,
+int record_driver_pause(void *l, struct baton_call *call, const char *name, bool paused);
+int record_driver_history(void *l, struct baton_call *call, const char *name, size_t max,
 			  void (*found)(void *arg, const struct baton_leadership *leadership),
 			  void *arg);
-int record_driver_examine(void *lane, struct baton_call *call,
+int record_driver_examine(void *l, struct baton_call *call,
 			  void (*found)(void *arg, const struct baton_finding *finding), void *arg);
 
 /*

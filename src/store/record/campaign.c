@@ -147,6 +147,6 @@ void record_driver_campaign(void *l, struct baton_call *call, const struct baton
 		list[i].code = BATON_E_MEMORY;
 	}
 	for (size_t done = 0; done < n && jobs != NULL; done += max)
-		campaign_batch(l, call, lease, jobs, list + done, n - done < max ? n - done : max);
+		campaign_batch(l, call, lease, jobs, list + done, record_least(n - done, max));
 	free(jobs);
 }

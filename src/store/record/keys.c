@@ -15,7 +15,7 @@
 
 struct record_key record_key_of(const struct record_store *s, int kind, const char *name)
 {
-	struct record_key key;
+	struct record_key key = {.text = ""};
 	char hash[SHA256_HEX_SIZE];
 	size_t size = (size_t)s->adapter->key_max + 1;
 
@@ -30,7 +30,7 @@ struct record_key record_key_of(const struct record_store *s, int kind, const ch
 
 struct record_key record_page_key(const char *lease_id, size_t page)
 {
-	struct record_key key;
+	struct record_key key = {.text = ""};
 
 	(void)snprintf(key.text, sizeof(key.text), "%c/%s", RECORD_CANDIDATES, lease_id);
 	if (page > 0)

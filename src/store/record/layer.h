@@ -41,6 +41,12 @@
 #define RECORD_KEY_ROOM (3 * BATON_NAME_MAX + 8)
 /* Tasks that are carried out together, at most: each takes some ten kilobytes. */
 #define RECORD_JOBS_MAX 256
+
+/* How many of those that are left go into one batch. */
+static inline size_t record_least(size_t left, size_t max)
+{
+	return left < max ? left : max;
+}
 /* So many are looked at one by one; more of them by a list, where that takes fewer requests. */
 #define RECORD_FEW 20
 /* A conflict means that somebody else got on. So many in a row don't happen by chance. */

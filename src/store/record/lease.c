@@ -199,7 +199,7 @@ struct record_held *record_held_copy(struct record_store *s, struct baton_call *
 		room += k->claim.standing == standing;
 	struct record_held *list = calloc(room, sizeof(*list));
 
-	for (k = ours != NULL && list != NULL ? LIST_FIRST(&ours->claims) : NULL; k != NULL;
+	for (k = (ours != NULL && list != NULL) ? LIST_FIRST(&ours->claims) : NULL; k != NULL;
 	     k = LIST_NEXT(k, of_ours)) {
 		if (k->claim.standing != standing)
 			continue;
@@ -244,7 +244,7 @@ static int claims_settle(struct record_lane *lane, struct baton_call *call,
 	int outcome = jobs != NULL ? BATON_OUTCOME_OK : BATON_OUTCOME_FAILED;
 
 	for (size_t done = 0; jobs != NULL && done < n; done += RECORD_JOBS_MAX) {
-		size_t k = n - done < RECORD_JOBS_MAX ? n - done : RECORD_JOBS_MAX;
+		size_t k = record_least(n - done, RECORD_JOBS_MAX);
 
 		for (size_t i = 0; i < k; i++) {
 			record_job_init(&jobs[i], lane->store, RECORD_JOB_CAMPAIGN,

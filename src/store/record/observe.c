@@ -67,10 +67,10 @@ static void observe_own(struct observing *o, size_t i)
 		       (strcmp(e->lease, k->ours->id) != 0 || e->nonce != k->claim.nonce ||
 			e->term != k->claim.term);
 
-	if (is_over)
+	if (is_over) {
 		record_known_claim(k, NULL, NULL);
-	if (is_over)
 		record_known_tidy(s, k);
+	}
 	store_unlock(&s->base);
 }
 
@@ -201,14 +201,14 @@ void record_driver_observe(void *l, struct baton_call *call, struct baton_observ
 			   size_t n)
 {
 	struct observing o = {.lane = l, .call = call};
-	size_t max = n < RECORD_JOBS_MAX ? n : RECORD_JOBS_MAX;
-	bool has_memory = observe_begin(&o, max > 0 ? max : 1);
+	size_t max = record_least(n, RECORD_JOBS_MAX);
+	bool has_memory = n == 0 || observe_begin(&o, max);
 
 	for (size_t done = 0; done < n && has_memory; done += o.n) {
 		uint64_t asked_ns = clock_boot_ns();
 
 		o.list = list + done;
-		o.n = n - done < max ? n - done : max;
+		o.n = record_least(n - done, max);
 		observe_read(&o);
 		observe_leases(&o);
 		observe_tell(&o, asked_ns);

@@ -47,7 +47,7 @@ void record_driver_release(void *l, struct baton_call *call, struct baton_releas
 		list[i].code = BATON_E_MEMORY;
 	}
 	for (size_t done = 0; done < n && jobs != NULL; done += max)
-		release_batch(l, call, jobs, list + done, n - done < max ? n - done : max);
+		release_batch(l, call, jobs, list + done, record_least(n - done, max));
 	free(jobs);
 }
 

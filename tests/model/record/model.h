@@ -329,7 +329,7 @@ int world_actions(const struct world *w, struct action *out);
 void world_apply(struct world *w, struct action a);
 void world_init(struct world *w);
 /* What a candidate does that wants to lead, while nobody else does anything. */
-bool world_alone(const struct world *w, int c, int e, struct action *out);
+bool world_alone(const struct world *w, int c, int e, struct action *a);
 const char *what_text(enum what what);
 void action_text(struct action a, char *out, size_t size);
 void world_text(const struct world *w, char *out, size_t size);

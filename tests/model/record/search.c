@@ -170,7 +170,7 @@ static void tell(const struct world *w, const char *what)
 /* The way to a world, and what happened there in the end. */
 static void tell_way(const struct found *f, uint64_t last, const struct action *end)
 {
-	uint64_t way[WALK_MAX];
+	uint64_t way[WALK_MAX] = {0};
 	size_t n = 0;
 	struct action actions[ACTIONS_MAX];
 	uint8_t order[CANDS];
