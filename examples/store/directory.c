@@ -105,7 +105,8 @@ static struct path path_of(const struct directory *d, const char *key)
 
 	(void)snprintf(p.text + n, sizeof(p.text) - (size_t)n, "%s", key);
 	for (char *c = p.text + n; *c != '\0'; c++)
-		*c = *c == '/' ? ':' : *c;
+		if (*c == '/')
+			*c = ':';
 	return p;
 }
 
@@ -286,7 +287,8 @@ static int directory_list(void *lane, struct baton_call *call, const char *prefi
 
 		(void)snprintf(key, sizeof(key), "%s", e->d_name);
 		for (char *c = key; *c != '\0'; c++)
-			*c = *c == ':' ? '/' : *c;
+			if (*c == ':')
+				*c = '/';
 		if (strncmp(key, prefix, strlen(prefix)) == 0 && item_read(d, call, &item) &&
 		    item.version.n != 0) {
 			if (!with_values)

@@ -31,6 +31,7 @@
 
 static const char *answers[4]; /* NULL at the end */
 
+/* NOLINTBEGIN(readability-inconsistent-declaration-parameter-name): the header's are reserved */
 int getaddrinfo_a(int mode, struct gaicb *list[], int n, struct sigevent *event)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST};
@@ -49,6 +50,7 @@ int gai_error(struct gaicb *question)
 	(void)question;
 	return 0;
 }
+/* NOLINTEND(readability-inconsistent-declaration-parameter-name) */
 
 /* ---- the world ---- */
 

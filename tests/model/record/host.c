@@ -62,7 +62,7 @@ void show_election(const struct erec *r)
 	election.order_id = 0;
 	election.lease[0] = lease_ids[r->lease][0];
 	election.lease[1] = '\0';
-	election.reserved_for[0] = r->reserved != 0 ? cand_ids[r->reserved - 1][0] : '\0';
+	election.reserved_for[0] = (char)(r->reserved != 0 ? cand_ids[r->reserved - 1][0] : '\0');
 	election.reserved_for[1] = '\0';
 }
 

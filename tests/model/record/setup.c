@@ -7,7 +7,7 @@
  */
 #include "model/record/model.h"
 
-#define SIZE(c, e, l) .cands = c, .elections = e, .leases = l, .ttl = 2, .last = 2
+#define SIZE(c, e, l) .cands = (c), .elections = (e), .leases = (l), .ttl = 2, .last = 2
 #define CRASH .crashes = true
 #define ALL .crashes = true, .closes = true, .orders = true
 #define LATE .strays = 1

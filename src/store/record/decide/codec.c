@@ -31,7 +31,7 @@ static void fail(struct codec *c)
 
 static char next(const struct codec *c)
 {
-	return c->at < c->n ? c->in[c->at] : '\0';
+	return (char)(c->at < c->n ? c->in[c->at] : '\0');
 }
 
 static void put(struct codec *c, const char *bytes, size_t n)

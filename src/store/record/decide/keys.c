@@ -39,7 +39,7 @@ size_t record_write_key(int kind, const char *name, char *out, size_t size)
 
 		if (n + (is_itself ? 1 : 3) >= size)
 			return 0;
-		out[n++] = is_itself ? name[i] : '=';
+		out[n++] = (char)(is_itself ? name[i] : '=');
 		if (!is_itself) {
 			out[n++] = hex[c >> 4];
 			out[n++] = hex[c & 15];
