@@ -188,15 +188,14 @@ static void campaign_go(struct world *w, int c, int e, struct record_campaign *t
 	struct seat *s = &w->cands[c].seats[e];
 	const struct erec *r;
 	uint8_t fate = how->fate;
-	bool has_looked = false;
+	int looked = SLOT_NONE; /* whose sight the task was given */
 
 	for (;;) {
 		int op = record_campaign_step(task, t);
 		bool is_old = op == RECORD_READ && how->old_read;
 
-		if (has_looked)
-			take_sight(s, slot_of(task->rival));
-		has_looked = has_looked || op == RECORD_LOOK;
+		if (looked != SLOT_NONE)
+			take_sight(s, looked);
 		switch (op) {
 		case RECORD_READ:
 		case RECORD_READ_FRESH:
@@ -205,7 +204,10 @@ static void campaign_go(struct world *w, int c, int e, struct record_campaign *t
 			drop_sight(s);
 			answer(t, BATON_OUTCOME_OK, r->w);
 			continue;
-		case RECORD_LOOK: campaign_look(w, s, task, t, how); continue;
+		case RECORD_LOOK:
+			looked = slot_of(task->rival);
+			campaign_look(w, s, task, t, how);
+			continue;
 		case RECORD_BURY: campaign_bury(w, c, task, t, &fate); continue;
 		case RECORD_WRITE:
 			if (is_rewrite(task)) {
