@@ -62,29 +62,88 @@ static void sha256_block(uint32_t state[8], const uint8_t *block)
 		state[i] += s[i];
 }
 
-void sha256(const void *bytes, size_t n, uint8_t out[SHA256_SIZE])
+/* A message in pieces. The bytes that do not fill a block yet wait in `rest`. */
+struct hash {
+	uint32_t state[8];
+	uint8_t rest[BLOCK];
+	uint64_t n;
+};
+
+static void hash_begin(struct hash *h)
 {
 	/* The same of the square roots of the first 8. */
-	uint32_t state[8] = {
+	static const uint32_t first[8] = {
 		0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
 		0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
 	};
-	const uint8_t *at = bytes;
-	uint8_t last[2 * BLOCK] = {0};
-	size_t rest = n % BLOCK;
-	size_t size = rest + 9 <= BLOCK ? BLOCK : 2 * BLOCK;
 
-	for (size_t i = 0; i + BLOCK <= n; i += BLOCK)
-		sha256_block(state, at + i);
-	if (rest > 0)
-		(void)memcpy(last, at + (n - rest), rest);
-	last[rest] = 0x80;
+	(void)memcpy(h->state, first, sizeof(first));
+	h->n = 0;
+}
+
+static void hash_add(struct hash *h, const void *bytes, size_t n)
+{
+	const uint8_t *at = bytes;
+
+	while (n > 0) {
+		size_t used = h->n % BLOCK;
+		size_t take = n < BLOCK - used ? n : BLOCK - used;
+
+		(void)memcpy(h->rest + used, at, take);
+		at += take;
+		n -= take;
+		h->n += take;
+		if (used + take == BLOCK)
+			sha256_block(h->state, h->rest);
+	}
+}
+
+static void hash_end(struct hash *h, uint8_t out[SHA256_SIZE])
+{
+	uint8_t last[BLOCK + 8] = {0x80};
+	uint64_t bits = h->n * 8;
+	size_t used = h->n % BLOCK;
+	size_t size = (used < BLOCK - 8 ? BLOCK : 2 * BLOCK) - used;
+
 	for (size_t i = 0; i < 8; i++)
-		last[size - 1 - i] = (uint8_t)((uint64_t)n * 8 >> 8 * i);
-	for (size_t i = 0; i < size; i += BLOCK)
-		sha256_block(state, last + i);
+		last[size - 1 - i] = (uint8_t)(bits >> 8 * i);
+	hash_add(h, last, size);
 	for (size_t i = 0; i < SHA256_SIZE; i++)
-		out[i] = (uint8_t)(state[i / 4] >> (24 - 8 * (i % 4)));
+		out[i] = (uint8_t)(h->state[i / 4] >> (24 - 8 * (i % 4)));
+}
+
+void sha256(const void *bytes, size_t n, uint8_t out[SHA256_SIZE])
+{
+	struct hash h;
+
+	hash_begin(&h);
+	hash_add(&h, bytes, n);
+	hash_end(&h, out);
+}
+
+void sha256_hmac(const void *key, size_t key_size, const void *message, size_t n,
+		 uint8_t out[SHA256_SIZE])
+{
+	uint8_t pad[BLOCK] = {0};
+	uint8_t inner[SHA256_SIZE];
+	struct hash h;
+
+	if (key_size > BLOCK)
+		sha256(key, key_size, pad);
+	else if (key_size > 0)
+		(void)memcpy(pad, key, key_size);
+	for (size_t i = 0; i < BLOCK; i++)
+		pad[i] ^= 0x36;
+	hash_begin(&h);
+	hash_add(&h, pad, BLOCK);
+	hash_add(&h, message, n);
+	hash_end(&h, inner);
+	for (size_t i = 0; i < BLOCK; i++)
+		pad[i] ^= 0x36 ^ 0x5c;
+	hash_begin(&h);
+	hash_add(&h, pad, BLOCK);
+	hash_add(&h, inner, sizeof(inner));
+	hash_end(&h, out);
 }
 
 void sha256_hex(const void *bytes, size_t n, char out[SHA256_HEX_SIZE])

@@ -1,6 +1,7 @@
 /*
- * sha256.h: SHA-256 of a few bytes at once (FIPS 180-4), for names that are too long to be keys. It
- * is not for secrets, and not fast.
+ * sha256.h: SHA-256 of a few bytes at once (FIPS 180-4), and a code that proves the knowledge of a
+ * key (HMAC, RFC 2104): for names that are too long to be keys, and for requests that are signed.
+ * The code is not fast.
  */
 #ifndef BATON_SHA256_H
 #define BATON_SHA256_H
@@ -14,5 +15,8 @@
 void sha256(const void *bytes, size_t n, uint8_t out[SHA256_SIZE]);
 /* In lower case, with a NUL. */
 void sha256_hex(const void *bytes, size_t n, char out[SHA256_HEX_SIZE]);
+/* HMAC-SHA-256 of a message. `key` and `message` may be the same as `out`. */
+void sha256_hmac(const void *key, size_t key_size, const void *message, size_t n,
+		 uint8_t out[SHA256_SIZE]);
 
 #endif

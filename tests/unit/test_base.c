@@ -60,6 +60,42 @@ static void test_sha256_edges(void **state)
 	}
 }
 
+/* RFC 4231: cases 1, 2 and 6, whose key is longer than a block. */
+static void test_hmac_vectors(void **state)
+{
+	static const struct {
+		int key_byte;
+		const char *key;
+		size_t key_size;
+		const char *message;
+		const char *code;
+	} vectors[] = {
+		{0x0b, NULL, 20, "Hi There",
+		 "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"},
+		{0, "Jefe", 4, "what do ya want for nothing?",
+		 "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"},
+		{0xaa, NULL, 131, "Test Using Larger Than Block-Size Key - Hash Key First",
+		 "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+		uint8_t code[SHA256_SIZE];
+		char key[131];
+		char hex[SHA256_HEX_SIZE];
+
+		if (vectors[i].key != NULL)
+			memcpy(key, vectors[i].key, vectors[i].key_size);
+		else
+			memset(key, vectors[i].key_byte, vectors[i].key_size);
+		sha256_hmac(key, vectors[i].key_size, vectors[i].message,
+			    strlen(vectors[i].message), code);
+		for (size_t k = 0; k < SHA256_SIZE; k++)
+			snprintf(hex + 2 * k, 3, "%02x", code[k]);
+		assert_string_equal(hex, vectors[i].code);
+	}
+}
+
 struct thing {
 	struct name_node node;
 	char name[16];
@@ -99,6 +135,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sha256_vectors),
 		cmocka_unit_test(test_sha256_edges),
+		cmocka_unit_test(test_hmac_vectors),
 		cmocka_unit_test(test_table_finds_all),
 	};
 
