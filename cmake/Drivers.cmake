@@ -7,12 +7,16 @@ add_custom_target(modules)
 
 # baton_driver(NAME SCHEMES scheme... LIBRARIES target... [SOURCES more...]): the driver of
 # src/store/NAME. The module is called after its first scheme; the others are links to it.
-# baton_driver_NAME has its objects, for tests of its parts. WEB: with the HTTP client. RECORD: an
-# adapter for the layer of the record stores (src/store/record/adapter.h).
+# baton_driver_NAME has its objects, for tests of its parts. WEB: with the HTTP client. NET: with
+# connections of its own. RECORD: an adapter for the layer of the record stores
+# (src/store/record/adapter.h).
 function(baton_driver name)
-	cmake_parse_arguments(driver "WEB;RECORD" "" "SCHEMES;LIBRARIES;SOURCES" ${ARGN})
+	cmake_parse_arguments(driver "WEB;NET;RECORD" "" "SCHEMES;LIBRARIES;SOURCES" ${ARGN})
 	if(driver_WEB)
 		list(PREPEND driver_LIBRARIES baton_web)
+	endif()
+	if(driver_NET)
+		list(PREPEND driver_LIBRARIES baton_net)
 	endif()
 	if(driver_RECORD)
 		list(PREPEND driver_LIBRARIES baton_record)
@@ -65,6 +69,17 @@ else()
 	set(web_missing "libcurl 7.87 or jansson (libcurl4-openssl-dev, libjansson-dev)")
 endif()
 
+# Connections of drivers that speak a protocol of their own (src/base/net), for their modules alone
+# and for tests.
+find_package(OpenSSL 1.1.1)
+file(GLOB net_sources CONFIGURE_DEPENDS src/base/net/*.c)
+if(OpenSSL_FOUND)
+	add_library(baton_net STATIC ${net_sources})
+	target_include_directories(baton_net PUBLIC include src)
+	target_link_libraries(baton_net PRIVATE baton_flags
+		PUBLIC baton_common OpenSSL::SSL OpenSSL::Crypto)
+endif()
+
 # The scripts of src/store/redis/lua as bytes of a C file. The order is that of enum redis_script.
 function(baton_redis_scripts out)
 	set(names prelude lease_open lease_renew lease_keep lease_close reclaim claims campaign
@@ -94,12 +109,11 @@ function(baton_redis_scripts out)
 	file(CONFIGURE OUTPUT ${out} CONTENT "${text}" @ONLY)
 endfunction()
 
-find_package(OpenSSL 1.1.1)
 if(NOT EXISTS ${PROJECT_SOURCE_DIR}/src/store/redis)
-elseif(OpenSSL_FOUND)
+elseif(TARGET baton_net)
 	baton_redis_scripts(${PROJECT_BINARY_DIR}/redis_lua.c)
-	baton_driver(redis SCHEMES redis rediss redis+unix redis+sentinel redis+cluster
-		LIBRARIES OpenSSL::SSL OpenSSL::Crypto SOURCES ${PROJECT_BINARY_DIR}/redis_lua.c)
+	baton_driver(redis NET SCHEMES redis rediss redis+unix redis+sentinel redis+cluster
+		LIBRARIES OpenSSL::Crypto SOURCES ${PROJECT_BINARY_DIR}/redis_lua.c)
 else()
 	message(STATUS "driver redis: NOT built, OpenSSL (libssl-dev) is missing")
 endif()

@@ -62,7 +62,8 @@ static void replicas_put_wait(struct redis_lane *lane)
 {
 	struct resp_out *out = &lane->wire.out;
 	uint64_t now_ns = clock_boot_ns();
-	uint64_t left_ns = now_ns < lane->wire.deadline_ns ? lane->wire.deadline_ns - now_ns : 0;
+	uint64_t left_ns =
+		now_ns < lane->wire.net.deadline_ns ? lane->wire.net.deadline_ns - now_ns : 0;
 
 	resp_begin(out, 3);
 	resp_text(out, "WAIT");
@@ -93,7 +94,7 @@ static int call_load_script(struct redis_lane *lane, int script)
 
 	resp_out_done(&lane->wire.out);
 	lane->wire.out = kept;
-	lane->wire.sent = false;
+	lane->wire.net.has_sent = false;
 	if (rc != 0 || redis_wire_read(&lane->wire, &reply) != 0)
 		return -1;
 	if (reply->type != RESP_ERROR)
@@ -184,7 +185,7 @@ int redis_call_end(struct redis_lane *lane, struct baton_call *call, int script,
 {
 	for (int try = 0; try < 2; try++) {
 		if (redis_wire_send(&lane->wire) != 0)
-			return call_failed(lane, !lane->wire.sent);
+			return call_failed(lane, !lane->wire.net.has_sent);
 		/* What is said to ASKING doesn't matter: refused, it leads to another refusal. */
 		if ((lane->is_asking && redis_wire_read(&lane->wire, reply) != 0) ||
 		    redis_wire_read(&lane->wire, reply) != 0)

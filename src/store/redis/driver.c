@@ -123,7 +123,9 @@ static int lane_open(void *s, int kind, void **out, struct baton_error *err)
 
 	*out = NULL;
 	if (lane != NULL && store->options.tls) {
-		lane->tls = redis_tls_new(&store->options);
+		const struct option_tls *files = &store->options.files;
+
+		lane->tls = net_tls_new(&(struct net_files){files->ca, files->cert, files->key});
 		if (lane->tls == NULL) {
 			free(lane);
 			lane = NULL;
@@ -137,7 +139,7 @@ static int lane_open(void *s, int kind, void **out, struct baton_error *err)
 	lane->kind = kind;
 	redis_wire_init(&lane->wire);
 	if (kind == BATON_LANE_WATCH)
-		lane->wire.wake = store->wake;
+		lane->wire.net.wake = store->wake;
 	store_lane_add(&store->base, &lane->base);
 	*out = lane;
 	return BATON_OK;
@@ -153,7 +155,7 @@ static void lane_close(void *l)
 
 	store_lane_remove(&store->base, &lane->base);
 	redis_wire_done(&lane->wire);
-	redis_tls_free(lane->tls);
+	net_tls_free(lane->tls);
 	free(lane);
 }
 
@@ -167,11 +169,7 @@ static void store_forget(void *s)
 	for (struct store_lane *at = store->base.lanes; at != NULL; at = at->next) {
 		struct redis_lane *lane = (struct redis_lane *)at;
 
-		if (lane->wire.fd >= 0)
-			(void)close(lane->wire.fd);
-		lane->wire.fd = -1;
-		lane->wire.wake = -1;
-		lane->wire.lookup = NULL; /* the thread that looks it up is not here */
+		net_forget(&lane->wire.net);
 	}
 	if (store->wake >= 0)
 		(void)close(store->wake);

@@ -27,7 +27,6 @@ static int primary_put_login(struct redis_lane *lane, const char *user,
 static int primary_reach(struct redis_lane *lane, const struct redis_host *host, primary_talk *talk,
 			 void *arg);
 static bool is_elsewhere_better(const struct redis_lane *lane);
-static uint64_t share_ns(uint64_t deadline_ns, uint64_t n);
 
 void redis_disconnect(struct redis_lane *lane)
 {
@@ -57,21 +56,21 @@ static int cluster_follow(struct redis_lane *lane)
 static int cluster_connect(struct redis_lane *lane)
 {
 	const struct redis_options *o = &lane->store->options;
-	uint64_t deadline_ns = lane->wire.deadline_ns;
+	uint64_t deadline_ns = lane->wire.net.deadline_ns;
 	size_t n = o->n_hosts + (lane->target.name[0] != '\0' ? 1 : 0);
 	int rc = -1;
 
 	for (; n > 0 && rc != 0; n--) {
 		if (lane->target.name[0] == '\0')
 			lane->target = o->hosts[lane->turn++ % o->n_hosts];
-		lane->wire.deadline_ns = share_ns(deadline_ns, n);
+		lane->wire.net.deadline_ns = net_share_ns(deadline_ns, n);
 		rc = cluster_follow(lane);
 		if (rc != 0)
 			lane->target.name[0] = '\0'; /* the next one is asked */
 		if (rc != 0 && !is_elsewhere_better(lane))
 			break;
 	}
-	lane->wire.deadline_ns = deadline_ns;
+	lane->wire.net.deadline_ns = deadline_ns;
 	return rc;
 }
 
@@ -104,9 +103,9 @@ int redis_connect(struct redis_lane *lane, struct baton_call *call)
 	const struct redis_options *o = &lane->store->options;
 	int rc = 0;
 
-	lane->wire.deadline_ns = call->deadline_ns;
+	lane->wire.net.deadline_ns = call->deadline_ns;
 	lane->wire.error = &call->error;
-	if (redis_wire_is_sound(&lane->wire) && !redis_is_apart(lane))
+	if (net_is_sound(&lane->wire.net) && !redis_is_apart(lane))
 		return 0;
 	redis_disconnect(lane);
 	if (o->mode == REDIS_CLUSTER) {
@@ -131,7 +130,7 @@ int redis_connect(struct redis_lane *lane, struct baton_call *call)
 int redis_connect_asked(struct redis_lane *lane, struct baton_call *call)
 {
 	redis_disconnect(lane);
-	lane->wire.deadline_ns = call->deadline_ns;
+	lane->wire.net.deadline_ns = call->deadline_ns;
 	lane->wire.error = &call->error;
 	lane->is_asking = true;
 	if (primary_reach(lane, &lane->asked, primary_greet, &(bool){false}) == 0)
@@ -142,56 +141,48 @@ int redis_connect_asked(struct redis_lane *lane, struct baton_call *call)
 
 /* ---- one host ---- */
 
-/* What one of n gets of the time that is left. */
-static uint64_t share_ns(uint64_t deadline_ns, uint64_t n)
-{
-	uint64_t now_ns = clock_boot_ns();
-
-	return now_ns < deadline_ns ? now_ns + (deadline_ns - now_ns) / n : deadline_ns;
-}
-
 /* Nobody was there, or not who we look for. Whoever refuses us would do so elsewhere, too. */
 static bool is_elsewhere_better(const struct redis_lane *lane)
 {
 	return lane->wire.error->code == BATON_E_UNAVAILABLE;
 }
 
-static int primary_talk_at(struct redis_lane *lane, const struct redis_host *host, size_t i,
-			   primary_talk *talk, void *arg)
-{
-	const struct redis_options *o = &lane->store->options;
-	const char *name = o->files.server_name[0] != '\0' ? o->files.server_name : host->name;
-	int rc = o->socket[0] != '\0' ? redis_wire_open_unix(&lane->wire, o->socket)
-				      : redis_wire_open(&lane->wire, host, i);
+/* A talk with all that it needs. */
+struct primary_visit {
+	struct redis_lane *lane;
+	const struct redis_host *host;
+	primary_talk *talk;
+	void *arg;
+};
 
-	if (rc == 0 && lane->tls != NULL)
-		rc = redis_wire_secure(&lane->wire, lane->tls, name);
-	return rc == 0 ? talk(lane, host, arg) : rc;
+static int visit_talk(void *arg)
+{
+	const struct primary_visit *v = arg;
+
+	resp_in_clear(&v->lane->wire.in);
+	if (v->talk(v->lane, v->host, v->arg) == 0)
+		return 0;
+	return is_elsewhere_better(v->lane) ? NET_ELSEWHERE : -1;
 }
 
-/*
- * The addresses of a host share the time, up to the first answers: one that drops what comes must
- * not take it all, nor one that accepts connections and stays silent. The one that answered is
- * the first to be tried the next time.
- */
 static int primary_reach(struct redis_lane *lane, const struct redis_host *host, primary_talk *talk,
 			 void *arg)
 {
+	const struct redis_options *o = &lane->store->options;
 	struct redis_wire *w = &lane->wire;
-	uint64_t deadline_ns = w->deadline_ns;
-	int n = lane->store->options.socket[0] != '\0' ? 1 : redis_wire_find(w, host);
-	int rc = -1;
+	struct primary_visit visit = {.lane = lane, .host = host, .talk = talk, .arg = arg};
+	struct net_place place = {.host = host->name, .port = host->port, .tls = lane->tls};
 
-	for (int i = 0; i < n && rc != 0; i++) {
-		w->deadline_ns = share_ns(deadline_ns, (uint64_t)(n - i));
-		rc = primary_talk_at(lane, host, (size_t)i, talk, arg);
-		if (rc == 0)
-			w->turn += (size_t)i;
-		else if (!is_elsewhere_better(lane))
-			break;
-	}
-	w->deadline_ns = deadline_ns;
-	return rc;
+	place.name = o->files.server_name[0] != '\0' ? o->files.server_name : host->name;
+	w->error->code = 0;
+	redis_wire_close(w);
+	int rc = o->socket[0] == '\0' ? net_reach(&w->net, &place, visit_talk, &visit)
+		 : net_open_unix(&w->net, o->socket) == 0 ? visit_talk(&visit)
+							  : -1;
+
+	if (rc != 0 && w->error->code == 0)
+		(void)redis_wire_fail(w);
+	return rc == 0 ? 0 : -1;
 }
 
 /* ---- what the server says of itself ---- */
@@ -432,7 +423,7 @@ static void greeting_doubt(struct redis_lane *lane)
 	char said[160];
 
 	if (lane->store->options.socket[0] != '\0' || error->code != BATON_E_UNAVAILABLE ||
-	    clock_boot_ns() >= lane->wire.deadline_ns)
+	    clock_boot_ns() >= lane->wire.net.deadline_ns)
 		return;
 	(void)snprintf(said, sizeof(said), "%.*s", (int)sizeof(said) - 1, error->text);
 	(void)store_fail(error, error->code, "%s; %s", said,
@@ -596,7 +587,7 @@ static int sentinel_find_primary(struct redis_lane *lane)
 	const struct redis_options *o = &lane->store->options;
 	struct redis_wire *w = &lane->wire;
 	struct sentinel_answer said[REDIS_HOSTS_MAX];
-	uint64_t deadline_ns = w->deadline_ns;
+	uint64_t deadline_ns = w->net.deadline_ns;
 	size_t n = 0;
 
 	for (size_t i = 0; i < o->n_hosts; i++) {
@@ -604,11 +595,11 @@ static int sentinel_find_primary(struct redis_lane *lane)
 		uint64_t left_ns = now_ns < deadline_ns ? deadline_ns - now_ns : 0;
 
 		/* One that doesn't answer leaves time for the others, and for the primary. */
-		w->deadline_ns = now_ns + left_ns / (o->n_hosts - i + 1);
+		w->net.deadline_ns = now_ns + left_ns / (o->n_hosts - i + 1);
 		n += primary_reach(lane, &o->hosts[i], sentinel_ask, &said[n]) == 0;
 	}
 	redis_wire_close(w);
-	w->deadline_ns = deadline_ns;
+	w->net.deadline_ns = deadline_ns;
 	if (2 * n > o->n_hosts)
 		return sentinel_choose(lane, said, n);
 	if (n == 0)

@@ -9,7 +9,7 @@
  *   call.c         runs one script: what came back, and what that means for the outcome
  *   reclaim.c      what this process claims, and how a server that has lost that is told
  *   primary.c      connects a lane to the right server, and checks whether it may be used
- *   wire.c         a connection: addresses, sockets, deadlines; tls.c puts TLS on it
+ *   wire.c         a connection: base/net, with the protocol on it
  *   resp.c         the protocol: commands out, replies in, all of it bounded
  *   lua/           the scripts: the protocol itself. prelude.lua describes the keys
  *
@@ -23,14 +23,13 @@
 #ifndef BATON_REDIS_H
 #define BATON_REDIS_H
 
-#include <netdb.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/lookup.h"
+#include "base/net/net.h"
 #include "baton-store.h"
 #include "store/base.h"
 #include "store/options.h"
@@ -88,56 +87,27 @@ struct redis_options {
 /* BATON_OK, or a code and the sentence in err. */
 int redis_options_parse(struct redis_options *o, const char *text, struct baton_error *err);
 
-/* ---- wire.c, tls.c ---- */
+/* ---- wire.c ---- */
 
 struct redis_wire {
-	int fd;    /* -1: not connected */
-	void *ssl; /* NULL: plain */
-	uint64_t deadline_ns;
+	struct net net;
 	struct baton_error *error; /* the call's; where everything below writes its sentence */
 	struct resp_out out;
 	struct resp_in in;
-	bool sent;                  /* a byte of `out` is on its way */
-	int wake;                   /* an eventfd that ends a wait for input, or -1 */
-	struct lookup *lookup;      /* a name that is being looked up, also beyond a call */
-	struct addrinfo *addresses; /* of the name that was looked up last; NULL: none */
-	size_t turn;                /* which of them answered last */
 };
-
-struct redis_tls;
 
 void redis_wire_init(struct redis_wire *w);
 void redis_wire_done(struct redis_wire *w);
-/* Looks the host up: how many addresses it has, or -1 with the sentence. */
-int redis_wire_find(struct redis_wire *w, const struct redis_host *host);
-/* All return 0, or -1 with the sentence. i: which of the addresses, counted from the one that
- * answered last. tls may be NULL; name is what a certificate must have. */
-int redis_wire_open(struct redis_wire *w, const struct redis_host *host, size_t i);
-int redis_wire_open_unix(struct redis_wire *w, const char *path);
-int redis_wire_secure(struct redis_wire *w, struct redis_tls *tls, const char *name);
 void redis_wire_close(struct redis_wire *w);
+/* All return 0, or -1 with the sentence. */
 /* Sends what is in `out`, which stays there. */
 int redis_wire_send(struct redis_wire *w);
 /* The next reply; valid until the next one is read. */
 int redis_wire_read(struct redis_wire *w, const struct resp **reply);
-/* The same for those who wait for nothing in particular: then it is no failure to be woken, or
- * that nothing comes. */
-enum { WIRE_WOKEN = 1, WIRE_LATE };
+/* The same for those who wait for nothing in particular: also NET_WOKEN or NET_NOTHING. */
 int redis_wire_listen(struct redis_wire *w, const struct resp **reply);
-/* Nothing is wrong with the idle connection, as far as one can see without asking. */
-bool redis_wire_is_sound(struct redis_wire *w);
-/* Until the socket can be read or written: 0; WIRE_WOKEN, or -1: see errno. */
-int redis_wire_wait(struct redis_wire *w, short events);
-/* As store_fail(), but what the deadline or the system says comes first. */
-int redis_wire_fail(struct redis_wire *w, const char *what, int error);
-
-struct redis_tls *redis_tls_new(const struct redis_options *o);
-void redis_tls_free(struct redis_tls *tls);
-int redis_tls_open(struct redis_tls *tls, struct redis_wire *w, const char *name);
-void redis_tls_close(struct redis_wire *w);
-/* As read(2) and write(2); what is to be waited for is in *events when they return -EAGAIN. */
-long redis_tls_read(struct redis_wire *w, char *to, size_t n, short *events);
-long redis_tls_write(struct redis_wire *w, const char *from, size_t n, short *events);
+/* What the connection says of its failure becomes the call's error. Always -1. */
+int redis_wire_fail(struct redis_wire *w);
 
 /* ---- watch_index.c ---- */
 
@@ -267,7 +237,7 @@ struct redis_lane {
 	struct store_lane base;
 	struct redis_store *store;
 	struct redis_wire wire;
-	struct redis_tls *tls;      /* NULL: plain */
+	struct net_tls *tls;        /* NULL: plain */
 	struct redis_host target;   /* where the connection goes to; cluster: also where to begin */
 	size_t turn;                /* which host is tried first */
 	struct redis_server server; /* the last that was greeted */

@@ -39,13 +39,13 @@ static void watch_break(struct redis_lane *lane)
 static int watch_connect_at_ease(struct redis_lane *lane, struct baton_call *attempt)
 {
 	uint64_t deadline_ns = attempt->deadline_ns;
-	int wake = lane->wire.wake;
+	int wake = lane->wire.net.wake;
 
 	attempt->deadline_ns = min_ns(deadline_ns, clock_boot_ns() + AT_EASE_NS);
-	lane->wire.wake = -1;
+	lane->wire.net.wake = -1;
 	int rc = redis_connect(lane, attempt);
 
-	lane->wire.wake = wake;
+	lane->wire.net.wake = wake;
 	if (rc == 0 || clock_boot_ns() < attempt->deadline_ns)
 		return rc;
 	attempt->deadline_ns = deadline_ns;
@@ -146,7 +146,7 @@ static int watch_hear(struct redis_lane *lane, const struct resp *r)
 	return 0;
 }
 
-/* Listens until something is heard, or it is time for something else. WIRE_WOKEN: woken. */
+/* Listens until something is heard, or it is time for something else. NET_WOKEN: woken. */
 static int watch_listen(struct redis_lane *lane, uint64_t until_ns)
 {
 	const struct resp *reply;
@@ -154,10 +154,10 @@ static int watch_listen(struct redis_lane *lane, uint64_t until_ns)
 	uint64_t ask_ns =
 		lane->asked_ns != 0 ? lane->asked_ns + ANSWER_NS : lane->heard_ns + ASK_NS;
 
-	lane->wire.deadline_ns = min_ns(now_ns + CLOCK_NS_PER_S, until_ns);
+	lane->wire.net.deadline_ns = min_ns(now_ns + CLOCK_NS_PER_S, until_ns);
 	if (watch_subscribe(lane) != 0 || watch_probe(lane, now_ns) != 0)
 		return -1;
-	lane->wire.deadline_ns = min_ns(until_ns, ask_ns);
+	lane->wire.net.deadline_ns = min_ns(until_ns, ask_ns);
 	int rc = redis_wire_listen(&lane->wire, &reply);
 
 	if (rc == 0)
@@ -169,7 +169,7 @@ static bool watch_take_wake(struct redis_lane *lane)
 {
 	uint64_t count;
 
-	return read(lane->wire.wake, &count, sizeof(count)) > 0;
+	return read(lane->wire.net.wake, &count, sizeof(count)) > 0;
 }
 
 int redis_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t max)
@@ -195,7 +195,7 @@ int redis_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t
 			watch_break(lane);
 			return call->error.code;
 		}
-		if (rc == WIRE_WOKEN && watch_take_wake(lane)) {
+		if (rc == NET_WOKEN && watch_take_wake(lane)) {
 			n = redis_index_take(lane->store->index, cookies, max, &next_ns);
 			return (int)n;
 		}
@@ -227,7 +227,7 @@ void redis_watch_remove(void *l, const char *name, uint64_t cookie)
 	struct baton_error error;
 
 	lane->wire.error = &error;
-	lane->wire.deadline_ns = clock_boot_ns() + UNSUBSCRIBE_NS;
+	lane->wire.net.deadline_ns = clock_boot_ns() + UNSUBSCRIBE_NS;
 	resp_out_clear(&lane->wire.out);
 	resp_begin(&lane->wire.out, 2);
 	resp_text(&lane->wire.out, "UNSUBSCRIBE");

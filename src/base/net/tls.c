@@ -8,28 +8,29 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#include "store/redis/redis.h"
+#include "base/net/net.h"
 
-struct redis_tls {
+struct net_tls {
 	SSL_CTX *context;   /* made when it is first needed: it reads files */
 	BIO_METHOD *method; /* the socket, without SIGPIPE: see bio_write() */
-	const struct redis_options *options;
+	struct net_files files;
 };
 
-struct redis_tls *redis_tls_new(const struct redis_options *o)
+struct net_tls *net_tls_new(const struct net_files *files)
 {
-	struct redis_tls *tls = calloc(1, sizeof(*tls));
+	struct net_tls *tls = calloc(1, sizeof(*tls));
 
 	if (tls != NULL)
-		tls->options = o;
+		tls->files = *files;
 	return tls;
 }
 
-void redis_tls_free(struct redis_tls *tls)
+void net_tls_free(struct net_tls *tls)
 {
 	if (tls == NULL)
 		return;
@@ -48,22 +49,22 @@ static int bio_result(BIO *bio, ssize_t n)
 
 static int bio_write(BIO *bio, const char *data, int size)
 {
-	const struct redis_wire *w = BIO_get_data(bio);
-	ssize_t n = send(w->fd, data, (size_t)size, MSG_NOSIGNAL);
-	int rc = bio_result(bio, n);
+	const struct net *n = BIO_get_data(bio);
+	ssize_t sent = send(n->fd, data, (size_t)size, MSG_NOSIGNAL);
+	int rc = bio_result(bio, sent);
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (sent < 0 && (errno == EAGAIN || errno == EINTR))
 		BIO_set_retry_write(bio);
 	return rc;
 }
 
 static int bio_read(BIO *bio, char *data, int size)
 {
-	const struct redis_wire *w = BIO_get_data(bio);
-	ssize_t n = recv(w->fd, data, (size_t)size, 0);
-	int rc = bio_result(bio, n);
+	const struct net *n = BIO_get_data(bio);
+	ssize_t got = recv(n->fd, data, (size_t)size, 0);
+	int rc = bio_result(bio, got);
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		BIO_set_retry_read(bio);
 	return rc;
 }
@@ -82,7 +83,7 @@ static int bio_create(BIO *bio)
 	return 1;
 }
 
-static bool tls_make_method(struct redis_tls *tls)
+static bool tls_make_method(struct net_tls *tls)
 {
 	if (tls->method != NULL)
 		return true;
@@ -95,7 +96,7 @@ static bool tls_make_method(struct redis_tls *tls)
 
 /* ---- who we are, and whom we trust ---- */
 
-static int tls_fail(struct redis_wire *w, int code, const char *what)
+static int tls_fail(struct net *n, int code, const char *what)
 {
 	char reason[120] = "no reason given";
 	unsigned long error = ERR_get_error();
@@ -103,36 +104,34 @@ static int tls_fail(struct redis_wire *w, int code, const char *what)
 	if (error != 0)
 		ERR_error_string_n(error, reason, sizeof(reason));
 	ERR_clear_error();
-	return store_fail(w->error, code, "TLS: %s: %.110s", what, reason);
+	return net_fail(n, code, "TLS: %s: %.110s", what, reason);
 }
 
-static int tls_load_files(struct redis_wire *w, const struct redis_options *o, SSL_CTX *context)
+static int tls_load_files(struct net *n, const struct net_files *files, SSL_CTX *context)
 {
-	if (o->files.ca[0] != '\0' ? SSL_CTX_load_verify_locations(context, o->files.ca, NULL) != 1
-				   : SSL_CTX_set_default_verify_paths(context) != 1)
-		return tls_fail(w, BATON_E_DENIED,
-				"can't read the authorities' certificates (ca=)");
-	if (o->files.cert[0] == '\0')
+	if (files->ca[0] != '\0' ? SSL_CTX_load_verify_locations(context, files->ca, NULL) != 1
+				 : SSL_CTX_set_default_verify_paths(context) != 1)
+		return tls_fail(n, NET_UNTRUSTED, "can't read the authorities' certificates (ca=)");
+	if (files->cert[0] == '\0')
 		return 0;
-	if (SSL_CTX_use_certificate_chain_file(context, o->files.cert) != 1)
-		return tls_fail(w, BATON_E_DENIED, "can't read our certificate (cert=)");
-	if (SSL_CTX_use_PrivateKey_file(context,
-					o->files.key[0] != '\0' ? o->files.key : o->files.cert,
+	if (SSL_CTX_use_certificate_chain_file(context, files->cert) != 1)
+		return tls_fail(n, NET_UNTRUSTED, "can't read our certificate (cert=)");
+	if (SSL_CTX_use_PrivateKey_file(context, files->key[0] != '\0' ? files->key : files->cert,
 					SSL_FILETYPE_PEM) != 1 ||
 	    SSL_CTX_check_private_key(context) != 1)
-		return tls_fail(w, BATON_E_DENIED, "can't use our private key (key=)");
+		return tls_fail(n, NET_UNTRUSTED, "can't use our private key (key=)");
 	return 0;
 }
 
-static int tls_make_context(struct redis_tls *tls, struct redis_wire *w)
+static int tls_make_context(struct net_tls *tls, struct net *n)
 {
 	SSL_CTX *context = SSL_CTX_new(TLS_client_method());
 
 	if (context == NULL)
-		return tls_fail(w, BATON_E_MEMORY, "no context");
+		return tls_fail(n, NET_MEMORY, "no context");
 	SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
 	if (SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||
-	    tls_load_files(w, tls->options, context) != 0) {
+	    tls_load_files(n, &tls->files, context) != 0) {
 		SSL_CTX_free(context);
 		return -1;
 	}
@@ -161,21 +160,20 @@ static short tls_wanted(const SSL *ssl, int rc)
 	}
 }
 
-static int tls_refuse(struct redis_wire *w, const SSL *ssl, const char *name)
+static int tls_refuse(struct net *n, const SSL *ssl, const char *name)
 {
 	long why = SSL_get_verify_result(ssl);
 
 	if (why == X509_V_OK)
-		return tls_fail(w, BATON_E_UNAVAILABLE,
+		return tls_fail(n, NET_UNAVAILABLE,
 				"no handshake: is that a port that speaks TLS, and wants no other "
 				"certificate of ours");
 	ERR_clear_error();
-	return store_fail(w->error, BATON_E_DENIED,
-			  "TLS: the certificate of %.80s is refused: %.80s", name,
-			  X509_verify_cert_error_string(why));
+	return net_fail(n, NET_UNTRUSTED, "TLS: the certificate of %.80s is refused: %.80s", name,
+			X509_verify_cert_error_string(why));
 }
 
-static int tls_handshake(struct redis_wire *w, SSL *ssl, const char *name)
+static int tls_handshake(struct net *n, SSL *ssl, const char *name)
 {
 	for (;;) {
 		ERR_clear_error();
@@ -186,17 +184,17 @@ static int tls_handshake(struct redis_wire *w, SSL *ssl, const char *name)
 		short events = tls_wanted(ssl, rc);
 
 		if (events == 0)
-			return tls_refuse(w, ssl, name);
-		rc = redis_wire_wait(w, events);
+			return tls_refuse(n, ssl, name);
+		rc = net_wait(n, events);
 		if (rc != 0)
-			return redis_wire_fail(w, "finish the TLS handshake",
-					       rc == WIRE_WOKEN ? ECANCELED : errno);
+			return net_fail_system(n, "finish the TLS handshake",
+					       rc == NET_WOKEN ? ECANCELED : errno);
 	}
 }
 
-int redis_tls_open(struct redis_tls *tls, struct redis_wire *w, const char *name)
+int net_tls_open(struct net_tls *tls, struct net *n, const char *name)
 {
-	if (tls->context == NULL && tls_make_context(tls, w) != 0)
+	if (tls->context == NULL && tls_make_context(tls, n) != 0)
 		return -1;
 	SSL *ssl = SSL_new(tls->context);
 	BIO *bio = tls_make_method(tls) ? BIO_new(tls->method) : NULL;
@@ -204,14 +202,14 @@ int redis_tls_open(struct redis_tls *tls, struct redis_wire *w, const char *name
 	if (ssl == NULL || bio == NULL || !tls_expect(ssl, name)) {
 		SSL_free(ssl);
 		BIO_free(bio);
-		return tls_fail(w, BATON_E_MEMORY, "no connection");
+		return tls_fail(n, NET_MEMORY, "no connection");
 	}
-	BIO_set_data(bio, w);
+	BIO_set_data(bio, n);
 	SSL_set_bio(ssl, bio, bio);
-	if (tls_handshake(w, ssl, name) == 0) {
+	if (tls_handshake(n, ssl, name) == 0) {
 		SSL_set_mode(ssl,
 			     SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-		w->ssl = ssl;
+		n->ssl = ssl;
 		return 0;
 	}
 	SSL_free(ssl);
@@ -221,35 +219,37 @@ int redis_tls_open(struct redis_tls *tls, struct redis_wire *w, const char *name
 	return -1;
 }
 
-void redis_tls_close(struct redis_wire *w)
+void net_tls_close(struct net *n)
 {
-	SSL_free(w->ssl);
-	w->ssl = NULL;
+	SSL_free(n->ssl);
+	n->ssl = NULL;
 }
 
-static long tls_result(struct redis_wire *w, int rc, short *events)
+static long tls_result(struct net *n, int rc, short *events)
 {
 	if (rc > 0)
 		return rc;
-	*events = tls_wanted(w->ssl, rc);
+	*events = tls_wanted(n->ssl, rc);
 	if (*events != 0) {
 		errno = EAGAIN;
 		return -1;
 	}
-	if (SSL_get_error(w->ssl, rc) == SSL_ERROR_ZERO_RETURN)
+	if (SSL_get_error(n->ssl, rc) == SSL_ERROR_ZERO_RETURN)
 		return 0;
 	errno = ECONNRESET;
 	return -1;
 }
 
-long redis_tls_read(struct redis_wire *w, char *to, size_t n, short *events)
+long net_tls_read(struct net *n, char *to, size_t size, short *events)
 {
 	ERR_clear_error();
-	return tls_result(w, SSL_read(w->ssl, to, n < INT32_MAX ? (int)n : INT32_MAX), events);
+	return tls_result(n, SSL_read(n->ssl, to, size < INT32_MAX ? (int)size : INT32_MAX),
+			  events);
 }
 
-long redis_tls_write(struct redis_wire *w, const char *from, size_t n, short *events)
+long net_tls_write(struct net *n, const char *from, size_t size, short *events)
 {
 	ERR_clear_error();
-	return tls_result(w, SSL_write(w->ssl, from, n < INT32_MAX ? (int)n : INT32_MAX), events);
+	return tls_result(n, SSL_write(n->ssl, from, size < INT32_MAX ? (int)size : INT32_MAX),
+			  events);
 }
