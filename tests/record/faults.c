@@ -391,10 +391,10 @@ static void faulty_drop(void *lane, struct baton_call *call, struct record_item 
 }
 
 /* OK: it goes on. */
-static int suffer(struct faulty_lane *lane, struct baton_call *call)
+static int suffer(struct faulty_lane *lane, struct baton_call *call, int class)
 {
 	uint64_t ms;
-	int kind = take(FAULTS_OTHER, &ms);
+	int kind = take(class, &ms);
 
 	atomic_store(&lane->is_woken, false);
 	if (kind == FAULTS_HOLE || kind == FAULTS_MUTE) {
@@ -414,7 +414,7 @@ static int faulty_list(void *l, struct baton_call *call, const char *prefix, boo
 		       record_found *found, void *arg)
 {
 	struct faulty_lane *lane = l;
-	int outcome = suffer(lane, call);
+	int outcome = suffer(lane, call, FAULTS_OTHER);
 
 	return outcome == BATON_OUTCOME_OK
 		       ? real->list(lane->lane, call, prefix, with_values, found, arg)
@@ -424,7 +424,7 @@ static int faulty_list(void *l, struct baton_call *call, const char *prefix, boo
 static int faulty_watch(void *l, struct baton_call *call, record_changed *changed, void *arg)
 {
 	struct faulty_lane *lane = l;
-	int outcome = suffer(lane, call);
+	int outcome = suffer(lane, call, FAULTS_OTHER);
 
 	return outcome == BATON_OUTCOME_OK ? real->watch(lane->lane, call, changed, arg) : outcome;
 }
@@ -441,6 +441,36 @@ static void faulty_wake(void *l)
 static int faulty_age(void *l, struct baton_call *call, struct record_age *age)
 {
 	return real->age(((struct faulty_lane *)l)->lane, call, age);
+}
+
+static int faulty_lock_take(void *l, struct baton_call *call, const char *name,
+			    const char *lease_id, uint64_t ttl_ns, uint64_t *free_in_ns)
+{
+	struct faulty_lane *lane = l;
+	int outcome = suffer(lane, call, FAULTS_LOCK);
+
+	return outcome == BATON_OUTCOME_OK
+		       ? real->lock_take(lane->lane, call, name, lease_id, ttl_ns, free_in_ns)
+		       : outcome;
+}
+
+static int faulty_lock_keep(void *l, struct baton_call *call, const char *name,
+			    const char *lease_id, uint64_t ttl_ns)
+{
+	struct faulty_lane *lane = l;
+	int outcome = suffer(lane, call, FAULTS_LOCK);
+
+	return outcome == BATON_OUTCOME_OK
+		       ? real->lock_keep(lane->lane, call, name, lease_id, ttl_ns)
+		       : outcome;
+}
+
+static int faulty_lock_drop(void *l, struct baton_call *call, const char *name,
+			    const char *lease_id)
+{
+	struct faulty_lane *lane = l;
+
+	return real->lock_drop(lane->lane, call, name, lease_id);
 }
 
 /* ---- the rest is the real one's ---- */
@@ -497,4 +527,7 @@ void faults_wrap(const struct record_adapter *wrapped, struct faults *f, struct 
 	out->watch = wrapped->watch != NULL ? faulty_watch : NULL;
 	out->wake = faulty_wake;
 	out->age = wrapped->age != NULL ? faulty_age : NULL;
+	out->lock_take = faulty_lock_take;
+	out->lock_keep = faulty_lock_keep;
+	out->lock_drop = faulty_lock_drop;
 }

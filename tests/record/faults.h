@@ -26,6 +26,7 @@ enum faults_class {
 	FAULTS_RELEASE, /* an election is given back */
 	FAULTS_READ,    /* elections are read, but not by the watch */
 	FAULTS_OTHER,
+	FAULTS_LOCK, /* a native lock is taken, kept or dropped */
 	FAULTS_CLASSES,
 };
 

@@ -5,7 +5,11 @@
  *
  * All handles of the process that are opened on one name share its records, which live as long as
  * one of them is open. push=1: the store tells what has changed; else it is polled.
+ * locks=session or locks=duration: claims hold a lock, too, which other programs could take
+ * (memory.h). A session is a handle; a duration passes by itself.
  */
+#include "memory.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +32,16 @@ struct record {
 	char key[];
 };
 
+/* A native lock. */
+struct native {
+	struct name_node node;
+	const void *holder; /* the handle whose session it is; NULL: another program */
+	uint64_t until_ns;  /* RECORD_NEVER: as long as the session lasts */
+	uint64_t told_ns;   /* for how long, as whoever is refused hears */
+	char lease_id[BATON_LEASE_ID_MAX + 1];
+	char name[];
+};
+
 /* The records of one name. */
 struct shelf {
 	struct shelf *next;
@@ -35,12 +49,14 @@ struct shelf {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	struct name_table records;
+	struct name_table locks;
 	uint64_t serial;
 	char name[];
 };
 
 struct memory_store {
 	struct shelf *shelf;
+	uint32_t locks;                     /* enum record_locks */
 	char prefix[RECORD_PREFIX_MAX + 2]; /* with its '/' */
 };
 
@@ -61,7 +77,10 @@ static struct shelf *shelf_new(const char *name)
 	struct shelf *shelf = calloc(1, sizeof(*shelf) + strlen(name) + 1);
 	pthread_condattr_t attr;
 
-	if (shelf == NULL || name_table_init(&shelf->records) != 0) {
+	if (shelf == NULL || name_table_init(&shelf->records) != 0 ||
+	    name_table_init(&shelf->locks) != 0) {
+		if (shelf != NULL)
+			name_table_done(&shelf->records);
 		free(shelf);
 		return NULL;
 	}
@@ -112,6 +131,11 @@ static void shelf_put(struct shelf *shelf)
 		while ((node = name_table_next(&shelf->records, NULL)) != NULL)
 			record_free(shelf, (struct record *)node);
 		name_table_done(&shelf->records);
+		while ((node = name_table_next(&shelf->locks, NULL)) != NULL) {
+			name_table_remove(&shelf->locks, node);
+			free(node);
+		}
+		name_table_done(&shelf->locks);
 		(void)pthread_mutex_destroy(&shelf->lock);
 		(void)pthread_cond_destroy(&shelf->changed);
 		free(shelf);
@@ -119,11 +143,35 @@ static void shelf_put(struct shelf *shelf)
 	(void)pthread_mutex_unlock(&shelves_lock);
 }
 
+/* All that its session holds. */
+static void locks_end_session(const struct memory_store *s)
+{
+	struct name_node *next;
+
+	(void)pthread_mutex_lock(&s->shelf->lock);
+	for (struct name_node *node = name_table_next(&s->shelf->locks, NULL); node != NULL;
+	     node = next) {
+		const struct native *lock = (struct native *)node;
+
+		next = name_table_next(&s->shelf->locks, node);
+		if (lock->holder == s && lock->until_ns == RECORD_NEVER) {
+			name_table_remove(&s->shelf->locks, node);
+			free(node);
+		}
+	}
+	(void)pthread_mutex_unlock(&s->shelf->lock);
+}
+
 static bool memory_set(void *o, const char *key, const char *value)
 {
 	struct record_options *options = o;
 	bool pushes;
 
+	if (strcmp(key, "locks") == 0) {
+		options->locks = strcmp(value, "session") == 0 ? RECORD_LOCKS_SESSION
+							       : RECORD_LOCKS_DURATION;
+		return options->locks == RECORD_LOCKS_SESSION || strcmp(value, "duration") == 0;
+	}
 	if (strcmp(key, "push") != 0)
 		return record_option(options, key, value);
 	bool is_flag = option_flag(value, &pushes);
@@ -151,6 +199,7 @@ static int memory_open(const struct baton_store_config *config, struct record_op
 		(void)store_fail(err, BATON_E_MEMORY, "no memory for a store");
 		return BATON_E_MEMORY;
 	}
+	s->locks = options->locks;
 	if (options->prefix[0] != '\0')
 		(void)snprintf(s->prefix, sizeof(s->prefix), "%s/", options->prefix);
 	*out = s;
@@ -161,6 +210,7 @@ static void memory_close(void *store)
 {
 	struct memory_store *s = store;
 
+	locks_end_session(s);
 	shelf_put(s->shelf);
 	free(s);
 }
@@ -423,6 +473,152 @@ static void memory_wake(void *l)
 	(void)pthread_mutex_unlock(&shelf->lock);
 }
 
+/* ---- locks ---- */
+
+/* With the shelf's lock held. NULL: nobody has it. */
+static struct native *lock_find(struct shelf *shelf, const char *name)
+{
+	struct native *lock = (struct native *)name_table_find(&shelf->locks, name);
+
+	if (lock == NULL || clock_boot_ns() < lock->until_ns)
+		return lock;
+	name_table_remove(&shelf->locks, &lock->node);
+	free(lock);
+	return NULL;
+}
+
+static struct native *lock_make(struct shelf *shelf, const char *name)
+{
+	size_t size = strlen(name) + 1;
+	struct native *lock = calloc(1, sizeof(*lock) + size);
+
+	if (lock == NULL)
+		return NULL;
+	(void)memcpy(lock->name, name, size);
+	lock->until_ns = lock->told_ns = RECORD_NEVER;
+	name_table_add(&shelf->locks, &lock->node, lock->name);
+	return lock;
+}
+
+static void lock_set(struct native *lock, const struct memory_store *s, const char *lease_id,
+		     uint64_t ttl_ns)
+{
+	lock->holder = s;
+	(void)snprintf(lock->lease_id, sizeof(lock->lease_id), "%s", lease_id);
+	if (s->locks == RECORD_LOCKS_DURATION)
+		lock->until_ns = clock_boot_ns() + ttl_ns;
+}
+
+static int memory_lock(void *l, struct baton_call *call, const char *name, const char *lease_id,
+		       uint64_t ttl_ns, uint64_t *free_in_ns)
+{
+	const struct memory_lane *lane = l;
+	struct shelf *shelf = lane->store->shelf;
+	int outcome = BATON_OUTCOME_OK;
+
+	(void)call;
+	(void)pthread_mutex_lock(&shelf->lock);
+	struct native *lock = lock_find(shelf, name);
+
+	if (lock == NULL)
+		lock = lock_make(shelf, name);
+	else if (lock->holder != lane->store)
+		outcome = BATON_OUTCOME_REFUSED;
+	if (lock == NULL)
+		outcome = BATON_OUTCOME_FAILED;
+	else if (outcome == BATON_OUTCOME_OK)
+		lock_set(lock, lane->store, lease_id, ttl_ns);
+	else
+		*free_in_ns = lock->told_ns;
+	(void)pthread_mutex_unlock(&shelf->lock);
+	return outcome;
+}
+
+static int memory_keep(void *l, struct baton_call *call, const char *name, const char *lease_id,
+		       uint64_t ttl_ns)
+{
+	const struct memory_lane *lane = l;
+	struct shelf *shelf = lane->store->shelf;
+
+	(void)call;
+	(void)pthread_mutex_lock(&shelf->lock);
+	struct native *lock = lock_find(shelf, name);
+	bool is_ours = lock != NULL && lock->holder == lane->store &&
+		       strcmp(lock->lease_id, lease_id) == 0;
+
+	if (is_ours)
+		lock_set(lock, lane->store, lease_id, ttl_ns);
+	(void)pthread_mutex_unlock(&shelf->lock);
+	return is_ours ? BATON_OUTCOME_OK : BATON_OUTCOME_REFUSED;
+}
+
+static int memory_unlock(void *l, struct baton_call *call, const char *name, const char *lease_id)
+{
+	const struct memory_lane *lane = l;
+	struct shelf *shelf = lane->store->shelf;
+
+	(void)call;
+	(void)pthread_mutex_lock(&shelf->lock);
+	struct native *lock = lock_find(shelf, name);
+
+	if (lock != NULL && lock->holder == lane->store && strcmp(lock->lease_id, lease_id) == 0)
+		lock->until_ns = 0;
+	(void)lock_find(shelf, name);
+	(void)pthread_mutex_unlock(&shelf->lock);
+	return BATON_OUTCOME_OK;
+}
+
+bool memory_lock_take(const char *store, const char *name)
+{
+	struct shelf *shelf = shelf_get(store);
+
+	(void)pthread_mutex_lock(&shelf->lock);
+	bool is_free = lock_find(shelf, name) == NULL && lock_make(shelf, name) != NULL;
+
+	(void)pthread_mutex_unlock(&shelf->lock);
+	shelf_put(shelf);
+	return is_free;
+}
+
+void memory_lock_free_in(const char *store, const char *name, uint64_t ns)
+{
+	struct shelf *shelf = shelf_get(store);
+
+	(void)pthread_mutex_lock(&shelf->lock);
+	struct native *lock = lock_find(shelf, name);
+
+	if (lock != NULL)
+		lock->told_ns = ns;
+	(void)pthread_mutex_unlock(&shelf->lock);
+	shelf_put(shelf);
+}
+
+void memory_lock_end(const char *store, const char *name)
+{
+	struct shelf *shelf = shelf_get(store);
+
+	(void)pthread_mutex_lock(&shelf->lock);
+	struct native *lock = lock_find(shelf, name);
+
+	if (lock != NULL)
+		lock->until_ns = 0;
+	(void)lock_find(shelf, name);
+	(void)pthread_mutex_unlock(&shelf->lock);
+	shelf_put(shelf);
+}
+
+bool memory_lock_is_taken(const char *store, const char *name)
+{
+	struct shelf *shelf = shelf_get(store);
+
+	(void)pthread_mutex_lock(&shelf->lock);
+	bool is_taken = lock_find(shelf, name) != NULL;
+
+	(void)pthread_mutex_unlock(&shelf->lock);
+	shelf_put(shelf);
+	return is_taken;
+}
+
 static const struct record_adapter adapter = {
 	.name = "memory+record",
 	.page = "adapter.h",
@@ -446,6 +642,9 @@ static const struct record_adapter adapter = {
 	.list = memory_list,
 	.watch = memory_watch,
 	.wake = memory_wake,
+	.lock_take = memory_lock,
+	.lock_keep = memory_keep,
+	.lock_drop = memory_unlock,
 };
 
 static const char *const schemes[] = {"memory+record", NULL};

@@ -101,6 +101,15 @@ struct record_options {
 	char prefix[RECORD_PREFIX_MAX + 1];
 	/* Set by open(): this store is polled, although the adapter could push. */
 	bool is_polled;
+	/* Set by open(): claims hold a native lock, too: enum record_locks. */
+	uint32_t locks;
+};
+
+/* What ends a native lock that nobody drops. */
+enum record_locks {
+	RECORD_LOCKS_NONE,
+	RECORD_LOCKS_SESSION,  /* the end of the session that took it */
+	RECORD_LOCKS_DURATION, /* its time, unless it is kept */
 };
 
 /* False: it is none of these, or that is not a valid value for it. */
@@ -180,6 +189,34 @@ struct record_adapter {
 	void (*wake)(void *lane);
 	/* is_weak: how old the store is. OK or FAILED. Else NULL. */
 	int (*age)(void *lane, struct baton_call *call, struct record_age *age);
+
+	/*
+	 * Native locks, one per election, for a store whose open() has set options->locks; else
+	 * they are not called. They stand beside the records, never in place of one: two candidates
+	 * are kept apart by the records alone, and the lock keeps other programs away.
+	 *
+	 * A lock belongs to the store and to a lease, not to a lane: it is taken on one lane and
+	 * kept on another. A session that holds locks is a connection of its own, is ended by the
+	 * server when it was silent for ttl_ns and not before (rule 3), and is not closed because a
+	 * call was slow. What is taken for a lease ends what the store holds for an older one.
+	 *
+	 * lock_take: OK: it is ours; if it was before, it is prolonged. REFUSED: another has it:
+	 *     *free_in_ns says for how long at most, or stays RECORD_NEVER. FAILED: it isn't ours.
+	 *     UNKNOWN: it may be.
+	 * lock_keep: OK: it was ours all the time, and is for ttl_ns more, counted from before the
+	 *     call. REFUSED: it is not, or was not meanwhile, or its session has ended: never take
+	 *     it again here, for another may have worked since. FAILED, UNKNOWN: nobody knows.
+	 *     Called before each renewal for each lock of the lease, in one call: where all of them
+	 *     stand and fall with one session, that is asked once.
+	 * lock_drop: if that lease has it. Whatever it returns, the adapter counts on it no more:
+	 *     a session that can't be told is closed, and a duration passes.
+	 */
+	int (*lock_take)(void *lane, struct baton_call *call, const char *name,
+			 const char *lease_id, uint64_t ttl_ns, uint64_t *free_in_ns);
+	int (*lock_keep)(void *lane, struct baton_call *call, const char *name,
+			 const char *lease_id, uint64_t ttl_ns);
+	int (*lock_drop)(void *lane, struct baton_call *call, const char *name,
+			 const char *lease_id);
 };
 
 /* What is the same for all of them. Two candidates' clocks are compared: hence the drift. */

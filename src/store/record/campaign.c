@@ -43,23 +43,46 @@ static int campaign_code(struct baton_call *call, const struct record_job *j)
 	return BATON_E_CORRUPT;
 }
 
+/* Another program has the lock: when it lets go, nobody is told. */
+static void campaign_locked_out(const struct record_job *j, struct baton_record *record)
+{
+	record->held = true;
+	record->reserved = false;
+	record->watched = false;
+	record->free_in_ns = j->lock_free_in_ns;
+	(void)snprintf(record->leader, sizeof(record->leader), "another program");
+}
+
+/* The claim is noted, and its lock with it. */
+static int campaign_book(struct record_lane *lane, const struct baton_lease *lease,
+			 const struct record_job *j, const char *name)
+{
+	struct record_claim claim;
+
+	record_campaign_book(&j->u.campaign, &claim);
+	if (claim.standing != RECORD_NO_CLAIM || j->u.campaign.settles)
+		record_held_set(lane->store, lease->id, name, &claim);
+	return record_lock_book(lane->store, j, lease->id, &claim) ? record_job_task(j)->outcome
+								   : BATON_OUTCOME_UNKNOWN;
+}
+
 static void campaign_end(struct record_lane *lane, struct baton_call *call,
 			 const struct baton_lease *lease, const struct record_job *j,
 			 struct baton_campaign *c)
 {
 	const struct record_task *task = record_job_task(j);
-	struct record_claim claim;
 
-	record_campaign_book(&j->u.campaign, &claim);
-	if (task->outcome == BATON_OUTCOME_OK || claim.standing != RECORD_NO_CLAIM)
-		record_held_set(lane->store, lease->id, c->name, &claim);
-	c->outcome = task->why == RECORD_WHY_YOUNG ? BATON_OUTCOME_REFUSED : task->outcome;
+	c->outcome = campaign_book(lane, lease, j, c->name);
+	if (task->why == RECORD_WHY_YOUNG)
+		c->outcome = BATON_OUTCOME_REFUSED;
 	c->code = 0;
-	c->term = task->outcome == BATON_OUTCOME_OK ? j->u.campaign.term : 0;
+	c->term = c->outcome == BATON_OUTCOME_OK ? j->u.campaign.term : 0;
 	if (c->outcome == BATON_OUTCOME_FAILED || c->outcome == BATON_OUTCOME_UNKNOWN)
 		c->code = campaign_code(call, j);
 	else
 		campaign_record(lane->store, j, lease->owner, c->record);
+	if (task->why == RECORD_WHY_LOCKED)
+		campaign_locked_out(j, c->record);
 	if (task->why != RECORD_WHY_YOUNG)
 		return;
 	/* A wait whose end is known is not a failure. */
@@ -68,19 +91,21 @@ static void campaign_end(struct record_lane *lane, struct baton_call *call,
 		       "the store has just started, and may have forgotten a lease");
 }
 
-static bool campaign_is_held(struct record_store *s, const char *key)
+/* How the claim of that election stands in the book. */
+static uint32_t campaign_standing(struct record_store *s, const char *key)
 {
 	store_lock(&s->base);
 	const struct record_known *k = record_known_find(s, key);
-	bool is_held = k != NULL && k->ours != NULL && k->claim.standing == RECORD_STANDS;
+	uint32_t standing = k != NULL && k->ours != NULL ? k->claim.standing : RECORD_NO_CLAIM;
 
 	store_unlock(&s->base);
-	return is_held;
+	return standing;
 }
 
 /*
  * A claim of our own lease that we don't know of, or that we have only read: it is ours if it can
- * be written again, and else the answer was an old one (R8). Whoever asked tries again soon.
+ * be written again, and else the answer was an old one (R8). One that is forfeit is given back:
+ * whoever campaigns has no work left on it. Whoever asked tries again soon.
  */
 static void campaign_confirm(struct record_lane *lane, struct baton_call *call,
 			     const struct baton_lease *lease, struct record_job *j,
@@ -89,16 +114,16 @@ static void campaign_confirm(struct record_lane *lane, struct baton_call *call,
 	struct record_claim claim = {.nonce = c->record->nonce,
 				     .term = c->record->term,
 				     .version = record_job_task(j)->version,
-				     .standing = RECORD_IN_DOUBT};
+				     .standing = campaign_standing(lane->store, j->key.text)};
 
-	record_settle_begin(&j->u.campaign, lease, &claim);
+	record_settle_begin(&j->u.campaign, lease, &claim, record_has_locks(lane->store));
 	record_jobs_run(lane, call, j, 1);
-	record_campaign_book(&j->u.campaign, &claim);
-	record_held_set(lane->store, lease->id, c->name, &claim);
-	if (record_job_task(j)->outcome == BATON_OUTCOME_OK)
+	int outcome = campaign_book(lane, lease, j, c->name);
+
+	if (outcome == BATON_OUTCOME_OK)
 		return;
 	(void)memset(c->record, 0, sizeof(*c->record));
-	c->outcome = record_job_task(j)->outcome;
+	c->outcome = outcome;
 	c->code = j->code;
 }
 
@@ -120,17 +145,19 @@ static void campaign_batch(struct record_lane *lane, struct baton_call *call,
 {
 	for (size_t i = 0; i < n; i++) {
 		record_job_init(&jobs[i], lane->store, RECORD_JOB_CAMPAIGN, list[i].name);
-		jobs[i].u.campaign = (struct record_campaign){.lease = lease,
-							      .profile = &list[i].profile,
-							      .nonce = list[i].nonce,
-							      .floor = list[i].floor};
+		jobs[i].u.campaign =
+			(struct record_campaign){.lease = lease,
+						 .profile = &list[i].profile,
+						 .nonce = list[i].nonce,
+						 .floor = list[i].floor,
+						 .locks = record_has_locks(lane->store)};
 		campaign_keep(lane->store, &jobs[i], true);
 	}
 	record_jobs_run(lane, call, jobs, n);
 	for (size_t i = 0; i < n; i++) {
 		campaign_end(lane, call, lease, &jobs[i], &list[i]);
 		if (record_job_task(&jobs[i])->why == RECORD_WHY_MINE &&
-		    !campaign_is_held(lane->store, jobs[i].key.text))
+		    campaign_standing(lane->store, jobs[i].key.text) != RECORD_STANDS)
 			campaign_confirm(lane, call, lease, &jobs[i], &list[i]);
 		campaign_keep(lane->store, &jobs[i], false);
 	}
@@ -142,11 +169,13 @@ void record_driver_campaign(void *l, struct baton_call *call, const struct baton
 	size_t max = n < RECORD_JOBS_MAX ? n : RECORD_JOBS_MAX;
 	struct record_job *jobs = record_jobs_new(call, max);
 
+	record_locks_drop(l, call); /* so that none is taken that is about to be dropped */
 	for (size_t i = 0; i < n && jobs == NULL; i++) {
 		list[i].outcome = BATON_OUTCOME_FAILED;
 		list[i].code = BATON_E_MEMORY;
 	}
 	for (size_t done = 0; done < n && jobs != NULL; done += max)
 		campaign_batch(l, call, lease, jobs, list + done, record_least(n - done, max));
+	record_locks_drop(l, call);
 	free(jobs);
 }

@@ -61,6 +61,7 @@ static void store_traits(struct record_store *s)
 	const struct record_adapter *adapter = s->adapter;
 
 	s->traits = adapter->traits_of != NULL ? *adapter->traits_of(s->store) : adapter->traits;
+	s->traits.own_leases = false; /* whatever a store's locks are: a lease carries any number */
 	s->traits.expiry_more_ns += s->options.poll_ms * CLOCK_NS_PER_MS;
 	if (!adapter->is_weak)
 		return;

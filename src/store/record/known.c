@@ -122,14 +122,20 @@ void record_known_hint(struct record_store *s, struct record_known *k)
 	}
 }
 
-void record_known_claim(struct record_known *k, struct record_ours *ours,
+void record_known_claim(struct record_store *s, struct record_known *k, struct record_ours *ours,
 			const struct record_claim *claim)
 {
+	bool is_over = claim == NULL || claim->standing == RECORD_NO_CLAIM;
+
+	if (k->lock_ns != 0 && (is_over || k->ours != ours)) {
+		record_lock_spend(s, k->name, k->ours->id);
+		k->lock_ns = 0;
+	}
 	if (k->ours != NULL) {
 		LIST_REMOVE(k, of_ours);
 		k->ours->n_stand -= k->claim.standing == RECORD_STANDS;
 	}
-	k->ours = claim != NULL && claim->standing != RECORD_NO_CLAIM ? ours : NULL;
+	k->ours = claim != NULL && !is_over ? ours : NULL;
 	if (k->ours == NULL)
 		return;
 	k->claim = *claim;
@@ -267,7 +273,7 @@ void record_ours_remove(struct record_store *s, struct record_ours *ours)
 		at = &(*at)->next;
 	*at = ours->next;
 	while ((k = LIST_FIRST(&ours->claims)) != NULL) {
-		record_known_claim(k, NULL, NULL);
+		record_known_claim(s, k, NULL, NULL);
 		k->is_stale = s->has_stale = true; /* its lease is another's now */
 		k->noted_ns = 0;
 		record_known_tidy(s, k);
@@ -296,6 +302,12 @@ void record_tables_done(struct record_store *s)
 	while (s->leases.slots != NULL && (node = name_table_next(&s->leases, NULL)) != NULL) {
 		name_table_remove(&s->leases, node);
 		free(node);
+	}
+	while (s->spent != NULL) {
+		struct record_spent_lock *spent = s->spent;
+
+		s->spent = spent->next;
+		free(spent);
 	}
 	name_table_done(&s->elections);
 	name_table_done(&s->leases);

@@ -6,6 +6,7 @@
  *                 the verbs of the contract, each in the file of its name
  *   rounds.c      carries out what tasks ask for, in as few requests as the adapter can
  *   known.c       elections that are watched or claimed; leases of others; our own
+ *   locks.c       native locks beside the records, where the store is asked for them
  *   sweep.c       deletes what nobody needs any more (R10)
  *   keys.c        names as keys, tokens as versions
  *   decide/       what is written when: pure
@@ -87,6 +88,14 @@ struct record_known {
 	struct record_ours *ours; /* NULL: there is none */
 	LIST_ENTRY(record_known) of_ours;
 	bool is_confirmed; /* a list has shown it as it was written */
+	uint64_t lock_ns; /* its native lock is ours: when it was last taken or kept; 0: it isn't */
+};
+
+/* A native lock that is to be given back. */
+struct record_spent_lock {
+	struct record_spent_lock *next;
+	char lease_id[BATON_LEASE_ID_MAX + 1];
+	char name[];
 };
 
 /* A lease of another. */
@@ -140,6 +149,8 @@ struct record_ours {
 	uint64_t ttl_ns;
 	struct record_elections claims;
 	uint32_t n_stand;
+	uint64_t renewed_ns; /* when the last renewal was begun, if there are native locks */
+	uint64_t forfeit_ns; /* when the last claim was forfeit; 0: none is */
 	struct name_table shown;
 	struct record_shown_page *pages; /* the newest first */
 	char id[BATON_LEASE_ID_MAX + 1];
@@ -156,6 +167,7 @@ struct record_store {
 	struct name_table elections; /* of struct record_known */
 	struct name_table leases;    /* of struct record_seen */
 	struct record_ours *ours;
+	struct record_spent_lock *spent;
 	size_t n_seen_max; /* then those that are of no use are dropped */
 	struct record_due due;
 	size_t n_watched;
@@ -194,8 +206,8 @@ bool record_known_note(struct record_store *s, struct record_known *k,
 /* The record as we know it. False: we don't. */
 bool record_known_read(const struct record_known *k, struct record_election *out);
 void record_known_hint(struct record_store *s, struct record_known *k);
-/* The claim that stands on it, or may; NULL: none. */
-void record_known_claim(struct record_known *k, struct record_ours *ours,
+/* The claim that stands on it, or may; NULL: none, and its lock is spent. */
+void record_known_claim(struct record_store *s, struct record_known *k, struct record_ours *ours,
 			const struct record_claim *claim);
 /* Whatever happens to it is hinted at for certain. Takes NULL. */
 bool record_known_is_watched(const struct record_store *s, const struct record_known *k);
@@ -266,8 +278,10 @@ struct record_job {
 	/* PUBLISH: the value, with a new w. False: no memory. */
 	bool (*encode)(void *arg, uint64_t w, struct bytes *out);
 	void *arg;
-	int code;          /* BATON_E_, where its outcome is FAILED or UNKNOWN */
-	uint64_t young_ns; /* for how long nobody can win on a store that forgets */
+	int code;                 /* BATON_E_, where its outcome is FAILED or UNKNOWN */
+	uint64_t young_ns;        /* for how long nobody can win on a store that forgets */
+	uint64_t lock_ns;         /* when the lock was asked for */
+	uint64_t lock_free_in_ns; /* REFUSED: for how long another has it */
 };
 
 /* NULL: no memory, which call->error says. */
@@ -322,6 +336,35 @@ struct record_held *record_held_copy(struct record_store *s, struct baton_call *
 /* What has become of one; NULL: it is over. */
 void record_held_set(struct record_store *s, const char *lease_id, const char *name,
 		     const struct record_claim *claim);
+
+/* ---- locks.c ---- */
+
+bool record_has_locks(const struct record_store *s);
+/* The task's election, for its lease. */
+int record_lock_take(struct record_lane *lane, struct baton_call *call, struct record_job *j);
+/* Of a campaign or a settling that has ended: the lock is noted with the claim, or is spent. False:
+ * it can't be counted on, so the claim is still in doubt. */
+bool record_lock_book(struct record_store *s, const struct record_job *j, const char *lease_id,
+		      struct record_claim *claim);
+/* Before the renewal of a lease: its locks are kept, in `list`. */
+struct record_lock_list {
+	struct record_kept_lock *list;
+	size_t n;
+};
+bool record_locks_keep(struct record_lane *lane, struct baton_call *call,
+		       const struct baton_lease *lease, struct record_lock_list *kept);
+/* After it: what is lost is forfeit. How the renewal ends, if it ended so without them. */
+int record_locks_judge(struct record_store *s, const struct baton_lease *lease,
+		       struct record_lock_list *kept, int outcome);
+/* Claims are forfeit, and the work on them has had all of its time (S7): they are to be settled. */
+bool record_locks_were_lost(struct record_store *s, const struct baton_lease *lease);
+/* The lock of one election, now. */
+void record_lock_drop(struct record_lane *lane, const struct baton_call *call, const char *name,
+		      const char *lease_id);
+/* The lock of a claim that is over. With the lock held. */
+void record_lock_spend(struct record_store *s, const char *name, const char *lease_id);
+/* Those that are spent. */
+void record_locks_drop(struct record_lane *lane, const struct baton_call *call);
 
 /* ---- release.c ---- */
 

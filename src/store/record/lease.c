@@ -11,6 +11,9 @@
 #include "base/clock.h"
 #include "store/record/layer.h"
 
+static int claims_settle(struct record_lane *lane, struct baton_call *call,
+			 const struct baton_lease *lease, uint32_t standing);
+
 /* ---- open, renew, close ---- */
 
 static void lease_job(struct record_job *j, const struct record_store *s, uint32_t intent,
@@ -101,8 +104,10 @@ static int lease_open(struct record_lane *lane, struct baton_call *call, struct 
 	record_jobs_run(lane, call, jobs, has_older ? 2 : 1);
 	int outcome = record_job_task(&jobs[0])->outcome;
 
-	if (outcome == BATON_OUTCOME_OK && has_older)
+	if (outcome == BATON_OUTCOME_OK && has_older) {
 		lease_forget(s, old.id); /* its claims are over, or end with their time */
+		record_locks_drop(lane, call);
+	}
 	lease_keep_own(s, lease->id, &own, NULL);
 	if (outcome == BATON_OUTCOME_FAILED || outcome == BATON_OUTCOME_REFUSED)
 		lease_forget(s, lease->id);
@@ -135,6 +140,7 @@ int record_driver_lease_renew(void *l, struct baton_call *call, const struct bat
 {
 	struct record_lane *lane = l;
 	struct record_job *job = record_jobs_new(call, 1);
+	struct record_lock_list locks;
 	struct record_own own;
 
 	if (job == NULL)
@@ -143,11 +149,18 @@ int record_driver_lease_renew(void *l, struct baton_call *call, const struct bat
 		free(job);
 		return BATON_OUTCOME_REFUSED;
 	}
+	if (!record_locks_keep(lane, call, lease, &locks)) {
+		free(job);
+		return BATON_OUTCOME_FAILED;
+	}
 	lease_job(job, lane->store, RECORD_RENEW, lease, &own);
 	record_jobs_run(lane, call, job, 1);
-	int outcome = record_job_task(job)->outcome;
+	int outcome = record_locks_judge(lane->store, lease, &locks, record_job_task(job)->outcome);
 
 	lease_keep_own(lane->store, lease->id, &own, outcome == BATON_OUTCOME_OK ? n_held : NULL);
+	if (record_locks_were_lost(lane->store, lease))
+		(void)claims_settle(lane, &(struct baton_call){.deadline_ns = call->deadline_ns},
+				    lease, RECORD_FORFEIT);
 	free(job);
 	return outcome;
 }
@@ -172,9 +185,10 @@ int record_driver_lease_close(void *l, struct baton_call *call, const struct bat
 	int outcome = record_job_task(job)->outcome;
 
 	free(job);
-	if (outcome == BATON_OUTCOME_OK) {
+	if (outcome == BATON_OUTCOME_OK || call->is_last) {
 		record_shown_drop(lane, call, lease->id);
 		lease_forget(lane->store, lease->id);
+		record_locks_drop(lane, call);
 	} else {
 		lease_keep_own(lane->store, lease->id, &own, NULL);
 	}
@@ -183,7 +197,6 @@ int record_driver_lease_close(void *l, struct baton_call *call, const struct bat
 
 /* ---- claims ---- */
 
-/* Copies the claims of a lease that stand so. NULL: no memory, which the call says. */
 struct record_held *record_held_copy(struct record_store *s, struct baton_call *call,
 				     const char *lease_id, uint32_t standing, size_t *n)
 {
@@ -225,7 +238,7 @@ void record_held_set(struct record_store *s, const char *lease_id, const char *n
 	if (k == NULL && ours != NULL && claim != NULL && claim->standing != RECORD_NO_CLAIM)
 		k = record_known_get(s, key.text, name);
 	if (k != NULL && (k->ours == NULL || k->ours == ours)) {
-		record_known_claim(k, ours, claim);
+		record_known_claim(s, k, ours, claim);
 		record_known_tidy(s, k);
 	}
 	store_unlock(&s->base);
@@ -233,11 +246,10 @@ void record_held_set(struct record_store *s, const char *lease_id, const char *n
 
 /* R7: what became of those in doubt. OK: of all of them it is known now. */
 static int claims_settle(struct record_lane *lane, struct baton_call *call,
-			 const struct baton_lease *lease)
+			 const struct baton_lease *lease, uint32_t standing)
 {
 	size_t n;
-	struct record_held *list =
-		record_held_copy(lane->store, call, lease->id, RECORD_IN_DOUBT, &n);
+	struct record_held *list = record_held_copy(lane->store, call, lease->id, standing, &n);
 	struct record_job *jobs =
 		list != NULL ? record_jobs_new(call, n < RECORD_JOBS_MAX ? n : RECORD_JOBS_MAX)
 			     : NULL;
@@ -249,7 +261,8 @@ static int claims_settle(struct record_lane *lane, struct baton_call *call,
 		for (size_t i = 0; i < k; i++) {
 			record_job_init(&jobs[i], lane->store, RECORD_JOB_CAMPAIGN,
 					list[done + i].name);
-			record_settle_begin(&jobs[i].u.campaign, lease, &list[done + i].claim);
+			record_settle_begin(&jobs[i].u.campaign, lease, &list[done + i].claim,
+					    record_has_locks(lane->store));
 		}
 		record_jobs_run(lane, call, jobs, k);
 		for (size_t i = 0; i < k; i++) {
@@ -258,6 +271,8 @@ static int claims_settle(struct record_lane *lane, struct baton_call *call,
 
 			record_campaign_book(&jobs[i].u.campaign, &claim);
 			record_held_set(lane->store, lease->id, list[done + i].name, &claim);
+			if (!record_lock_book(lane->store, &jobs[i], lease->id, &claim))
+				result = BATON_OUTCOME_FAILED;
 			if (result != BATON_OUTCOME_OK && result != BATON_OUTCOME_REFUSED)
 				outcome = BATON_OUTCOME_FAILED;
 		}
@@ -349,7 +364,7 @@ int record_driver_claims(void *l, struct baton_call *call, const struct baton_le
 	struct record_lane *lane = l;
 	const struct record_adapter *adapter = lane->store->adapter;
 	struct claims_listing listing = {lane->store, lease->id};
-	int outcome = claims_settle(lane, call, lease);
+	int outcome = claims_settle(lane, call, lease, RECORD_IN_DOUBT);
 	size_t n;
 	struct record_held *list =
 		record_held_copy(lane->store, call, lease->id, RECORD_STANDS, &n);
@@ -364,6 +379,7 @@ int record_driver_claims(void *l, struct baton_call *call, const struct baton_le
 	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++)
 		if (list[i].stands)
 			found(arg, list[i].name, list[i].claim.nonce, list[i].claim.term);
+	record_locks_drop(lane, call);
 	free(list);
 	return outcome;
 }

@@ -68,7 +68,7 @@ static void observe_own(struct observing *o, size_t i)
 			e->term != k->claim.term);
 
 	if (is_over) {
-		record_known_claim(k, NULL, NULL);
+		record_known_claim(s, k, NULL, NULL);
 		record_known_tidy(s, k);
 	}
 	store_unlock(&s->base);

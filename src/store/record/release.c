@@ -3,6 +3,7 @@
  * a time. What this must never do: count a claim as given back that may still stand.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "store/record/layer.h"
@@ -23,11 +24,35 @@ static void release_job(struct record_job *j, struct record_store *s, const stru
 	store_unlock(&s->base);
 }
 
+/*
+ * The lock goes first: the work has ended (S7), and whoever then sees that the record is free finds
+ * that the lock is, too, and need not try again.
+ */
+static void release_lock(struct record_lane *lane, const struct baton_call *call,
+			 const struct record_job *j, const char *lease_id)
+{
+	struct record_store *s = lane->store;
+
+	if (!record_has_locks(s))
+		return;
+	store_lock(&s->base);
+	struct record_known *k = record_known_find(s, j->key.text);
+	bool is_locked = k != NULL && k->lock_ns != 0 && strcmp(k->ours->id, lease_id) == 0;
+
+	if (is_locked)
+		k->lock_ns = 0;
+	store_unlock(&s->base);
+	if (is_locked)
+		record_lock_drop(lane, call, j->name, lease_id);
+}
+
 static void release_batch(struct record_lane *lane, struct baton_call *call,
 			  struct record_job *jobs, struct baton_release *list, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		release_job(&jobs[i], lane->store, &list[i]);
+		release_lock(lane, call, &jobs[i], list[i].lease_id);
+	}
 	record_jobs_run(lane, call, jobs, n);
 	for (size_t i = 0; i < n; i++) {
 		list[i].outcome = record_job_task(&jobs[i])->outcome;
@@ -48,6 +73,7 @@ void record_driver_release(void *l, struct baton_call *call, struct baton_releas
 	}
 	for (size_t done = 0; done < n && jobs != NULL; done += max)
 		release_batch(l, call, jobs, list + done, record_least(n - done, max));
+	record_locks_drop(l, call);
 	free(jobs);
 }
 

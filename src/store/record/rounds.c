@@ -405,6 +405,19 @@ static void round_look(struct round *r)
 	store_unlock(&s->base);
 }
 
+static void round_lock(struct round *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		struct record_job *j = &r->jobs[i];
+
+		if (j->op != RECORD_LOCK)
+			continue;
+		j->turn.outcome = record_lock_take(r->lane, r->call, j);
+		j->turn.is_told = false;
+		j->code = r->call->error.code;
+	}
+}
+
 /* Nothing to write is a fault of ours: it was never sent. */
 static bool round_encode(struct record_job *j, struct record_item *item)
 {
@@ -595,6 +608,7 @@ void record_jobs_run(struct record_lane *lane, struct baton_call *call, struct r
 		round_read(&r, RECORD_READ_FRESH);
 		round_write(&r);
 		round_look(&r);
+		round_lock(&r);
 		n_left = round_step(&r);
 	}
 	if (n_left > 0)

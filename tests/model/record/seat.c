@@ -233,8 +233,6 @@ static void campaign_fill(const struct world *w, int c, int e, const struct bato
 	*task = (struct record_campaign){.lease = l, .profile = &profile};
 	if (setup->forgets || setup->evicts)
 		task->floor = a->seats[e].floor;
-	if (setup->locks)
-		task->lock_end_ns = NOW_NS + a->left * TICK_NS;
 }
 
 void host_campaign(struct world *w, int c, int e, const struct course *how)
@@ -305,7 +303,7 @@ void host_settle(struct world *w, int c, int e, const struct course *how)
 	struct record_campaign task;
 	struct record_turn t;
 
-	record_settle_begin(&task, &l, &claim);
+	record_settle_begin(&task, &l, &claim, false);
 	begin_turn(&t, w, s, e);
 	campaign_go(w, c, e, &task, &t, how);
 }

@@ -1,7 +1,7 @@
 /*
  * campaign.c: claims, and what became of those in doubt.
  *
- *   READ --> free ------------------------------> CLAIM --> won
+ *   READ --> free ------------------> (LOCK) ---> CLAIM --> won
  *     |        ^ dead, or waited for and buried     |
  *     +--> LOOK at the lease that it names          | conflict: may it have landed?
  *            |                                      v
@@ -15,6 +15,9 @@
  * never do: count a conflict as "it has not landed", since the answer may be that of a copy (L3);
  * adopt by reading alone (R8); bury a lease from any other version than the one that was waited
  * for (R4).
+ *
+ * Where the store has native locks, nothing is claimed or adopted without the election's. The lock
+ * replaces no rule above: it comes last, when the record could be had.
  */
 #include "store/record/decide/parts.h"
 
@@ -26,6 +29,7 @@ enum {
 	PHASE_CHECK,
 	PHASE_ADOPT,
 	PHASE_KILL,
+	PHASE_LOCK,
 };
 
 static int campaign_judge(struct record_campaign *c, struct record_turn *t);
@@ -35,6 +39,7 @@ static int campaign_made(struct record_campaign *c, struct record_turn *t);
 static int campaign_claimed(struct record_campaign *c, struct record_turn *t);
 static int campaign_check(struct record_campaign *c, struct record_turn *t);
 static int campaign_rewritten(struct record_campaign *c, struct record_turn *t);
+static int campaign_locked(struct record_campaign *c, struct record_turn *t);
 static int campaign_claim(struct record_campaign *c, struct record_turn *t, const char *ended,
 			  int why);
 
@@ -71,6 +76,7 @@ int record_campaign_step(struct record_campaign *c, struct record_turn *t)
 	case PHASE_MAKE: return campaign_made(c, t);
 	case PHASE_CLAIM: return campaign_claimed(c, t);
 	case PHASE_CHECK: return campaign_check(c, t);
+	case PHASE_LOCK: return campaign_locked(c, t);
 	default: return campaign_rewritten(c, t);
 	}
 }
@@ -81,14 +87,16 @@ void record_campaign_give_up(struct record_campaign *c)
 }
 
 void record_settle_begin(struct record_campaign *c, const struct baton_lease *lease,
-			 const struct record_claim *claim)
+			 const struct record_claim *claim, bool locks)
 {
 	*c = (struct record_campaign){.lease = lease,
 				      .nonce = claim->nonce,
 				      .term = claim->term,
 				      .expected = claim->version,
+				      .locks = locks,
 				      .settles = true,
-				      .is_sent = true};
+				      .is_sent = true,
+				      .gives_back = claim->standing == RECORD_FORFEIT};
 }
 
 void record_campaign_book(const struct record_campaign *c, struct record_claim *out)
@@ -100,7 +108,7 @@ void record_campaign_book(const struct record_campaign *c, struct record_claim *
 		out->standing = RECORD_STANDS;
 		out->version = c->task.version;
 	} else if (c->is_sent) {
-		out->standing = RECORD_IN_DOUBT;
+		out->standing = c->gives_back ? RECORD_FORFEIT : RECORD_IN_DOUBT;
 		out->version = c->expected;
 	}
 }
@@ -121,8 +129,6 @@ static int campaign_judge(struct record_campaign *c, struct record_turn *t)
 		return end(c, BATON_OUTCOME_REFUSED, RECORD_WHY_RESERVED);
 	if (e->lease[0] == '\0')
 		return campaign_claim(c, t, "", RECORD_WHY_FREE);
-	if (c->lock_end_ns != 0) /* whoever has it knows that the former holder's has ended */
-		return campaign_claim(c, t, record_death_words[RECORD_EXPIRED], RECORD_WHY_LOCKED);
 	record_copy_text(c->rival, sizeof(c->rival), e->lease);
 	return ask(c, PHASE_LOOK, RECORD_LOOK, RECORD_WHY_NAMED);
 }
@@ -188,8 +194,6 @@ static int campaign_claim(struct record_campaign *c, struct record_turn *t, cons
 	const struct record_weak *weak = t->weak;
 	int wrong;
 
-	if (c->lock_end_ns != 0 && t->now_ns >= c->lock_end_ns)
-		return end(c, BATON_OUTCOME_FAILED, RECORD_WHY_LATE);
 	if (weak != NULL && weak->uptime_ns < weak->max_lease_ns)
 		return end(c, BATON_OUTCOME_FAILED, RECORD_WHY_YOUNG);
 	/* What such a store has forgotten is absent *again*: nobody claims from that version. */
@@ -200,10 +204,28 @@ static int campaign_claim(struct record_campaign *c, struct record_turn *t, cons
 	c->term = record_next_term(t->election->term, c->floor, weak, &wrong);
 	if (c->term == 0)
 		return end(c, BATON_OUTCOME_FAILED, wrong);
+	if (c->locks && !c->has_lock)
+		return ask(c, PHASE_LOCK, RECORD_LOCK, why);
 	record_election_claim(t->election, c, ended, t);
 	c->expected = c->task.version;
 	c->is_sent = true;
 	return ask(c, PHASE_CLAIM, RECORD_WRITE, why);
+}
+
+/* What was found before it was found as it is now: nothing was written in between by us, and what
+ * others wrote makes the claim a conflict. */
+static int campaign_locked(struct record_campaign *c, struct record_turn *t)
+{
+	c->has_lock = t->outcome == BATON_OUTCOME_OK || t->outcome == BATON_OUTCOME_UNKNOWN;
+	c->gives_back = c->settles && t->outcome == BATON_OUTCOME_REFUSED;
+	t->version = c->task.version;
+	if (c->gives_back || (c->settles && t->outcome == BATON_OUTCOME_OK))
+		return campaign_check(c, t);
+	if (t->outcome == BATON_OUTCOME_OK)
+		return campaign_judge(c, t);
+	if (t->outcome == BATON_OUTCOME_REFUSED)
+		return end(c, BATON_OUTCOME_REFUSED, RECORD_WHY_LOCKED);
+	return end_unsure(c, RECORD_WHY_FAILED);
 }
 
 static int campaign_made(struct record_campaign *c, struct record_turn *t)
@@ -245,8 +267,13 @@ static int campaign_check(struct record_campaign *c, struct record_turn *t)
 	c->task.version = t->version;
 	if (record_same_text(e->lease, c->lease->id) && e->nonce == c->nonce) {
 		c->term = e->term;
+		if (c->locks && !c->has_lock && !c->gives_back)
+			return ask(c, PHASE_LOCK, RECORD_LOCK, RECORD_WHY_LANDED);
 		e->w = t->random;
-		return ask(c, PHASE_ADOPT, RECORD_WRITE, RECORD_WHY_LANDED);
+		if (!c->gives_back)
+			return ask(c, PHASE_ADOPT, RECORD_WRITE, RECORD_WHY_LANDED);
+		record_election_free(e, &(struct baton_release){.reason = "unlocked"}, t);
+		return ask(c, PHASE_KILL, RECORD_WRITE, RECORD_WHY_LOCKED);
 	}
 	if (record_same_version(&c->task.version, &c->expected)) {
 		e->w = t->random;

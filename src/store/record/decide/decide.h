@@ -53,6 +53,7 @@ enum record_op {
 	RECORD_WRITE,      /* the task's record, if its version is the task's `version` */
 	RECORD_LOOK,       /* at the lease that the task's `rival` names */
 	RECORD_BURY,       /* write turn->lease to l/`rival`, if its version is that of the sight */
+	RECORD_LOCK,       /* take the election's native lock; one that is ours is prolonged */
 };
 
 /* Why it asks, or why it ended so. */
@@ -62,7 +63,7 @@ enum record_op {
 	X(FREE, "free")                                                               \
 	X(DEAD, "its lease is dead")                                                  \
 	X(WAITED, "its lease was unchanged for its whole ttl")                        \
-	X(LOCKED, "we have its lock")                                                 \
+	X(LOCKED, "another has its lock")                                             \
 	X(MISSING, "there is no record yet, and a store that forgets needs one")      \
 	X(NAMED, "it names a lease")                                                  \
 	X(HELD, "held")                                                               \
@@ -72,7 +73,6 @@ enum record_op {
 	X(YOUNG, "the store has just begun, and may have forgotten leases")           \
 	X(TERM_END, "there is no higher term")                                        \
 	X(FLOOR_JUMP, "the term is impossibly far below the highest one seen")        \
-	X(LATE, "our lock may be over")                                               \
 	X(CONFLICT, "another version was in the way")                                 \
 	X(LANDED, "our claim stands in the record")                                   \
 	X(PENDING, "our claim may still land, unless something is written before it") \
@@ -196,6 +196,7 @@ enum record_standing {
 	RECORD_NO_CLAIM,
 	RECORD_IN_DOUBT, /* it may have landed, or may land: unsettled */
 	RECORD_STANDS,   /* it is ours: counted by lease_renew, given back by release */
+	RECORD_FORFEIT,  /* its lock is lost: nobody leads on it, and settling gives it back */
 };
 
 /* An entry of the book. */
@@ -213,14 +214,16 @@ struct record_campaign {
 	const struct baton_profile *profile; /* settling: NULL */
 	uint64_t nonce;
 	uint64_t floor;
-	uint64_t lock_end_ns; /* a native lock is ours until then; 0: there is none */
+	bool locks; /* the store has native locks, which stand beside the records */
 	/* the task's */
 	struct record_task task;        /* OK: won or found, in `term`. REFUSED: not ours */
 	struct record_version expected; /* is_sent: what the claim was written from */
 	char rival[BATON_LEASE_ID_MAX + 1];
 	uint64_t term; /* of the claim that was sent or won */
 	bool settles;
-	bool is_sent; /* a claim was sent, and it may have landed, or may land */
+	bool is_sent;    /* a claim was sent, and it may have landed, or may land */
+	bool has_lock;   /* the lock was taken, or perhaps was; the caller keeps it or drops it */
+	bool gives_back; /* settling: a claim of ours that stands there is freed, not adopted */
 };
 
 int record_campaign_step(struct record_campaign *c, struct record_turn *t);
@@ -228,13 +231,28 @@ int record_campaign_step(struct record_campaign *c, struct record_turn *t);
 void record_campaign_give_up(struct record_campaign *c);
 /* How the claim stands in the book after the task has ended. */
 void record_campaign_book(const struct record_campaign *c, struct record_claim *out);
-/* R7: the task that settles a claim in doubt. OK: it is ours. REFUSED: it never lands. Else it
- * stays in doubt. */
+/* R7: the task that settles a claim in doubt. OK: it is ours. REFUSED: it never lands, or was given
+ * back. Else it stays in doubt. */
 void record_settle_begin(struct record_campaign *c, const struct baton_lease *lease,
-			 const struct record_claim *claim);
+			 const struct record_claim *claim, bool locks);
 /* S3, S4: the term of the next claim, or 0, and why not. */
 uint64_t record_next_term(uint64_t stored, uint64_t floor, const struct record_weak *weak,
 			  int *why);
+
+/* ---- lock.c: native locks, which stand beside the records and never replace one ---- */
+
+enum record_lock_verdict {
+	RECORD_LOCK_KEPT,
+	RECORD_LOCK_UNSURE, /* the renewal doesn't count */
+	RECORD_LOCK_LOST,   /* its claim is forfeit */
+};
+
+/* outcome: of keeping it. kept_ns: when the last take or keep that succeeded was sent. */
+int record_lock_judge(int outcome, uint64_t kept_ns, uint64_t ttl_ns, uint64_t now_ns,
+		      bool is_renewed);
+/* Whether a claim may count on a lock that was taken then: no renewal was sent since, which could
+ * not know of it, and which lasts longer than it. */
+bool record_lock_counts(uint64_t taken_ns, uint64_t renewed_ns);
 
 /* ---- edit.c: what changes an election without claiming it ---- */
 

@@ -5,6 +5,7 @@
  *   expiry.c    when a lease is over, when a reservation is
  *   lease.c     records that only we write: open, renew, close, publish
  *   campaign.c  claims, and what became of those in doubt
+ *   lock.c      native locks beside the records
  *   edit.c      giving a claim back, orders, pauses
  *   observe.c   what others are told
  *   sweep.c     what is left over
