@@ -200,6 +200,8 @@ set(build debug)
 # And behind a bad network, where they wait even more: only safety counts (conformance --help).
 baton_conformance_on(redis redis --network default --jobs 12)
 baton_conformance_on(postgres postgres --network default --lease 1500 --jobs 8)
+baton_conformance_on(mariadb mysql --network default --lease 2000 --jobs 8
+	--case C1,C3,C5,C8,C16,C17,C18,C19,C26,N1,N2,N3,N5,N6,N10,N15,N16,N20,N23,N25,N28,N31)
 baton_conformance_on(etcd etcd --network default --lease 4000 --jobs 8
 	--case C1,C3,C8,C16,C19,C26,N1,N3,N5,N6,N10,N15,N16,N20,N23,N28)
 baton_conformance_on(consul-acl consul --network default --lease 3000 --jobs 8
@@ -302,7 +304,7 @@ set(of_test
 set(of_verify
 	"build/.*" "(asan|faults|mutants|install|deb|jepsen)/.*"
 	"model/(default|record-default)"
-	"chaos/(file|broken|redis|postgres|etcd|consul|kubernetes)(-.*)?"
+	"chaos/(file|broken|redis|postgres|mariadb|etcd|consul|kubernetes)(-.*)?"
 	"conformance/(asan|tsan|network|postgres)-.*" # builds, bad networks, modes
 	"conformance/debug-(redis-.*|valkey)"
 	"(consul|kubernetes)/.*"

@@ -92,6 +92,8 @@ class Server:
             return "leader" in self.ask("operator", "raft", "list-peers", port=port)
         if self.kind.startswith("kubernetes"):
             return self.ask("/readyz", port=port) == "ok"
+        if self.kind.startswith("mariadb"):
+            return self.ask("SELECT 1") == "1"
         return self.ask("SELECT 1", database="postgres") == "1"
 
     def ask(self, *words, port=None, database="baton"):
@@ -107,6 +109,9 @@ class Server:
         elif self.kind.startswith("kubernetes"):
             argv = ["curl", "-s", "-m", "5", "-H", "Authorization: Bearer " + self.info["token"],
                     f"http://127.0.0.1:{port}{words[0]}"]
+        elif self.kind.startswith("mariadb"):
+            argv = ["mariadb", "--no-defaults", "--socket=" + self.info["socket"], "-u", "root",
+                    "-N", "baton", "-e", words[0]]
         else:
             argv = ["psql", "-XqAt", "-h", "127.0.0.1", "-p", port, "-U", "baton", "-d", database,
                     "-v", "ON_ERROR_STOP=1", "-c", words[0]]

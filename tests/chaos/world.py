@@ -81,6 +81,13 @@ WORLDS = {
                               "1500,2000,2500", 6),
     "postgres-wild": World("postgres", "", False, {"flush": 3, "server_kill": 1, "partition": 1},
                            (2, 4), True, "1500,2000,2500", 6),
+    "mariadb": World("mariadb", "poll=200", True,
+                     {"server_kill": 2, "server_stop": 2, "clock_forward": 1, "clock_back": 1,
+                      **NETWORK}, (0.5, 2.5), True, "1500,2000,2500", 8),
+    # Emptied while it runs.
+    "mariadb-wild": World("mariadb", "poll=200", False,
+                          {"flush": 3, "server_kill": 1, "partition": 1}, (2, 4), True,
+                          "1500,2000,2500", 6),
     # Three members, of which one at a time is hurt, or all die; etcd's own candidates stand beside.
     "etcd": World("etcd-cluster", "", True,
                   {"member_kill": 2, "member_stop": 2, "leader_stop": 2, "leader_change": 2,
@@ -114,6 +121,7 @@ RULES = {"slow": "request chance=30 -> late {ms}; reply chance=5 -> delay {ms}",
 Store = collections.namedtuple("Store", "protocol command resource leases")
 STORES = {"redis": Store("resp", "EVALSHA", "redis", 1),
           "postgres": Store("postgres", "batch", "postgres", 1),
+          "mariadb": Store("mysql", "text=baton_record", "redis", 1),
           "etcd": Store("h2", "Txn", "redis", 3),
           "consul": Store("http", "text=/v1/txn", "redis", 4),
           "kubernetes": Store("http", "text=fieldManager=baton", "redis", 1)}
@@ -305,7 +313,7 @@ class Stage:
 
     @property
     def name(self):
-        return self.kind if self.kind in ("redis", "kubernetes") else "postgres"
+        return self.kind if self.kind in ("redis", "mariadb", "kubernetes") else "postgres"
 
     def server_kill(self, _is_over):
         """With all that it has acknowledged."""
@@ -332,6 +340,8 @@ class Stage:
         """All data is gone, and the server has noticed nothing."""
         if self.kind == "redis":
             self.store.ask("FLUSHALL")
+        elif self.kind == "mariadb":
+            self.store.ask("DROP TABLE baton_record, baton_version")
         else:
             self.store.ask("DROP SCHEMA baton CASCADE")
 
@@ -347,10 +357,10 @@ class Stage:
 
     def has_jumped(self, ns):
         """Whether the server knows; it may be too busy to say so at once."""
-        redis = self.kind == "redis"
-        words = ("TIME",) if redis else ("SELECT extract(epoch FROM clock_timestamp())",)
+        words = {"redis": "TIME", "mariadb": "SELECT UNIX_TIMESTAMP(NOW(6))"}.get(
+            self.kind, "SELECT extract(epoch FROM clock_timestamp())")
         for _ in range(10):
-            answer = self.store.ask(*words).split()
+            answer = self.store.ask(words).split()
             if answer:
                 return abs(float(answer[0]) - time.time() - ns / 1e9) < 60
             self.wait(0.2)

@@ -19,13 +19,31 @@
 
 #include "faults.h"
 #include "faulty.h"
+#include "proxy.h"
 #include "store/record/decide/codec.h"
 #include "store/record/decide/decide.h"
 
 #define POLL "poll=100"
 
+/* Stores whose network the fault proxy understands: then --network is a bad one, and else faults
+ * in front of the adapter. A verb is a text that stands in its requests. */
+static const struct network {
+	const char *scheme;
+	const struct protocol *protocol;
+	const char *words[N_VERBS];
+} networks[] = {
+	{"mysql",
+	 &protocol_mysql,
+	 {[VERB_OPEN] = "INSERT",
+	  [VERB_RENEW] = "UPDATE",
+	  [VERB_CAMPAIGN] = "TRANSACTION",
+	  [VERB_RELEASE] = "DELETE",
+	  [VERB_OBSERVE] = "TIMESTAMPDIFF"}},
+};
+
 /* The backend's own way to the records of a case. */
 struct hand {
+	struct proxy *proxy; /* NULL: there is none. The first field: proxy.h */
 	const struct record_adapter *adapter;
 	void *store;
 	void *lane;
@@ -120,6 +138,37 @@ static void hand_close(struct hand *h)
 		h->adapter->close(h->store);
 }
 
+static const struct network *network_of(const char *url)
+{
+	for (size_t i = 0; i < sizeof(networks) / sizeof(networks[0]); i++)
+		if (strncmp(url, networks[i].scheme, strlen(networks[i].scheme)) == 0)
+			return &networks[i];
+	return NULL;
+}
+
+/* With --network the candidates' way to the server leads through the proxy, and ours doesn't. */
+static bool place_network(struct testcase *t, struct hand *h, const char *base_url,
+			  const char *label)
+{
+	const struct network *network = proxy_is_bad() ? network_of(base_url) : NULL;
+	const char *host = strstr(base_url, "127.0.0.1:");
+	char url[PLACE_MAX];
+
+	if (network == NULL)
+		return true;
+	if (host == NULL)
+		return false;
+	const char *port = strchr(host, ':') + 1;
+
+	h->proxy = proxy_new((unsigned)strtoul(port, NULL, 10), network->protocol, network->words);
+	if (h->proxy == NULL)
+		return false;
+	snprintf(url, sizeof(url), "%.*s%u%s", (int)(port - base_url), base_url,
+		 proxy_port(h->proxy), port + strspn(port, "0123456789"));
+	place_url(url, label, t->url, sizeof(t->url));
+	return true;
+}
+
 static bool place(struct testcase *t, const char *base_url, const char *label)
 {
 	struct hand *h = calloc(1, sizeof(*h));
@@ -135,7 +184,8 @@ static bool place(struct testcase *t, const char *base_url, const char *label)
 	scheme_of(base_url, scheme, sizeof(scheme));
 	snprintf(link, sizeof(link), "%s/%s.so", dir, scheme);
 	if (h == NULL || !real_module(base_url, module, sizeof(module)) ||
-	    !test_module("faulty", faulty, sizeof(faulty)) || !hand_open(h, t->url, module))
+	    !test_module("faulty", faulty, sizeof(faulty)) || !hand_open(h, t->url, module) ||
+	    !place_network(t, h, base_url, label))
 		return false;
 	(void)unlink(file);
 	h->faults = faults_map(file);
@@ -151,8 +201,12 @@ static bool place(struct testcase *t, const char *base_url, const char *label)
 
 static void leave(struct testcase *t)
 {
-	hand_close(t->hand);
-	free(t->hand);
+	struct hand *h = t->hand;
+
+	hand_close(h);
+	if (h->proxy != NULL)
+		proxy_free(h->proxy);
+	free(h);
 }
 
 /* ---- records ---- */
@@ -543,5 +597,7 @@ const struct backend *backend_record(const char *url)
 	if (adapter == NULL)
 		return NULL;
 	b.pushes = adapter->watch != NULL;
+	b.has_network = network_of(url) != NULL;
+	b.weather = b.has_network ? NULL : weather;
 	return &b;
 }

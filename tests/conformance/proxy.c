@@ -49,6 +49,11 @@ bool proxy_weather(const char *rules, uint64_t seed, char *why, size_t size)
 	return rules_set(&tried, SLOT_WEATHER, weather.rules, 0, why, size);
 }
 
+bool proxy_is_bad(void)
+{
+	return weather.rules != NULL;
+}
+
 static bool set(struct proxy *p, unsigned slot, const char *text)
 {
 	char why[200];

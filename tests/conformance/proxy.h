@@ -31,5 +31,7 @@ uint64_t proxy_harmed(struct testcase *t);
 /* Rules that every proxy of this process has from its beginning (conformance --network): false, and
  * a sentence, if they are not understood. */
 bool proxy_weather(const char *rules, uint64_t seed, char *why, size_t size);
+/* Whether there are such rules. */
+bool proxy_is_bad(void);
 
 #endif

@@ -20,6 +20,8 @@
 struct protocol_state {
 	bool is_opaque;     /* from here on it is bytes: encrypted, or not understood */
 	bool awaits_letter; /* the next answer is one letter, without a length */
+	bool is_terse;      /* nothing stands between the columns and the rows of an answer */
+	unsigned step;      /* how far the beginning of the session has come */
 	void *own;          /* more of it, which the protocol's forget() frees */
 };
 
@@ -60,7 +62,7 @@ struct protocol {
 };
 
 extern const struct protocol protocol_resp, protocol_postgres, protocol_http, protocol_h2,
-	protocol_bytes;
+	protocol_mysql, protocol_bytes;
 
 /* By its name; NULL: there is none. */
 const struct protocol *protocol_find(const char *name);

@@ -108,6 +108,91 @@ static void test_postgres_encrypted(void **state)
 	assert_int_equal(m.n, 1);
 }
 
+#define GREETING "\3\0\0\0\nv\0"
+#define LOGIN(flags) "\6\0\0\1" flags "ab"
+#define OK(number, flags) "\7\0\0" number "\0\0\0" flags "\0\0\0"
+#define EOF_PACKET(flags) "\5\0\0\4\xfe\0\0" flags "\0"
+#define TERSE_END "\7\0\0\4\xfe\0\0\2\0\0\0"
+#define COLUMN "\3\0\0\2def"
+#define ROW "\2\0\0\3\1x"
+
+/* A session that has come so far. */
+static struct protocol_state mysql_at(unsigned step, bool is_terse)
+{
+	return (struct protocol_state){.step = step, .is_terse = is_terse};
+}
+
+/* Whole only with its last byte, whatever follows; with what was said before. */
+static void assert_answer(struct protocol_state s, const char *data, size_t n, const char *kind)
+{
+	char more[256];
+
+	memcpy(more, data, n);
+	memcpy(more + n, "*1\r", 3);
+	for (size_t i = 0; i <= n + 3; i += i < n ? 1 : 3) {
+		struct protocol_state now = s;
+		struct message m = {0};
+
+		assert_int_equal(protocol_mysql.reply(&now, more, i, &m), i >= n);
+		if (i < n)
+			continue;
+		assert_int_equal(m.n, n);
+		assert_string_equal(m.kind, kind);
+	}
+}
+
+#define ANSWER(s, text, kind) assert_answer((s), (text), sizeof(text) - 1, (kind))
+
+static void test_mysql(void **state)
+{
+	const struct protocol_state login = mysql_at(1, false), command = mysql_at(2, false),
+				    terse = mysql_at(2, true);
+
+	(void)state;
+	FRAME(&protocol_mysql, false, LOGIN("\0\0\0\0"), "login");
+	FRAME(&protocol_mysql, false, "\5\0\0\0\3DO 1", "query");
+	FRAME(&protocol_mysql, false, "\1\0\0\0\1", "quit");
+	FRAME(&protocol_mysql, true, GREETING, "greeting");
+	ANSWER(login, OK("\2", "\2"), "ok");
+	ANSWER(login, "\2\0\0\2\1\3" OK("\3", "\2"), "ok");
+	ANSWER(login, "\2\0\0\2\1\4", "question");
+	ANSWER(login, "\3\0\0\2\xfexy", "question");
+	ANSWER(command, OK("\1", "\2"), "ok");
+	ANSWER(command, "\3\0\0\1\xff\x51\4", "error");
+	ANSWER(command, "\1\0\0\1\1" COLUMN EOF_PACKET("\2") ROW ROW EOF_PACKET("\2"), "rows");
+	ANSWER(terse, "\1\0\0\1\1" COLUMN ROW TERSE_END, "rows");
+	/* Several statements: the last one's flags end the answer, or an error does. */
+	ANSWER(command, OK("\1", "\xa") OK("\2", "\2"), "ok");
+	ANSWER(command,
+	       OK("\1", "\xa") "\1\0\0\2\1" COLUMN EOF_PACKET("\xa") ROW EOF_PACKET("\xa")
+		       OK("\3", "\2"),
+	       "rows");
+	ANSWER(command, OK("\1", "\xa") "\3\0\0\1\xff\x51\4", "error");
+}
+
+static void test_mysql_login(void **state)
+{
+	struct protocol_state s = {0};
+	struct message m = {0};
+
+	(void)state;
+	assert_true(protocol_mysql.reply(&s, GREETING, sizeof(GREETING) - 1, &m));
+	assert_true(m.is_push);
+	assert_true(protocol_mysql.request(&s, LOGIN("\0\0\0\1"), 10, &m));
+	assert_true(s.is_terse);
+	assert_true(protocol_mysql.reply(&s, OK("\2", "\2"), 11, &m));
+	assert_false(m.is_push);
+	assert_int_equal(s.step, 2);
+	/* Whoever asks for encryption is not understood any more. */
+	s = mysql_at(1, false);
+	assert_true(protocol_mysql.request(&s, LOGIN("\0\x8\0\0"), 10, &m));
+	assert_true(s.is_opaque);
+	/* Nor is a command whose answer nobody here can find the end of. */
+	s = mysql_at(2, false);
+	assert_true(protocol_mysql.request(&s, "\2\0\0\0\x16x", 6, &m));
+	assert_true(s.is_opaque);
+}
+
 /* ---- rules ---- */
 
 static void test_http(void **state)
@@ -538,6 +623,8 @@ int main(void)
 		cmocka_unit_test(test_postgres),
 		cmocka_unit_test(test_http),
 		cmocka_unit_test(test_postgres_encrypted),
+		cmocka_unit_test(test_mysql),
+		cmocka_unit_test(test_mysql_login),
 		cmocka_unit_test(test_rules_are_read_and_written),
 		cmocka_unit_test(test_rules_refused),
 		cmocka_unit_test(test_slots),
