@@ -201,8 +201,8 @@ class Stage:
         # Where a server that runs as another user can read it.
         preload = shutil.copy(os.path.join(self.build, "chaos_clock.so"), self.folder)
         self.store = Server(self.world.kind, os.path.join(self.folder, "server"),
-                            LD_PRELOAD=preload,
-                            CHAOS_CLOCK=self.clock)
+                            LD_PRELOAD=preload, CHAOS_CLOCK=self.clock,
+                            **({"BATON_TEST_PASSWORD": ""} if self.kind == "mariadb" else {}))
         if self.world.machines:
             for n in range(MACHINES):
                 self.machines.append(Machine(n, self.is_apart))

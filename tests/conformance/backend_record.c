@@ -596,7 +596,7 @@ const struct backend *backend_record(const char *url)
 
 	if (adapter == NULL)
 		return NULL;
-	b.pushes = adapter->watch != NULL;
+	b.pushes = adapter->watch != NULL || adapter->listen != NULL;
 	b.has_network = network_of(url) != NULL;
 	b.weather = b.has_network ? NULL : weather;
 	return &b;

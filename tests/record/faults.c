@@ -429,6 +429,12 @@ static int faulty_watch(void *l, struct baton_call *call, record_changed *change
 	return outcome == BATON_OUTCOME_OK ? real->watch(lane->lane, call, changed, arg) : outcome;
 }
 
+static void faulty_listen(void *l, struct baton_call *call, const struct record_alarms *alarms,
+			  record_changed *changed, void *arg)
+{
+	real->listen(((struct faulty_lane *)l)->lane, call, alarms, changed, arg);
+}
+
 static void faulty_wake(void *l)
 {
 	struct faulty_lane *lane = l;
@@ -525,6 +531,7 @@ void faults_wrap(const struct record_adapter *wrapped, struct faults *f, struct 
 	out->drop = faulty_drop;
 	out->list = faulty_list;
 	out->watch = wrapped->watch != NULL ? faulty_watch : NULL;
+	out->listen = wrapped->listen != NULL ? faulty_listen : NULL;
 	out->wake = faulty_wake;
 	out->age = wrapped->age != NULL ? faulty_age : NULL;
 	out->lock_take = faulty_lock_take;

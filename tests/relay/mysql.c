@@ -10,11 +10,11 @@
 
 #include "protocols.h"
 
-#define HEAD 4                         /* of a packet: its length in three bytes, its number */
-#define LONGEST ((size_t)0xffffff)     /* then another packet follows, with the rest */
-#define CLIENT_SSL 0x800u              /* what a client says in its login */
-#define CLIENT_NO_EOF 0x1000000u       /* ... no packet stands between columns and rows */
-#define MORE_RESULTS 8u                /* what a server says at the end of a result */
+#define HEAD 4                     /* of a packet: its length in three bytes, its number */
+#define LONGEST ((size_t)0xffffff) /* then another packet follows, with the rest */
+#define CLIENT_SSL 0x800u          /* what a client says in its login */
+#define CLIENT_NO_EOF 0x1000000u   /* ... no packet stands between columns and rows */
+#define MORE_RESULTS 8u            /* what a server says at the end of a result */
 #define COM_QUIT 1
 #define COM_QUERY 3
 #define COM_PING 14

@@ -398,6 +398,75 @@ static void test_push(void **state)
 	party_close(&q);
 }
 
+/* An alarm: what it was asked, and what it rings for. */
+static struct {
+	unsigned n_calls;
+	bool has_rung;
+	char own[BATON_LEASE_ID_MAX + 1];
+	char other[BATON_LEASE_ID_MAX + 1];
+} alarm;
+
+static void alarm_listen(void *lane, struct baton_call *call, const struct record_alarms *alarms,
+			 record_changed *changed, void *arg)
+{
+	char key[BATON_LEASE_ID_MAX + 3];
+
+	(void)lane;
+	(void)call;
+	alarm.n_calls++;
+	alarm.has_rung = alarm.has_rung || alarms->rings;
+	snprintf(alarm.own, sizeof(alarm.own), "%s", alarms->own != NULL ? alarms->own : "");
+	for (size_t i = 0; i < alarms->n_others; i++) {
+		snprintf(alarm.other, sizeof(alarm.other), "%s", alarms->others[i]);
+		snprintf(key, sizeof(key), "l/%s", alarms->others[i]);
+		changed(arg, key);
+	}
+}
+
+static void sleep_once(const struct party *p)
+{
+	struct record_lane *lane = p->watch;
+	struct baton_call call = {.deadline_ns = clock_boot_ns() + CLOCK_NS_PER_S};
+	uint64_t cookies[8];
+	unsigned n = alarm.n_calls;
+
+	lane->next_ns = clock_boot_ns() + 3600 * CLOCK_NS_PER_S; /* nothing is found by a poll */
+	while (alarm.n_calls == n)
+		assert_true(record_driver_watch_wait(p->watch, &call, cookies, 8) >= 0);
+}
+
+/* Whoever leads has an alarm and rings it after a release; a standby hears the leader's. */
+static void test_alarms(void **state)
+{
+	const struct record_adapter usual = adapter;
+	struct party *p = *state;
+	struct party q = {0};
+
+	adapter.watch = NULL;
+	adapter.listen = alarm_listen;
+	party_open(&q, "&push=1", "cc");
+	assert_int_equal(record_driver_watch_add(q.watch, "e", 9), 0);
+	await_hint(&q, 9);
+	sleep_once(&q);
+	assert_string_equal(alarm.own, "");
+	assert_int_equal(campaign(&q, "mine", 1, NULL), BATON_OUTCOME_OK);
+	sleep_once(&q);
+	assert_string_equal(alarm.own, q.lease.id);
+	assert_false(alarm.has_rung);
+	assert_int_equal(release(&q, "mine", 1, 1), BATON_OUTCOME_OK);
+	sleep_once(&q);
+	assert_true(alarm.has_rung);
+	assert_int_equal(campaign(&p[0], "e", 1, NULL), BATON_OUTCOME_OK);
+	((struct record_lane *)q.watch)->next_ns = 0;
+	await_hint(&q, 9);
+	sleep_once(&q);
+	assert_string_equal(alarm.other, p[0].lease.id);
+	assert_int_equal(release(&p[0], "e", 1, 1), BATON_OUTCOME_OK);
+	await_hint(&q, 9); /* it rings, and what it rings for is read */
+	party_close(&q);
+	adapter = usual;
+}
+
 static void found_candidate(void *arg, const struct baton_candidate *candidate)
 {
 	unsigned *n = arg;
@@ -589,6 +658,7 @@ int main(void)
 		TEST(test_renewal_after_lost_answer),
 		TEST(test_foreign),
 		TEST(test_push),
+		TEST(test_alarms),
 		TEST(test_candidates),
 		TEST(test_sweep),
 		TEST(test_long_names),

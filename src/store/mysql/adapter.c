@@ -53,27 +53,22 @@ static void close_store(void *store)
 	free(s);
 }
 
-static int open_lane(void *store, int kind, void **lane, struct baton_error *err)
+struct mysql_lane *mysql_lane_new(struct mysql_store *store)
 {
 	struct mysql_lane *l = calloc(1, sizeof(*l));
 
-	(void)kind;
-	if (l == NULL) {
-		(void)store_fail(err, BATON_E_MEMORY, "no memory for a lane of the store");
-		return BATON_E_MEMORY;
-	}
+	if (l == NULL)
+		return NULL;
 	l->store = store;
-	store_lane_add(&l->store->base, &l->lane);
-	*lane = l;
-	return BATON_OK;
+	store_lane_add(&store->base, &l->lane);
+	return l;
 }
 
-static void close_lane(void *lane)
+void mysql_lane_free(struct mysql_lane *l)
 {
-	struct mysql_lane *l = lane;
-
 	if (l == NULL)
 		return;
+	mysql_alarms_free(l);
 	store_lane_remove(&l->store->base, &l->lane);
 	if (!l->store->base.forgotten) {
 		mysql_disconnect(l);
@@ -81,6 +76,21 @@ static void close_lane(void *lane)
 	}
 	bytes_done(&l->sql);
 	free(l);
+}
+
+static int open_lane(void *store, int kind, void **lane, struct baton_error *err)
+{
+	(void)kind;
+	*lane = mysql_lane_new(store);
+	if (*lane != NULL)
+		return BATON_OK;
+	(void)store_fail(err, BATON_E_MEMORY, "no memory for a lane of the store");
+	return BATON_E_MEMORY;
+}
+
+static void close_lane(void *lane)
+{
+	mysql_lane_free(lane);
 }
 
 /* S10: the connections are the parent's. Nothing is said to the server. */
@@ -518,6 +528,7 @@ static const struct record_adapter adapter = {
 	.put = put_records,
 	.drop = drop_records,
 	.list = list_records,
+	.listen = mysql_listen,
 };
 
 static const char *const schemes[] = {"mysql", "mariadb", NULL};

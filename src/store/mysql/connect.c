@@ -237,7 +237,6 @@ static bool log_in(struct mysql_lane *lane)
 /* ---- a request ---- */
 
 struct request {
-	int failed;
 	MYSQL_RES *rows;
 	mysql_row_found *found;
 	void *arg;
@@ -293,13 +292,8 @@ static int end_badly(struct mysql_lane *lane, bool in_time)
 	return is_answer ? MYSQL_REFUSED : MYSQL_NO_ANSWER;
 }
 
-int mysql_run(struct mysql_lane *lane, struct baton_call *call, mysql_row_found *found, void *arg,
-	      uint64_t *n_changed)
+int mysql_begin(struct mysql_lane *lane, struct baton_call *call)
 {
-	struct request r = {.found = found, .arg = arg};
-	uint64_t changed = 0;
-	int more = 0;
-
 	lane->call = call;
 	if (lane->sql.has_failed || lane->session == NULL) {
 		(void)store_fail(&call->error, BATON_E_MEMORY, "no memory for a request");
@@ -309,22 +303,41 @@ int mysql_run(struct mysql_lane *lane, struct baton_call *call, mysql_row_found 
 		(void)store_fail(&call->error, BATON_E_TIMEOUT, "there was no time for a request");
 		return MYSQL_UNSENT;
 	}
-	bool in_time = drive_call(
-		lane, mysql_real_query_start(&r.failed, lane->session, lane->sql.at, lane->sql.n),
-		query_again, &r.failed);
+	lane->waits_for =
+		mysql_real_query_start(&lane->has_failed, lane->session, lane->sql.at, lane->sql.n);
+	return MYSQL_DONE;
+}
 
-	while (in_time && r.failed == 0 && more == 0) {
+int mysql_finish(struct mysql_lane *lane, struct baton_call *call, mysql_row_found *found,
+		 void *arg, uint64_t *n_changed)
+{
+	struct request r = {.found = found, .arg = arg};
+	uint64_t changed = 0;
+	int more = 0;
+
+	lane->call = call;
+	bool in_time = drive_call(lane, lane->waits_for, query_again, &lane->has_failed);
+
+	while (in_time && lane->has_failed == 0 && more == 0) {
 		if (!take_rows(lane, &r, &changed))
 			return end_badly(lane, clock_boot_ns() < call->deadline_ns);
 		/* -1: that was the last one; 0: another; else an error */
 		in_time = drive_call(lane, mysql_next_result_start(&more, lane->session),
 				     next_again, &more);
 	}
-	if (!in_time || r.failed != 0 || more > 0)
+	if (!in_time || lane->has_failed != 0 || more > 0)
 		return end_badly(lane, in_time);
 	if (n_changed != NULL)
 		*n_changed = changed;
 	return MYSQL_DONE;
+}
+
+int mysql_run(struct mysql_lane *lane, struct baton_call *call, mysql_row_found *found, void *arg,
+	      uint64_t *n_changed)
+{
+	int end = mysql_begin(lane, call);
+
+	return end == MYSQL_DONE ? mysql_finish(lane, call, found, arg, n_changed) : end;
 }
 
 /* ---- the session ---- */
@@ -358,9 +371,11 @@ static bool see_to_table(struct mysql_lane *lane)
 	if (is_seen)
 		return true;
 	static const char ask[] = "SELECT MAX(version) FROM baton_version";
-	bool is_there = run_text(lane, ask, note_version, &version);
+	bool is_told = run_text(lane, ask, note_version, &version);
+	/* Whoever makes them at this moment may not have come to the version yet. */
+	bool is_there = is_told && version != 0;
 
-	if (!is_there && mysql_code(lane) != ER_NO_SUCH_TABLE)
+	if (!is_told && mysql_code(lane) != ER_NO_SUCH_TABLE)
 		return false;
 	for (size_t i = 0; !is_there && mysql_schema_statements[i] != NULL; i++) {
 		if (!run_text(lane, mysql_schema_statements[i], NULL, NULL))

@@ -4,6 +4,7 @@
  *   options.c   the URL
  *   connect.c   a connection, and one request on it until a deadline
  *   adapter.c   the verbs of store/record/adapter.h
+ *   lock_waiters.c     standbys are woken when a leader releases
  *   doctor.c    what the server is like
  *   schema.c    the table, and the guard on the resource's side
  *
@@ -77,7 +78,13 @@ struct mysql_lane {
 	size_t turn; /* which host is tried next */
 	struct bytes sql;
 	struct baton_call *call; /* the one under way */
+	int waits_for;           /* what the library does, in a request that is under way */
+	int has_failed;
+	struct mysql_alarms *alarms; /* of the watch lane; NULL: it has never listened */
 };
+
+struct mysql_lane *mysql_lane_new(struct mysql_store *store); /* NULL: no memory */
+void mysql_lane_free(struct mysql_lane *lane);
 
 /* One row of an answer. */
 typedef void mysql_row_found(void *arg, MYSQL_ROW row, const unsigned long *sizes);
@@ -95,11 +102,23 @@ bool mysql_connect(struct mysql_lane *lane, struct baton_call *call, bool with_t
 /* Carries out lane->sql, one or several statements. `found` is given the rows of all of them. */
 int mysql_run(struct mysql_lane *lane, struct baton_call *call, mysql_row_found *found, void *arg,
 	      uint64_t *n_changed);
+/* The same in two steps: the request is sent, or on its way (MYSQL_DONE); and its answer. */
+int mysql_begin(struct mysql_lane *lane, struct baton_call *call);
+int mysql_finish(struct mysql_lane *lane, struct baton_call *call, mysql_row_found *found,
+		 void *arg, uint64_t *n_changed);
 /* The code of the server's last error. */
 unsigned mysql_code(const struct mysql_lane *lane);
 void mysql_disconnect(struct mysql_lane *lane);
 /* Appends x'...'. */
 void mysql_literal(struct bytes *sql, const void *at, size_t n);
+
+/* Whether named locks are this session's (they are not behind a proxy), and good for one node of a
+ * Galera cluster only. False: it can't be found out. */
+bool mysql_try_locks(struct mysql_lane *lane, struct baton_call *call, bool *is_galera,
+		     bool *is_ours);
+void mysql_listen(void *lane, struct baton_call *call, const struct record_alarms *alarms,
+		  record_changed *changed, void *arg);
+void mysql_alarms_free(struct mysql_lane *lane);
 
 int mysql_examine(void *lane, struct baton_call *call,
 		  void (*found)(void *arg, const struct baton_finding *finding), void *arg);

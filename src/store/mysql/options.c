@@ -30,6 +30,10 @@ static bool set_option(void *options, const char *key, const char *value)
 		return option_path(value, o->socket, sizeof(o->socket));
 	if (strcmp(key, "tls") == 0)
 		return set_tls(o, value);
+	if (strcmp(key, "push") == 0) {
+		o->record->is_polled = strcmp(value, "poll") == 0;
+		return o->record->is_polled || strcmp(value, "lock") == 0;
+	}
 	return option_tls(&o->files, key, value) || record_option(o->record, key, value);
 }
 

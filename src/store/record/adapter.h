@@ -99,7 +99,7 @@ struct record_options {
 	uint32_t max_lease_ms; /* max_lease=: of a store that forgets; the longest lease there */
 	/* prefix=: stands in front of all keys, without a '/' at its end */
 	char prefix[RECORD_PREFIX_MAX + 1];
-	/* Set by open(): this store is polled, although the adapter could push. */
+	/* Set by open(): this store is polled, although the adapter could push or ring. */
 	bool is_polled;
 	/* Set by open(): claims hold a native lock, too: enum record_locks. */
 	uint32_t locks;
@@ -117,8 +117,21 @@ bool record_option(struct record_options *o, const char *key, const char *value)
 
 /* One record of a list. The item is the adapter's, and is gone after the call. */
 typedef void record_found(void *arg, const struct record_item *item);
-/* A record below e/ may have changed; NULL: any of them. */
+/* A record below e/ may have changed; of a lease below l/: all elections that name it; NULL: any of
+ * them. */
 typedef void record_changed(void *arg, const char *key);
+
+/* Leases whose owners may ring, at most. */
+#define RECORD_ALARMS_MAX 4
+
+/* What a lane of the watch kind listens for while it sleeps. */
+struct record_alarms {
+	const char *own; /* the lease that our claims stand on; NULL: there are none */
+	bool rings;      /* claims were released since the last call: the others must hear it */
+	const char *others[RECORD_ALARMS_MAX]; /* leases that watched elections name */
+	size_t n_others;
+	int wake; /* a descriptor that ends the call when it is readable */
+};
 
 /* A store's own clock, where it forgets. */
 struct record_age {
@@ -184,6 +197,14 @@ struct record_adapter {
 	 * a while. NULL: the layer polls.
 	 */
 	int (*watch)(void *lane, struct baton_call *call, record_changed *changed, void *arg);
+	/*
+	 * An alarm, where there is no push: sleeps on the watch lane until the deadline, or until
+	 * alarms->wake is readable, or until the owner of one of alarms->others has released
+	 * something, and tells which (key "l/LEASE"). Nobody counts on it: the layer polls as if
+	 * there were none. NULL: the layer sleeps by itself.
+	 */
+	void (*listen)(void *lane, struct baton_call *call, const struct record_alarms *alarms,
+		       record_changed *changed, void *arg);
 	/* From any thread: ends a call that is under way on the watch lane, as soon as it can: a
 	 * watch() is OK then, a get or list FAILED. NULL where no call there can last long. */
 	void (*wake)(void *lane);

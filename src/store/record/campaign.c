@@ -143,6 +143,8 @@ static void campaign_batch(struct record_lane *lane, struct baton_call *call,
 			   const struct baton_lease *lease, struct record_job *jobs,
 			   struct baton_campaign *list, size_t n)
 {
+	bool has_won = false;
+
 	for (size_t i = 0; i < n; i++) {
 		record_job_init(&jobs[i], lane->store, RECORD_JOB_CAMPAIGN, list[i].name);
 		jobs[i].u.campaign =
@@ -160,7 +162,10 @@ static void campaign_batch(struct record_lane *lane, struct baton_call *call,
 		    campaign_standing(lane->store, jobs[i].key.text) != RECORD_STANDS)
 			campaign_confirm(lane, call, lease, &jobs[i], &list[i]);
 		campaign_keep(lane->store, &jobs[i], false);
+		has_won = has_won || list[i].outcome == BATON_OUTCOME_OK;
 	}
+	if (has_won)
+		record_watch_ring(lane->store, false);
 }
 
 void record_driver_campaign(void *l, struct baton_call *call, const struct baton_lease *lease,

@@ -174,6 +174,7 @@ struct record_store {
 	bool is_live;   /* what changes is heard of */
 	bool has_stale; /* something that is watched is to be read */
 	bool is_tried;  /* compare-and-set works there */
+	bool rings;     /* claims were released, and the watch lane has not rung yet */
 };
 
 struct record_lane {
@@ -371,6 +372,11 @@ void record_locks_drop(struct record_lane *lane, const struct baton_call *call);
 /* The lease is about to be closed: its claims are given back, so that whoever watches hears it. */
 void record_release_all(struct record_lane *lane, const struct baton_call *call,
 			const char *lease_id);
+
+/* ---- watch.c ---- */
+
+/* Claims were won, and an alarm is to be had; or released: those who listen are to hear it. */
+void record_watch_ring(struct record_store *s, bool is_release);
 
 /* ---- candidates.c ---- */
 

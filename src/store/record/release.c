@@ -49,6 +49,8 @@ static void release_lock(struct record_lane *lane, const struct baton_call *call
 static void release_batch(struct record_lane *lane, struct baton_call *call,
 			  struct record_job *jobs, struct baton_release *list, size_t n)
 {
+	bool is_heard = false;
+
 	for (size_t i = 0; i < n; i++) {
 		release_job(&jobs[i], lane->store, &list[i]);
 		release_lock(lane, call, &jobs[i], list[i].lease_id);
@@ -57,9 +59,12 @@ static void release_batch(struct record_lane *lane, struct baton_call *call,
 	for (size_t i = 0; i < n; i++) {
 		list[i].outcome = record_job_task(&jobs[i])->outcome;
 		list[i].code = jobs[i].code;
+		is_heard = is_heard || list[i].outcome == BATON_OUTCOME_OK;
 		if (list[i].outcome == BATON_OUTCOME_OK || list[i].outcome == BATON_OUTCOME_REFUSED)
 			record_held_set(lane->store, list[i].lease_id, list[i].name, NULL);
 	}
+	if (is_heard)
+		record_watch_ring(lane->store, true);
 }
 
 void record_driver_release(void *l, struct baton_call *call, struct baton_release *list, size_t n)

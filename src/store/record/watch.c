@@ -2,6 +2,7 @@
  * watch.c: the watch lane. It looks at what is watched every `poll`: one list of the elections, or
  * the adapter's push, and one get of the leases of others that they name. It hints at each name
  * whose record has another version, whose lease has died, or whose lease is over by our clock.
+ * Where the adapter has an alarm, the lane sleeps there, and looks early at what was rung for.
  *
  * What this must never do: say that a name is watched before it was read, or miss a change after
  * that.
@@ -99,6 +100,11 @@ static struct record_known *watch_next(const struct record_store *s, const struc
 static bool watch_pushes(const struct record_store *s)
 {
 	return s->adapter->watch != NULL && !s->options.is_polled;
+}
+
+static bool watch_listens(const struct record_store *s)
+{
+	return s->adapter->listen != NULL && !s->options.is_polled;
 }
 
 static uint64_t watch_limit_ns(struct record_store *s)
@@ -368,6 +374,26 @@ static int watch_look(struct record_lane *lane, struct baton_call *call)
 	return 0;
 }
 
+/* With the lock held. */
+static void watch_set_stale(struct record_store *s, struct record_known *k)
+{
+	if (k != NULL)
+		k->is_stale = s->has_stale = true;
+}
+
+static void watch_rung(struct record_store *s, const char *id)
+{
+	struct record_known *k;
+
+	store_lock(&s->base);
+	const struct record_seen *seen = record_seen_find(s, id);
+
+	if (seen != NULL)
+		LIST_FOREACH(k, &seen->elections, of_seen)
+	watch_set_stale(s, k);
+	store_unlock(&s->base);
+}
+
 static void watch_changed(void *arg, const char *key)
 {
 	struct record_lane *lane = arg;
@@ -378,12 +404,54 @@ static void watch_changed(void *arg, const char *key)
 		lane->is_all = true;
 		return;
 	}
+	if (strncmp(key, "l/", 2) == 0) {
+		watch_rung(s, key + 2);
+		return;
+	}
 	store_lock(&s->base);
-	struct record_known *k = record_known_find(s, key);
-
-	if (k != NULL)
-		k->is_stale = s->has_stale = true;
+	watch_set_stale(s, record_known_find(s, key));
 	store_unlock(&s->base);
+}
+
+/* ---- alarms ---- */
+
+void record_watch_ring(struct record_store *s, bool is_release)
+{
+	if (!watch_listens(s))
+		return;
+	store_lock(&s->base);
+	s->rings = s->rings || is_release;
+	for (struct store_lane *l = s->base.lanes; l != NULL; l = l->next)
+		if (((struct record_lane *)l)->kind == BATON_LANE_WATCH)
+			record_driver_watch_wake(l);
+	store_unlock(&s->base);
+}
+
+/* Sleeps, and hears whoever rings. */
+static void watch_listen(struct record_lane *lane, struct baton_call *call)
+{
+	struct record_store *s = lane->store;
+	struct record_alarms alarms = {.wake = lane->wake};
+	char ids[RECORD_ALARMS_MAX + 1][BATON_LEASE_ID_MAX + 1];
+
+	store_lock(&s->base);
+	alarms.rings = s->rings;
+	s->rings = false;
+	for (const struct record_ours *ours = s->ours; ours != NULL && alarms.own == NULL;
+	     ours = ours->next)
+		if (!LIST_EMPTY(&ours->claims))
+			alarms.own = memcpy(ids[RECORD_ALARMS_MAX], ours->id, sizeof(ids[0]));
+	for (struct name_node *node = name_table_next(&s->leases, NULL);
+	     node != NULL && alarms.n_others < RECORD_ALARMS_MAX;
+	     node = name_table_next(&s->leases, node)) {
+		const struct record_seen *seen = (struct record_seen *)node;
+		char *id = ids[alarms.n_others];
+
+		if (!LIST_EMPTY(&seen->elections) && !record_sight_is_dead(&seen->sight))
+			alarms.others[alarms.n_others++] = memcpy(id, seen->id, sizeof(ids[0]));
+	}
+	store_unlock(&s->base);
+	s->adapter->listen(lane->lane, call, &alarms, watch_changed, lane);
 }
 
 static bool watch_take_wake(const struct record_lane *lane)
@@ -404,6 +472,8 @@ static int watch_sleep(struct record_lane *lane, struct baton_call *call, uint64
 	if (watch_pushes(lane->store) && poll(&wake, 1, 0) == 0) {
 		if (adapter->watch(lane->lane, &push, watch_changed, lane) != BATON_OUTCOME_OK)
 			return watch_broken(lane, call, &push.error);
+	} else if (watch_listens(lane->store) && poll(&wake, 1, 0) == 0) {
+		watch_listen(lane, &push);
 	} else if (!watch_pushes(lane->store) && now_ns < until_ns) {
 		(void)poll(&wake, 1, (int)((until_ns - now_ns) / CLOCK_NS_PER_MS) + 1);
 	}
