@@ -64,6 +64,11 @@ void bench_handoff(const char *url, const char *name, bool quick);
 void bench_crash(bool quick);
 void bench_command(bool quick);
 void bench_many(bool quick);
+/* Among several candidates: by each way to ask for a handoff, and by the number of standbys.
+ * trip_ms: a raw durable write. requests: those that the server has served; NULL: nobody counts. */
+void bench_orders(const char *url, const char *name, double trip_ms, bool quick);
+void bench_growth(const char *url, const char *name, uint64_t (*requests)(void *server),
+		  void *server, bool quick);
 /* On a store with a server, which must be a throw-away one. only: one part; NULL: all. */
 void bench_store(const char *url, bool quick, const char *only);
 /* The path of a program that is built beside this one; until the next call. */

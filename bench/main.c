@@ -53,6 +53,10 @@ static void measure(bool quick)
 	bench_handoff("memory:bench", "memory", quick);
 	(void)snprintf(url, sizeof(url), "file:%s/handoff", dir);
 	bench_handoff(url, "file", quick);
+	(void)snprintf(url, sizeof(url), "file:%s/orders", dir);
+	bench_orders(url, "file", 0, quick);
+	(void)snprintf(url, sizeof(url), "file:%s/growth", dir);
+	bench_growth(url, "file", NULL, NULL, quick);
 	bench_crash(quick);
 	bench_command(quick);
 	bench_many(quick);
@@ -71,7 +75,7 @@ static void usage(int status)
 	(void)fputs(
 		"usage: bench [--quick | --command] [FOLDER]\n"
 		"       bench [--quick] --store URL\n"
-		"             [--only handoff|peers|crash|fast|standby|many]\n"
+		"             [--only handoff|orders|growth|peers|crash|fast|standby|many]\n"
 		"Measures the library and `baton run` without a server (--command: `baton run`\n"
 		"alone), or a store on a server that is thrown away afterwards; --quick takes a\n"
 		"tenth of the samples. The rows also go to FOLDER/bench.json and bench.svg;\n"

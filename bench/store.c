@@ -115,6 +115,22 @@ static void handoffs(struct rig *g, bool quick)
 	baton_close(b[1]);
 }
 
+static void orders(struct rig *g, bool quick)
+{
+	struct samples raw;
+
+	samples_init(&raw);
+	for (int i = 0; i < 20; i++)
+		samples_add(&raw, raw_trip(g));
+	bench_orders(g->url, g->server->name, ms_at(&raw, 50), quick);
+	samples_done(&raw);
+}
+
+static void growth(struct rig *g, bool quick)
+{
+	bench_growth(g->url, g->server->name, g->server->requests, g->raw, quick);
+}
+
 /* ---- crash ---- */
 
 static int crash_lease_ms(const struct rig *g)
@@ -454,8 +470,8 @@ static const struct {
 	const char *name;
 	void (*measure)(struct rig *g, bool quick);
 } parts[] = {
-	{"handoff", handoffs}, {"peers", peers},      {"crash", crashes},
-	{"fast", fast},        {"standby", standbys}, {"many", many},
+	{"handoff", handoffs}, {"orders", orders}, {"growth", growth},    {"peers", peers},
+	{"crash", crashes},    {"fast", fast},     {"standby", standbys}, {"many", many},
 };
 
 #define N_PARTS (sizeof(parts) / sizeof(parts[0]))

@@ -59,6 +59,7 @@ struct election {
 	uint64_t preempt_ns;     /* when to ask the lesser leader for its place */
 	uint64_t leader_term;    /* whom we know as leader: term, ... */
 	uint64_t order_done;     /* the last order obeyed or refused */
+	uint64_t ordered_term;   /* the last one in which a standby saw an order */
 	uint32_t self;           /* our own number */
 	uint32_t leader;         /* ... who ... */
 	int32_t leader_priority; /* ... and how it ranks */

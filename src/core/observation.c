@@ -106,9 +106,13 @@ void observation_hear(struct step *s, const struct view *v)
 	struct election *e = s->e;
 	/* A claim of ours that we don't lead on is nobody's. */
 	uint32_t leader = v->held && v->leader != e->self ? v->leader : NOBODY;
+	/* L2: an order is for the leader, but a release may follow, whose hint must not wait. L4:
+	 * of all orders in a term only one is news. */
+	bool ordered = v->order != ORDER_NONE && v->term > e->ordered_term;
 	/* L4: what isn't believed is no news, or a store that forgot makes a hot loop of hints. */
-	bool news = v->term > e->floor ||
-		    (v->term == e->floor && (v->paused != e->paused || leader != e->leader));
+	bool news =
+		v->term > e->floor ||
+		(v->term == e->floor && (v->paused != e->paused || leader != e->leader || ordered));
 
 	if (!observation_is_credible(e, v->term)) {
 		step_note(s, NOTE_ERROR, WHY_FLOOR_JUMP)->term = v->term;
@@ -127,6 +131,7 @@ void observation_hear(struct step *s, const struct view *v)
 		e->barred = v->mine ? e->barred : v->term;
 		e->leader_priority = v->priority;
 		e->leader_score = v->score;
+		e->ordered_term = ordered ? v->term : e->ordered_term;
 		observation_leader(s, leader, v->term);
 	}
 	observation_calm(s, news);

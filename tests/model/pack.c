@@ -11,7 +11,7 @@
 _Static_assert(offsetof(struct lease, pad) == 48 + 15 * 8 + 6 * 4 + 11 &&
 		       sizeof(struct lease) == offsetof(struct lease, pad) + 5,
 	       "the lease is packed whole");
-_Static_assert(offsetof(struct election, pad) == 32 + 16 + 19 * 8 + 5 * 4 + 2 * 2 + 14 &&
+_Static_assert(offsetof(struct election, pad) == 32 + 16 + 20 * 8 + 5 * 4 + 2 * 2 + 14 &&
 		       sizeof(struct election) == offsetof(struct election, pad) + 2,
 	       "the election is packed whole");
 
@@ -194,7 +194,8 @@ INLINE void io_election(struct io *io, struct election *e, const struct lease *l
 	e->tally.epoch = l->epoch;
 	e->score = sick ? 0 : SCORE_MAX;
 	e->leader_score = SCORE_MAX;
-	e->idle = 0; /* a calm of any length ends with the tick */
+	e->idle = 0;         /* a calm of any length ends with the tick; ... */
+	e->ordered_term = 0; /* ... and this is about nothing else */
 }
 
 INLINE void io_message(struct io *io, struct message *m)

@@ -66,6 +66,11 @@ static void terms_grow_over_everything(void **state)
 	assert_true(rig_count(dir, "elections/job") <= 2 * 3); /* history=3 */
 	assert_int_equal(rig_observe(&a, "job"), OK);
 	assert_false(a.record.held);
+	/* Free for good, not "about to end": a candidate that sees it campaigns at once (L2). */
+	assert_int_equal(a.record.free_in_ns, BATON_STORE_NEVER);
+	assert_int_equal(rig_observe(&a, "never"), OK);
+	assert_int_equal(a.record.free_in_ns, BATON_STORE_NEVER);
+	assert_int_equal(rig_observe(&a, "job"), OK);
 	assert_int_equal(a.record.term, last);
 	assert_int_equal(rig_campaign(&a, "job", last + ((uint64_t)1 << 49)), FAILED);
 	assert_int_equal(a.call.error.code, BATON_E_CORRUPT);

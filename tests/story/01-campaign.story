@@ -328,6 +328,26 @@ story L4_hints_that_tell_nothing_new_must_wait
     7.02s   hint
             now wake 7.0625s
 
+story L2_an_order_to_the_leader_does_not_deafen_the_standbys
+    An order changes the record, and a change is a hint to everybody. What a standby finds then is
+    not what it waits for; but it is new, so that the hint of the release, a moment later, need not
+    wait. That counts once in a term: more hints do wait, or somebody who orders over and over
+    would make everybody look.
+
+    given standby of B term 7
+    1s      hint
+                campaign #2 floor 7 (a hint)
+    1.01s   held by B term 7 watched order resign id 5 for 7
+    1.02s   hint
+                campaign #3 floor 7 (a hint)
+    1.03s   held by B term 7 watched order resign id 5 for 7
+    1.04s   hint
+    1.0825s ...
+                campaign #4 floor 7 (a hint)
+    1.09s   held by B term 7 watched order resign id 6 for 7
+    1.1s    hint
+            now wake 1.2075s
+
 story L4_a_win_is_news
     After a series of fruitless looks the hints had to wait long; whoever wins starts afresh.
 

@@ -46,6 +46,7 @@ static int observe_one(struct file_lane *lane, struct baton_observation *o)
 		return -1;
 	if (dir < 0) {
 		memset(o->record, 0, sizeof(*o->record));
+		o->record->free_in_ns = BATON_STORE_NEVER;
 		return 0;
 	}
 	int result = file_read_election(lane, dir, o->name, &election);
@@ -147,18 +148,20 @@ int file_fill_record(struct file_lane *lane, int dir, const char *name, const ch
 	memset(record, 0, sizeof(*record));
 	record->paused = election->folder.paused;
 	record->watched = election->watched;
+	record->free_in_ns = BATON_STORE_NEVER;
 	if (election->folder.highest == 0)
 		return 0;
 	record->term = election->claim.term;
 	record->held = election->held;
-	record->free_in_ns = election->free_in_ns;
 	if (!election->held) {
-		record->free_in_ns = file_reserved_ns(lane, election, id);
-		record->reserved = record->free_in_ns > 0;
-		if (record->paused)
-			record->free_in_ns = BATON_STORE_NEVER;
+		uint64_t reserved_ns = file_reserved_ns(lane, election, id);
+
+		record->reserved = reserved_ns > 0;
+		if (record->reserved && !record->paused)
+			record->free_in_ns = reserved_ns;
 		return 0;
 	}
+	record->free_in_ns = election->free_in_ns;
 	fill_leader(election, record);
 	if (fill_profile(lane, name, record) != 0)
 		return -1;
