@@ -176,6 +176,16 @@ foreach(mode "fast=1" "mode=advisory" "mode=advisory&fast=1")
 	endif()
 endforeach()
 
+# MySQL's named locks beside the claims. All cases: make conformance.
+if(TARGET conformance AND TARGET baton_module_mysql)
+	baton_gate(conformance/mysql-lock 250 400 conformance ${in_memory}
+		${PROJECT_SOURCE_DIR}/tests/servers with mariadb -- build/debug/conformance
+		--lease 2000 --jobs 6 --case C3,C8,C16,C17,C18,N1,N2,N5,N7,N16,N23,N25,N28
+		"{url}?mode=lock")
+	set_tests_properties(conformance/mysql-lock PROPERTIES SKIP_RETURN_CODE 77
+		LABELS "conformance;servers")
+endif()
+
 # A member takes its time on a busy machine, and its leases are 2 s at least: what may depend on the
 # store, with leases that leave it time. All of it, by hand: make conformance STORE=etcd. Since they
 # wait for the store most of the time, the thread sanitizer looks on.
@@ -305,7 +315,7 @@ set(of_verify
 	"build/.*" "(asan|faults|mutants|install|deb|jepsen)/.*"
 	"model/(default|record-default)"
 	"chaos/(file|broken|redis|postgres|mariadb|etcd|consul|kubernetes)(-.*)?"
-	"conformance/(asan|tsan|network|postgres)-.*" # builds, bad networks, modes
+	"conformance/(asan|tsan|network|postgres|mysql)-.*" # builds, bad networks, modes
 	"conformance/debug-(redis-.*|valkey)"
 	"(consul|kubernetes)/.*"
 	"gate/(clang-tidy|coverage|purity-release|trace-hash)")

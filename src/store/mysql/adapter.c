@@ -34,6 +34,10 @@ static int open_store(const struct baton_store_config *config, struct record_opt
 		(void)store_fail(err, BATON_E_SYSTEM, "the client library can't be set up");
 		code = BATON_E_SYSTEM;
 	}
+	if (code == BATON_OK && s->options.has_locks && (s->locks = mysql_locks_new(s)) == NULL) {
+		(void)store_fail(err, BATON_E_MEMORY, "no memory for the store");
+		code = BATON_E_MEMORY;
+	}
 	if (code != BATON_OK) {
 		store_base_done(&s->base);
 		free(s);
@@ -48,6 +52,7 @@ static void close_store(void *store)
 {
 	struct mysql_store *s = store;
 
+	mysql_locks_free(s->locks);
 	store_base_done(&s->base);
 	explicit_bzero(s->options.password, sizeof(s->options.password));
 	free(s);
@@ -529,6 +534,9 @@ static const struct record_adapter adapter = {
 	.drop = drop_records,
 	.list = list_records,
 	.listen = mysql_listen,
+	.lock_take = mysql_lock_take,
+	.lock_keep = mysql_lock_keep,
+	.lock_drop = mysql_lock_drop,
 };
 
 static const char *const schemes[] = {"mysql", "mariadb", NULL};

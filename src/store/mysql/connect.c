@@ -287,7 +287,9 @@ static int end_badly(struct mysql_lane *lane, bool in_time)
 		tell_late(lane);
 	else
 		tell_error(lane);
-	if (!is_answer)
+	/* A primary that has become a replica: another host is the primary now. */
+	if (!is_answer ||
+	    (error == ER_OPTION_PREVENTS_STATEMENT && lane->store->options.n_hosts > 1))
 		mysql_disconnect(lane);
 	return is_answer ? MYSQL_REFUSED : MYSQL_NO_ANSWER;
 }
@@ -344,7 +346,27 @@ int mysql_run(struct mysql_lane *lane, struct baton_call *call, mysql_row_found 
 
 static const char set_up[] =
 	"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;"
-	"SET SESSION autocommit = 1, sql_mode = 'STRICT_ALL_TABLES', innodb_lock_wait_timeout = 5";
+	"SET SESSION autocommit = 1, sql_mode = 'STRICT_ALL_TABLES', innodb_lock_wait_timeout = 5;"
+	"SHOW VARIABLES WHERE Variable_name IN "
+	"('tx_isolation', 'transaction_isolation', 'read_only')";
+
+struct state {
+	char isolation[32];
+	bool is_read_only;
+};
+
+static void note_state(void *arg, MYSQL_ROW row, const unsigned long *sizes)
+{
+	struct state *s = arg;
+
+	(void)sizes;
+	if (row[0] == NULL || row[1] == NULL)
+		return;
+	if (strcmp(row[0], "read_only") == 0)
+		s->is_read_only = strcmp(row[1], "OFF") != 0 && strcmp(row[1], "0") != 0;
+	else
+		(void)snprintf(s->isolation, sizeof(s->isolation), "%s", row[1]);
+}
 
 static void note_version(void *arg, MYSQL_ROW row, const unsigned long *sizes)
 {
@@ -398,17 +420,47 @@ static bool see_to_table(struct mysql_lane *lane)
 	return true;
 }
 
+/* The session is as it must be, or is none. Of several hosts a read-only one is passed over. */
+static bool set_up_session(struct mysql_lane *lane)
+{
+	struct state s = {.isolation = ""};
+	bool is_fit = run_text(lane, set_up, note_state, &s);
+
+	if (is_fit && strcmp(s.isolation, "READ-COMMITTED") != 0) {
+		is_fit = false;
+		(void)store_fail(&lane->call->error, BATON_E_UNSUPPORTED,
+				 "the session's isolation level is %s, although READ COMMITTED was "
+				 "asked for; name the server itself, without a proxy",
+				 s.isolation);
+	}
+	if (is_fit && s.is_read_only && lane->store->options.n_hosts > 1) {
+		is_fit = false;
+		(void)store_fail(&lane->call->error, BATON_E_DENIED,
+				 "the server is read-only: a replica, perhaps; the next one of the "
+				 "URL is tried");
+	}
+	if (!is_fit)
+		mysql_disconnect(lane);
+	return is_fit;
+}
+
+/* Each of the hosts is tried once. */
+static bool open_session(struct mysql_lane *lane)
+{
+	for (size_t i = 0; i < lane->store->options.n_hosts; i++) {
+		if (log_in(lane) && set_up_session(lane))
+			return true;
+		if (clock_boot_ns() >= lane->call->deadline_ns)
+			return false;
+	}
+	return false;
+}
+
 bool mysql_connect(struct mysql_lane *lane, struct baton_call *call, bool with_table)
 {
 	lane->call = call;
-	if (lane->session == NULL) {
-		if (!log_in(lane))
-			return false;
-		if (!run_text(lane, set_up, NULL, NULL)) {
-			mysql_disconnect(lane);
-			return false;
-		}
-	}
+	if (lane->session == NULL && !open_session(lane))
+		return false;
 	return !with_table || see_to_table(lane);
 }
 

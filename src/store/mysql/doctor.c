@@ -24,6 +24,8 @@ static const char *const names[] = {
 	"rpl_semi_sync_source_enabled",
 	"max_connections",
 	"wait_timeout",
+	"tx_isolation",
+	"transaction_isolation",
 };
 
 struct visit {
@@ -84,6 +86,11 @@ static void tell_server(struct visit *v)
 	doctor_tell_connections(&v->doctor, v->n_sessions,
 				strtol(setting(v, "max_connections"), NULL, 10),
 				"Raise max_connections.");
+	const char *isolation = setting(v, "transaction_isolation");
+
+	if (isolation[0] == '\0')
+		isolation = setting(v, "tx_isolation");
+	TELL(v, OK, "isolation", NULL, "Sessions are set to %s.", isolation);
 	if (is_on(v, "read_only"))
 		TELL(v, ERROR, "role", "Name the primary in the URL.",
 		     "It is read-only: a replica, perhaps.");
@@ -115,16 +122,71 @@ static void tell_durability(struct visit *v)
 		     "A failover to a replica may lose the last commits.");
 }
 
-static void tell_tables(struct visit *v, struct baton_call *call)
+/* What stands between us and the server, or beside it. */
+static void tell_way(struct visit *v, struct baton_call *call)
+{
+	const struct mysql_options *o = &v->lane->store->options;
+	bool is_galera = false, is_ours = false;
+	bool is_known = mysql_try_locks(v->lane, call, &is_galera, &is_ours);
+
+	if (is_known && !is_ours)
+		TELL(v, WARNING, "proxy", "Name the server itself in the URL.",
+		     "A proxy stands in front of the server: standbys are not woken and only look, "
+		     "mode=lock is refused, and the proxy must send all candidates to the same "
+		     "primary.");
+	if (is_known && o->has_locks && (is_galera || !is_ours)) {
+		TELL(v, ERROR, "locks", "Leave mode=lock out.",
+		     "Named locks keep nobody away here: they belong to %s.",
+		     is_galera ? "one node" : "the proxy's sessions");
+		v->is_unfit = true;
+	}
+	if (o->n_hosts > 1)
+		TELL(v, NOTE, "hosts",
+		     "Name servers of which at most one can be written to at any time.",
+		     "The URL names %zu servers: a candidate uses the first one that answers and "
+		     "is not read-only.",
+		     o->n_hosts);
+}
+
+static void tell_rights(struct visit *v, struct baton_call *call)
 {
 	struct bytes *sql = &v->lane->sql;
 
-	bytes_clear(sql);
-	bytes_print(sql, "SELECT version FROM baton_version;SELECT NULL FROM baton_record LIMIT 0");
+	bytes_clear(sql); /* they touch no row */
+	bytes_print(sql, "UPDATE baton_record SET w = w WHERE FALSE;"
+			 "DELETE FROM baton_record WHERE FALSE;"
+			 "INSERT INTO baton_record SELECT * FROM baton_record WHERE FALSE");
 	int end = mysql_run(v->lane, call, NULL, NULL, NULL);
 
-	v->is_unfit = v->is_unfit || end != MYSQL_DONE;
 	if (end == MYSQL_DONE)
+		TELL(v, OK, "rights", NULL, "The tables can be written to.");
+	else
+		TELL(v, ERROR, "rights", "Grant what `baton schema mysql` lists.",
+		     "The tables can't be written to: %s.", call->error.text);
+	v->is_unfit = v->is_unfit || end != MYSQL_DONE;
+}
+
+static void note_layout(void *arg, MYSQL_ROW row, const unsigned long *sizes)
+{
+	(void)sizes;
+	*(long *)arg = row[0] != NULL ? strtol(row[0], NULL, 10) : 0;
+}
+
+static void tell_tables(struct visit *v, struct baton_call *call)
+{
+	struct bytes *sql = &v->lane->sql;
+	long layout = 0;
+
+	bytes_clear(sql);
+	bytes_print(sql, "SELECT MAX(version) FROM baton_version;"
+			 "SELECT NULL FROM baton_record LIMIT 0");
+	int end = mysql_run(v->lane, call, note_layout, &layout, NULL);
+
+	v->is_unfit = v->is_unfit || end != MYSQL_DONE || layout > MYSQL_LAYOUT;
+	if (end == MYSQL_DONE && layout > MYSQL_LAYOUT)
+		TELL(v, ERROR, "tables", "Use a newer baton.",
+		     "They have layout %ld, and this baton knows layout %d.", layout, MYSQL_LAYOUT);
+	else if (end == MYSQL_DONE)
 		TELL(v, OK, "tables", NULL, "They are there.");
 	else if (end == MYSQL_REFUSED && mysql_code(v->lane) == ER_NO_SUCH_TABLE)
 		TELL(v, NOTE, "tables", "Run `baton schema mysql`, or let baton make them.",
@@ -132,6 +194,8 @@ static void tell_tables(struct visit *v, struct baton_call *call)
 	else
 		TELL(v, ERROR, "tables", "Grant what `baton schema mysql` lists.",
 		     "They can't be read: %s.", call->error.text);
+	if (end == MYSQL_DONE)
+		tell_rights(v, call);
 }
 
 int mysql_examine(void *lane, struct baton_call *call,
@@ -143,6 +207,7 @@ int mysql_examine(void *lane, struct baton_call *call,
 		return BATON_OUTCOME_FAILED; /* the caller tells the call's error */
 	tell_server(&v);
 	tell_durability(&v);
+	tell_way(&v, call);
 	tell_tables(&v, call);
 	return v.is_unfit ? BATON_OUTCOME_REFUSED : BATON_OUTCOME_OK;
 }

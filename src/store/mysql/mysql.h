@@ -5,6 +5,7 @@
  *   connect.c   a connection, and one request on it until a deadline
  *   adapter.c   the verbs of store/record/adapter.h
  *   lock_waiters.c     standbys are woken when a leader releases
+ *   lock_session.c   mode=lock: named locks beside the claims
  *   doctor.c    what the server is like
  *   schema.c    the table, and the guard on the resource's side
  *
@@ -54,6 +55,8 @@ struct mysql_options {
 	char password[MYSQL_TEXT_MAX];
 	char password_file[OPTION_PATH_MAX];
 	char database[65];
+	bool has_locks;            /* mode=lock */
+	char lock[MYSQL_TEXT_MAX]; /* its name, instead of one after the election */
 	bool tls;
 	struct option_tls files;
 	struct record_options *record; /* while the URL is read */
@@ -67,7 +70,8 @@ struct mysql_store {
 	struct store_base base;
 	struct mysql_options options;
 	char prefix[RECORD_PREFIX_MAX + 1];
-	bool has_table; /* base.lock: somebody has seen it */
+	bool has_table;            /* base.lock: somebody has seen it */
+	struct mysql_locks *locks; /* NULL: without mode=lock */
 };
 
 struct mysql_lane {
@@ -119,6 +123,14 @@ bool mysql_try_locks(struct mysql_lane *lane, struct baton_call *call, bool *is_
 void mysql_listen(void *lane, struct baton_call *call, const struct record_alarms *alarms,
 		  record_changed *changed, void *arg);
 void mysql_alarms_free(struct mysql_lane *lane);
+
+struct mysql_locks *mysql_locks_new(struct mysql_store *store); /* NULL: no memory */
+void mysql_locks_free(struct mysql_locks *locks);
+int mysql_lock_take(void *lane, struct baton_call *call, const char *name, const char *lease_id,
+		    uint64_t ttl_ns, uint64_t *free_in_ns);
+int mysql_lock_keep(void *lane, struct baton_call *call, const char *name, const char *lease_id,
+		    uint64_t ttl_ns);
+int mysql_lock_drop(void *lane, struct baton_call *call, const char *name, const char *lease_id);
 
 int mysql_examine(void *lane, struct baton_call *call,
 		  void (*found)(void *arg, const struct baton_finding *finding), void *arg);

@@ -34,6 +34,13 @@ static bool set_option(void *options, const char *key, const char *value)
 		o->record->is_polled = strcmp(value, "poll") == 0;
 		return o->record->is_polled || strcmp(value, "lock") == 0;
 	}
+	if (strcmp(key, "mode") == 0) {
+		o->has_locks = strcmp(value, "lock") == 0;
+		o->record->locks = o->has_locks ? RECORD_LOCKS_SESSION : RECORD_LOCKS_NONE;
+		return o->has_locks || strcmp(value, "record") == 0;
+	}
+	if (strcmp(key, "lock") == 0)
+		return option_text(value, o->lock, sizeof(o->lock));
 	return option_tls(&o->files, key, value) || record_option(o->record, key, value);
 }
 
@@ -59,7 +66,7 @@ static int parse_hosts(struct mysql_options *o, struct url_part list, struct bat
 	return 0;
 }
 
-static int check(const struct mysql_options *o, struct baton_error *err)
+static int check_options(const struct mysql_options *o, struct baton_error *err)
 {
 	if (option_tls_check(&o->files, o->tls, "tls=1", err) != 0)
 		return -1;
@@ -67,6 +74,8 @@ static int check(const struct mysql_options *o, struct baton_error *err)
 		return store_fail(err, BATON_E_URL,
 				  "server_name= can't be given to this client library: name the "
 				  "host in the URL as its certificate does");
+	if (o->lock[0] != '\0' && !o->has_locks)
+		return store_fail(err, BATON_E_URL, "lock= needs mode=lock");
 	if (o->password[0] != '\0' && o->password_file[0] != '\0')
 		return store_fail(err, BATON_E_URL, "there are two passwords, one in a file");
 	return 0;
@@ -91,7 +100,7 @@ int mysql_options_parse(struct mysql_options *o, const char *text, struct baton_
 	}
 	if (parse_hosts(o, url.authority, err) != 0 ||
 	    option_each(url.query, set_option, o, "MySQL", "baton-mysql(7)", err) != 0 ||
-	    check(o, err) != 0)
+	    check_options(o, err) != 0)
 		return BATON_E_URL;
 	return BATON_OK;
 }
