@@ -136,6 +136,13 @@ else()
 	message(STATUS "driver mysql: NOT built, libmariadb (libmariadb-dev) is missing")
 endif()
 
+if(NOT EXISTS ${PROJECT_SOURCE_DIR}/src/store/s3)
+elseif(TARGET baton_web)
+	baton_driver(s3 RECORD WEB SCHEMES s3)
+else()
+	message(STATUS "driver s3: NOT built, ${web_missing} is missing")
+endif()
+
 if(NOT EXISTS ${PROJECT_SOURCE_DIR}/src/store/etcd)
 elseif(TARGET baton_web)
 	baton_driver(etcd WEB SCHEMES etcd etcds)
