@@ -558,7 +558,7 @@ static uint64_t harmed(struct testcase *t)
 {
 	const struct hand *h = t->hand;
 
-	return h->faults != NULL ? atomic_load(&h->faults->n_suffered) : 0;
+	return h != NULL && h->faults != NULL ? atomic_load(&h->faults->n_suffered) : 0;
 }
 
 static uint64_t calls(struct testcase *t, enum verb verb)

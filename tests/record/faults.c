@@ -230,6 +230,8 @@ static int class_of_value(const struct record_item *item)
 	struct record_lease lease;
 	struct record_election e;
 
+	if (item->key[0] == 't') /* the trial before a store's first lease */
+		return item->version.n == 0 ? FAULTS_OPEN : FAULTS_OTHER;
 	if (item->key[0] == 'l' && record_parse_lease(item->value.at, item->value.n, &lease) == 0) {
 		if (lease.death != RECORD_ALIVE)
 			return FAULTS_OTHER;

@@ -291,13 +291,13 @@ static bool read_key(char *key)
 	char *to = key;
 
 	for (const char *at = key; *at != '\0'; at++) {
-		bool is_slash = strncmp(at, "=2F", 3) == 0, is_dot = strncmp(at, "=2E", 3) == 0;
+		bool is_slash = at[0] == '=' && at[1] == '_';
 
-		*to++ = is_slash ? '/' : is_dot ? '.' : *at;
-		at += is_slash || is_dot ? 2 : 0;
+		*to++ = is_slash ? '/' : *at;
+		at += is_slash;
 	}
 	*to = '\0';
-	return to - key <= S3_KEY_MAX && strlen(key) > 2;
+	return to - key <= S3_KEY_MAX && to - key > 2;
 }
 
 static void list_object(struct listing *list)

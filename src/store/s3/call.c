@@ -79,13 +79,13 @@ bool s3_begin(struct s3_lane *lane, struct baton_call *call, size_t n)
 	return true;
 }
 
-/* A record's key is one name in a folder, whatever is in it: a '/' would be a folder, and "." and
- * ".." would lead out of it, where a server keeps objects in files. */
+/* A record's key is one name in a folder: where a server keeps objects in files, "a" could not be
+ * there beside "a/b". No key of the layer's has a "=_" in it, which stands for the '/'. */
 static void put_key(struct bytes *b, const char *key)
 {
 	for (size_t i = 0; key[i] != '\0'; i++) {
-		if ((key[i] == '/' && i >= 2) || (key[i] == '.' && i == 2))
-			bytes_print(b, "%%3D%02X", (unsigned)key[i]);
+		if (key[i] == '/' && i >= 2)
+			bytes_print(b, "%%3D_");
 		else
 			bytes_print(b, key[i] == '=' ? "%%3D" : "%c", key[i]);
 	}

@@ -83,7 +83,7 @@ static bool read_whole(const char *path, struct bytes *out)
 	return fd >= 0 && n == 0 && out->at != NULL;
 }
 
-static void wipe(struct bytes *b)
+static void wipe_bytes(struct bytes *b)
 {
 	if (b->at != NULL)
 		explicit_bzero(b->at, b->room);
@@ -124,8 +124,8 @@ static void shared_read(struct shared *s, const struct s3_options *o)
 
 static void shared_done(struct shared *s)
 {
-	wipe(&s->keys);
-	wipe(&s->config);
+	wipe_bytes(&s->keys);
+	wipe_bytes(&s->config);
 }
 
 /* First the file for secrets, then the other one. */
@@ -201,9 +201,9 @@ static void set_end(struct s3_keys *keys, const char *date)
 
 /* One request to a service that hands out keys. 0, or -1: err says why not. The body is wiped by
  * who frees `http`. */
-static int fetch(struct http *http, const char *service, const char *base, const char *path,
-		 const char *method, const char *header, const char *body, uint64_t deadline_ns,
-		 struct http_reply *reply, struct baton_error *err)
+static int fetch_answer(struct http *http, const char *service, const char *base, const char *path,
+			const char *method, const char *header, const char *body,
+			uint64_t deadline_ns, struct http_reply *reply, struct baton_error *err)
 {
 	const char *const form = "Content-Type: application/x-www-form-urlencoded";
 	const char *headers[] = {body != NULL ? form : header, NULL};
@@ -290,8 +290,8 @@ static int ask_role(struct s3_lane *lane, const struct bytes *body, uint64_t dea
 	if (http == NULL)
 		return -1;
 	(void)snprintf(usual, sizeof(usual), "https://sts.%s.amazonaws.com", lane->region);
-	int rc = fetch(http, "STS", base[0] != '\0' ? base : usual, "/", "POST", NULL, body->at,
-		       deadline_ns, &reply, err);
+	int rc = fetch_answer(http, "STS", base[0] != '\0' ? base : usual, "/", "POST", NULL,
+			      body->at, deadline_ns, &reply, err);
 
 	if (rc == 0 &&
 	    (!xml_find(reply.body, reply.body_size, "AccessKeyId", out->id, sizeof(out->id)) ||
@@ -329,7 +329,7 @@ static int from_role(struct s3_lane *lane, const char *role, const char *file, c
 	}
 	explicit_bzero(token, FILE_MAX);
 	free(token);
-	wipe(&body);
+	wipe_bytes(&body);
 	return rc;
 }
 
@@ -387,9 +387,9 @@ static int from_container(struct s3_lane *lane, uint64_t deadline_ns, struct s3_
 		(void)snprintf(header, sizeof(header), "Authorization: %s", token);
 	struct http *http = client(err);
 	int rc = http == NULL ? -1
-			      : fetch(http, "the container's endpoint",
-				      relative[0] != '\0' ? CONTAINER : full, relative, "GET",
-				      header, NULL, deadline_ns, &reply, err);
+			      : fetch_answer(http, "the container's endpoint",
+					     relative[0] != '\0' ? CONTAINER : full, relative,
+					     "GET", header, NULL, deadline_ns, &reply, err);
 
 	if (rc == 0)
 		rc = read_json("the container's endpoint", &reply, out, err);
@@ -406,16 +406,19 @@ static int ask_instance(struct http *http, const char *base, uint64_t deadline_n
 	char header[S3_LINE_MAX], path[OPTION_PATH_MAX];
 	struct http_reply reply;
 
-	if (fetch(http, service, base, "/latest/api/token", "PUT",
-		  "X-aws-ec2-metadata-token-ttl-seconds: 60", NULL, deadline_ns, &reply, err) != 0)
+	if (fetch_answer(http, service, base, "/latest/api/token", "PUT",
+			 "X-aws-ec2-metadata-token-ttl-seconds: 60", NULL, deadline_ns, &reply,
+			 err) != 0)
 		return -1;
 	(void)snprintf(header, sizeof(header), "X-aws-ec2-metadata-token: %.*s",
 		       (int)strcspn(reply.body, "\r\n"), reply.body);
-	if (fetch(http, service, base, ROLES, "GET", header, NULL, deadline_ns, &reply, err) != 0)
+	if (fetch_answer(http, service, base, ROLES, "GET", header, NULL, deadline_ns, &reply,
+			 err) != 0)
 		return -1;
 	(void)snprintf(path, sizeof(path), ROLES "%.*s", (int)strcspn(reply.body, "\r\n"),
 		       reply.body);
-	if (fetch(http, service, base, path, "GET", header, NULL, deadline_ns, &reply, err) != 0)
+	if (fetch_answer(http, service, base, path, "GET", header, NULL, deadline_ns, &reply,
+			 err) != 0)
 		return -1;
 	return read_json(service, &reply, out, err);
 }
@@ -488,7 +491,7 @@ static bool find_region(const struct s3_store *s, char *out, size_t size, struct
 /* ---- shared by the lanes ---- */
 
 /* What is known, to the lane. True: it can be used; *is_due: and is to be replaced. */
-static bool take(struct s3_lane *lane, bool *is_due)
+static bool take_keys(struct s3_lane *lane, bool *is_due)
 {
 	struct s3_store *s = lane->store;
 	uint64_t now_ns = clock_boot_ns();
@@ -507,7 +510,7 @@ static bool take(struct s3_lane *lane, bool *is_due)
 	return has;
 }
 
-static void replace(struct s3_store *s, const struct s3_keys *keys, const char *region)
+static void replace_keys(struct s3_store *s, const struct s3_keys *keys, const char *region)
 {
 	store_lock(&s->base);
 	if (keys != NULL) {
@@ -528,13 +531,13 @@ bool s3_credentials(struct s3_lane *lane, struct baton_call *call)
 	struct s3_keys keys;
 	bool is_due;
 
-	if (take(lane, &is_due) && !is_due)
+	if (take_keys(lane, &is_due) && !is_due)
 		return true;
 	if (!store_turn_take(&s->turn, call->deadline_ns, lane->kind == BATON_LANE_RENEW)) {
 		(void)store_fail(&call->error, BATON_E_TIMEOUT, "no credentials in time");
 		return false;
 	}
-	bool has = take(lane, &is_due); /* another lane may have been faster */
+	bool has = take_keys(lane, &is_due); /* another lane may have been faster */
 	/* With keys that last, half of the time is for what was to be asked. */
 	uint64_t left_ns = call->deadline_ns > now_ns ? call->deadline_ns - now_ns : 0;
 
@@ -544,8 +547,8 @@ bool s3_credentials(struct s3_lane *lane, struct baton_call *call)
 			find_keys(lane, now_ns + (has ? left_ns / 2 : left_ns), &keys, &error) == 0;
 
 		if (is_found || has)
-			replace(s, is_found ? &keys : NULL, lane->region);
-		has = take(lane, &is_due);
+			replace_keys(s, is_found ? &keys : NULL, lane->region);
+		has = take_keys(lane, &is_due);
 		if (!has && error.code == 0)
 			(void)store_fail(&error, BATON_E_DENIED,
 					 "the credentials have expired, and there are no newer "

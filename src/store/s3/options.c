@@ -41,6 +41,18 @@ bool s3_parse_address(const char *text, struct http_host *host, char *path, size
 	return true;
 }
 
+/* Folders of one name are another one's on servers that keep objects in files. */
+static bool has_dots(const char *prefix)
+{
+	for (const char *at = prefix; *at != '\0'; at += strcspn(at, "/"), at += *at == '/') {
+		size_t n = strcspn(at, "/");
+
+		if (n > 0 && strspn(at, ".") >= n)
+			return true;
+	}
+	return false;
+}
+
 static bool set_option(void *options, const char *key, const char *value)
 {
 	struct s3_options *o = options;
@@ -56,20 +68,10 @@ static bool set_option(void *options, const char *key, const char *value)
 		return option_text(value, o->profile, sizeof(o->profile));
 	if (strcmp(key, "credentials_file") == 0)
 		return option_path(value, o->credentials_file, sizeof(o->credentials_file));
-	return option_tls(&o->files, key, value) ||
-	       (strcmp(key, "prefix") != 0 && record_option(o->record, key, value));
-}
-
-/* Folders of one name are another one's on servers that keep objects in files. */
-static bool has_dots(const char *prefix)
-{
-	for (const char *at = prefix; *at != '\0'; at += strcspn(at, "/"), at += *at == '/') {
-		size_t n = strcspn(at, "/");
-
-		if (n > 0 && strspn(at, ".") >= n)
-			return true;
-	}
-	return false;
+	if (strcmp(key, "prefix") == 0) /* the same as a path, of which there is one */
+		return o->record->prefix[0] == '\0' && !has_dots(value) &&
+		       record_option(o->record, key, value);
+	return option_tls(&o->files, key, value) || record_option(o->record, key, value);
 }
 
 static int parse_place(struct s3_options *o, const struct url *url, struct baton_error *err)

@@ -15,9 +15,9 @@
  *   PREFIX/e/NAME   PREFIX/l/LEASE   PREFIX/c/LEASE   PREFIX/t/SCRATCH
  *
  * One object is one record, and its ETag is the version: each value is another one, so each ETag
- * is, too. A write is a PUT with `If-Match: ETAG`, or with `If-None-Match: *` where there must be no
- * object. What frees an election is a PUT like any other; only sweeping deletes, because there are
- * servers that ignore the conditions of a DELETE.
+ * is, too. A write is a PUT with `If-Match: ETAG`, or with `If-None-Match: *` where there must be
+ * no object. What frees an election is a PUT like any other; only sweeping deletes, because there
+ * are servers that ignore the conditions of a DELETE.
  *
  * It must never send a write a second time by itself, and never show a secret: not in a sentence,
  * not in a request to another host than the one that it is for.
