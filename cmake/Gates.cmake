@@ -155,6 +155,7 @@ baton_conformance_on(etcd etcd --lease 3000 --jobs 12)
 # Of these two, what a mistake in a driver would break first; below, more of it.
 baton_conformance_on(consul-acl consul --lease 3000 --jobs 6 --case C1,C8,N1,N3,N5,N33)
 baton_conformance_on(kubernetes-plain kubernetes --lease 6000 --jobs 6 --case C1,C8,N1,N3,N5)
+baton_conformance_on(s3-tls s3 --lease 2000 --jobs 6 --case C1,C8,C16,N1,N3,N5,N7,N30)
 
 # Servers end with those who asked for them.
 baton_gate(servers/leash 100 300 servers ${PROJECT_SOURCE_DIR}/tests/servers_test
@@ -207,6 +208,9 @@ baton_conformance_on(kubernetes-plain kubernetes --lease 6000 --jobs 5
 
 set(build debug)
 
+# Its server is built, too; the cases mostly wait. All of them are few enough.
+baton_conformance_on(s3 s3 --lease 2000 --jobs 8)
+
 # And behind a bad network, where they wait even more: only safety counts (conformance --help).
 baton_conformance_on(redis redis --network default --jobs 12)
 baton_conformance_on(postgres postgres --network default --lease 1500 --jobs 8)
@@ -214,13 +218,15 @@ baton_conformance_on(mariadb mysql --network default --lease 2000 --jobs 8
 	--case C1,C3,C5,C8,C16,C17,C18,C19,C26,N1,N2,N3,N5,N6,N10,N15,N16,N20,N23,N25,N28,N31)
 baton_conformance_on(etcd etcd --network default --lease 4000 --jobs 8
 	--case C1,C3,C8,C16,C19,C26,N1,N3,N5,N6,N10,N15,N16,N20,N23,N28)
+baton_conformance_on(s3 s3 --network default --lease 2000 --jobs 8
+	--case C1,C3,C8,C16,N1,N3,N5,N6,N10,N15,N16,N20,N28)
 baton_conformance_on(consul-acl consul --network default --lease 3000 --jobs 8
 	--case C1,C8,C16,N1,N5,N6,N10,N15,N16,N20,N28)
 baton_conformance_on(kubernetes-plain kubernetes --network default --lease 6000 --jobs 8
 	--case C1,C8,C16,N1,N5,N6,N10,N15,N16,N20,N28)
 
 # What a restart, a failover or a wrong setting of a real server does: each case of tests/STORE/run.
-foreach(store redis postgres mysql consul etcd kubernetes)
+foreach(store redis postgres mysql s3 consul etcd kubernetes)
 	set(suite ${PROJECT_SOURCE_DIR}/tests/${store}/run)
 	file(GLOB parts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${store}/*.py)
 	set(cases "")
@@ -307,17 +313,17 @@ set(of_test
 	"chaos/(judge|world)" # the rig of `make chaos` itself
 	"conformance/debug-(memory|memory-record|directory|file)" # each case once
 	"conformance/debug-(redis|postgres|mariadb|etcd)"
-	"conformance/debug-(consul-acl|kubernetes-plain)" # a few cases, where there are servers
+	"conformance/debug-(consul-acl|kubernetes-plain|s3-tls)" # a few, where there are servers
 	"(redis|postgres|mysql|etcd|doctor|servers)/.*"
 	"gate/(abi|commands|cppcheck|docs|docs-command|format|gates|layers|purity|shellcheck|size)"
 	"gate/(style|symbols|words)")
 set(of_verify
 	"build/.*" "(asan|faults|mutants|install|deb|jepsen)/.*"
 	"model/(default|record-default)"
-	"chaos/(file|broken|redis|postgres|mariadb|etcd|consul|kubernetes)(-.*)?"
+	"chaos/(file|broken|redis|postgres|s3|mariadb|etcd|consul|kubernetes)(-.*)?"
 	"conformance/(asan|tsan|network|postgres|mysql)-.*" # builds, bad networks, modes
-	"conformance/debug-(redis-.*|valkey)"
-	"(consul|kubernetes)/.*"
+	"conformance/debug-(redis-.*|valkey|s3)"
+	"(consul|kubernetes|s3)/.*"
 	"gate/(clang-tidy|coverage|purity-release|trace-hash)")
 get_property(tests DIRECTORY PROPERTY TESTS)
 foreach(name IN LISTS tests)

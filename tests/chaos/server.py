@@ -94,6 +94,8 @@ class Server:
             return self.ask("/readyz", port=port) == "ok"
         if self.kind.startswith("mariadb"):
             return self.ask("SELECT 1") == "1"
+        if self.kind.startswith("s3"):
+            return self.ask("/") == "403" # it wants a signature
         return self.ask("SELECT 1", database="postgres") == "1"
 
     def ask(self, *words, port=None, database="baton"):
@@ -108,6 +110,9 @@ class Server:
             argv = [self.info["program"], *words]
         elif self.kind.startswith("kubernetes"):
             argv = ["curl", "-s", "-m", "5", "-H", "Authorization: Bearer " + self.info["token"],
+                    f"http://127.0.0.1:{port}{words[0]}"]
+        elif self.kind.startswith("s3"):
+            argv = ["curl", "-s", "-m", "5", "-o", "/dev/null", "-w", "%{http_code}",
                     f"http://127.0.0.1:{port}{words[0]}"]
         elif self.kind.startswith("mariadb"):
             argv = ["mariadb", "--no-defaults", "--socket=" + self.info["socket"], "-u", "root",

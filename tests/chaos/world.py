@@ -88,6 +88,11 @@ WORLDS = {
     "mariadb-wild": World("mariadb", "poll=200", False,
                           {"flush": 3, "server_kill": 1, "partition": 1}, (2, 4), True,
                           "1500,2000,2500", 6),
+    "s3": World("s3", "poll=200", True, {"server_kill": 2, "server_stop": 2, **NETWORK},
+                (0.5, 2.5), True, "1500,2000,2500", 8),
+    # Emptied while it runs.
+    "s3-wild": World("s3", "poll=200", False, {"flush": 3, "server_kill": 1, "partition": 1},
+                     (2, 4), True, "1500,2000,2500", 6),
     # Three members, of which one at a time is hurt, or all die; etcd's own candidates stand beside.
     "etcd": World("etcd-cluster", "", True,
                   {"member_kill": 2, "member_stop": 2, "leader_stop": 2, "leader_change": 2,
@@ -122,6 +127,7 @@ Store = collections.namedtuple("Store", "protocol command resource leases")
 STORES = {"redis": Store("resp", "EVALSHA", "redis", 1),
           "postgres": Store("postgres", "batch", "postgres", 1),
           "mariadb": Store("mysql", "text=baton_record", "redis", 1),
+          "s3": Store("http", "text=PUT /", "redis", 1),
           "etcd": Store("h2", "Txn", "redis", 3),
           "consul": Store("http", "text=/v1/txn", "redis", 4),
           "kubernetes": Store("http", "text=fieldManager=baton", "redis", 1)}
@@ -203,6 +209,8 @@ class Stage:
         self.store = Server(self.world.kind, os.path.join(self.folder, "server"),
                             LD_PRELOAD=preload, CHAOS_CLOCK=self.clock,
                             **({"BATON_TEST_PASSWORD": ""} if self.kind == "mariadb" else {}))
+        # What candidates read by themselves.
+        os.environ.update({k[4:]: v for k, v in self.store.info.items() if k.startswith("env.")})
         if self.world.machines:
             for n in range(MACHINES):
                 self.machines.append(Machine(n, self.is_apart))
@@ -233,7 +241,7 @@ class Stage:
             for port, relay in zip(self.store.members.values(), self.relays[n]):
                 base = base.replace(f"127.0.0.1:{port}", f"{self.machines[n].address}:{relay.port}")
             more += "&sslmode=disable" if self.kind == "postgres" else ""
-        return base + ("?" + more.lstrip("&") if more else "")
+        return base + (("&" if "?" in base else "?") + more.lstrip("&") if more else "")
 
     def kubeconfig(self, seat):
         """Which server it is stands in a file there: one for each machine."""
@@ -313,7 +321,7 @@ class Stage:
 
     @property
     def name(self):
-        return self.kind if self.kind in ("redis", "mariadb", "kubernetes") else "postgres"
+        return self.kind if self.kind in ("redis", "mariadb", "s3", "kubernetes") else "postgres"
 
     def server_kill(self, _is_over):
         """With all that it has acknowledged."""
@@ -340,6 +348,10 @@ class Stage:
         """All data is gone, and the server has noticed nothing."""
         if self.kind == "redis":
             self.store.ask("FLUSHALL")
+        elif self.kind == "s3":
+            data = os.path.join(self.store.dir, "s3", "data", "baton")
+            for entry in os.listdir(data):
+                shutil.rmtree(os.path.join(data, entry), ignore_errors=True)
         elif self.kind == "mariadb":
             self.store.ask("DROP TABLE baton_record, baton_version")
         else:

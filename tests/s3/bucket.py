@@ -14,7 +14,8 @@ RENEW_S = 3600
 
 
 def error(code, more=""):
-    return f"<?xml version=\"1.0\"?><Error><Code>{code}</Code><Message>it is so</Message>{more}</Error>"
+    return (f"<?xml version=\"1.0\"?><Error><Code>{code}</Code><Message>it is so</Message>{more}"
+            "</Error>")
 
 
 def in_future(seconds):
@@ -36,6 +37,9 @@ class Service(http.server.ThreadingHTTPServer):
     @property
     def url(self):
         return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def handle_error(self, request, client_address):
+        """Whoever asked has given up: that is its right."""
 
     def counted(self, method=None, word=""):
         with self.mutex:
