@@ -342,7 +342,6 @@ static int watch_broken(struct record_lane *lane, struct baton_call *call,
 			const struct baton_error *error)
 {
 	watch_set_live(lane->store, false);
-	lane->is_standing = false;
 	lane->is_all = true;
 	lane->next_ns = 0;
 	call->error = *error;
@@ -470,8 +469,10 @@ static int watch_sleep(struct record_lane *lane, struct baton_call *call, uint64
 	uint64_t now_ns = clock_boot_ns();
 
 	if (watch_pushes(lane->store) && poll(&wake, 1, 0) == 0) {
-		if (adapter->watch(lane->lane, &push, watch_changed, lane) != BATON_OUTCOME_OK)
+		if (adapter->watch(lane->lane, &push, watch_changed, lane) != BATON_OUTCOME_OK) {
+			lane->is_standing = false; /* a look that fails leaves it as it is */
 			return watch_broken(lane, call, &push.error);
+		}
 	} else if (watch_listens(lane->store) && poll(&wake, 1, 0) == 0) {
 		watch_listen(lane, &push);
 	} else if (!watch_pushes(lane->store) && now_ns < until_ns) {
