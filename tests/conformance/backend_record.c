@@ -32,6 +32,13 @@ static const struct network {
 	const struct protocol *protocol;
 	const char *words[N_VERBS];
 } networks[] = {
+	{"mssql",
+	 &protocol_tds,
+	 {[VERB_OPEN] = "INSERT",
+	  [VERB_RENEW] = "UPDATE",
+	  [VERB_CAMPAIGN] = "OUTPUT",
+	  [VERB_RELEASE] = "DELETE",
+	  [VERB_OBSERVE] = "DATEDIFF_BIG"}},
 	{"mysql",
 	 &protocol_mysql,
 	 {[VERB_OPEN] = "INSERT",

@@ -1,7 +1,7 @@
 /*
  * main.c: the fault proxy as a program, between any client and a server of this machine.
  *
- *     relay [--protocol=resp|postgres|mysql|http|h2|bytes] [--address=A] [--seed=N]
+ *     relay [--protocol=resp|postgres|mysql|tds|http|h2|bytes] [--address=A] [--seed=N]
  *           [--rules=TEXT] PORT
  *
  * says `port=N`, the port that it listens on, and then does what stands on its input: `rules TEXT`
@@ -19,7 +19,7 @@
 #include "relay.h"
 
 static const char usage[] =
-	"usage: relay [--protocol=resp|postgres|mysql|http|h2|bytes] [--address=A] [--seed=N]\n"
+	"usage: relay [--protocol=resp|postgres|mysql|tds|http|h2|bytes] [--address=A] [--seed=N]\n"
 	"             [--rules=TEXT] PORT\n";
 
 static void show(struct relay *r)
