@@ -143,6 +143,17 @@ else()
 	message(STATUS "driver s3: NOT built, ${web_missing} is missing")
 endif()
 
+find_path(SYBDB_INCLUDE sybdb.h)
+find_library(SYBDB_LIBRARY sybdb)
+if(NOT EXISTS ${PROJECT_SOURCE_DIR}/src/store/mssql)
+elseif(SYBDB_INCLUDE AND SYBDB_LIBRARY)
+	baton_driver(mssql RECORD SCHEMES mssql LIBRARIES ${SYBDB_LIBRARY})
+	# db-lib keeps pointers to its handlers, and a thread may end after the store is closed.
+	target_link_options(baton_module_mssql PRIVATE LINKER:-z,nodelete)
+else()
+	message(STATUS "driver mssql: NOT built, db-lib (freetds-dev) is missing")
+endif()
+
 if(NOT EXISTS ${PROJECT_SOURCE_DIR}/src/store/etcd)
 elseif(TARGET baton_web)
 	baton_driver(etcd WEB SCHEMES etcd etcds)

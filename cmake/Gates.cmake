@@ -150,6 +150,8 @@ endforeach()
 # With a lease that leaves a busy machine time to start 150 sessions, and to sync.
 baton_conformance_on(postgres postgres --lease 1500 --jobs 4)
 baton_conformance_on(mariadb mysql --lease 2000 --jobs 6)
+# On a server of our own: what a mistake in the adapter would break first; below, all of it.
+baton_conformance_on(mssql mssql --lease 2000 --jobs 6 --case C1,C8,C16,N1,N3,N5,N23,N27)
 # Leases are 2 s at least, and longer ones leave a busy machine time: the cases mostly wait.
 baton_conformance_on(etcd etcd --lease 3000 --jobs 12)
 # Of these two, what a mistake in a driver would break first; below, more of it.
@@ -211,10 +213,17 @@ set(build debug)
 # Its server is built, too; the cases mostly wait. All of them are few enough.
 baton_conformance_on(s3 s3 --lease 2000 --jobs 8)
 
+# All cases on the server for SQL Server's statements, which the debug build runs a few of.
+set(build asan)
+baton_conformance_on(mssql mssql --lease 3000 --jobs 6)
+set(build debug)
+
 # And behind a bad network, where they wait even more: only safety counts (conformance --help).
 baton_conformance_on(redis redis --network default --jobs 12)
 baton_conformance_on(postgres postgres --network default --lease 1500 --jobs 8)
 baton_conformance_on(mariadb mysql --network default --lease 2000 --jobs 8
+	--case C1,C3,C5,C8,C16,C17,C18,C19,C26,N1,N2,N3,N5,N6,N10,N15,N16,N20,N23,N25,N28,N31)
+baton_conformance_on(mssql mssql --network default --lease 2000 --jobs 8
 	--case C1,C3,C5,C8,C16,C17,C18,C19,C26,N1,N2,N3,N5,N6,N10,N15,N16,N20,N23,N25,N28,N31)
 baton_conformance_on(etcd etcd --network default --lease 4000 --jobs 8
 	--case C1,C3,C8,C16,C19,C26,N1,N3,N5,N6,N10,N15,N16,N20,N23,N28)
@@ -226,7 +235,7 @@ baton_conformance_on(kubernetes-plain kubernetes --network default --lease 6000 
 	--case C1,C8,C16,N1,N5,N6,N10,N15,N16,N20,N28)
 
 # What a restart, a failover or a wrong setting of a real server does: each case of tests/STORE/run.
-foreach(store redis postgres mysql s3 consul etcd kubernetes)
+foreach(store redis postgres mysql mssql s3 consul etcd kubernetes)
 	set(suite ${PROJECT_SOURCE_DIR}/tests/${store}/run)
 	file(GLOB parts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${store}/*.py)
 	set(cases "")
@@ -312,15 +321,15 @@ set(of_test
 	"sim/.*" "model/(small|itself|file.*|record-small)"
 	"chaos/(judge|world)" # the rig of `make chaos` itself
 	"conformance/debug-(memory|memory-record|directory|file)" # each case once
-	"conformance/debug-(redis|postgres|mariadb|etcd)"
+	"conformance/debug-(redis|postgres|mariadb|mssql|etcd)"
 	"conformance/debug-(consul-acl|kubernetes-plain|s3-tls)" # a few, where there are servers
-	"(redis|postgres|mysql|etcd|doctor|servers)/.*"
+	"(redis|postgres|mysql|mssql|etcd|doctor|servers)/.*"
 	"gate/(abi|commands|cppcheck|docs|docs-command|format|gates|layers|purity|shellcheck|size)"
 	"gate/(style|symbols|words)")
 set(of_verify
 	"build/.*" "(asan|faults|mutants|install|deb|jepsen)/.*"
 	"model/(default|record-default)"
-	"chaos/(file|broken|redis|postgres|s3|mariadb|etcd|consul|kubernetes)(-.*)?"
+	"chaos/(file|broken|redis|postgres|mssql|s3|mariadb|etcd|consul|kubernetes)(-.*)?"
 	"conformance/(asan|tsan|network|postgres|mysql)-.*" # builds, bad networks, modes
 	"conformance/debug-(redis-.*|valkey|s3)"
 	"(consul|kubernetes|s3)/.*"

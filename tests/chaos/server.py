@@ -5,6 +5,7 @@ import os
 import re
 import select
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -92,14 +93,29 @@ class Server:
             return "leader" in self.ask("operator", "raft", "list-peers", port=port)
         if self.kind.startswith("kubernetes"):
             return self.ask("/readyz", port=port) == "ok"
+        if self.kind.startswith("mssql"):
+            return "sessions" in self.ask("counts")
         if self.kind.startswith("mariadb"):
             return self.ask("SELECT 1") == "1"
         if self.kind.startswith("s3"):
             return self.ask("/") == "403" # it wants a signature
         return self.ask("SELECT 1", database="postgres") == "1"
 
+    def control(self, line):
+        """Of a server of our own; its answer, or nothing."""
+        with socket.socket(socket.AF_UNIX) as wire:
+            wire.settimeout(ANSWER_S)
+            try:
+                wire.connect(self.info["control"])
+                wire.sendall(line.encode() + b"\n")
+                return wire.makefile(encoding="utf-8").readline().strip()
+            except OSError:
+                return ""
+
     def ask(self, *words, port=None, database="baton"):
         """By the administrator's own client; the answer's text."""
+        if self.kind.startswith("mssql"):
+            return self.control(words[0])
         port = port or self.port
         if self.kind.startswith("redis"):
             argv = ["redis-cli", "-h", "127.0.0.1", "-p", port, *words]

@@ -93,6 +93,12 @@ WORLDS = {
     # Emptied while it runs.
     "s3-wild": World("s3", "poll=200", False, {"flush": 3, "server_kill": 1, "partition": 1},
                      (2, 4), True, "1500,2000,2500", 6),
+    "mssql": World("mssql", "encrypt=off", True,
+                   {"server_kill": 2, "server_stop": 2, "clock_forward": 1, "clock_back": 1,
+                    **NETWORK}, (0.5, 2.5), True, "1500,2000,2500", 8),
+    "mssql-wild": World("mssql", "encrypt=off", False,
+                        {"flush": 3, "server_kill": 1, "partition": 1}, (2, 4), True,
+                        "1500,2000,2500", 6),
     # Three members, of which one at a time is hurt, or all die; etcd's own candidates stand beside.
     "etcd": World("etcd-cluster", "", True,
                   {"member_kill": 2, "member_stop": 2, "leader_stop": 2, "leader_change": 2,
@@ -126,6 +132,7 @@ RULES = {"slow": "request chance=30 -> late {ms}; reply chance=5 -> delay {ms}",
 Store = collections.namedtuple("Store", "protocol command resource leases")
 STORES = {"redis": Store("resp", "EVALSHA", "redis", 1),
           "postgres": Store("postgres", "batch", "postgres", 1),
+          "mssql": Store("tds", "text=UPDATE", "redis", 1),
           "mariadb": Store("mysql", "text=baton_record", "redis", 1),
           "s3": Store("http", "text=PUT /", "redis", 1),
           "etcd": Store("h2", "Txn", "redis", 3),
@@ -321,7 +328,8 @@ class Stage:
 
     @property
     def name(self):
-        return self.kind if self.kind in ("redis", "mariadb", "s3", "kubernetes") else "postgres"
+        own = ("redis", "mariadb", "s3", "kubernetes", "mssql")
+        return self.kind if self.kind in own else "postgres"
 
     def server_kill(self, _is_over):
         """With all that it has acknowledged."""
@@ -352,6 +360,8 @@ class Stage:
             data = os.path.join(self.store.dir, "s3", "data", "baton")
             for entry in os.listdir(data):
                 shutil.rmtree(os.path.join(data, entry), ignore_errors=True)
+        elif self.kind == "mssql":
+            self.store.ask("forget")
         elif self.kind == "mariadb":
             self.store.ask("DROP TABLE baton_record, baton_version")
         else:
@@ -369,7 +379,8 @@ class Stage:
 
     def has_jumped(self, ns):
         """Whether the server knows; it may be too busy to say so at once."""
-        words = {"redis": "TIME", "mariadb": "SELECT UNIX_TIMESTAMP(NOW(6))"}.get(
+        words = {"redis": "TIME", "mssql": "time",
+                 "mariadb": "SELECT UNIX_TIMESTAMP(NOW(6))"}.get(
             self.kind, "SELECT extract(epoch FROM clock_timestamp())")
         for _ in range(10):
             answer = self.store.ask(words).split()

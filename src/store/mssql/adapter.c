@@ -1,0 +1,508 @@
+/*
+ * adapter.c: records in a table of SQL Server. mssql.h has the table and the idea.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "store/mssql/mssql.h"
+
+#define BATCH_MAX 1000
+#define US_NS 1000
+
+/* ---- the store and its lanes ---- */
+
+static int open_store(const struct baton_store_config *config, struct record_options *options,
+		      void **store, struct baton_error *err)
+{
+	struct mssql_store *s = calloc(1, sizeof(*s));
+
+	if (s == NULL || store_base_init(&s->base) != 0) {
+		free(s);
+		(void)store_fail(err, BATON_E_MEMORY, "no memory for the store");
+		return BATON_E_MEMORY;
+	}
+	s->options.record = options;
+	int code = mssql_options_parse(&s->options, config->url, err);
+
+	if (code == BATON_OK && mssql_library_open(&s->options, err) != 0)
+		code = BATON_E_SYSTEM;
+	if (code != BATON_OK) {
+		store_base_done(&s->base);
+		free(s);
+		return code;
+	}
+	(void)snprintf(s->prefix, sizeof(s->prefix), "%s", options->prefix);
+	*store = s;
+	return BATON_OK;
+}
+
+static void close_store(void *store)
+{
+	struct mssql_store *s = store;
+
+	store_base_done(&s->base);
+	explicit_bzero(s->options.password, sizeof(s->options.password));
+	free(s);
+}
+
+static int open_lane(void *store, int kind, void **lane, struct baton_error *err)
+{
+	struct mssql_lane *l = calloc(1, sizeof(*l));
+
+	if (l != NULL)
+		l->wake = kind == BATON_LANE_WATCH ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
+	if (l == NULL || (kind == BATON_LANE_WATCH && l->wake < 0)) {
+		free(l);
+		(void)store_fail(err, BATON_E_MEMORY, "no memory for a lane of the store");
+		return BATON_E_MEMORY;
+	}
+	l->store = store;
+	store_lane_add(&l->store->base, &l->lane);
+	*lane = l;
+	return BATON_OK;
+}
+
+static void close_lane(void *lane)
+{
+	struct mssql_lane *l = lane;
+
+	if (l == NULL)
+		return;
+	store_lane_remove(&l->store->base, &l->lane);
+	if (!l->store->base.forgotten) {
+		mssql_line_done(&l->line);
+		mssql_line_done(&l->push);
+	}
+	if (l->wake >= 0)
+		(void)close(l->wake);
+	bytes_done(&l->json);
+	free(l);
+}
+
+/* S10: the connections are the parent's. Nothing is said to the server. */
+static void forget_store(void *store)
+{
+	struct mssql_store *s = store;
+
+	s->base.forgotten = true;
+	for (struct store_lane *at = s->base.lanes; at != NULL; at = at->next) {
+		struct mssql_lane *l = (struct mssql_lane *)at;
+
+		mssql_line_forget(&l->line);
+		mssql_line_forget(&l->push);
+	}
+}
+
+/* ---- keys and rows ---- */
+
+struct mssql_key mssql_key(const struct mssql_lane *l, const char *key)
+{
+	const char *prefix = l->store->prefix;
+	struct mssql_key whole;
+
+	(void)snprintf(whole.text, sizeof(whole.text), "%s%s%s", prefix,
+		       prefix[0] != '\0' ? "/" : "", key);
+	return whole;
+}
+
+size_t mssql_prefix_size(const struct mssql_lane *l)
+{
+	size_t n = strlen(l->store->prefix);
+
+	return n > 0 ? n + 1 : 0;
+}
+
+/* In quotes. */
+static void put_text(struct bytes *json, const char *text, size_t n)
+{
+	size_t from = 0;
+
+	bytes_print(json, "\"");
+	for (size_t i = 0; i < n; i++) {
+		if (text[i] != '"' && text[i] != '\\')
+			continue;
+		(void)bytes_add(json, text + from, i - from, SIZE_MAX);
+		(void)bytes_add(json, "\\", 1, SIZE_MAX);
+		from = i;
+	}
+	(void)bytes_add(json, text + from, n - from, SIZE_MAX);
+	bytes_print(json, "\"");
+}
+
+static void put_member(struct bytes *json, const char *name, const char *text, size_t n)
+{
+	bytes_print(json, "%s\"%s\":", strcmp(name, "k") == 0 ? "" : ",", name);
+	put_text(json, text, n);
+}
+
+/* Items in the order of their keys: so rows find theirs, and two requests lock in one order. */
+static int by_key(const void *a, const void *b)
+{
+	return strcmp((*(struct record_item *const *)a)->key,
+		      (*(struct record_item *const *)b)->key);
+}
+
+struct batch {
+	struct mssql_lane *lane;
+	struct record_item **sorted;
+	size_t n;
+};
+
+static bool batch_init(struct batch *b, struct mssql_lane *l, struct baton_call *call,
+		       struct record_item *items, size_t n)
+{
+	*b = (struct batch){.lane = l, .n = n};
+	b->sorted = calloc(n, sizeof(struct record_item *));
+	bytes_clear(&l->json);
+	if (b->sorted == NULL) {
+		(void)store_fail(&call->error, BATON_E_MEMORY, "no memory for a request");
+		return false;
+	}
+	for (size_t i = 0; i < n; i++)
+		b->sorted[i] = &items[i];
+	qsort(b->sorted, n, sizeof(struct record_item *), by_key);
+	return true;
+}
+
+/* The item that a row is about; NULL: a row that nobody asked for. */
+static struct record_item *batch_find(struct batch *b, const char *const *columns,
+				      const size_t *sizes)
+{
+	size_t skip = mssql_prefix_size(b->lane);
+	size_t low = 0, high = b->n;
+
+	if (columns[0] == NULL || sizes[0] < skip)
+		return NULL;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const char *key = b->sorted[middle]->key;
+		size_t n = strlen(key), m = sizes[0] - skip;
+		int order = memcmp(columns[0] + skip, key, n < m ? n : m);
+
+		if (order == 0 && n == m)
+			return b->sorted[middle];
+		if (order < 0 || (order == 0 && m < n))
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return NULL;
+}
+
+static int run_json(struct mssql_lane *l, struct baton_call *call, const char *sql,
+		    mssql_row_found *found, void *arg)
+{
+	struct mssql_request request = {.sql = sql, .declared = "@j nvarchar(max)", .n_params = 1};
+
+	if (l->json.has_failed) {
+		(void)store_fail(&call->error, BATON_E_MEMORY, "no memory for a request");
+		return MSSQL_UNSENT;
+	}
+	request.params[0] = (struct mssql_param){"@j", l->json.at, l->json.n, 0};
+	return mssql_run(l, call, &request, found, arg, NULL);
+}
+
+static void end_all(struct record_item *items, size_t n, int outcome, struct baton_call *call)
+{
+	for (size_t i = 0; i < n; i++)
+		items[i].outcome = 0;
+	record_items_end(items, n, outcome, call->error.code);
+}
+
+static int outcome_of(int end)
+{
+	return end == MSSQL_NO_ANSWER ? BATON_OUTCOME_UNKNOWN : BATON_OUTCOME_FAILED;
+}
+
+static void take_version(struct record_version *out, const char *const *columns,
+			 const size_t *sizes)
+{
+	*out = (struct record_version){0};
+	if (columns[1] != NULL && sizes[1] > 0 && sizes[1] <= RECORD_VERSION_MAX)
+		*out = record_version_of(columns[1], sizes[1]);
+}
+
+/* ---- get ---- */
+
+static uint64_t age_of(const char *text)
+{
+	long long us = text != NULL ? strtoll(text, NULL, 10) : -1;
+
+	return us < 0 ? RECORD_NEVER : (uint64_t)us * US_NS;
+}
+
+static void get_found(void *arg, const char *const *columns, const size_t *sizes)
+{
+	struct record_item *item = batch_find(arg, columns, sizes);
+
+	if (item == NULL)
+		return;
+	take_version(&item->version, columns, sizes);
+	item->age_ns = age_of(columns[3]);
+	bytes_clear(&item->value);
+	if (columns[2] != NULL)
+		(void)bytes_add(&item->value, columns[2], sizes[2], MSSQL_VALUE_MAX);
+	item->outcome = item->version.n > 0 && !item->value.has_failed ? BATON_OUTCOME_OK
+								       : BATON_OUTCOME_FAILED;
+	item->code = item->outcome == BATON_OUTCOME_OK ? 0 : BATON_E_CORRUPT;
+}
+
+/* Each statement reads what is committed when it begins: old reads there are none. */
+static void get_records(void *lane, struct baton_call *call, struct record_item *items, size_t n,
+			bool fresh)
+{
+	struct mssql_lane *l = lane;
+	struct batch b;
+	int end = MSSQL_UNSENT;
+
+	(void)fresh;
+	if (batch_init(&b, l, call, items, n) && mssql_connect(l, &l->line, call, true)) {
+		for (size_t i = 0; i < n; i++) {
+			struct mssql_key key = mssql_key(l, b.sorted[i]->key);
+
+			items[i].version = (struct record_version){0};
+			items[i].outcome = BATON_OUTCOME_OK;
+			items[i].age_ns = RECORD_NEVER;
+			bytes_print(&l->json, i == 0 ? "[" : ",");
+			put_text(&l->json, key.text, strlen(key.text));
+		}
+		bytes_print(&l->json, "]");
+		end = run_json(l, call, mssql_sql_get, get_found, &b);
+	}
+	free((void *)b.sorted);
+	if (end != MSSQL_DONE)
+		end_all(items, n, BATON_OUTCOME_FAILED, call);
+}
+
+/* ---- put ---- */
+
+/* One record: the number of rows tells it all. */
+static void put_one(struct mssql_lane *l, struct baton_call *call, struct record_item *item)
+{
+	struct record_version written = record_version_of_value(item->value.at, item->value.n);
+	struct mssql_key key = mssql_key(l, item->key);
+	bool is_new = item->version.n == 0;
+	struct mssql_request request = {
+		.sql = is_new ? mssql_sql_insert : mssql_sql_update,
+		.declared = is_new ? "@k varchar(384), @n varchar(64), @v nvarchar(max)"
+				   : "@k varchar(384), @n varchar(64), @v nvarchar(max), "
+				     "@w varchar(64)",
+		.params = {{"@k", key.text, strlen(key.text), 0},
+			   {"@n", (char *)written.bytes, written.n, 0},
+			   {"@v", item->value.at, item->value.n, 0},
+			   {"@w", (char *)item->version.bytes, item->version.n, 0}},
+		.n_params = is_new ? 3 : 4,
+	};
+	uint64_t n = 0;
+	int end = mssql_run(l, call, &request, NULL, NULL, &n);
+
+	item->is_told = false;
+	if (end == MSSQL_DONE && n == 1) {
+		item->outcome = BATON_OUTCOME_OK;
+		item->version = written;
+	} else if (end == MSSQL_DONE ||
+		   (is_new && end == MSSQL_REFUSED && l->error == MSSQL_E_DUPLICATE)) {
+		item->outcome = BATON_OUTCOME_REFUSED;
+	} else {
+		end_all(item, 1, outcome_of(end), call);
+	}
+}
+
+static void changed_found(void *arg, const char *const *columns, const size_t *sizes)
+{
+	struct record_item *item = batch_find(arg, columns, sizes);
+
+	if (item != NULL)
+		item->outcome = BATON_OUTCOME_OK;
+}
+
+/* Those of the batch that are to be made, or those that are there. */
+static void change_many(struct batch *b, struct baton_call *call, const char *sql, bool is_new)
+{
+	struct mssql_lane *l = b->lane;
+	size_t n = 0;
+
+	bytes_clear(&l->json);
+	for (size_t i = 0; i < b->n; i++) {
+		struct record_item *item = b->sorted[i];
+		struct record_version written =
+			record_version_of_value(item->value.at, item->value.n);
+		struct mssql_key key = mssql_key(l, item->key);
+
+		if ((item->version.n == 0) != is_new)
+			continue;
+		item->outcome = BATON_OUTCOME_REFUSED;
+		item->is_told = false;
+		bytes_print(&l->json, n++ == 0 ? "[{" : ",{");
+		put_member(&l->json, "k", key.text, strlen(key.text));
+		put_member(&l->json, "w", (char *)item->version.bytes, item->version.n);
+		put_member(&l->json, "n", (char *)written.bytes, written.n);
+		put_member(&l->json, "v", item->value.at, item->value.n);
+		bytes_print(&l->json, "}");
+	}
+	bytes_print(&l->json, "]");
+	if (n == 0)
+		return;
+	int end = run_json(l, call, sql, changed_found, b);
+
+	/* One that was there before took the whole statement back: each is read again. */
+	if (end == MSSQL_DONE || (is_new && end == MSSQL_REFUSED && l->error == MSSQL_E_DUPLICATE))
+		return;
+	for (size_t i = 0; i < b->n; i++) {
+		if ((b->sorted[i]->version.n == 0) == is_new) {
+			b->sorted[i]->outcome = outcome_of(end);
+			b->sorted[i]->code = call->error.code;
+		}
+	}
+}
+
+/* What is to be made and what is there are two requests: each is one statement, which is carried
+ * out or not. */
+static void put_many(struct batch *b, struct baton_call *call)
+{
+	change_many(b, call, mssql_sql_update_many, false);
+	if (b->lane->line.worker == NULL && !mssql_connect(b->lane, &b->lane->line, call, true)) {
+		for (size_t i = 0; i < b->n; i++) {
+			if (b->sorted[i]->version.n == 0) {
+				b->sorted[i]->outcome = BATON_OUTCOME_FAILED;
+				b->sorted[i]->code = call->error.code;
+			}
+		}
+	} else {
+		change_many(b, call, mssql_sql_insert_many, true);
+	}
+	for (size_t i = 0; i < b->n; i++)
+		if (b->sorted[i]->outcome == BATON_OUTCOME_OK)
+			b->sorted[i]->version = record_version_of_value(b->sorted[i]->value.at,
+									b->sorted[i]->value.n);
+}
+
+static void put_records(void *lane, struct baton_call *call, struct record_item *items, size_t n)
+{
+	struct mssql_lane *l = lane;
+	struct batch b = {0};
+
+	if (!mssql_connect(l, &l->line, call, true) || !batch_init(&b, l, call, items, n)) {
+		end_all(items, n, BATON_OUTCOME_FAILED, call);
+		return;
+	}
+	if (n == 1)
+		put_one(l, call, items);
+	else
+		put_many(&b, call);
+	free((void *)b.sorted);
+}
+
+/* ---- drop, list ---- */
+
+static void drop_records(void *lane, struct baton_call *call, struct record_item *items, size_t n)
+{
+	struct mssql_lane *l = lane;
+	struct batch b = {0};
+	int end = MSSQL_UNSENT;
+
+	if (mssql_connect(l, &l->line, call, true) && batch_init(&b, l, call, items, n)) {
+		for (size_t i = 0; i < n; i++) {
+			struct record_item *item = b.sorted[i];
+			struct mssql_key key = mssql_key(l, item->key);
+
+			item->outcome = BATON_OUTCOME_REFUSED;
+			bytes_print(&l->json, i == 0 ? "[{" : ",{");
+			put_member(&l->json, "k", key.text, strlen(key.text));
+			put_member(&l->json, "w", (char *)item->version.bytes, item->version.n);
+			bytes_print(&l->json, "}");
+		}
+		bytes_print(&l->json, "]");
+		end = run_json(l, call, mssql_sql_drop, changed_found, &b);
+	}
+	free((void *)b.sorted);
+	if (end != MSSQL_DONE)
+		end_all(items, n, outcome_of(end), call);
+}
+
+struct listing {
+	struct mssql_lane *lane;
+	record_found *found;
+	void *arg;
+};
+
+static void list_found(void *arg, const char *const *columns, const size_t *sizes)
+{
+	struct listing *list = arg;
+	size_t skip = mssql_prefix_size(list->lane);
+	char key[MSSQL_KEY_MAX + 1];
+	struct record_item item = {.key = key, .outcome = BATON_OUTCOME_OK};
+
+	if (columns[0] == NULL || sizes[0] < skip || sizes[0] - skip > MSSQL_KEY_MAX)
+		return;
+	(void)snprintf(key, sizeof(key), "%.*s", (int)(sizes[0] - skip), columns[0] + skip);
+	take_version(&item.version, columns, sizes);
+	item.age_ns = age_of(columns[3]);
+	if (columns[2] != NULL && /* the item is gone after this */
+	    !bytes_add(&item.value, columns[2], sizes[2], MSSQL_VALUE_MAX))
+		item.outcome = BATON_OUTCOME_FAILED;
+	list->found(list->arg, &item);
+	bytes_done(&item.value);
+}
+
+static int list_records(void *lane, struct baton_call *call, const char *prefix, bool with_values,
+			record_found *found, void *arg)
+{
+	struct mssql_lane *l = lane;
+	struct listing list = {l, found, arg};
+	struct mssql_key from = mssql_key(l, prefix), to = from;
+	struct mssql_request request = {
+		.sql = mssql_sql_list,
+		.declared = "@a varchar(384), @b varchar(384), @v int",
+		.params = {{"@a", from.text, strlen(from.text), 0},
+			   {"@b", to.text, strlen(to.text), 0},
+			   {"@v", NULL, 0, with_values}},
+		.n_params = 3,
+	};
+
+	to.text[strlen(to.text) - 1]++; /* "e/" to "e0": all that begin with it */
+	return mssql_connect(l, &l->line, call, true) &&
+			       mssql_run(l, call, &request, list_found, &list, NULL) == MSSQL_DONE
+		       ? BATON_OUTCOME_OK
+		       : BATON_OUTCOME_FAILED;
+}
+
+#define PROMISES                                                                             \
+	"At most one leader at a time among all processes that use the same database, and "  \
+	"terms that only grow. The server's clock does not matter. A failover to a replica " \
+	"that lacks the last commits can let two lead until the older lease is over, and "   \
+	"terms still grow for whoever has seen them: use synchronous commit. These tests "   \
+	"have run on a protocol server of the project's own, and not on Microsoft's server."
+
+static const struct record_adapter adapter = {
+	.name = "SQL Server",
+	.page = "baton-mssql(7)",
+	.key_max = MSSQL_KEY_MAX,
+	.value_max = MSSQL_VALUE_MAX,
+	.batch_max = BATCH_MAX,
+	.get_max = BATCH_MAX,
+	.poll_ms = 1000,
+	.lists_values = true,
+	.traits = RECORD_TRAITS(.min_lease_ns = CLOCK_NS_PER_S, .promises = PROMISES),
+	.open = open_store,
+	.close = close_store,
+	.lane_open = open_lane,
+	.lane_close = close_lane,
+	.forget = forget_store,
+	.examine = mssql_examine,
+	.get = get_records,
+	.put = put_records,
+	.drop = drop_records,
+	.list = list_records,
+	.watch = mssql_watch,
+	.wake = mssql_wake,
+};
+
+static const char *const schemes[] = {"mssql", NULL};
+
+RECORD_DRIVER(baton_driver, adapter, .name = "mssql", .schemes = schemes,
+	      .schema = mssql_schema_script, .fence = mssql_fence_script);

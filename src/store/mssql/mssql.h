@@ -1,0 +1,238 @@
+/*
+ * mssql.h: records in a table of SQL Server or Azure SQL: what the files of this adapter share.
+ *
+ *   options.c   the URL
+ *   library.c   what db-lib has once for the whole process: handlers, login time, settings
+ *   worker.c    a connection, on a thread of its own, and one request on it until a deadline
+ *   session.c   what a connection needs before its first request; the sentences of errors
+ *   adapter.c   the verbs of store/record/adapter.h
+ *   watch.c     push: a request that waits at the server
+ *   doctor.c    what the server is like
+ *   schema.c    every statement, the tables, and the guard on the resource's side
+ *
+ * The tables, in the schema dbo of the database that the URL names:
+ *
+ *   baton_record   k varchar(384) PRIMARY KEY   the prefix, '/', the record's key; a binary
+ *                                               collation, so that no two names are one (rule 5)
+ *                  w varchar(64)                the record's version, of its value
+ *                  value nvarchar(max)          its value
+ *                  at datetime2(6)              when it was written; for people
+ *                  rv rowversion                for the watch: what has changed since
+ *   baton_version  version int                  of the layout
+ *
+ * Every request is one constant statement with parameters, by sp_executesql, which commits by
+ * itself. Many records are one parameter: a JSON text, in the order of keys, that OPENJSON takes
+ * apart. So an error of the server means that nothing of the request was written.
+ *
+ * db-lib blocks. So each connection has a thread, the worker, which alone touches it; callers wait
+ * for the worker no longer than their deadline. A worker that is late is given up: its socket is
+ * shut down, which ends what it waits for, and it ends by itself. It must never repeat a request:
+ * what was sent and has no answer is UNKNOWN.
+ */
+#ifndef BATON_MSSQL_H
+#define BATON_MSSQL_H
+
+#include <pthread.h>
+
+#include "base/bytes.h"
+#include "store/base.h"
+#include "store/doctor.h"
+#include "store/options.h"
+#include "store/record/adapter.h"
+
+#pragma GCC visibility push(hidden)
+
+#define MSSQL_HOSTS_MAX 8
+#define MSSQL_TEXT_MAX 256
+#define MSSQL_LAYOUT 1
+#define MSSQL_KEY_MAX 240
+#define MSSQL_VALUE_MAX ((uint32_t)1 << 20)
+#define MSSQL_PARAMS_MAX 4
+#define MSSQL_COLUMNS_MAX 8
+/* Workers of one lane that were given up and have not ended yet. */
+#define MSSQL_STUCK_MAX 3
+/* Of a login, for the whole process. */
+#define MSSQL_LOGIN_S 5
+
+/* The errors of the server that mean something here. */
+enum mssql_error {
+	MSSQL_E_NO_OBJECT = 208,
+	MSSQL_E_DENIED = 229,
+	MSSQL_E_MAY_NOT_CREATE = 262,
+	MSSQL_E_DEADLOCK = 1205,
+	MSSQL_E_LOCK_TIMEOUT = 1222,
+	MSSQL_E_DUPLICATE = 2627,
+	MSSQL_E_EXISTS = 2714,
+	MSSQL_E_READ_ONLY = 3906,
+	MSSQL_E_NO_DATABASE = 4060,
+	MSSQL_E_LOGIN = 18456
+};
+
+enum mssql_encryption {
+	MSSQL_MANDATORY, /* all of it */
+	MSSQL_OPTIONAL,  /* the login; the rest if the server wants it */
+	MSSQL_PLAIN
+};
+
+struct mssql_host {
+	char name[MSSQL_TEXT_MAX];
+	char port[8];
+	char section[32]; /* of db-lib's settings */
+};
+
+struct mssql_options {
+	struct mssql_host hosts[MSSQL_HOSTS_MAX];
+	size_t n_hosts;
+	char user[MSSQL_TEXT_MAX];
+	char password[MSSQL_TEXT_MAX];
+	char password_file[OPTION_PATH_MAX];
+	char database[129];
+	enum mssql_encryption encryption;
+	struct option_tls files;
+	struct record_options *record; /* while the URL is read */
+};
+
+int mssql_options_parse(struct mssql_options *o, const char *text, struct baton_error *err);
+
+/* ---- db-lib, once for the process ---- */
+
+/* Sets it up, and notes what the hosts' connections need. 0, or -1 with the sentence. */
+int mssql_library_open(struct mssql_options *o, struct baton_error *err);
+
+/* What the server or the library said first while this thread used it. */
+struct mssql_said {
+	int error; /* the server's number; 0: none */
+	int level;
+	int library_error;
+	char text[160];
+};
+
+extern _Thread_local struct mssql_said *mssql_said;
+
+/* ---- workers ---- */
+
+struct mssql_param {
+	const char *name;
+	const char *text; /* NULL: a number */
+	size_t n;
+	int64_t number;
+};
+
+struct mssql_request {
+	const char *sql;      /* constant */
+	const char *declared; /* the parameters and their types; NULL: a batch without any */
+	struct mssql_param params[MSSQL_PARAMS_MAX];
+	size_t n_params;
+};
+
+/* How far a request came. */
+enum mssql_end {
+	MSSQL_DONE,
+	MSSQL_REFUSED,  /* the server answered with an error: nothing was written */
+	MSSQL_UNSENT,   /* it never went out */
+	MSSQL_NO_ANSWER /* it went out: nobody knows; the connection is given up */
+};
+
+struct mssql_answer {
+	int end;
+	bool is_late; /* the deadline has passed */
+	struct mssql_said said;
+	uint64_t n_changed;
+	struct bytes rows;
+};
+
+struct mssql_worker;
+struct mssql_login {
+	const char *section, *user, *password, *database;
+};
+
+/* One connection of a lane; a lane may have several. */
+struct mssql_line {
+	struct mssql_worker *worker; /* NULL: not connected */
+	struct mssql_worker *stuck[MSSQL_STUCK_MAX];
+	size_t turn; /* which host is tried next */
+};
+
+/* Starts a worker that connects by this login. 0, or -1 with the sentence. */
+int mssql_worker_start(struct mssql_line *line, const struct mssql_login *login,
+		       struct baton_error *err);
+/* Its connection has ended since the last request. */
+bool mssql_worker_is_lost(struct mssql_worker *w);
+/* Gives it a request; false: no memory. */
+bool mssql_worker_ask(struct mssql_worker *w, const struct mssql_request *request);
+/* Readable when a request has been carried out. */
+int mssql_worker_fd(const struct mssql_worker *w);
+/* Whether it has; then with the answer, whose rows are the caller's to free. */
+bool mssql_worker_take(struct mssql_worker *w, struct mssql_answer *answer);
+/* Until the deadline; then the worker is given up. */
+void mssql_line_wait(struct mssql_line *line, uint64_t deadline_ns, struct mssql_answer *answer);
+void mssql_line_close(struct mssql_line *line);
+/* The same, for ever. */
+void mssql_line_done(struct mssql_line *line);
+/* In a child of fork(): the descriptors alone. */
+void mssql_line_forget(struct mssql_line *line);
+
+/* One row of an answer; a NULL column is NULL. */
+typedef void mssql_row_found(void *arg, const char *const *columns, const size_t *sizes);
+
+void mssql_rows_each(const struct bytes *rows, mssql_row_found *found, void *arg);
+
+/* ---- the store ---- */
+
+struct mssql_store {
+	struct store_base base;
+	struct mssql_options options;
+	char prefix[RECORD_PREFIX_MAX + 1];
+	bool has_table; /* base.lock: somebody has seen it */
+};
+
+struct mssql_lane {
+	struct store_lane lane;
+	struct mssql_store *store;
+	struct mssql_line line;
+	struct mssql_line push; /* watch.c */
+	int wake;               /* of a watch lane; else negative */
+	bool is_asked;          /* push: a request is under way */
+	bool is_standing;
+	int64_t seen;
+	uint64_t asked_until_ns;
+	struct bytes json; /* of the request under way */
+	int error;         /* the server's, of the last request */
+};
+
+/* Connects if need be, and, with_table, sees to the table. False: call->error says why not. */
+bool mssql_connect(struct mssql_lane *lane, struct mssql_line *line, struct baton_call *call,
+		   bool with_table);
+/* Carries out a request on the lane's own connection. `found` is given the rows. */
+int mssql_run(struct mssql_lane *lane, struct baton_call *call, const struct mssql_request *request,
+	      mssql_row_found *found, void *arg, uint64_t *n_changed);
+/* The sentence of an answer that is none. */
+void mssql_tell(const struct mssql_lane *lane, struct baton_error *err,
+		const struct mssql_answer *answer);
+
+/* A record's key with the prefix in front of it. */
+struct mssql_key {
+	char text[RECORD_PREFIX_MAX + 1 + MSSQL_KEY_MAX + 1];
+};
+struct mssql_key mssql_key(const struct mssql_lane *lane, const char *key);
+/* How many bytes of a row's key stand before the record's. */
+size_t mssql_prefix_size(const struct mssql_lane *lane);
+
+int mssql_watch(void *lane, struct baton_call *call, record_changed *changed, void *arg);
+void mssql_wake(void *lane);
+int mssql_examine(void *lane, struct baton_call *call,
+		  void (*found)(void *arg, const struct baton_finding *finding), void *arg);
+
+/* ---- statements ---- */
+
+extern const char mssql_sql_set_up[], mssql_sql_layout[], mssql_sql_get[], mssql_sql_list[];
+extern const char mssql_sql_update[], mssql_sql_insert[], mssql_sql_update_many[];
+extern const char mssql_sql_insert_many[], mssql_sql_drop[], mssql_sql_seen[], mssql_sql_watch[];
+extern const char mssql_sql_doctor[];
+extern const char mssql_schema_script[], mssql_fence_script[];
+/* The statements of the schema, one at a time; NULL at the end. */
+extern const char *const mssql_schema_statements[];
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,137 @@
+/*
+ * options.c: the URL of a SQL Server store.
+ *
+ *     mssql://user[:password]@host[:port][,host[:port]...]/database[?option=value&...]
+ *
+ * What isn't understood is refused with a sentence. A password never stands in a sentence.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "store/mssql/mssql.h"
+
+#define PORT "1433"
+#define EXAMPLE "mssql://user@host:1433/database"
+
+/* The words of Microsoft's drivers. Theirs for "strict" is TDS 8, which db-lib does not speak. */
+static bool set_encryption(struct mssql_options *o, const char *value)
+{
+	static const struct {
+		const char *word;
+		enum mssql_encryption encryption;
+	} words[] = {
+		{"mandatory", MSSQL_MANDATORY}, {"true", MSSQL_MANDATORY}, {"yes", MSSQL_MANDATORY},
+		{"optional", MSSQL_OPTIONAL},   {"false", MSSQL_OPTIONAL}, {"no", MSSQL_OPTIONAL},
+		{"off", MSSQL_PLAIN},
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcmp(value, words[i].word) == 0) {
+			o->encryption = words[i].encryption;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool set_push(struct mssql_options *o, const char *value)
+{
+	o->record->is_polled = strcmp(value, "poll") == 0;
+	return o->record->is_polled || strcmp(value, "waitfor") == 0;
+}
+
+static bool set_option(void *options, const char *key, const char *value)
+{
+	struct mssql_options *o = options;
+
+	if (strcmp(key, "password_file") == 0)
+		return option_path(value, o->password_file, sizeof(o->password_file));
+	if (strcmp(key, "encrypt") == 0)
+		return set_encryption(o, value);
+	if (strcmp(key, "push") == 0)
+		return set_push(o, value);
+	return option_tls(&o->files, key, value) || record_option(o->record, key, value);
+}
+
+static int parse_hosts(struct mssql_options *o, struct url_part list, struct baton_error *err)
+{
+	int got = 1;
+
+	if (!url_take_login(&list, o->user, sizeof(o->user), o->password, sizeof(o->password)))
+		return store_fail(err, BATON_E_URL,
+				  "the user or password can't be read; write special characters as "
+				  "%%XX");
+	while (got == 1 && o->n_hosts < MSSQL_HOSTS_MAX) {
+		struct mssql_host *h = &o->hosts[o->n_hosts];
+
+		(void)snprintf(h->port, sizeof(h->port), "%s", PORT);
+		got = url_next_host(&list, h->name, sizeof(h->name), h->port);
+		o->n_hosts += got == 1;
+	}
+	if (got < 0 || list.n > 0 || o->n_hosts == 0)
+		return store_fail(err, BATON_E_URL,
+				  "servers are named host:port,host:port, %d at most: " EXAMPLE,
+				  MSSQL_HOSTS_MAX);
+	if (o->user[0] == '\0')
+		return store_fail(err, BATON_E_URL, "there is no user: " EXAMPLE);
+	if (strchr(o->user, '\\') != NULL)
+		return store_fail(err, BATON_E_URL,
+				  "a Windows account can't log in here: name a login of the "
+				  "server's own");
+	return 0;
+}
+
+/* A line of db-lib's settings ends at these. */
+static bool is_plain(const char *text)
+{
+	return strpbrk(text, ";#\r\n") == NULL;
+}
+
+static int check_options(const struct mssql_options *o, struct baton_error *err)
+{
+	if (option_tls_check(&o->files, o->encryption != MSSQL_PLAIN, "encrypt=mandatory", err) !=
+	    0)
+		return -1;
+	if (o->files.server_name[0] != '\0')
+		return store_fail(err, BATON_E_URL,
+				  "server_name= can't be given to this client library: name the "
+				  "host in the URL as its certificate does");
+	if (o->files.cert[0] != '\0')
+		return store_fail(err, BATON_E_URL,
+				  "cert= can't be given to this client library: a login has a "
+				  "user and a password");
+	if (!is_plain(o->files.ca))
+		return store_fail(err, BATON_E_URL,
+				  "ca= names a file whose path has ; or # in it, which this client "
+				  "library can't read");
+	for (size_t i = 0; i < o->n_hosts; i++)
+		if (!is_plain(o->hosts[i].name))
+			return store_fail(err, BATON_E_URL, "not a valid host: " EXAMPLE);
+	if (o->password[0] != '\0' && o->password_file[0] != '\0')
+		return store_fail(err, BATON_E_URL, "there are two passwords, one in a file");
+	return 0;
+}
+
+int mssql_options_parse(struct mssql_options *o, const char *text, struct baton_error *err)
+{
+	struct url url;
+
+	if (!url_split(text, &url) || !url.has_authority || url.path.n < 2 ||
+	    memchr(url.path.at + 1, '/', url.path.n - 1) != NULL) {
+		(void)store_fail(err, BATON_E_URL,
+				 "not a valid URL of a SQL Server store; say " EXAMPLE
+				 ", and write special characters as %%XX");
+		return BATON_E_URL;
+	}
+	struct url_part database = {.at = url.path.at + 1, .n = url.path.n - 1};
+
+	if (!url_decode(database, o->database, sizeof(o->database))) {
+		(void)store_fail(err, BATON_E_URL, "the name of the database can't be read");
+		return BATON_E_URL;
+	}
+	if (parse_hosts(o, url.authority, err) != 0 ||
+	    option_each(url.query, set_option, o, "SQL Server", "baton-mssql(7)", err) != 0 ||
+	    check_options(o, err) != 0)
+		return BATON_E_URL;
+	return BATON_OK;
+}
