@@ -168,6 +168,13 @@ else()
 	message(STATUS "driver consul: NOT built, ${web_missing} is missing")
 endif()
 
+if(NOT EXISTS ${PROJECT_SOURCE_DIR}/src/store/azblob)
+elseif(TARGET baton_web)
+	baton_driver(azblob RECORD WEB SCHEMES azblob)
+else()
+	message(STATUS "driver azblob: NOT built, ${web_missing} is missing")
+endif()
+
 # libyaml: kubeconfigs. libcrypto: names that can't be names of objects; libcurl has it anyhow.
 if(PKG_CONFIG_FOUND)
 	pkg_check_modules(YAML IMPORTED_TARGET yaml-0.1>=0.2)
