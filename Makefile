@@ -15,7 +15,7 @@ help:
 	@echo '  make test       what everybody runs: install what is missing, build, test, prove'
 	@echo '  make verify     the rest: sanitizers, faults, chaos, mutants, packages, proofs'
 	@echo '                  (TIMES=n runs either of them n times, and says what failed when)'
-	@echo '  make servers    Consul, Kubernetes, a newer etcd: built once, with Go, for tests'
+	@echo '  make servers    servers that no distribution has: built once, with Go and npm'
 	@echo '  make examples   build the programs of examples/ into build/release/examples'
 	@echo '  make install    command, library, manual to PREFIX (/usr/local); DESTDIR'
 	@echo '  make deb        Debian packages into build/deb'

@@ -198,6 +198,13 @@ baton_conformance_on(etcd etcd --lease 4000 --jobs 5
 # A newer one differs in how it ends leases and watches.
 baton_conformance_on(etcd-new etcd --lease 4000 --case C1,C8,C16,N1,N5,N7,N29)
 
+# Azurite is one thread of JavaScript: leases leave it time.
+set(build debug)
+baton_conformance_on(azblob azblob --lease 4000 --jobs 4)
+baton_conformance_on(azblob azblob --network default --lease 4000 --jobs 8
+	--case C1,C3,C8,C16,C19,N1,N5,N6,N10,N15,N16,N20,N28)
+set(build tsan)
+
 # A session ends after twice its time: only what may depend on the store, as for etcd. All of it:
 #   make conformance STORE=consul-acl
 baton_conformance_on(consul-acl consul --lease 3000 --jobs 6
@@ -235,7 +242,7 @@ baton_conformance_on(kubernetes-plain kubernetes --network default --lease 6000 
 	--case C1,C8,C16,N1,N5,N6,N10,N15,N16,N20,N28)
 
 # What a restart, a failover or a wrong setting of a real server does: each case of tests/STORE/run.
-foreach(store redis postgres mysql mssql s3 consul etcd kubernetes)
+foreach(store azblob redis postgres mysql mssql s3 consul etcd kubernetes)
 	set(suite ${PROJECT_SOURCE_DIR}/tests/${store}/run)
 	file(GLOB parts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${store}/*.py)
 	set(cases "")
@@ -329,10 +336,10 @@ set(of_test
 set(of_verify
 	"build/.*" "(asan|faults|mutants|install|deb|jepsen)/.*"
 	"model/(default|record-default)"
-	"chaos/(file|broken|redis|postgres|mssql|s3|mariadb|etcd|consul|kubernetes)(-.*)?"
+	"chaos/(file|azblob|broken|redis|postgres|mssql|s3|mariadb|etcd|consul|kubernetes)(-.*)?"
 	"conformance/(asan|tsan|network|postgres|mysql)-.*" # builds, bad networks, modes
-	"conformance/debug-(redis-.*|valkey|s3)"
-	"(consul|kubernetes|s3)/.*"
+	"conformance/debug-(azblob|redis-.*|valkey|s3)"
+	"(azblob|consul|kubernetes|s3)/.*"
 	"gate/(clang-tidy|coverage|purity-release|trace-hash)")
 get_property(tests DIRECTORY PROPERTY TESTS)
 foreach(name IN LISTS tests)

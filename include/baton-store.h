@@ -147,7 +147,8 @@ struct baton_traits {
 	bool keeps_history;
 	const char *promises;  /* for people: what holds, and under which faults it doesn't */
 	uint64_t max_lease_ns; /* 0: any */
-	const char *max_lease_option; /* what raises that, in the URL of every candidate; in ms */
+	/* What raises that, in the URL of every candidate; in ms. NULL: nothing does. */
+	const char *max_lease_option;
 	/* How long the store takes to end a lease that nobody renews: so many leases (0: one), and
 	 * that much more. */
 	uint32_t expiry_leases;

@@ -74,6 +74,11 @@ static int check_longest(const struct baton *b, struct baton_error *err)
 
 	if (t->max_lease_ns == 0 || b->timing.lease_ns <= t->max_lease_ns)
 		return 0;
+	if (t->max_lease_option == NULL)
+		return lib_fail(err, BATON_E_TIMING,
+				"a lease of %llu ms is longer than the %llu ms that this store "
+				"allows; make the lease shorter",
+				ms, (unsigned long long)(t->max_lease_ns / NS_PER_MS));
 	return lib_fail(err, BATON_E_TIMING,
 			"a lease of %llu ms is longer than the %llu ms that this store allows; "
 			"write %s=%llu in the URL of every candidate, or make the lease shorter",

@@ -21,7 +21,23 @@
 /* So long a call of the watch lane goes on although somebody wakes us. */
 #define PATIENCE_NS (CLOCK_NS_PER_S / 2)
 
+#define PROMISES                                                                                   \
+	"At most one leader at a time among all processes that use the same container, and "       \
+	"terms that only grow. The service's clock does not matter. A failover of the account to " \
+	"another region loses the last writes: two may lead until the older lease is over, and "   \
+	"terms still grow for whoever has seen them."
+
 /* ---- the store and its lanes ---- */
+
+static void set_traits(struct azblob_store *s)
+{
+	s->traits = (struct baton_traits)RECORD_TRAITS(.min_lease_ns = CLOCK_NS_PER_S,
+						       .promises = PROMISES);
+	if (!s->has_locks)
+		return;
+	s->traits.min_lease_ns = AZBLOB_LEASE_MIN_S * CLOCK_NS_PER_S;
+	s->traits.max_lease_ns = AZBLOB_LEASE_MAX_S * CLOCK_NS_PER_S;
+}
 
 static int open_store(const struct baton_store_config *config, struct record_options *options,
 		      void **store, struct baton_error *err)
@@ -39,6 +55,8 @@ static int open_store(const struct baton_store_config *config, struct record_opt
 		code = azblob_options_parse(&s->options, config->url, err);
 		if (code == BATON_OK) {
 			(void)snprintf(s->prefix, sizeof(s->prefix), "%s", options->prefix);
+			s->has_locks = options->locks != RECORD_LOCKS_NONE;
+			set_traits(s);
 			*store = s;
 			return BATON_OK;
 		}
@@ -56,9 +74,15 @@ static void close_store(void *store)
 	if (s->token != NULL)
 		explicit_bzero(s->token, strlen(s->token));
 	free(s->token);
+	azblob_locks_done(s);
 	store_turn_done(&s->turn);
 	store_base_done(&s->base);
 	free(s);
+}
+
+static const struct baton_traits *traits_of(const void *store)
+{
+	return &((const struct azblob_store *)store)->traits;
 }
 
 static int open_lane(void *store, int kind, void **lane, struct baton_error *err)
@@ -73,9 +97,8 @@ static int open_lane(void *store, int kind, void **lane, struct baton_error *err
 	l->store = s;
 	l->kind = kind;
 	l->wake = kind == BATON_LANE_WATCH ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
-	struct http_config config = {.ca = s->options.ca,
-				     .body_max = BODY_MAX,
-				     .wake = l->wake > 0 ? l->wake : 0};
+	struct http_config config = {
+		.ca = s->options.ca, .body_max = BODY_MAX, .wake = l->wake > 0 ? l->wake : 0};
 
 	l->http = http_new(&config);
 	if (l->http == NULL) {
@@ -281,8 +304,7 @@ static void get_records(void *lane, struct baton_call *call, struct record_item 
 static bool is_conflict(const struct http_reply *reply)
 {
 	return azblob_says(reply, "ConditionNotMet") || azblob_says(reply, "BlobAlreadyExists") ||
-	       azblob_says(reply, "BlobNotFound") ||
-	       azblob_says(reply, "TargetConditionNotMet");
+	       azblob_says(reply, "BlobNotFound") || azblob_says(reply, "TargetConditionNotMet");
 }
 
 static void write_judge(struct azblob_lane *l, struct baton_call *call, struct record_item *item,
@@ -372,11 +394,11 @@ static bool list_key(const struct listing *list, const char *name, char *out, si
 	if (strncmp(name, list->prefix, skip) != 0)
 		return false;
 	for (name += skip; *name != '\0' && used + 1 < size; name++) {
-		bool is_slash = strncmp(name, "=2F", 3) == 0;
-		bool is_dot = strncmp(name, "=2E", 3) == 0;
+		bool is_slash = strncmp(name, "=s", 2) == 0;
+		bool is_dot = strncmp(name, "=d", 2) == 0;
 
 		out[used++] = is_slash ? '/' : is_dot ? '.' : *name;
-		name += is_slash || is_dot ? 2 : 0;
+		name += is_slash || is_dot;
 	}
 	out[used] = '\0';
 	return *name == '\0';
@@ -488,12 +510,6 @@ static int list_records(void *lane, struct baton_call *call, const char *prefix,
 	return outcome;
 }
 
-#define PROMISES                                                                              \
-	"At most one leader at a time among all processes that use the same container, and "  \
-	"terms that only grow. The service's clock does not matter. A failover of the account to " \
-	"another region loses the last writes: two may lead until the older lease is over, and " \
-	"terms still grow for whoever has seen them."
-
 static const struct record_adapter adapter = {
 	.name = "Azure Blob",
 	.page = AZBLOB_PAGE,
@@ -514,6 +530,10 @@ static const struct record_adapter adapter = {
 	.drop = drop_records,
 	.list = list_records,
 	.wake = wake_lane,
+	.traits_of = traits_of,
+	.lock_take = azblob_lock_take,
+	.lock_keep = azblob_lock_keep,
+	.lock_drop = azblob_lock_drop,
 };
 
 static const char *const schemes[] = {"azblob", NULL};

@@ -6,6 +6,7 @@
  *   sign.c      a request signed with the account key (SharedKey)
  *   token.c     tokens of workload identities and managed identities
  *   call.c      requests, and what an answer means
+ *   lock.c      mode=bloblease: the lease of a blob beside an election's record
  *   adapter.c   the verbs of store/record/adapter.h
  *   doctor.c    what account and container are like
  *
@@ -29,6 +30,11 @@
 #define AZBLOB_ID_MAX 127
 #define AZBLOB_BASE_MAX 255
 #define AZBLOB_KEY_MAX 240
+/* Below this are the blobs that are leased. */
+#define AZBLOB_LOCKS "lock/"
+/* What the service gives leases for. */
+#define AZBLOB_LEASE_MIN_S 15
+#define AZBLOB_LEASE_MAX_S 60
 /* Tokens and SAS are long. */
 #define AZBLOB_SECRET_MAX 8192
 #define AZBLOB_PATH_MAX 4096
@@ -55,16 +61,17 @@ struct azblob_options {
 	struct azblob_endpoint endpoint;
 	bool has_endpoint;
 	int login;
-	bool has_login;                /* login= */
-	char file[OPTION_PATH_MAX];    /* what we log in with, but for a managed identity */
-	const char *file_option;       /* the option that named it */
+	bool has_login;             /* login= */
+	char file[OPTION_PATH_MAX]; /* what we log in with, but for a managed identity */
+	const char *file_option;    /* the option that named it */
 	char client_id[AZBLOB_ID_MAX + 1];
 	char tenant_id[AZBLOB_ID_MAX + 1];
 	/* Who gives tokens; "": it isn't known. */
 	struct azblob_endpoint authority;
 	char identity_header[AZBLOB_ID_MAX + 1]; /* App Service; "": the machine's */
 	char ca[OPTION_PATH_MAX];
-	struct record_options *record; /* while the URL is read */
+	char blob[AZBLOB_BASE_MAX + 1]; /* blob=; "": each election has its own */
+	struct record_options *record;  /* while the URL is read */
 };
 
 int azblob_options_parse(struct azblob_options *o, const char *text, struct baton_error *err);
@@ -79,7 +86,10 @@ struct azblob_store {
 	/* base.lock: the token that all lanes use. */
 	char *token;
 	uint64_t token_due_ns, token_end_ns, token_retry_ns;
-	struct store_turn turn; /* one lane asks for a token */
+	struct store_turn turn;    /* one lane asks for a token */
+	bool has_locks;            /* mode=bloblease */
+	struct azblob_lock *locks; /* base.lock: lock.c */
+	struct baton_traits traits;
 };
 
 struct azblob_lane {
@@ -130,6 +140,9 @@ void azblob_token_drop(struct azblob_lane *lane);
 /* Begins a request for a record; NULL: for the container. */
 void azblob_ask(const struct azblob_lane *lane, struct azblob_ask *ask, const char *method,
 		const char *key);
+/* The same for a blob of any name, without the prefix. */
+void azblob_ask_blob(const struct azblob_lane *lane, struct azblob_ask *ask, const char *method,
+		     const char *blob);
 void azblob_ask_query(struct azblob_ask *ask, const char *name, const char *value);
 void azblob_ask_header(struct azblob_ask *ask, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -148,6 +161,15 @@ int azblob_see_to_container(struct azblob_lane *lane, struct baton_call *call);
 void azblob_container_is_gone(struct azblob_store *s);
 /* Server's clock ahead of ours, in seconds; false: it did not tell. */
 bool azblob_ahead_s(const struct http_reply *reply, int64_t *out);
+
+/* ---- lock.c: as in store/record/adapter.h ---- */
+
+int azblob_lock_take(void *lane, struct baton_call *call, const char *name, const char *lease_id,
+		     uint64_t ttl_ns, uint64_t *free_in_ns);
+int azblob_lock_keep(void *lane, struct baton_call *call, const char *name, const char *lease_id,
+		     uint64_t ttl_ns);
+int azblob_lock_drop(void *lane, struct baton_call *call, const char *name, const char *lease_id);
+void azblob_locks_done(struct azblob_store *s);
 
 /* ---- doctor.c ---- */
 

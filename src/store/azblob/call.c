@@ -16,53 +16,78 @@
 #define VERSION "2021-12-02"
 /* The service refuses what is signed with a clock that is further off. */
 #define CLOCK_OFF_S 900
-#define RIGHTS                                                                              \
-	"give it read, write, delete and list on the container (a SAS: sp=rcwdl; a role: Storage " \
-	"Blob Data Contributor)"
+#define RIGHTS "the role Storage Blob Data Contributor, or a SAS with sp=rcwdl"
 
 /* ---- a request ---- */
 
 /* Keys have no '/' beyond the first one, because a storage account may take what is before it for a
- * directory, and no '.' at the end, because the service drops that. '=' begins what the layer has
- * encoded, and it encodes neither of the two. */
-static size_t path_add_key(const char *key, char *out, size_t size)
+ * directory ("=s"), and no '.' at the end, because the service drops that ("=d"). The layer writes
+ * two digits behind a '=', or a '-'. */
+static void path_add_key(const char *key, char *out, size_t size)
 {
-	size_t used = 0, n = strlen(key);
+	size_t used = 0, n = strlen(key), first = strcspn(key, "/");
 
-	for (size_t i = 0; i < n && used + 4 < size; i++) {
-		bool is_encoded = (key[i] == '/' && i > 1) || (key[i] == '.' && i + 1 == n);
+	for (size_t i = 0; i < n && used + 3 < size; i++) {
+		const char *instead = key[i] == '/' && i > first    ? "=s"
+				      : key[i] == '.' && i + 1 == n ? "=d"
+								    : NULL;
 
-		used += (size_t)snprintf(out + used, size - used, is_encoded ? "=%02X" : "%c",
-					 (unsigned char)key[i]);
+		if (instead != NULL)
+			used += (size_t)snprintf(out + used, size - used, "%s", instead);
+		else
+			out[used++] = key[i];
 	}
-	return used;
+	out[used] = '\0';
+}
+
+/* For the container; returns what of the path is used. */
+static size_t ask_begin(const struct azblob_lane *lane, struct azblob_ask *ask, const char *method)
+{
+	ask->method = method;
+	ask->body = NULL;
+	ask->body_size = 0;
+	ask->n_lines = 0;
+	ask->headers[0] = NULL;
+	ask->is_cut = false;
+	return (size_t)snprintf(ask->path, sizeof(ask->path), "%s/%s", lane->endpoint.base,
+				lane->store->options.container);
 }
 
 void azblob_ask(const struct azblob_lane *lane, struct azblob_ask *ask, const char *method,
 		const char *key)
 {
-	const struct azblob_store *s = lane->store;
-	size_t size = sizeof(ask->path);
+	const char *prefix = lane->store->prefix;
+	size_t n = ask_begin(lane, ask, method), size = sizeof(ask->path);
 
-	ask->method = method;
-	ask->body = NULL;
-	ask->body_size = 0;
-	ask->n_lines = 0;
-	ask->is_cut = false;
-	size_t n = (size_t)snprintf(ask->path, size, "%s/%s%s%s%s", lane->endpoint.base,
-				    s->options.container, key != NULL ? "/" : "",
-				    key != NULL ? s->prefix : "",
-				    key != NULL && s->prefix[0] != '\0' ? "/" : "");
+	if (key == NULL)
+		return;
+	n += (size_t)snprintf(ask->path + n, size - n, "/%s%s", prefix,
+			      prefix[0] != '\0' ? "/" : "");
+	path_add_key(key, ask->path + n, size - n);
+}
 
-	if (key != NULL)
-		(void)path_add_key(key, ask->path + n, size - n);
+void azblob_ask_blob(const struct azblob_lane *lane, struct azblob_ask *ask, const char *method,
+		     const char *blob)
+{
+	size_t n = ask_begin(lane, ask, method);
+	char *out = ask->path + n;
+
+	ask->is_cut = !http_encode(blob, out + 1, sizeof(ask->path) - n - 1);
+	*out = '/';
+	for (const char *from = out; !ask->is_cut && *from != '\0'; from++) {
+		bool is_slash = strncmp(from, "%2F", 3) == 0;
+
+		*out++ = is_slash ? '/' : *from;
+		from += is_slash ? 2 : 0;
+	}
+	*out = '\0';
 }
 
 void azblob_ask_query(struct azblob_ask *ask, const char *name, const char *value)
 {
 	size_t n = strlen(ask->path), size = sizeof(ask->path);
-	int used = snprintf(ask->path + n, size - n, "%c%s=",
-			    strchr(ask->path, '?') == NULL ? '?' : '&', name);
+	int used = snprintf(ask->path + n, size - n,
+			    "%c%s=", strchr(ask->path, '?') == NULL ? '?' : '&', name);
 
 	n += (size_t)used;
 	ask->is_cut = ask->is_cut || n >= size || !http_encode(value, ask->path + n, size - n);
@@ -188,9 +213,10 @@ static bool sas_has_ended(const struct azblob_lane *lane, const struct http_repl
 	return false;
 }
 
-/* Who we are was not believed. */
-static void tell_login(const struct azblob_lane *lane, const struct http_reply *reply, char *out,
-		       size_t size)
+/* Why we are not let in. The service and its emulators don't agree on the word for it: so it is
+ * found by what we know ourselves. */
+static void tell_denied(const struct azblob_lane *lane, const struct http_reply *reply, char *out,
+			size_t size)
 {
 	const struct azblob_options *o = &lane->store->options;
 	char end[32];
@@ -201,35 +227,25 @@ static void tell_login(const struct azblob_lane *lane, const struct http_reply *
 			       "this machine's clock is %lld s %s the service's: set it (NTP)",
 			       (long long)(ahead_s > 0 ? ahead_s : -ahead_s),
 			       ahead_s > 0 ? "behind" : "ahead of");
-	else if (lane->login == AZBLOB_KEY)
-		(void)snprintf(out, size, "the key in %s is not one of account %s", o->file_option,
-			       o->account);
-	else if (lane->login == AZBLOB_SAS && sas_has_ended(lane, reply, end, sizeof(end)))
-		(void)snprintf(out, size, "the SAS in %s has ended at %s: put a new one in the file",
-			       o->file_option, end);
-	else if (lane->login == AZBLOB_SAS)
-		(void)snprintf(out, size, "the SAS in %s is not valid for account %s",
-			       o->file_option, o->account);
-	else
-		(void)snprintf(out, size, "the token has ended, or is for another service");
-}
-
-static void tell_denied(const struct azblob_lane *lane, const struct http_reply *reply, char *out,
-			size_t size)
-{
-	if (azblob_says(reply, "AuthenticationFailed") ||
-	    azblob_says(reply, "InvalidAuthenticationInfo") ||
-	    azblob_says(reply, "NoAuthenticationInformation") ||
-	    azblob_says(reply, "AuthorizationProtocolMismatch") || reply->status == 401)
-		tell_login(lane, reply, out, size);
 	else if (azblob_says(reply, "AccountIsDisabled"))
 		(void)snprintf(out, size, "the account is disabled");
 	else if (azblob_says(reply, "KeyBasedAuthenticationNotPermitted"))
+		(void)snprintf(out, size, "the account takes no keys: say login=managed");
+	else if (lane->login == AZBLOB_KEY)
 		(void)snprintf(out, size,
-			       "the account takes no keys: say login=managed or login=workload");
+			       "the key in %s is not one of account %s, or its firewall keeps this "
+			       "machine out",
+			       o->file_option, o->account);
+	else if (lane->login == AZBLOB_SAS && sas_has_ended(lane, reply, end, sizeof(end)))
+		(void)snprintf(out, size, "the SAS in %s has ended at %s: put a new one there",
+			       o->file_option, end);
+	else if (reply->status == 403 && !azblob_says(reply, "AuthenticationFailed"))
+		(void)snprintf(out, size, "this login lacks a right: " RIGHTS);
+	else if (lane->login == AZBLOB_SAS)
+		(void)snprintf(out, size, "the SAS in %s is not one of account %s", o->file_option,
+			       o->account);
 	else
-		(void)snprintf(out, size, "this login lacks a right: " RIGHTS
-					  ", and see to the account's firewall");
+		(void)snprintf(out, size, "the token has ended, or is for another service");
 }
 
 /* Words of the service that need somebody to do something. */
@@ -248,9 +264,10 @@ static const struct {
 	{"BlobArchived",
 	 "a lifecycle rule has archived a record: let no rule reach this container's elections",
 	 BATON_E_DENIED},
-	{"LeaseIdMissing", "another program leases a record's blob: let it leave baton's blobs alone",
-	 BATON_E_BUSY},
-	{"InvalidBlobType", "a record's blob is of another type: use an empty container, or a prefix",
+	{"LeaseIdMissing",
+	 "another program leases a record's blob: let it leave baton's blobs alone", BATON_E_BUSY},
+	{"InvalidBlobType",
+	 "a record's blob is of another type: use an empty container, or a prefix",
 	 BATON_E_CORRUPT},
 	{"AccountRequiresHttps", "let endpoint= begin with https://", BATON_E_DENIED},
 	{"SecureTransferRequired", "let endpoint= begin with https://", BATON_E_DENIED},
@@ -262,14 +279,15 @@ static void tell_status(struct azblob_lane *lane, const struct http_reply *reply
 {
 	const struct azblob_options *o = &lane->store->options;
 	char said[64], advice[300] = "";
-	int code = reply->status == 429 || reply->status == 503 ? BATON_E_BUSY
-								: BATON_E_UNAVAILABLE;
+	int code =
+		reply->status == 429 || reply->status == 503 ? BATON_E_BUSY : BATON_E_UNAVAILABLE;
 
 	(void)http_header(reply, "x-ms-error-code", said, sizeof(said));
 	if (reply->status == 401 || reply->status == 403) {
 		code = BATON_E_DENIED;
 		tell_denied(lane, reply, advice, sizeof(advice));
-		if (lane->login != AZBLOB_KEY && lane->login != AZBLOB_SAS && reply->status == 401)
+		if (lane->login != AZBLOB_KEY && lane->login != AZBLOB_SAS &&
+		    (reply->status == 401 || azblob_says(reply, "AuthenticationFailed")))
 			azblob_token_drop(lane);
 	}
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
@@ -288,11 +306,11 @@ static void tell_unanswered(const struct azblob_lane *lane, const struct http_re
 	bool is_nowhere = strncmp(reply->text, "can't find the host", 19) == 0;
 
 	(void)store_fail(err, web_code_of(reply->result), "%.180s%s", reply->text,
-			 !is_nowhere                           ? ""
+			 !is_nowhere                         ? ""
 			 : lane->store->options.has_endpoint ? "; check endpoint="
-								 : "; is that the name of the "
-								   "account? other clouds need "
-								   "endpoint=");
+							     : "; is that the name of the "
+							       "account? other clouds need "
+							       "endpoint=");
 }
 
 int azblob_fail(struct azblob_lane *lane, struct baton_call *call, const struct http_reply *reply)
@@ -359,9 +377,8 @@ int azblob_see_to_container(struct azblob_lane *lane, struct baton_call *call)
 			return -1;
 		}
 	}
-	bool is_there = reply.result == HTTP_OK &&
-			(reply.status == 200 || reply.status == 201 ||
-			 azblob_says(&reply, "ContainerAlreadyExists"));
+	bool is_there = reply.result == HTTP_OK && (reply.status == 200 || reply.status == 201 ||
+						    azblob_says(&reply, "ContainerAlreadyExists"));
 
 	if (is_there)
 		container_set(s, true);

@@ -1,13 +1,14 @@
 /*
- * doctor.c: what account and container are like: who we are there and what we may do, whose clock is
- * off, and what keeps records from being written or lets them grow. It writes nothing: a write whose
- * condition can't hold shows a right as well.
+ * doctor.c: what account and container are like: who we are there and what we may do, whose clock
+ * is off, and what keeps records from being written or lets them grow. It writes nothing: a write
+ * whose condition can't hold shows a right as well.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/web/xml.h"
 #include "store/azblob/azblob.h"
 #include "store/doctor.h"
 
@@ -35,10 +36,9 @@ static void tell_login(struct visit *v)
 	const struct azblob_lane *l = v->lane;
 
 	TELL(v, OK, "login", NULL, "By %s.", logins[l->store->options.login]);
-	doctor_tell_encryption(&v->doctor, l->endpoint.host.tls,
-			       doctor_is_local(l->endpoint.host.name),
-			       l->login == AZBLOB_SAS ? "SAS" : NULL,
-			       "Let endpoint= begin with https://.");
+	doctor_tell_encryption(
+		&v->doctor, l->endpoint.host.tls, doctor_is_local(l->endpoint.host.name),
+		l->login == AZBLOB_SAS ? "SAS" : NULL, "Let endpoint= begin with https://.");
 }
 
 static void tell_clock(struct visit *v, const struct http_reply *reply)
@@ -147,6 +147,40 @@ static void tell_records(struct visit *v, const char *key)
 		     "records loses terms.");
 }
 
+/* Leases of other programs that never end keep all candidates out. */
+static void tell_leases(struct visit *v)
+{
+	const struct azblob_store *s = v->lane->store;
+	const char *blob = s->options.blob;
+	struct xml *x = malloc(sizeof(*x));
+	struct azblob_ask ask;
+	struct http_reply reply;
+	char below[AZBLOB_BASE_MAX + 1], name[128] = "";
+	int event;
+
+	(void)snprintf(below, sizeof(below), "%.120s%s" AZBLOB_LOCKS, s->prefix,
+		       s->prefix[0] != '\0' ? "/" : "");
+	azblob_ask(v->lane, &ask, "GET", NULL);
+	azblob_ask_query(&ask, "comp", "list");
+	azblob_ask_query(&ask, "prefix", blob[0] != '\0' ? blob : below);
+	azblob_ask_query(&ask, "restype", "container");
+	if (x == NULL || azblob_call(v->lane, v->call, &ask, &reply) != 0 || reply.status != 200) {
+		free(x);
+		return;
+	}
+	xml_init(x, reply.body, reply.body_size);
+	while ((event = xml_next(x)) == XML_OPEN || event == XML_CLOSE) {
+		if (event == XML_CLOSE && xml_is(x, "Blob", "Name"))
+			(void)snprintf(name, sizeof(name), "%.127s", x->text);
+		if (event == XML_CLOSE && xml_is(x, "Properties", "LeaseDuration") &&
+		    strcmp(x->text, "infinite") == 0)
+			TELL(v, ERROR, "lease",
+			     "Ask whose it is; `az storage blob lease break` ends it.",
+			     "Another program has an infinite lease on %s: nobody can lead.", name);
+	}
+	free(x);
+}
+
 /* How far what was written has come when the service has answered. */
 static void tell_account(struct visit *v)
 {
@@ -201,5 +235,7 @@ int azblob_examine(void *lane, struct baton_call *call,
 		return BATON_OUTCOME_FAILED;
 	if (key[0] != '\0')
 		tell_records(&v, key);
+	if (v.lane->store->has_locks)
+		tell_leases(&v);
 	return BATON_OUTCOME_OK;
 }

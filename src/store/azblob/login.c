@@ -44,8 +44,8 @@ static bool connection_endpoint(const char *text, const char *account, struct az
 
 	n = setting_of(text, "EndpointSuffix", &value);
 	(void)snprintf(url, sizeof(url), "%.*s://%s.blob.%.*s", n_protocol > 0 ? n_protocol : 5,
-		       n_protocol > 0 ? protocol : "https", account,
-		       n > 0 ? n : (int)strlen(CLOUD), n > 0 ? value : CLOUD);
+		       n_protocol > 0 ? protocol : "https", account, n > 0 ? n : (int)strlen(CLOUD),
+		       n > 0 ? value : CLOUD);
 	return azblob_endpoint_parse(url, out);
 }
 
@@ -57,7 +57,8 @@ static int login_connection(struct azblob_lane *lane, struct baton_call *call)
 	char *text = lane->secret;
 	int n = setting_of(text, "AccountName", &account);
 
-	if (n >= 0 && (strlen(o->account) != (size_t)n || strncmp(account, o->account, (size_t)n) != 0))
+	if (n >= 0 &&
+	    (strlen(o->account) != (size_t)n || strncmp(account, o->account, (size_t)n) != 0))
 		return store_fail(&call->error, BATON_E_DENIED,
 				  "the connection string is of another account than %s, which the "
 				  "URL names",

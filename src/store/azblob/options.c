@@ -34,8 +34,8 @@ bool azblob_endpoint_parse(const char *text, struct azblob_endpoint *out)
 	if (strncmp(scheme.at, "https", scheme.n) != 0 || scheme.n < strlen("http"))
 		return false;
 	(void)snprintf(out->host.port, sizeof(out->host.port), "%s", out->host.tls ? "443" : "80");
-	if (url_next_host(&url.authority, out->host.name, sizeof(out->host.name),
-			  out->host.port) != 1 ||
+	if (url_next_host(&url.authority, out->host.name, sizeof(out->host.name), out->host.port) !=
+		    1 ||
 	    url.authority.n > 0)
 		return false;
 	while (url.path.n > 0 && url.path.at[url.path.n - 1] == '/')
@@ -71,6 +71,14 @@ static bool set_login(struct azblob_options *o, const char *value)
 	return o->login == AZBLOB_WORKLOAD || strcmp(value, "managed") == 0;
 }
 
+static bool set_mode(struct azblob_options *o, const char *value)
+{
+	bool is_lease = strcmp(value, "bloblease") == 0;
+
+	o->record->locks = is_lease ? RECORD_LOCKS_DURATION : RECORD_LOCKS_NONE;
+	return is_lease || strcmp(value, "record") == 0;
+}
+
 static bool set_option(void *options, const char *key, const char *value)
 {
 	struct azblob_options *o = options;
@@ -83,6 +91,10 @@ static bool set_option(void *options, const char *key, const char *value)
 		return set_file(o, AZBLOB_CONNECTION, "connection_file=", value);
 	if (strcmp(key, "login") == 0)
 		return set_login(o, value);
+	if (strcmp(key, "mode") == 0)
+		return set_mode(o, value);
+	if (strcmp(key, "blob") == 0)
+		return value[0] != '/' && option_text(value, o->blob, sizeof(o->blob));
 	if (strcmp(key, "client_id") == 0)
 		return option_text(value, o->client_id, sizeof(o->client_id));
 	if (strcmp(key, "tenant_id") == 0)
@@ -154,10 +166,11 @@ static int find_workload(struct azblob_options *o, struct baton_error *err)
 	set_default("AZURE_TENANT_ID", o->tenant_id, sizeof(o->tenant_id));
 	o->file_option = "AZURE_FEDERATED_TOKEN_FILE";
 	if (o->file[0] == '\0' || o->client_id[0] == '\0' || o->tenant_id[0] == '\0')
-		return store_fail(err, BATON_E_URL,
-				  "a workload identity has AZURE_FEDERATED_TOKEN_FILE, "
-				  "AZURE_CLIENT_ID and AZURE_TENANT_ID in the environment, and here "
-				  "one of them is missing");
+		return store_fail(
+			err, BATON_E_URL,
+			"a workload identity has AZURE_FEDERATED_TOKEN_FILE, "
+			"AZURE_CLIENT_ID and AZURE_TENANT_ID in the environment, and here "
+			"one of them is missing");
 	return set_authority(o, "AZURE_AUTHORITY_HOST", AUTHORITY, err);
 }
 
@@ -191,7 +204,8 @@ static int parse_path(struct azblob_options *o, struct url_part path, struct bat
 {
 	char text[AZBLOB_NAME_MAX + RECORD_PREFIX_MAX + 3];
 
-	if (path.n < 2 || !url_decode((struct url_part){path.at + 1, path.n - 1}, text, sizeof(text)))
+	if (path.n < 2 ||
+	    !url_decode((struct url_part){path.at + 1, path.n - 1}, text, sizeof(text)))
 		return store_fail(err, BATON_E_URL,
 				  "the URL names no container; say " EXAMPLE "[/prefix]");
 	char *prefix = strchr(text, '/');
@@ -248,6 +262,10 @@ int azblob_options_parse(struct azblob_options *o, const char *text, struct bato
 	if (had_prefix && strcmp(prefix, o->record->prefix) != 0) {
 		(void)store_fail(err, BATON_E_URL,
 				 "there are two prefixes, one of them in the path");
+		return BATON_E_URL;
+	}
+	if (o->blob[0] != '\0' && o->record->locks == RECORD_LOCKS_NONE) {
+		(void)store_fail(err, BATON_E_URL, "blob= is the lock of mode=bloblease: say both");
 		return BATON_E_URL;
 	}
 	if (find_identity(o, err) != 0)

@@ -18,8 +18,8 @@
 
 /* The headers whose values are signed in this order, between the method and ours. */
 static const char *const signed_headers[] = {
-	"Content-MD5", "Content-Type", "Date", "If-Modified-Since", "If-Match", "If-None-Match",
-	"If-Unmodified-Since", "Range",
+	"Content-MD5",   "Content-Type",        "Date",  "If-Modified-Since", "If-Match",
+	"If-None-Match", "If-Unmodified-Since", "Range",
 };
 
 /* What stands behind the colon. */

@@ -139,11 +139,13 @@ static int token_refused(const struct http_reply *reply, struct baton_call *call
 
 	if (why[0] == '\0')
 		why = js_text(answer, "error");
-	(void)store_fail(&call->error, reply->status >= 500 ? BATON_E_UNAVAILABLE : BATON_E_DENIED,
-			 "no token was given (%d): %.*s; check the identity, and that it may use "
-			 "this machine or pod",
-			 reply->status, (int)strcspn(why, "\r\n") < 120 ? (int)strcspn(why, "\r\n") : 120,
-			 why);
+	int n = (int)strcspn(why, "\r\n");
+
+	(void)store_fail(
+		&call->error, reply->status >= 500 ? BATON_E_UNAVAILABLE : BATON_E_DENIED,
+		"no token was given (%d): %.*s; check the identity, and that it may be used on "
+		"this machine or in this pod",
+		reply->status, n < 120 ? n : 120, why);
 	json_decref(answer);
 	return -1;
 }
@@ -210,8 +212,8 @@ static void token_renew(struct azblob_lane *lane, const struct baton_call *call)
 	struct azblob_store *s = lane->store;
 	uint64_t now_ns = clock_boot_ns();
 	uint64_t end_ns = now_ns + EARLY_NS;
-	struct baton_call quiet = {.deadline_ns = end_ns < call->deadline_ns ? end_ns
-									     : call->deadline_ns};
+	struct baton_call quiet = {.deadline_ns =
+					   end_ns < call->deadline_ns ? end_ns : call->deadline_ns};
 
 	if (!store_turn_take(&s->turn, now_ns, false))
 		return;
