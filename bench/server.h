@@ -18,6 +18,9 @@ struct bench_server {
 	int crash_lease_ms; /* the shortest lease; 0: a second */
 	int most;           /* elections that make sense; 0: any number */
 	int expiry_ms;      /* so late it may notice itself that a lease has ended */
+	int poll_ms;        /* so often a process looks, with two requests; 0: it is told */
+	int handoff_trips;  /* what a handoff may take, in raw round trips; 0: as usual */
+	int large;          /* how many elections are many; 0: as usual */
 	/* What a URL says so that a dead leader is replaced at once; NULL behind the last. */
 	const char *fast[3];
 	void *(*open)(const char *url);
@@ -26,6 +29,8 @@ struct bench_server {
 	void (*write)(void *server);
 	/* Requests of clients that it has served. Nothing else that comes by itself is counted. */
 	uint64_t (*requests)(void *server);
+	/* Those of them that are renewals, when nothing happens. NULL: it doesn't count them. */
+	uint64_t (*renewals)(void *server);
 	/* Sessions that it has ever had. NULL: it doesn't count them. */
 	uint64_t (*connections)(void *server);
 	/* In how many microseconds it ends the lease of who leads that election; 0: nobody does. */
@@ -40,6 +45,9 @@ extern const struct bench_server bench_redis;
 #endif
 #ifdef WITH_POSTGRES
 extern const struct bench_server bench_postgres;
+#endif
+#ifdef WITH_MYSQL
+extern const struct bench_server bench_mysql;
 #endif
 #ifdef WITH_ETCD
 extern const struct bench_server bench_etcd;

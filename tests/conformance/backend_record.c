@@ -120,10 +120,12 @@ static void place_files(const char *label, char dir[PATH_MAX], char file[PATH_MA
 
 /* ---- places ---- */
 
-static void place_url(const char *base_url, const char *label, char *out, size_t size)
+static bool place_url(const char *base_url, const char *label, char *out, size_t size)
 {
-	snprintf(out, size, "%s%c" POLL "&prefix=%s", base_url,
-		 strchr(base_url, '?') != NULL ? '&' : '?', label);
+	int n = snprintf(out, size, "%s%c" POLL "&prefix=%s", base_url,
+			 strchr(base_url, '?') != NULL ? '&' : '?', label);
+
+	return n > 0 && (size_t)n < size;
 }
 
 static bool hand_open(struct hand *h, const char *url, const char *module)
@@ -172,8 +174,7 @@ static bool place_network(struct testcase *t, struct hand *h, const char *base_u
 		return false;
 	snprintf(url, sizeof(url), "%.*s%u%s", (int)(port - base_url), base_url,
 		 proxy_port(h->proxy), port + strspn(port, "0123456789"));
-	place_url(url, label, t->url, sizeof(t->url));
-	return true;
+	return place_url(url, label, t->url, sizeof(t->url));
 }
 
 static bool place(struct testcase *t, const char *base_url, const char *label)
@@ -186,7 +187,7 @@ static bool place(struct testcase *t, const char *base_url, const char *label)
 	char link[PATH_MAX + 80];
 	char scheme[64];
 
-	place_url(base_url, label, t->url, sizeof(t->url));
+	(void)place_url(base_url, label, t->url, sizeof(t->url));
 	place_files(label, dir, file);
 	scheme_of(base_url, scheme, sizeof(scheme));
 	snprintf(link, sizeof(link), "%s/%s.so", dir, scheme);
@@ -284,7 +285,7 @@ static void clean(const char *base_url, const char *label)
 	char link[PATH_MAX + 80];
 	char scheme[64];
 
-	place_url(base_url, label, url, sizeof(url));
+	(void)place_url(base_url, label, url, sizeof(url));
 	place_files(label, dir, file);
 	scheme_of(base_url, scheme, sizeof(scheme));
 	snprintf(link, sizeof(link), "%s/%s.so", dir, scheme);

@@ -88,7 +88,7 @@ struct mysql_lane {
 };
 
 struct mysql_lane *mysql_lane_new(struct mysql_store *store); /* NULL: no memory */
-void mysql_lane_free(struct mysql_lane *lane);
+void mysql_lane_free(struct mysql_lane *l);
 
 /* One row of an answer. */
 typedef void mysql_row_found(void *arg, MYSQL_ROW row, const unsigned long *sizes);
@@ -118,14 +118,13 @@ void mysql_literal(struct bytes *sql, const void *at, size_t n);
 
 /* Whether named locks are this session's (they are not behind a proxy), and good for one node of a
  * Galera cluster only. False: it can't be found out. */
-bool mysql_try_locks(struct mysql_lane *lane, struct baton_call *call, bool *is_galera,
-		     bool *is_ours);
+bool mysql_try_locks(struct mysql_lane *l, struct baton_call *call, bool *is_galera, bool *is_ours);
 void mysql_listen(void *lane, struct baton_call *call, const struct record_alarms *alarms,
 		  record_changed *changed, void *arg);
-void mysql_alarms_free(struct mysql_lane *lane);
+void mysql_alarms_free(struct mysql_lane *l);
 
 struct mysql_locks *mysql_locks_new(struct mysql_store *store); /* NULL: no memory */
-void mysql_locks_free(struct mysql_locks *locks);
+void mysql_locks_free(struct mysql_locks *k);
 int mysql_lock_take(void *lane, struct baton_call *call, const char *name, const char *lease_id,
 		    uint64_t ttl_ns, uint64_t *free_in_ns);
 int mysql_lock_keep(void *lane, struct baton_call *call, const char *name, const char *lease_id,

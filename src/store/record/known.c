@@ -72,6 +72,8 @@ static void known_see(struct record_store *s, struct record_known *k,
 	k->seen = seen;
 	if (seen == NULL)
 		return;
+	if (LIST_EMPTY(&seen->elections))
+		record_watch_wake(s); /* there is somebody new to listen to */
 	LIST_INSERT_HEAD(&seen->elections, k, of_seen);
 	/* For those who find its record missing (R4). */
 	if (!seen->sight.is_known)

@@ -377,6 +377,8 @@ void record_release_all(struct record_lane *lane, const struct baton_call *call,
 
 /* Claims were won, and an alarm is to be had; or released: those who listen are to hear it. */
 void record_watch_ring(struct record_store *s, bool is_release);
+/* With the lock held: whoever listens looks again what for. */
+void record_watch_wake(struct record_store *s);
 
 /* ---- candidates.c ---- */
 

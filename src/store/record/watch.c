@@ -414,15 +414,18 @@ static void watch_changed(void *arg, const char *key)
 
 /* ---- alarms ---- */
 
-void record_watch_ring(struct record_store *s, bool is_release)
+void record_watch_wake(struct record_store *s)
 {
-	if (!watch_listens(s))
-		return;
-	store_lock(&s->base);
-	s->rings = s->rings || is_release;
-	for (struct store_lane *l = s->base.lanes; l != NULL; l = l->next)
+	for (struct store_lane *l = s->base.lanes; l != NULL && watch_listens(s); l = l->next)
 		if (((struct record_lane *)l)->kind == BATON_LANE_WATCH)
 			record_driver_watch_wake(l);
+}
+
+void record_watch_ring(struct record_store *s, bool is_release)
+{
+	store_lock(&s->base);
+	s->rings = s->rings || is_release;
+	record_watch_wake(s);
 	store_unlock(&s->base);
 }
 
