@@ -53,6 +53,7 @@ baton_chaos_on(mssql-wild mssql 20)
 baton_chaos_on(etcd etcd 60)
 baton_chaos_on(consul consul 15)
 baton_chaos_on(kubernetes kubernetes 15)
+baton_chaos_on(mongodb mongodb 40)
 if(TARGET baton_module_redis)
 	add_test(NAME chaos/broken-redis COMMAND ${chaos}/broken $<TARGET_FILE:chaos_broken>
 		$<TARGET_FILE:chaos_worker> redis)

@@ -152,6 +152,8 @@ baton_conformance_on(postgres postgres --lease 1500 --jobs 4)
 baton_conformance_on(mariadb mysql --lease 2000 --jobs 6)
 # On a server of our own: what a mistake in the adapter would break first; below, all of it.
 baton_conformance_on(mssql mssql --lease 2000 --jobs 6 --case C1,C8,C16,N1,N3,N5,N23,N27)
+# Of a server that `make servers` fetches, what a mistake in the adapter would break first.
+baton_conformance_on(mongodb mongodb --lease 3000 --jobs 6 --case C1,C8,C16,N1,N3,N5,N30)
 # Leases are 2 s at least, and longer ones leave a busy machine time: the cases mostly wait.
 baton_conformance_on(etcd etcd --lease 3000 --jobs 12)
 # Of these two, what a mistake in a driver would break first; below, more of it.
@@ -242,7 +244,7 @@ baton_conformance_on(kubernetes-plain kubernetes --network default --lease 6000 
 	--case C1,C8,C16,N1,N5,N6,N10,N15,N16,N20,N28)
 
 # What a restart, a failover or a wrong setting of a real server does: each case of tests/STORE/run.
-foreach(store azblob redis postgres mysql mssql s3 consul etcd kubernetes)
+foreach(store azblob redis postgres mysql mongodb mssql s3 consul etcd kubernetes)
 	set(suite ${PROJECT_SOURCE_DIR}/tests/${store}/run)
 	file(GLOB parts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${store}/*.py)
 	set(cases "")
@@ -329,14 +331,15 @@ set(of_test
 	"chaos/(judge|world)" # the rig of `make chaos` itself
 	"conformance/debug-(memory|memory-record|directory|file)" # each case once
 	"conformance/debug-(redis|postgres|mariadb|mssql|etcd)"
-	"conformance/debug-(consul-acl|kubernetes-plain|s3-tls)" # a few, where there are servers
-	"(redis|postgres|mysql|mssql|etcd|doctor|servers)/.*"
+	"conformance/debug-(consul-acl|kubernetes-plain|mongodb|s3-tls)" # a few, if there
+	"(redis|postgres|mysql|mongodb|mssql|etcd|doctor|servers)/.*"
 	"gate/(abi|commands|cppcheck|docs|docs-command|format|gates|layers|purity|shellcheck|size)"
 	"gate/(style|symbols|words)")
 set(of_verify
 	"build/.*" "(asan|faults|mutants|install|deb|jepsen)/.*"
 	"model/(default|record-default)"
-	"chaos/(file|azblob|broken|redis|postgres|mssql|s3|mariadb|etcd|consul|kubernetes)(-.*)?"
+	"chaos/(file|azblob|broken|redis|postgres|mssql|s3|mariadb)(-.*)?"
+	"chaos/(mongodb|etcd|consul|kubernetes)(-.*)?"
 	"conformance/(asan|tsan|network|postgres|mysql)-.*" # builds, bad networks, modes
 	"conformance/debug-(azblob|redis-.*|valkey|s3)"
 	"(azblob|consul|kubernetes|s3)/.*"

@@ -6,6 +6,7 @@ import re
 import select
 import shutil
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -34,6 +35,19 @@ def in_own_network():
         return
     os.environ["CHAOS_NETWORK"] = "own"
     os.execvp("unshare", ["unshare", "-n", sys.executable, *sys.argv])
+
+
+def is_mongodb(port):
+    """Whether isMaster is answered, asked as clients did at all times."""
+    ask = b"\x13\0\0\0\x10isMaster\0\1\0\0\0\0"
+    body = struct.pack("<i", 0) + b"admin.$cmd\0" + struct.pack("<ii", 0, -1) + ask
+    try:
+        with socket.create_connection(("127.0.0.1", port), 1) as s:
+            s.settimeout(2)
+            s.sendall(struct.pack("<iiii", 16 + len(body), 1, 0, 2004) + body)
+            return len(s.recv(36)) > 16
+    except OSError:
+        return False
 
 
 class Server:
@@ -99,6 +113,8 @@ class Server:
             return self.ask("SELECT 1") == "1"
         if self.kind.startswith("s3"):
             return self.ask("/") == "403" # it wants a signature
+        if self.kind.startswith("mongodb"):
+            return is_mongodb(int(port))
         return self.ask("SELECT 1", database="postgres") == "1"
 
     def control(self, line):

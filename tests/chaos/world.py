@@ -118,6 +118,12 @@ WORLDS = {
     "kubernetes": World("kubernetes-plain", "", True,
                         {"server_kill": 2, "server_stop": 2, "client_go": 2, **NETWORK}, (1, 4),
                         True, "6000,9000", 3),
+    # One server, killed with all that it has acknowledged; its protocol is understood by the proxy.
+    "mongodb": World("mongodb", "", True, {"server_kill": 2, "server_stop": 2, **NETWORK},
+                     (0.5, 2.5), True, "1500,2000,2500", 10),
+    "mongodb-wild": World("mongodb", "", False,
+                          {"server_lose": 3, "server_kill": 1, "partition": 1}, (2, 4), True,
+                          "1500,2000,2500", 6),
 }
 # Rules of the fault proxy; {command} is the protocol's word for a request that does something.
 RULES = {"slow": "request chance=30 -> late {ms}; reply chance=5 -> delay {ms}",
@@ -137,7 +143,8 @@ STORES = {"redis": Store("resp", "EVALSHA", "redis", 1),
           "s3": Store("http", "text=PUT /", "redis", 1),
           "etcd": Store("h2", "Txn", "redis", 3),
           "consul": Store("http", "text=/v1/txn", "redis", 4),
-          "kubernetes": Store("http", "text=fieldManager=baton", "redis", 1)}
+          "kubernetes": Store("http", "text=fieldManager=baton", "redis", 1),
+          "mongodb": Store("mongodb", "update", "redis", 1)}
 
 # The resource in PostgreSQL: the guard that `baton schema postgres --fence` prints, and a table.
 RESOURCE = """
@@ -328,7 +335,7 @@ class Stage:
 
     @property
     def name(self):
-        own = ("redis", "mariadb", "s3", "kubernetes", "mssql")
+        own = ("redis", "mariadb", "s3", "kubernetes", "mssql", "mongodb")
         return self.kind if self.kind in own else "postgres"
 
     def server_kill(self, _is_over):

@@ -46,6 +46,13 @@ static const struct network {
 	  [VERB_CAMPAIGN] = "TRANSACTION",
 	  [VERB_RELEASE] = "DELETE",
 	  [VERB_OBSERVE] = "TIMESTAMPDIFF"}},
+	{"mongodb",
+	 &protocol_mongodb,
+	 {[VERB_OPEN] = "insert",
+	  [VERB_RENEW] = "update",
+	  [VERB_CAMPAIGN] = "update",
+	  [VERB_RELEASE] = "delete",
+	  [VERB_OBSERVE] = "find"}},
 };
 
 /* The backend's own way to the records of a case. */
@@ -604,7 +611,9 @@ const struct backend *backend_record(const char *url)
 
 	if (adapter == NULL)
 		return NULL;
-	b.pushes = adapter->watch != NULL || adapter->listen != NULL;
+	/* An adapter that pushes may be told to poll. */
+	b.pushes = (adapter->watch != NULL || adapter->listen != NULL) &&
+		   strstr(url, "push=poll") == NULL;
 	b.has_network = network_of(url) != NULL;
 	b.weather = b.has_network ? NULL : weather;
 	return &b;

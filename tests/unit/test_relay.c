@@ -143,6 +143,25 @@ static void assert_answer(struct protocol_state s, const char *data, size_t n, c
 
 #define ANSWER(s, text, kind) assert_answer((s), (text), sizeof(text) - 1, (kind))
 
+/* Length, number, answer to, what it is; flags, a section, and a document {ping: 1} in it. */
+#define MONGODB(what)                                                \
+	"\x24\0\0\0\1\0\0\0\0\0\0\0" what "\0\0\0\0\0\x0f\0\0\0\x10" \
+	"ping\0\1\0\0\0\0"
+
+static void test_mongodb(void **state)
+{
+	(void)state;
+	FRAME(&protocol_mongodb, false, MONGODB("\xdd\7\0\0"), "ping");
+	FRAME(&protocol_mongodb, false, MONGODB("\xd4\7\0\0"), "query");
+	FRAME(&protocol_mongodb, false, MONGODB("\1\0\0\0"), "message");
+	FRAME(&protocol_mongodb, true, MONGODB("\xdd\7\0\0"), "reply");
+	/* Shorter than its header, or longer than any: TLS, perhaps. */
+	assert_int_equal(first(&protocol_mongodb, false, "\1\0\0\0 and what follows", 20, NULL),
+			 20);
+	assert_int_equal(first(&protocol_mongodb, true, "\x16\3\1\x7f and what follows", 20, NULL),
+			 20);
+}
+
 static void test_mysql(void **state)
 {
 	const struct protocol_state login = mysql_at(1, false), command = mysql_at(2, false),
@@ -623,6 +642,7 @@ int main(void)
 		cmocka_unit_test(test_postgres),
 		cmocka_unit_test(test_http),
 		cmocka_unit_test(test_postgres_encrypted),
+		cmocka_unit_test(test_mongodb),
 		cmocka_unit_test(test_mysql),
 		cmocka_unit_test(test_mysql_login),
 		cmocka_unit_test(test_rules_are_read_and_written),

@@ -1,0 +1,120 @@
+/*
+ * doctor.c: what a MongoDB server is like: which program, whether there are several, and whether
+ * the records can be read. It writes nothing.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "store/mongodb/mongodb.h"
+
+#define TELL(v, level, ...) doctor_tell(&(v)->doctor, BATON_FINDING_##level, __VA_ARGS__)
+
+struct visit {
+	struct mongodb_lane *lane;
+	struct doctor doctor;
+	bool is_unfit; /* so that nothing is to be tried */
+};
+
+static int ask_server(struct visit *v, struct baton_call *call, const char *verb, const char *of,
+		      bson_t *reply)
+{
+	bson_t command = BSON_INITIALIZER;
+
+	if (of != NULL)
+		(void)bson_append_utf8(&command, verb, -1, of, -1);
+	else
+		(void)bson_append_int32(&command, verb, -1, 1);
+	if (of != NULL)
+		(void)BSON_APPEND_INT32(&command, "limit", 1);
+	int end = mongodb_connect(v->lane, call) ? mongodb_run(v->lane, call, &command, reply)
+						 : MONGODB_UNSENT;
+
+	if (end == MONGODB_UNSENT)
+		bson_init(reply);
+	bson_destroy(&command);
+	return end;
+}
+
+static void text_of(const bson_t *reply, const char *name, char *out, size_t size)
+{
+	bson_iter_t at;
+
+	(void)snprintf(out, size, "%s",
+		       mongodb_has(reply, name, &at) && BSON_ITER_HOLDS_UTF8(&at)
+			       ? bson_iter_utf8(&at, NULL)
+			       : "");
+}
+
+/* FerretDB 1 lets two win: its compare-and-set is none. */
+static void tell_version(struct visit *v, struct baton_call *call)
+{
+	bson_t reply;
+	char version[32] = "", ferret[32] = "";
+
+	if (ask_server(v, call, "buildInfo", NULL, &reply) == MONGODB_DONE) {
+		text_of(&reply, "version", version, sizeof(version));
+		text_of(&reply, "ferretdbVersion", ferret, sizeof(ferret));
+		if (ferret[0] == '\0')
+			text_of(&reply, "ferretdb.version", ferret, sizeof(ferret));
+	}
+	bson_destroy(&reply);
+	if (strncmp(ferret, "v1.", 3) == 0) {
+		v->is_unfit = true;
+		TELL(v, ERROR, "version", "Use FerretDB 2, or MongoDB.",
+		     "It is FerretDB %s, where two writers of one record can both be told that "
+		     "they have won.",
+		     ferret);
+	} else if (version[0] != '\0') {
+		TELL(v, OK, "version", NULL, "It says that it is MongoDB %s%s%s.", version,
+		     ferret[0] != '\0' ? ", FerretDB " : "", ferret);
+	}
+}
+
+static void tell_server(struct visit *v)
+{
+	const struct mongodb_options *o = &v->lane->store->options;
+
+	TELL(v, OK, "reachability", NULL, "The server answers, database %s, collection %s.",
+	     o->database, o->collection);
+	doctor_tell_encryption(&v->doctor, o->tls, !o->is_srv && doctor_is_local(o->hosts[0].name),
+			       o->password[0] != '\0' || o->password_file[0] != '\0' ? "password"
+										     : NULL,
+			       "Say tls=1, and ca= with who signed the server's certificate.");
+	if (v->lane->is_set)
+		TELL(v, OK, "replication", NULL,
+		     "There are several servers, and a majority has every write on disk before it "
+		     "counts.");
+	else
+		TELL(v, NOTE, "replication",
+		     "Use a replica set of three where exclusion must survive the loss of a "
+		     "server.",
+		     "It is a single server: nobody leads while it is away, and standbys poll.");
+}
+
+static void tell_records(struct visit *v, struct baton_call *call)
+{
+	bson_t reply;
+	int end = ask_server(v, call, "find", v->lane->store->options.collection, &reply);
+
+	bson_destroy(&reply);
+	v->is_unfit = v->is_unfit || end != MONGODB_DONE;
+	if (end == MONGODB_DONE)
+		TELL(v, OK, "records", NULL, "They can be read.");
+	else
+		TELL(v, ERROR, "records", "Give the user the role readWrite on the database.",
+		     "They can't be read: %s.", call->error.text);
+}
+
+int mongodb_examine(void *lane, struct baton_call *call,
+		    void (*found)(void *arg, const struct baton_finding *finding), void *arg)
+{
+	struct visit v = {.lane = lane, .doctor = {.found = found, .arg = arg}};
+
+	if (!mongodb_connect(v.lane, call))
+		return BATON_OUTCOME_FAILED; /* the caller tells the call's error */
+	tell_server(&v);
+	tell_version(&v, call);
+	tell_records(&v, call);
+	return v.is_unfit ? BATON_OUTCOME_REFUSED : BATON_OUTCOME_OK;
+}

@@ -1,0 +1,160 @@
+/*
+ * mongodb.h: records as documents of MongoDB: what the files of this adapter share.
+ *
+ *   options.c   the URL
+ *   srv.c       mongodb+srv://: which servers there are
+ *   stream.c    the sockets of libmongoc, with our deadlines
+ *   connect.c   a client of libmongoc, and one command on it
+ *   adapter.c   the verbs of store/record/adapter.h
+ *   watch.c     change streams
+ *   doctor.c    what the server is like
+ *
+ * One collection, "baton" unless the URL names another, in the database of the URL:
+ *
+ *   _id   the prefix, '/', the record's key
+ *   w     the record's version, of its value: reads may show writes that are rolled back later, so
+ *         nothing that counts up can be one
+ *   v     its value
+ *   at    when it was written, by the server's clock as far as we know it; for people
+ *
+ * Many compare-and-sets are one `update` with a statement {_id, w} for each. Its answer says how
+ * many have matched. All of them, or none: that is the verdict. Else one read of the records tells:
+ * a record that has our `w` is written; and if those are as many as have matched, the others are
+ * not. If they are fewer, somebody has written after us meanwhile, and the others are UNKNOWN.
+ *
+ * libmongoc finds the servers, their primary, and logs in. It must never repeat a command, start a
+ * thread or wait on a socket of its own: each lane has a client of its own, whose sockets are ours,
+ * and which is thrown away with its connection.
+ */
+#ifndef BATON_MONGODB_H
+#define BATON_MONGODB_H
+
+#include <mongoc/mongoc.h>
+
+#include "base/net/net.h"
+#include "store/base.h"
+#include "store/doctor.h"
+#include "store/options.h"
+#include "store/record/adapter.h"
+
+#pragma GCC visibility push(hidden)
+
+#define MONGODB_HOSTS_MAX 16
+#define MONGODB_TEXT_MAX 256
+#define MONGODB_KEY_MAX 240
+#define MONGODB_VALUE_MAX ((uint32_t)1 << 20)
+
+struct mongodb_host {
+	char name[MONGODB_TEXT_MAX];
+	char port[8];
+};
+
+struct mongodb_options {
+	struct mongodb_host hosts[MONGODB_HOSTS_MAX];
+	size_t n_hosts;
+	bool is_srv; /* the only host is a name that says which they are */
+	char user[MONGODB_TEXT_MAX];
+	char password[MONGODB_TEXT_MAX];
+	char password_file[OPTION_PATH_MAX];
+	char database[64];
+	char collection[64];
+	char replica_set[MONGODB_TEXT_MAX];
+	char auth_source[64];
+	char mechanism[32];
+	bool is_direct;
+	bool tls;
+	bool has_tls; /* the URL says so, or the contrary */
+	struct option_tls files;
+	struct record_options *record; /* while the URL is read */
+};
+
+int mongodb_options_parse(struct mongodb_options *o, const char *text, struct baton_error *err);
+
+struct mongodb_store {
+	struct store_base base;
+	struct mongodb_options options;
+	char prefix[RECORD_PREFIX_MAX + 1];
+	uint32_t poll_ms;
+	bool is_polled; /* push=poll */
+};
+
+struct mongodb_stream;
+struct mongodb_srv;
+
+struct mongodb_lane {
+	struct store_lane lane;
+	struct mongodb_store *store;
+	mongoc_client_t *client;        /* NULL: not connected */
+	struct mongodb_stream *streams; /* its sockets */
+	struct mongodb_srv *srv;        /* a question that is under way, also between calls */
+	struct lookup *lookup;          /* the same */
+	uint64_t deadline_ns;           /* of the call under way; 0: nothing may be said */
+	int wake;                       /* an eventfd of the watch lane, or -1 */
+	bool has_sent;                  /* since the last command began */
+	bool is_watching;               /* so that `wake` ends it */
+	bool is_woken;
+	int code; /* the server's last error */
+	int why;  /* BATON_E_: why a socket failed, and how */
+	char text[NET_TEXT_MAX];
+	int64_t ahead_ms; /* the server's wall clock before our boot clock */
+	bool is_set;      /* a replica set, or a sharded cluster of them */
+	int64_t cursor;   /* of the change stream; 0: there is none */
+};
+
+/* How far a command came. */
+enum mongodb_end {
+	MONGODB_DONE,
+	MONGODB_REFUSED,  /* the server answered with an error: lane->code */
+	MONGODB_UNSENT,   /* it never went out */
+	MONGODB_NO_ANSWER /* it went out: nobody knows; the connection is given up */
+};
+
+/* stream.c: for mongoc_client_set_stream_initiator(), with the lane. */
+mongoc_stream_t *mongodb_stream_open(const mongoc_uri_t *uri, const mongoc_host_list_t *host,
+				     void *arg, bson_error_t *error);
+/* Nothing is said on them any more. */
+void mongodb_streams_cut(struct mongodb_lane *lane);
+/* S10: in a child of fork(). */
+void mongodb_streams_forget(struct mongodb_lane *lane);
+/* Whether the server has closed an idle connection. */
+bool mongodb_streams_are_sound(const struct mongodb_lane *lane);
+
+/* srv.c: the servers of a mongodb+srv:// name. False: lane->text says why not. */
+struct mongodb_servers {
+	struct mongodb_host hosts[MONGODB_HOSTS_MAX];
+	size_t n_hosts;
+	char replica_set[MONGODB_TEXT_MAX]; /* "": it says none */
+	char auth_source[64];
+};
+bool mongodb_srv_find(struct mongodb_lane *lane, const char *name, struct mongodb_servers *out);
+void mongodb_srv_cancel(struct mongodb_srv **under_way);
+
+/* Connects if need be. False: call->error says why not. */
+bool mongodb_connect(struct mongodb_lane *lane, struct baton_call *call);
+void mongodb_disconnect(struct mongodb_lane *lane);
+/* Sends one command, and takes its answer; reply is to be destroyed in any case. */
+int mongodb_run(struct mongodb_lane *lane, struct baton_call *call, const bson_t *command,
+		bson_t *reply);
+/* The server has said of a write that it was not carried out: it was refused before it began. */
+bool mongodb_is_harmless(int code);
+/* BATON_E_ for an error of the server. */
+int mongodb_code(int code);
+/* What is left of the call's time, for the server, in ms, 1 at least. */
+int32_t mongodb_left_ms(const struct baton_call *call);
+/* A record's _id. */
+#define MONGODB_ID_MAX (RECORD_PREFIX_MAX + 1 + MONGODB_KEY_MAX + 1)
+int mongodb_id(const struct mongodb_lane *lane, const char *key, char out[MONGODB_ID_MAX]);
+/* The record's key in an _id; NULL: none of ours. */
+const char *mongodb_key(const struct mongodb_lane *lane, const char *id);
+/* Looks into an answer: true, and *out, where that field is there. */
+bool mongodb_has(const bson_t *doc, const char *dotted, bson_iter_t *out);
+
+int mongodb_watch(void *lane, struct baton_call *call, record_changed *changed, void *arg);
+void mongodb_wake(void *lane);
+
+int mongodb_examine(void *lane, struct baton_call *call,
+		    void (*found)(void *arg, const struct baton_finding *finding), void *arg);
+
+#pragma GCC visibility pop
+
+#endif

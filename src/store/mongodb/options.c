@@ -1,0 +1,169 @@
+/*
+ * options.c: the URL of a MongoDB store, which is MongoDB's own connection string with our options.
+ *
+ *     mongodb://[user[:password]@]host[:port][,host[:port]...]/database[?option=value&...]
+ *     mongodb+srv://[user[:password]@]name/database[?option=value&...]
+ *
+ * What isn't understood is refused with a sentence. A password never stands in a sentence.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "store/mongodb/mongodb.h"
+
+#define PORT "27017"
+#define EXAMPLE "mongodb://user@host:27017/database"
+
+static bool set_flag(const char *value, bool *out)
+{
+	*out = strcmp(value, "1") == 0 || strcmp(value, "true") == 0;
+	return *out || strcmp(value, "0") == 0 || strcmp(value, "false") == 0;
+}
+
+static bool set_mechanism(struct mongodb_options *o, const char *value)
+{
+	static const char *const known[] = {"SCRAM-SHA-1", "SCRAM-SHA-256", "MONGODB-X509",
+					    "PLAIN"};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (strcmp(value, known[i]) == 0)
+			return option_text(value, o->mechanism, sizeof(o->mechanism));
+	return false;
+}
+
+/* What stands in strings that were copied from elsewhere, and is so anyhow. */
+static bool is_so_anyhow(const char *key, const char *value)
+{
+	bool is_on;
+
+	return (strcasecmp(key, "retryWrites") == 0 && set_flag(value, &is_on)) ||
+	       (strcasecmp(key, "w") == 0 && strcmp(value, "majority") == 0) ||
+	       (strcasecmp(key, "journal") == 0 && strcmp(value, "true") == 0) ||
+	       (strcasecmp(key, "readPreference") == 0 && strcmp(value, "primary") == 0) ||
+	       strcasecmp(key, "appName") == 0;
+}
+
+static bool set_push(struct mongodb_options *o, const char *value)
+{
+	o->record->is_polled = strcmp(value, "poll") == 0;
+	return o->record->is_polled || strcmp(value, "stream") == 0;
+}
+
+static bool set_option(void *options, const char *key, const char *value)
+{
+	struct mongodb_options *o = options;
+
+	if (strcmp(key, "password_file") == 0)
+		return option_path(value, o->password_file, sizeof(o->password_file));
+	if (strcmp(key, "collection") == 0)
+		return strpbrk(value, "$\"") == NULL && strncmp(value, "system.", 7) != 0 &&
+		       option_text(value, o->collection, sizeof(o->collection));
+	if (strcmp(key, "push") == 0)
+		return set_push(o, value);
+	if (strcasecmp(key, "replicaSet") == 0)
+		return option_text(value, o->replica_set, sizeof(o->replica_set));
+	if (strcasecmp(key, "authSource") == 0)
+		return option_text(value, o->auth_source, sizeof(o->auth_source));
+	if (strcasecmp(key, "authMechanism") == 0)
+		return set_mechanism(o, value);
+	if (strcasecmp(key, "directConnection") == 0)
+		return set_flag(value, &o->is_direct);
+	if (strcasecmp(key, "tls") == 0 || strcasecmp(key, "ssl") == 0) {
+		o->has_tls = true;
+		return set_flag(value, &o->tls);
+	}
+	if (strcasecmp(key, "tlsCAFile") == 0)
+		return option_tls(&o->files, "ca", value);
+	if (strcasecmp(key, "tlsCertificateKeyFile") == 0)
+		return option_tls(&o->files, "cert", value);
+	return is_so_anyhow(key, value) || option_tls(&o->files, key, value) ||
+	       record_option(o->record, key, value);
+}
+
+static int parse_hosts(struct mongodb_options *o, struct url_part list, struct baton_error *err)
+{
+	int got = 1;
+
+	if (!url_take_login(&list, o->user, sizeof(o->user), o->password, sizeof(o->password)))
+		return store_fail(err, BATON_E_URL,
+				  "the user or password can't be read; write special characters as "
+				  "%%XX");
+	while (got == 1 && o->n_hosts < MONGODB_HOSTS_MAX) {
+		struct mongodb_host *h = &o->hosts[o->n_hosts];
+
+		(void)snprintf(h->port, sizeof(h->port), "%s", o->is_srv ? "" : PORT);
+		got = url_next_host(&list, h->name, sizeof(h->name), h->port);
+		o->n_hosts += got == 1;
+	}
+	if (got < 0 || list.n > 0 || o->n_hosts == 0)
+		return store_fail(err, BATON_E_URL,
+				  "servers are named host:port,host:port, %d at most: " EXAMPLE,
+				  MONGODB_HOSTS_MAX);
+	if (o->is_srv && (o->n_hosts != 1 || o->hosts[0].port[0] != '\0'))
+		return store_fail(err, BATON_E_URL,
+				  "mongodb+srv:// has one name and no port: its servers stand in "
+				  "the name service");
+	return 0;
+}
+
+static int check_login(const struct mongodb_options *o, struct baton_error *err)
+{
+	bool has_certificate = strcmp(o->mechanism, "MONGODB-X509") == 0;
+	bool has_password = o->password[0] != '\0' || o->password_file[0] != '\0';
+
+	if (o->password[0] != '\0' && o->password_file[0] != '\0')
+		return store_fail(err, BATON_E_URL, "there are two passwords, one in a file");
+	if (has_certificate && (has_password || o->files.cert[0] == '\0'))
+		return store_fail(err, BATON_E_URL,
+				  "MONGODB-X509 logs in with a certificate (cert=), and without a "
+				  "password");
+	if (!has_certificate && has_password != (o->user[0] != '\0'))
+		return store_fail(err, BATON_E_URL,
+				  o->user[0] != '\0'
+					  ? "the user has no password: password_file="
+					  : "there is a password, and no user: " EXAMPLE);
+	if (strcmp(o->mechanism, "PLAIN") == 0 && !o->tls)
+		return store_fail(err, BATON_E_URL,
+				  "PLAIN shows the password to whoever listens: say tls=1");
+	return 0;
+}
+
+static int check(const struct mongodb_options *o, struct baton_error *err)
+{
+	if (option_tls_check(&o->files, o->tls, "tls=1", err) != 0)
+		return -1;
+	if (o->files.server_name[0] != '\0' && (o->n_hosts > 1 || o->is_srv))
+		return store_fail(err, BATON_E_URL,
+				  "server_name= is one name, and there are several servers");
+	if (o->is_direct && (o->n_hosts > 1 || o->is_srv))
+		return store_fail(err, BATON_E_URL, "directConnection is for one server");
+	return check_login(o, err);
+}
+
+int mongodb_options_parse(struct mongodb_options *o, const char *text, struct baton_error *err)
+{
+	struct url url;
+
+	if (!url_split(text, &url) || !url.has_authority || url.path.n < 2 ||
+	    memchr(url.path.at + 1, '/', url.path.n - 1) != NULL) {
+		(void)store_fail(err, BATON_E_URL,
+				 "not a valid URL of a MongoDB store; say " EXAMPLE
+				 ", and write special characters as %%XX");
+		return BATON_E_URL;
+	}
+	struct url_part database = {.at = url.path.at + 1, .n = url.path.n - 1};
+
+	if (!url_decode(database, o->database, sizeof(o->database)) ||
+	    strpbrk(o->database, "/\\. \"$") != NULL) {
+		(void)store_fail(err, BATON_E_URL, "the name of the database can't be one");
+		return BATON_E_URL;
+	}
+	o->is_srv = url.scheme.n > strlen("mongodb");
+	(void)snprintf(o->collection, sizeof(o->collection), "baton");
+	if (parse_hosts(o, url.authority, err) != 0 ||
+	    option_each(url.query, set_option, o, "MongoDB", "baton-mongodb(7)", err) != 0)
+		return BATON_E_URL;
+	o->tls = o->has_tls ? o->tls : o->is_srv; /* as everybody does it */
+	return check(o, err) == 0 ? BATON_OK : BATON_E_URL;
+}

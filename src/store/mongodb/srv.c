@@ -1,0 +1,162 @@
+/*
+ * srv.c: the servers of a mongodb+srv:// name. libmongoc asks the name service for them, with all
+ * that belongs to it (the TXT record, which names may follow from which), but without a deadline:
+ * so it does that on a thread of its own. A question that outlives its call is picked up by the
+ * next one, so a dead name service costs one thread per lane, and not one per try.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "store/mongodb/mongodb.h"
+
+struct mongodb_srv {
+	pthread_mutex_t lock;
+	pthread_cond_t done;
+	bool is_done;
+	bool is_given_up; /* whoever comes last frees it */
+	struct mongodb_servers servers;
+	char reason[128];
+	char text[MONGODB_TEXT_MAX + 32];
+};
+
+static void srv_free(struct mongodb_srv *q)
+{
+	(void)pthread_mutex_destroy(&q->lock);
+	(void)pthread_cond_destroy(&q->done);
+	free(q);
+}
+
+static void take_servers(struct mongodb_srv *q, const mongoc_uri_t *uri)
+{
+	struct mongodb_servers *s = &q->servers;
+	const char *set = mongoc_uri_get_option_as_utf8(uri, MONGOC_URI_REPLICASET, "");
+	const char *source = mongoc_uri_get_auth_source(uri);
+
+	for (const mongoc_host_list_t *h = mongoc_uri_get_hosts(uri);
+	     h != NULL && s->n_hosts < MONGODB_HOSTS_MAX; h = h->next) {
+		struct mongodb_host *to = &s->hosts[s->n_hosts++];
+
+		(void)snprintf(to->name, sizeof(to->name), "%s", h->host);
+		(void)snprintf(to->port, sizeof(to->port), "%u", (unsigned)h->port);
+	}
+	(void)snprintf(s->replica_set, sizeof(s->replica_set), "%s", set);
+	if (source != NULL && strcmp(source, "admin") != 0) /* which it says of itself */
+		(void)snprintf(s->auth_source, sizeof(s->auth_source), "%s", source);
+}
+
+static void *srv_ask(void *arg)
+{
+	struct mongodb_srv *q = arg;
+	bson_error_t error = {0};
+	mongoc_uri_t *uri = mongoc_uri_new_with_error(q->text, &error);
+	mongoc_client_t *client =
+		uri != NULL ? mongoc_client_new_from_uri_with_error(uri, &error) : NULL;
+
+	(void)pthread_mutex_lock(&q->lock);
+	if (client != NULL)
+		take_servers(q, mongoc_client_get_uri(client));
+	(void)snprintf(q->reason, sizeof(q->reason), "%.120s",
+		       client != NULL ? "it names no server" : error.message);
+	q->is_done = true;
+	bool is_ours = q->is_given_up;
+
+	(void)pthread_cond_signal(&q->done);
+	(void)pthread_mutex_unlock(&q->lock);
+	if (client != NULL)
+		mongoc_client_destroy(client);
+	if (uri != NULL)
+		mongoc_uri_destroy(uri);
+	if (is_ours)
+		srv_free(q);
+	return NULL;
+}
+
+static struct mongodb_srv *srv_begin(const char *name)
+{
+	struct mongodb_srv *q = calloc(1, sizeof(*q));
+	pthread_condattr_t clock;
+	pthread_attr_t detached;
+	pthread_t thread;
+
+	if (q == NULL)
+		return NULL;
+	(void)snprintf(q->text, sizeof(q->text), "mongodb+srv://%s/", name);
+	(void)pthread_condattr_init(&clock);
+	(void)pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	(void)pthread_mutex_init(&q->lock, NULL);
+	(void)pthread_cond_init(&q->done, &clock);
+	(void)pthread_condattr_destroy(&clock);
+	(void)pthread_attr_init(&detached);
+	(void)pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+	int error = pthread_create(&thread, &detached, srv_ask, q);
+
+	(void)pthread_attr_destroy(&detached);
+	if (error == 0)
+		return q;
+	srv_free(q);
+	return NULL;
+}
+
+void mongodb_srv_cancel(struct mongodb_srv **under_way)
+{
+	struct mongodb_srv *q = *under_way;
+
+	*under_way = NULL;
+	if (q == NULL)
+		return;
+	(void)pthread_mutex_lock(&q->lock);
+	bool is_done = q->is_done;
+
+	q->is_given_up = true;
+	(void)pthread_mutex_unlock(&q->lock);
+	if (is_done)
+		srv_free(q);
+}
+
+/* Whether it has ended by then. */
+static bool srv_await(struct mongodb_srv *q, uint64_t deadline_ns)
+{
+	uint64_t now_ns = clock_boot_ns();
+	uint64_t left_ns = now_ns < deadline_ns ? deadline_ns - now_ns : 0;
+	struct timespec until;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &until);
+	left_ns += (uint64_t)until.tv_nsec;
+	until.tv_sec += (time_t)(left_ns / CLOCK_NS_PER_S);
+	until.tv_nsec = (long)(left_ns % CLOCK_NS_PER_S);
+	(void)pthread_mutex_lock(&q->lock);
+	while (!q->is_done && pthread_cond_timedwait(&q->done, &q->lock, &until) == 0)
+		;
+	bool is_done = q->is_done;
+
+	(void)pthread_mutex_unlock(&q->lock);
+	return is_done;
+}
+
+bool mongodb_srv_find(struct mongodb_lane *lane, const char *name, struct mongodb_servers *out)
+{
+	if (lane->srv == NULL)
+		lane->srv = srv_begin(name);
+	lane->why = BATON_E_MEMORY;
+	(void)snprintf(lane->text, sizeof(lane->text), "no memory to ask the name service");
+	if (lane->srv == NULL)
+		return false;
+	if (!srv_await(lane->srv, lane->deadline_ns)) {
+		lane->why = BATON_E_TIMEOUT;
+		(void)snprintf(lane->text, sizeof(lane->text),
+			       "can't find the servers of %.100s: the name service does not answer",
+			       name);
+		return false;
+	}
+	*out = lane->srv->servers;
+	lane->why = out->n_hosts > 0 ? 0 : BATON_E_UNAVAILABLE;
+	(void)snprintf(lane->text, sizeof(lane->text), "can't find the servers of %.80s: %.110s",
+		       name, lane->srv->reason);
+	mongodb_srv_cancel(&lane->srv);
+	return out->n_hosts > 0;
+}
