@@ -123,9 +123,10 @@ static void group_ask(struct group *g, struct baton *admin, enum way way, int le
 
 	switch (way) {
 	case BY_STOP: rc = baton_election_stop(g->e[leader], 0); break;
-	case BY_ORDER: rc = baton_order_resign(admin, NAME, 0, &err); break;
+	case BY_ORDER: rc = baton_order_resign(admin, NAME, 0, 0, NULL, &err); break;
 	case BY_TRANSFER:
-		rc = baton_order_transfer(admin, NAME, baton_id(g->b[(leader + 1) % g->n]), &err);
+		rc = baton_order_transfer(admin, NAME, 0, baton_id(g->b[(leader + 1) % g->n]), NULL,
+					  &err);
 		break;
 	default: rc = baton_resume(admin, NAME, &err); break;
 	}

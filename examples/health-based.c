@@ -34,19 +34,19 @@ static void on_event(void *arg, const struct baton_event *event)
 	(void)sem_post(&in->changed);
 }
 
+static void show(void *arg, const struct baton_candidate *c)
+{
+	(void)arg;
+	printf("candidate %s: score %.2f, %s%s, %s\n", c->id, c->score_permille / 1000.0,
+	       c->is_healthy ? "healthy" : "ill", c->is_leader ? ", leads" : "", c->metadata);
+}
+
 static void list(struct baton *b)
 {
-	struct baton_candidate candidates[8];
 	struct baton_error err;
-	int n = baton_list_candidates(b, "health", candidates, 8, &err);
 
-	if (n < 0)
+	if (baton_list_candidates(b, "health", show, NULL, &err) < 0)
 		(void)fprintf(stderr, "%s\n", err.text);
-	for (int i = 0; i < n && i < 8; i++)
-		printf("candidate %s: score %.2f, %s%s, %s\n", candidates[i].id,
-		       candidates[i].score_permille / 1000.0,
-		       candidates[i].is_healthy ? "healthy" : "ill",
-		       candidates[i].is_leader ? ", leads" : "", candidates[i].metadata);
 }
 
 /* How well we are, 0 to 1000: here by the machine's load, in earnest by checks of yours. */

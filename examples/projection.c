@@ -83,6 +83,7 @@ int main(int argc, char **argv)
 	const char *url = argc > 1 + once ? argv[1 + once] : "file:/tmp/baton-examples";
 	struct projection p = {.once = once};
 	struct baton_election *e;
+	struct baton_run_options o;
 	struct baton_error err;
 	struct baton *b;
 
@@ -99,7 +100,10 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	/* Without --once: contends again, a second after a failure. */
-	int code = baton_run_when_elected(e, project, &p, 1000, once);
+	baton_run_options_init(&o);
+	o.quiet_ms = 1000;
+	o.once = once;
+	int code = baton_run_when_elected(e, project, &p, &o);
 
 	if (once && code == 0)
 		code = view_write(&p.view, p.term - 1, 0) == BATON_E_STALE ? 0 : 1;

@@ -105,7 +105,7 @@ int main(int argc, char **argv)
 		baton_close(b);
 		return 1;
 	}
-	int code = baton_run_when_elected(c.election, consume, &c, 0, false);
+	int code = baton_run_when_elected(c.election, consume, &c, NULL);
 
 	if (code != 0)
 		(void)fprintf(stderr, "%s\n", baton_strerror(code));

@@ -52,11 +52,14 @@ static void *wait_for_signal(void *arg)
 
 static int run(struct service *s)
 {
+	struct baton_run_options o;
 	pthread_t thread;
 
+	baton_run_options_init(&o);
+	o.quiet_ms = 1000; /* after serve() has returned */
 	if (pthread_create(&thread, NULL, wait_for_signal, s) != 0)
 		return BATON_E_SYSTEM;
-	int code = baton_run_when_elected(s->election, serve, s, 1000, false);
+	int code = baton_run_when_elected(s->election, serve, s, &o);
 
 	(void)pthread_kill(thread, SIGINT); /* if it still waits */
 	(void)pthread_join(thread, NULL);

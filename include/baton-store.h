@@ -11,6 +11,11 @@
  * The one word that matters is UNKNOWN. FAILED promises that nothing was written and nothing
  * will be, not even late. Who isn't sure says UNKNOWN; the runtime then finds out.
  *
+ * A driver is loaded if its `abi` is this one, though its table of functions may be shorter than
+ * this one (`size`): what is missing at the end is unsupported. Structs in this header grow at
+ * their end. Those that a driver fills in and that start with a size may leave it 0: then they are
+ * as they were in the first version. Those that are handed over as arrays never grow.
+ *
  * Names, ids and addresses are valid UTF-8 without control characters, 1 to BATON_NAME_MAX bytes;
  * metadata is up to BATON_METADATA_MAX bytes. The runtime has checked that.
  */
@@ -50,6 +55,10 @@ struct baton_lease {
 	uint64_t ttl_ns;
 	const char *owner;   /* the candidate's id: a label */
 	const char *address; /* may be "" */
+	/* Others trust its deadline, and may live on when its process doesn't: no proof of death
+	 * ends it, only its expiry. Only given to drivers whose traits say `outlives`, or that
+	 * prove no death. */
+	bool outlive;
 };
 
 /* How a candidate shows itself to others. */
@@ -69,6 +78,7 @@ struct baton_order {
 	int kind;
 	char target[BATON_NAME_MAX + 1]; /* a candidate's id */
 	bool target_ok; /* filled in by observe: that candidate is there, and healthy */
+	char note[BATON_NOTE_MAX + 1]; /* who ordered it, and why; "": nothing was said */
 };
 
 /* One election as the store sees it. */
@@ -139,6 +149,7 @@ enum baton_lane_kind { BATON_LANE_RENEW, BATON_LANE_CAMPAIGN, BATON_LANE_WATCH }
 
 /* What a kind of store can do. */
 struct baton_traits {
+	size_t size; /* sizeof(struct baton_traits); 0: up to expiry_more_ns */
 	uint64_t min_lease_ns;
 	uint32_t drift_permille; /* the least that is safe here; usually 0: as configured */
 	bool own_leases;         /* a lease carries one election, and is made by its campaign */
@@ -153,6 +164,8 @@ struct baton_traits {
 	 * that much more. */
 	uint32_t expiry_leases;
 	uint64_t expiry_more_ns;
+	/* proves_death: but not of a lease with `outlive`. Who proves none needs not say so. */
+	bool outlives;
 };
 
 struct baton_store_config {
@@ -164,7 +177,8 @@ struct baton_store_config {
 #define BATON_HINT_ALL UINT64_MAX
 
 struct baton_driver {
-	uint32_t abi; /* BATON_STORE_ABI */
+	uint32_t abi;  /* BATON_STORE_ABI */
+	uint32_t size; /* sizeof(struct baton_driver); 0: up to `fence` */
 	const char *name;
 	const char *const *schemes; /* NULL at the end: "file" serves "file:..." */
 
@@ -248,6 +262,13 @@ struct baton_driver {
 	 * NULL where there is none. */
 	const char *schema;
 	const char *fence;
+
+	/* ---- since here, what may be missing in an older driver, or NULL ---- */
+
+	/* Calls found() for the names of elections that begin with prefix and come after `after`,
+	 * both of which may be "", in the order of their bytes; at most max of them. */
+	int (*list)(void *lane, struct baton_call *call, const char *prefix, const char *after,
+		    size_t max, void (*found)(void *arg, const char *name), void *arg);
 };
 
 /* What a driver that is loaded by its scheme exports. */

@@ -24,8 +24,10 @@
  * and from handlers, unless it says otherwise. After fork() the child is never leader and
  * must not use the parent's handles (each call says BATON_E_FORKED), except to close them.
  *
- * Structs that the library reads start with their size and may grow. Structs that it fills in
- * grow only with a new soname.
+ * Structs start with their size and may grow at their end, those that the library reads and those
+ * that it fills in alike: a function whose name ends with _sized has a macro without it that says
+ * how large the struct is in your program. Lists are told one by one, by a function of yours; what
+ * it is given lives as long as that call.
  */
 #ifndef BATON_H
 #define BATON_H
@@ -50,7 +52,7 @@ extern "C" {
 
 struct baton;          /* a handle on one store: makes any number of elections */
 struct baton_election; /* this process' candidate in one election */
-struct baton_context;  /* what a function that runs as leader is given */
+struct baton_context;  /* work that is bound to one leadership */
 
 /* ---- errors ---- */
 
@@ -80,6 +82,20 @@ enum baton_code {
 /* A few words for a code; never NULL. */
 BATON_API const char *baton_strerror(int code);
 
+/* The name of a code in one lower-case word, for logs, metrics and other languages: "timeout" for
+ * BATON_E_TIMEOUT. "unknown" for what this library doesn't know; so do those below. */
+BATON_API const char *baton_code_name(int code);
+/* "lost" for BATON_EVENT_LOST */
+BATON_API const char *baton_event_name(int kind);
+/* "expired" for BATON_REASON_EXPIRED */
+BATON_API const char *baton_reason_name(int reason);
+/* "standby" for BATON_STATE_STANDBY */
+BATON_API const char *baton_state_name(int state);
+/* "degraded" for BATON_CONDITION_DEGRADED */
+BATON_API const char *baton_condition_name(int condition);
+/* "held" for BATON_OBSTACLE_HELD */
+BATON_API const char *baton_obstacle_name(int obstacle);
+
 /* Filled in by calls that can fail in many ways. Never holds a secret. */
 struct baton_error {
 	int code;
@@ -88,6 +104,11 @@ struct baton_error {
 
 /* "0.1.0" of the library that runs, which may be newer than this header. */
 BATON_API const char *baton_version(void);
+
+/* The same as one number that can be compared: 1002003 for 1.2.3. */
+BATON_API uint32_t baton_version_number(void);
+#define BATON_VERSION_NUMBER \
+	(BATON_VERSION_MAJOR * 1000000 + BATON_VERSION_MINOR * 1000 + BATON_VERSION_PATCH)
 
 /* ---- the handle ---- */
 
@@ -102,6 +123,20 @@ struct baton_log_record {
 	const char *message; /* a sentence without secrets */
 	const char *detail;  /* the store's own words */
 	uint64_t term;
+};
+
+/* One step of an election, for traces: what happened, and what was decided. Strings live as long as
+ * the call. */
+struct baton_trace_record {
+	size_t size;
+	int64_t boot_ns;       /* CLOCK_BOOTTIME */
+	const char *election;  /* NULL: it is about the lease of them all */
+	const char *happening; /* "campaigned", "hint", "timer", ... */
+	const char *decision;  /* "campaign", "became", "renew", ... */
+	const char *reason;    /* a few words */
+	uint64_t call;         /* numbers what was asked of the store; 0: nothing */
+	uint64_t term;         /* 0: it has none */
+	int outcome; /* of the call that was answered: 1 ok, 2 refused, 3 failed, 4 unknown */
 };
 
 struct baton_options {
@@ -119,6 +154,14 @@ struct baton_options {
 	 * that it can't take in time are counted and left out. NULL: no log. */
 	void (*log)(void *arg, const struct baton_log_record *record);
 	void *log_arg;
+	/* Called for each decision, on the thread that makes them all: it must return at once, and
+	 * call nothing of this library. NULL: no traces, at no cost. */
+	void (*trace)(void *arg, const struct baton_trace_record *record);
+	void *trace_arg;
+	/* The deadlines that this process is told are trusted by others that may outlive it: nobody
+	 * leads before they have passed, though the store could prove this process dead.
+	 * BATON_E_UNSUPPORTED from baton_open() where the store can't keep that. */
+	bool outlive;
 };
 
 /* Sets the defaults. Knows the size that your program was compiled with, so that a newer library
@@ -180,6 +223,7 @@ BATON_API int baton_work_lock(const struct baton *b, const char *name, char *pat
 
 /* ---- elections ---- */
 
+/* Numbers of kinds, reasons and states are never used for something else. */
 enum baton_event_kind {
 	BATON_EVENT_BECAME = 1, /* this candidate leads now, in `term` */
 	BATON_EVENT_LOST,       /* it no longer does; `reason` and `text` say why */
@@ -187,6 +231,7 @@ enum baton_event_kind {
 	BATON_EVENT_ERROR,      /* `code`, `text`, `detail`; at most one a second for one cause */
 	BATON_EVENT_STOPPED,    /* baton_election_stop() is done: nothing is owed any more */
 	BATON_EVENT_WAITS,      /* nobody can lead for `wait_ms`; `text` says why. Once a wait */
+	BATON_EVENT_RENEWED,    /* tell_renewals: the deadline of `term` has moved */
 };
 
 /* Why a leadership was lost. */
@@ -210,17 +255,21 @@ enum baton_reason {
 #define BATON_WAIT_MAX 191 /* bytes that say why nobody can lead yet */
 
 struct baton_event {
+	size_t size;    /* of what the library has filled in */
+	uint64_t token; /* for baton_event_done(); 0 in a handler */
+	struct baton_election *election;
 	int kind;
 	int reason;
 	int code;
 	uint64_t term;
 	uint64_t old_term;
-	struct baton_election *election;
+	int64_t wait_ms;                 /* WAITS: from now on */
+	int64_t deadline_boot_ns;        /* BECAME, RENEWED: as baton_get_deadline() says */
+	int64_t work_end_boot_ns;        /* BECAME, RENEWED: the same */
 	char leader[BATON_NAME_MAX + 1]; /* CHANGED: the new one */
 	char old_leader[BATON_NAME_MAX + 1];
 	char text[256];
 	char detail[256];
-	int64_t wait_ms; /* WAITS: from now on */
 };
 
 struct baton_election_options {
@@ -239,12 +288,20 @@ struct baton_election_options {
 	 * Called on a dispatcher thread, in order for one election; LOST comes before all else that
 	 * waits. When the handler of LOST returns, the work counts as stopped and the leadership
 	 * may pass on. NULL: events are pulled with baton_wait(), and the work counts as stopped
-	 * when LOST was pulled and the same thread asks for the next event, or by baton_drained(),
-	 * or when a function that was running by baton_run_...() has returned. A program that never
+	 * when LOST was pulled and is dealt with (see baton_event_done()), or by baton_drained(),
+	 * or when all contexts that were entered at the loss are left. A program that never
 	 * pulls events has the drain time (see baton.7) to notice by baton_is_leader().
 	 */
 	void (*handler)(void *arg, const struct baton_event *event);
 	void *handler_arg;
+	/*
+	 * false. true: no event ends the work, whoever takes it. What does: baton_leave() of the
+	 * last context of the leadership, baton_drained() with its term, or
+	 * baton_election_stop(), and then still no context may be open. For event pumps, and for
+	 * languages whose tasks move between threads.
+	 */
+	bool drain_by_hand;
+	bool tell_renewals; /* false: no event RENEWED */
 };
 
 /* Sets the defaults, as baton_options_init() does. */
@@ -287,6 +344,15 @@ BATON_API uint64_t baton_term(const struct baton_election *e);
 /* How long baton_is_leader() stays true if nothing more is heard from the store; 0 if it isn't. */
 BATON_API int64_t baton_time_left_ms(const struct baton_election *e);
 
+/*
+ * When baton_is_leader() turns false if nothing more is heard from the store, and until when the
+ * work of this leadership may go on at the latest, both on CLOCK_BOOTTIME; 0 where there is none.
+ * After the loss the second stays, until the lease is no more. Either may be NULL. Wait-free.
+ * Returns 1 if this candidate leads now, else 0.
+ */
+BATON_API int baton_get_deadline(const struct baton_election *e, int64_t *deadline_boot_ns,
+				 int64_t *work_end_boot_ns);
+
 enum baton_state {
 	BATON_STATE_STOPPED,
 	BATON_STATE_STANDBY,
@@ -296,6 +362,7 @@ enum baton_state {
 };
 
 struct baton_status {
+	size_t size; /* of what the library has filled in */
 	int state;
 	bool is_leader;
 	bool paused;
@@ -309,52 +376,90 @@ struct baton_status {
 	/* Until when the work of our last leadership may go on at the latest, on CLOCK_BOOTTIME.
 	 * 0: its lease is no more; what was said before counts. */
 	int64_t work_end_boot_ns;
-	int64_t time_left_ms; /* -1: not known (of baton_observe()) */
-	uint32_t score_permille;
+	int64_t time_left_ms;
+	uint32_t score_permille;       /* our own */
 	int64_t wait_ms;               /* not 0: nobody can lead before that is over, ... */
 	char wait[BATON_WAIT_MAX + 1]; /* ... and this is why; else "" */
 };
 
 /* Who leads, as far as this candidate knows; from memory, asks nobody. */
-BATON_API int baton_get_status(const struct baton_election *e, struct baton_status *status);
+BATON_API int baton_get_status_sized(const struct baton_election *e, struct baton_status *status,
+				     size_t size);
+#define baton_get_status(e, status) baton_get_status_sized((e), (status), sizeof(*(status)))
 /* The name that it was made with. */
 BATON_API const char *baton_election_name(const struct baton_election *e);
 
-enum baton_health {
-	BATON_HEALTHY = 0,   /* leads, or sees a valid leader */
-	BATON_DEGRADED = 1,  /* sees no leader */
-	BATON_UNHEALTHY = 2, /* the store fails; err says how */
+enum baton_condition {
+	BATON_CONDITION_HEALTHY = 0,   /* leads, or sees a valid leader */
+	BATON_CONDITION_DEGRADED = 1,  /* sees no leader */
+	BATON_CONDITION_UNHEALTHY = 2, /* the store fails; err says how */
 };
 
-/* The health of the election as seen from here (not of the candidate). */
-BATON_API int baton_check_health(const struct baton_election *e, struct baton_error *err);
+/* The condition of the election as seen from here; baton_report_health() is about the candidate. */
+BATON_API int baton_election_condition(const struct baton_election *e, struct baton_error *err);
 
 /* ---- events ---- */
 
 /*
  * The next event of any election of the handle that has no handler. Waits up to timeout_ms
- * (0: not at all, negative: without limit). Returns 1 with an event, 0 without. Asking for the
- * next event says that the last one this thread got is dealt with: ask after the work of a lost
- * leadership has ended.
+ * (0: not at all, negative: without limit). Returns 1 with an event, 0 without. Call it by the name
+ * without _sized.
  */
-BATON_API int baton_wait(struct baton *b, int64_t timeout_ms, struct baton_event *event);
+BATON_API int baton_wait_sized(struct baton *b, int64_t timeout_ms, struct baton_event *event,
+			       size_t size);
+#define baton_wait(b, timeout_ms, event) \
+	baton_wait_sized((b), (timeout_ms), (event), sizeof(*(event)))
+
+/*
+ * The event with that token is dealt with; any thread may say so. The next event of its election
+ * waits for that. Of LOST it says that the work has ended, unless the election has drain_by_hand.
+ * For programs with one thread there is a shorter way: baton_wait() says it of all events that the
+ * same thread was given before, so such a program asks for the next event after the work of a lost
+ * leadership has ended. BATON_E_STALE: that event is dealt with already.
+ */
+BATON_API int baton_event_done(struct baton *b, uint64_t token);
 
 /* A descriptor that polls readable while baton_wait() has an event. Owned by the handle. */
 BATON_API int baton_fd(const struct baton *b);
 
 /* ---- work ---- */
 
+/* What kept a candidate from leading. */
+enum baton_obstacle {
+	BATON_OBSTACLE_NONE,
+	BATON_OBSTACLE_HELD,      /* another leads, or it is kept for another */
+	BATON_OBSTACLE_PAUSED,    /* nobody may lead */
+	BATON_OBSTACLE_UNHEALTHY, /* this candidate's score is too low */
+	BATON_OBSTACLE_DRAINING,  /* the work of its last leadership has not ended */
+	BATON_OBSTACLE_STOPPED,   /* not started, stopped meanwhile, or only observing */
+	BATON_OBSTACLE_STORE,     /* the store failed, or did not answer in time */
+	BATON_OBSTACLE_TERMS,     /* there is no higher term */
+};
+
 /*
- * Tries to become leader now. 1: leads (or did already). 0: another leads. Negative: not
- * started, or the store did not answer within timeout_ms.
+ * Tries to become leader now. 1: leads (or did already). 0: it may not now. Negative: not
+ * started, or the store did not answer within timeout_ms. obstacle says why not; it may be NULL.
  */
-BATON_API int baton_try_acquire(struct baton_election *e, int64_t timeout_ms);
+BATON_API int baton_try_acquire(struct baton_election *e, int64_t timeout_ms, int *obstacle);
 
 /* The work gives a sign of life (see work_timeout_ms). */
 BATON_API void baton_alive(struct baton_election *e);
 
-/* The work of the last leadership has ended: for those who pull events. */
-BATON_API void baton_drained(struct baton_election *e);
+/*
+ * The work of the leadership in that term has ended. BATON_E_STALE: that one still leads, or isn't
+ * the last one, or its work counts as ended already. Contexts that are open are waited for.
+ */
+BATON_API int baton_drained(struct baton_election *e, uint64_t term);
+
+/*
+ * Binds work to the present leadership: BATON_E_NOT_LEADER if there is none. The leadership is not
+ * given back while the context is open. Any thread may use and leave it.
+ */
+BATON_API int baton_enter(struct baton_election *e, struct baton_context **ctx,
+			  struct baton_error *err);
+/* This piece of work has ended; ctx must not be used any more. Leave all before baton_close().
+ * Takes NULL. */
+BATON_API void baton_leave(struct baton_context *ctx);
 
 /*
  * Runs fn here and now if this candidate leads, and returns what it returns (0 or more), or
@@ -364,23 +469,37 @@ BATON_API void baton_drained(struct baton_election *e);
 BATON_API int baton_run_if_leader(struct baton_election *e,
 				  int (*fn)(struct baton_context *ctx, void *arg), void *arg);
 
+struct baton_run_options {
+	size_t size;      /* set by baton_run_options_init() */
+	int64_t quiet_ms; /* 0: how long to leave it to others when fn has returned */
+	bool once;        /* false: fn runs again when elected again */
+};
+
+/* Sets the defaults, as baton_options_init() does. */
+BATON_API void baton_run_options_init_sized(struct baton_run_options *options, size_t size);
+#define baton_run_options_init(options) baton_run_options_init_sized((options), sizeof(*(options)))
+
 /*
  * Runs fn on this thread whenever elected, and cancels it when the leadership ends. If fn
  * returns while leading: with `once` resign and return what it returned; else resign, keep
  * quiet for quiet_ms, and contend again. Starts the election if need be. Returns when the election
- * is stopped (BATON_OK), or with `once`.
+ * is stopped (BATON_OK), or with `once`. options may be NULL.
  */
 BATON_API int baton_run_when_elected(struct baton_election *e,
 				     int (*fn)(struct baton_context *ctx, void *arg), void *arg,
-				     int64_t quiet_ms, bool once);
+				     const struct baton_run_options *options);
 
-/* Inside such a function: whether the leadership that it was called for still holds. */
+/* Whether the leadership that the context was made for still holds. */
 BATON_API bool baton_context_is_leader(const struct baton_context *ctx);
 /* Its term. */
 BATON_API uint64_t baton_context_term(const struct baton_context *ctx);
 /* As baton_time_left_ms(). */
 BATON_API int64_t baton_context_time_left_ms(const struct baton_context *ctx);
-/* A descriptor that polls readable from the moment the leadership ends. */
+/*
+ * A descriptor that polls readable from the moment the leadership ends, also if every thread of
+ * this library stands still, and at once after a suspend: a timer at the deadline. Readable means:
+ * ask baton_context_is_leader(). Don't read from it. Owned by the context.
+ */
 BATON_API int baton_context_fd(const struct baton_context *ctx);
 /* Waits until cancelled (returns true) or timeout_ms have passed (false): sleep in work by this. */
 BATON_API bool baton_context_wait(const struct baton_context *ctx, int64_t timeout_ms);
@@ -396,13 +515,21 @@ BATON_API int baton_resign(struct baton_election *e, int64_t quiet_ms);
 BATON_API int baton_transfer(struct baton_election *e, const char *candidate_id,
 			     struct baton_error *err);
 
-/* ---- orders: to whoever leads, from anybody with access to the store. They block. ---- */
+/*
+ * ---- orders: to a leader, from anybody with access to the store. They block. ----
+ *
+ * term is the leadership that the order is meant for; 0: whoever leads now. BATON_E_STALE if that
+ * one leads no more, BATON_E_NOT_LEADER if nobody does. note says who orders it and why, up to
+ * BATON_NOTE_MAX bytes of UTF-8 without control characters; NULL: nothing.
+ */
+#define BATON_NOTE_MAX 200
 
-/* The leader steps down, and doesn't campaign for quiet_ms. BATON_E_NOT_LEADER if nobody leads. */
-BATON_API int baton_order_resign(struct baton *b, const char *name, int64_t quiet_ms,
-				 struct baton_error *err);
+/* The leader steps down, and doesn't campaign for quiet_ms. */
+BATON_API int baton_order_resign(struct baton *b, const char *name, uint64_t term, int64_t quiet_ms,
+				 const char *note, struct baton_error *err);
 /* The leader hands over. BATON_E_NO_CANDIDATE if the other isn't there, or isn't healthy. */
-BATON_API int baton_order_transfer(struct baton *b, const char *name, const char *candidate_id,
+BATON_API int baton_order_transfer(struct baton *b, const char *name, uint64_t term,
+				   const char *candidate_id, const char *note,
 				   struct baton_error *err);
 /* While paused nobody leads. */
 BATON_API int baton_pause(struct baton *b, const char *name, struct baton_error *err);
@@ -416,6 +543,7 @@ BATON_API int baton_report_health(struct baton_election *e, uint32_t score_permi
 				  const char *metadata);
 
 struct baton_candidate {
+	size_t size;
 	char id[BATON_NAME_MAX + 1];
 	char address[BATON_NAME_MAX + 1];
 	char metadata[BATON_METADATA_MAX + 1];
@@ -426,13 +554,16 @@ struct baton_candidate {
 	int64_t updated_ms; /* wall time */
 };
 
-/* Asks the store. Returns how many there are; fills in at most max of them. Blocks. */
-BATON_API int baton_list_candidates(struct baton *b, const char *name, struct baton_candidate *list,
-				    size_t max, struct baton_error *err);
+/* Asks the store, and calls found() for each candidate. Returns how many there are. Blocks. */
+BATON_API int baton_list_candidates(struct baton *b, const char *name,
+				    void (*found)(void *arg,
+						  const struct baton_candidate *candidate),
+				    void *arg, struct baton_error *err);
 
 /* ---- history ---- */
 
 struct baton_leadership {
+	size_t size;
 	uint64_t term;
 	char leader[BATON_NAME_MAX + 1];
 	int64_t since_ms; /* wall time */
@@ -446,15 +577,52 @@ struct baton_leadership {
 	char clock[64]; /* "": there is none */
 	uint64_t since_ns;
 	uint64_t until_ns;
+	char note[BATON_NOTE_MAX + 1]; /* of the order that ended it; "": none */
 };
 
-/* The last leaderships, newest first. Blocks. BATON_E_UNSUPPORTED where a store keeps none. */
-BATON_API int baton_list_history(struct baton *b, const char *name, struct baton_leadership *list,
-				 size_t max, struct baton_error *err);
+/*
+ * Calls found() for the last leaderships, newest first, at most max of them (0: all). Returns how
+ * many. Blocks. BATON_E_UNSUPPORTED where a store keeps none.
+ */
+BATON_API int baton_list_history(struct baton *b, const char *name, size_t max,
+				 void (*found)(void *arg,
+					       const struct baton_leadership *leadership),
+				 void *arg, struct baton_error *err);
 
-/* Asks the store who leads, without taking part. Blocks. */
-BATON_API int baton_observe(struct baton *b, const char *name, struct baton_status *status,
-			    struct baton_error *err);
+/* ---- what the store says, without taking part ---- */
+
+/* One election as the store sees it. */
+struct baton_observed {
+	size_t size; /* of what the library has filled in */
+	bool has_leader;
+	bool paused;
+	uint64_t term;                   /* the highest so far: the leader's, if there is one */
+	char leader[BATON_NAME_MAX + 1]; /* "": none */
+	char address[BATON_NAME_MAX + 1];
+	char metadata[BATON_METADATA_MAX + 1];
+	int64_t since_ms;              /* wall time; 0: not known */
+	int64_t lease_left_ms;         /* of the leader, as far as the store knows; -1: not known */
+	uint32_t score_permille;       /* the leader's */
+	int32_t priority;              /* the leader's */
+	int64_t wait_ms;               /* not 0: nobody can lead before that is over, ... */
+	char wait[BATON_WAIT_MAX + 1]; /* ... and this is why; else "" */
+};
+
+/* Asks the store who leads. One request; blocks. Call it by the name without _sized. */
+BATON_API int baton_observe_sized(struct baton *b, const char *name,
+				  struct baton_observed *observed, size_t size,
+				  struct baton_error *err);
+#define baton_observe(b, name, observed, err) \
+	baton_observe_sized((b), (name), (observed), sizeof(*(observed)), (err))
+
+/*
+ * Calls found() for names of elections that this store knows, in the order of their bytes: those
+ * that begin with prefix and come after `after` ("" or NULL: from the beginning). Tells one page,
+ * and returns how many; 0: there are no more. Blocks. BATON_E_UNSUPPORTED where a store can't.
+ */
+BATON_API int baton_list_elections(struct baton *b, const char *prefix, const char *after,
+				   void (*found)(void *arg, const char *name), void *arg,
+				   struct baton_error *err);
 
 /* ---- fencing, on the side of the resource ---- */
 
@@ -478,6 +646,7 @@ BATON_API int baton_fence_file(const char *path, uint64_t term, struct baton_err
 #define BATON_HISTOGRAM_BUCKETS 32 /* bucket i: less than 2^i microseconds */
 
 struct baton_stats {
+	size_t size; /* of what the library has filled in */
 	uint64_t elections;
 	uint64_t leading;
 	uint64_t campaigns_won;
@@ -497,7 +666,39 @@ struct baton_stats {
 };
 
 /* Counters since the handle was opened. */
-BATON_API int baton_get_stats(const struct baton *b, struct baton_stats *stats);
+BATON_API int baton_get_stats_sized(const struct baton *b, struct baton_stats *stats, size_t size);
+#define baton_get_stats(b, stats) baton_get_stats_sized((b), (stats), sizeof(*(stats)))
+
+enum baton_metric_type { BATON_METRIC_GAUGE = 1, BATON_METRIC_COUNTER, BATON_METRIC_HISTOGRAM };
+
+struct baton_label {
+	const char *name;
+	const char *value;
+};
+
+/* One time series as it is now. What is told of it lives as long as the call that tells it. */
+struct baton_metric {
+	size_t size;
+	const char *name; /* "baton_renewals_total" */
+	const char *help; /* a sentence */
+	const char *unit; /* "seconds", "ratio"; "": none */
+	int type;
+	const struct baton_label *labels;
+	size_t n_labels;
+	double value; /* of gauges and counters */
+	/* Of histograms: counts[i] values were at most bounds[i], and more than bounds[i - 1];
+	 * the last bound is infinite. */
+	const double *bounds;
+	const uint64_t *counts;
+	size_t n_buckets;
+	uint64_t count;
+	double sum;
+};
+
+/* Calls emit() for every metric of the handle and of its elections; those of one name follow one
+ * another. From memory, asks nobody. Returns how many. */
+BATON_API int baton_metrics(struct baton *b,
+			    void (*emit)(void *arg, const struct baton_metric *metric), void *arg);
 
 /* What the store of this handle promises, and under which faults it doesn't: text for people. */
 BATON_API const char *baton_promises(const struct baton *b);
@@ -521,6 +722,8 @@ struct baton_driver_info {
 	 * that refuses the writes of older terms. NULL: none. */
 	const char *schema;
 	const char *fence;
+	bool lists_elections;
+	bool outlives; /* baton_options.outlive can be had */
 };
 
 /* Calls found() for each driver: those that are built in, then the modules. Returns how many. */

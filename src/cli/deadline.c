@@ -3,7 +3,7 @@
  *
  * The word is the send of the last good renewal + lease * (1 - drift), less a margin for the
  * killing itself (S2, S7). Only renewals of the lease that the leadership stands on move it, and
- * only while it lies ahead.
+ * only while it lies ahead; each of them is an event (RENEWED).
  */
 #include <errno.h>
 #include <poll.h>
@@ -16,7 +16,7 @@
 #include "cli/supervise.h"
 
 #define MARGIN_MAX_NS (500 * CLOCK_NS_PER_MS)
-#define LOOK_MIN_NS CLOCK_NS_PER_MS
+#define LOOK_NS CLOCK_NS_PER_MS
 
 /* The work lock, where there is one. */
 static int find_work_lock(struct run *r)
@@ -44,8 +44,6 @@ int deadline_setup(struct run *r)
 	uint64_t margin_ns = t.drain_ns / 4 < MARGIN_MAX_NS ? t.drain_ns / 4 : MARGIN_MAX_NS;
 
 	r->lease_ns = t.lease_ns;
-	r->renew_ns = t.renew_ns;
-	r->grace_ns = t.grace_ns;
 	r->margin_ns = margin_ns;
 	r->end_ns = t.end_ns - margin_ns;
 	page->drain_ns = t.drain_ns - margin_ns;
@@ -59,56 +57,40 @@ int deadline_setup(struct run *r)
 
 uint64_t deadline_word(const struct run *r)
 {
-	struct baton_status status;
+	int64_t end_ns = 0;
 
-	if (baton_get_status(r->e, &status) != 0 || status.work_end_boot_ns <= 0)
-		return 0;
-	return (uint64_t)status.work_end_boot_ns - r->margin_ns;
+	(void)baton_get_deadline(r->e, NULL, &end_ns);
+	return end_ns > 0 ? (uint64_t)end_ns - r->margin_ns : 0;
 }
 
 /* 0: lost again before we came to hear of it; the child won't be started. */
 void deadline_begin(struct run *r)
 {
-	uint64_t word = deadline_word(r);
-
-	r->renewed_ns = word > r->end_ns ? word - r->end_ns : 0;
-	atomic_store(&r->plan.page->kill_ns, word);
+	atomic_store(&r->plan.page->kill_ns, deadline_word(r));
 }
 
 void deadline_move(struct run *r)
 {
 	uint64_t word = atomic_load(&r->plan.page->kill_ns);
-	uint64_t next;
 
 	if (r->child == CHILD_NONE && !r->is_leading)
 		return;
-	next = deadline_word(r);
-	if (next <= word || clock_boot_ns() >= word)
-		return;
-	r->renewed_ns = next - r->end_ns;
-	atomic_store(&r->plan.page->kill_ns, next);
+	uint64_t next = deadline_word(r);
+
+	if (next > word && clock_boot_ns() < word)
+		atomic_store(&r->plan.page->kill_ns, next);
 }
 
 uint64_t deadline_next_ns(const struct run *r)
 {
 	uint64_t word = atomic_load(&r->plan.page->kill_ns);
 	uint64_t now_ns = clock_boot_ns();
+	uint64_t at_ns = r->stop_ns != 0 && r->stop_ns < word ? r->stop_ns : word;
 
 	if (r->child == CHILD_NONE)
 		return UINT64_MAX;
-	uint64_t due_ns = r->renewed_ns + r->renew_ns + r->renew_ns / 50;
-	uint64_t lost_ns = r->renewed_ns + r->renew_ns + r->grace_ns - LOOK_MIN_NS;
-	uint64_t step_ns = r->grace_ns / 16 > LOOK_MIN_NS ? r->grace_ns / 16 : LOOK_MIN_NS;
-	uint64_t next_ns = now_ns < due_ns ? due_ns : now_ns + step_ns;
-
-	/* The last moment before it would be taken for lost. */
-	if (now_ns < lost_ns && lost_ns < next_ns)
-		next_ns = lost_ns;
-	if (now_ns < word && word < next_ns)
-		next_ns = word;
-	if (r->stop_ns != 0 && now_ns < r->stop_ns && r->stop_ns < next_ns)
-		next_ns = r->stop_ns;
-	return next_ns;
+	/* What is overdue is looked after until nothing is left of it. */
+	return now_ns < at_ns ? at_ns : now_ns + LOOK_NS;
 }
 
 void deadline_enforce(struct run *r)

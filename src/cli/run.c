@@ -2,7 +2,7 @@
  * run.c: `baton run`: the supervisor. It contends, has the guard start the command when it leads
  * and stop it when it doesn't, and gives the leadership back when nothing of the command is left.
  *
- *     standby --BECAME--> leading, child runs --LOST--> child ends --(next event)--> standby
+ *     standby --BECAME--> leading, child runs --LOST--> child ends --(drained)--> standby
  *                              |
  *                              +-- the child ended by itself: stop, release, exit with its code
  */
@@ -31,6 +31,7 @@ static int contend_once(struct run *r);
 static void run_loop(struct run *r);
 static void arm_wait(struct run *r);
 static void pull_events(struct run *r);
+static void end_lost(struct run *r);
 static void look_at_waiting(struct run *r);
 
 int verb_run(struct settings *s)
@@ -92,6 +93,8 @@ static int contend_once(struct run *r)
 	}
 	health_setup(r);
 	open_election_options(r->s, &o);
+	o.drain_by_hand = true;
+	o.tell_renewals = true;
 	if (baton_election_new(r->b, r->s->name, &o, &r->e, &err) != 0 ||
 	    (err.code = health_begin(r)) != 0 || (err.code = baton_election_start(r->e)) != 0) {
 		code = open_fail(&err);
@@ -115,14 +118,12 @@ static int contend_once(struct run *r)
 static void run_loop(struct run *r)
 {
 	while (!r->is_done) {
-		/* While the child ends nobody asks for events: the claim is kept (S7). */
-		bool listens = !(r->is_lost && r->child != CHILD_NONE);
 		struct pollfd fds[] = {{.fd = r->signals, .events = POLLIN},
 				       {.fd = r->socket, .events = POLLIN},
 				       {.fd = r->timer, .events = POLLIN},
 				       {.fd = r->guard_fd, .events = POLLIN},
 				       {.fd = r->health.fd, .events = POLLIN},
-				       {.fd = listens ? baton_fd(r->b) : -1, .events = POLLIN}};
+				       {.fd = baton_fd(r->b), .events = POLLIN}};
 
 		arm_wait(r);
 		(void)poll(fds, 6, -1);
@@ -141,7 +142,9 @@ static void run_loop(struct run *r)
 		if (fds[4].revents != 0)
 			health_read(r);
 		deadline_enforce(r);
+		end_lost(r);
 		pull_events(r);
+		end_lost(r);
 		health_tick(r);
 		notify_tick(r);
 		look_at_waiting(r);
@@ -214,6 +217,7 @@ static void lost_leadership(struct run *r, const struct baton_event *event)
 
 	r->is_leading = false;
 	r->is_lost = true;
+	r->lost_term = event->term;
 	r->restart_ns = 0;
 	if (r->child != CHILD_NONE)
 		supervise_stop(r, r->stop_signal != 0 ? r->stop_signal : r->plan.on_loss,
@@ -247,17 +251,27 @@ static void told_to_wait(const struct run *r, const struct baton_event *event)
 	notify_say("STATUS=waits %lld s for %.100s: %.200s", s, r->s->name, event->text);
 }
 
+/* S7: only now may the leadership pass on. */
+static void end_lost(struct run *r)
+{
+	if (r->lost_term == 0 || r->child != CHILD_NONE)
+		return;
+	(void)baton_drained(r->e, r->lost_term); /* or a stop has said so before */
+	r->lost_term = 0;
+}
+
 static void pull_events(struct run *r)
 {
 	struct baton_event event;
 
-	while (!(r->is_lost && r->child != CHILD_NONE) && baton_wait(r->b, 0, &event) == 1) {
+	while (baton_wait(r->b, 0, &event) == 1) {
 		switch (event.kind) {
 		case BATON_EVENT_BECAME: became_leader(r, &event); break;
 		case BATON_EVENT_LOST: lost_leadership(r, &event); break;
 		case BATON_EVENT_CHANGED: changed(r, &event); break;
 		case BATON_EVENT_WAITS: told_to_wait(r, &event); break;
 		case BATON_EVENT_STOPPED: r->is_done = true; break;
+		case BATON_EVENT_RENEWED: deadline_move(r); break;
 		default: /* errors are logged by the library */
 			if (event.code == BATON_E_DUPLICATE_ID)
 				r->is_twin_leading = true;
@@ -308,7 +322,7 @@ static bool is_first_try(const struct run *r)
 		return true;
 	count_tries(r, &answered, &failed);
 	return clock_boot_ns() < r->try_ns + r->lease_ns &&
-	       baton_check_health(r->e, &err) != BATON_UNHEALTHY &&
+	       baton_election_condition(r->e, &err) != BATON_CONDITION_UNHEALTHY &&
 	       baton_get_status(r->e, &status) == 0 &&
 	       ((!answered && !failed && health_may_campaign(r)) ||
 		status.state == BATON_STATE_CAMPAIGNING);
@@ -319,7 +333,7 @@ static bool is_failing(const struct run *r, struct baton_error *err)
 {
 	struct baton_status status;
 
-	if (baton_check_health(r->e, err) == BATON_UNHEALTHY)
+	if (baton_election_condition(r->e, err) == BATON_CONDITION_UNHEALTHY)
 		return true;
 	if (baton_get_status(r->e, &status) != 0 || status.wait_ms == 0)
 		return false;

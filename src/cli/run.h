@@ -2,8 +2,8 @@
  * run.h: the supervisor of `baton run`, in pieces: run.c decides, watchdog of the deadline is
  * deadline.c, health.c asks the health command, notify.c speaks to the service manager.
  *
- * One thread, one poll(2). Events of the library are pulled; after LOST no event is asked for
- * before the child is dead, and that is what keeps the claim until then (S7).
+ * One thread, one poll(2). Events of the library are pulled; the election drains by hand: the claim
+ * is kept until the supervisor says that nothing of the child is left (S7).
  */
 #ifndef BATON_RUN_H
 #define BATON_RUN_H
@@ -39,11 +39,8 @@ struct run {
 
 	/* timings, in nanoseconds */
 	uint64_t end_ns; /* from the last good renewal's send to the KILL */
-	uint64_t renew_ns;
-	uint64_t grace_ns;
 	uint64_t lease_ns;
-	uint64_t renewed_ns; /* the last good renewal that we know of */
-	uint64_t margin_ns;  /* so long before the end of the lease all must be dead */
+	uint64_t margin_ns; /* so long before the end of the lease all must be dead */
 
 	int child;
 	pid_t group;
@@ -61,7 +58,8 @@ struct run {
 	unsigned n_refused;   /* in a row, for another reason than is_late */
 	bool is_refused;      /* the command was not started */
 	bool is_late;         /* because there was no time left for it */
-	bool is_lost;         /* LOST was pulled; the next event only when the child is dead */
+	bool is_lost;         /* LOST was pulled, and no BECAME since */
+	uint64_t lost_term;   /* its work has not been said to have ended; 0: it has */
 	bool is_leading;      /* between BECAME and LOST */
 	bool is_twin_leading; /* another candidate that has our id */
 	bool is_stopping;

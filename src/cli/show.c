@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "cli/cli.h"
 
-#define CANDIDATES_MAX 256
 #define HISTORY_MAX 10000
 #define CALM_NS (60 * CLOCK_NS_PER_S)
 
@@ -81,16 +80,49 @@ static void candidates_text(const struct baton_candidate *list, int n)
 			     list[i].is_healthy ? "  " : " !", list[i].priority, list[i].address);
 }
 
+struct list {
+	void *items; /* of candidates or leaderships */
+	int n;
+	int room;
+	bool is_short; /* there was no memory for all */
+};
+
+/* Room for one more; NULL: there is none. */
+static void *list_add(struct list *l, size_t size)
+{
+	if (l->n == l->room) {
+		int room = l->room != 0 ? 2 * l->room : 16;
+		void *items = reallocarray(l->items, (size_t)room, size);
+
+		if (items == NULL) {
+			l->is_short = true;
+			return NULL;
+		}
+		l->items = items;
+		l->room = room;
+	}
+	return (char *)l->items + size * (size_t)l->n++;
+}
+
+static void add_candidate(void *arg, const struct baton_candidate *c)
+{
+	struct baton_candidate *to = list_add(arg, sizeof(*to));
+
+	if (to != NULL)
+		*to = *c;
+}
+
 /* The number of those in the list, or a negative code. */
 static int get_candidates(struct baton *b, const char *name, struct baton_candidate **list,
 			  struct baton_error *err)
 {
-	*list = calloc(CANDIDATES_MAX, sizeof(**list));
-	if (*list == NULL)
-		return err->code = BATON_E_MEMORY;
-	int n = baton_list_candidates(b, name, *list, CANDIDATES_MAX, err);
+	struct list l = {0};
+	int code = baton_list_candidates(b, name, add_candidate, &l, err);
 
-	return n < CANDIDATES_MAX ? n : CANDIDATES_MAX;
+	*list = l.items;
+	if (code >= 0 && l.is_short)
+		return err->code = BATON_E_MEMORY;
+	return code < 0 ? code : l.n;
 }
 
 int verb_candidates(struct settings *s)
@@ -119,28 +151,26 @@ int verb_candidates(struct settings *s)
 
 /* ---- status ---- */
 
-static void status_json(const struct settings *s, const struct baton_status *st, int health,
+static void status_json(const struct settings *s, const struct baton_observed *st, int health,
 			const struct baton_candidate *list, int n, const struct baton_error *err)
 {
-	static const char *const words[] = {"healthy", "degraded", "unhealthy"};
-
 	(void)printf("{");
 	key_text("election", s->name);
-	(void)printf(",\"health\":\"%s\",", words[health]);
+	(void)printf(",\"health\":\"%s\",", baton_condition_name(health));
 	key_text("leader", st->leader);
 	(void)printf(",\"term\":%llu,", (unsigned long long)st->term);
-	key_time("since", st->leader_since_ms);
-	if (st->time_left_ms >= 0)
-		(void)printf(",\"time_left_ms\":%lld", (long long)st->time_left_ms);
+	key_time("since", st->since_ms);
+	if (st->lease_left_ms >= 0)
+		(void)printf(",\"time_left_ms\":%lld", (long long)st->lease_left_ms);
 	else
 		(void)printf(",\"time_left_ms\":null");
 	(void)printf(",\"paused\":%s,\"wait_ms\":%lld,", st->paused ? "true" : "false",
 		     (long long)st->wait_ms);
 	key_text("wait", st->wait);
 	(void)printf(",");
-	key_text("address", st->leader_address);
+	key_text("address", st->address);
 	(void)printf(",");
-	key_text("metadata", st->leader_metadata);
+	key_text("metadata", st->metadata);
 	(void)printf(",\"candidates\":");
 	candidates_json(list, n);
 	(void)printf(",");
@@ -150,26 +180,25 @@ static void status_json(const struct settings *s, const struct baton_status *st,
 
 /* A leader of another program doesn't tell since when it leads, and some stores don't tell how long
  * a lease still lasts. The leader's clock may be ahead of ours. */
-static void status_times(const struct baton_status *st)
+static void status_times(const struct baton_observed *st)
 {
-	int64_t led_ms = clock_wall_ms() - st->leader_since_ms;
+	int64_t led_ms = clock_wall_ms() - st->since_ms;
 	char time[40];
 	char span[40];
 
-	if (st->leader_since_ms <= 0)
+	if (st->since_ms <= 0)
 		(void)printf("since      not known\n");
 	else
-		(void)printf("since      %s (%s)\n",
-			     text_local(st->leader_since_ms, time, sizeof(time)),
+		(void)printf("since      %s (%s)\n", text_local(st->since_ms, time, sizeof(time)),
 			     text_span(led_ms > 0 ? led_ms : 0, span, sizeof(span)));
-	if (st->time_left_ms < 0)
+	if (st->lease_left_ms < 0)
 		(void)printf("time left  not known\n");
 	else
 		(void)printf("time left  %s unless renewed\n",
-			     text_span(st->time_left_ms, span, sizeof(span)));
+			     text_span(st->lease_left_ms, span, sizeof(span)));
 }
 
-static void status_text(const struct settings *s, const struct baton_status *st,
+static void status_text(const struct settings *s, const struct baton_observed *st,
 			const struct baton_candidate *list, int n)
 {
 	(void)printf("election   %s%s\n", s->name, st->paused ? " (paused)" : "");
@@ -192,7 +221,7 @@ static void status_text(const struct settings *s, const struct baton_status *st,
 int verb_status(struct settings *s)
 {
 	struct baton_candidate *list = NULL;
-	struct baton_status st = {0};
+	struct baton_observed st = {0};
 	struct baton_error err = {0};
 	struct baton *b;
 	int code = open_for(s, &b);
@@ -200,33 +229,33 @@ int verb_status(struct settings *s)
 
 	if (code != 0)
 		return code;
-	int health = baton_observe(b, s->name, &st, &err) != 0 ? BATON_UNHEALTHY
-		     : st.leader[0] != '\0'                    ? BATON_HEALTHY
-							       : BATON_DEGRADED;
+	int health = baton_observe(b, s->name, &st, &err) != 0 ? BATON_CONDITION_UNHEALTHY
+		     : st.has_leader                           ? BATON_CONDITION_HEALTHY
+							       : BATON_CONDITION_DEGRADED;
 
-	if (health != BATON_UNHEALTHY) {
+	if (health != BATON_CONDITION_UNHEALTHY) {
 		n = get_candidates(b, s->name, &list, &err);
 		if (n < 0) {
-			health = BATON_UNHEALTHY;
+			health = BATON_CONDITION_UNHEALTHY;
 			n = 0;
 		}
 	}
 	if (s->json != 0)
 		status_json(s, &st, health, list, n, &err);
-	else if (health == BATON_UNHEALTHY)
+	else if (health == BATON_CONDITION_UNHEALTHY)
 		(void)open_fail(&err);
 	else
 		status_text(s, &st, list, n);
 	free(list);
 	baton_close(b);
-	return health == BATON_HEALTHY    ? EXIT_OK
-	       : health == BATON_DEGRADED ? EXIT_NO
-					  : EXIT_FAILING;
+	return health == BATON_CONDITION_HEALTHY    ? EXIT_OK
+	       : health == BATON_CONDITION_DEGRADED ? EXIT_NO
+						    : EXIT_FAILING;
 }
 
 int verb_check(struct settings *s)
 {
-	struct baton_status st;
+	struct baton_observed st;
 	struct baton_error err = {0};
 	struct baton *b;
 
@@ -240,7 +269,7 @@ int verb_check(struct settings *s)
 	baton_close(b);
 	if (code != 0)
 		return open_fail(&err);
-	bool leads = st.leader[0] != '\0' && st.term == (uint64_t)s->term;
+	bool leads = st.has_leader && st.term == (uint64_t)s->term;
 
 	if (s->json != 0)
 		(void)printf("{\"leads\":%s,\"term\":%llu}\n", leads ? "true" : "false",
@@ -347,6 +376,14 @@ static int history_check(const struct settings *s, const struct baton_leadership
 	return EXIT_OK;
 }
 
+static void add_leadership(void *arg, const struct baton_leadership *leadership)
+{
+	struct baton_leadership *to = list_add(arg, sizeof(*to));
+
+	if (to != NULL)
+		*to = *leadership;
+}
+
 int verb_history(struct settings *s)
 {
 	struct baton_error err = {0};
@@ -358,12 +395,12 @@ int verb_history(struct settings *s)
 
 	if (code != 0)
 		return code;
-	struct baton_leadership *list = calloc((size_t)s->limit, sizeof(*list));
-	int n = list != NULL ? baton_list_history(b, s->name, list, (size_t)s->limit, &err)
-			     : (err.code = BATON_E_MEMORY);
+	struct list l = {0};
+	int n = baton_list_history(b, s->name, (size_t)s->limit, add_leadership, &l, &err);
+	struct baton_leadership *list = l.items;
 
-	if (n > (int)s->limit)
-		n = (int)s->limit;
+	if (n >= 0)
+		n = l.is_short ? (err.code = BATON_E_MEMORY) : l.n;
 	if (n < 0)
 		code = open_fail(&err);
 	else if (s->json != 0)

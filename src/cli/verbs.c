@@ -36,8 +36,8 @@ static int give_order(struct settings *s, int order, const char *done)
 	if (code != 0)
 		return code;
 	switch (order) {
-	case ORDER_RESIGN: code = baton_order_resign(b, s->name, s->quiet_ms, &err); break;
-	case ORDER_TRANSFER: code = baton_order_transfer(b, s->name, s->to, &err); break;
+	case ORDER_RESIGN: code = baton_order_resign(b, s->name, 0, s->quiet_ms, NULL, &err); break;
+	case ORDER_TRANSFER: code = baton_order_transfer(b, s->name, 0, s->to, NULL, &err); break;
 	case ORDER_PAUSE: code = baton_pause(b, s->name, &err); break;
 	default: code = baton_resume(b, s->name, &err); break;
 	}

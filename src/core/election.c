@@ -154,7 +154,7 @@ static void campaign_refused(struct step *s)
 	/* Refused though nobody has it (the lease was gone): no push will come, so try again. */
 	if (!v->held && v->free_in_ns == NEVER && !v->paused)
 		step_retry(s, WHY_RETRY);
-	step_answer(s, NOTE_NOT_ACQUIRED, WHY_HELD);
+	step_answer(s, NOTE_NOT_ACQUIRED, v->paused ? WHY_PAUSED : WHY_HELD);
 }
 
 static void election_campaigned(struct step *s)

@@ -1,6 +1,6 @@
 /*
- * admin.c: questions and orders that go straight to the store, on a lane of the caller's own: they
- * block up to one call's time and disturb no election of the handle.
+ * admin.c: questions and orders that go straight to the store, on one lane that they share: they
+ * block up to the time of two calls and disturb no election of the handle.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,22 +10,64 @@
 #include "lib/lib.h"
 #include "lib/messages.h"
 
+/* A connection that nobody used for so long may be dead: rather a new one than a failure. */
+#define IDLE_NS (2 * CLOCK_NS_PER_S)
+
+/* app.lock is held: the lane, if nobody uses it for the time of a call. */
+static int take_lane(struct baton *b)
+{
+	uint64_t until_ns = clock_boot_ns() + timing_call_ns(&b->timing);
+
+	while (b->admin.busy && events_wait(b, until_ns))
+		;
+	if (b->admin.busy)
+		return BATON_E_BUSY;
+	b->admin.busy = true;
+	return 0;
+}
+
 int lib_lane(struct baton *b, void **lane, struct baton_call *call, struct baton_error *err)
 {
 	int code = lib_check(b);
 
 	if (code != 0)
 		return lib_fail(err, code, "%s", baton_strerror(code));
+	(void)pthread_mutex_lock(&b->app.lock);
+	code = take_lane(b);
+	(void)pthread_mutex_unlock(&b->app.lock);
+	if (code != 0)
+		return lib_fail(err, code,
+				"the store has not answered another question of this process yet");
 	*call = (struct baton_call){.deadline_ns = clock_boot_ns() + timing_call_ns(&b->timing)};
-	code = b->driver->lane_open(b->store, BATON_LANE_CAMPAIGN, lane, &call->error);
-	return code == 0 ? 0 : lib_fail(err, code, "%s", call->error.text);
+	if (b->admin.lane != NULL && clock_boot_ns() - b->admin.used_ns > IDLE_NS) {
+		b->driver->lane_close(b->admin.lane);
+		b->admin.lane = NULL;
+	}
+	if (b->admin.lane == NULL)
+		code = b->driver->lane_open(b->store, BATON_LANE_CAMPAIGN, &b->admin.lane,
+					    &call->error);
+	*lane = b->admin.lane;
+	if (code == 0)
+		return 0;
+	b->admin.lane = NULL;
+	lib_lane_done(b);
+	return lib_fail(err, code, "%s", call->error.text);
 }
 
-/* Closes the lane and puts the outcome into a code. */
-static int admin_finish(struct baton *b, void *lane, int outcome, const struct baton_call *call,
+void lib_lane_done(struct baton *b)
+{
+	(void)pthread_mutex_lock(&b->app.lock);
+	b->admin.used_ns = clock_boot_ns();
+	b->admin.busy = false;
+	(void)pthread_cond_broadcast(&b->app.changed);
+	(void)pthread_mutex_unlock(&b->app.lock);
+}
+
+/* Gives the lane back and puts the outcome into a code. */
+static int admin_finish(struct baton *b, int outcome, const struct baton_call *call,
 			struct baton_error *err)
 {
-	b->driver->lane_close(lane);
+	lib_lane_done(b);
 	if (outcome == BATON_OUTCOME_OK)
 		return 0;
 	int code = call->error.code != 0              ? call->error.code
@@ -66,76 +108,103 @@ static int admin_look(struct baton *b, const char *name, struct baton_record *re
 	b->driver->observe(lane, &call, &o, 1);
 	if (o.code != 0 && call.error.code == 0)
 		call.error.code = o.code;
-	return admin_finish(b, lane, o.outcome, &call, err);
+	return admin_finish(b, o.outcome, &call, err);
 }
 
-int baton_observe(struct baton *b, const char *name, struct baton_status *status,
-		  struct baton_error *err)
+int baton_observe_sized(struct baton *b, const char *name, struct baton_observed *observed,
+			size_t size, struct baton_error *err)
 {
 	struct baton_record r;
+
+	if (observed == NULL || size < sizeof(observed->size))
+		return lib_fail(err, BATON_E_INVALID, "%s", baton_strerror(BATON_E_INVALID));
 	int code = admin_look(b, name, &r, err);
 
 	if (code != 0)
 		return code;
-	*status = (struct baton_status){
-		.state = BATON_STATE_STOPPED,
+	bool knows_end = r.free_in_ns != BATON_STORE_NEVER;
+	struct baton_observed all = {
+		.has_leader = r.held,
 		.paused = r.paused,
 		.term = r.term,
-		.leader_since_ms = r.held ? r.since_ms : 0,
-		.time_left_ms = !r.held ? 0
-				: r.free_in_ns == BATON_STORE_NEVER
-					? -1
-					: (int64_t)(r.free_in_ns / NS_PER_MS),
-		.score_permille = r.score_permille,
 	};
-	if (r.wait[0] != '\0' && r.free_in_ns != BATON_STORE_NEVER) {
-		status->wait_ms = (int64_t)(r.free_in_ns / NS_PER_MS);
-		(void)snprintf(status->wait, sizeof(status->wait), "%s", r.wait);
+
+	if (r.wait[0] != '\0' && knows_end) {
+		all.wait_ms = (int64_t)(r.free_in_ns / NS_PER_MS);
+		(void)snprintf(all.wait, sizeof(all.wait), "%s", r.wait);
 	}
 	if (r.held) {
-		(void)snprintf(status->leader, sizeof(status->leader), "%s", r.leader);
-		(void)snprintf(status->leader_address, sizeof(status->leader_address), "%s",
-			       r.address);
-		(void)snprintf(status->leader_metadata, sizeof(status->leader_metadata), "%s",
-			       r.metadata);
+		all.since_ms = r.since_ms;
+		all.lease_left_ms = knows_end ? (int64_t)(r.free_in_ns / NS_PER_MS) : -1;
+		all.score_permille = r.score_permille;
+		all.priority = r.priority;
+		(void)snprintf(all.leader, sizeof(all.leader), "%s", r.leader);
+		(void)snprintf(all.address, sizeof(all.address), "%s", r.address);
+		(void)snprintf(all.metadata, sizeof(all.metadata), "%s", r.metadata);
 	}
+	lib_give_sized(observed, size, &all, sizeof(all));
 	return 0;
 }
 
 /* ---- orders ---- */
 
-/* Leaves an order for whoever leads now: it names the term (rule 10). */
-static int leave_order(struct baton *b, const char *name, struct baton_order *order,
-		       struct baton_error *err)
+/* Rule 10: an order names the term that it is meant for; 0 stands for whoever leads now. */
+static int find_term(struct baton *b, const char *name, struct baton_order *order,
+		     struct baton_error *err)
 {
 	struct baton_record r;
-	struct baton_call call;
-	void *lane = NULL;
 	int code = admin_look(b, name, &r, err);
 
 	if (code != 0)
 		return code;
 	if (!r.held)
 		return lib_fail(err, BATON_E_NOT_LEADER,
-				"Nobody leads %.100s, so there is nobody to "
-				"take the order.",
-				name);
+				"nobody leads %.100s, so there is nobody to take the order", name);
+	if (order->term != 0 && order->term != r.term)
+		return lib_fail(err, BATON_E_STALE,
+				"%.100s is led in term %llu now; the order was meant for term %llu",
+				name, (unsigned long long)r.term, (unsigned long long)order->term);
 	order->term = r.term;
+	return 0;
+}
+
+static int leave_order(struct baton *b, const char *name, struct baton_order *order,
+		       const char *note, struct baton_error *err)
+{
+	struct baton_call call;
+	void *lane = NULL;
+
+	if (note != NULL && !text_is_note(note))
+		return lib_fail(err, BATON_E_INVALID,
+				"a note is up to %d bytes of UTF-8 without control characters",
+				BATON_NOTE_MAX);
+	(void)snprintf(order->note, sizeof(order->note), "%s", note != NULL ? note : "");
 	if (getrandom(&order->id, sizeof(order->id), 0) != (ssize_t)sizeof(order->id))
 		order->id = clock_boot_ns();
 	order->id |= 1;
-	code = lib_lane(b, &lane, &call, err);
+	bool is_meant = order->term != 0;
+	int code = find_term(b, name, order, err);
+
+	if (code == 0)
+		code = lib_lane(b, &lane, &call, err);
 	if (code != 0)
 		return code;
-	return admin_finish(b, lane, b->driver->order(lane, &call, name, order), &call, err);
+	int outcome = b->driver->order(lane, &call, name, order);
+
+	/* It led a moment ago: whoever named the term is told that it is over. */
+	if (outcome == BATON_OUTCOME_REFUSED && is_meant && call.error.code == 0)
+		call.error.code = BATON_E_STALE;
+	return admin_finish(b, outcome, &call, err);
 }
 
-int baton_order_resign(struct baton *b, const char *name, int64_t quiet_ms, struct baton_error *err)
+int baton_order_resign(struct baton *b, const char *name, uint64_t term, int64_t quiet_ms,
+		       const char *note, struct baton_error *err)
 {
 	struct baton_order order = {.kind = BATON_ORDER_RESIGN,
+				    .term = term,
 				    .quiet_ms = quiet_ms > 0 ? (uint64_t)quiet_ms : 0};
 
-	return leave_order(b, name, &order, err);
+	return leave_order(b, name, &order, note, err);
 }
 
 struct search {
@@ -171,7 +240,7 @@ static int check_candidate(struct baton *b, const char *name, const char *id,
 		return code;
 	int outcome = b->driver->candidates(lane, &call, name, found_candidate, &s);
 
-	code = admin_finish(b, lane, outcome, &call, err);
+	code = admin_finish(b, outcome, &call, err);
 	if (code != 0 || s.is_healthy)
 		return code;
 	return lib_fail(err, BATON_E_NO_CANDIDATE,
@@ -180,16 +249,16 @@ static int check_candidate(struct baton *b, const char *name, const char *id,
 			id);
 }
 
-int baton_order_transfer(struct baton *b, const char *name, const char *candidate_id,
-			 struct baton_error *err)
+int baton_order_transfer(struct baton *b, const char *name, uint64_t term, const char *candidate_id,
+			 const char *note, struct baton_error *err)
 {
-	struct baton_order order = {.kind = BATON_ORDER_TRANSFER};
+	struct baton_order order = {.kind = BATON_ORDER_TRANSFER, .term = term};
 	int code = check_candidate(b, name, candidate_id, err);
 
 	if (code != 0)
 		return code;
 	(void)snprintf(order.target, sizeof(order.target), "%s", candidate_id);
-	return leave_order(b, name, &order, err);
+	return leave_order(b, name, &order, note, err);
 }
 
 int baton_transfer(struct baton_election *e, const char *candidate_id, struct baton_error *err)
@@ -219,7 +288,7 @@ static int set_pause(struct baton *b, const char *name, bool paused, struct bato
 		code = lib_lane(b, &lane, &call, err);
 	if (code != 0)
 		return code;
-	return admin_finish(b, lane, b->driver->pause(lane, &call, name, paused), &call, err);
+	return admin_finish(b, b->driver->pause(lane, &call, name, paused), &call, err);
 }
 
 int baton_pause(struct baton *b, const char *name, struct baton_error *err)
@@ -235,63 +304,121 @@ int baton_resume(struct baton *b, const char *name, struct baton_error *err)
 /* ---- lists ---- */
 
 struct list {
-	void *to;
+	void (*candidate)(void *arg, const struct baton_candidate *candidate);
+	void (*leadership)(void *arg, const struct baton_leadership *leadership);
+	void (*name)(void *arg, const char *name);
+	void *arg;
 	size_t max;
 	size_t n;
 };
 
+/* A driver may know less of the struct than we: its size says how much. */
+static size_t known_size(size_t told, size_t all)
+{
+	return told != 0 && told < all ? told : all;
+}
+
 static void list_candidate(void *arg, const struct baton_candidate *c)
 {
 	struct list *l = arg;
+	struct baton_candidate all = {0};
 
-	if (l->n < l->max)
-		((struct baton_candidate *)l->to)[l->n] = *c;
+	(void)memcpy(&all, c, known_size(c->size, sizeof(all)));
+	all.size = sizeof(all);
 	l->n++;
+	l->candidate(l->arg, &all);
 }
 
-int baton_list_candidates(struct baton *b, const char *name, struct baton_candidate *list,
-			  size_t max, struct baton_error *err)
+int baton_list_candidates(struct baton *b, const char *name,
+			  void (*found)(void *arg, const struct baton_candidate *candidate),
+			  void *arg, struct baton_error *err)
 {
-	struct list l = {.to = list, .max = max};
+	struct list l = {.candidate = found, .arg = arg};
 	struct baton_call call;
 	void *lane = NULL;
 	int code = check_name(name, err);
 
+	if (code == 0 && found == NULL)
+		code = lib_fail(err, BATON_E_INVALID, "%s", baton_strerror(BATON_E_INVALID));
 	if (code == 0)
 		code = lib_lane(b, &lane, &call, err);
 	if (code != 0)
 		return code;
 	int outcome = b->driver->candidates(lane, &call, name, list_candidate, &l);
 
-	code = admin_finish(b, lane, outcome, &call, err);
+	code = admin_finish(b, outcome, &call, err);
 	return code != 0 ? code : (int)l.n;
 }
 
 static void list_leadership(void *arg, const struct baton_leadership *h)
 {
 	struct list *l = arg;
+	struct baton_leadership all = {0};
 
-	if (l->n < l->max)
-		((struct baton_leadership *)l->to)[l->n] = *h;
+	if (l->n == l->max)
+		return;
+	(void)memcpy(&all, h, known_size(h->size, sizeof(all)));
+	all.size = sizeof(all);
 	l->n++;
+	l->leadership(l->arg, &all);
 }
 
-int baton_list_history(struct baton *b, const char *name, struct baton_leadership *list, size_t max,
-		       struct baton_error *err)
+int baton_list_history(struct baton *b, const char *name, size_t max,
+		       void (*found)(void *arg, const struct baton_leadership *leadership),
+		       void *arg, struct baton_error *err)
 {
-	struct list l = {.to = list, .max = max};
+	struct list l = {.leadership = found, .arg = arg, .max = max != 0 ? max : INT32_MAX};
 	struct baton_call call;
 	void *lane = NULL;
 	int code = check_name(name, err);
 
+	if (code == 0 && found == NULL)
+		code = lib_fail(err, BATON_E_INVALID, "%s", baton_strerror(BATON_E_INVALID));
 	if (code == 0 && lib_check(b) == 0 && b->driver->history == NULL)
 		return lib_fail(err, BATON_E_UNSUPPORTED, "This store keeps no history.");
 	if (code == 0)
 		code = lib_lane(b, &lane, &call, err);
 	if (code != 0)
 		return code;
-	int outcome = b->driver->history(lane, &call, name, max, list_leadership, &l);
+	int outcome = b->driver->history(lane, &call, name, l.max, list_leadership, &l);
 
-	code = admin_finish(b, lane, outcome, &call, err);
+	code = admin_finish(b, outcome, &call, err);
+	return code != 0 ? code : (int)l.n;
+}
+
+#define ELECTIONS_PAGE 1000
+
+static void list_name(void *arg, const char *name)
+{
+	struct list *l = arg;
+
+	l->n++;
+	l->name(l->arg, name);
+}
+
+int baton_list_elections(struct baton *b, const char *prefix, const char *after,
+			 void (*found)(void *arg, const char *name), void *arg,
+			 struct baton_error *err)
+{
+	struct list l = {.name = found, .arg = arg};
+	struct baton_call call;
+	void *lane = NULL;
+	int code = lib_check(b);
+
+	prefix = prefix != NULL ? prefix : "";
+	after = after != NULL ? after : "";
+	if (code == 0 &&
+	    (found == NULL || strlen(prefix) > BATON_NAME_MAX || strlen(after) > BATON_NAME_MAX))
+		code = BATON_E_INVALID;
+	if (code != 0)
+		return lib_fail(err, code, "%s", baton_strerror(code));
+	if (b->driver->list == NULL)
+		return lib_fail(err, BATON_E_UNSUPPORTED, "this store can't list its elections");
+	code = lib_lane(b, &lane, &call, err);
+	if (code != 0)
+		return code;
+	int outcome = b->driver->list(lane, &call, prefix, after, ELECTIONS_PAGE, list_name, &l);
+
+	code = admin_finish(b, outcome, &call, err);
 	return code != 0 ? code : (int)l.n;
 }

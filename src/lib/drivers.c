@@ -70,6 +70,23 @@ static const struct baton_driver *load_module(const char *path, void **library)
 	return NULL;
 }
 
+void drivers_copy(const struct baton_driver *d, struct baton_driver *out)
+{
+	size_t size = d->size != 0 ? d->size : offsetof(struct baton_driver, list);
+
+	*out = (struct baton_driver){0};
+	(void)memcpy(out, d, size < sizeof(*out) ? size : sizeof(*out));
+}
+
+void drivers_copy_traits(const struct baton_traits *t, struct baton_traits *out)
+{
+	size_t size = t->size != 0 ? t->size : offsetof(struct baton_traits, outlives);
+
+	*out = (struct baton_traits){0};
+	(void)memcpy(out, t, size < sizeof(*out) ? size : sizeof(*out));
+	out->outlives = out->outlives || !out->proves_death;
+}
+
 const struct baton_driver *drivers_find(const char *url, void **library, struct baton_error *err)
 {
 	char scheme[SCHEME_MAX];
@@ -106,24 +123,30 @@ typedef void driver_found(void *arg, const struct baton_driver_info *info);
 static void tell_driver(const struct baton_driver *d, const char *module, driver_found *found,
 			void *arg)
 {
-	const struct baton_traits *traits = d->traits != NULL ? d->traits(NULL) : NULL;
+	const struct baton_traits *told = d->traits != NULL ? d->traits(NULL) : NULL;
+	struct baton_driver table;
+	struct baton_traits known;
 	struct baton_driver_info info = {.size = sizeof(info),
 					 .name = d->name,
 					 .schemes = d->schemes,
 					 .module = module,
 					 .promises = ""};
 
-	if (traits == NULL) {
+	drivers_copy(d, &table);
+	if (told == NULL) {
 		info.error = "It doesn't say what it can do.";
 	} else {
-		info.promises = traits->promises != NULL ? traits->promises : "";
-		info.min_lease_ms = traits->min_lease_ns / NS_PER_MS;
-		info.drift_permille = traits->drift_permille;
-		info.pushes = traits->pushes;
-		info.proves_death = traits->proves_death;
-		info.keeps_history = traits->keeps_history;
-		info.schema = d->schema;
-		info.fence = d->fence;
+		drivers_copy_traits(told, &known);
+		info.promises = known.promises != NULL ? known.promises : "";
+		info.min_lease_ms = known.min_lease_ns / NS_PER_MS;
+		info.drift_permille = known.drift_permille;
+		info.pushes = known.pushes;
+		info.proves_death = known.proves_death;
+		info.keeps_history = known.keeps_history;
+		info.schema = table.schema;
+		info.fence = table.fence;
+		info.lists_elections = table.list != NULL;
+		info.outlives = known.outlives;
 	}
 	found(arg, &info);
 }

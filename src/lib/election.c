@@ -46,6 +46,11 @@ int baton_election_new(struct baton *b, const char *name,
 	if (code != 0)
 		return code;
 	code = check_options(b, &o, &core, err);
+	if (code == 0) {
+		struct baton_error mine = {0};
+
+		code = lib_start(b, err != NULL ? err : &mine);
+	}
 	if (code != 0)
 		return code;
 	size_t size = strlen(name) + 1;
@@ -59,6 +64,7 @@ int baton_election_new(struct baton *b, const char *name,
 	e->handle = b;
 	e->handler = o.handler;
 	e->handler_arg = o.handler_arg;
+	audience_init(&e->audience, o.handler != NULL, o.drain_by_hand, o.tell_renewals);
 	election_init(&e->core, SELF, &core);
 	code = election_attach(b, e, err);
 	if (code == 0)
@@ -126,7 +132,6 @@ static int election_attach(struct baton *b, struct baton_election *e, struct bat
 	e->auto_drain_ns = NEVER;
 	e->publish_ns = NEVER;
 	e->poke.kind = MSG_POKE;
-	e->is_stopped = true;
 	e->score = SCORE_MAX;
 	e->job.election = e;
 	e->publish_job.election = e;
@@ -167,11 +172,8 @@ int baton_election_start(struct baton_election *e)
 	/* With the lock: what the loop says of stops before it hears of this is not about it. */
 	(void)pthread_mutex_lock(&app->lock);
 	code = lib_post(e, EV_START);
-	if (code == 0) {
-		e->n_starts++;
-		e->is_stopped = false;
-		e->self_stop = false;
-	}
+	if (code == 0)
+		(void)events_say(e, AUDIENCE_START);
 	(void)pthread_mutex_unlock(&app->lock);
 	return code;
 }
@@ -189,26 +191,21 @@ int baton_election_stop(struct baton_election *e, int64_t timeout_ms)
 	for (const struct baton_context *c = e->contexts; c != NULL; c = c->next)
 		if (pthread_equal(c->thread, pthread_self())) /* it would wait for itself */
 			until_ns = 0;
-	e->self_stop = true;
-	/* Who asks for the stop, and takes events by hand, has dealt with those before it. */
-	if (e->draining && e->handler == NULL) {
-		e->lost_done = true;
-		events_check_drained(e);
-	}
+	(void)events_say(e, AUDIENCE_STOP);
 	(void)pthread_mutex_unlock(&b->app.lock);
 	code = loop_tell(e, &(struct event){.kind = EV_STOP});
 	if (code != 0)
 		return code;
 	(void)pthread_mutex_lock(&b->app.lock);
 	/* Somebody may start it again meanwhile: this stop is over all the same. */
-	uint16_t due = e->stops_due;
+	const struct audience *a = &e->audience;
+	uint16_t due = a->stops_due;
 
 	/* S8: no handler is called after this has returned, also if it had stopped before. */
-	while (((int16_t)(e->n_stops - due) < 0 || (e->is_stopped && e->handler != NULL &&
-						    (e->events.queued || e->events.delivering))) &&
+	while ((!audience_has_stopped(a, due) || (a->stopped && audience_is_busy(a))) &&
 	       events_wait(b, until_ns))
 		;
-	code = (int16_t)(e->n_stops - due) >= 0 ? 0 : BATON_E_TIMEOUT;
+	code = audience_has_stopped(a, due) ? 0 : BATON_E_TIMEOUT;
 	(void)pthread_mutex_unlock(&b->app.lock);
 	return code;
 }
@@ -223,12 +220,12 @@ void baton_election_free(struct baton_election *e)
 
 	(void)baton_election_stop(e, patience_ms);
 	(void)pthread_mutex_lock(&b->app.lock);
-	e->freed = true;
+	(void)events_say(e, AUDIENCE_FREE);
 	loop_poke(e, POKE_DETACH);
 	while (!e->left && events_wait(b, until_ns)) /* then its name is free again */
 		;
 	events_mute(e);
-	while (e->handler != NULL && e->events.delivering != 0 && !events_on_dispatcher(b))
+	while (e->handler != NULL && e->audience.token != 0 && !events_on_dispatcher(b))
 		(void)events_wait(b, NEVER);
 	(void)pthread_mutex_unlock(&b->app.lock);
 	election_unref(e);
@@ -271,8 +268,7 @@ int64_t baton_time_left_ms(const struct baton_election *e)
 
 	if (!lib_leads(e, &term))
 		return 0;
-	uint64_t end_ns =
-		min_ns(atomic_load(e->executor->deadline_cell), atomic_load(&e->work_cell));
+	uint64_t end_ns = deadline_of(e);
 	uint64_t now_ns = clock_boot_ns();
 
 	return end_ns > now_ns ? (int64_t)((end_ns - now_ns) / NS_PER_MS) : 0;
@@ -295,30 +291,30 @@ static int public_state(uint8_t state)
 	}
 }
 
-/*
- * Only of the lease that the leadership stands on: another, opened since, says nothing of it. The
- * end is read before whose it is: should that change in between, it is not taken for ours.
- */
-static uint64_t work_end_ns(const struct baton_election *e)
+int baton_get_deadline(const struct baton_election *e, int64_t *deadline_boot_ns,
+		       int64_t *work_end_boot_ns)
 {
-	uint64_t end_ns = atomic_load(&e->executor->end_ns);
-	uint64_t epoch = atomic_load(&e->executor->end_epoch);
-	uint64_t work_epoch = atomic_load(&e->work_epoch);
+	uint64_t term = 0;
+	bool leads = e != NULL && lib_leads(e, &term);
 
-	if (work_epoch == 0 || epoch != work_epoch)
-		return 0;
-	return min_ns(end_ns, atomic_load(&e->overdue_cell));
+	if (deadline_boot_ns != NULL)
+		*deadline_boot_ns = leads ? (int64_t)deadline_of(e) : 0;
+	if (work_end_boot_ns != NULL)
+		*work_end_boot_ns = e != NULL ? (int64_t)work_end_of(e) : 0;
+	return leads;
 }
 
-int baton_get_status(const struct baton_election *e, struct baton_status *status)
+int baton_get_status_sized(const struct baton_election *e, struct baton_status *out, size_t size)
 {
-	int code = e != NULL ? lib_check(e->handle) : BATON_E_INVALID;
+	int code = e != NULL && out != NULL && size >= sizeof(out->size) ? lib_check(e->handle)
+									 : BATON_E_INVALID;
 
 	if (code != 0)
 		return code;
 	struct baton *b = e->handle;
+	struct baton_status all = {0};
+	struct baton_status *status = &all;
 
-	*status = (struct baton_status){0};
 	(void)pthread_mutex_lock(&b->app.lock);
 	status->state = public_state(e->seen_state);
 	status->paused = e->seen_paused;
@@ -342,11 +338,12 @@ int baton_get_status(const struct baton_election *e, struct baton_status *status
 	status->time_left_ms = baton_time_left_ms(e);
 	status->last_renewal_ms = atomic_load(&e->executor->renewed_wall_ms);
 	status->last_renewal_boot_ns = (int64_t)atomic_load(&e->executor->renewed_boot_ns);
-	status->work_end_boot_ns = (int64_t)work_end_ns(e);
+	status->work_end_boot_ns = (int64_t)work_end_of(e);
+	lib_give_sized(out, size, &all, sizeof(all));
 	return 0;
 }
 
-int baton_check_health(const struct baton_election *e, struct baton_error *err)
+int baton_election_condition(const struct baton_election *e, struct baton_error *err)
 {
 	int code = e != NULL ? lib_check(e->handle) : BATON_E_INVALID;
 
@@ -355,19 +352,20 @@ int baton_check_health(const struct baton_election *e, struct baton_error *err)
 	if (err != NULL)
 		*err = (struct baton_error){0};
 	if (baton_is_leader(e))
-		return BATON_HEALTHY;
+		return BATON_CONDITION_HEALTHY;
 	struct app *app = &e->handle->app;
 
 	(void)pthread_mutex_lock(&app->lock);
-	int health = e->seen_leader != NOBODY ? BATON_HEALTHY : BATON_DEGRADED;
+	int condition =
+		e->seen_leader != NOBODY ? BATON_CONDITION_HEALTHY : BATON_CONDITION_DEGRADED;
 
 	if (atomic_load(&app->store_fails) != 0) {
-		health = BATON_UNHEALTHY;
+		condition = BATON_CONDITION_UNHEALTHY;
 		if (err != NULL)
 			*err = app->store_error;
 	}
 	(void)pthread_mutex_unlock(&app->lock);
-	return health;
+	return condition;
 }
 
 int baton_report_health(struct baton_election *e, uint32_t score_permille, const char *metadata)

@@ -93,8 +93,10 @@ static void tell_failover(struct doctor *d, const struct baton *b)
 /* A lease of its own, which no executor of this handle has. */
 static void try_lease(struct doctor *d, struct baton *b, void *lane)
 {
-	struct baton_lease lease = {
-		.ttl_ns = b->timing.lease_ns, .owner = b->id, .address = b->address};
+	struct baton_lease lease = {.ttl_ns = b->timing.lease_ns,
+				    .owner = b->id,
+				    .address = b->address,
+				    .outlive = b->outlive};
 	struct doctor_trips trips = {.n = 0};
 	struct baton_call call;
 
@@ -145,6 +147,6 @@ int baton_examine(struct baton *b, doctor_found *found, void *arg, struct baton_
 		tell_failure(&d, "reachability", &call);
 	else if (outcome == BATON_OUTCOME_OK && !b->traits->own_leases)
 		try_lease(&d, b, lane);
-	b->driver->lane_close(lane);
+	lib_lane_done(b);
 	return d.worst;
 }

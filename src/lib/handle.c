@@ -38,11 +38,13 @@ static struct baton *new_handle(void)
 
 	if (b == NULL)
 		return NULL;
+	b->mail.last = &b->mail.first;
 	b->mail.event_fd = -1;
 	b->timer_fd = -1;
 	b->app.events_fd = -1;
 	(void)pthread_condattr_init(&attr);
 	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	(void)pthread_mutex_init(&b->start_lock, NULL);
 	(void)pthread_mutex_init(&b->mail.lock, NULL);
 	(void)pthread_mutex_init(&b->app.lock, NULL);
 	(void)pthread_mutex_init(&b->peers.lock, NULL);
@@ -67,12 +69,19 @@ static struct baton *new_handle(void)
 	return b;
 }
 
-static int start_threads(struct baton *b, struct baton_error *err)
+static int handle_prepare(struct baton *b, struct baton_error *err)
 {
 	if (fork_cells_init(b) != 0 ||
 	    (!b->traits->own_leases && (b->shared = executor_new(b)) == NULL) ||
 	    fork_register(b) != 0)
 		return lib_fail(err, BATON_E_MEMORY, "out of memory");
+	return events_init(b, err);
+}
+
+/* Who only asks or orders needs none of this. What couldn't be made is made the next time. */
+int lib_start(struct baton *b, struct baton_error *err)
+{
+	(void)pthread_mutex_lock(&b->start_lock);
 	int code = log_start(b, err);
 
 	if (code == 0)
@@ -81,6 +90,7 @@ static int start_threads(struct baton *b, struct baton_error *err)
 		code = events_start(b, err);
 	for (int i = 0; code == 0 && i < 3; i++)
 		code = lane_start(b, i, err);
+	(void)pthread_mutex_unlock(&b->start_lock);
 	return code;
 }
 
@@ -105,7 +115,7 @@ int baton_open(const char *url, const struct baton_options *options, struct bato
 	if (code == 0)
 		code = handle_open_store(b, url, err);
 	if (code == 0)
-		code = start_threads(b, err);
+		code = handle_prepare(b, err);
 	if (code != 0) {
 		free_handle(b);
 		return code;
@@ -178,6 +188,9 @@ static int take_options(struct baton *b, const struct baton_options *options,
 	b->n_dispatchers = o.dispatchers != 0 ? o.dispatchers : DISPATCHERS_DEFAULT;
 	b->log = o.log;
 	b->log_arg = o.log_arg;
+	b->trace = o.trace;
+	b->trace_arg = o.trace_arg;
+	b->outlive = o.outlive;
 	b->timing = (struct timing){
 		.lease_ns = ms_to_ns(o.lease_ms),
 		.renew_ns = ms_to_ns(o.renew_ms),
@@ -194,14 +207,22 @@ static int handle_open_store(struct baton *b, const char *url, struct baton_erro
 {
 	struct baton_store_config config = {.size = sizeof(config), .url = url};
 
-	b->driver = drivers_find(url, &b->driver_library, err);
-	if (b->driver == NULL)
+	const struct baton_driver *found = drivers_find(url, &b->driver_library, err);
+
+	if (found == NULL)
 		return err->code;
+	drivers_copy(found, &b->driver_table);
+	b->driver = &b->driver_table;
 	int code = b->driver->open(&config, &b->store, err);
 
 	if (code != 0)
 		return code;
-	b->traits = b->driver->traits(b->store);
+	drivers_copy_traits(b->driver->traits(b->store), &b->traits_known);
+	b->traits = &b->traits_known;
+	if (b->outlive && !b->traits->outlives)
+		return lib_fail(err, BATON_E_UNSUPPORTED,
+				"outlive can't be had here: this store replaces a leader whose "
+				"process is dead at once; use another store, or leave it off");
 	b->timing.drift_ppm =
 		max_ns(b->timing.drift_ppm, (uint64_t)b->traits->drift_permille * 1000);
 	enum timing_fault fault = timing_check(&b->timing, b->traits->min_lease_ns);
@@ -237,13 +258,12 @@ void baton_close(struct baton *b)
 	atomic_store(&b->is_closing, true);
 	(void)pthread_mutex_lock(&b->app.lock);
 	for (struct baton_election *e = b->app.all; e != NULL; e = e->all_next) {
-		bool freed = e->freed;
+		(void)events_say(e, AUDIENCE_STOP);
+		bool is_ours = !events_say(e, AUDIENCE_FREE).refused;
 
-		e->self_stop = true;
-		e->freed = true;
-		b->app.n_kept += !e->let_go;
+		b->app.n_kept += !e->audience.let_go;
 		loop_poke(e, POKE_DETACH);
-		if (!freed)
+		if (is_ours)
 			election_unref(e); /* the loop's reference keeps it until it has left */
 	}
 	/* S8: no store is needed for that, and a loop that is kept from running doesn't end it. */
@@ -266,6 +286,8 @@ static void free_handle(struct baton *b)
 	/* Not before: the loop, which may be behind, wakes the watch lane. */
 	for (int i = 0; i < 3; i++)
 		lane_done(&b->lanes[i]);
+	if (b->admin.lane != NULL)
+		b->driver->lane_close(b->admin.lane);
 	events_done(b);
 	fork_unregister(b);
 	log_stop(b);
@@ -294,6 +316,7 @@ static void free_handle(struct baton *b)
 		(void)pthread_mutex_destroy(&b->lanes[i].lock);
 		(void)pthread_cond_destroy(&b->lanes[i].wake);
 	}
+	(void)pthread_mutex_destroy(&b->start_lock);
 	(void)pthread_mutex_destroy(&b->mail.lock);
 	(void)pthread_mutex_destroy(&b->app.lock);
 	(void)pthread_mutex_destroy(&b->peers.lock);
@@ -346,6 +369,12 @@ int lib_take_sized(void *to, size_t known, const void *from, size_t size, struct
 	return 0;
 }
 
+void lib_give_sized(void *to, size_t size, void *all, size_t known)
+{
+	*(size_t *)all = size < known ? size : known;
+	lib_init_sized(to, size, all, known);
+}
+
 int lib_check(const struct baton *b)
 {
 	if (b == NULL)
@@ -372,7 +401,6 @@ int baton_get_timings_sized(const struct baton *b, struct baton_timings *timings
 		return code;
 	const struct timing *t = &b->timing;
 	struct baton_timings all = {
-		.size = size < sizeof(all) ? size : sizeof(all),
 		.lease_ns = t->lease_ns,
 		.renew_ns = t->renew_ns,
 		.grace_ns = t->grace_ns,
@@ -386,7 +414,7 @@ int baton_get_timings_sized(const struct baton *b, struct baton_timings *timings
 		.proves_death = b->traits->proves_death,
 	};
 
-	lib_init_sized(timings, size, &all, sizeof(all));
+	lib_give_sized(timings, size, &all, sizeof(all));
 	return 0;
 }
 
@@ -414,13 +442,29 @@ const char *baton_version(void)
 	return BATON_VERSION;
 }
 
-int baton_wait(struct baton *b, int64_t timeout_ms, struct baton_event *event)
+uint32_t baton_version_number(void)
 {
-	int code = lib_check(b);
+	return BATON_VERSION_NUMBER;
+}
+
+int baton_wait_sized(struct baton *b, int64_t timeout_ms, struct baton_event *event, size_t size)
+{
+	struct baton_event all;
+	int code = event != NULL && size >= sizeof(event->size) ? lib_check(b) : BATON_E_INVALID;
 
 	if (code != 0)
 		return code;
-	return event != NULL ? events_pull(b, timeout_ms, event) : BATON_E_INVALID;
+	code = events_pull(b, timeout_ms, &all);
+	if (code == 1)
+		lib_give_sized(event, size, &all, sizeof(all));
+	return code;
+}
+
+int baton_event_done(struct baton *b, uint64_t token)
+{
+	int code = lib_check(b);
+
+	return code != 0 ? code : events_finish(b, token);
 }
 
 int baton_fd(const struct baton *b)
@@ -430,20 +474,20 @@ int baton_fd(const struct baton *b)
 	return code != 0 ? code : b->app.events_fd;
 }
 
-static void copy_histogram(uint64_t *to, const _Atomic uint64_t *from)
+static void copy_histogram(uint64_t *to, const struct histogram *from)
 {
 	for (int i = 0; i < BATON_HISTOGRAM_BUCKETS; i++)
-		to[i] = atomic_load_explicit(&from[i], memory_order_relaxed);
+		to[i] = atomic_load_explicit(&from->buckets[i], memory_order_relaxed);
 }
 
-int baton_get_stats(const struct baton *b, struct baton_stats *stats)
+int baton_get_stats_sized(const struct baton *b, struct baton_stats *stats, size_t size)
 {
-	int code = lib_check(b);
-	const struct counters *c = &b->counters;
+	int code = stats != NULL && size >= sizeof(stats->size) ? lib_check(b) : BATON_E_INVALID;
 
 	if (code != 0)
 		return code;
-	*stats = (struct baton_stats){
+	const struct counters *c = &b->counters;
+	struct baton_stats all = {
 		.elections = atomic_load(&c->elections),
 		.leading = atomic_load(&c->leading),
 		.campaigns_won = atomic_load(&c->won),
@@ -458,8 +502,9 @@ int baton_get_stats(const struct baton *b, struct baton_stats *stats)
 		.releases = atomic_load(&c->releases),
 		.log_dropped = atomic_load(&c->log_dropped),
 	};
-	copy_histogram(stats->renew_latency, c->renew_latency);
-	copy_histogram(stats->campaign_latency, c->campaign_latency);
-	copy_histogram(stats->tenure, c->tenure);
+	copy_histogram(all.renew_latency, &c->renew_latency);
+	copy_histogram(all.campaign_latency, &c->campaign_latency);
+	copy_histogram(all.tenure, &c->tenure);
+	lib_give_sized(stats, size, &all, sizeof(all));
 	return 0;
 }

@@ -24,7 +24,18 @@ bool lib_leads(const struct baton_election *e, uint64_t *term);
 /* drivers.c: the driver for a URL's scheme, compiled in or loaded; NULL: err says why. */
 const struct baton_driver *drivers_find(const char *url, void **library, struct baton_error *err);
 
-/* A lane of the caller's own, for calls that block. */
+/* The table of a driver that may be older than we: what it doesn't have is zero. */
+void drivers_copy(const struct baton_driver *d, struct baton_driver *out);
+void drivers_copy_traits(const struct baton_traits *t, struct baton_traits *out);
+
+/* Threads and lanes, when the first election is made; does nothing when they are there. */
+int lib_start(struct baton *b, struct baton_error *err);
+
+/* The lane for calls that block, shared by all who ask; and gives it back. */
 int lib_lane(struct baton *b, void **lane, struct baton_call *call, struct baton_error *err);
+void lib_lane_done(struct baton *b);
+
+/* Fills in as much of a struct that starts with its size as the caller knows. */
+void lib_give_sized(void *to, size_t size, void *all, size_t known);
 
 #endif

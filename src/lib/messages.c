@@ -44,6 +44,101 @@ const char *baton_strerror(int code)
 	return code <= 0 && code > -n ? texts[-code] : "unknown error";
 }
 
+/* ---- names ---- */
+
+#define NAME_OF(names, i)                                                                   \
+	((i) >= 0 && (size_t)(i) < sizeof(names) / sizeof((names)[0]) && (names)[i] != NULL \
+		 ? (names)[i]                                                               \
+		 : "unknown")
+
+const char *baton_code_name(int code)
+{
+	static const char *const names[] = {
+		[-BATON_OK] = "ok",
+		[-BATON_E_INVALID] = "invalid",
+		[-BATON_E_TIMING] = "timing",
+		[-BATON_E_URL] = "url",
+		[-BATON_E_NO_DRIVER] = "no_driver",
+		[-BATON_E_MEMORY] = "memory",
+		[-BATON_E_SYSTEM] = "system",
+		[-BATON_E_NOT_STARTED] = "not_started",
+		[-BATON_E_NOT_LEADER] = "not_leader",
+		[-BATON_E_TIMEOUT] = "timeout",
+		[-BATON_E_EXISTS] = "exists",
+		[-BATON_E_UNAVAILABLE] = "unavailable",
+		[-BATON_E_DENIED] = "denied",
+		[-BATON_E_CORRUPT] = "corrupt",
+		[-BATON_E_UNSUPPORTED] = "unsupported",
+		[-BATON_E_NO_CANDIDATE] = "no_candidate",
+		[-BATON_E_STALE] = "stale",
+		[-BATON_E_FORKED] = "forked",
+		[-BATON_E_BUSY] = "busy",
+		[-BATON_E_DUPLICATE_ID] = "duplicate_id",
+	};
+
+	return code > INT32_MIN ? NAME_OF(names, -code) : "unknown";
+}
+
+const char *baton_event_name(int kind)
+{
+	static const char *const names[] = {
+		[BATON_EVENT_BECAME] = "became",   [BATON_EVENT_LOST] = "lost",
+		[BATON_EVENT_CHANGED] = "changed", [BATON_EVENT_ERROR] = "error",
+		[BATON_EVENT_STOPPED] = "stopped", [BATON_EVENT_WAITS] = "waits",
+		[BATON_EVENT_RENEWED] = "renewed",
+	};
+
+	return NAME_OF(names, kind);
+}
+
+const char *baton_reason_name(int reason)
+{
+	static const char *const names[] = {
+		[BATON_REASON_NONE] = "none",           [BATON_REASON_EXPIRED] = "expired",
+		[BATON_REASON_REFUSED] = "refused",     [BATON_REASON_SUPERSEDED] = "superseded",
+		[BATON_REASON_GONE] = "gone",           [BATON_REASON_STALLED] = "stalled",
+		[BATON_REASON_STOPPED] = "stopped",     [BATON_REASON_RESIGNED] = "resigned",
+		[BATON_REASON_ORDERED] = "ordered",     [BATON_REASON_TRANSFERRED] = "transferred",
+		[BATON_REASON_UNHEALTHY] = "unhealthy", [BATON_REASON_PAUSED] = "paused",
+	};
+
+	return NAME_OF(names, reason);
+}
+
+const char *baton_state_name(int state)
+{
+	static const char *const names[] = {
+		[BATON_STATE_STOPPED] = "stopped",         [BATON_STATE_STANDBY] = "standby",
+		[BATON_STATE_CAMPAIGNING] = "campaigning", [BATON_STATE_LEADING] = "leading",
+		[BATON_STATE_RESIGNING] = "resigning",
+	};
+
+	return NAME_OF(names, state);
+}
+
+const char *baton_condition_name(int condition)
+{
+	static const char *const names[] = {
+		[BATON_CONDITION_HEALTHY] = "healthy",
+		[BATON_CONDITION_DEGRADED] = "degraded",
+		[BATON_CONDITION_UNHEALTHY] = "unhealthy",
+	};
+
+	return NAME_OF(names, condition);
+}
+
+const char *baton_obstacle_name(int obstacle)
+{
+	static const char *const names[] = {
+		[BATON_OBSTACLE_NONE] = "none",         [BATON_OBSTACLE_HELD] = "held",
+		[BATON_OBSTACLE_PAUSED] = "paused",     [BATON_OBSTACLE_UNHEALTHY] = "unhealthy",
+		[BATON_OBSTACLE_DRAINING] = "draining", [BATON_OBSTACLE_STOPPED] = "stopped",
+		[BATON_OBSTACLE_STORE] = "store",       [BATON_OBSTACLE_TERMS] = "terms",
+	};
+
+	return NAME_OF(names, obstacle);
+}
+
 const char *text_timing(enum timing_fault fault)
 {
 	static const char *const texts[] = {
@@ -98,7 +193,7 @@ const char *text_timing(enum timing_fault fault)
 	return texts[i];
 }
 
-/* ---- names ---- */
+/* ---- what may stand in a store ---- */
 
 static bool is_text(const char *s, size_t min, size_t max)
 {
@@ -120,6 +215,11 @@ static bool is_text(const char *s, size_t min, size_t max)
 bool text_is_name(const char *s, size_t max)
 {
 	return is_text(s, 1, max);
+}
+
+bool text_is_note(const char *s)
+{
+	return is_text(s, 0, BATON_NOTE_MAX);
 }
 
 bool text_is_metadata(const char *s)

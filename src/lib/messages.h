@@ -20,6 +20,7 @@ const char *text_timing(enum timing_fault fault);
  */
 bool text_is_name(const char *s, size_t max);
 /* The same, but 0 to BATON_METADATA_MAX bytes. */
+bool text_is_note(const char *s);
 bool text_is_metadata(const char *s);
 
 #endif

@@ -1,6 +1,6 @@
 /* work.c: doing something as leader, and ceasing to be one. */
 #include <poll.h>
-#include <sys/eventfd.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -13,10 +13,25 @@ static uint64_t quiet_ns(int64_t ms)
 	return ms <= 0 ? 0 : (uint64_t)ms > NEVER / NS_PER_MS ? NEVER : (uint64_t)ms * NS_PER_MS;
 }
 
-int baton_try_acquire(struct baton_election *e, int64_t timeout_ms)
+/* app.lock is held: what the answer was, or why there is none yet. */
+static int read_answer(const struct baton_election *e, bool answered, int *obstacle)
 {
+	if (answered) {
+		*obstacle = e->acquire_obstacle;
+		return e->acquire_answer;
+	}
+	*obstacle =
+		e->audience.work == WORK_DRAINS ? BATON_OBSTACLE_DRAINING : BATON_OBSTACLE_STORE;
+	return BATON_E_TIMEOUT;
+}
+
+int baton_try_acquire(struct baton_election *e, int64_t timeout_ms, int *obstacle)
+{
+	int mine;
 	int code = e != NULL ? lib_check(e->handle) : BATON_E_INVALID;
 
+	obstacle = obstacle != NULL ? obstacle : &mine;
+	*obstacle = BATON_OBSTACLE_NONE;
 	if (code != 0)
 		return code;
 	struct baton *b = e->handle;
@@ -33,7 +48,7 @@ int baton_try_acquire(struct baton_election *e, int64_t timeout_ms)
 	(void)pthread_mutex_lock(&b->app.lock);
 	while ((int32_t)(e->acquire_answered - id) < 0 && events_wait(b, until_ns))
 		;
-	code = (int32_t)(e->acquire_answered - id) < 0 ? BATON_E_TIMEOUT : e->acquire_answer;
+	code = read_answer(e, (int32_t)(e->acquire_answered - id) >= 0, obstacle);
 	(void)pthread_mutex_unlock(&b->app.lock);
 	return code;
 }
@@ -50,14 +65,22 @@ void baton_alive(struct baton_election *e)
 	loop_poke(e, POKE_ALIVE);
 }
 
-void baton_drained(struct baton_election *e)
+int baton_drained(struct baton_election *e, uint64_t term)
 {
-	if (lib_check(e->handle) != 0)
-		return;
+	int code = e != NULL && term != 0 ? lib_check(e->handle) : BATON_E_INVALID;
+
+	if (code != 0)
+		return code;
+	uint64_t leads_in;
+	/* What the clock has ended is over for good, though the loop may not have noticed. */
+	bool over = !(lib_leads(e, &leads_in) && leads_in == term);
+
 	(void)pthread_mutex_lock(&e->handle->app.lock);
-	e->lost_done = true;
-	events_check_drained(e);
+	struct audience_result r = events_tell(
+		e, &(struct audience_event){.kind = AUDIENCE_DRAINED, .term = term, .over = over});
+
 	(void)pthread_mutex_unlock(&e->handle->app.lock);
+	return r.refused ? BATON_E_STALE : 0;
 }
 
 int baton_resign(struct baton_election *e, int64_t quiet_ms)
@@ -73,35 +96,65 @@ int baton_resign(struct baton_election *e, int64_t quiet_ms)
 
 /* ---- contexts ---- */
 
-/* Adds the context if the election leads now; app.lock is held, so LOST can't slip in between. */
-static int enter_context(struct baton_election *e, struct baton_context *ctx)
+/* app.lock is held, so LOST can't slip in between. */
+static int enter_now(struct baton_election *e, struct baton_context *ctx)
 {
-	*ctx = (struct baton_context){.election = e, .thread = pthread_self()};
-	if (!lib_leads(e, &ctx->term) || e->draining)
-		return BATON_E_NOT_LEADER;
-	ctx->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (ctx->fd < 0)
-		return BATON_E_SYSTEM;
-	ctx->next = e->contexts;
-	e->contexts = ctx;
+	uint64_t term;
+
+	return context_enter(e, ctx, lib_leads(e, &term) ? term : 0);
+}
+
+static int enter(struct baton_election *e, struct baton_context *ctx)
+{
+	(void)pthread_mutex_lock(&e->handle->app.lock);
+	int code = enter_now(e, ctx);
+
+	(void)pthread_mutex_unlock(&e->handle->app.lock);
+	return code;
+}
+
+static void leave(struct baton_context *ctx)
+{
+	struct app *app = &ctx->election->handle->app;
+
+	(void)pthread_mutex_lock(&app->lock);
+	context_leave(ctx);
+	(void)pthread_mutex_unlock(&app->lock);
+}
+
+int baton_enter(struct baton_election *e, struct baton_context **ctx, struct baton_error *err)
+{
+	int code = e != NULL && ctx != NULL ? lib_check(e->handle) : BATON_E_INVALID;
+
+	if (code != 0)
+		return lib_fail(err, code, "%s", baton_strerror(code));
+	struct baton_context *c = calloc(1, sizeof(*c));
+
+	*ctx = NULL;
+	code = c != NULL ? enter(e, c) : BATON_E_MEMORY;
+	if (code != 0) {
+		free(c);
+		return lib_fail(err, code, "%s", baton_strerror(code));
+	}
+	(void)election_ref(e);
+	*ctx = c;
 	return 0;
 }
 
-static void leave_context(struct baton_context *ctx)
+void baton_leave(struct baton_context *ctx)
 {
+	if (ctx == NULL)
+		return;
 	struct baton_election *e = ctx->election;
-	struct app *app = &e->handle->app;
 
-	(void)pthread_mutex_lock(&app->lock);
-	for (struct baton_context **p = &e->contexts; *p != NULL; p = &(*p)->next) {
-		if (*p == ctx) {
-			*p = ctx->next;
-			break;
-		}
+	/* In a forked child the descriptor is its own, and all else the parent's. */
+	if (lib_check(e->handle) != 0) {
+		(void)close(ctx->fd);
+	} else {
+		leave(ctx);
+		election_unref(e);
 	}
-	events_check_drained(e);
-	(void)pthread_mutex_unlock(&app->lock);
-	(void)close(ctx->fd);
+	free(ctx);
 }
 
 int baton_run_if_leader(struct baton_election *e, int (*fn)(struct baton_context *ctx, void *arg),
@@ -112,13 +165,11 @@ int baton_run_if_leader(struct baton_election *e, int (*fn)(struct baton_context
 
 	if (code != 0)
 		return code;
-	(void)pthread_mutex_lock(&e->handle->app.lock);
-	code = enter_context(e, &ctx);
-	(void)pthread_mutex_unlock(&e->handle->app.lock);
+	code = enter(e, &ctx);
 	if (code != 0)
 		return code;
 	code = fn(&ctx, arg);
-	leave_context(&ctx);
+	leave(&ctx);
 	return code;
 }
 
@@ -129,8 +180,8 @@ static int wait_elected(struct baton_election *e, struct baton_context *ctx)
 	int code = BATON_E_NOT_LEADER;
 
 	(void)pthread_mutex_lock(&b->app.lock);
-	while (!e->is_stopped && code == BATON_E_NOT_LEADER) {
-		code = enter_context(e, ctx);
+	while (!e->audience.stopped && code == BATON_E_NOT_LEADER) {
+		code = enter_now(e, ctx);
 		if (code == BATON_E_NOT_LEADER)
 			(void)events_wait(b, NEVER);
 	}
@@ -138,38 +189,58 @@ static int wait_elected(struct baton_election *e, struct baton_context *ctx)
 	return code == BATON_E_NOT_LEADER ? ELECTION_ENDED : code;
 }
 
-int baton_run_when_elected(struct baton_election *e,
-			   int (*fn)(struct baton_context *ctx, void *arg), void *arg,
-			   int64_t quiet_ms, bool once)
+void baton_run_options_init_sized(struct baton_run_options *options, size_t size)
+{
+	struct baton_run_options o = {.size = size};
+
+	lib_init_sized(options, size, &o, sizeof(o));
+}
+
+static int run_elected(struct baton_election *e, int (*fn)(struct baton_context *ctx, void *arg),
+		       void *arg, const struct baton_run_options *o)
 {
 	struct baton_context ctx;
-	int code = e != NULL && fn != NULL ? lib_check(e->handle) : BATON_E_INVALID;
+	int code;
 
-	if (code == 0)
-		code = baton_election_start(e);
-	if (code != 0)
-		return code;
-	(void)pthread_mutex_lock(&e->handle->app.lock);
-	e->n_runners++;
-	(void)pthread_mutex_unlock(&e->handle->app.lock);
-	(void)election_ref(e);
 	while ((code = wait_elected(e, &ctx)) == 0) {
 		int result = fn(&ctx, arg);
 		bool still = baton_context_is_leader(&ctx);
 
 		if (still)
-			(void)baton_resign(e, quiet_ms);
-		leave_context(&ctx);
-		if (once && still) {
-			code = result;
-			break;
-		}
+			(void)baton_resign(e, o->quiet_ms);
+		leave(&ctx);
+		if (o->once && still)
+			return result;
 	}
-	(void)pthread_mutex_lock(&e->handle->app.lock);
-	e->n_runners--;
-	(void)pthread_mutex_unlock(&e->handle->app.lock);
-	election_unref(e);
 	return code == ELECTION_ENDED ? 0 : code;
+}
+
+int baton_run_when_elected(struct baton_election *e,
+			   int (*fn)(struct baton_context *ctx, void *arg), void *arg,
+			   const struct baton_run_options *options)
+{
+	struct baton_run_options o;
+	int code = e != NULL && fn != NULL ? lib_check(e->handle) : BATON_E_INVALID;
+
+	baton_run_options_init(&o);
+	if (code == 0 && options != NULL)
+		code = lib_take_sized(&o, sizeof(o), options, options->size, NULL);
+	if (code == 0)
+		code = baton_election_start(e);
+	if (code != 0)
+		return code;
+	struct app *app = &e->handle->app;
+
+	(void)pthread_mutex_lock(&app->lock);
+	(void)events_say(e, AUDIENCE_RUN);
+	(void)pthread_mutex_unlock(&app->lock);
+	(void)election_ref(e);
+	code = run_elected(e, fn, arg, &o);
+	(void)pthread_mutex_lock(&app->lock);
+	(void)events_say(e, AUDIENCE_RUN_END);
+	(void)pthread_mutex_unlock(&app->lock);
+	election_unref(e);
+	return code;
 }
 
 bool baton_context_is_leader(const struct baton_context *ctx)
@@ -199,20 +270,17 @@ bool baton_context_wait(const struct baton_context *ctx, int64_t timeout_ms)
 	uint64_t until_ns = events_until_ns(timeout_ms);
 	struct pollfd fd = {.fd = ctx->fd, .events = POLLIN};
 
-	/* No longer than the deadline allows: a frozen loop can't cancel anybody. */
+	/* The descriptor is a timer at the deadline: a frozen loop can't keep it from firing. What
+	 * a renewal has moved meanwhile is no end. */
 	while (baton_context_is_leader(ctx)) {
 		uint64_t now_ns = clock_boot_ns();
 
 		if (now_ns >= until_ns)
 			return false;
-		int64_t left_ms = until_ns == NEVER
-					  ? INT32_MAX
-					  : (int64_t)((until_ns - now_ns) / NS_PER_MS + 1);
-		int64_t lead_ms = baton_context_time_left_ms(ctx) + 1;
-		int64_t ms = left_ms < lead_ms ? left_ms : lead_ms;
+		uint64_t left_ms =
+			until_ns == NEVER ? INT32_MAX : (until_ns - now_ns) / NS_PER_MS + 1;
 
-		if (poll(&fd, 1, ms > INT32_MAX ? INT32_MAX : (int)ms) > 0)
-			return true;
+		(void)poll(&fd, 1, left_ms > INT32_MAX ? INT32_MAX : (int)left_ms);
 	}
 	return true;
 }

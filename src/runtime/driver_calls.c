@@ -97,6 +97,7 @@ static void name_lease(const struct executor *c, uint64_t epoch, struct baton_le
 	out->ttl_ns = c->core.timing.lease_ns; /* never changes after it was made */
 	out->owner = c->handle->id;
 	out->address = c->handle->address;
+	out->outlive = c->handle->outlive;
 }
 
 void batch_run(struct lane *lane, struct job **jobs, size_t n)
@@ -166,7 +167,7 @@ static void run_lease(struct lane *lane, struct job **jobs, size_t n)
 
 		outcome = d->lease_renew(lane->driver_lane, &t->call, &t->lease,
 					 &job->executor->n_held);
-		count_into(b->counters.renew_latency, (clock_boot_ns() - began_ns) / 1000);
+		count_into(&b->counters.renew_latency, (clock_boot_ns() - began_ns) / 1000);
 		atomic_fetch_add(outcome == BATON_OUTCOME_OK ? &b->counters.renewed
 							     : &b->counters.renew_failed,
 				 1);
@@ -318,9 +319,13 @@ static void run_campaign(struct lane *lane, struct job **jobs, size_t n)
 				 : c->outcome == BATON_OUTCOME_REFUSED ? &b->counters.refused
 								       : &b->counters.failed,
 				 1);
+		atomic_fetch_add(c->outcome == BATON_OUTCOME_OK        ? &e->n_won
+				 : c->outcome == BATON_OUTCOME_REFUSED ? &e->n_refused
+								       : &e->n_failed,
+				 1);
 		calls_finish(lane, jobs[i], c->outcome, c->code);
 	}
-	count_into(b->counters.campaign_latency, (clock_boot_ns() - began_ns) / 1000);
+	count_into(&b->counters.campaign_latency, (clock_boot_ns() - began_ns) / 1000);
 }
 
 static void run_observe(struct lane *lane, struct job **jobs, size_t n)

@@ -1,8 +1,8 @@
 /*
  * events.c: between the loop and the application. The loop leaves news with an election; a
- * dispatcher thread calls its handler, or the application pulls it. LOST comes before all else
- * that waits, except the BECAME that it belongs to (S8). When the application has dealt with LOST
- * and no work of ours runs any more, the loop is told that the work has drained (S7).
+ * dispatcher thread calls its handler, or the application pulls it. What is told when, and when the
+ * work of a lost leadership has ended (S7, S8), core/audience.h decides: here its words are carried
+ * out, and its news are put into sentences.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "runtime/messages.h"
 #include "runtime/runtime.h"
 
@@ -20,13 +21,13 @@
 #define SAME_WAIT_NS CLOCK_NS_PER_S
 
 static void *dispatch_main(void *arg);
-static void queue_election(struct baton_election *e);
+static void tell_news(struct baton_election *e, uint8_t news);
 static void tell_error(struct baton_election *e, unsigned source, uint8_t why, int code,
 		       const char *detail);
 static void log_error(struct baton_election *e, unsigned source, uint8_t why, int code,
 		      const char *detail);
 
-int events_start(struct baton *b, struct baton_error *err)
+int events_init(struct baton *b, struct baton_error *err)
 {
 	for (int i = 0; i < N_QUEUES; i++) {
 		TAILQ_INIT(&b->app.handled[i]);
@@ -34,11 +35,13 @@ int events_start(struct baton *b, struct baton_error *err)
 	}
 	TAILQ_INIT(&b->app.pulling);
 	b->app.events_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (b->app.events_fd < 0)
-		return text_fail_limits(err);
+	return b->app.events_fd < 0 ? text_fail_limits(err) : 0;
+}
+
+int events_start(struct baton *b, struct baton_error *err)
+{
 	while (b->n_dispatchers_started < b->n_dispatchers) {
-		if (pthread_create(&b->dispatchers[b->n_dispatchers_started], NULL, dispatch_main,
-				   b) != 0)
+		if (!thread_start(&b->dispatchers[b->n_dispatchers_started], dispatch_main, b))
 			return text_fail_limits(err);
 		b->n_dispatchers_started++;
 	}
@@ -87,80 +90,51 @@ bool events_on_dispatcher(const struct baton *b)
 
 /* ---- from the loop ---- */
 
-static void cancel_contexts(struct baton_election *e)
-{
-	static const uint64_t one = 1;
-
-	for (struct baton_context *c = e->contexts; c != NULL; c = c->next) {
-		c->cancelled = true;
-		(void)!write(c->fd, &one, sizeof(one));
-	}
-}
-
-/*
- * S8: who has ended its work without waiting for LOST, or by another thread, may lead again before
- * the news of the last leadership were heard. A leadership of which nothing was heard is left out.
- */
-static void note_became(struct baton_election *e, uint64_t term)
-{
-	static const uint8_t both = EVENT_BECAME | EVENT_LOST;
-
-	if ((e->events.pending & both) == both)
-		e->events.pending &= (uint8_t)~both;
-	e->events.became_term = term;
-	e->events.pending |= EVENT_BECAME;
-}
-
-static void note_lost_term(struct baton_election *e, const struct action *a)
-{
-	bool is_unheard =
-		(e->events.pending & EVENT_BECAME) != 0 && e->events.became_term == a->term;
-
-	if ((e->events.pending & EVENT_LOST) != 0 && is_unheard) {
-		e->events.pending &=
-			(uint8_t)~EVENT_BECAME; /* the LOST before it is still to come */
-		return;
-	}
-	e->events.is_past = true;
-	e->events.lost_term = a->term;
-	e->events.lost_why = a->why;
-	e->events.pending |= EVENT_LOST;
-}
-
 static void note_lost(struct baton_election *e, const struct action *a)
 {
 	struct baton *b = e->handle;
 
-	note_lost_term(e, a);
 	e->lost_why = a->why;
-	e->draining = true;
-	e->lost_done =
-		e->handler == NULL && (e->n_runners > 0 || e->contexts != NULL || e->self_stop);
-	/* Nobody listens: the work gets the time that it has after any loss. */
-	if (e->handler == NULL && !e->lost_done && !b->app.has_puller)
-		e->auto_drain_ns = clock_boot_ns() + timing_drain_ns(&b->timing);
-	cancel_contexts(e);
-	events_check_drained(e);
+	contexts_cancel(e);
 	atomic_fetch_sub(&b->counters.leading, 1);
 	atomic_fetch_add(&b->counters.lost, 1);
-	count_into(b->counters.tenure, (clock_boot_ns() - e->became_ns) / CLOCK_NS_PER_MS);
+	e->lost_ns = clock_boot_ns();
+	uint64_t tenure_ms = (e->lost_ns - e->became_ns) / CLOCK_NS_PER_MS;
+	struct numbers *numbers = atomic_load(&e->numbers);
+
+	count_into(&b->counters.tenure, tenure_ms);
+	if (numbers == NULL)
+		return;
+	count_into(&numbers->tenure, tenure_ms);
+	atomic_fetch_add(&numbers->lost[reason_of_why(a->why)], 1);
+}
+
+static void note_became(struct baton_election *e)
+{
+	e->became_ns = clock_boot_ns();
+	atomic_fetch_add(&e->handle->counters.leading, 1);
+	if (atomic_load(&e->numbers) == NULL) /* no memory: then it is not counted */
+		atomic_store(&e->numbers, calloc(1, sizeof(struct numbers)));
 }
 
 static void note_changed(struct baton_election *e, const struct action *a)
 {
-	if ((e->events.pending & EVENT_CHANGED) == 0) {
+	if ((e->audience.pending & NEWS_CHANGED) == 0) {
 		e->events.old_leader = e->events.leader;
 		e->events.changed_old_term = e->events.changed_term;
 	}
 	e->events.leader = a->target;
 	e->events.changed_term = a->term;
-	e->events.pending |= EVENT_CHANGED;
+	tell_news(e, NEWS_CHANGED);
 	atomic_fetch_add(&e->handle->counters.transitions, a->target != NOBODY);
+	atomic_fetch_add(&e->n_changes, a->target != NOBODY);
 }
 
 static void note_acquired(struct baton_election *e, const struct action *a)
 {
 	e->acquire_answered = e->acquire_id;
+	e->acquire_obstacle =
+		a->note == NOTE_ACQUIRED ? BATON_OBSTACLE_NONE : obstacle_of_why(a->why);
 	if (a->note == NOTE_ACQUIRED)
 		e->acquire_answer = 1;
 	else if (a->why == WHY_NOT_STARTED)
@@ -169,6 +143,22 @@ static void note_acquired(struct baton_election *e, const struct action *a)
 		e->acquire_answer = BATON_E_UNAVAILABLE;
 	else
 		e->acquire_answer = 0;
+}
+
+/* What the audience has to know: the beginning, the end, and the stop. */
+static void tell_note(struct baton_election *e, const struct action *a)
+{
+	struct baton *b = e->handle;
+	struct audience_event ev = {.kind = AUDIENCE_NOTE,
+				    .note = a->note,
+				    .term = a->term,
+				    .why = a->why,
+				    .now_ns = clock_boot_ns(),
+				    .drain_ns = timing_drain_ns(&b->timing),
+				    .wanted = e->core.wanted,
+				    .has_puller = b->app.has_puller};
+
+	e->auto_drain_ns = events_tell(e, &ev).wake_ns;
 }
 
 void events_note(struct baton_election *e, const struct action *a)
@@ -184,21 +174,17 @@ void events_note(struct baton_election *e, const struct action *a)
 	(void)pthread_mutex_lock(&b->app.lock);
 	switch (a->note) {
 	case NOTE_BECAME:
-		note_became(e, a->term);
-		e->became_ns = clock_boot_ns();
-		atomic_fetch_add(&b->counters.leading, 1);
+		note_became(e);
+		tell_note(e, a);
 		break;
-	case NOTE_LOST: note_lost(e, a); break;
+	case NOTE_LOST:
+		note_lost(e, a);
+		tell_note(e, a);
+		break;
+	case NOTE_STOPPED: tell_note(e, a); break;
 	case NOTE_CHANGED: note_changed(e, a); break;
-	case NOTE_STOPPED:
-		/* Who was told to start meanwhile has done so in the same step, or is about to. */
-		e->is_stopped = !e->core.wanted && e->n_starts == 0;
-		e->n_stops++;
-		e->events.pending |= EVENT_STOPPED;
-		break;
 	default: note_acquired(e, a); break;
 	}
-	queue_election(e);
 	(void)pthread_mutex_unlock(&b->app.lock);
 	/* Or they would wake up only to wait for the lock. */
 	(void)pthread_cond_broadcast(&b->app.changed);
@@ -209,14 +195,24 @@ void events_note(struct baton_election *e, const struct action *a)
 		executor_publish(e);
 }
 
+void events_renewed(struct baton_election *e)
+{
+	struct app *app = &e->handle->app;
+
+	if (!e->audience.tells_renewals) /* never changes */
+		return;
+	(void)pthread_mutex_lock(&app->lock);
+	tell_news(e, NEWS_RENEWED);
+	(void)pthread_mutex_unlock(&app->lock);
+}
+
 void events_let_go(struct baton_election *e)
 {
 	struct app *app = &e->handle->app;
 
 	(void)pthread_mutex_lock(&app->lock);
-	if (!e->let_go && app->n_kept > 0 && --app->n_kept == 0)
+	if (!events_say(e, AUDIENCE_LET_GO).refused && app->n_kept > 0 && --app->n_kept == 0)
 		(void)pthread_cond_broadcast(&app->changed);
-	e->let_go = true;
 	(void)pthread_mutex_unlock(&app->lock);
 }
 
@@ -273,7 +269,7 @@ static void tell_error(struct baton_election *e, unsigned source, uint8_t why, i
 	struct baton *b = e->handle;
 
 	(void)pthread_mutex_lock(&b->app.lock);
-	bool is_told = !e->is_stopped; /* S8: nothing after stop */
+	bool is_told = !e->audience.stopped; /* S8: nothing after stop */
 	bool repeated = is_told && is_repeated(e, code);
 
 	if (is_told && !repeated) {
@@ -282,8 +278,7 @@ static void tell_error(struct baton_election *e, unsigned source, uint8_t why, i
 		if (e->events.error != NULL)
 			(void)snprintf(e->events.error->detail, sizeof(e->events.error->detail),
 				       "%s", detail);
-		e->events.pending |= EVENT_ERROR;
-		queue_election(e);
+		tell_news(e, NEWS_ERROR);
 	}
 	(void)pthread_mutex_unlock(&b->app.lock);
 	if (source != 0 || !repeated)
@@ -347,17 +342,15 @@ void events_waits(struct baton_election *e, const struct baton_record *r)
 	char *text = waits ? strdup(r->wait) : NULL;
 
 	(void)pthread_mutex_lock(&app->lock);
-	bool is_news = waits && until_ns > e->wait_until_ns + SAME_WAIT_NS && !e->is_stopped;
+	bool is_news = waits && until_ns > e->wait_until_ns + SAME_WAIT_NS && !e->audience.stopped;
 
 	e->wait_until_ns = until_ns;
 	if (text != NULL) {
 		free(e->wait);
 		e->wait = text;
 	}
-	if (is_news) {
-		e->events.pending |= EVENT_WAITS;
-		queue_election(e);
-	}
+	if (is_news)
+		tell_news(e, NEWS_WAITS);
 	(void)pthread_mutex_unlock(&app->lock);
 	if (is_news)
 		log_put(e->handle, BATON_LOG_INFO, 0, e->name, 0, r->wait, "waits %llu ms",
@@ -366,6 +359,9 @@ void events_waits(struct baton_election *e, const struct baton_record *r)
 
 void events_store(struct baton *b, const struct baton_error *err)
 {
+	if (err->code == 0)
+		atomic_store_explicit(&b->counters.store_ok_ms, clock_wall_ms(),
+				      memory_order_relaxed);
 	if (err->code == 0 && atomic_load_explicit(&b->app.store_fails, memory_order_relaxed) == 0)
 		return;
 	(void)pthread_mutex_lock(&b->app.lock);
@@ -374,6 +370,8 @@ void events_store(struct baton *b, const struct baton_error *err)
 		b->app.store_said_ns = clock_boot_ns();
 	}
 	atomic_store(&b->app.store_fails, err->code != 0);
+	if (err->code != 0)
+		atomic_fetch_add(&b->counters.errors[(unsigned)-err->code % CODES], 1);
 	(void)pthread_mutex_unlock(&b->app.lock);
 }
 
@@ -387,22 +385,29 @@ static struct events_queue *queue_of(const struct baton_election *e)
 	return e->handler != NULL ? &app->handled[i] : &app->pulled[i];
 }
 
-static void queue_election(struct baton_election *e)
+static void calm_events_fd(struct app *app);
+
+/* Whatever happens, it stands in the queue if and only if there is something to deliver. */
+static void queue_election(struct baton_election *e, bool deliver)
 {
 	static const uint64_t one = 1;
 	struct app *app = &e->handle->app;
-	bool is_urgent = (e->events.pending & EVENT_LOST) != 0;
+	bool is_urgent = (e->audience.pending & NEWS_LOST) != 0;
 
-	if (e->is_muted && e->handler == NULL)
-		e->events.pending = 0; /* nobody may be handed what was freed */
-	if (e->events.delivering != 0 || e->events.pending == 0 ||
-	    (e->events.queued && (!is_urgent || e->events.is_urgent)))
+	if (!deliver && !e->events.queued)
+		return;
+	if (deliver && e->events.queued && (!is_urgent || e->events.is_urgent))
 		return;
 	if (e->events.queued)
 		TAILQ_REMOVE(queue_of(e), e, events.link);
 	else
 		(void)election_ref(e);
-	e->events.queued = true;
+	e->events.queued = deliver;
+	if (!deliver) {
+		calm_events_fd(app);
+		election_unref(e); /* never the last one: the caller has one, too */
+		return;
+	}
 	e->events.is_urgent = is_urgent;
 	TAILQ_INSERT_TAIL(queue_of(e), e, events.link);
 	if (e->handler != NULL) {
@@ -411,6 +416,32 @@ static void queue_election(struct baton_election *e)
 		(void)!write(app->events_fd, &one, sizeof(one));
 		(void)pthread_cond_broadcast(&app->changed);
 	}
+}
+
+struct audience_result events_tell(struct baton_election *e, const struct audience_event *ev)
+{
+	struct audience_result r = audience_step(&e->audience, ev);
+
+	if (r.drained) {
+		struct numbers *numbers = atomic_load(&e->numbers);
+
+		if (numbers != NULL)
+			count_into(&numbers->drain,
+				   (clock_boot_ns() - e->lost_ns) / CLOCK_NS_PER_MS);
+		loop_poke(e, POKE_DRAINED);
+	}
+	queue_election(e, r.deliver);
+	return r;
+}
+
+struct audience_result events_say(struct baton_election *e, uint8_t kind)
+{
+	return events_tell(e, &(struct audience_event){.kind = kind});
+}
+
+static void tell_news(struct baton_election *e, uint8_t news)
+{
+	(void)events_tell(e, &(struct audience_event){.kind = AUDIENCE_NEWS, .news = news});
 }
 
 static struct baton_election *first_of(const struct events_queue queues[N_QUEUES])
@@ -427,27 +458,6 @@ static void calm_events_fd(struct app *app)
 
 	if (first_of(app->pulled) == NULL)
 		(void)!read(app->events_fd, &count, sizeof(count));
-}
-
-static uint8_t next_kind(const struct events *n)
-{
-	static const uint8_t order[] = {EVENT_BECAME, EVENT_LOST,  EVENT_CHANGED,
-					EVENT_ERROR,  EVENT_WAITS, EVENT_STOPPED};
-
-	/* LOST waits for the BECAME that it belongs to, and not for the one after it; nor does
-	 * STOPPED, which belongs to neither. */
-	bool is_lost = (n->pending & EVENT_LOST) != 0;
-	bool is_later =
-		(n->pending & EVENT_BECAME) != 0 && !(is_lost && n->became_term == n->lost_term);
-
-	if (is_later && is_lost)
-		return EVENT_LOST;
-	if (is_later && (n->pending & EVENT_STOPPED) != 0)
-		return EVENT_STOPPED;
-	for (size_t i = 0; i < sizeof(order); i++)
-		if ((n->pending & order[i]) != 0)
-			return order[i];
-	return 0;
 }
 
 static void fill_changed(struct baton_election *e, struct baton_event *out)
@@ -469,66 +479,65 @@ static void fill_waits(const struct baton_election *e, struct baton_event *out)
 	(void)snprintf(out->text, sizeof(out->text), "%s", e->wait != NULL ? e->wait : "");
 }
 
-/* Takes the next piece of news off and puts it into words; the election is then delivering. */
+/* Of a leadership that is over, the deadline is none; its work may have time left. */
+static void fill_deadline(const struct baton_election *e, struct baton_event *out)
+{
+	if (atomic_load(&e->term_cell) != 0)
+		out->deadline_boot_ns = (int64_t)deadline_of(e);
+	out->work_end_boot_ns = (int64_t)work_end_of(e);
+}
+
+static void fill_error(const struct baton_election *e, struct baton_event *out)
+{
+	out->kind = BATON_EVENT_ERROR;
+	out->code = e->events.error_code;
+	(void)snprintf(out->text, sizeof(out->text), "%s",
+		       text_of_error(e->events.error_code, e->events.error_why));
+	if (e->events.error != NULL)
+		(void)snprintf(out->detail, sizeof(out->detail), "%s", e->events.error->detail);
+}
+
+/* Takes the next piece of news off and puts it into words; the reference of the queue stays. */
 static void take_event(struct baton_election *e, struct baton_event *out)
 {
-	struct events *n = &e->events;
-	uint8_t kind = next_kind(n);
+	struct audience_event ev = {.kind = AUDIENCE_TAKE, .token = ++e->handle->app.tokens};
 
-	*out = (struct baton_event){.election = e};
 	TAILQ_REMOVE(queue_of(e), e, events.link);
-	n->queued = false;
-	n->delivering = kind;
-	n->puller = pthread_self();
-	n->pending &= (uint8_t)~kind;
-	switch (kind) {
-	case EVENT_BECAME:
+	e->events.queued = false;
+	e->events.puller = pthread_self();
+	struct audience_result r = events_tell(e, &ev);
+
+	*out = (struct baton_event){
+		.size = sizeof(*out), .election = e, .token = ev.token, .term = r.term};
+	switch (r.news) {
+	case NEWS_BECAME:
 		out->kind = BATON_EVENT_BECAME;
-		out->term = n->became_term;
+		fill_deadline(e, out);
 		(void)snprintf(out->leader, sizeof(out->leader), "%s", e->handle->id);
 		break;
-	case EVENT_LOST:
+	case NEWS_LOST:
 		out->kind = BATON_EVENT_LOST;
-		out->term = n->lost_term;
-		n->is_past = false;
-		out->reason = reason_of_why(n->lost_why);
-		(void)snprintf(out->text, sizeof(out->text), "%s", text_of_why(n->lost_why));
+		out->reason = reason_of_why(r.why);
+		(void)snprintf(out->text, sizeof(out->text), "%s", text_of_why(r.why));
 		break;
-	case EVENT_CHANGED: fill_changed(e, out); break;
-	case EVENT_ERROR:
-		out->kind = BATON_EVENT_ERROR;
-		out->code = n->error_code;
-		(void)snprintf(out->text, sizeof(out->text), "%s",
-			       text_of_error(n->error_code, n->error_why));
-		if (n->error != NULL)
-			(void)snprintf(out->detail, sizeof(out->detail), "%s", n->error->detail);
+	case NEWS_CHANGED: fill_changed(e, out); break;
+	case NEWS_ERROR: fill_error(e, out); break;
+	case NEWS_WAITS: fill_waits(e, out); break;
+	case NEWS_RENEWED:
+		out->kind = BATON_EVENT_RENEWED;
+		out->term = e->audience.led;
+		fill_deadline(e, out);
 		break;
-	case EVENT_WAITS: fill_waits(e, out); break;
 	default: out->kind = BATON_EVENT_STOPPED; break;
 	}
 }
 
 /* The application has dealt with what take_event() gave it. */
-static void handled(struct baton_election *e)
+static void finish_event(struct baton_election *e)
 {
-	/* Not of an earlier leadership, while the last one's work goes on. */
-	bool lost = e->events.delivering == EVENT_LOST && !e->events.is_past;
-
-	e->events.delivering = 0;
-	if (lost) {
-		e->lost_done = true;
-		events_check_drained(e);
-	}
-	queue_election(e);
+	(void)events_tell(
+		e, &(struct audience_event){.kind = AUDIENCE_DONE, .token = e->audience.token});
 	(void)pthread_cond_broadcast(&e->handle->app.changed);
-}
-
-void events_check_drained(struct baton_election *e)
-{
-	if (!e->draining || !e->lost_done || e->contexts != NULL)
-		return;
-	e->draining = false;
-	loop_poke(e, POKE_DRAINED);
 }
 
 /* ---- dispatchers and pullers ---- */
@@ -549,17 +558,25 @@ static void *dispatch_main(void *arg)
 			continue;
 		}
 		take_event(e, &ev);
-		bool is_muted = e->is_muted;
+		ev.token = 0; /* its return is the word */
+		bool is_muted = e->audience.muted;
 
 		(void)pthread_mutex_unlock(&b->app.lock);
 		if (!is_muted)
 			e->handler(e->handler_arg, &ev);
 		(void)pthread_mutex_lock(&b->app.lock);
-		handled(e);
+		finish_event(e);
 		election_unref(e);
 	}
 	(void)pthread_mutex_unlock(&b->app.lock);
 	return NULL;
+}
+
+static void finish_pulled_one(struct baton *b, struct baton_election *e)
+{
+	TAILQ_REMOVE(&b->app.pulling, e, events.link);
+	finish_event(e);
+	election_unref(e);
 }
 
 /* Asking for the next event says that the last one is dealt with. */
@@ -569,12 +586,23 @@ static void finish_pulled(struct baton *b)
 
 	for (struct baton_election *e = TAILQ_FIRST(&b->app.pulling); e != NULL; e = next) {
 		next = TAILQ_NEXT(e, events.link);
-		if (!pthread_equal(e->events.puller, pthread_self()))
-			continue;
-		TAILQ_REMOVE(&b->app.pulling, e, events.link);
-		handled(e);
-		election_unref(e);
+		if (pthread_equal(e->events.puller, pthread_self()))
+			finish_pulled_one(b, e);
 	}
+}
+
+int events_finish(struct baton *b, uint64_t token)
+{
+	struct baton_election *e;
+
+	(void)pthread_mutex_lock(&b->app.lock);
+	for (e = TAILQ_FIRST(&b->app.pulling); e != NULL; e = TAILQ_NEXT(e, events.link))
+		if (e->audience.token == token)
+			break;
+	if (e != NULL)
+		finish_pulled_one(b, e);
+	(void)pthread_mutex_unlock(&b->app.lock);
+	return e != NULL ? 0 : BATON_E_STALE;
 }
 
 /*
@@ -584,22 +612,14 @@ static void finish_pulled(struct baton *b)
  */
 void events_mute(struct baton_election *e)
 {
-	struct app *app = &e->handle->app;
+	bool is_pulled = e->handler == NULL && e->audience.token != 0;
 
-	e->is_muted = true;
-	if (e->handler != NULL) /* a dispatcher takes what is queued, and tells nobody */
-		return;
-	e->events.pending = 0;
-	if (e->events.queued) {
-		TAILQ_REMOVE(queue_of(e), e, events.link);
-		e->events.queued = false;
+	if (is_pulled)
+		TAILQ_REMOVE(&e->handle->app.pulling, e, events.link);
+	(void)events_say(e, AUDIENCE_MUTE);
+	(void)pthread_cond_broadcast(&e->handle->app.changed);
+	if (is_pulled)
 		election_unref(e);
-		calm_events_fd(app);
-	} else if (e->events.delivering != 0) {
-		TAILQ_REMOVE(&app->pulling, e, events.link);
-		handled(e);
-		election_unref(e);
-	}
 }
 
 int events_pull(struct baton *b, int64_t timeout_ms, struct baton_event *out)
@@ -654,11 +674,12 @@ bool events_wait(struct baton *b, uint64_t until_ns)
 	return true;
 }
 
-void count_into(_Atomic uint64_t *histogram, uint64_t value)
+void count_into(struct histogram *h, uint64_t value)
 {
 	unsigned bucket = value == 0 ? 0 : 64u - (unsigned)__builtin_clzll(value);
 
 	if (bucket >= BATON_HISTOGRAM_BUCKETS)
 		bucket = BATON_HISTOGRAM_BUCKETS - 1;
-	atomic_fetch_add_explicit(&histogram[bucket], 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&h->buckets[bucket], 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&h->sum, value, memory_order_relaxed);
 }

@@ -50,11 +50,27 @@ static uint64_t next_random(struct baton *b)
 	return b->random * 2685821657736338717u;
 }
 
+/* Descriptors of running work end with the deadline, whether or not anybody lives to say so. */
+static void move_contexts(struct executor *c, struct baton_election *only)
+{
+	struct app *app = &c->handle->app;
+
+	if (atomic_load(&c->n_contexts) == 0)
+		return;
+	(void)pthread_mutex_lock(&app->lock);
+	for (struct baton_election *e = c->elections; e != NULL; e = e->executor_next)
+		if (only == NULL || only == e)
+			contexts_move(e);
+	(void)pthread_mutex_unlock(&app->lock);
+}
+
 static void show_lease(struct executor *c)
 {
 	bool open = c->core.state != LEASE_CLOSED && !lease_is_left(&c->core);
+	uint64_t was_ns = atomic_exchange(c->deadline_cell, c->core.deadline_ns);
 
-	atomic_store_explicit(c->deadline_cell, c->core.deadline_ns, memory_order_release);
+	if (was_ns != c->core.deadline_ns)
+		move_contexts(c, NULL);
 	if (c->core.state == LEASE_LIVE) {
 		atomic_store(&c->end_epoch, c->core.epoch);
 		atomic_store(&c->end_ns, c->core.end_ns);
@@ -79,8 +95,11 @@ static void show_election(struct baton_election *e)
 			      memory_order_release);
 	if (leads) {
 		atomic_store_explicit(&e->work_epoch, e->core.epoch, memory_order_release);
-		atomic_store_explicit(&e->work_cell, e->core.work_ns, memory_order_relaxed);
+		uint64_t was_ns = atomic_exchange(&e->work_cell, e->core.work_ns);
+
 		atomic_store_explicit(&e->term_cell, e->core.term, memory_order_release);
+		if (was_ns != e->core.work_ns)
+			move_contexts(e->executor, e);
 	}
 }
 
@@ -97,6 +116,8 @@ void executor_step(struct executor *c, struct event *ev)
 	ev->now_ns = clock_boot_ns();
 	ev->random = next_random(c->handle);
 	lease_step(&c->core, ev, &out);
+	if (c->handle->trace != NULL)
+		trace_step(c->handle, NULL, ev, &out);
 	show_lease(c);
 	execute_calls(c, NULL, &out);
 	set_lease_timer(c);
@@ -113,8 +134,7 @@ static void auto_drain(struct baton_election *e, uint64_t now_ns)
 		return;
 	e->auto_drain_ns = NEVER;
 	(void)pthread_mutex_lock(&app->lock);
-	e->lost_done = true;
-	events_check_drained(e);
+	(void)events_tell(e, &(struct audience_event){.kind = AUDIENCE_TIMER, .now_ns = now_ns});
 	(void)pthread_mutex_unlock(&app->lock);
 }
 
@@ -145,6 +165,8 @@ void executor_step_election(struct baton_election *e, struct event *ev)
 	auto_drain(e, ev->now_ns);
 	publish_late(e, ev->now_ns);
 	election_step(&e->core, &e->executor->core, ev, &out);
+	if (e->handle->trace != NULL)
+		trace_step(e->handle, e, ev, &out);
 	show_election(e);
 	events_seen(e);
 	execute_calls(e->executor, e, &out);
@@ -293,10 +315,12 @@ static void lease_done(struct executor *c, const struct job *job)
 					   : EV_CLOSED;
 	executor_step(c, &ev); /* the job may be with its lane again after this */
 	if (renewed) {
-		for (struct baton_election *e = c->elections; e != NULL; e = e->executor_next)
-			events_works(e, FAILURE_LEASE);
 		atomic_store(&c->renewed_boot_ns, sent_ns);
 		atomic_store(&c->renewed_wall_ms, clock_wall_ms());
+		for (struct baton_election *e = c->elections; e != NULL; e = e->executor_next) {
+			events_works(e, FAILURE_LEASE);
+			events_renewed(e);
+		}
 		publish_again(c);
 	}
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "runtime/messages.h"
 #include "runtime/runtime.h"
 
@@ -20,18 +21,22 @@ static void *lane_main(void *arg);
 int lane_start(struct baton *b, int kind, struct baton_error *err)
 {
 	struct lane *lane = &b->lanes[kind];
-	int code = b->driver->lane_open(b->store, kind, &lane->driver_lane, err);
+	int code = 0;
 
+	if (lane->running)
+		return 0;
+	if (lane->driver_lane == NULL)
+		code = b->driver->lane_open(b->store, kind, &lane->driver_lane, err);
 	if (code != 0)
 		return code;
-	lane->batch = batch_new();
+	if (lane->batch == NULL)
+		lane->batch = batch_new();
 	if (lane->batch == NULL) {
 		err->code = BATON_E_MEMORY;
 		(void)strcpy(err->text, "Out of memory.");
 		return err->code;
 	}
-	if (pthread_create(&lane->thread, NULL, kind == BATON_LANE_WATCH ? watch_main : lane_main,
-			   lane) != 0)
+	if (!thread_start(&lane->thread, kind == BATON_LANE_WATCH ? watch_main : lane_main, lane))
 		return text_fail_limits(err);
 	lane->running = true;
 	return 0;

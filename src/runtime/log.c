@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "runtime/messages.h"
 #include "runtime/runtime.h"
 
@@ -25,14 +26,15 @@ static void *log_main(void *arg);
 
 int log_start(struct baton *b, struct baton_error *err)
 {
-	if (b->log == NULL)
+	if (b->log == NULL || b->ring.running)
 		return 0;
-	b->ring.entries = calloc(RING, sizeof(*b->ring.entries));
+	if (b->ring.entries == NULL)
+		b->ring.entries = calloc(RING, sizeof(*b->ring.entries));
 	if (b->ring.entries == NULL) {
 		(void)strcpy(err->text, "out of memory");
 		return err->code = BATON_E_MEMORY;
 	}
-	if (pthread_create(&b->ring.thread, NULL, log_main, b) != 0)
+	if (!thread_start(&b->ring.thread, log_main, b))
 		return text_fail_limits(err);
 	b->ring.running = true;
 	return 0;

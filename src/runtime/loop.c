@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "runtime/messages.h"
 #include "runtime/runtime.h"
 
@@ -31,13 +32,15 @@ static void wait_for_more(struct baton *b);
 
 int loop_start(struct baton *b, struct baton_error *err)
 {
-	b->mail.last = &b->mail.first;
-	b->mail.event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	b->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (b->loop_running)
+		return 0;
+	if (b->mail.event_fd < 0)
+		b->mail.event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (b->timer_fd < 0)
+		b->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (getrandom(&b->random, sizeof(b->random), 0) != (ssize_t)sizeof(b->random))
 		b->random = clock_boot_ns();
-	if (b->mail.event_fd < 0 || b->timer_fd < 0 ||
-	    pthread_create(&b->loop_thread, NULL, loop_main, b) != 0)
+	if (b->mail.event_fd < 0 || b->timer_fd < 0 || !thread_start(&b->loop_thread, loop_main, b))
 		return text_fail_limits(err);
 	b->loop_running = true;
 	return 0;
@@ -188,6 +191,7 @@ static void run_timers(struct baton *b)
 	while ((item = heap_first(&b->heap)) != NULL && item->when_ns <= now_ns) {
 		struct event ev = {.kind = EV_TIMER};
 
+		count_into(&b->counters.loop_delay, (now_ns - item->when_ns) / 1000);
 		if (item->kind == TIMER_EXECUTOR) {
 			executor_step(PART_OF(struct executor, timer, item), &ev);
 		} else {
@@ -356,6 +360,7 @@ void election_unref(struct baton_election *e)
 	if (atomic_fetch_sub_explicit(&e->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	free(e->events.error);
+	free(atomic_load(&e->numbers));
 	free(e->metadata);
 	free(e->leader_metadata);
 	free(e->wait);
@@ -397,10 +402,10 @@ static void note_asked(struct baton_election *e, uint8_t kind)
 	if (kind != EV_START && kind != EV_STOP)
 		return;
 	(void)pthread_mutex_lock(&app->lock);
-	if (kind == EV_START)
-		e->n_starts--;
-	else
-		e->stops_due = (uint16_t)(e->n_stops + e->core.stopping);
+	(void)events_tell(e,
+			  &(struct audience_event){.kind = kind == EV_START ? AUDIENCE_START_HEARD
+									    : AUDIENCE_STOP_HEARD,
+						   .stopping = e->core.stopping});
 	(void)pthread_mutex_unlock(&app->lock);
 }
 

@@ -88,3 +88,18 @@ int code_of_why(uint8_t why)
 
 	return code != 0 ? code : BATON_E_UNAVAILABLE;
 }
+
+int obstacle_of_why(uint8_t why)
+{
+	switch (why) {
+	case WHY_PAUSED: return BATON_OBSTACLE_PAUSED;
+	case WHY_UNHEALTHY: return BATON_OBSTACLE_UNHEALTHY;
+	case WHY_STOPPED:
+	case WHY_NOT_STARTED:
+	case WHY_UNWANTED: return BATON_OBSTACLE_STOPPED;
+	case WHY_TERM_END: return BATON_OBSTACLE_TERMS;
+	case WHY_FAILED:
+	case WHY_LATE: return BATON_OBSTACLE_STORE;
+	default: return BATON_OBSTACLE_HELD;
+	}
+}

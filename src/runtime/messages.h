@@ -19,4 +19,7 @@ int reason_of_why(uint8_t why);
 /* BATON_E_... of an error */
 int code_of_why(uint8_t why);
 
+/* BATON_OBSTACLE_...: why a campaign that was asked for was not won. */
+int obstacle_of_why(uint8_t why);
+
 #endif

@@ -35,6 +35,7 @@
 #include <sys/queue.h>
 
 #include "baton-store.h"
+#include "core/audience.h"
 #include "core/election.h"
 #include "runtime/failure.h"
 #include "runtime/heap.h"
@@ -130,8 +131,9 @@ struct executor {
 	uint32_t number;            /* tells this process' leases apart */
 	uint32_t n_held;            /* answer of a renewal */
 	uint32_t n_publish_due;
-	bool claims_short;    /* the list of claims is not complete */
-	_Atomic bool is_open; /* something of it may be in the store */
+	_Atomic uint32_t n_contexts; /* app.lock to change it: open ones of its elections */
+	bool claims_short;           /* the list of claims is not complete */
+	_Atomic bool is_open;        /* something of it may be in the store */
 	_Atomic int64_t renewed_wall_ms;
 	_Atomic uint64_t renewed_boot_ns;
 	_Atomic uint64_t end_epoch; /* of the incarnation that lives, or lived last ... */
@@ -147,17 +149,8 @@ struct watch_change {
 	bool add;
 };
 
-/* ---- what the application is to be told: one slot per kind is enough, because nothing is told of
- * a leadership that was over before it was heard of, nor of an older "changed" ---- */
-
-enum {
-	EVENT_BECAME = 1,
-	EVENT_LOST = 2,
-	EVENT_CHANGED = 4,
-	EVENT_ERROR = 8,
-	EVENT_STOPPED = 16,
-	EVENT_WAITS = 32,
-};
+/* ---- what the application is to be told. Whether and when, core/audience.h decides; here stand
+ * what is said, and the queue of those that have something to say ---- */
 
 /* When each code was last told, and the store's words for the last one. */
 struct error_event {
@@ -167,22 +160,16 @@ struct error_event {
 
 struct events {
 	TAILQ_ENTRY(baton_election) link; /* the queue of elections with news */
-	uint64_t became_term;
-	uint64_t lost_term;
 	uint64_t changed_term;
 	uint64_t changed_old_term;
 	uint32_t leader;
 	uint32_t old_leader;
 	int error_code;
 	struct error_event *error; /* made with the first one */
-	uint8_t pending;
-	uint8_t lost_why;
 	uint8_t error_why;
-	uint8_t delivering; /* the kind of news that a handler or puller works on; 0: none */
 	bool queued;
 	bool is_urgent;   /* queued with LOST */
-	bool is_past;     /* another leadership was lost since what is delivered */
-	pthread_t puller; /* delivering to whom */
+	pthread_t puller; /* whose event is being told */
 };
 
 /*
@@ -232,31 +219,25 @@ struct baton_election {
 	struct baton_election *leaving_next;
 	struct watch_change watch[2]; /* added, removed */
 	/* app.lock from here on */
+	struct audience audience;
 	struct events events;
 	struct baton_context *contexts;
 	uint32_t acquire_id;
 	uint32_t acquire_answered;
 	int acquire_answer;
+	int acquire_obstacle;
 	uint8_t seen_state;
 	bool seen_paused;
-	bool is_stopped;
-	bool is_muted;      /* freed: nothing is told of it any more */
-	uint16_t n_starts;  /* that were asked for, and that the loop hasn't heard of */
-	uint16_t n_stops;   /* that have come to their end */
-	uint16_t stops_due; /* so many when the last one that was asked for has */
-	int attach_code;    /* 1: not yet */
-	uint32_t n_runners; /* threads in baton_run_when_elected(): they take part in LOST */
-	bool draining;      /* LOST was noted, DRAINED not yet posted */
-	bool lost_done;     /* the application has dealt with LOST */
-	bool self_stop;     /* the application itself asked for the stop */
-	bool freed;         /* the application's reference is gone */
-	bool let_go;        /* the loop has stopped it: LOST, if it led, is among the news */
-	bool left;          /* the loop has let go of it, too */
-	bool twin;          /* another living candidate has our id */
+	bool left;       /* the loop has let go of it */
+	bool twin;       /* another living candidate has our id */
+	int attach_code; /* 1: not yet */
 	uint32_t seen_leader;
 	uint32_t score;
 	uint64_t seen_term;
 	uint64_t became_ns;
+	uint64_t lost_ns;
+	_Atomic(struct numbers *) numbers; /* made with the first leadership; or NULL */
+	_Atomic uint32_t n_won, n_refused, n_failed, n_changes;
 	int64_t leader_since_ms;
 	uint64_t wait_until_ns; /* nobody can lead before; 0: not so */
 	char *wait;             /* why that is, or was */
@@ -267,14 +248,14 @@ struct baton_election {
 	char name[];
 };
 
-/* Work that runs as leader: on the stack of the thread that runs it. */
+/* Work that runs as leader: on the stack of the thread that runs it, or on the heap if the
+ * application entered it by itself. */
 struct baton_context {
 	struct baton_election *election;
 	struct baton_context *next;
 	uint64_t term;
 	pthread_t thread;
-	int fd;
-	bool cancelled; /* app.lock */
+	int fd; /* a timer at the deadline */
 };
 
 /* ---- the handle ---- */
@@ -322,6 +303,7 @@ struct app {
 	struct baton_election *all;
 	uint32_t n_kept; /* while closing: how many of them have not been let go */
 	int events_fd;   /* readable while somebody is in pulled */
+	uint64_t tokens; /* so many events were taken */
 	bool has_puller;
 	bool quit;
 	struct baton_error store_error; /* the last failure of a call */
@@ -351,12 +333,29 @@ struct log_ring {
 };
 
 /* Counters: any thread adds, anybody reads. */
+#define CODES 32 /* more than there are error codes */
+
+struct histogram {
+	_Atomic uint64_t buckets[BATON_HISTOGRAM_BUCKETS]; /* of powers of two */
+	_Atomic uint64_t sum;
+};
+
 struct counters {
 	_Atomic uint64_t elections, leading, won, refused, failed, renewed, renew_failed, lost;
 	_Atomic uint64_t transitions, hints, observes, releases, log_dropped;
-	_Atomic uint64_t renew_latency[BATON_HISTOGRAM_BUCKETS];
-	_Atomic uint64_t campaign_latency[BATON_HISTOGRAM_BUCKETS];
-	_Atomic uint64_t tenure[BATON_HISTOGRAM_BUCKETS];
+	_Atomic uint64_t errors[CODES]; /* calls of the driver that failed, by -code */
+	_Atomic int64_t store_ok_ms;    /* wall time of the last call that went well */
+	struct histogram renew_latency; /* us */
+	struct histogram campaign_latency;
+	struct histogram loop_delay; /* us that the loop woke too late */
+	struct histogram tenure;     /* ms */
+};
+
+/* What is counted of an election that has led. */
+struct numbers {
+	_Atomic uint64_t lost[BATON_REASON_PAUSED + 1];
+	struct histogram tenure; /* ms */
+	struct histogram drain;  /* ms */
 };
 
 struct fork_cells {
@@ -365,9 +364,18 @@ struct fork_cells {
 	uint32_t used;
 };
 
+/* The one lane of all questions and orders that go straight to the store; app.lock. */
+struct admin {
+	void *lane;       /* NULL: none is open */
+	uint64_t used_ns; /* when it was last given back */
+	bool busy;
+};
+
 struct baton {
-	const struct baton_driver *driver;
-	const struct baton_traits *traits;
+	const struct baton_driver *driver; /* &driver_table */
+	const struct baton_traits *traits; /* &traits_known */
+	struct baton_driver driver_table;  /* all zero where the driver is older than we */
+	struct baton_traits traits_known;
 	void *store;
 	void *driver_library; /* dlopen()ed, or NULL */
 	char id[BATON_NAME_MAX + 1];
@@ -376,6 +384,9 @@ struct baton {
 	struct timing timing;
 	void (*log)(void *arg, const struct baton_log_record *record);
 	void *log_arg;
+	void (*trace)(void *arg, const struct baton_trace_record *record);
+	void *trace_arg;
+	bool outlive;
 	struct executor *shared; /* where leases are shared: the one executor */
 	struct executor *left;   /* own ones that wait for the end of their leases */
 	uint32_t n_numbered;     /* so many were made */
@@ -383,6 +394,7 @@ struct baton {
 	struct mailbox mail;
 	struct lane lanes[3];
 	struct app app;
+	struct admin admin;
 	struct peers peers;
 	struct log_ring ring;
 	struct counters counters;
@@ -400,6 +412,7 @@ struct baton {
 	pthread_t dispatchers[DISPATCHERS_MAX];
 	uint32_t n_dispatchers;
 	uint32_t n_dispatchers_started;
+	pthread_mutex_t start_lock; /* held while threads and lanes are made */
 	bool loop_running;
 	_Atomic bool is_closing;     /* baton_close() was called */
 	bool watch_untold;           /* app.watch_error is for whoever starts next */
@@ -469,25 +482,45 @@ void events_works(struct baton_election *e, unsigned sources);
 void events_seen(struct baton_election *e);
 /* What a lane has read: whether nobody can lead before a certain time. */
 void events_waits(struct baton_election *e, const struct baton_record *r);
+/* The lease was renewed: for those who want to hear of it. */
+void events_renewed(struct baton_election *e);
 /* The application has let go of it, and it is stopped. */
 void events_let_go(struct baton_election *e);
+/* app.lock is held: steps the audience, and carries out what it says. */
+struct audience_result events_tell(struct baton_election *e, const struct audience_event *ev);
+/* The same, for what is no more than a word. */
+struct audience_result events_say(struct baton_election *e, uint8_t kind);
 /* app.lock is held: nothing is told of it any more, and nothing waits to be. */
 void events_mute(struct baton_election *e);
 /* The watch is broken: this is why. */
 void events_watch(struct baton_election *e, const struct baton_error *said);
 /* How the last call of the driver went; code 0: well. */
 void events_store(struct baton *b, const struct baton_error *err);
+int events_init(struct baton *b, struct baton_error *err);
 int events_start(struct baton *b, struct baton_error *err);
 void events_stop(struct baton *b);
 /* After the loop has stopped: what nobody took. */
 void events_done(struct baton *b);
 int events_pull(struct baton *b, int64_t timeout_ms, struct baton_event *out);
-/* app.lock held: DRAINED is posted once nothing of the work is left. */
-void events_check_drained(struct baton_election *e);
+/* That event is dealt with, whoever took it. BATON_E_STALE: no such one is. */
+int events_finish(struct baton *b, uint64_t token);
 /* app.lock held: waits for app.changed until then (NEVER: for ever); false: too late. */
 bool events_wait(struct baton *b, uint64_t until_ns);
 uint64_t events_until_ns(int64_t timeout_ms);
 bool events_on_dispatcher(const struct baton *b);
+
+/* contexts.c: work that is bound to a leadership, and the descriptors that end with it */
+/* app.lock is held for all of these. 0, or a code. */
+int context_enter(struct baton_election *e, struct baton_context *ctx, uint64_t term);
+/* Takes it out of its election; the descriptor is closed. */
+void context_leave(struct baton_context *ctx);
+/* The leadership is lost: their descriptors say so now. */
+void contexts_cancel(struct baton_election *e);
+/* What the cells show: until when it leads, and until when its work may go on; 0: not known. */
+uint64_t deadline_of(const struct baton_election *e);
+uint64_t work_end_of(const struct baton_election *e);
+/* Those of the election end at the deadline that its cells show. */
+void contexts_move(struct baton_election *e);
 
 /* peers.c */
 uint32_t peers_find(struct baton *b, const char *id, const char *address);
@@ -506,6 +539,10 @@ bool fork_cells_forked(const struct baton *b);
 int fork_register(struct baton *b);
 void fork_unregister(struct baton *b);
 
+/* trace.c: tells the trace function of one step of the lease (e: NULL), or of an election */
+void trace_step(const struct baton *b, const struct baton_election *e, const struct event *ev,
+		const struct actions *out);
+
 /* log.c */
 int log_start(struct baton *b, struct baton_error *err);
 void log_stop(struct baton *b);
@@ -518,6 +555,6 @@ bool peers_view(struct baton_election *e, const struct job *job, const struct ba
 		struct view *v);
 
 /* Counts a value into the bucket of its power of two. */
-void count_into(_Atomic uint64_t *histogram, uint64_t value);
+void count_into(struct histogram *h, uint64_t value);
 
 #endif

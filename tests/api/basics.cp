@@ -45,7 +45,7 @@ void lead(struct baton *b)
 	if (baton_election_new(b, "basics++", &options, &e, &err) != BATON_OK)
 		throw std::runtime_error(err.text);
 	check(baton_election_start(e) == BATON_OK, "starts");
-	check(baton_try_acquire(e, 10000) == 1, "leads");
+	check(baton_try_acquire(e, 10000, NULL) == 1, "leads");
 	check(baton_run_if_leader(
 		      e,
 		      [](struct baton_context *ctx, void *) -> int {

@@ -41,7 +41,7 @@ static void clean(const char *base_url, const char *label)
 static uint64_t term_of(struct testcase *t, const char *name)
 {
 	for (unsigned i = 0; i < t->n_locals; i++) {
-		struct baton_status status = {0};
+		struct baton_observed status = {0};
 
 		if (baton_observe(t->locals[i]->b, name, &status, NULL) == 0)
 			return status.term;
@@ -130,7 +130,7 @@ static bool set_term(struct testcase *t, const char *name, uint64_t term)
 static int count_name(struct testcase *t, const char *name, size_t length)
 {
 	struct baton *b;
-	struct baton_status status = {0};
+	struct baton_observed status = {0};
 	int n = -1;
 
 	if (strlen(name) != length || baton_open(t->url, NULL, &b, NULL) != 0)

@@ -102,7 +102,7 @@ static void no_takeover(struct testcase *t)
 
 	local_sees(eager, leader->id, soon_ms(t));
 	while (now_ns() < end_ns) {
-		int rc = baton_try_acquire(eager->e, (int64_t)t->lease_ms);
+		int rc = baton_try_acquire(eager->e, (int64_t)t->lease_ms, NULL);
 
 		CHECK(t, rc == 0 || rc == BATON_E_UNAVAILABLE || rc == BATON_E_TIMEOUT,
 		      "try_acquire says %d", rc);
@@ -193,7 +193,7 @@ static void all_agree(struct testcase *t)
 		CHECK(t, status.is_leader == (strcmp(status.leader, s.locals[i]->id) == 0),
 		      "names itself and doesn't lead, or the other way round");
 	}
-	struct baton_status observed = {0};
+	struct baton_observed observed = {0};
 	struct baton_error err = {0};
 	int rc = patient_observe(t, s.locals[0]->b, t->name, &observed, &err);
 

@@ -3,6 +3,7 @@
  * the election (S7, S8).
  */
 #include "backend.h"
+#include "lists.h"
 
 #include <inttypes.h>
 #include <poll.h>
@@ -85,7 +86,8 @@ static void tells_events(struct testcase *t)
 
 	pull(t, pulls, BATON_EVENT_LOST, &event);
 	CHECK(t, event.term == third && event.reason == BATON_REASON_RESIGNED, "lost");
-	baton_drained(pulls->e);
+	CHECK(t, baton_drained(pulls->e, second) == BATON_E_STALE, "an old term drains");
+	CHECK(t, baton_drained(pulls->e, third) == 0, "drained");
 	local_stop(pulls);
 }
 
@@ -192,8 +194,8 @@ static void call_back(struct local *p, const struct baton_event *event)
 
 		CALL(c, baton_is_leader(p->e) || baton_term(p->e) == 0);
 		CALL(c, baton_report_health(p->e, 900, "well") == 0);
-		CALL(c, baton_list_candidates(p->b, p->t->name, list, 4, NULL) >= 0);
-		CALL(c, baton_try_acquire(p->e, 1000) == 1);
+		CALL(c, test_candidates(p->b, p->t->name, list, 4, NULL) >= 0);
+		CALL(c, baton_try_acquire(p->e, 1000, NULL) == 1);
 		CALL(c, baton_resign(p->e, 10) == 0);
 		CALL(c, !baton_is_leader(p->e));
 		atomic_store(&c->has_led, true);
@@ -268,7 +270,7 @@ struct farewell {
 static void dawdle(struct local *p, const struct baton_event *event)
 {
 	struct farewell *f = p->arg;
-	struct baton_status status = {0};
+	struct baton_observed status = {0};
 	struct baton_status own = {0};
 
 	if (event->kind != BATON_EVENT_LOST)
@@ -323,7 +325,7 @@ static bool is_green(void *arg)
 {
 	struct local *p = arg;
 
-	return baton_check_health(p->e, NULL) == BATON_HEALTHY;
+	return baton_election_condition(p->e, NULL) == BATON_CONDITION_HEALTHY;
 }
 
 static bool is_standby(void *arg)
@@ -359,14 +361,15 @@ static void standby_knows(struct testcase *t)
 		await(t, is_green, standbys[i], soon_ms(t), "a green standby");
 		stays(t, is_green, standbys[i], t->lease_ms, "a green standby");
 	}
-	CHECK(t, baton_try_acquire(standbys[1]->e, 100) < 0, "who observes can't acquire");
+	CHECK(t, baton_try_acquire(standbys[1]->e, 100, NULL) < 0, "who observes can't acquire");
 	local_stop(a);
 	local_leads(standbys[0], failover_ms(t));
 	local_sees(standbys[1], standbys[0]->id, soon_ms(t));
 	local_stop(standbys[0]);
 	/* Nobody leads: degraded, not sick. */
 	local_sees(standbys[1], "", soon_ms(t));
-	CHECK(t, baton_check_health(standbys[1]->e, NULL) == BATON_DEGRADED, "not degraded");
+	CHECK(t, baton_election_condition(standbys[1]->e, NULL) == BATON_CONDITION_DEGRADED,
+	      "not degraded");
 	CHECK(t, local_count(standbys[1], BATON_EVENT_BECAME) == 0, "an observer led");
 }
 

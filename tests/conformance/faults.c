@@ -218,12 +218,14 @@ static void down_at_start(struct testcase *t)
 
 	CHECK(t, error->event.code < 0 && error->event.text[0] != '\0', "code %d, \"%s\"",
 	      error->event.code, error->event.text);
-	CHECK(t, baton_check_health(p->e, &err) == BATON_UNHEALTHY, "not unhealthy");
+	CHECK(t, baton_election_condition(p->e, &err) == BATON_CONDITION_UNHEALTHY,
+	      "not unhealthy");
 	CHECK(t, err.code < 0 && err.text[0] != '\0', "unhealthy without a reason");
 	stays(t, local_is_no_leader, p, t->lease_ms, "S9: no leader without a store");
 	down(t, false);
 	local_leads(p, soon_ms(t));
-	CHECK(t, baton_check_health(p->e, &err) == BATON_HEALTHY, "not healthy: %s", err.text);
+	CHECK(t, baton_election_condition(p->e, &err) == BATON_CONDITION_HEALTHY, "not healthy: %s",
+	      err.text);
 }
 
 /* ---- C26, C27 ---- */
@@ -380,7 +382,8 @@ static void credentials_revoked(struct testcase *t)
 	      local_count(p, BATON_EVENT_ERROR));
 	struct baton_error err = {0};
 
-	CHECK(t, baton_check_health(p->e, &err) == BATON_UNHEALTHY, "healthy without permission");
+	CHECK(t, baton_election_condition(p->e, &err) == BATON_CONDITION_UNHEALTHY,
+	      "healthy without permission");
 	CHECK(t, t->backend->deny(t, false), "permission again");
 	CHECK(t, local_leads(p, soon_ms(t)) > term, "S3");
 	/* Refused from the start. */

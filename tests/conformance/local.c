@@ -2,6 +2,7 @@
  * local.c: a candidate in this process. Its handler writes down every event with the time, and at
  * its end the whole list is checked against S8, in every case, whatever the case is about.
  */
+#include "lists.h"
 #include "suite.h"
 
 #include <inttypes.h>
@@ -278,7 +279,7 @@ static bool is_late(int rc, uint64_t end_ns)
 }
 
 int patient_observe(struct testcase *t, struct baton *b, const char *name,
-		    struct baton_status *status, struct baton_error *err)
+		    struct baton_observed *status, struct baton_error *err)
 {
 	uint64_t end_ns = now_ns() + t->lease_ms * MS;
 	int rc = baton_observe(b, name, status, err);
@@ -292,10 +293,10 @@ int patient_list(struct testcase *t, struct baton *b, const char *name,
 		 struct baton_candidate *list, size_t max, struct baton_error *err)
 {
 	uint64_t end_ns = now_ns() + t->lease_ms * MS;
-	int rc = baton_list_candidates(b, name, list, max, err);
+	int rc = test_candidates(b, name, list, max, err);
 
 	while (is_late(rc, end_ns))
-		rc = baton_list_candidates(b, name, list, max, err);
+		rc = test_candidates(b, name, list, max, err);
 	return rc;
 }
 
@@ -303,10 +304,10 @@ int patient_history(struct testcase *t, struct baton *b, const char *name,
 		    struct baton_leadership *list, size_t max, struct baton_error *err)
 {
 	uint64_t end_ns = now_ns() + t->lease_ms * MS;
-	int rc = baton_list_history(b, name, list, max, err);
+	int rc = test_history(b, name, list, max, err);
 
 	while (is_late(rc, end_ns))
-		rc = baton_list_history(b, name, list, max, err);
+		rc = test_history(b, name, list, max, err);
 	return rc;
 }
 
@@ -317,7 +318,7 @@ int patient_transfer(struct testcase *t, struct local *from, struct local *to, b
 	int rc;
 
 	do {
-		rc = by_order ? baton_order_transfer(to->b, t->name, to->id, err)
+		rc = by_order ? baton_order_transfer(to->b, t->name, 0, to->id, NULL, err)
 			      : baton_transfer(from->e, to->id, err);
 	} while (is_late(rc, end_ns));
 	return rc;

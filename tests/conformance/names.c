@@ -184,7 +184,7 @@ static bool is_refused(struct testcase *t, struct baton *b, const char *name)
 static void round_trip(struct testcase *t, const char *name)
 {
 	struct local *p = local_new(t, &(struct cast){.name = name});
-	struct baton_status status = {0};
+	struct baton_observed status = {0};
 	struct baton_error err = {0};
 
 	local_leads(p, soon_ms(t));

@@ -88,7 +88,7 @@ static void refuses_bad_targets(struct testcase *t, struct local *leader, struct
 	await(t, is_shown, &l, soon_ms(t), "the sick one to be listed as sick");
 	rc = baton_transfer(leader->e, sick->id, &err);
 	CHECK(t, rc == BATON_E_NO_CANDIDATE, "transfer to the sick says %d", rc);
-	rc = baton_order_transfer(sick->b, t->name, "nobody-of-that-name", &err);
+	rc = baton_order_transfer(sick->b, t->name, 0, "nobody-of-that-name", NULL, &err);
 	CHECK(t, rc < 0, "an order to transfer to nobody says %d", rc);
 	stays(t, local_is_leader, leader, t->lease_ms / 2, "leader after refused transfers");
 	CHECK(t, baton_term(leader->e) == term, "another term");
@@ -254,7 +254,7 @@ static void orders_to_resign(struct testcase *t, struct local **list, struct bat
 	struct baton_error err = {0};
 
 	local_sees(to, from->id, soon_ms(t));
-	int rc = baton_order_resign(third, t->name, (int64_t)(4 * t->lease_ms), &err);
+	int rc = baton_order_resign(third, t->name, 0, (int64_t)(4 * t->lease_ms), NULL, &err);
 
 	CHECK(t, rc == 0, "baton_order_resign: %s", err.text);
 	const struct seen *lost = local_next(from, BATON_EVENT_LOST, soon_ms(t));
@@ -292,7 +292,7 @@ static void takes_orders(struct testcase *t)
 	char nothing[80];
 
 	snprintf(nothing, sizeof(nothing), "%s-nothing", t->name);
-	CHECK(t, baton_order_resign(third, nothing, 0, &err) < 0, "an order to nobody");
+	CHECK(t, baton_order_resign(third, nothing, 0, 0, NULL, &err) < 0, "an order to nobody");
 	baton_close(third);
 }
 

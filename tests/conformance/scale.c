@@ -96,7 +96,7 @@ static void *work_when_elected(void *arg)
 {
 	struct worker *w = arg;
 
-	baton_run_when_elected(w->p->e, piece_of_work, w, 0, false);
+	baton_run_when_elected(w->p->e, piece_of_work, w, NULL);
 	return NULL;
 }
 
@@ -357,12 +357,13 @@ static void backoff_resets(struct testcase *t)
 		await(t, is_quiet, &quiet, soon_ms(t), "a standby that does not poll");
 	for (unsigned i = 0; i < 2; i++) {
 		CHECK(t, t->backend->fail(t, VERB_CAMPAIGN, UINT32_MAX), "fail");
-		int rc = baton_try_acquire(p->e, (int64_t)t->lease_ms);
+		int rc = baton_try_acquire(p->e, (int64_t)t->lease_ms, NULL);
 
 		CHECK(t, rc < 0, "a failing campaign says %d", rc);
 		CHECK(t, t->backend->fail(t, VERB_CAMPAIGN, 0), "heal");
 		/* A clean refusal. */
-		CHECK(t, baton_try_acquire(p->e, (int64_t)soon_ms(t)) == 0, "not refused cleanly");
+		CHECK(t, baton_try_acquire(p->e, (int64_t)soon_ms(t), NULL) == 0,
+		      "not refused cleanly");
 	}
 	/* All that is forgotten: the first try after the release is at once. */
 	uint64_t begin_ns = now_ns();

@@ -21,6 +21,7 @@
 #include <sys/types.h>
 
 #include "baton.h"
+#include "lists.h"
 #include "oracle.h"
 
 #define PLACE_MAX 512
@@ -92,7 +93,7 @@ struct entry {
 
 extern const struct entry cases_basic[], cases_events[], cases_work[], cases_crash[], cases_terms[],
 	cases_orders[], cases_names[], cases_faults[], cases_losses[], cases_options[],
-	cases_scale[], cases_oracle[];
+	cases_scale[], cases_oracle[], cases_drain[];
 
 /* ---- failing and waiting ---- */
 
@@ -195,10 +196,10 @@ struct local *leader_of(struct local **list, unsigned n);
 struct local *await_leader(struct testcase *t, struct local **list, unsigned n, uint64_t limit_ms);
 /* It leads in a later term than that one (S3, S4). */
 void local_is_above(struct local *p, uint64_t term);
-/* As baton_observe() and baton_list_candidates(); but on a busy machine a call can come too late
+/* As baton_observe() and test_candidates(); but on a busy machine a call can come too late
  * (L6), which says nothing, so they ask again for a while. */
 int patient_observe(struct testcase *t, struct baton *b, const char *name,
-		    struct baton_status *status, struct baton_error *err);
+		    struct baton_observed *status, struct baton_error *err);
 int patient_list(struct testcase *t, struct baton *b, const char *name,
 		 struct baton_candidate *list, size_t max, struct baton_error *err);
 int patient_history(struct testcase *t, struct baton *b, const char *name,

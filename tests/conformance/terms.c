@@ -70,7 +70,7 @@ static void terms_grow(struct testcase *t)
 
 static bool is_free(struct testcase *t, struct baton *b)
 {
-	struct baton_status status = {0};
+	struct baton_observed status = {0};
 
 	(void)t;
 	return baton_observe(b, t->name, &status, NULL) != 0 || status.leader[0] == '\0';

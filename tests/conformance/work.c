@@ -26,22 +26,22 @@ static void acquires_by_hand(struct testcase *t)
 	struct local *b = local_new(t, &cast);
 	int64_t limit_ms = (int64_t)soon_ms(t);
 
-	CHECK(t, baton_try_acquire(a->e, limit_ms) == BATON_E_NOT_STARTED, "not started");
+	CHECK(t, baton_try_acquire(a->e, limit_ms, NULL) == BATON_E_NOT_STARTED, "not started");
 	CHECK(t, baton_election_start(a->e) == 0 && baton_election_start(b->e) == 0, "start");
 	stays(t, local_is_no_leader, a, t->lease_ms / 2, "nobody campaigns unasked");
-	CHECK(t, baton_try_acquire(a->e, limit_ms) == 1, "not won though free");
+	CHECK(t, baton_try_acquire(a->e, limit_ms, NULL) == 1, "not won though free");
 	CHECK(t, baton_is_leader(a->e), "won, and not leader");
 	uint64_t term = baton_term(a->e);
 
-	CHECK(t, baton_try_acquire(a->e, limit_ms) == 1, "not true as leader");
+	CHECK(t, baton_try_acquire(a->e, limit_ms, NULL) == 1, "not true as leader");
 	CHECK(t, baton_term(a->e) == term, "a new term for who leads already");
-	CHECK(t, baton_try_acquire(b->e, limit_ms) == 0, "not false though held");
+	CHECK(t, baton_try_acquire(b->e, limit_ms, NULL) == 0, "not false though held");
 	CHECK(t, !baton_is_leader(b->e), "S1: two leaders");
 	local_stop(a);
 	stays(t, local_is_no_leader, b, t->lease_ms / 2, "b campaigns unasked");
-	CHECK(t, baton_try_acquire(b->e, limit_ms) == 1, "not won though free again");
+	CHECK(t, baton_try_acquire(b->e, limit_ms, NULL) == 1, "not won though free again");
 	CHECK(t, baton_term(b->e) > term, "S3");
-	CHECK(t, baton_try_acquire(a->e, limit_ms) == BATON_E_NOT_STARTED, "stopped");
+	CHECK(t, baton_try_acquire(a->e, limit_ms, NULL) == BATON_E_NOT_STARTED, "stopped");
 }
 
 /* ---- C10 ---- */

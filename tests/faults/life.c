@@ -24,6 +24,7 @@
 
 #include "baton.h"
 #include "fault.h"
+#include "lists.h"
 #include "oracle.h"
 
 #define LEASE_MS 300
@@ -231,7 +232,7 @@ static void await_standby(struct candidate *c)
 	for (;; wait_a_little())
 		if (baton_is_leader(c->e) ||
 		    (baton_get_status(c->e, &s) == 0 && s.leader[0] != '\0' &&
-		     is_done(baton_check_health(c->e, &err), &err)))
+		     is_done(baton_election_condition(c->e, &err), &err)))
 			return;
 }
 
@@ -245,7 +246,7 @@ static bool shows(const struct baton_candidate *pair, const char *id, const char
 static void look_around(struct candidate *c)
 {
 	struct baton_candidate list[4];
-	struct baton_status status;
+	struct baton_observed status;
 	struct baton_error err = {0};
 
 	begin("report health");
@@ -253,7 +254,7 @@ static void look_around(struct candidate *c)
 		wait_a_little();
 	begin("list candidates");
 	for (;; wait_a_little()) {
-		int n = baton_list_candidates(c->b, NAME, list, 4, &err);
+		int n = test_candidates(c->b, NAME, list, 4, &err);
 
 		if (is_done(n, &err) && n == 2 && shows(list, c->id, "a few more words") &&
 		    shows(list, two[c == &two[0]].id, "a few words"))
@@ -297,7 +298,8 @@ static void give_orders(void)
 		uint64_t term = baton_term(c->e);
 
 		begin("order");
-		bool left = is_done(baton_order_resign(two[c == &two[0]].b, NAME, 0, &err), &err);
+		bool left = is_done(baton_order_resign(two[c == &two[0]].b, NAME, 0, 0, NULL, &err),
+				    &err);
 
 		while (left && baton_term(c->e) == term)
 			wait_a_little();
@@ -343,7 +345,7 @@ static void work_and_remember(void)
 	begin("history");
 	int n;
 
-	while (!is_done(n = baton_list_history(two[1].b, NAME, list, 8, &err), &err) || n < 2)
+	while (!is_done(n = test_history(two[1].b, NAME, list, 8, &err), &err) || n < 2)
 		wait_a_little();
 	for (int i = 1; i < n && i < 8; i++)
 		if (list[i].term >= list[i - 1].term)

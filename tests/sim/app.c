@@ -201,6 +201,7 @@ void app_note(struct world *w, struct proc *p, unsigned x, const struct action *
 	case NOTE_ERROR: a->n_reminded += n->why == WHY_DRAINING; break;
 	default: break;
 	}
+	hearing_note(w, p, x, n);
 }
 
 /* ---- the work ---- */
@@ -234,7 +235,8 @@ void app_drain(struct world *w, struct proc *p, unsigned x, uint32_t serial)
 		return;
 	a->working = false;
 	check_drained(w, p, x);
-	proc_tell(w, p, x, &ev);
+	if (hearing_drained(w, p, x))
+		proc_tell(w, p, x, &ev);
 }
 
 void app_alive(struct world *w, struct proc *p, unsigned x, uint32_t serial)

@@ -68,6 +68,7 @@ void proc_create(struct world *w, struct proc *p, unsigned x)
 	e->app.serial = serial; /* an old alarm must not ring for a new work */
 	e->app.score = SCORE_MAX;
 	election_init(&e->core, p->inc, &w->options[p->slot].o[x]);
+	hearing_init(w, p, x);
 	e->window.since_ns = p->now_ns;
 	e->window.others = w->n_changes[x];
 	trace(w, p, "election %u is made", x);
@@ -151,11 +152,13 @@ void proc_tell(struct world *w, struct proc *p, unsigned x, struct event *ev)
 	prepare(w, p, ev);
 	trace_event(w, p, -1, (int)x, ev);
 	app_event(w, p, x, ev);
+	hearing_before(w, p, x, ev->kind);
 	e->state_before = e->core.state;
 	election_step(&e->core, &l->core, ev, &out);
 	cover_election(e->state_before, e->core.state);
 	for (uint64_t i = 0; i < out.n; i++)
 		carry_out(w, p, w->params.own ? x : 0, x, &out.list[i], ev);
+	hearing_after(w, p, x, ev->kind);
 	check_election_step(w, p, x, ev);
 	check_closed(w, p, w->params.own ? x : 0);
 }

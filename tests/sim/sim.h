@@ -25,6 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/audience.h"
 #include "core/core.h"
 #include "core/election.h"
 #include "core/lease.h"
@@ -143,6 +144,8 @@ bool skips_has(const struct skips *s, uint64_t id);
 	X(S7_REMIND, "S7-remind")   /* the reminder of a work that doesn't end */                 \
 	X(S8, "S8-events")          /* became and lost don't alternate, or come after stopped */  \
 	X(S8_TOLD, "S8-told")       /* what was told and what is true differ after a step */      \
+	X(S7_HEARD, "S7-heard")     /* the work counts as ended while it runs, or never does */   \
+	X(S8_HEARD, "S8-heard")     /* what the application hears is out of turn */               \
 	X(S9, "S9-closed")          /* leads without a grant */                                   \
 	X(L1, "L1-leader")          /* nobody leads in time */                                    \
 	X(L1_PAUSE, "L1-pause")     /* a paused election still has a leader */                    \
@@ -342,6 +345,20 @@ struct app {
 	uint8_t pad[4];
 };
 
+/* What the application has heard, by the real machine (hearing.c). */
+struct hearing {
+	struct audience machine;
+	struct rng rng;
+	uint64_t tokens;
+	uint64_t held; /* the token of LOST, while the work ends; 0: none */
+	uint64_t told_term;
+	uint8_t manner;
+	bool told_leads;
+	bool entered;
+	bool drained;
+	uint8_t pad[4];
+};
+
 struct told { /* a claim that the store told us of */
 	uint64_t epoch;
 	uint64_t nonce;
@@ -351,6 +368,7 @@ struct told { /* a claim that the store told us of */
 struct election_box {
 	struct election core;
 	struct app app;
+	struct hearing hearing;
 	struct pending pending;
 	struct window window;
 	struct sent sent[SENT_MAX];
@@ -566,6 +584,15 @@ void app_drain(struct world *w, struct proc *p, unsigned x, uint32_t serial);
 void app_alive(struct world *w, struct proc *p, unsigned x, uint32_t serial);
 bool app_works(const struct world *w, const struct proc *p, unsigned x);
 bool app_is_healthy(const struct world *w, const struct proc *p, unsigned x);
+
+/* hearing.c */
+void hearing_init(struct world *w, struct proc *p, unsigned x);
+void hearing_note(struct world *w, struct proc *p, unsigned x, const struct action *n);
+/* Around the step of an event that the application caused. */
+void hearing_before(struct world *w, struct proc *p, unsigned x, uint8_t kind);
+void hearing_after(struct world *w, struct proc *p, unsigned x, uint8_t kind);
+/* The work has ended, and the machine says so. */
+bool hearing_drained(struct world *w, struct proc *p, unsigned x);
 
 /* invariants.c */
 __attribute__((format(printf, 3, 4))) void violate(struct world *w, enum invariant inv,

@@ -1,0 +1,24 @@
+/*
+ * thread.c: see thread.h. All signals are blocked while a thread is made, which inherits that, but
+ * for those that say that the thread itself did something impossible: blocked, they would kill the
+ * process without the handler that it may have for them.
+ */
+#include "base/thread.h"
+
+#include <signal.h>
+
+bool thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg)
+{
+	static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+	sigset_t blocked;
+	sigset_t before;
+
+	(void)sigfillset(&blocked);
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		(void)sigdelset(&blocked, own[i]);
+	(void)pthread_sigmask(SIG_SETMASK, &blocked, &before);
+	int code = pthread_create(thread, NULL, run, arg);
+
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return code == 0;
+}

@@ -1,0 +1,319 @@
+/*
+ * metrics.c: what is counted, as data. The names are those that Prometheus wants; what shows them,
+ * and how, is not this library's business. No callback is made with a lock held.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "lib/lib.h"
+
+#define LABELS_MAX 2
+
+/* What is told of one election, copied while the lock is held. */
+struct shot {
+	struct baton_election *e;
+	struct baton_status status;
+	double led_since_s;
+	double left_s;
+};
+
+struct teller {
+	struct baton *b;
+	void (*emit)(void *arg, const struct baton_metric *metric);
+	void *arg;
+	struct shot *shots;
+	size_t n_shots;
+	int n; /* metrics told */
+};
+
+static void tell(struct teller *t, struct baton_metric *m, const char *label, const char *value,
+		 const char *label2, const char *value2)
+{
+	struct baton_label labels[LABELS_MAX] = {{label, value}, {label2, value2}};
+
+	m->size = sizeof(*m);
+	m->labels = labels;
+	m->n_labels = (label != NULL) + (size_t)(label2 != NULL);
+	m->unit = m->unit != NULL ? m->unit : "";
+	t->emit(t->arg, m);
+	t->n++;
+}
+
+/* Buckets of powers of two in some unit, of which a second has so many. */
+static void tell_histogram(struct teller *t, struct baton_metric *m, const struct histogram *h,
+			   double per_second, const char *label, const char *value)
+{
+	double bounds[BATON_HISTOGRAM_BUCKETS];
+	uint64_t counts[BATON_HISTOGRAM_BUCKETS];
+
+	m->type = BATON_METRIC_HISTOGRAM;
+	m->unit = "seconds";
+	m->bounds = bounds;
+	m->counts = counts;
+	m->n_buckets = BATON_HISTOGRAM_BUCKETS;
+	m->count = 0;
+	for (int i = 0; i < BATON_HISTOGRAM_BUCKETS; i++) {
+		bounds[i] = i + 1 < BATON_HISTOGRAM_BUCKETS
+				    ? (double)((UINT64_C(1) << i) - 1) / per_second
+				    : INFINITY;
+		counts[i] = h != NULL ? atomic_load(&h->buckets[i]) : 0;
+		m->count += counts[i];
+	}
+	m->sum = h != NULL ? (double)atomic_load(&h->sum) / per_second : 0;
+	tell(t, m, label, value, NULL, NULL);
+}
+
+/* ---- of the handle ---- */
+
+static void tell_counter(struct teller *t, const char *name, const char *help,
+			 const _Atomic uint64_t *counter)
+{
+	struct baton_metric m = {.name = name,
+				 .help = help,
+				 .type = BATON_METRIC_COUNTER,
+				 .value = (double)atomic_load(counter)};
+
+	tell(t, &m, "store", t->b->driver->name, NULL, NULL);
+}
+
+static void tell_renewals(struct teller *t)
+{
+	const struct counters *c = &t->b->counters;
+	struct baton_metric m = {.name = "baton_renewals_total",
+				 .help = "Renewals of the lease.",
+				 .type = BATON_METRIC_COUNTER};
+
+	m.value = (double)atomic_load(&c->renewed);
+	tell(t, &m, "store", t->b->driver->name, "result", "ok");
+	m.value = (double)atomic_load(&c->renew_failed);
+	tell(t, &m, "store", t->b->driver->name, "result", "failed");
+	m = (struct baton_metric){.name = "baton_store_errors_total",
+				  .help = "Calls to the store that failed.",
+				  .type = BATON_METRIC_COUNTER};
+	for (int i = 1; i < CODES; i++) {
+		uint64_t n = atomic_load(&c->errors[i]);
+
+		m.value = (double)n;
+		if (n != 0)
+			tell(t, &m, "store", t->b->driver->name, "code", baton_code_name(-i));
+	}
+}
+
+static void tell_latencies(struct teller *t)
+{
+	const struct counters *c = &t->b->counters;
+	struct baton_metric renewals = {.name = "baton_renewal_duration_seconds",
+					.help = "How long a renewal of the lease took."};
+	struct baton_metric campaigns = {.name = "baton_campaign_duration_seconds",
+					 .help = "How long a campaign took."};
+	struct baton_metric delays = {
+		.name = "baton_loop_delay_seconds",
+		.help = "How late the library woke up: a busy or frozen machine."};
+
+	tell_histogram(t, &renewals, &c->renew_latency, 1e6, "store", t->b->driver->name);
+	tell_histogram(t, &campaigns, &c->campaign_latency, 1e6, "store", t->b->driver->name);
+	tell_histogram(t, &delays, &c->loop_delay, 1e6, NULL, NULL);
+}
+
+static void tell_timings(struct teller *t)
+{
+	const struct timing *timing = &t->b->timing;
+	const struct {
+		const char *kind;
+		uint64_t ns;
+	} kinds[] = {{"lease", timing->lease_ns}, {"renew", timing->renew_ns},
+		     {"grace", timing->grace_ns}, {"drain", timing_drain_ns(timing)},
+		     {"retry", timing->retry_ns}, {"call", timing_call_ns(timing)}};
+	struct baton_metric m = {.name = "baton_timing_seconds",
+				 .help = "The timings that are in force.",
+				 .unit = "seconds",
+				 .type = BATON_METRIC_GAUGE};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		m.value = (double)kinds[i].ns / 1e9;
+		tell(t, &m, "store", t->b->driver->name, "kind", kinds[i].kind);
+	}
+}
+
+static void tell_store(struct teller *t)
+{
+	struct baton *b = t->b;
+	struct baton_metric m = {.name = "baton_store_up",
+				 .help = "Whether the last call to the store went well.",
+				 .type = BATON_METRIC_GAUGE,
+				 .value = atomic_load(&b->app.store_fails) == 0};
+
+	tell(t, &m, "store", b->driver->name, NULL, NULL);
+	m = (struct baton_metric){.name = "baton_store_last_success_timestamp_seconds",
+				  .help = "When a call to the store last went well.",
+				  .unit = "seconds",
+				  .type = BATON_METRIC_GAUGE,
+				  .value = (double)atomic_load(&b->counters.store_ok_ms) / 1e3};
+	tell(t, &m, "store", b->driver->name, NULL, NULL);
+	m = (struct baton_metric){.name = "baton_log_dropped_total",
+				  .help = "Log records that were left out.",
+				  .type = BATON_METRIC_COUNTER,
+				  .value = (double)atomic_load(&b->counters.log_dropped)};
+	tell(t, &m, NULL, NULL, NULL, NULL);
+	m = (struct baton_metric){.name = "baton_build_info",
+				  .help = "Which library this is.",
+				  .type = BATON_METRIC_GAUGE,
+				  .value = 1};
+	tell(t, &m, "version", BATON_VERSION, NULL, NULL);
+}
+
+/* ---- of its elections ---- */
+
+enum gauge { IS_LEADER, HAS_LEADER, PAUSED, TERM, LED_SINCE, TIME_LEFT, HEALTH, CHANGES, N_GAUGES };
+
+static double gauge_of(const struct shot *s, int gauge)
+{
+	switch (gauge) {
+	case IS_LEADER: return s->status.is_leader;
+	case HAS_LEADER: return s->status.leader[0] != '\0';
+	case PAUSED: return s->status.paused;
+	case TERM: return (double)s->status.term;
+	case LED_SINCE: return s->led_since_s;
+	case TIME_LEFT: return s->left_s;
+	case HEALTH: return s->status.score_permille / 1000.0;
+	default: return atomic_load(&s->e->n_changes);
+	}
+}
+
+static void tell_gauges(struct teller *t)
+{
+	static const struct baton_metric gauges[N_GAUGES] = {
+		[IS_LEADER] = {.name = "baton_is_leader", .help = "Whether this candidate leads."},
+		[HAS_LEADER] = {.name = "baton_has_leader",
+				.help = "Whether this candidate knows of a leader."},
+		[PAUSED] = {.name = "baton_paused", .help = "Whether nobody may lead."},
+		[TERM] = {.name = "baton_term", .help = "The term of the leader."},
+		[LED_SINCE] = {.name = "baton_leadership_start_time_seconds",
+			       .help = "Since when the leader leads; 0: not known.",
+			       .unit = "seconds"},
+		[TIME_LEFT] = {.name = "baton_leadership_time_left_seconds",
+			       .help = "How long this candidate leads if no renewal comes through.",
+			       .unit = "seconds"},
+		[HEALTH] = {.name = "baton_health_score_ratio",
+			    .help = "The health that this candidate reports.",
+			    .unit = "ratio"},
+		[CHANGES] = {.name = "baton_leader_changes_total",
+			     .help = "How often another leader was seen.",
+			     .type = BATON_METRIC_COUNTER},
+	};
+
+	for (int g = 0; g < N_GAUGES; g++) {
+		for (size_t i = 0; i < t->n_shots; i++) {
+			struct baton_metric m = gauges[g];
+
+			m.type = m.type != 0 ? m.type : BATON_METRIC_GAUGE;
+			m.value = gauge_of(&t->shots[i], g);
+			tell(t, &m, "election", t->shots[i].e->name, NULL, NULL);
+		}
+	}
+}
+
+static void tell_campaigns(struct teller *t)
+{
+	struct baton_metric m = {.name = "baton_campaigns_total",
+				 .help = "Campaigns, by how they ended.",
+				 .type = BATON_METRIC_COUNTER};
+
+	for (size_t i = 0; i < t->n_shots; i++) {
+		const struct baton_election *e = t->shots[i].e;
+
+		m.value = atomic_load(&e->n_won);
+		tell(t, &m, "election", e->name, "result", "won");
+		m.value = atomic_load(&e->n_refused);
+		tell(t, &m, "election", e->name, "result", "held");
+		m.value = atomic_load(&e->n_failed);
+		tell(t, &m, "election", e->name, "result", "failed");
+	}
+}
+
+static void tell_losses(struct teller *t)
+{
+	struct baton_metric m = {.name = "baton_leaderships_lost_total",
+				 .help = "Leaderships of this candidate that ended, by reason.",
+				 .type = BATON_METRIC_COUNTER};
+
+	for (size_t i = 0; i < t->n_shots; i++) {
+		const struct numbers *numbers = atomic_load(&t->shots[i].e->numbers);
+
+		for (int r = 1; numbers != NULL && r <= BATON_REASON_PAUSED; r++) {
+			m.value = (double)atomic_load(&numbers->lost[r]);
+			tell(t, &m, "election", t->shots[i].e->name, "reason",
+			     baton_reason_name(r));
+		}
+	}
+}
+
+static void tell_spans(struct teller *t, bool drain)
+{
+	for (size_t i = 0; i < t->n_shots; i++) {
+		const struct numbers *numbers = atomic_load(&t->shots[i].e->numbers);
+		struct baton_metric m = {
+			.name = drain ? "baton_drain_seconds" : "baton_tenure_seconds",
+			.help = drain ? "How long the work took to end after a leadership."
+				      : "How long leaderships of this candidate lasted."};
+
+		if (numbers != NULL)
+			tell_histogram(t, &m, drain ? &numbers->drain : &numbers->tenure, 1e3,
+				       "election", t->shots[i].e->name);
+	}
+}
+
+/* ---- ---- */
+
+/* References to all elections; false: no memory. */
+static bool take_shots(struct teller *t)
+{
+	struct baton *b = t->b;
+	size_t n = 0;
+
+	(void)pthread_mutex_lock(&b->app.lock);
+	for (struct baton_election *e = b->app.all; e != NULL; e = e->all_next)
+		n++;
+	t->shots = calloc(n + 1, sizeof(*t->shots));
+	for (struct baton_election *e = b->app.all; t->shots != NULL && e != NULL; e = e->all_next)
+		t->shots[t->n_shots++].e = election_ref(e);
+	(void)pthread_mutex_unlock(&b->app.lock);
+	for (size_t i = 0; i < t->n_shots; i++) {
+		struct shot *s = &t->shots[i];
+
+		(void)baton_get_status(s->e, &s->status);
+		s->led_since_s = (double)s->status.leader_since_ms / 1e3;
+		s->left_s = (double)s->status.time_left_ms / 1e3;
+	}
+	return t->shots != NULL;
+}
+
+int baton_metrics(struct baton *b, void (*emit)(void *arg, const struct baton_metric *metric),
+		  void *arg)
+{
+	struct teller t = {.b = b, .emit = emit, .arg = arg};
+	int code = emit != NULL ? lib_check(b) : BATON_E_INVALID;
+
+	if (code != 0)
+		return code;
+	if (!take_shots(&t))
+		return BATON_E_MEMORY;
+	tell_gauges(&t);
+	tell_campaigns(&t);
+	tell_losses(&t);
+	tell_spans(&t, false);
+	tell_spans(&t, true);
+	tell_renewals(&t);
+	tell_counter(&t, "baton_hints_total", "Hints that something changed.", &b->counters.hints);
+	tell_counter(&t, "baton_observes_total", "Looks at elections.", &b->counters.observes);
+	tell_counter(&t, "baton_releases_total", "Claims given back.", &b->counters.releases);
+	tell_latencies(&t);
+	tell_timings(&t);
+	tell_store(&t);
+	for (size_t i = 0; i < t.n_shots; i++)
+		election_unref(t.shots[i].e);
+	free(t.shots);
+	return t.n;
+}

@@ -1,0 +1,92 @@
+/*
+ * contexts.c: work that is bound to a leadership. Each context has a timer on CLOCK_BOOTTIME that
+ * is set to the deadline, is moved by every renewal, and to now when the leadership is lost: its
+ * descriptor becomes readable in time though every thread of the library stands still, and at once
+ * after a suspend (S2). Readable means: ask whether it still leads.
+ */
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "runtime/runtime.h"
+
+/* A time in the past makes it readable at once; all zero would disarm it. */
+static void set_timer(int fd, uint64_t when_ns)
+{
+	struct itimerspec at = {0};
+
+	if (when_ns != NEVER) {
+		when_ns = max_ns(when_ns, 1);
+		at.it_value.tv_sec = (time_t)(when_ns / CLOCK_NS_PER_S);
+		at.it_value.tv_nsec = (long)(when_ns % CLOCK_NS_PER_S);
+	}
+	(void)timerfd_settime(fd, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+/*
+ * Only of the lease that the leadership stands on: another, opened since, says nothing of it. The
+ * end is read before whose it is: should that change in between, it is not taken for ours.
+ */
+uint64_t work_end_of(const struct baton_election *e)
+{
+	uint64_t end_ns = atomic_load(&e->executor->end_ns);
+	uint64_t epoch = atomic_load(&e->executor->end_epoch);
+	uint64_t work_epoch = atomic_load(&e->work_epoch);
+
+	if (work_epoch == 0 || epoch != work_epoch)
+		return 0;
+	return min_ns(end_ns, atomic_load(&e->overdue_cell));
+}
+
+uint64_t deadline_of(const struct baton_election *e)
+{
+	return min_ns(atomic_load(e->executor->deadline_cell), atomic_load(&e->work_cell));
+}
+
+int context_enter(struct baton_election *e, struct baton_context *ctx, uint64_t term)
+{
+	*ctx = (struct baton_context){
+		.election = e, .term = term, .thread = pthread_self(), .fd = -1};
+	if (term == 0 || e->audience.work == WORK_DRAINS)
+		return BATON_E_NOT_LEADER;
+	ctx->fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (ctx->fd < 0)
+		return BATON_E_SYSTEM;
+	(void)events_tell(e, &(struct audience_event){.kind = AUDIENCE_ENTER, .term = term});
+	ctx->next = e->contexts;
+	e->contexts = ctx;
+	atomic_fetch_add(&e->executor->n_contexts, 1);
+	/* After it is counted: whoever moves the deadline from here on sees it. */
+	set_timer(ctx->fd, deadline_of(e));
+	return 0;
+}
+
+void context_leave(struct baton_context *ctx)
+{
+	struct baton_election *e = ctx->election;
+
+	for (struct baton_context **p = &e->contexts; *p != NULL; p = &(*p)->next) {
+		if (*p == ctx) {
+			*p = ctx->next;
+			break;
+		}
+	}
+	atomic_fetch_sub(&e->executor->n_contexts, 1);
+	(void)close(ctx->fd);
+	ctx->fd = -1;
+	(void)events_say(e, AUDIENCE_LEAVE);
+}
+
+void contexts_cancel(struct baton_election *e)
+{
+	for (struct baton_context *c = e->contexts; c != NULL; c = c->next)
+		set_timer(c->fd, 1);
+}
+
+void contexts_move(struct baton_election *e)
+{
+	if (e->audience.work == WORK_DRAINS) /* lost: nothing brings that back */
+		return;
+	for (struct baton_context *c = e->contexts; c != NULL; c = c->next)
+		set_timer(c->fd, deadline_of(e));
+}
