@@ -59,6 +59,10 @@ extern const struct bench_server bench_consul;
 extern const struct bench_server bench_kubernetes;
 #endif
 
+#ifdef WITH_S3
+extern const struct bench_server bench_s3;
+#endif
+
 /* Runs a program to its end and returns the number before the words in its output; dies if there is
  * none. */
 double bench_tool(char *const *argv, const char *words);

@@ -108,11 +108,13 @@ static void handoffs(struct rig *g, bool quick)
 	(void)snprintf(beside, sizeof(beside), "%s: %.3f ms", g->server->raw, g->trip_ms[0]);
 	tell(g, "clean handoff, p50", g->handoff_ms,
 	     g->server->handoff_trips > 0 ? g->server->handoff_trips * g->trip_ms[0]
-					  : 4 * g->trip_ms[0] + 0.5,
+					  : 4 * g->trip_ms[0] + 0.5 + g->server->poll_ms / 2.0,
 	     "ms", beside);
 	(void)snprintf(beside, sizeof(beside), "%s, p99: %.3f ms", g->server->raw, g->trip_ms[1]);
 	tell(g, "clean handoff, p99", ms_at(&handoff, 99),
-	     g->server->handoff_trips > 0 ? 0 : 12 * g->trip_ms[1] + 0.5, "ms", beside);
+	     g->server->handoff_trips > 0 ? 0
+					  : 12 * g->trip_ms[1] + 0.5 + g->server->poll_ms * 1.25,
+	     "ms", beside);
 	samples_done(&raw);
 	samples_done(&handoff);
 	baton_close(b[0]);
@@ -511,6 +513,9 @@ static const struct bench_server *const servers[] = {
 #endif
 #ifdef WITH_KUBERNETES
 	&bench_kubernetes,
+#endif
+#ifdef WITH_S3
+	&bench_s3,
 #endif
 	NULL,
 };

@@ -74,9 +74,9 @@ static bool read_whole(const char *path, struct bytes *out)
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = 0;
 
-	while (fd >= 0 && (n = read(fd, part, sizeof(part))) > 0 &&
-	       bytes_add(out, part, (size_t)n, FILE_MAX))
-		continue;
+	do {
+		n = fd >= 0 ? read(fd, part, sizeof(part)) : -1;
+	} while (n > 0 && bytes_add(out, part, (size_t)n, FILE_MAX));
 	explicit_bzero(part, sizeof(part));
 	if (fd >= 0)
 		(void)close(fd);
@@ -199,22 +199,21 @@ static void set_end(struct s3_keys *keys, const char *date)
 	keys->refresh_ns = keys->end_ns - (left_ns / 2 < EARLY_NS ? left_ns / 2 : EARLY_NS);
 }
 
-/* One request to a service that hands out keys. 0, or -1: err says why not. The body is wiped by
- * who frees `http`. */
-static int fetch_answer(struct http *http, const char *service, const char *base, const char *path,
-			const char *method, const char *header, const char *body,
-			uint64_t deadline_ns, struct http_reply *reply, struct baton_error *err)
-{
-	const char *const form = "Content-Type: application/x-www-form-urlencoded";
-	const char *headers[] = {body != NULL ? form : header, NULL};
-	char start[OPTION_PATH_MAX], whole[2 * OPTION_PATH_MAX];
-	struct http_host host;
+/* A service that hands out keys, and how long there is to ask it. */
+struct service {
+	const char *name, *base; /* for people; its address */
+	struct http *http;
+	uint64_t deadline_ns;
+	struct baton_error *err;
+};
 
-	if (!s3_parse_address(base, &host, start, sizeof(start)))
-		return store_fail(err, BATON_E_DENIED, "not a valid address of %s: say %s://host",
-				  service, "https");
-	(void)snprintf(whole, sizeof(whole), "%s%s",
-		       path[0] == '/' && start[1] == '\0' ? "" : start, path);
+/* One request to it. 0, or -1: err says why not. */
+static int fetch_answer(const struct service *s, const char *method, const char *path,
+			const char *header, const char *body, struct http_reply *reply)
+{
+	const char *headers[] = {header != NULL && header[0] != '\0' ? header : NULL, NULL};
+	char start[OPTION_PATH_MAX], whole[2 * OPTION_PATH_MAX], code[S3_NAME_MAX];
+	struct http_host host;
 	struct http_request request = {.method = method,
 				       .host = &host,
 				       .path = whole,
@@ -222,23 +221,23 @@ static int fetch_answer(struct http *http, const char *service, const char *base
 				       .body = body,
 				       .body_size = body != NULL ? strlen(body) : 0};
 
-	if (headers[0] == NULL || headers[0][0] == '\0')
-		request.headers = NULL;
-	if (http_call(http, &request, deadline_ns, reply) != HTTP_OK)
-		return store_fail(err, BATON_E_UNAVAILABLE, "%s has no credentials for us: %s",
-				  service, reply->text);
-	char code[S3_NAME_MAX];
-
+	if (!s3_parse_address(s->base, &host, start, sizeof(start)))
+		return store_fail(s->err, BATON_E_DENIED,
+				  "not a valid address of %s: say https://host", s->name);
+	(void)snprintf(whole, sizeof(whole), "%s%s",
+		       path[0] == '/' && start[1] == '\0' ? "" : start, path);
+	if (http_call(s->http, &request, s->deadline_ns, reply) != HTTP_OK)
+		return store_fail(s->err, BATON_E_UNAVAILABLE, "%s has no credentials for us: %s",
+				  s->name, reply->text);
 	(void)xml_find(reply->body, reply->body_size, "Code", code, sizeof(code));
 	if (reply->status != 200)
-		return store_fail(err, BATON_E_DENIED, "%s has no credentials for us: %d %.60s",
-				  service, reply->status, code);
+		return store_fail(s->err, BATON_E_DENIED, "%s has no credentials for us: %d %.60s",
+				  s->name, reply->status, code);
 	return 0;
 }
 
 /* JSON, as containers and instances have it. */
-static int read_json(const char *service, const struct http_reply *reply, struct s3_keys *out,
-		     struct baton_error *err)
+static int read_json(const struct service *s, const struct http_reply *reply, struct s3_keys *out)
 {
 	json_t *all = js_parse(reply->body, reply->body_size);
 	bool is_ok =
@@ -249,11 +248,10 @@ static int read_json(const char *service, const struct http_reply *reply, struct
 	if (is_ok)
 		set_end(out, js_text(all, "Expiration"));
 	json_decref(all);
-	return is_ok ? 1
-		     : store_fail(err, BATON_E_DENIED,
-				  "%s has no credentials for us: no keys in "
-				  "its answer",
-				  service);
+	if (!is_ok)
+		(void)store_fail(s->err, BATON_E_DENIED,
+				 "%s has no credentials for us: no keys in its answer", s->name);
+	return is_ok ? 1 : -1;
 }
 
 static struct http *client(struct baton_error *err)
@@ -279,41 +277,42 @@ static void put_field(struct bytes *b, const char *name, const char *value)
 	}
 }
 
-static int ask_role(struct s3_lane *lane, const struct bytes *body, uint64_t deadline_ns,
-		    struct s3_keys *out, struct baton_error *err)
+static int ask_role(const struct service *s, const struct bytes *body, struct s3_keys *out)
 {
-	const char *base = variable("AWS_ENDPOINT_URL_STS");
-	struct http *http = client(err);
-	struct http_reply reply;
-	char usual[2 * S3_NAME_MAX], date[40];
+	struct http_reply reply = {.body = ""};
+	char date[40];
+	const struct {
+		const char *name;
+		char *to;
+		size_t size;
+	} parts[] = {{"AccessKeyId", out->id, sizeof(out->id)},
+		     {"SecretAccessKey", out->secret, sizeof(out->secret)},
+		     {"SessionToken", out->token, sizeof(out->token)},
+		     {"Expiration", date, sizeof(date)}};
 
-	if (http == NULL)
+	if (fetch_answer(s, "POST", "/", "Content-Type: application/x-www-form-urlencoded",
+			 body->at, &reply) != 0)
 		return -1;
-	(void)snprintf(usual, sizeof(usual), "https://sts.%s.amazonaws.com", lane->region);
-	int rc = fetch_answer(http, "STS", base[0] != '\0' ? base : usual, "/", "POST", NULL,
-			      body->at, deadline_ns, &reply, err);
-
-	if (rc == 0 &&
-	    (!xml_find(reply.body, reply.body_size, "AccessKeyId", out->id, sizeof(out->id)) ||
-	     !xml_find(reply.body, reply.body_size, "SecretAccessKey", out->secret,
-		       sizeof(out->secret)) ||
-	     !xml_find(reply.body, reply.body_size, "SessionToken", out->token,
-		       sizeof(out->token)) ||
-	     !xml_find(reply.body, reply.body_size, "Expiration", date, sizeof(date))))
-		rc = store_fail(err, BATON_E_DENIED,
-				"STS has no credentials for us: no keys in its answer");
-	if (rc == 0)
-		set_end(out, date);
-	http_free(http);
-	return rc == 0 ? 1 : -1;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (!xml_find(reply.body, reply.body_size, parts[i].name, parts[i].to,
+			      parts[i].size))
+			return store_fail(s->err, BATON_E_DENIED,
+					  "%s has no credentials for us: no %s in its answer",
+					  s->name, parts[i].name);
+	set_end(out, date);
+	return 1;
 }
 
 static int from_role(struct s3_lane *lane, const char *role, const char *file, const char *session,
 		     uint64_t deadline_ns, struct s3_keys *out, struct baton_error *err)
 {
-	char reason[SECRET_REASON_MAX], *token = malloc(FILE_MAX);
+	const char *base = variable("AWS_ENDPOINT_URL_STS");
+	char reason[SECRET_REASON_MAX], usual[2 * S3_NAME_MAX], *token = malloc(FILE_MAX);
+	struct service sts = {"STS", base[0] != '\0' ? base : usual, NULL, deadline_ns, err};
 	struct bytes body = {0};
 	int rc = -1;
+
+	(void)snprintf(usual, sizeof(usual), "https://sts.%s.amazonaws.com", lane->region);
 
 	if (token == NULL)
 		return store_fail(err, BATON_E_MEMORY, "no memory for a request");
@@ -324,8 +323,9 @@ static int from_role(struct s3_lane *lane, const char *role, const char *file, c
 		(void)store_fail(err, BATON_E_DENIED, "%s", reason);
 	} else {
 		put_field(&body, "WebIdentityToken", token);
-		rc = body.has_failed ? store_fail(err, BATON_E_MEMORY, "no memory for a request")
-				     : ask_role(lane, &body, deadline_ns, out, err);
+		sts.http = client(err);
+		rc = sts.http != NULL && !body.has_failed ? ask_role(&sts, &body, out) : -1;
+		http_free(sts.http);
 	}
 	explicit_bzero(token, FILE_MAX);
 	free(token);
@@ -385,42 +385,38 @@ static int from_container(struct s3_lane *lane, uint64_t deadline_ns, struct s3_
 			       variable("AWS_CONTAINER_AUTHORIZATION_TOKEN"));
 	if (token[0] != '\0')
 		(void)snprintf(header, sizeof(header), "Authorization: %s", token);
-	struct http *http = client(err);
-	int rc = http == NULL ? -1
-			      : fetch_answer(http, "the container's endpoint",
-					     relative[0] != '\0' ? CONTAINER : full, relative,
-					     "GET", header, NULL, deadline_ns, &reply, err);
+	struct service container = {"the container's endpoint",
+				    relative[0] != '\0' ? CONTAINER : full, client(err),
+				    deadline_ns, err};
+	int rc = container.http == NULL
+			 ? -1
+			 : fetch_answer(&container, "GET", relative, header, NULL, &reply);
 
 	if (rc == 0)
-		rc = read_json("the container's endpoint", &reply, out, err);
+		rc = read_json(&container, &reply, out);
 	explicit_bzero(header, sizeof(header));
 	explicit_bzero(token, sizeof(token));
-	http_free(http);
+	http_free(container.http);
 	return rc;
 }
 
-static int ask_instance(struct http *http, const char *base, uint64_t deadline_ns,
-			struct s3_keys *out, struct baton_error *err)
+static int ask_instance(const struct service *s, struct s3_keys *out)
 {
-	static const char service[] = "the instance's metadata service";
 	char header[S3_LINE_MAX], path[OPTION_PATH_MAX];
-	struct http_reply reply;
+	struct http_reply reply = {.body = ""};
 
-	if (fetch_answer(http, service, base, "/latest/api/token", "PUT",
-			 "X-aws-ec2-metadata-token-ttl-seconds: 60", NULL, deadline_ns, &reply,
-			 err) != 0)
+	if (fetch_answer(s, "PUT", "/latest/api/token", "X-aws-ec2-metadata-token-ttl-seconds: 60",
+			 NULL, &reply) != 0)
 		return -1;
 	(void)snprintf(header, sizeof(header), "X-aws-ec2-metadata-token: %.*s",
 		       (int)strcspn(reply.body, "\r\n"), reply.body);
-	if (fetch_answer(http, service, base, ROLES, "GET", header, NULL, deadline_ns, &reply,
-			 err) != 0)
+	if (fetch_answer(s, "GET", ROLES, header, NULL, &reply) != 0)
 		return -1;
 	(void)snprintf(path, sizeof(path), ROLES "%.*s", (int)strcspn(reply.body, "\r\n"),
 		       reply.body);
-	if (fetch_answer(http, service, base, path, "GET", header, NULL, deadline_ns, &reply,
-			 err) != 0)
+	if (fetch_answer(s, "GET", path, header, NULL, &reply) != 0)
 		return -1;
-	return read_json(service, &reply, out, err);
+	return read_json(s, &reply, out);
 }
 
 static int from_instance(struct s3_lane *lane, uint64_t deadline_ns, struct s3_keys *out,
@@ -432,14 +428,12 @@ static int from_instance(struct s3_lane *lane, uint64_t deadline_ns, struct s3_k
 	(void)lane;
 	if (strcmp(variable("AWS_EC2_METADATA_DISABLED"), "true") == 0)
 		return 0;
-	struct http *http = client(err);
+	struct service metadata = {"the instance's metadata service",
+				   base[0] != '\0' ? base : METADATA, client(err),
+				   limit_ns < deadline_ns ? limit_ns : deadline_ns, err};
+	int rc = metadata.http != NULL ? ask_instance(&metadata, out) : -1;
 
-	if (http == NULL)
-		return -1;
-	int rc = ask_instance(http, base[0] != '\0' ? base : METADATA,
-			      limit_ns < deadline_ns ? limit_ns : deadline_ns, out, err);
-
-	http_free(http);
+	http_free(metadata.http);
 	/* Nobody there: so this is no such instance. */
 	return rc < 0 && err->code == BATON_E_UNAVAILABLE && base[0] == '\0' ? 0 : rc;
 }
