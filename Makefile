@@ -63,7 +63,7 @@ test verify:
 	@tools/run-tests $(if $(TIMES),--times $(TIMES)) $@
 
 servers:
-	@tests/built make
+	@SERVERS=$(SERVERS) tests/built make
 
 sim_options = $(if $(WORLDS),--worlds $(WORLDS)) $(if $(YEARS),--years $(YEARS)) \
 	$(if $(FROM),--from $(FROM)) $(if $(SEED),--seed $(SEED))
