@@ -91,7 +91,8 @@ conformance:
 bench:
 	@tools/deps test
 	@tools/build release
-	@$(if $(DEMO),TMPDIR=$${TMPDIR:-$(CURDIR)/build} tests/servers with $(DEMO) -- \
+	@$(if $(DEMO),TMPDIR=$${TMPDIR:-$(CURDIR)/build} \
+		$(if $(filter s3,$(DEMO)),BATON_TEST_S3_LOG=1) tests/servers with $(DEMO) -- \
 		build/release/bench --store '{url}$(if $(filter redis,$(DEMO)),?durable=1)', \
 		build/release/bench build)
 

@@ -293,7 +293,10 @@ static bool read_key(char *key)
 	for (const char *at = key; *at != '\0'; at++) {
 		bool is_slash = at[0] == '=' && at[1] == '_';
 
-		*to++ = is_slash ? (char)'/' : *at;
+		*to = *at;
+		if (is_slash)
+			*to = '/';
+		to++;
 		at += is_slash;
 	}
 	*to = '\0';

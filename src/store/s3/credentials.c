@@ -369,7 +369,7 @@ static int from_container(struct s3_lane *lane, uint64_t deadline_ns, struct s3_
 	const char *full = variable("AWS_CONTAINER_CREDENTIALS_FULL_URI");
 	const char *file = variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
 	char header[S3_TOKEN_MAX] = "", token[S3_TOKEN_MAX - 32] = "", reason[SECRET_REASON_MAX];
-	struct http_reply reply;
+	struct http_reply reply = {.body = ""};
 
 	(void)lane;
 	if (relative[0] == '\0' && full[0] == '\0')
