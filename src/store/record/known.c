@@ -141,6 +141,7 @@ void record_known_claim(struct record_store *s, struct record_known *k, struct r
 	if (k->ours == NULL)
 		return;
 	k->claim = *claim;
+	ours->was_claimed_on = true;
 	LIST_INSERT_HEAD(&ours->claims, k, of_ours);
 	ours->n_stand += claim->standing == RECORD_STANDS;
 }

@@ -149,6 +149,7 @@ struct record_ours {
 	uint64_t ttl_ns;
 	struct record_elections claims;
 	uint32_t n_stand;
+	bool was_claimed_on; /* an election may name it */
 	uint64_t renewed_ns; /* when the last renewal was begun, if there are native locks */
 	uint64_t forfeit_ns; /* when the last claim was forfeit; 0: none is */
 	struct name_table shown;

@@ -165,6 +165,25 @@ int record_driver_lease_renew(void *l, struct baton_call *call, const struct bat
 	return outcome;
 }
 
+/* A lease that carried nothing leaves nothing behind, not even its tombstone: no election names it,
+ * so nobody asks for it (R10). That is the doctor's, above all. */
+static void lease_drop(struct record_lane *lane, const struct baton_call *call, const char *id,
+		       const struct record_own *own)
+{
+	struct record_store *s = lane->store;
+	struct baton_call quiet = {.deadline_ns = call->deadline_ns};
+	struct record_key key = record_key_of(s, RECORD_LEASES, id);
+	struct record_item item = {.key = key.text, .version = own->version};
+
+	store_lock(&s->base);
+	const struct record_ours *ours = record_ours_find(s, id);
+	bool is_unused = ours != NULL && !ours->was_claimed_on && own->version.n > 0;
+
+	store_unlock(&s->base);
+	if (is_unused)
+		record_drop(lane, &quiet, &item, 1);
+}
+
 int record_driver_lease_close(void *l, struct baton_call *call, const struct baton_lease *lease)
 {
 	struct record_lane *lane = l;
@@ -187,6 +206,8 @@ int record_driver_lease_close(void *l, struct baton_call *call, const struct bat
 	free(job);
 	if (outcome == BATON_OUTCOME_OK || call->is_last) {
 		record_shown_drop(lane, call, lease->id);
+		if (outcome == BATON_OUTCOME_OK)
+			lease_drop(lane, call, lease->id, &own);
 		lease_forget(lane->store, lease->id);
 		record_locks_drop(lane, call);
 	} else {
