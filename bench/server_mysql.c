@@ -45,9 +45,9 @@ static void tell(struct server *s, const char *text)
 static long long number(struct server *s, const char *text)
 {
 	MYSQL_RES *rows = ask(s, text, strlen(text));
-	MYSQL_ROW row = rows != NULL ? mysql_fetch_row(rows) : NULL;
+	MYSQL_ROW first = rows != NULL ? mysql_fetch_row(rows) : NULL;
 	unsigned last = rows != NULL ? mysql_num_fields(rows) - 1 : 0;
-	long long n = row != NULL && row[last] != NULL ? strtoll(row[last], NULL, 10) : 0;
+	long long n = first != NULL && first[last] != NULL ? strtoll(first[last], NULL, 10) : 0;
 
 	mysql_free_result(rows);
 	return n;
@@ -167,11 +167,11 @@ static double campaigns(void *server, const char *url, int n)
 		"SELECT CONCAT('x''', HEX(v), '''') FROM baton_record WHERE k LIKE 'e/%' "
 		"LIMIT 1";
 	MYSQL_RES *rows = ask(s, text, strlen(text));
-	MYSQL_ROW row = rows != NULL ? mysql_fetch_row(rows) : NULL;
+	MYSQL_ROW first = rows != NULL ? mysql_fetch_row(rows) : NULL;
 
 	(void)url;
-	if (row != NULL && row[0] != NULL)
-		(void)snprintf(value, sizeof(value), "%s", row[0]);
+	if (first != NULL && first[0] != NULL)
+		(void)snprintf(value, sizeof(value), "%s", first[0]);
 	mysql_free_result(rows);
 	uint64_t began_ns = bench_now_ns();
 

@@ -511,7 +511,7 @@ static int list_records(void *lane, struct baton_call *call, const char *prefix,
 	"server, and terms that only grow. The server's clock does not matter. A failover "   \
 	"to a replica that lacks the last writes can let two lead until the older lease is "  \
 	"over, and terms still grow for whoever has seen them: use semi-synchronous "         \
-	"replication. These tests have run on MariaDB, and not on MySQL."
+	"replication."
 
 static const struct record_adapter adapter = {
 	.name = "MySQL",

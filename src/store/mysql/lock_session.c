@@ -149,11 +149,12 @@ static void put_lock(struct mysql_locks *k, const char *name)
 {
 	const char *chosen = k->lane->store->options.lock;
 	char text[sizeof("baton:") + BATON_NAME_MAX];
-	char hash[SHA256_HEX_SIZE];
 	size_t n = (size_t)snprintf(text, sizeof(text), "%s%s", chosen[0] != '\0' ? "" : "baton:",
 				    chosen[0] != '\0' ? chosen : name);
 
 	if (n > NAME_MAX_OF_SERVER) {
+		char hash[SHA256_HEX_SIZE];
+
 		sha256_hex(text, n, hash);
 		n = (size_t)snprintf(text, sizeof(text), "baton:%.40s", hash);
 	}
