@@ -74,11 +74,11 @@ sim:
 
 model:
 	@tools/build release
-	@build/release/model $(if $(SIZE),--size $(SIZE))
-	@build/release/model-record $(if $(SIZE),--size $(SIZE))
+	@tests/model/all build/release $(if $(SIZE),--size $(SIZE))
 
 mutants:
 	@tests/mutants/run
+	@tests/mutants/run-record
 
 conformance:
 	@tools/build release

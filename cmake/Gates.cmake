@@ -37,6 +37,8 @@ endforeach()
 
 if(EXISTS ${PROJECT_SOURCE_DIR}/tests/mutants/run)
 	baton_gate(mutants/sample 900 900 mutants ${PROJECT_SOURCE_DIR}/tests/mutants/run --sample)
+	baton_gate(mutants/record-sample 890 900 mutants
+		${PROJECT_SOURCE_DIR}/tests/mutants/run-record --sample)
 endif()
 if(TARGET model)
 	baton_gate(model/small 300 400 model model --size small)

@@ -152,8 +152,6 @@ static bool is_doomed(const struct world *w, const struct put *p)
 	if (p->act >= ACT_CLAIM)
 		return p->expected != w->store.elections[p->slot].w &&
 		       (p->expected != 0 || !is_weak());
-	if (setup->locks)
-		return p->act != ACT_OPEN && w->locks[0].lease != p->slot;
 	return p->expected != w->store.leases[p->slot].w && p->expected != 0;
 }
 
@@ -280,7 +278,7 @@ static uint64_t look_of(const struct world *w, const struct cand *a)
 		const struct seat *s = &a->seats[e];
 		const struct erec *r = &w->store.elections[e];
 
-		k = append(k, s->role, 2);
+		k = append(k, s->role, 3);
 		k = append(k, s->bid.stage, 2);
 		k = append(k, s->bid.lease == a->lease, 1);
 		k = append(k, s->bid.nonce == r->nonce || s->nonce == r->nonce, 1);

@@ -100,6 +100,8 @@ static void list_lane(struct list *l, const struct world *w, int c)
 		list_sent(l, w, DO_OPEN, c);
 	if (a->life == LIFE_LIVE)
 		list_sent(l, w, DO_RENEW, c);
+	if (a->life == LIFE_LIVE && setup->locks)
+		add(l, DO_RENEW, c, 0)->how.lock = LOCK_FAILS;
 	if (a->life == LIFE_OVER) {
 		static const uint8_t fates[] = {FATE_OK, FATE_LATE};
 
@@ -126,6 +128,9 @@ static void list_campaign(struct list *l, const struct world *w, int c, int e)
 			if (look == LOOK_TABLE && s->seen == SLOT_NONE)
 				continue;
 			add_fates(l, w, a, fates, may_bury || !setup->travels ? 5 : 1);
+			for (a.how.lock = LOCK_SILENT; setup->locks && a.how.lock <= LOCK_FAILS;
+			     a.how.lock++)
+				add_fates(l, w, a, fates, 1);
 		}
 	}
 }
@@ -176,7 +181,7 @@ static void list_release(struct list *l, const struct world *w, int c, int e)
 
 static void list_seat(struct list *l, const struct world *w, int c, int e)
 {
-	static const uint8_t fates[] = {FATE_OK, FATE_SILENT, FATE_COPY, FATE_LATE};
+	static const uint8_t fates[] = {FATE_OK, FATE_SILENT, FATE_COPY, FATE_LATE, FATE_LOST};
 	const struct cand *a = &w->cands[c];
 	const struct seat *s = &a->seats[e];
 	struct action settle = {.what = DO_SETTLE, .cand = (uint8_t)c, .election = (uint8_t)e};
@@ -189,8 +194,16 @@ static void list_seat(struct list *l, const struct world *w, int c, int e)
 		add(l, DO_DOWN, c, e);
 	if (s->role == ROLE_LEAVES)
 		list_release(l, w, c, e);
-	if (s->role == ROLE_SEEKS)
-		add_fates(l, w, settle, fates, 4);
+	if (s->role == ROLE_SEEKS || s->role == ROLE_FORFEIT)
+		add_fates(l, w, settle, fates, 5);
+	for (settle.how.lock = LOCK_SILENT;
+	     s->role == ROLE_SEEKS && setup->locks && settle.how.lock <= LOCK_FAILS;
+	     settle.how.lock++)
+		add_fates(l, w, settle, fates, 1);
+	settle.how =
+		(struct course){.old_read = 1}; /* which a task that settles must not ask for */
+	if (s->role == ROLE_SEEKS && setup->old_reads)
+		add_fates(l, w, settle, fates, 1);
 	if (s->role == ROLE_NONE && a->life == LIFE_LIVE)
 		list_campaign(l, w, c, e);
 }
@@ -236,6 +249,10 @@ static void list_people(struct list *l, const struct world *w)
 		if (setup->evicts && w->store.elections[e].w != 0 &&
 		    w->clock[e] > w->store.elections[e].term)
 			add(l, DO_EVICT, 0, e);
+		if (setup->locks && w->locks[e].lease == SLOT_NONE)
+			add(l, DO_FOREIGN, 0, e);
+		if (setup->breaks && w->locks[e].lease != SLOT_NONE)
+			add(l, DO_BREAK, 0, e);
 	}
 	for (int slot = 1; slot <= setup->leases; slot++) {
 		if (w->store.leases[slot].dead)
@@ -393,6 +410,8 @@ static void apply_people(struct world *w, struct action a)
 	case DO_DELETE: w->store.leases[a.election] = (struct lrec){0}; break;
 	case DO_SYNC: w->copy = w->store; break;
 	case DO_FORGET: store_restart(w); break;
+	case DO_FOREIGN: w->locks[a.election].foreign = !w->locks[a.election].foreign; break;
+	case DO_BREAK: w->locks[a.election] = (struct lock){0}; break;
 	case DO_EVICT: w->store.elections[a.election] = (struct erec){0}; break;
 	default: tick(w); break;
 	}
@@ -406,7 +425,7 @@ void world_apply(struct world *w, struct action a)
 		if (a.what == DO_OPEN)
 			host_open(w, a.cand);
 		else
-			host_renew(w, a.cand);
+			host_renew(w, a.cand, &a.how);
 		if (!setup->travels)
 			host_lane_carry(w, a.cand, &a.how);
 		break;
@@ -488,7 +507,8 @@ static void bid_alone(const struct world *w, int c, int e, struct action *a)
 	const struct cand *x = &w->cands[c];
 	const struct seat *s = &x->seats[e];
 	bool is_known = s->seen == r->lease && s->seen_version == w->store.leases[r->lease].w;
-	bool is_held = r->lease != 0 && r->lease != x->lease && !setup->locks;
+	bool is_held = r->lease != 0 && r->lease != x->lease;
+	bool is_locked = w->locks[e].lease != SLOT_NONE && w->locks[e].lease != x->lease;
 	bool is_kept = r->reserved != 0 && r->reserved != c + 1 && s->hold_term == r->hold_term &&
 		       s->hold_age < setup->hold;
 	bool is_young = (setup->forgets || setup->evicts) && w->uptime < setup->ttl;
@@ -496,8 +516,10 @@ static void bid_alone(const struct world *w, int c, int e, struct action *a)
 	a->what = DO_CAMPAIGN;
 	if (r->paused)
 		*a = (struct action){.what = DO_PAUSE, .election = (uint8_t)e};
+	else if (w->locks[e].foreign) /* it lets go in the end */
+		*a = (struct action){.what = DO_FOREIGN, .election = (uint8_t)e};
 	else if ((is_held && is_known && !s->seen_dead && s->seen_age < setup->ttl) || is_kept ||
-		 is_young)
+		 is_young || (is_locked && !is_held))
 		a->what = x->left == 1 ? DO_RENEW : DO_TICK;
 }
 
@@ -515,15 +537,15 @@ bool world_alone(const struct world *w, int c, int e, struct action *a)
 		a->what = s->bid.stage == STAGE_SENT ? DO_BID_LAND : DO_BID_ANSWER;
 	else if (x->life == LIFE_OVER)
 		a->what = DO_CLOSE;
-	else if (x->life == LIFE_NONE && setup->locks && w->locks[0].left > 0)
-		a->what = DO_TICK;
 	else if (x->life == LIFE_NONE && free_slot(w) != SLOT_NONE)
 		a->what = DO_OPEN;
 	else if (x->life == LIFE_NONE)
 		make_room(w, c, a);
 	else if (s->role == ROLE_LEAVES)
 		a->what = DO_RELEASE;
-	else if (s->role == ROLE_SEEKS)
+	else if (s->role == ROLE_SEEKS && w->locks[e].foreign)
+		*a = (struct action){.what = DO_FOREIGN, .election = (uint8_t)e};
+	else if (s->role == ROLE_SEEKS || s->role == ROLE_FORFEIT)
 		a->what = DO_SETTLE;
 	else
 		bid_alone(w, c, e, a);
@@ -567,6 +589,8 @@ const char *what_text(enum what what)
 		"the old copy catches up",
 		"the store forgets all",
 		"the store loses an election",
+		"another program takes the lock, or lets go",
+		"somebody ends a lock",
 	};
 
 	_Static_assert(sizeof(texts) / sizeof(texts[0]) == N_WHATS, "a text for each");
@@ -580,12 +604,14 @@ void action_text(struct action a, char *out, size_t size)
 	static const char *const looks[] = {"", ", by what is in sight", ", by an old lease"};
 	bool is_cands = a.what >= DO_OPEN && a.what <= DO_WATCH;
 
-	(void)snprintf(out, size, "%s%s%s%s%s%s%s",
-		       is_cands ? (const char *[]){"a ", "b ", "c "}[a.cand] : "",
-		       what_text((enum what)a.what), fates[a.how.fate], looks[a.how.look],
-		       a.how.old_read ? ", by an old record" : "",
-		       a.how.drift ? ", with a fast clock" : "",
-		       a.how.reserve ? ", reserved for another" : "");
+	(void)snprintf(
+		out, size, "%s%s%s%s%s%s%s%s",
+		is_cands ? (const char *[]){"a ", "b ", "c "}[a.cand] : "",
+		what_text((enum what)a.what), fates[a.how.fate], looks[a.how.look],
+		a.how.old_read ? ", by an old record" : "",
+		a.how.drift ? ", with a fast clock" : "",
+		a.how.reserve ? ", reserved for another" : "",
+		(const char *[]){"", ", the lock unanswered", ", the lock fails"}[a.how.lock]);
 }
 
 static int put_text(const struct put *p, char *out, size_t size)
@@ -608,6 +634,9 @@ void world_text(const struct world *w, char *out, size_t size)
 
 		SAY("e:v%u t%u l%u n%u%s%s ", r->w, r->term, r->lease, r->nonce,
 		    r->paused ? " paused" : "", r->reserved ? " reserved" : "");
+		if (setup->locks)
+			SAY("lock:%s%u/%u ", w->locks[e].foreign ? "!" : "l", w->locks[e].lease,
+			    w->locks[e].left);
 	}
 	for (int slot = 1; slot <= setup->leases; slot++)
 		if (w->store.leases[slot].w != 0)
@@ -622,7 +651,8 @@ void world_text(const struct world *w, char *out, size_t size)
 		for (int e = 0; e < setup->elections; e++) {
 			const struct seat *s = &a->seats[e];
 
-			SAY(" %s", (const char *[]){"-", "LEADS", "leaves", "seeks"}[s->role]);
+			SAY(" %s",
+			    (const char *[]){"-", "LEADS", "leaves", "seeks", "forfeit"}[s->role]);
 			if (s->bid.stage != STAGE_NONE)
 				SAY(" bid %u l%u t%u from v%u", s->bid.stage, s->bid.lease,
 				    s->bid.term, s->bid.expected);

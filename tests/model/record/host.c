@@ -170,6 +170,28 @@ void answer_election(struct record_turn *t, const struct world *w, int c, int e,
 	t->is_told = true;
 }
 
+/* ---- native locks ---- */
+
+int host_lock(struct world *w, int e, int slot, uint8_t fate, bool takes)
+{
+	struct lock *lock = &w->locks[e];
+	bool is_ours = lock->lease == slot;
+	bool is_free = lock->lease == SLOT_NONE && !lock->foreign;
+
+	if (fate == LOCK_FAILS)
+		return BATON_OUTCOME_FAILED;
+	if (!is_ours && !(takes && is_free))
+		return BATON_OUTCOME_REFUSED;
+	*lock = (struct lock){.lease = (uint8_t)slot, .left = setup->ttl};
+	return fate == LOCK_SILENT ? BATON_OUTCOME_UNKNOWN : BATON_OUTCOME_OK;
+}
+
+void host_unlock(struct world *w, int e, int slot)
+{
+	if (slot != SLOT_NONE && w->locks[e].lease == slot)
+		w->locks[e] = (struct lock){0};
+}
+
 /* ---- writes that don't travel ---- */
 
 bool add_stray(struct world *w, const struct put *p)
@@ -188,10 +210,12 @@ int carry_out(struct world *w, const struct put *p, uint8_t *fate)
 {
 	uint8_t how = *fate;
 
-	if (!setup->locks || p->act >= ACT_CLAIM) {
-		if (store_version(w, p) != p->expected)
-			return BATON_OUTCOME_REFUSED;
+	if (how == FATE_LOST && p->act == ACT_BURY) { /* nobody knows what it would have met */
+		*fate = FATE_OK;
+		return BATON_OUTCOME_UNKNOWN;
 	}
+	if (store_version(w, p) != p->expected)
+		return BATON_OUTCOME_REFUSED;
 	*fate = FATE_OK;
 	switch (how) {
 	case FATE_OK: return store_put(w, p) ? BATON_OUTCOME_OK : BATON_OUTCOME_REFUSED;

@@ -28,7 +28,47 @@ void host_over(struct world *w, int c)
 	for (int e = 0; e < setup->elections; e++) {
 		a->seats[e].role = ROLE_NONE;
 		a->seats[e].nonce = a->seats[e].term = a->seats[e].version = 0;
+		a->seats[e].locked = a->seats[e].keep = 0;
 	}
+}
+
+/* The locks of its claims are kept before the record is written. */
+static void locks_keep(struct world *w, int c, uint8_t fate)
+{
+	struct cand *a = &w->cands[c];
+
+	for (int e = 0; e < setup->elections; e++) {
+		struct seat *s = &a->seats[e];
+
+		s->bid.late = s->bid.stage != STAGE_NONE;
+		s->keep = 0;
+		if (s->locked && s->role != ROLE_FORFEIT)
+			s->keep = (uint8_t)host_lock(w, e, a->lease, fate, false);
+	}
+}
+
+/* ... and judged after it. */
+static int locks_judge(struct world *w, int c, int outcome)
+{
+	struct cand *a = &w->cands[c];
+	bool is_renewed = outcome == BATON_OUTCOME_OK;
+
+	for (int e = 0; e < setup->elections; e++) {
+		struct seat *s = &a->seats[e];
+		/* When it was last said to be ours, the server began to count anew. */
+		int age = setup->ttl - (w->locks[e].lease == a->lease ? w->locks[e].left : 0);
+		int verdict = record_lock_judge(s->keep, NOW_NS - (uint64_t)age * TICK_NS,
+						setup->ttl * TICK_NS, NOW_NS, is_renewed);
+
+		if (s->keep == 0 || !s->locked)
+			continue;
+		if (verdict == RECORD_LOCK_UNSURE && is_renewed)
+			outcome = s->keep;
+		if (verdict == RECORD_LOCK_LOST)
+			s->role = ROLE_FORFEIT;
+		s->keep = 0;
+	}
+	return outcome;
 }
 
 /* S2: counted from before the first send. */
@@ -51,6 +91,8 @@ static void lane_done(struct world *w, int c, int outcome, uint8_t drift)
 {
 	struct cand *a = &w->cands[c];
 
+	if (setup->locks && a->life == LIFE_LIVE)
+		outcome = locks_judge(w, c, outcome);
 	if (outcome == BATON_OUTCOME_OK)
 		prolong(w, c, drift);
 	else if (a->lane.intent == RECORD_OPEN ||
@@ -100,10 +142,6 @@ static void lane_begin(struct world *w, int c, uint32_t intent)
 	struct record_turn t;
 
 	a->lane = (struct lane){.intent = (uint8_t)intent};
-	if (setup->locks) {
-		a->lane.stage = STAGE_SENT;
-		return;
-	}
 	begin_turn(&t, w, NULL, 0);
 	lane_go(w, c, &k, &t, 0);
 }
@@ -116,8 +154,10 @@ void host_open(struct world *w, int c)
 	lane_begin(w, c, RECORD_OPEN);
 }
 
-void host_renew(struct world *w, int c)
+void host_renew(struct world *w, int c, const struct course *how)
 {
+	if (setup->locks)
+		locks_keep(w, c, how->lock);
 	lane_begin(w, c, RECORD_RENEW);
 }
 
@@ -129,10 +169,6 @@ void host_lane_answer(struct world *w, int c, int outcome, const struct course *
 	struct record_keep k = {.intent = a->lane.intent, .lease = &l, .own = &own};
 	struct record_turn t;
 
-	if (setup->locks) {
-		lane_done(w, c, outcome, how->drift);
-		return;
-	}
 	k.task.phase = a->lane.phase;
 	k.task.was_refused = a->lane.refused;
 	k.task.version = version_of(a->lane.expected);
@@ -199,8 +235,7 @@ void host_close(struct world *w, int c, const struct course *how)
 	struct put p = {.act = ACT_CLOSE, .slot = a->lease};
 
 	begin_turn(&t, w, NULL, 0);
-	for (int op = setup->locks ? RECORD_DONE : record_keep_step(&k, &t); op != RECORD_DONE;
-	     op = record_keep_step(&k, &t)) {
+	for (int op = record_keep_step(&k, &t); op != RECORD_DONE; op = record_keep_step(&k, &t)) {
 		int outcome = BATON_OUTCOME_OK;
 
 		if (op == RECORD_WRITE) {
@@ -212,8 +247,8 @@ void host_close(struct world *w, int c, const struct course *how)
 			show_lease(&w->store.leases[a->lease]);
 		answer(&t, outcome, w->store.leases[a->lease].w);
 	}
-	if (setup->locks)
-		(void)carry_out(w, &p, &fate);
+	for (int e = 0; e < setup->elections; e++)
+		host_unlock(w, e, a->lease);
 	a->life = LIFE_NONE;
 	a->lease = SLOT_NONE;
 	a->version = 0;

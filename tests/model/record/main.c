@@ -2,8 +2,8 @@
  * main.c: model-record: searches the rules of record stores, by running the code that decides
  * them. Each size is searched together with those before it.
  *
- *     model-record [--size small|test|large] [--world TEXT] [--all-violations]
- *                  [--list-invariants] [--max-states N] [--verbose]
+ *     model-record [--size small|test|large] [--world TEXT] [--only NAME] [--all-violations]
+ *                  [--list-invariants] [--list-worlds] [--max-states N] [--verbose]
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -18,7 +18,9 @@ struct command {
 	struct options options;
 	enum size size;
 	const char *world; /* only those whose name has it */
+	const char *only;  /* only the one with that name */
 	bool lists;
+	bool lists_worlds;
 };
 
 struct total {
@@ -33,7 +35,8 @@ struct total {
 static int usage(void)
 {
 	(void)fprintf(stderr, "usage: model-record [--size small|test|large] [--world TEXT]\n"
-			      "                    [--all-violations] [--list-invariants]\n"
+			      "                    [--only NAME] [--all-violations]\n"
+			      "                    [--list-invariants] [--list-worlds]\n"
 			      "                    [--max-states N] [--verbose]\n");
 	return EXIT_USAGE;
 }
@@ -56,6 +59,8 @@ static int take_options(int argc, char **argv, struct command *c)
 	static const struct option longs[] = {
 		{"size", required_argument, NULL, 's'},
 		{"world", required_argument, NULL, 'w'},
+		{"only", required_argument, NULL, 'o'},
+		{"list-worlds", no_argument, NULL, 'W'},
 		{"all-violations", no_argument, NULL, 'a'},
 		{"list-invariants", no_argument, NULL, 'l'},
 		{"max-states", required_argument, NULL, 'm'},
@@ -71,6 +76,8 @@ static int take_options(int argc, char **argv, struct command *c)
 				return usage();
 			break;
 		case 'w': c->world = optarg; break;
+		case 'o': c->only = optarg; break;
+		case 'W': c->lists_worlds = true; break;
 		case 'a': c->options.go_on = true; break;
 		case 'l': c->lists = true; break;
 		case 'm': c->options.max_states = strtoull(optarg, NULL, 10); break;
@@ -104,6 +111,12 @@ static void add(struct total *t, const struct setup *s, const struct result *r)
 	t->n_violations += r->n_violations;
 }
 
+static bool is_wanted(const struct command *c, const struct setup *s)
+{
+	return (c->world == NULL || strstr(s->name, c->world) != NULL) &&
+	       (c->only == NULL || strcmp(s->name, c->only) == 0);
+}
+
 /* Beyond the first world with a violation it goes on only if all are wanted. */
 static void run_all(const struct command *c, struct total *t)
 {
@@ -114,8 +127,12 @@ static void run_all(const struct command *c, struct total *t)
 		for (size_t i = 0; i < n; i++) {
 			struct result r;
 
-			if (c->world != NULL && strstr(list[i].name, c->world) == NULL)
+			if (!is_wanted(c, &list[i]))
 				continue;
+			if (c->lists_worlds) {
+				(void)printf("%s\n", list[i].name);
+				continue;
+			}
 			if (t->n_violations > 0 && !c->options.go_on)
 				return;
 			search_run(&list[i], &c->options, &r);
@@ -130,7 +147,9 @@ static bool is_void(const struct command *c, const struct total *t)
 {
 	bool missed = false;
 
-	for (int what = 0; what < N_WHATS && c->world == NULL && t->n_violations == 0; what++) {
+	for (int what = 0;
+	     what < N_WHATS && c->world == NULL && c->only == NULL && t->n_violations == 0;
+	     what++) {
 		if ((t->whats >> what & 1u) == 0) {
 			(void)printf("void: never possible: %s\n", what_text((enum what)what));
 			missed = true;
@@ -176,5 +195,7 @@ int main(int argc, char **argv)
 		return EXIT_FINE;
 	}
 	run_all(&c, &t);
+	if (c.lists_worlds)
+		return EXIT_FINE;
 	return finish(&c, &t);
 }

@@ -59,7 +59,8 @@ struct setup {
 	bool old_reads; /* from a copy of the store that lags behind */
 	bool forgets;   /* a weak store begins anew, and knows nothing */
 	bool evicts;    /* a weak store loses an election's record: S1 is not promised */
-	bool locks;     /* native locks with a duration instead of lease records */
+	bool locks;     /* native locks with a duration beside the records, and others take them */
+	bool breaks;    /* ... and somebody ends them by hand: others are not kept away */
 	bool blind;     /* progress is not looked at */
 };
 
@@ -112,7 +113,7 @@ struct put {
 };
 
 enum life { LIFE_NONE, LIFE_OPENING, LIFE_LIVE, LIFE_OVER };
-enum role { ROLE_NONE, ROLE_LEADS, ROLE_LEAVES, ROLE_SEEKS };
+enum role { ROLE_NONE, ROLE_LEADS, ROLE_LEAVES, ROLE_SEEKS, ROLE_FORFEIT };
 enum stage { STAGE_NONE, STAGE_SENT, STAGE_LANDED };
 
 /* The renewal or opening under way. */
@@ -135,6 +136,8 @@ struct bid {
 	uint8_t term;
 	uint8_t expected;
 	uint8_t w; /* LANDED: the version */
+	uint8_t locked;
+	uint8_t late; /* a renewal was sent since the lock was taken */
 	struct erec e;
 };
 
@@ -151,6 +154,8 @@ struct seat {
 	uint8_t seen_dead;
 	uint8_t hold_term;
 	uint8_t hold_age;
+	uint8_t locked; /* the book: its lock is ours */
+	uint8_t keep;   /* enum baton_outcome: what the renewal under way has heard */
 };
 
 struct cand {
@@ -165,6 +170,7 @@ struct cand {
 struct lock {
 	uint8_t lease;
 	uint8_t left;
+	uint8_t foreign; /* another program has it */
 };
 
 struct store {
@@ -186,20 +192,22 @@ struct world {
 
 /* ---- rules.c: what must hold ---- */
 
-#define RULES(X)                                                                          \
-	X(S1_EXCLUSION, "S1-exclusion", "two candidates lead")                            \
-	X(S1_RECORD, "S1-record", "a leader's record does not name it")                   \
-	X(S3_TERMS, "S3-terms", "a term is led in twice, or after a higher one")          \
-	X(S4_FLOOR, "S4-floor", "a term is granted that is not above the highest seen")   \
-	X(S6_FOREIGN, "S6-foreign", "a release changes what is not its own")              \
-	X(L1_PROGRESS, "L1-progress", "a candidate that is left alone never leads")       \
-	X(L3_ORPHAN, "L3-orphan", "a claim stays on a living lease, and nobody knows it") \
-	X(R1_CREATE, "R1-create", "a renewal makes a record")                             \
-	X(R4_TOMBSTONE, "R4-tombstone", "a lease is buried that its owner counts on")     \
-	X(R4_FINAL, "R4-final", "a dead lease comes back to life")                        \
-	X(R5_PAUSED, "R5-paused", "a paused election is claimed")                         \
-	X(R9_GONE, "R9-gone", "an election's record is deleted, or its term falls")       \
-	X(R11_HOLD, "R11-hold", "an election is claimed that is reserved for another")    \
+#define RULES(X)                                                                             \
+	X(S1_EXCLUSION, "S1-exclusion", "two candidates lead")                               \
+	X(S1_RECORD, "S1-record", "a leader's record does not name it")                      \
+	X(S3_TERMS, "S3-terms", "a term is led in twice, or after a higher one")             \
+	X(S4_FLOOR, "S4-floor", "a term is granted that is not above the highest seen")      \
+	X(S6_FOREIGN, "S6-foreign", "a release changes what is not its own")                 \
+	X(L1_PROGRESS, "L1-progress", "a candidate that is left alone never leads")          \
+	X(L3_ORPHAN, "L3-orphan", "a claim stays on a living lease, and nobody knows it")    \
+	X(R1_CREATE, "R1-create", "a renewal makes a record")                                \
+	X(R4_TOMBSTONE, "R4-tombstone", "a lease is buried that its owner counts on")        \
+	X(R4_FINAL, "R4-final", "a dead lease comes back to life")                           \
+	X(R5_PAUSED, "R5-paused", "a paused election is claimed")                            \
+	X(R9_GONE, "R9-gone", "an election's record is deleted, or its term falls")          \
+	X(R11_HOLD, "R11-hold", "an election is claimed that is reserved for another")       \
+	X(LOCK_FOREIGN, "lock-foreign", "a leader leads while another program has its lock") \
+	X(LOCK_LEFT, "lock-left", "a lock is kept that no claim needs")                      \
 	X(MODEL, "model", "the search itself is too small for this")
 
 enum rule {
@@ -254,10 +262,13 @@ struct course {
 	uint8_t old_read;
 	uint8_t drift;
 	uint8_t reserve; /* a candidate and one */
+	uint8_t lock;    /* enum lock_fate: of the lock that is taken or kept */
 };
 
+enum lock_fate { LOCK_OK, LOCK_SILENT, LOCK_FAILS };
+
 void host_open(struct world *w, int c);
-void host_renew(struct world *w, int c);
+void host_renew(struct world *w, int c, const struct course *how);
 void host_close(struct world *w, int c, const struct course *how);
 void host_over(struct world *w, int c);
 void host_lane_land(struct world *w, int c);
@@ -274,6 +285,9 @@ void host_watch(struct world *w, int c, int e, int slot);
 void host_drop(struct world *w, int slot);
 void host_edit(struct world *w, int e, bool pause);
 /* The write that is under way, as a stray. */
+/* The native lock of an election, for a lease: taken, or prolonged. An outcome. */
+int host_lock(struct world *w, int e, int slot, uint8_t fate, bool takes);
+void host_unlock(struct world *w, int e, int slot);
 bool host_lane_stray(struct world *w, int c);
 bool host_bid_stray(struct world *w, int c, int e);
 int free_slot(const struct world *w);
@@ -313,6 +327,8 @@ enum what {
 	DO_SYNC,
 	DO_FORGET,
 	DO_EVICT,
+	DO_FOREIGN,
+	DO_BREAK,
 	N_WHATS,
 };
 

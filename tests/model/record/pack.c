@@ -79,7 +79,7 @@ static inline void do_put(struct bits *b, struct put *p)
 
 static inline void do_seat(struct bits *b, struct seat *s)
 {
-	bits_do(b, &s->role, 2);
+	bits_do(b, &s->role, setup->locks ? 3 : 2);
 	if (s->role != ROLE_NONE) {
 		bits_do(b, &s->nonce, NONCE_BITS);
 		bits_do(b, &s->term, TERM_BITS);
@@ -93,6 +93,10 @@ static inline void do_seat(struct bits *b, struct seat *s)
 		bits_do(b, &s->bid.term, TERM_BITS);
 		bits_do(b, &s->bid.expected, VERSION_BITS);
 		bits_do(b, &s->bid.w, VERSION_BITS);
+		if (setup->locks) {
+			bits_do(b, &s->bid.locked, 1);
+			bits_do(b, &s->bid.late, 1);
+		}
 		do_erec(b, &s->bid.e);
 	}
 	bits_do(b, &s->seen, SLOT_BITS);
@@ -107,6 +111,10 @@ static inline void do_seat(struct bits *b, struct seat *s)
 	}
 	if (setup->forgets || setup->evicts)
 		bits_do(b, &s->floor, TERM_BITS);
+	if (setup->locks) {
+		bits_do(b, &s->locked, 1);
+		bits_do(b, &s->keep, 3);
+	}
 }
 
 static inline void do_cand(struct bits *b, struct cand *a)
@@ -146,6 +154,7 @@ static inline void do_world(struct bits *b, struct world *w)
 		if (setup->locks) {
 			bits_do(b, &w->locks[e].lease, SLOT_BITS);
 			bits_do(b, &w->locks[e].left, 2);
+			bits_do(b, &w->locks[e].foreign, 1);
 		}
 	}
 	bits_do(b, &w->uptime, 2);

@@ -90,6 +90,17 @@ static bool is_known(const struct world *w, int c, int e)
 	return s->role != ROLE_NONE || s->bid.stage != STAGE_NONE;
 }
 
+/* A lock is dropped with its claim. What a crash leaves, or a lease that is over, its time ends. */
+static void check_lock(const struct world *w, int e)
+{
+	for (int c = 0; c < setup->cands; c++) {
+		const struct cand *a = &w->cands[c];
+
+		if (a->life == LIFE_LIVE && w->locks[e].lease == a->lease && !is_known(w, c, e))
+			rule_break(RULE_LOCK_LEFT);
+	}
+}
+
 static void check_claims(const struct world *w, int e)
 {
 	const struct erec *r = &w->store.elections[e];
@@ -111,6 +122,9 @@ static void check_claims(const struct world *w, int e)
 	}
 	if (leaders > 1 && !setup->evicts)
 		rule_break(RULE_S1_EXCLUSION);
+	if (leaders > 0 && w->locks[e].foreign && !setup->breaks)
+		rule_break(RULE_LOCK_FOREIGN);
+	check_lock(w, e);
 }
 
 void rules_check(const struct world *w)

@@ -56,23 +56,49 @@ static void host_won(struct world *w, int c, int e, const struct record_campaign
 	learn(s, s->term);
 }
 
+/* The lock is noted with the claim, or goes. False: it can't be counted on. */
+static bool lock_book(struct world *w, int c, int e, const struct record_campaign *task,
+		      bool is_late, const struct record_claim *claim)
+{
+	const struct cand *a = &w->cands[c];
+	struct seat *s = &w->cands[c].seats[e];
+	uint8_t slot = slot_of(task->lease->id);
+
+	if (!task->has_lock)
+		return true;
+	if (claim->standing == RECORD_NO_CLAIM || a->life != LIFE_LIVE || a->lease != slot) {
+		if (s->role == ROLE_NONE || a->lease != slot)
+			host_unlock(w, e, slot);
+		return true;
+	}
+	s->locked = 1;
+	return record_lock_counts(is_late ? 1 : 3, 2);
+}
+
 static void campaign_done(struct world *w, int c, int e, const struct record_campaign *task)
 {
 	struct cand *a = &w->cands[c];
 	struct seat *s = &a->seats[e];
 	bool is_ours = a->life == LIFE_LIVE && a->lease == slot_of(task->lease->id);
+	bool is_late = s->bid.late;
 	struct record_claim claim = {0};
 
 	s->bid = (struct bid){0};
 	if (task->settles && task->task.outcome == BATON_OUTCOME_REFUSED && is_ours) {
 		s->role = ROLE_NONE;
 		s->nonce = s->term = s->version = 0;
+		if (s->locked)
+			host_unlock(w, e, a->lease);
+		s->locked = s->keep = 0;
 	}
 	record_campaign_book(task, &claim);
+	if (!lock_book(w, c, e, task, is_late, &claim) && claim.standing == RECORD_STANDS)
+		claim.standing = RECORD_IN_DOUBT;
 	if (claim.standing == RECORD_STANDS) {
 		host_won(w, c, e, task);
-	} else if (is_ours && claim.standing == RECORD_IN_DOUBT) {
-		s->role = ROLE_SEEKS;
+	} else if (is_ours &&
+		   (claim.standing == RECORD_IN_DOUBT || claim.standing == RECORD_FORFEIT)) {
+		s->role = claim.standing == RECORD_FORFEIT ? ROLE_FORFEIT : ROLE_SEEKS;
 		s->nonce = small(claim.nonce);
 		s->term = small(claim.term);
 		s->version = id_of(&claim.version);
@@ -96,6 +122,7 @@ static void bid_send(struct seat *s, const struct record_campaign *task)
 	b->nonce = small(task->nonce);
 	b->term = small(task->term);
 	b->expected = id_of(&task->expected);
+	b->locked = task->has_lock;
 	take_election(&b->e);
 	b->w = b->e.w;
 }
@@ -178,7 +205,7 @@ static bool bid_carry(struct world *w, int c, int e, struct record_turn *t, uint
 static bool is_rewrite(const struct record_campaign *task)
 {
 	return task->task.why == RECORD_WHY_LANDED || task->task.why == RECORD_WHY_PENDING ||
-	       task->task.why == RECORD_WHY_MISSING;
+	       task->task.why == RECORD_WHY_MISSING || task->task.why == RECORD_WHY_LOCKED;
 }
 
 /* Goes on with a campaign until its claim is sent, or it has ended. */
@@ -208,6 +235,10 @@ static void campaign_go(struct world *w, int c, int e, struct record_campaign *t
 			looked = slot_of(task->rival);
 			campaign_look(w, s, task, t, how);
 			continue;
+		case RECORD_LOCK:
+			s->bid.late = 0;
+			answer(t, host_lock(w, e, slot_of(task->lease->id), how->lock, true), 0);
+			continue;
 		case RECORD_BURY: campaign_bury(w, c, task, t, &fate); continue;
 		case RECORD_WRITE:
 			if (is_rewrite(task)) {
@@ -230,7 +261,7 @@ static void campaign_fill(const struct world *w, int c, int e, const struct bato
 {
 	const struct cand *a = &w->cands[c];
 
-	*task = (struct record_campaign){.lease = l, .profile = &profile};
+	*task = (struct record_campaign){.lease = l, .profile = &profile, .locks = setup->locks};
 	if (setup->forgets || setup->evicts)
 		task->floor = a->seats[e].floor;
 }
@@ -261,6 +292,7 @@ void host_bid_answer(struct world *w, int c, int e, int outcome, const struct co
 	task.term = b.term;
 	task.expected = version_of(b.expected);
 	task.is_sent = true;
+	task.has_lock = b.locked;
 	task.task.phase = b.phase;
 	task.task.version = task.expected;
 	begin_turn(&t, w, &a->seats[e], e);
@@ -299,11 +331,12 @@ void host_settle(struct world *w, int c, int e, const struct course *how)
 	struct record_claim claim = {.nonce = s->nonce,
 				     .term = s->term,
 				     .version = version_of(s->version),
-				     .standing = RECORD_IN_DOUBT};
+				     .standing = s->role == ROLE_FORFEIT ? RECORD_FORFEIT
+									 : RECORD_IN_DOUBT};
 	struct record_campaign task;
 	struct record_turn t;
 
-	record_settle_begin(&task, &l, &claim, false);
+	record_settle_begin(&task, &l, &claim, setup->locks);
 	begin_turn(&t, w, s, e);
 	campaign_go(w, c, e, &task, &t, how);
 }
@@ -324,6 +357,8 @@ void host_release(struct world *w, int c, int e, const struct course *how)
 	uint8_t fate = how->fate;
 	struct record_turn t;
 
+	host_unlock(w, e, a->lease);
+	s->locked = s->keep = 0;
 	/* What it wrote itself: its claim, if that is not what stands there now. */
 	if (known.w != s->version)
 		known = (struct erec){

@@ -58,25 +58,9 @@ static bool put_election(struct world *w, const struct put *p)
 	return true;
 }
 
-/* A lock is the server's: it counts its time, and nobody compares versions. */
-static bool put_lock(struct world *w, const struct put *p)
-{
-	struct lock *lock = &w->locks[0];
-	bool is_ours = lock->left > 0 && lock->lease == p->slot;
-
-	if (p->act == ACT_OPEN ? lock->left > 0 && !is_ours : !is_ours)
-		return false;
-	*lock = (struct lock){.lease = p->slot, .left = setup->ttl};
-	if (p->act == ACT_CLOSE)
-		*lock = (struct lock){0};
-	return true;
-}
-
 bool store_put(struct world *w, const struct put *p)
 {
-	if (p->act >= ACT_CLAIM)
-		return put_election(w, p);
-	return setup->locks ? put_lock(w, p) : put_lease(w, p);
+	return p->act >= ACT_CLAIM ? put_election(w, p) : put_lease(w, p);
 }
 
 uint8_t store_version(const struct world *w, const struct put *p)
