@@ -40,6 +40,9 @@ void lines_add(struct lines *l, const char *format, ...) __attribute__((format(p
 void lines_clear(struct lines *l);
 void lines_done(struct lines *l);
 
+#ifdef STORY_RECORD /* stories of record stores have another world, and words of their own */
+#include "record/world.h"
+#else
 /* ---- world.c ---- */
 
 /* A call that awaits its answer. */
@@ -95,6 +98,7 @@ void world_tell(struct world *w, size_t c, size_t i, const struct event *ev);
 void world_settle(struct world *w);
 uint64_t world_wake_ns(const struct world *w);
 uint64_t world_wake_of_ns(const struct world *w, size_t c);
+#endif
 
 /* ---- words.c ---- */
 
