@@ -111,6 +111,8 @@ class Server:
             return "sessions" in self.ask("counts")
         if self.kind.startswith("mariadb"):
             return self.ask("SELECT 1") == "1"
+        if self.kind.startswith("azblob"):
+            return self.ask("/") not in ("", "000")
         if self.kind.startswith("s3"):
             return self.ask("/") == "403" # it wants a signature
         if self.kind.startswith("mongodb"):
@@ -143,7 +145,7 @@ class Server:
         elif self.kind.startswith("kubernetes"):
             argv = ["curl", "-s", "-m", "5", "-H", "Authorization: Bearer " + self.info["token"],
                     f"http://127.0.0.1:{port}{words[0]}"]
-        elif self.kind.startswith("s3"):
+        elif self.kind.startswith(("azblob", "s3")):
             argv = ["curl", "-s", "-m", "5", "-o", "/dev/null", "-w", "%{http_code}",
                     f"http://127.0.0.1:{port}{words[0]}"]
         elif self.kind.startswith("mariadb"):

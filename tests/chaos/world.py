@@ -93,6 +93,14 @@ WORLDS = {
     # Emptied while it runs.
     "s3-wild": World("s3", "poll=200", False, {"flush": 3, "server_kill": 1, "partition": 1},
                      (2, 4), True, "1500,2000,2500", 6),
+    # Azurite keeps what it has acknowledged only if it is asked to end.
+    # It is one thread of JavaScript, so few are on it.
+    "azblob": World("azblob", "poll=500", True, {"server_end": 1, "server_stop": 2, **NETWORK},
+                    (1, 3), True, "2000,3000", 3),
+    # Killed, it has forgotten the last seconds; or it comes back empty.
+    "azblob-wild": World("azblob", "poll=500", False,
+                         {"server_lose": 2, "server_kill": 2, "partition": 1}, (2, 4), True,
+                         "2000,3000", 3),
     "mssql": World("mssql", "encrypt=off", True,
                    {"server_kill": 2, "server_stop": 2, "clock_forward": 1, "clock_back": 1,
                     **NETWORK}, (0.5, 2.5), True, "1500,2000,2500", 8),
@@ -140,6 +148,7 @@ STORES = {"redis": Store("resp", "EVALSHA", "redis", 1),
           "postgres": Store("postgres", "batch", "postgres", 1),
           "mssql": Store("tds", "text=UPDATE", "redis", 1),
           "mariadb": Store("mysql", "text=baton_record", "redis", 1),
+          "azblob": Store("http", "text=x-ms-blob-type", "redis", 1),
           "s3": Store("http", "text=PUT", "redis", 1),
           "etcd": Store("h2", "Txn", "redis", 3),
           "consul": Store("http", "text=/v1/txn", "redis", 4),
@@ -335,6 +344,8 @@ class Stage:
 
     @property
     def name(self):
+        if self.kind == "azblob":
+            return "azurite"
         own = ("redis", "mariadb", "s3", "kubernetes", "mssql", "mongodb")
         return self.kind if self.kind in own else "postgres"
 
@@ -342,6 +353,14 @@ class Stage:
         """With all that it has acknowledged."""
         self.store.signal(self.name, KILL)
         self.wait(self.rng.uniform(0, 0.5))
+        self.store.again(self.name, self.store.port)
+
+    def server_end(self, _is_over):
+        """By itself, in peace: what it has acknowledged is there when it comes back."""
+        self.store.signal(self.name, signal.SIGTERM)
+        until = time.monotonic() + ANSWER_S
+        while not self.store.is_gone(self.name) and time.monotonic() < until:
+            self.wait(0.05)
         self.store.again(self.name, self.store.port)
 
     def server_stop(self, is_over):
@@ -354,8 +373,10 @@ class Stage:
     def server_lose(self, _is_over):
         """It comes back empty."""
         self.store.signal(self.name, KILL)
-        data = os.path.join(self.store.dir, self.name)
-        for entry in os.listdir(data):
+        data = os.path.join(self.store.dir, "data" if self.kind == "azblob" else self.name)
+        if self.kind == "azblob":
+            shutil.rmtree(data)
+        for entry in os.listdir(data) if os.path.isdir(data) else ():
             shutil.rmtree(os.path.join(data, entry), ignore_errors=True)
         self.store.again(self.name, self.store.port)
 

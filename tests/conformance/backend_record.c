@@ -127,7 +127,9 @@ static void place_files(const char *label, char dir[PATH_MAX], char file[PATH_MA
 
 /* ---- places ---- */
 
-static bool place_url(const char *base_url, const char *label, char *out, size_t size)
+/* Not inlined: the compiler would take a URL that has no room, which is refused, for a mistake. */
+__attribute__((noinline)) static bool place_url(const char *base_url, const char *label, char *out,
+						size_t size)
 {
 	int n = snprintf(out, size, "%s%c" POLL "&prefix=%s", base_url,
 			 strchr(base_url, '?') != NULL ? '&' : '?', label);
