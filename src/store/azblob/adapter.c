@@ -397,7 +397,7 @@ static bool list_key(const struct listing *list, const char *name, char *out, si
 		bool is_slash = strncmp(name, "=s", 2) == 0;
 		bool is_dot = strncmp(name, "=d", 2) == 0;
 
-		out[used++] = is_slash ? '/' : is_dot ? '.' : *name;
+		out[used++] = (char)(is_slash ? '/' : is_dot ? '.' : *name);
 		name += is_slash || is_dot;
 	}
 	out[used] = '\0';

@@ -77,7 +77,7 @@ void azblob_ask_blob(const struct azblob_lane *lane, struct azblob_ask *ask, con
 	for (const char *from = out; !ask->is_cut && *from != '\0'; from++) {
 		bool is_slash = strncmp(from, "%2F", 3) == 0;
 
-		*out++ = is_slash ? '/' : *from;
+		*out++ = (char)(is_slash ? '/' : *from);
 		from += is_slash ? 2 : 0;
 	}
 	*out = '\0';
