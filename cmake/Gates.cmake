@@ -193,6 +193,16 @@ if(TARGET conformance AND TARGET baton_module_mysql)
 		LABELS "conformance;servers")
 endif()
 
+# SQL Server's application locks. Not N2: whoever is frozen keeps its session, and so the lock.
+if(TARGET conformance AND TARGET baton_module_mssql)
+	baton_gate(conformance/mssql-applock 250 400 conformance ${in_memory}
+		${PROJECT_SOURCE_DIR}/tests/servers with mssql -- build/debug/conformance
+		--lease 2000 --jobs 6 --case C3,C8,C16,C17,C18,N1,N5,N7,N16,N23,N25,N28
+		"{url}&mode=applock")
+	set_tests_properties(conformance/mssql-applock PROPERTIES SKIP_RETURN_CODE 77
+		LABELS "conformance;servers")
+endif()
+
 # A member takes its time on a busy machine, and its leases are 2 s at least: what may depend on the
 # store, with leases that leave it time. All of it, by hand: make conformance STORE=etcd. Since they
 # wait for the store most of the time, the thread sanitizer looks on.
@@ -342,7 +352,7 @@ set(of_verify
 	"model/(default|record-default)"
 	"chaos/(file|azblob|broken|redis|postgres|mssql|s3|mariadb)(-.*)?"
 	"chaos/(mongodb|etcd|consul|kubernetes)(-.*)?"
-	"conformance/(asan|tsan|network|postgres|mysql)-.*" # builds, bad networks, modes
+	"conformance/(asan|tsan|network|postgres|mssql|mysql)-.*" # builds, bad networks, modes
 	"conformance/debug-(azblob|redis-.*|valkey|s3)"
 	"(azblob|consul|kubernetes|s3)/.*"
 	"gate/(clang-tidy|coverage|purity-release|trace-hash)")

@@ -15,8 +15,8 @@ BIN2 = " COLLATE Latin1_General_BIN2"
 ITEMS = ("OPENJSON(@j) WITH (k varchar(384) '$.k', w varchar(64) '$.w', n varchar(64) '$.n', "
          "v nvarchar(max) '$.v') AS n")
 AGE = "DATEDIFF_BIG(microsecond, r.at, SYSUTCDATETIME())"
-CHANGED = ("FROM dbo.baton_record AS r WITH (READPAST) WHERE r.rv > CONVERT(binary(8), @seen) "
-           "AND r.k >= @a AND r.k < @b")
+ELECTIONS = "FROM dbo.baton_record AS r WITH (READPAST) WHERE r.k >= @a AND r.k < @b"
+CHANGED = ELECTIONS + " AND r.rv > CONVERT(binary(8), @seen)"
 
 
 class Refusal(Exception):
@@ -93,8 +93,11 @@ class Database:
 
     def free_session(self, session):
         """Its end frees its locks."""
-        for name in [name for name, owner in self.applocks.items() if owner[0] is session]:
+        for name in [name for name, owner in self.applocks.items() if owner is session]:
             del self.applocks[name]
+        self.free()
+
+    def free(self):
         self.freed.set()
         self.freed = asyncio.Event()
 
@@ -215,14 +218,11 @@ class Session:
         self.db.write({k: None for k in fit})
         return "s", [[k] for k in fit]
 
-    async def seen(self):
-        return "i", [[self.db.min_active() - 1]]
-
     async def watch(self, a, b, seen, t):
         self.need("SELECT")
 
         def changed():
-            return [[key, row[3]] for key, row in self.db.rows.items()
+            return [[key, row[3], 0] for key, row in self.db.rows.items()
                     if row[3] > seen and a <= key < b and key not in self.db.held]
         until = time.monotonic() + t * SLOW_S
         while not changed() and (left := until - time.monotonic()) > 0:
@@ -232,7 +232,8 @@ class Session:
                 await asyncio.wait_for(asyncio.Event().wait(), SLOW_S / 2)
             except asyncio.TimeoutError:
                 pass
-        return "si", [[None, self.db.min_active() - 1], *changed()]
+        n = sum(a <= key < b and key not in self.db.held for key in self.db.rows)
+        return "sii", [[None, self.db.min_active() - 1, n], *changed()]
 
     async def doctor(self):
         updates = "READ_ONLY" if self.db.is_read_only else "READ_WRITE"
@@ -240,14 +241,13 @@ class Session:
                            "alone"]]
 
     async def applock_take(self, res, ms):
+        owner = self.db.applocks.get(res)
+        if owner is self:
+            return "i", [[0]]
         if not res or len(res) > 255:
             return "i", [[-999]]
         if self.db.failing and self.db.failing[0] < 0:
             return "i", [[self.db.failing.pop(0)]]
-        owner = self.db.applocks.get(res)
-        if owner and owner[0] is self:
-            owner[1] += 1
-            return "i", [[0]]
         until = time.monotonic() + ms / 1000
         waited = 0
         while res in self.db.applocks:
@@ -256,22 +256,18 @@ class Session:
                 waited = 1
             except asyncio.TimeoutError:
                 return "i", [[-1]]
-        self.db.applocks[res] = [self, 1]
+        self.db.applocks[res] = self
         return "i", [[waited]]
 
-    async def applock_mode(self, res):
-        owner = self.db.applocks.get(res)
-        return "s", [["Exclusive" if owner and owner[0] is self else "NoLock"]]
+    async def applock_modes(self, j):
+        return "ss", [[name, "Exclusive" if self.db.applocks.get(name) is self else "NoLock"]
+                      for name in json.loads(j)]
 
     async def applock_drop(self, res):
-        owner = self.db.applocks.get(res)
-        if not owner or owner[0] is not self:
+        if self.db.applocks.get(res) is not self:
             return "i", [[-999]]
-        owner[1] -= 1
-        if owner[1] == 0:
-            del self.db.applocks[res]
-            self.db.freed.set()
-            self.db.freed = asyncio.Event()
+        del self.db.applocks[res]
+        self.db.free()
         return "i", [[0]]
 
 
@@ -303,19 +299,20 @@ STATEMENTS = {
         "insert_many",
     f"DELETE r OUTPUT deleted.k FROM {ITEMS} JOIN dbo.baton_record AS r ON r.k = n.k{BIN2} AND "
     f"r.w = n.w{BIN2}": "drop",
-    "SELECT CONVERT(bigint, MIN_ACTIVE_ROWVERSION()) - 1": "seen",
     f"DECLARE @i int = 0; WHILE @i < @t AND NOT EXISTS (SELECT 1 {CHANGED}) BEGIN WAITFOR DELAY "
     "'00:00:00.050'; SET @i += 1; END; DECLARE @next bigint = CONVERT(bigint, "
-    "MIN_ACTIVE_ROWVERSION()) - 1; SELECT NULL, @next UNION ALL SELECT r.k, CONVERT(bigint, "
-    f"r.rv) {CHANGED}": "watch",
+    f"MIN_ACTIVE_ROWVERSION()) - 1; SELECT NULL, @next, COUNT_BIG(*) {ELECTIONS} UNION ALL SELECT "
+    f"r.k, CONVERT(bigint, r.rv), 0 {CHANGED}": "watch",
     "SELECT CONVERT(varchar(128), SERVERPROPERTY('ProductVersion')), CONVERT(varchar(128), "
     "SERVERPROPERTY('Edition')), CONVERT(varchar(128), d.compatibility_level), "
     "CONVERT(varchar(128), DATABASEPROPERTYEX(d.name, 'Updateability')), CONVERT(varchar(128), "
     "d.delayed_durability_desc), CASE WHEN d.replica_id IS NULL THEN 'alone' ELSE 'group' END "
     "FROM sys.databases AS d WHERE d.database_id = DB_ID()": "doctor",
-    "DECLARE @r int; EXEC @r = sys.sp_getapplock @Resource = @res, @LockMode = 'Exclusive', "
-    "@LockOwner = 'Session', @LockTimeout = @ms; SELECT @r": "applock_take",
-    "SELECT APPLOCK_MODE('public', @res, 'Session')": "applock_mode",
+    "DECLARE @r int = 0; IF APPLOCK_MODE('public', @res, 'Session') <> 'Exclusive' EXEC @r = "
+    "sys.sp_getapplock @Resource = @res, @LockMode = 'Exclusive', @LockOwner = 'Session', "
+    "@LockTimeout = @ms; SELECT @r": "applock_take",
+    "SELECT n.k, APPLOCK_MODE('public', n.k, 'Session') FROM OPENJSON(@j) WITH (k nvarchar(255) "
+    "'$') AS n": "applock_modes",
     "DECLARE @r int; EXEC @r = sys.sp_releaseapplock @Resource = @res, @LockOwner = 'Session'; "
     "SELECT @r": "applock_drop",
 }

@@ -30,6 +30,10 @@ static int open_store(const struct baton_store_config *config, struct record_opt
 
 	if (code == BATON_OK && mssql_library_open(&s->options, err) != 0)
 		code = BATON_E_SYSTEM;
+	if (code == BATON_OK && s->options.has_locks && (s->locks = mssql_locks_new(s)) == NULL) {
+		(void)store_fail(err, BATON_E_MEMORY, "no memory for the store");
+		code = BATON_E_MEMORY;
+	}
 	if (code != BATON_OK) {
 		store_base_done(&s->base);
 		free(s);
@@ -44,6 +48,7 @@ static void close_store(void *store)
 {
 	struct mssql_store *s = store;
 
+	mssql_locks_free(s->locks);
 	store_base_done(&s->base);
 	explicit_bzero(s->options.password, sizeof(s->options.password));
 	free(s);
@@ -89,6 +94,7 @@ static void forget_store(void *store)
 	struct mssql_store *s = store;
 
 	s->base.forgotten = true;
+	mssql_locks_forget(s->locks);
 	for (struct store_lane *at = s->base.lanes; at != NULL; at = at->next) {
 		struct mssql_lane *l = (struct mssql_lane *)at;
 
@@ -117,7 +123,7 @@ size_t mssql_prefix_size(const struct mssql_lane *l)
 }
 
 /* In quotes. */
-static void put_text(struct bytes *json, const char *text, size_t n)
+void mssql_put_text(struct bytes *json, const char *text, size_t n)
 {
 	size_t from = 0;
 
@@ -136,7 +142,7 @@ static void put_text(struct bytes *json, const char *text, size_t n)
 static void put_member(struct bytes *json, const char *name, const char *text, size_t n)
 {
 	bytes_print(json, "%s\"%s\":", strcmp(name, "k") == 0 ? "" : ",", name);
-	put_text(json, text, n);
+	mssql_put_text(json, text, n);
 }
 
 /* Items in the order of their keys: so rows find theirs, and two requests lock in one order. */
@@ -268,7 +274,7 @@ static void get_records(void *lane, struct baton_call *call, struct record_item 
 			items[i].outcome = BATON_OUTCOME_OK;
 			items[i].age_ns = RECORD_NEVER;
 			bytes_print(&l->json, i == 0 ? "[" : ",");
-			put_text(&l->json, key.text, strlen(key.text));
+			mssql_put_text(&l->json, key.text, strlen(key.text));
 		}
 		bytes_print(&l->json, "]");
 		end = run_json(l, call, mssql_sql_get, get_found, &b);
@@ -500,6 +506,9 @@ static const struct record_adapter adapter = {
 	.list = list_records,
 	.watch = mssql_watch,
 	.wake = mssql_wake,
+	.lock_take = mssql_lock_take,
+	.lock_keep = mssql_lock_keep,
+	.lock_drop = mssql_lock_drop,
 };
 
 static const char *const schemes[] = {"mssql", NULL};

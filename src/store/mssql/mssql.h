@@ -7,6 +7,7 @@
  *   session.c   what a connection needs before its first request; the sentences of errors
  *   adapter.c   the verbs of store/record/adapter.h
  *   watch.c     push: a request that waits at the server
+ *   lock_session.c   mode=applock: application locks beside the claims
  *   doctor.c    what the server is like
  *   schema.c    every statement, the tables, and the guard on the resource's side
  *
@@ -89,6 +90,8 @@ struct mssql_options {
 	char database[129];
 	enum mssql_encryption encryption;
 	struct option_tls files;
+	bool has_locks;                /* mode=applock */
+	char resource[MSSQL_TEXT_MAX]; /* its name, instead of one after the election */
 	struct record_options *record; /* while the URL is read */
 };
 
@@ -164,6 +167,8 @@ bool mssql_worker_ask(struct mssql_worker *w, const struct mssql_request *reques
 int mssql_worker_fd(const struct mssql_worker *w);
 /* Whether it has; then with the answer, whose rows are the caller's to free. */
 bool mssql_worker_take(struct mssql_worker *w, struct mssql_answer *answer);
+/* The same, until the deadline. */
+bool mssql_worker_await(struct mssql_worker *w, uint64_t deadline_ns, struct mssql_answer *answer);
 /* Until the deadline; then the worker is given up. */
 void mssql_line_wait(struct mssql_line *line, uint64_t deadline_ns, struct mssql_answer *answer);
 void mssql_line_close(struct mssql_line *line);
@@ -183,7 +188,8 @@ struct mssql_store {
 	struct store_base base;
 	struct mssql_options options;
 	char prefix[RECORD_PREFIX_MAX + 1];
-	bool has_table; /* base.lock: somebody has seen it */
+	bool has_table;            /* base.lock: somebody has seen it */
+	struct mssql_locks *locks; /* NULL: without mode=applock */
 };
 
 struct mssql_lane {
@@ -194,7 +200,8 @@ struct mssql_lane {
 	int wake;               /* of a watch lane; else negative */
 	bool is_asked;          /* push: a request is under way */
 	bool is_standing;
-	int64_t seen;
+	int64_t seen;   /* up to this row version */
+	int64_t n_rows; /* below e/ */
 	uint64_t asked_until_ns;
 	struct bytes json; /* of the request under way */
 	int error;         /* the server's, of the last request */
@@ -218,6 +225,18 @@ struct mssql_key mssql_key(const struct mssql_lane *lane, const char *key);
 /* How many bytes of a row's key stand before the record's. */
 size_t mssql_prefix_size(const struct mssql_lane *lane);
 
+/* Appends a JSON text, in quotes. */
+void mssql_put_text(struct bytes *json, const char *text, size_t n);
+
+struct mssql_locks *mssql_locks_new(struct mssql_store *store); /* NULL: no memory */
+void mssql_locks_free(struct mssql_locks *locks);
+void mssql_locks_forget(struct mssql_locks *locks);
+int mssql_lock_take(void *lane, struct baton_call *call, const char *name, const char *lease_id,
+		    uint64_t ttl_ns, uint64_t *free_in_ns);
+int mssql_lock_keep(void *lane, struct baton_call *call, const char *name, const char *lease_id,
+		    uint64_t ttl_ns);
+int mssql_lock_drop(void *lane, struct baton_call *call, const char *name, const char *lease_id);
+
 int mssql_watch(void *lane, struct baton_call *call, record_changed *changed, void *arg);
 void mssql_wake(void *lane);
 int mssql_examine(void *lane, struct baton_call *call,
@@ -227,7 +246,8 @@ int mssql_examine(void *lane, struct baton_call *call,
 
 extern const char mssql_sql_set_up[], mssql_sql_layout[], mssql_sql_get[], mssql_sql_list[];
 extern const char mssql_sql_update[], mssql_sql_insert[], mssql_sql_update_many[];
-extern const char mssql_sql_insert_many[], mssql_sql_drop[], mssql_sql_seen[], mssql_sql_watch[];
+extern const char mssql_sql_insert_many[], mssql_sql_drop[], mssql_sql_watch[];
+extern const char mssql_sql_lock_take[], mssql_sql_lock_modes[], mssql_sql_lock_drop[];
 extern const char mssql_sql_doctor[];
 extern const char mssql_schema_script[], mssql_fence_script[];
 /* The statements of the schema, one at a time; NULL at the end. */

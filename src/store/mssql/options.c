@@ -48,6 +48,13 @@ static bool set_option(void *options, const char *key, const char *value)
 		return option_path(value, o->password_file, sizeof(o->password_file));
 	if (strcmp(key, "encrypt") == 0)
 		return set_encryption(o, value);
+	if (strcmp(key, "mode") == 0) {
+		o->has_locks = strcmp(value, "applock") == 0;
+		o->record->locks = o->has_locks ? RECORD_LOCKS_SESSION : RECORD_LOCKS_NONE;
+		return o->has_locks || strcmp(value, "record") == 0;
+	}
+	if (strcmp(key, "resource") == 0)
+		return option_text(value, o->resource, sizeof(o->resource));
 	if (strcmp(key, "push") == 0)
 		return set_push(o, value);
 	return option_tls(&o->files, key, value) || record_option(o->record, key, value);
@@ -107,6 +114,8 @@ static int check_options(const struct mssql_options *o, struct baton_error *err)
 	for (size_t i = 0; i < o->n_hosts; i++)
 		if (!is_plain(o->hosts[i].name))
 			return store_fail(err, BATON_E_URL, "not a valid host: " EXAMPLE);
+	if (o->resource[0] != '\0' && !o->has_locks)
+		return store_fail(err, BATON_E_URL, "resource= needs mode=applock");
 	if (o->password[0] != '\0' && o->password_file[0] != '\0')
 		return store_fail(err, BATON_E_URL, "there are two passwords, one in a file");
 	return 0;

@@ -15,9 +15,8 @@
 	"n varchar(64) '$.n', v nvarchar(max) '$.v') AS n"
 /* A row that a transaction has locked isn't committed: it is seen when it is, because no row
  * version from that transaction's first one on counts as seen before. */
-#define CHANGED                                       \
-	"FROM dbo.baton_record AS r WITH (READPAST) " \
-	"WHERE r.rv > CONVERT(binary(8), @seen) AND r.k >= @a AND r.k < @b"
+#define ELECTIONS "FROM dbo.baton_record AS r WITH (READPAST) WHERE r.k >= @a AND r.k < @b"
+#define CHANGED ELECTIONS " AND r.rv > CONVERT(binary(8), @seen)"
 
 /* A batch of its own: within sp_executesql these would end with it. */
 const char mssql_sql_set_up[] =
@@ -52,13 +51,24 @@ const char mssql_sql_insert_many[] =
 const char mssql_sql_drop[] = "DELETE r OUTPUT deleted.k FROM " ITEMS
 			      " JOIN dbo.baton_record AS r ON r.k = n.k" BIN2 " AND r.w = n.w" BIN2;
 
-const char mssql_sql_seen[] = "SELECT CONVERT(bigint, MIN_ACTIVE_ROWVERSION()) - 1";
-
 const char mssql_sql_watch[] =
 	"DECLARE @i int = 0; WHILE @i < @t AND NOT EXISTS (SELECT 1 " CHANGED
 	") BEGIN WAITFOR DELAY '00:00:00.050'; SET @i += 1; END; "
 	"DECLARE @next bigint = CONVERT(bigint, MIN_ACTIVE_ROWVERSION()) - 1; "
-	"SELECT NULL, @next UNION ALL SELECT r.k, CONVERT(bigint, r.rv) " CHANGED;
+	"SELECT NULL, @next, COUNT_BIG(*) " ELECTIONS
+	" UNION ALL SELECT r.k, CONVERT(bigint, r.rv), 0 " CHANGED;
+
+/* Once is enough: it counts how often it was taken. */
+const char mssql_sql_lock_take[] =
+	"DECLARE @r int = 0; IF APPLOCK_MODE('public', @res, 'Session') <> 'Exclusive' "
+	"EXEC @r = sys.sp_getapplock @Resource = @res, @LockMode = 'Exclusive', "
+	"@LockOwner = 'Session', @LockTimeout = @ms; SELECT @r";
+
+const char mssql_sql_lock_modes[] = "SELECT n.k, APPLOCK_MODE('public', n.k, 'Session') "
+				    "FROM OPENJSON(@j) WITH (k nvarchar(255) '$') AS n";
+
+const char mssql_sql_lock_drop[] = "DECLARE @r int; EXEC @r = sys.sp_releaseapplock "
+				   "@Resource = @res, @LockOwner = 'Session'; SELECT @r";
 
 const char mssql_sql_doctor[] =
 	"SELECT CONVERT(varchar(128), SERVERPROPERTY('ProductVersion')), "

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "store/mssql/mssql.h"
 
-#define TICKS 200 /* of 50 ms each: how long a request waits at the server */
+#define TICKS 20 /* of 50 ms each: how long a request waits at the server */
 #define TICK_NS (50 * CLOCK_NS_PER_MS)
 #define GRACE_NS (5 * CLOCK_NS_PER_S) /* how late an answer may be */
 #define SLICE_MS 1000
@@ -25,30 +25,25 @@ struct news {
 	struct mssql_lane *lane;
 	record_changed *changed;
 	void *arg;
-	int64_t next;
+	int64_t next, n_rows;
 };
 
+/* One row without a key has the numbers. */
 static void row_found(void *arg, const char *const *columns, const size_t *sizes)
 {
-	struct news *s = arg;
-	size_t skip = mssql_prefix_size(s->lane);
+	struct news *news = arg;
+	size_t skip = mssql_prefix_size(news->lane);
 	struct mssql_key key;
 
-	if (columns[0] == NULL && columns[1] != NULL)
-		s->next = strtoll(columns[1], NULL, 10);
+	if (columns[0] == NULL && columns[1] != NULL && columns[2] != NULL) {
+		news->next = strtoll(columns[1], NULL, 10);
+		news->n_rows = strtoll(columns[2], NULL, 10);
+	}
 	if (columns[0] == NULL || sizes[0] < skip || sizes[0] >= sizeof(key.text))
 		return;
 	(void)memcpy(key.text, columns[0] + skip, sizes[0] - skip);
 	key.text[sizes[0] - skip] = '\0';
-	s->changed(s->arg, key.text);
-}
-
-static void seen_found(void *arg, const char *const *columns, const size_t *sizes)
-{
-	struct mssql_lane *l = arg;
-
-	(void)sizes;
-	l->seen = columns[0] != NULL ? strtoll(columns[0], NULL, 10) : 0;
+	news->changed(news->arg, key.text);
 }
 
 static int end_watch(struct mssql_lane *l, struct baton_call *call,
@@ -60,29 +55,7 @@ static int end_watch(struct mssql_lane *l, struct baton_call *call,
 	return BATON_OUTCOME_FAILED;
 }
 
-/* What counts as seen; from here on nothing is missed. */
-static int stand_watch(struct mssql_lane *l, struct baton_call *call, record_changed *changed,
-		       void *arg)
-{
-	static const struct mssql_request request = {.sql = mssql_sql_seen};
-	struct mssql_answer answer;
-
-	/* The table is seen to on the other connection. */
-	if (!mssql_connect(l, &l->line, call, true) || !mssql_connect(l, &l->push, call, false))
-		return BATON_OUTCOME_FAILED;
-	(void)mssql_worker_ask(l->push.worker, &request);
-	mssql_line_wait(&l->push, call->deadline_ns, &answer);
-	if (answer.end == MSSQL_DONE)
-		mssql_rows_each(&answer.rows, seen_found, l);
-	bytes_done(&answer.rows);
-	if (answer.end != MSSQL_DONE)
-		return end_watch(l, call, &answer);
-	l->is_standing = true;
-	changed(arg, NULL);
-	return BATON_OUTCOME_OK;
-}
-
-static bool ask_server(struct mssql_lane *l)
+static bool ask_server(struct mssql_lane *l, int64_t seen, int64_t ticks)
 {
 	struct mssql_key from = mssql_key(l, "e/"), to = mssql_key(l, "e0");
 	struct mssql_request request = {
@@ -90,8 +63,8 @@ static bool ask_server(struct mssql_lane *l)
 		.declared = "@a varchar(384), @b varchar(384), @seen bigint, @t int",
 		.params = {{"@a", from.text, strlen(from.text), 0},
 			   {"@b", to.text, strlen(to.text), 0},
-			   {"@seen", NULL, 0, l->seen},
-			   {"@t", NULL, 0, TICKS}},
+			   {"@seen", NULL, 0, seen},
+			   {"@t", NULL, 0, ticks}},
 		.n_params = 4,
 	};
 
@@ -100,17 +73,41 @@ static bool ask_server(struct mssql_lane *l)
 	return l->is_asked;
 }
 
+/* A row that is gone, which nobody but an administrator does, can't say so: all are to be read. */
 static int take_answer(struct mssql_lane *l, struct baton_call *call, struct mssql_answer *answer,
 		       record_changed *changed, void *arg)
 {
-	struct news news = {l, changed, arg, l->seen};
+	struct news news = {l, changed, arg, l->seen, l->n_rows};
 
 	l->is_asked = false;
 	if (answer->end == MSSQL_DONE)
 		mssql_rows_each(&answer->rows, row_found, &news);
 	bytes_done(&answer->rows);
+	if (answer->end != MSSQL_DONE)
+		return end_watch(l, call, answer);
+	if (!l->is_standing || news.n_rows < l->n_rows)
+		changed(arg, NULL);
 	l->seen = news.next;
-	return answer->end == MSSQL_DONE ? BATON_OUTCOME_OK : end_watch(l, call, answer);
+	l->n_rows = news.n_rows;
+	return BATON_OUTCOME_OK;
+}
+
+/* What counts as seen; from here on nothing is missed. */
+static int stand_watch(struct mssql_lane *l, struct baton_call *call, record_changed *changed,
+		       void *arg)
+{
+	struct mssql_answer answer = {0};
+
+	/* The table is seen to on the other connection. */
+	if (!mssql_connect(l, &l->line, call, true) || !mssql_connect(l, &l->push, call, false))
+		return BATON_OUTCOME_FAILED;
+	if (!ask_server(l, INT64_MAX, 0))
+		return end_watch(l, call, &answer);
+	mssql_line_wait(&l->push, call->deadline_ns, &answer);
+	int outcome = take_answer(l, call, &answer, changed, arg);
+
+	l->is_standing = outcome == BATON_OUTCOME_OK;
+	return outcome;
 }
 
 int mssql_watch(void *lane, struct baton_call *call, record_changed *changed, void *arg)
@@ -121,7 +118,7 @@ int mssql_watch(void *lane, struct baton_call *call, record_changed *changed, vo
 
 	if (!l->is_standing)
 		return stand_watch(l, call, changed, arg);
-	if (!l->is_asked && (l->push.worker == NULL || !ask_server(l))) {
+	if (!l->is_asked && (l->push.worker == NULL || !ask_server(l, l->seen, TICKS))) {
 		(void)store_fail(&call->error, BATON_E_MEMORY, "no memory for a request");
 		return end_watch(l, call, &answer);
 	}

@@ -389,22 +389,29 @@ static void give_up(struct mssql_line *line, struct mssql_answer *answer)
 		release_worker(w);
 }
 
-void mssql_line_wait(struct mssql_line *line, uint64_t deadline_ns, struct mssql_answer *answer)
+bool mssql_worker_await(struct mssql_worker *w, uint64_t deadline_ns, struct mssql_answer *answer)
 {
-	struct pollfd told = {.fd = line->worker->told, .events = POLLIN};
+	struct pollfd told = {.fd = w->told, .events = POLLIN};
 
-	*answer = (struct mssql_answer){0};
-	while (!mssql_worker_take(line->worker, answer)) {
+	while (!mssql_worker_take(w, answer)) {
 		uint64_t now_ns = clock_boot_ns();
 
-		if (now_ns >= deadline_ns) {
-			give_up(line, answer);
-			answer->is_late = true;
-			return;
-		}
+		if (now_ns >= deadline_ns)
+			return false;
 		uint64_t left_ms = (deadline_ns - now_ns) / CLOCK_NS_PER_MS + 1;
 
 		(void)poll(&told, 1, left_ms < SLICE_MS ? (int)left_ms : SLICE_MS);
+	}
+	return true;
+}
+
+void mssql_line_wait(struct mssql_line *line, uint64_t deadline_ns, struct mssql_answer *answer)
+{
+	*answer = (struct mssql_answer){0};
+	if (!mssql_worker_await(line->worker, deadline_ns, answer)) {
+		give_up(line, answer);
+		answer->is_late = true;
+		return;
 	}
 	if (answer->end == MSSQL_UNSENT || answer->end == MSSQL_NO_ANSWER)
 		mssql_line_close(line);
