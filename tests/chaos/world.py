@@ -101,10 +101,10 @@ WORLDS = {
     "azblob-wild": World("azblob", "poll=500", False,
                          {"server_lose": 2, "server_kill": 2, "partition": 1}, (2, 4), True,
                          "2000,3000", 3),
-    "mssql": World("mssql", "encrypt=off", True,
+    "mssql": World("mssql", "", True,
                    {"server_kill": 2, "server_stop": 2, "clock_forward": 1, "clock_back": 1,
                     **NETWORK}, (0.5, 2.5), True, "1500,2000,2500", 8),
-    "mssql-wild": World("mssql", "encrypt=off", False,
+    "mssql-wild": World("mssql", "", False,
                         {"flush": 3, "server_kill": 1, "partition": 1}, (2, 4), True,
                         "1500,2000,2500", 6),
     # Three members, of which one at a time is hurt, or all die; etcd's own candidates stand beside.
