@@ -231,7 +231,8 @@ class Stage:
         preload = shutil.copy(os.path.join(self.build, "chaos_clock.so"), self.folder)
         self.store = Server(self.world.kind, os.path.join(self.folder, "server"),
                             LD_PRELOAD=preload, CHAOS_CLOCK=self.clock,
-                            **({"BATON_TEST_PASSWORD": ""} if self.kind == "mariadb" else {}))
+                            **({"BATON_TEST_PASSWORD": ""} if self.kind in ("mariadb", "mssql")
+                               else {}))
         # What candidates read by themselves.
         os.environ.update({k[4:]: v for k, v in self.store.info.items() if k.startswith("env.")})
         if self.world.machines:

@@ -215,22 +215,22 @@ int mssql_run(struct mssql_lane *lane, struct baton_call *call, const struct mss
 	      mssql_row_found *found, void *arg, uint64_t *n_changed);
 /* The sentence of an answer that is none. */
 void mssql_tell(const struct mssql_lane *lane, struct baton_error *err,
-		const struct mssql_answer *answer);
+		const struct mssql_answer *a);
 
 /* A record's key with the prefix in front of it. */
 struct mssql_key {
 	char text[RECORD_PREFIX_MAX + 1 + MSSQL_KEY_MAX + 1];
 };
-struct mssql_key mssql_key(const struct mssql_lane *lane, const char *key);
+struct mssql_key mssql_key(const struct mssql_lane *l, const char *key);
 /* How many bytes of a row's key stand before the record's. */
-size_t mssql_prefix_size(const struct mssql_lane *lane);
+size_t mssql_prefix_size(const struct mssql_lane *l);
 
 /* Appends a JSON text, in quotes. */
 void mssql_put_text(struct bytes *json, const char *text, size_t n);
 
 struct mssql_locks *mssql_locks_new(struct mssql_store *store); /* NULL: no memory */
-void mssql_locks_free(struct mssql_locks *locks);
-void mssql_locks_forget(struct mssql_locks *locks);
+void mssql_locks_free(struct mssql_locks *k);
+void mssql_locks_forget(struct mssql_locks *k);
 int mssql_lock_take(void *lane, struct baton_call *call, const char *name, const char *lease_id,
 		    uint64_t ttl_ns, uint64_t *free_in_ns);
 int mssql_lock_keep(void *lane, struct baton_call *call, const char *name, const char *lease_id,
