@@ -212,6 +212,35 @@ static void test_mysql_login(void **state)
 	assert_true(s.is_opaque);
 }
 
+#define TDS(type, last, text) type last "\0\xc\0\0\1\0" text
+
+/* A message may be several packets, and its text is seen as ASCII. */
+static void test_tds(void **state)
+{
+	static const char two[] = TDS("\3", "\0", "U\0P\0") TDS("\3", "\1", "S\0E\0");
+	struct protocol_state s = {0};
+	struct message m = {0};
+
+	(void)state;
+	FRAME(&protocol_tds, true, TDS("\4", "\1", "\xfd\0\0\0"), "reply");
+	for (size_t i = 0; i < sizeof(two) - 1; i++)
+		assert_false(protocol_tds.request(&s, two, i, &m));
+	assert_true(protocol_tds.request(&s, two, sizeof(two) - 1, &m));
+	assert_int_equal(m.n, sizeof(two) - 1);
+	assert_string_equal(m.kind, "rpc");
+	assert_non_null(memmem(m.text, m.text_n, "UP", 2));
+	/* The answer to the prelogin says that what follows is encrypted, or that it never is. */
+	static const char none[] = "\4\1\0\xf\0\0\1\0\1\0\6\0\1\xff\2";
+	static const char on[] = "\4\1\0\xf\0\0\1\0\1\0\6\0\1\xff\1";
+
+	assert_true(protocol_tds.reply(&s, none, sizeof(none) - 1, &m));
+	assert_false(s.is_opaque);
+	protocol_tds.forget(&s);
+	s = (struct protocol_state){0};
+	assert_true(protocol_tds.reply(&s, on, sizeof(on) - 1, &m));
+	assert_true(s.is_opaque);
+}
+
 /* ---- rules ---- */
 
 static void test_http(void **state)
@@ -645,6 +674,7 @@ int main(void)
 		cmocka_unit_test(test_mongodb),
 		cmocka_unit_test(test_mysql),
 		cmocka_unit_test(test_mysql_login),
+		cmocka_unit_test(test_tds),
 		cmocka_unit_test(test_rules_are_read_and_written),
 		cmocka_unit_test(test_rules_refused),
 		cmocka_unit_test(test_slots),
