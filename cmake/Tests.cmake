@@ -88,6 +88,16 @@ foreach(source ${unit_sources})
 	if(program MATCHES "^test_web")
 		target_link_libraries(${program} PRIVATE baton_web)
 	endif()
+	if(program STREQUAL test_interface) # with a driver from the first header
+		add_library(older MODULE tests/api/older.c)
+		set_target_properties(older PROPERTIES PREFIX ""
+			LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test-modules)
+		target_include_directories(older BEFORE PRIVATE tests/api/1.0)
+		target_link_libraries(older PRIVATE baton_flags baton_parts)
+		add_dependencies(${program} older)
+		target_compile_definitions(${program} PRIVATE
+			TEST_MODULES="${PROJECT_BINARY_DIR}/test-modules")
+	endif()
 	if(program STREQUAL test_web_tls) # the server
 		target_link_libraries(${program} PRIVATE OpenSSL::SSL OpenSSL::Crypto)
 	endif()
