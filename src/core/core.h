@@ -1,10 +1,11 @@
 /*
- * core.h: the words that the two machines of the core share: what can happen
+ * core.h: the words that the machines of the core share: what can happen
  * (events), what is to be done (actions), and why.
  *
  * The core decides everything and does nothing. It is two state machines,
  * lease.h and election.h, each one function: (state, event) -> (state,
- * actions). It makes no system call, reads no clock, allocates nothing, keeps no
+ * actions); and a third one, audience.h, between the election and the
+ * application. It makes no system call, reads no clock, allocates nothing, keeps no
  * pointer and writes no log: time and random bits come in with the event. That is
  * what lets the simulator run it through years in minutes, and the search visit
  * all of its states.

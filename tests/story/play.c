@@ -221,6 +221,11 @@ static void set(struct play *p, struct candidate *cand, const char *word)
 		cand->own = on(p);
 		return;
 	}
+	if (strcmp(word, "audience") == 0) {
+		if (!hall_set(cand, words_next(&p->words)))
+			(void)fail(p, "an audience is a handler, pulls, by_hand or nobody");
+		return;
+	}
 	if (set_timing(p, &cand->timing, word))
 		return;
 	for (size_t i = 0; i < ELECTIONS_MAX; i++) {
@@ -550,6 +555,10 @@ static bool event(struct play *p)
 		return claims(p);
 	if (is_one_of(word, of_election))
 		return election_answer(p, word);
+	if (p->w->candidates[p->whom.c].hall != 0 &&
+	    hall_word(p->w, p->whom.c, p->whom.i, word,
+		      words_take(&p->words, "term") ? number(p) : 0))
+		return true;
 	return application(p, word);
 }
 

@@ -7,6 +7,7 @@
  *   play.c   one line of a story: from words to events
  *   words.c  words, numbers, times
  *   world.c  the candidates, and the duties that core.h lays on their caller
+ *   hall.c   the application, by the third machine, where a story has one
  */
 #ifndef BATON_STORY_H
 #define BATON_STORY_H
@@ -15,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/audience.h"
 #include "core/election.h"
 #include "core/lease.h"
 #include "core/timing.h"
@@ -59,6 +61,9 @@ struct seat {
 	struct pending call;
 	uint64_t led;    /* the last term that "became" was told of */
 	bool told_leads; /* "became" was told, and "lost" not yet */
+	bool drained;    /* the audience has said so, and the core has not heard of it */
+	uint64_t tokens;
+	struct audience audience;
 };
 
 struct candidate {
@@ -68,6 +73,7 @@ struct candidate {
 	struct pending claims_calls[ELECTIONS_MAX];
 	struct seat seats[ELECTIONS_MAX];
 	uint64_t thawed_ns;
+	uint8_t hall; /* HALL_...; 0: the story is about the core alone */
 	bool own;
 	bool frozen;
 };
@@ -99,6 +105,20 @@ void world_settle(struct world *w);
 uint64_t world_wake_ns(const struct world *w);
 uint64_t world_wake_of_ns(const struct world *w, size_t c);
 #endif
+
+/* ---- hall.c ---- */
+
+enum { HALL_HANDLER = 1, HALL_PULLS, HALL_BY_HAND, HALL_NOBODY };
+
+/* False: there is no such audience. */
+bool hall_set(struct candidate *cand, const char *word);
+void hall_note(struct world *w, size_t c, size_t i, const struct action *a);
+void hall_asked(struct world *w, size_t c, size_t i, uint8_t kind, bool heard);
+/* False: this is no word of the audience. */
+bool hall_word(struct world *w, size_t c, size_t i, const char *word, uint64_t term);
+uint64_t hall_wake_ns(const struct world *w, size_t c);
+/* Tells the cores what the audiences have said. */
+void hall_settle(struct world *w);
 
 /* ---- words.c ---- */
 

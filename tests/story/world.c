@@ -254,6 +254,8 @@ static void take_actions(struct world *w, size_t c, size_t i, bool of_lease,
 		case ACT_NOTE:
 			if (!of_lease)
 				check_note(w, c, i, a);
+			if (!of_lease)
+				hall_note(w, c, i, a);
 			break;
 		case ACT_LEASE_UP: tell_elections(w, c, i, EV_LEASE_UP); break;
 		case ACT_LEASE_DOWN: tell_elections(w, c, i, EV_LEASE_DOWN); break;
@@ -271,7 +273,7 @@ static void take_actions(struct world *w, size_t c, size_t i, bool of_lease,
 uint64_t world_wake_of_ns(const struct world *w, size_t c)
 {
 	const struct candidate *cand = &w->candidates[c];
-	uint64_t wake_ns = NEVER;
+	uint64_t wake_ns = hall_wake_ns(w, c);
 
 	for (size_t i = 0; i < n_leases(w, c); i++)
 		wake_ns = min_ns(wake_ns, lease_wake_ns(&cand->leases[i]));
@@ -348,10 +350,13 @@ void world_settle(struct world *w)
 {
 	int spins = 0;
 
-	while (world_wake_ns(w) <= w->now_ns && spins++ < SPINS_MAX)
+	hall_settle(w);
+	while (world_wake_ns(w) <= w->now_ns && spins++ < SPINS_MAX) {
 		for (size_t c = 0; c < w->n_candidates; c++)
 			if (!w->candidates[c].frozen)
 				ring(w, c);
+		hall_settle(w);
+	}
 	for (size_t c = 0; c < w->n_candidates; c++) {
 		if (w->candidates[c].frozen)
 			continue;
@@ -370,5 +375,7 @@ void world_tell_lease(struct world *w, size_t c, size_t i, const struct event *e
 
 void world_tell(struct world *w, size_t c, size_t i, const struct event *ev)
 {
+	hall_asked(w, c, i, ev->kind, false);
 	deliver(w, c, i, ev);
+	hall_asked(w, c, i, ev->kind, true);
 }
