@@ -304,42 +304,41 @@ int baton_get_deadline(const struct baton_election *e, int64_t *deadline_boot_ns
 	return leads;
 }
 
-int baton_get_status_sized(const struct baton_election *e, struct baton_status *out, size_t size)
+int baton_get_status_sized(const struct baton_election *e, struct baton_status *status, size_t size)
 {
-	int code = e != NULL && out != NULL && size >= sizeof(out->size) ? lib_check(e->handle)
-									 : BATON_E_INVALID;
+	int code = e != NULL && status != NULL && size >= sizeof(status->size)
+			   ? lib_check(e->handle)
+			   : BATON_E_INVALID;
 
 	if (code != 0)
 		return code;
 	struct baton *b = e->handle;
 	struct baton_status all = {0};
-	struct baton_status *status = &all;
 
 	(void)pthread_mutex_lock(&b->app.lock);
-	status->state = public_state(e->seen_state);
-	status->paused = e->seen_paused;
-	status->term = e->seen_term;
-	status->leader_since_ms = e->seen_leader != NOBODY ? e->leader_since_ms : 0;
-	status->score_permille = e->score;
+	all.state = public_state(e->seen_state);
+	all.paused = e->seen_paused;
+	all.term = e->seen_term;
+	all.leader_since_ms = e->seen_leader != NOBODY ? e->leader_since_ms : 0;
+	all.score_permille = e->score;
 	uint32_t leader = e->seen_leader;
 	uint64_t now_ns = clock_boot_ns();
 
 	if (e->wait_until_ns > now_ns) {
-		status->wait_ms = (int64_t)((e->wait_until_ns - now_ns) / NS_PER_MS);
-		(void)snprintf(status->wait, sizeof(status->wait), "%s",
-			       e->wait != NULL ? e->wait : "");
+		all.wait_ms = (int64_t)((e->wait_until_ns - now_ns) / NS_PER_MS);
+		(void)snprintf(all.wait, sizeof(all.wait), "%s", e->wait != NULL ? e->wait : "");
 	}
 	if (leader != NOBODY && e->leader_metadata != NULL)
-		(void)snprintf(status->leader_metadata, sizeof(status->leader_metadata), "%s",
+		(void)snprintf(all.leader_metadata, sizeof(all.leader_metadata), "%s",
 			       e->leader_metadata);
 	(void)pthread_mutex_unlock(&b->app.lock);
-	peers_name(b, leader, status->leader, status->leader_address);
-	status->is_leader = baton_is_leader(e);
-	status->time_left_ms = baton_time_left_ms(e);
-	status->last_renewal_ms = atomic_load(&e->executor->renewed_wall_ms);
-	status->last_renewal_boot_ns = (int64_t)atomic_load(&e->executor->renewed_boot_ns);
-	status->work_end_boot_ns = (int64_t)work_end_of(e);
-	lib_give_sized(out, size, &all, sizeof(all));
+	peers_name(b, leader, all.leader, all.leader_address);
+	all.is_leader = baton_is_leader(e);
+	all.time_left_ms = baton_time_left_ms(e);
+	all.last_renewal_ms = atomic_load(&e->executor->renewed_wall_ms);
+	all.last_renewal_boot_ns = (int64_t)atomic_load(&e->executor->renewed_boot_ns);
+	all.work_end_boot_ns = (int64_t)work_end_of(e);
+	lib_give_sized(status, size, &all, sizeof(all));
 	return 0;
 }
 

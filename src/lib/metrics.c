@@ -28,41 +28,45 @@ struct teller {
 	int n; /* metrics told */
 };
 
-static void tell(struct teller *t, struct baton_metric *m, const char *label, const char *value,
-		 const char *label2, const char *value2)
+static void tell(struct teller *t, const struct baton_metric *m, const char *label,
+		 const char *value, const char *label2, const char *value2)
 {
 	struct baton_label labels[LABELS_MAX] = {{label, value}, {label2, value2}};
 
-	m->size = sizeof(*m);
-	m->labels = labels;
-	m->n_labels = (label != NULL) + (size_t)(label2 != NULL);
-	m->unit = m->unit != NULL ? m->unit : "";
-	t->emit(t->arg, m);
+	struct baton_metric told = *m;
+
+	told.size = sizeof(told);
+	told.labels = labels;
+	told.n_labels = (label != NULL) + (size_t)(label2 != NULL);
+	told.unit = m->unit != NULL ? m->unit : "";
+	t->emit(t->arg, &told);
 	t->n++;
 }
 
 /* Buckets of powers of two in some unit, of which a second has so many. */
-static void tell_histogram(struct teller *t, struct baton_metric *m, const struct histogram *h,
-			   double per_second, const char *label, const char *value)
+static void tell_histogram(struct teller *t, const struct baton_metric *m,
+			   const struct histogram *h, double per_second, const char *label,
+			   const char *value)
 {
 	double bounds[BATON_HISTOGRAM_BUCKETS];
 	uint64_t counts[BATON_HISTOGRAM_BUCKETS];
+	struct baton_metric told = {.name = m->name,
+				    .help = m->help,
+				    .type = BATON_METRIC_HISTOGRAM,
+				    .unit = "seconds",
+				    .bounds = bounds,
+				    .counts = counts,
+				    .n_buckets = BATON_HISTOGRAM_BUCKETS,
+				    .sum = (double)atomic_load(&h->sum) / per_second};
 
-	m->type = BATON_METRIC_HISTOGRAM;
-	m->unit = "seconds";
-	m->bounds = bounds;
-	m->counts = counts;
-	m->n_buckets = BATON_HISTOGRAM_BUCKETS;
-	m->count = 0;
 	for (int i = 0; i < BATON_HISTOGRAM_BUCKETS; i++) {
 		bounds[i] = i + 1 < BATON_HISTOGRAM_BUCKETS
 				    ? (double)((UINT64_C(1) << i) - 1) / per_second
 				    : INFINITY;
-		counts[i] = h != NULL ? atomic_load(&h->buckets[i]) : 0;
-		m->count += counts[i];
+		counts[i] = atomic_load(&h->buckets[i]);
+		told.count += counts[i];
 	}
-	m->sum = h != NULL ? (double)atomic_load(&h->sum) / per_second : 0;
-	tell(t, m, label, value, NULL, NULL);
+	tell(t, &told, label, value, NULL, NULL);
 }
 
 /* ---- of the handle ---- */

@@ -27,7 +27,7 @@ static int read_answer(const struct baton_election *e, bool answered, int *obsta
 
 int baton_try_acquire(struct baton_election *e, int64_t timeout_ms, int *obstacle)
 {
-	int mine;
+	int mine = 0;
 	int code = e != NULL ? lib_check(e->handle) : BATON_E_INVALID;
 
 	obstacle = obstacle != NULL ? obstacle : &mine;

@@ -252,10 +252,10 @@ static void take_actions(struct world *w, size_t c, size_t i, bool of_lease,
 			write_action(w, c, i, of_lease, a);
 		switch (a->kind) {
 		case ACT_NOTE:
-			if (!of_lease)
-				check_note(w, c, i, a);
-			if (!of_lease)
-				hall_note(w, c, i, a);
+			if (of_lease)
+				break;
+			check_note(w, c, i, a);
+			hall_note(w, c, i, a);
 			break;
 		case ACT_LEASE_UP: tell_elections(w, c, i, EV_LEASE_UP); break;
 		case ACT_LEASE_DOWN: tell_elections(w, c, i, EV_LEASE_DOWN); break;
