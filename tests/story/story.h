@@ -104,7 +104,6 @@ void world_tell(struct world *w, size_t c, size_t i, const struct event *ev);
 void world_settle(struct world *w);
 uint64_t world_wake_ns(const struct world *w);
 uint64_t world_wake_of_ns(const struct world *w, size_t c);
-#endif
 
 /* ---- hall.c ---- */
 
@@ -119,6 +118,7 @@ bool hall_word(struct world *w, size_t c, size_t i, const char *word, uint64_t t
 uint64_t hall_wake_ns(const struct world *w, size_t c);
 /* Tells the cores what the audiences have said. */
 void hall_settle(struct world *w);
+#endif
 
 /* ---- words.c ---- */
 
