@@ -1,6 +1,6 @@
 /*
- * older.c: a driver that was built against the first header (1.0 beside this file): the memory store
- * as "older:NAME". A newer library must load it, and say UNSUPPORTED of what it doesn't have.
+ * older.c: a driver that was built against the first header (1.0 beside this file): the memory
+ * store as "older:NAME". A newer library must load it, and say UNSUPPORTED of what it doesn't have.
  */
 #include <string.h>
 
