@@ -27,7 +27,7 @@ help:
 	@echo '  make coverage   branches and lines of src/core that the tests reach'
 	@echo '  make conformance  every case on a store (STORE=URL or tests/servers KIND, TIMES=n)'
 	@echo '  make chaos      kill and freeze baton run at random (STORE=URL MINUTES=n SEED=s);'
-	@echo '                  STORE=redis, postgres, mariadb...: and its servers, its network'
+	@echo '                  STORE=redis, postgres, memcached...: and its servers, its network'
 	@echo '  make jepsen     updates lost by paused leaders (STORE=redis or postgres MINUTES=n)'
 	@echo '  make fuzz       the parsers, on made-up input (MINUTES=n)'
 	@echo '  make bench      measure, beside clock_gettime, flock(1) and fsync (STORE=redis: on'

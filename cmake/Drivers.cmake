@@ -118,6 +118,13 @@ else()
 	message(STATUS "driver redis: NOT built, OpenSSL (libssl-dev) is missing")
 endif()
 
+if(NOT EXISTS ${PROJECT_SOURCE_DIR}/src/store/memcached)
+elseif(TARGET baton_net)
+	baton_driver(memcached NET RECORD SCHEMES memcached memcacheds)
+else()
+	message(STATUS "driver memcached: NOT built, OpenSSL (libssl-dev) is missing")
+endif()
+
 find_package(PostgreSQL 14) # the client: pipelines
 if(NOT EXISTS ${PROJECT_SOURCE_DIR}/src/store/postgres)
 elseif(PostgreSQL_FOUND)

@@ -152,6 +152,8 @@ endforeach()
 # With a lease that leaves a busy machine time to start 150 sessions, and to sync.
 baton_conformance_on(postgres postgres --lease 1500 --jobs 4)
 baton_conformance_on(mariadb mysql --lease 2000 --jobs 6)
+# Its server is older than the longest lease: a fresh one elects nobody for so long.
+baton_conformance_on(memcached-aged memcached --lease 2000 --jobs 8)
 # On a server of our own: what a mistake in the adapter would break first; below, all of it.
 baton_conformance_on(mssql mssql --lease 2000 --jobs 6 --case C1,C8,C16,N1,N3,N5,N23,N27)
 # Of a server that `make servers` fetches, what a mistake in the adapter would break first.
@@ -246,6 +248,8 @@ baton_conformance_on(mariadb mysql --network default --lease 2000 --jobs 8
 	--case C1,C3,C5,C8,C16,C17,C18,C19,C26,N1,N2,N3,N5,N6,N10,N15,N16,N20,N23,N25,N28,N31)
 baton_conformance_on(mssql mssql --network default --lease 2000 --jobs 8
 	--case C1,C3,C5,C8,C16,C17,C18,C19,C26,N1,N2,N3,N5,N6,N10,N15,N16,N20,N23,N25,N28,N31)
+baton_conformance_on(memcached-aged memcached --network default --lease 2000 --jobs 8
+	--case C1,C3,C5,C8,C16,C17,C18,C19,C26,N1,N2,N3,N5,N6,N10,N15,N16,N20,N23,N25,N28,N31)
 baton_conformance_on(etcd etcd --network default --lease 4000 --jobs 8
 	--case C1,C3,C8,C16,C19,C26,N1,N3,N5,N6,N10,N15,N16,N20,N23,N28)
 baton_conformance_on(s3 s3 --network default --lease 2000 --jobs 8
@@ -256,7 +260,7 @@ baton_conformance_on(kubernetes-plain kubernetes --network default --lease 6000 
 	--case C1,C8,C16,N1,N5,N6,N10,N15,N16,N20,N28)
 
 # What a restart, a failover or a wrong setting of a real server does: each case of tests/STORE/run.
-foreach(store azblob redis postgres mysql mongodb mssql s3 consul etcd kubernetes)
+foreach(store azblob redis postgres mysql mongodb mssql s3 consul etcd kubernetes memcached)
 	set(suite ${PROJECT_SOURCE_DIR}/tests/${store}/run)
 	file(GLOB parts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${store}/*.py)
 	set(cases "")
@@ -342,15 +346,15 @@ set(of_test
 	"sim/.*" "model/(small|itself|file.*|record-small)"
 	"chaos/(judge|world)" # the rig of `make chaos` itself
 	"conformance/debug-(memory|memory-record|directory|file)" # each case once
-	"conformance/debug-(redis|postgres|mariadb|mssql|etcd)"
+	"conformance/debug-(redis|memcached-aged|postgres|mariadb|mssql|etcd)"
 	"conformance/debug-(consul-acl|kubernetes-plain|mongodb|s3-tls)" # a few, if there
-	"(redis|postgres|mysql|mongodb|mssql|etcd|doctor|servers)/.*"
+	"(redis|memcached|postgres|mysql|mongodb|mssql|etcd|doctor|servers)/.*"
 	"gate/(abi|commands|cppcheck|docs|docs-command|format|gates|layers|purity|shellcheck|size)"
 	"gate/(style|symbols|words)")
 set(of_verify
 	"build/.*" "(asan|faults|mutants|install|deb|jepsen)/.*"
 	"model/(default|record-default)"
-	"chaos/(file|azblob|broken|redis|postgres|mssql|s3|mariadb)(-.*)?"
+	"chaos/(file|memcached|azblob|broken|redis|postgres|mssql|s3|mariadb)(-.*)?"
 	"chaos/(mongodb|etcd|consul|kubernetes)(-.*)?"
 	"conformance/(asan|tsan|network|postgres|mssql|mysql)-.*" # builds, bad networks, modes
 	"conformance/debug-(azblob|redis-.*|valkey|s3)"

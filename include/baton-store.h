@@ -166,6 +166,7 @@ struct baton_traits {
 	uint64_t expiry_more_ns;
 	/* proves_death: but not of a lease with `outlive`. Who proves none needs not say so. */
 	bool outlives;
+	const char *warning; /* for the log, once, in lower case: what it lacks; NULL: nothing */
 };
 
 struct baton_store_config {

@@ -90,6 +90,9 @@ int lib_start(struct baton *b, struct baton_error *err)
 		code = events_start(b, err);
 	for (int i = 0; code == 0 && i < 3; i++)
 		code = lane_start(b, i, err);
+	if (code == 0 && b->traits->warning != NULL && !b->is_warned)
+		log_put(b, BATON_LOG_WARN, 0, "", 0, NULL, "%s", b->traits->warning);
+	b->is_warned = b->is_warned || code == 0;
 	(void)pthread_mutex_unlock(&b->start_lock);
 	return code;
 }

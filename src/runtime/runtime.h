@@ -413,6 +413,7 @@ struct baton {
 	uint32_t n_dispatchers;
 	uint32_t n_dispatchers_started;
 	pthread_mutex_t start_lock; /* held while threads and lanes are made */
+	bool is_warned;             /* start_lock: of what the store lacks */
 	bool loop_running;
 	_Atomic bool is_closing;     /* baton_close() was called */
 	bool watch_untold;           /* app.watch_error is for whoever starts next */

@@ -117,6 +117,8 @@ class Server:
             return self.ask("/") == "403" # it wants a signature
         if self.kind.startswith("mongodb"):
             return is_mongodb(int(port))
+        if self.kind.startswith("memcached"):
+            return self.ask("mn", port=port) == "MN"
         return self.ask("SELECT 1", database="postgres") == "1"
 
     def control(self, line):
@@ -135,6 +137,8 @@ class Server:
         if self.kind.startswith("mssql"):
             return self.control(words[0])
         port = port or self.port
+        if self.kind.startswith("memcached"):
+            return self.say(words[0], int(port))
         if self.kind.startswith("redis"):
             argv = ["redis-cli", "-h", "127.0.0.1", "-p", port, *words]
         elif self.kind.startswith("etcd"):
@@ -156,6 +160,16 @@ class Server:
                     "-v", "ON_ERROR_STOP=1", "-c", words[0]]
         return subprocess.run(argv, text=True, capture_output=True, check=False, timeout=ANSWER_S,
                               env=self.environment(port)).stdout.strip()
+
+    @staticmethod
+    def say(words, port):
+        """To memcached, which has no client of its own: the first line of its answer."""
+        try:
+            with socket.create_connection(("127.0.0.1", port), ANSWER_S) as there:
+                there.sendall(words.encode() + b"\r\n")
+                return there.makefile("r", encoding="ascii").readline().strip()
+        except OSError:
+            return ""
 
     @staticmethod
     def environment(port):

@@ -107,6 +107,10 @@ WORLDS = {
     "mssql-wild": World("mssql", "", False,
                         {"flush": 3, "server_kill": 1, "partition": 1}, (2, 4), True,
                         "1500,2000,2500", 6),
+    # It forgets all when it is killed or emptied: nobody wins before the longest lease is over.
+    "memcached": World("memcached", "weak=ok&max_lease=2000&poll=200", True,
+                       {"server_kill": 1, "server_stop": 2, "flush": 1, **NETWORK}, (1, 3.5), True,
+                       "1200,1500,2000", 12),
     # Three members, of which one at a time is hurt, or all die; etcd's own candidates stand beside.
     "etcd": World("etcd-cluster", "", True,
                   {"member_kill": 2, "member_stop": 2, "leader_stop": 2, "leader_change": 2,
@@ -150,6 +154,7 @@ STORES = {"redis": Store("resp", "EVALSHA", "redis", 1),
           "mariadb": Store("mysql", "text=baton_record", "redis", 1),
           "azblob": Store("http", "text=x-ms-blob-type", "redis", 1),
           "s3": Store("http", "text=PUT", "redis", 1),
+          "memcached": Store("memcached", "ms", "redis", 1),
           "etcd": Store("h2", "Txn", "redis", 3),
           "consul": Store("http", "text=/v1/txn", "redis", 4),
           "kubernetes": Store("http", "text=fieldManager=baton", "redis", 1),
@@ -231,8 +236,8 @@ class Stage:
         preload = shutil.copy(os.path.join(self.build, "chaos_clock.so"), self.folder)
         self.store = Server(self.world.kind, os.path.join(self.folder, "server"),
                             LD_PRELOAD=preload, CHAOS_CLOCK=self.clock,
-                            **({"BATON_TEST_PASSWORD": ""} if self.kind in ("mariadb", "mssql")
-                               else {}))
+                            **({"BATON_TEST_PASSWORD": ""}
+                               if self.kind in ("mariadb", "memcached", "mssql") else {}))
         # What candidates read by themselves.
         os.environ.update({k[4:]: v for k, v in self.store.info.items() if k.startswith("env.")})
         if self.world.machines:
@@ -347,7 +352,7 @@ class Stage:
     def name(self):
         if self.kind == "azblob":
             return "azurite"
-        own = ("redis", "mariadb", "s3", "kubernetes", "mssql", "mongodb")
+        own = ("redis", "mariadb", "memcached", "s3", "kubernetes", "mssql", "mongodb")
         return self.kind if self.kind in own else "postgres"
 
     def server_kill(self, _is_over):
@@ -385,6 +390,8 @@ class Stage:
         """All data is gone, and the server has noticed nothing."""
         if self.kind == "redis":
             self.store.ask("FLUSHALL")
+        elif self.kind == "memcached":
+            self.store.ask("flush_all")
         elif self.kind == "s3":
             data = os.path.join(self.store.dir, "s3", "data", "baton")
             for entry in os.listdir(data):

@@ -46,6 +46,13 @@ static const struct network {
 	  [VERB_CAMPAIGN] = "TRANSACTION",
 	  [VERB_RELEASE] = "DELETE",
 	  [VERB_OBSERVE] = "TIMESTAMPDIFF"}},
+	{"memcached:",
+	 &protocol_memcached,
+	 {[VERB_OPEN] = "/l/",
+	  [VERB_RENEW] = "/l/",
+	  [VERB_CAMPAIGN] = "/e/",
+	  [VERB_RELEASE] = "/e/",
+	  [VERB_OBSERVE] = "mg"}},
 	{"mongodb",
 	 &protocol_mongodb,
 	 {[VERB_OPEN] = "insert",
@@ -143,6 +150,8 @@ static bool hand_open(struct hand *h, const char *url, const char *module)
 	struct record_options options = {.poll_ms = 100};
 
 	h->adapter = load_adapter(module);
+	if (h->adapter != NULL && h->adapter->is_weak)
+		options.max_lease_ms = 30000; /* so that the URL may say otherwise */
 	return h->adapter != NULL &&
 	       h->adapter->open(&config, &options, &h->store, NULL) == BATON_OK &&
 	       h->adapter->lane_open(h->store, BATON_LANE_CAMPAIGN, &h->lane, NULL) == BATON_OK;

@@ -347,6 +347,9 @@ static void faulty_write(struct faulty_lane *lane, struct baton_call *call,
 	uint64_t ms;
 	int class = n > 0 && !is_drop ? class_of_value(&items[0]) : FAULTS_OTHER;
 	int kind = take(class, &ms);
+
+	if (n > 0 && items[0].key[0] == 't' && switches != NULL) /* tried before the first lease */
+		atomic_fetch_add(&switches->calls[FAULTS_OPEN], 1);
 	uint64_t late_ns = clock_boot_ns() + ms * CLOCK_NS_PER_MS;
 
 	atomic_store(&lane->is_woken, false);

@@ -1,7 +1,7 @@
 /*
  * main.c: the fault proxy as a program, between any client and a server of this machine.
  *
- *     relay [--protocol=resp|postgres|mysql|mongodb|tds|http|h2|bytes] [--address=A]
+ *     relay [--protocol=resp|postgres|mysql|memcached|mongodb|tds|http|h2|bytes] [--address=A]
  *           [--seed=N] [--rules=TEXT] PORT
  *
  * says `port=N`, the port that it listens on, and then does what stands on its input: `rules TEXT`
@@ -19,8 +19,8 @@
 #include "relay.h"
 
 static const char usage[] =
-	"usage: relay [--protocol=resp|postgres|mysql|mongodb|tds|http|h2|bytes] [--address=A]\n"
-	"             [--seed=N] [--rules=TEXT] PORT\n";
+	"usage: relay [--protocol=resp|postgres|mysql|memcached|mongodb|tds|http|h2|bytes]\n"
+	"             [--address=A] [--seed=N] [--rules=TEXT] PORT\n";
 
 static void show(struct relay *r)
 {

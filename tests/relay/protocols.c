@@ -17,9 +17,9 @@ static bool all(struct protocol_state *s, const char *data, size_t n, struct mes
 
 const struct protocol protocol_bytes = {.name = "bytes", .request = all, .reply = all};
 
-static const struct protocol *const list[] = {&protocol_resp,    &protocol_postgres, &protocol_http,
-					      &protocol_h2,      &protocol_mysql,    &protocol_tds,
-					      &protocol_mongodb, &protocol_bytes};
+static const struct protocol *const list[] = {
+	&protocol_resp, &protocol_postgres, &protocol_http,      &protocol_h2,   &protocol_mysql,
+	&protocol_tds,  &protocol_mongodb,  &protocol_memcached, &protocol_bytes};
 
 const struct protocol *protocol_find(const char *name)
 {

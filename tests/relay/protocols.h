@@ -62,7 +62,7 @@ struct protocol {
 };
 
 extern const struct protocol protocol_resp, protocol_postgres, protocol_http, protocol_h2,
-	protocol_mysql, protocol_tds, protocol_mongodb, protocol_bytes;
+	protocol_mysql, protocol_tds, protocol_mongodb, protocol_memcached, protocol_bytes;
 
 /* By its name; NULL: there is none. */
 const struct protocol *protocol_find(const char *name);

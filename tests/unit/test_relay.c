@@ -241,6 +241,25 @@ static void test_tds(void **state)
 	assert_true(s.is_opaque);
 }
 
+static void test_memcached(void **state)
+{
+	struct protocol_state s = {0};
+	struct message m = {0};
+
+	(void)state;
+	FRAME(&protocol_memcached, false, "mg k v c\r\n", "mg");
+	FRAME(&protocol_memcached, false, "ms k 3 C7 c\r\na\nb\r\n", "ms");
+	FRAME(&protocol_memcached, false, "set k 0 0 4\r\nu pw\r\n", "set");
+	FRAME(&protocol_memcached, false, "stats\r\n", "stats");
+	FRAME(&protocol_memcached, true, "HD c7\r\n", "HD");
+	FRAME(&protocol_memcached, true, "VA 3 c7\r\na\nb\r\n", "VA");
+	FRAME(&protocol_memcached, true, "STAT pid 1\r\nSTAT time 2\r\nEND\r\n", "STAT");
+	FRAME(&protocol_memcached, true, "SERVER_ERROR out of memory\r\n", "SERVER_ERROR");
+	/* Who speaks TLS is not understood. */
+	assert_true(protocol_memcached.request(&s, "\x16\3\1", 3, &m));
+	assert_true(s.is_opaque);
+}
+
 /* ---- rules ---- */
 
 static void test_http(void **state)
@@ -674,6 +693,7 @@ int main(void)
 		cmocka_unit_test(test_mongodb),
 		cmocka_unit_test(test_mysql),
 		cmocka_unit_test(test_mysql_login),
+		cmocka_unit_test(test_memcached),
 		cmocka_unit_test(test_tds),
 		cmocka_unit_test(test_rules_are_read_and_written),
 		cmocka_unit_test(test_rules_refused),
