@@ -182,10 +182,7 @@ static bool enter(struct audience *a, uint64_t term)
 static void leave(struct audience *a)
 {
 	CORE_ASSERT(a->n_contexts > 0);
-	a->n_contexts--;
-	/* By hand, leaving the last one is the word. */
-	if (a->by_hand)
-		a->dealt = true;
+	a->n_contexts--; /* at the loss, those that are open are what is waited for */
 }
 
 /* A late word of an old work must not end a newer one's. */

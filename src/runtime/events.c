@@ -103,6 +103,10 @@ static void note_lost(struct baton_election *e, const struct action *a)
 	struct numbers *numbers = atomic_load(&e->numbers);
 
 	count_into(&b->counters.tenure, tenure_ms);
+	if (numbers == NULL) { /* no memory: then it is not counted */
+		numbers = calloc(1, sizeof(*numbers));
+		atomic_store(&e->numbers, numbers);
+	}
 	if (numbers == NULL)
 		return;
 	count_into(&numbers->tenure, tenure_ms);
@@ -113,8 +117,6 @@ static void note_became(struct baton_election *e)
 {
 	e->became_ns = clock_boot_ns();
 	atomic_fetch_add(&e->handle->counters.leading, 1);
-	if (atomic_load(&e->numbers) == NULL) /* no memory: then it is not counted */
-		atomic_store(&e->numbers, calloc(1, sizeof(struct numbers)));
 }
 
 static void note_changed(struct baton_election *e, const struct action *a)

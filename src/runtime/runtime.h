@@ -236,7 +236,7 @@ struct baton_election {
 	uint64_t seen_term;
 	uint64_t became_ns;
 	uint64_t lost_ns;
-	_Atomic(struct numbers *) numbers; /* made with the first leadership; or NULL */
+	_Atomic(struct numbers *) numbers; /* made with the first loss; or NULL */
 	_Atomic uint32_t n_won, n_refused, n_failed, n_changes;
 	int64_t leader_since_ms;
 	uint64_t wait_until_ns; /* nobody can lead before; 0: not so */
@@ -351,7 +351,7 @@ struct counters {
 	struct histogram tenure;     /* ms */
 };
 
-/* What is counted of an election that has led. */
+/* What is counted of an election that has lost a leadership. */
 struct numbers {
 	_Atomic uint64_t lost[BATON_REASON_PAUSED + 1];
 	struct histogram tenure; /* ms */
