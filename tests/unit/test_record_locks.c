@@ -97,7 +97,7 @@ static int tear_down(void **state)
 static int campaign(struct party *p, const char *name, uint64_t nonce, struct baton_record *record)
 {
 	struct baton_call call = a_call();
-	struct baton_record spare;
+	struct baton_record spare = {0};
 	struct baton_campaign c = {.name = name,
 				   .nonce = nonce,
 				   .profile = {.metadata = ""},
@@ -151,7 +151,7 @@ static int renew(struct party *p, uint32_t *n_held)
 static bool is_held(struct party *p, const char *name)
 {
 	struct baton_call call = a_call();
-	struct baton_record record;
+	struct baton_record record = {0};
 	struct baton_observation o = {
 		.name = name, .lease_id = p->lease.id, .id = p->lease.owner, .record = &record};
 

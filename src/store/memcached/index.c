@@ -216,11 +216,12 @@ static char **list_sort(const struct bytes *lines)
 		n_lines += lines->at[i] == '\n';
 	size_t head = (n_lines + 1) * sizeof(char *);
 	char **list = malloc(head + lines->n + 1);
-	char *text = (char *)list + head;
 	size_t n = 0;
 
 	if (list == NULL)
 		return NULL;
+	char *text = (char *)list + head;
+
 	if (lines->n > 0)
 		(void)memcpy(text, lines->at, lines->n);
 	for (char *end; n < n_lines && (end = strchr(text, '\n')) != NULL; text = end + 1) {

@@ -77,13 +77,13 @@ static size_t locks_copy(struct record_store *s, const char *lease_id,
 
 	if (ours != NULL)
 		ours->renewed_ns = clock_boot_ns();
-	for (k = ours != NULL ? LIST_FIRST(&ours->claims) : NULL; k != NULL;
-	     k = LIST_NEXT(k, of_ours))
+	k = ours != NULL ? LIST_FIRST(&ours->claims) : NULL;
+	for (; k != NULL; k = LIST_NEXT(k, of_ours))
 		n += k->lock_ns != 0 && k->claim.standing != RECORD_FORFEIT;
 	*out = calloc(n > 0 ? n : 1, sizeof(**out));
 	n = 0;
-	for (k = ours != NULL && *out != NULL ? LIST_FIRST(&ours->claims) : NULL; k != NULL;
-	     k = LIST_NEXT(k, of_ours)) {
+	k = ours != NULL && *out != NULL ? LIST_FIRST(&ours->claims) : NULL;
+	for (; k != NULL; k = LIST_NEXT(k, of_ours)) {
 		if (k->lock_ns == 0 || k->claim.standing == RECORD_FORFEIT)
 			continue;
 		(void)memcpy((*out)[n].name, k->name, strlen(k->name) + 1);

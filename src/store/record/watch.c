@@ -387,9 +387,9 @@ static void watch_rung(struct record_store *s, const char *id)
 	store_lock(&s->base);
 	const struct record_seen *seen = record_seen_find(s, id);
 
-	if (seen != NULL)
-		LIST_FOREACH(k, &seen->elections, of_seen)
-	watch_set_stale(s, k);
+	k = seen != NULL ? LIST_FIRST(&seen->elections) : NULL;
+	for (; k != NULL; k = LIST_NEXT(k, of_seen))
+		watch_set_stale(s, k);
 	store_unlock(&s->base);
 }
 
