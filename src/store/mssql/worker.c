@@ -121,20 +121,20 @@ static bool take_row(struct mssql_worker *w)
 
 	for (int i = 1; i <= n; i++) {
 		const BYTE *data = dbdata(w->db, i);
-		int32_t size = data != NULL || dbdatlen(w->db, i) > 0 ? dbdatlen(w->db, i) : -1;
+		int32_t size = data != NULL ? dbdatlen(w->db, i) : -1;
 		int type = dbcoltype(w->db, i);
 		char digits[24];
 		const char *from = (const char *)data;
 
-		if (size > 0 && (type == SYBINT8 || type == SYBINT4)) {
-			int64_t wide = 0;
+		if (data != NULL && (type == SYBINT8 || type == SYBINT4)) {
+			long long wide = 0;
 			int32_t narrow = 0;
 
 			if (type == SYBINT8)
 				(void)memcpy(&wide, data, sizeof(wide));
 			else
 				(void)memcpy(&narrow, data, sizeof(narrow));
-			size = snprintf(digits, sizeof(digits), "%lld", (long long)(wide + narrow));
+			size = snprintf(digits, sizeof(digits), "%lld", wide + narrow);
 			from = digits;
 		}
 		if (!bytes_add(&w->answer.rows, (const char *)&size, sizeof(size), ROWS_MAX) ||
