@@ -1,7 +1,7 @@
 /*
  * test_azblob.c: the parts of the Azure Blob adapter that need no server: URLs, which secrets are
- * refused in them, and what is signed with the account key. The texts to sign are those that
- * Microsoft's documentation of the service gives as examples.
+ * refused in them, and what is signed with the account key. The form of the texts to sign is that of
+ * Microsoft's documentation of the service; Azurite accepts what is signed so (tests/azblob/run).
  */
 #include <setjmp.h>
 #include <stdarg.h>
