@@ -15,7 +15,7 @@
 #define REMIND_NS (60 * CLOCK_NS_PER_S)       /* for the first time; then after twice as long */
 #define REMIND_MAX_NS (3600 * CLOCK_NS_PER_S) /* at most */
 #define CALM_NS (60 * CLOCK_NS_PER_S)         /* what comes back sooner was never over */
-/* An outage breaks watch and calls in either order. So close together, that is one thing to tell. */
+/* An outage breaks watch and calls in either order: so close together, they are one failure. */
 #define TOGETHER_NS (5 * CLOCK_NS_PER_S)
 
 static bool is_over(const struct failure *f, uint64_t now_ns)

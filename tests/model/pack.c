@@ -170,6 +170,8 @@ INLINE void io_election_times(struct io *io, struct election *e, const struct le
 INLINE void io_election(struct io *io, struct election *e, const struct lease *l)
 {
 	uint8_t sick = e->score < SCORE_MAX;
+	/* Orders matter in the highest term that is known, and there is no later one. */
+	uint8_t ordered = e->ordered_term >= e->floor;
 
 	io_u8(io, &e->state);
 	io_u64(io, &e->call);
@@ -186,6 +188,7 @@ INLINE void io_election(struct io *io, struct election *e, const struct lease *l
 	io_u32(io, &e->leader);
 	io_u32(io, &e->successor);
 	io_u8(io, &sick);
+	io_u8(io, &ordered);
 	io_attempt(io, &e->attempt, attempts_max(&l->timing));
 	io_bits(io, (bool *const[]){&e->wanted, &e->enlisted, &e->claimed, &e->work}, 4);
 	io_bits(io, (bool *const[]){&e->hinted, &e->asked, &e->stopping, &e->paused}, 4);
@@ -194,8 +197,8 @@ INLINE void io_election(struct io *io, struct election *e, const struct lease *l
 	e->tally.epoch = l->epoch;
 	e->score = sick ? 0 : SCORE_MAX;
 	e->leader_score = SCORE_MAX;
-	e->idle = 0;         /* a calm of any length ends with the tick; ... */
-	e->ordered_term = 0; /* ... and this is about nothing else */
+	e->ordered_term = ordered ? e->floor : 0;
+	e->idle = 0; /* a calm of any length ends with the tick */
 }
 
 INLINE void io_message(struct io *io, struct message *m)

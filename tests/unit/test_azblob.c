@@ -1,7 +1,8 @@
 /*
  * test_azblob.c: the parts of the Azure Blob adapter that need no server: URLs, which secrets are
- * refused in them, and what is signed with the account key. The form of the texts to sign is that of
- * Microsoft's documentation of the service; Azurite accepts what is signed so (tests/azblob/run).
+ * refused in them, and what is signed with the account key. The form of the texts to sign is that
+ * of Microsoft's documentation of the service; Azurite accepts what is signed so
+ * (tests/azblob/run).
  */
 #include <setjmp.h>
 #include <stdarg.h>
