@@ -61,7 +61,7 @@ static unsigned long long own_signals(void)
 /* Whether the thread blocks all signals that it should. */
 static bool is_deaf(const char *task)
 {
-	char path[64];
+	char path[300];
 	char line[128];
 	unsigned long long blocked = 0;
 

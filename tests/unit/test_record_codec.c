@@ -156,8 +156,7 @@ static void test_not_utf8(void **state)
 					  "\xc2\x80", /* a control character */
 					  "\x80",     /* the middle of one */
 					  "\xc3",     /* half of one */
-					  "\xc3"
-					  "a",
+					  "\xc3\x61", /* and no second one behind it */
 					  "\xc0\xaf", /* longer than it needs to be */
 					  "\xe0\x80\xaf",
 					  "\xf0\x80\x80\xaf",
