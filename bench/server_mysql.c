@@ -57,15 +57,15 @@ static long long number(struct server *s, const char *text)
 static void *open_mysql(const char *url)
 {
 	struct server *s = calloc(1, sizeof(*s));
-	char user[64], host[64], database[64];
-	unsigned port;
+	char user[64], host[64], port[8], database[64];
 
 	if (s == NULL ||
-	    sscanf(url, "mysql://%63[^@]@%63[^:]:%u/%63[^?]", user, host, &port, database) != 4)
+	    sscanf(url, "mysql://%63[^@]@%63[^:]:%7[0-9]/%63[^?]", user, host, port, database) != 4)
 		bench_die("Not the URL of a server of the tests: %s", url);
 	s->session = mysql_init(NULL);
-	if (s->session == NULL || mysql_real_connect(s->session, host, user, NULL, database, port,
-						     NULL, CLIENT_MULTI_STATEMENTS) == NULL)
+	if (s->session == NULL || mysql_real_connect(s->session, host, user, NULL, database,
+						     (unsigned)strtoul(port, NULL, 10), NULL,
+						     CLIENT_MULTI_STATEMENTS) == NULL)
 		bench_die("There is no MySQL server: %s", mysql_error(s->session));
 	tell(s, "CREATE TABLE IF NOT EXISTS bench_raw (id INT PRIMARY KEY, n BIGINT)");
 	tell(s, "INSERT IGNORE INTO bench_raw VALUES (1, 0)");

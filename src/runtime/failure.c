@@ -15,8 +15,6 @@
 #define REMIND_NS (60 * CLOCK_NS_PER_S)       /* for the first time; then after twice as long */
 #define REMIND_MAX_NS (3600 * CLOCK_NS_PER_S) /* at most */
 #define CALM_NS (60 * CLOCK_NS_PER_S)         /* what comes back sooner was never over */
-/* An outage breaks watch and calls in either order: so close together, they are one failure. */
-#define TOGETHER_NS (5 * CLOCK_NS_PER_S)
 
 static bool is_over(const struct failure *f, uint64_t now_ns)
 {
@@ -39,8 +37,8 @@ enum failure_news failure_add(struct failure *f, unsigned source, int code, uint
 	}
 	f->last_ns = now_ns;
 	f->sources |= (uint8_t)source;
-	const bool is_joint = source == FAILURE_WATCH || now_ns - f->since_ns < TOGETHER_NS;
-	const bool is_told = ((is_joint ? f->told | f->told_of_watch : f->told) & bit) != 0;
+	const bool is_told =
+		((source == FAILURE_WATCH ? f->told | f->told_of_watch : f->told) & bit) != 0;
 
 	*(source == FAILURE_WATCH ? &f->told_of_watch : &f->told) |= bit;
 	if (!is_told)

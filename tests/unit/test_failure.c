@@ -67,21 +67,6 @@ static void test_a_new_cause_is_told(void **state)
 	assert_true(failure_remove(&f, FAILURE_LEASE, BEGAN + 22 * S));
 }
 
-/* An outage that the watch notices first is told once. A watch that was broken for long says
- * nothing about calls: when they fail, that is told. */
-static void test_an_outage_is_one_line(void **state)
-{
-	struct failure f = {0};
-	struct failure g = {0};
-
-	(void)state;
-	assert_int_equal(fail_for(&f, FAILURE_WATCH, BATON_E_UNAVAILABLE, 0, 1), 1);
-	assert_int_equal(fail_for(&f, FAILURE_CAMPAIGN, BATON_E_UNAVAILABLE, 1, 30), 0);
-	assert_true(failure_remove(&f, FAILURE_CAMPAIGN, BEGAN + 30 * S));
-	assert_int_equal(fail_for(&g, FAILURE_WATCH, BATON_E_UNAVAILABLE, 0, 10), 1);
-	assert_int_equal(fail_for(&g, FAILURE_CAMPAIGN, BATON_E_UNAVAILABLE, 10, 30), 1);
-}
-
 /* One thing works and another doesn't: it goes on. */
 static void test_over_when_all_work(void **state)
 {
@@ -146,7 +131,6 @@ int main(void)
 		cmocka_unit_test(test_one_line_and_its_end),
 		cmocka_unit_test(test_reminders_grow),
 		cmocka_unit_test(test_a_new_cause_is_told),
-		cmocka_unit_test(test_an_outage_is_one_line),
 		cmocka_unit_test(test_over_when_all_work),
 		cmocka_unit_test(test_watch),
 		cmocka_unit_test(test_flapping),

@@ -16,6 +16,10 @@
 
 /* ---- signatures ---- */
 
+/* The hash of "Welcome to Amazon S3.", the body of the documentation's example. */
+#define WELCOME "44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072"
+#define WELCOME_HEADER \
+	"x-amz-content-sha256: 44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072"
 #define EMPTY "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 /* One request of AWS' examples for S3: its headers (but for host and date), and its signature. */
@@ -38,10 +42,9 @@ static const struct example examples[] = {
 	 "/test%24file.text",
 	 "",
 	 {"date: Fri, 24 May 2013 00:00:00 GMT", "host: examplebucket.s3.amazonaws.com",
-	  "x-amz-content-sha256: "
-	  "44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072",
-	  "x-amz-date: 20130524T000000Z", "x-amz-storage-class: REDUCED_REDUNDANCY"},
-	 "44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072",
+	  WELCOME_HEADER, "x-amz-date: 20130524T000000Z",
+	  "x-amz-storage-class: REDUCED_REDUNDANCY"},
+	 WELCOME,
 	 "98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd"},
 	{"GET",
 	 "/",

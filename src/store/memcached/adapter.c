@@ -476,8 +476,12 @@ static int age_of_store(void *lane, struct baton_call *call, struct record_age *
 		return BATON_OUTCOME_FAILED;
 	uint64_t cas = memcached_is(&r, "VA") ? memcached_flag(&r, 'c') : 0;
 
-	if (cas != 0 && (r.n >= 60 || sscanf(r.value, "%20llu %20llu", &born_s, &marked) != 2))
-		born_s = 0;
+	if (cas != 0 && r.n < 60) { /* "0" for whatever isn't a number */
+		char *end;
+
+		born_s = strtoull(r.value, &end, 10);
+		marked = strtoull(end, NULL, 10);
+	}
 	if (!memcached_read_stats(l, &s))
 		return BATON_OUTCOME_FAILED;
 	uint64_t losses = s.flushes + s.evictions;

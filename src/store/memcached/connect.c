@@ -240,10 +240,14 @@ static bool greeting_put_login(struct memcached_lane *l)
 /* The run, and the clock: seconds of the server, so that it may be a second ahead. */
 static bool greeting_note(struct memcached_lane *l, const struct memcached_stats *s)
 {
-	unsigned major = 0, minor = 0, patch = 0;
+	uint64_t version = 0;
+	char *at;
 
-	(void)sscanf(s->version, "%u.%u.%u", &major, &minor, &patch);
-	if (major * 1000000 + minor * 1000 + patch < 1006018) {
+	/* 1.6.18 is 1006018. What isn't a number counts as 0, and as too old. */
+	at = (char *)(uintptr_t)s->version;
+	for (int i = 0; i < 3; i++, at += *at == '.')
+		version = version * 1000 + strtoul(at, &at, 10);
+	if (version < 1006018) {
 		(void)store_fail(&l->call->error, BATON_E_UNSUPPORTED,
 				 "memcached %s is too old: baton needs 1.6.18 or later",
 				 s->version);

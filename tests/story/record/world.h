@@ -92,7 +92,7 @@ void task_settle(struct world *w, size_t c);
 void task_release(struct world *w, size_t c, const char *reserve_for, uint64_t hold_ns);
 void task_order(struct world *w, uint64_t term);
 void task_pause(struct world *w, bool pause);
-void task_sweep(struct world *w, size_t c);
+void task_sweep(struct world *w, size_t by);
 void task_observe(struct world *w, size_t c);
 
 #endif
