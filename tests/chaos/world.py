@@ -393,7 +393,7 @@ class Stage:
         elif self.kind == "memcached":
             self.store.ask("flush_all")
         elif self.kind == "s3":
-            data = os.path.join(self.store.dir, "s3", "data", "baton")
+            data = os.path.join(self.store.dir, "data", "baton")
             for entry in os.listdir(data):
                 shutil.rmtree(os.path.join(data, entry), ignore_errors=True)
         elif self.kind == "mssql":
