@@ -13,7 +13,7 @@ import time
 
 BATON = os.path.abspath(sys.argv[1])
 FAST = ["--lease=1s", "--log-level=warn"]
-LIMIT_S = 15
+LIMIT_S = 40
 WORK = "exec tail -f /dev/null"
 STUBBORN = "trap '' TERM; while :; do tail -f /dev/null & wait; done"
 
