@@ -3,7 +3,7 @@
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .PHONY: help build quick test verify examples install sim model mutants coverage lint format clean \
-	conformance bench chaos jepsen fuzz demo deb servers
+	conformance bench chaos jepsen fuzz demo deb servers bindings
 
 help:
 	@echo 'baton: leader election on the store you already run'
@@ -29,6 +29,7 @@ help:
 	@echo '  make chaos      kill and freeze baton run at random (STORE=URL MINUTES=n SEED=s);'
 	@echo '                  STORE=redis, postgres, memcached...: and its servers, its network'
 	@echo '  make jepsen     updates lost by paused leaders (STORE=redis or postgres MINUTES=n)'
+	@echo '  make bindings   every scenario in every language whose tools are here'
 	@echo '  make fuzz       the parsers, on made-up input (MINUTES=n)'
 	@echo '  make bench      measure, beside clock_gettime, flock(1) and fsync (STORE=redis: on'
 	@echo '                  that, beside its own benchmark; or postgres, etcd, consul,'
@@ -107,6 +108,10 @@ jepsen:
 	@tools/build release
 	@tests/jepsen/run --client build/release/jepsen_client --baton build/release/baton \
 		--store $(or $(STORE),redis) --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+
+bindings:
+	@tools/build debug
+	@tests/bindings/run $(or $(LANGUAGES),all)
 
 fuzz:
 	@tools/deps verify

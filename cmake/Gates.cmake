@@ -302,6 +302,8 @@ foreach(store redis postgres)
 	endif()
 endforeach()
 
+include(cmake/Bindings.cmake)
+
 baton_gate(gate/coverage 850 900 coverage ${tools}/check-coverage)
 baton_gate(gate/gates 60 400 gate ${PROJECT_SOURCE_DIR}/tests/gates/run)
 
@@ -344,6 +346,7 @@ set(of_test
 	"store/.*" # the file store, killed and stopped at every system call
 	"(cli|examples|completion|systemd|docs)/.*"
 	"sim/.*" "model/(small|itself|file.*|record-small)"
+	"bindings/few-.*" # five scenarios of each language, and its README's example
 	"chaos/(judge|world)" # the rig of `make chaos` itself
 	"conformance/debug-(memory|memory-record|directory|file)" # each case once
 	"conformance/debug-(redis|memcached-aged|postgres|mariadb|mssql|etcd)"
@@ -354,6 +357,7 @@ set(of_test
 set(of_verify
 	"build/.*" "(asan|faults|mutants|install|deb|jepsen)/.*"
 	"model/(default|record-default)"
+	"bindings/rest-.*"
 	"chaos/(file|memcached|azblob|broken|redis|postgres|mssql|s3|mariadb)(-.*)?"
 	"chaos/(mongodb|etcd|consul|kubernetes)(-.*)?"
 	"conformance/(asan|tsan|network|postgres|mssql|mysql)-.*" # builds, bad networks, modes

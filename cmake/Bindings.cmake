@@ -1,0 +1,24 @@
+# The tests of the bindings in other languages (tests/bindings): of each language that has a driver
+# there, a few scenarios for `make test` and the rest for `make verify`. Where the toolchain is
+# missing, a test is skipped and says what is missing. Included by Gates.cmake.
+set(run_bindings ${PROJECT_SOURCE_DIR}/tests/bindings/run)
+file(GLOB makers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/bindings/*/make)
+set(languages "")
+foreach(maker ${makers})
+	get_filename_component(language ${maker} DIRECTORY)
+	get_filename_component(language ${language} NAME)
+	list(APPEND languages ${language})
+endforeach()
+if(python IN_LIST languages)
+	list(APPEND languages python-async)
+endif()
+if(TARGET baton_command)
+	foreach(language ${languages})
+		foreach(part few rest)
+			baton_gate(bindings/${part}-${language} 60 900 servers
+				${run_bindings} --${part} ${language})
+			set_tests_properties(bindings/${part}-${language} PROPERTIES
+				SKIP_RETURN_CODE 77)
+		endforeach()
+	endforeach()
+endif()

@@ -1,0 +1,454 @@
+# scenarios.py - what every binding has to do, written once for all languages: each function
+# scenario_NAME(w) plays one case in a world of its own (play.py), through the lines of README.md.
+#
+# The order is the order of play. Those named in FEW are part of `make test`, the others of
+# `make verify`. No scenario asserts how long something takes, but one: of several losses the
+# fastest cancels within 50 ms, on any load.
+import os
+import re
+import signal
+import subprocess
+
+from play import (BUILD, LIMIT_S, TOP, Frozen, Refused, Skipped, command_of, environment, now_ns,
+                  unquoted, wait_for)
+
+FEW = ("elected", "cancels", "hands_on", "errors", "constants", "example")
+CANCEL_NS = 50_000_000
+BIG_TERM = (1 << 53) + 1  # what a double can't hold
+
+
+def refused(one, code, *request):
+    """The request fails with that code, and a sentence; the sentence."""
+    try:
+        answer = one.ask(*request)
+    except Refused as error:
+        assert error.name == code, f"{request}: {error}"
+        assert error.number < 0 and len(error.sentence) > 8, f"{request}: {error}"
+        return error.sentence
+    raise AssertionError(f"{request} is answered with {answer}, not refused")
+
+
+def entered(one, election="e"):
+    """Waits for the body; (name of its lead, term, when)."""
+    lead, term, at = one.event("enter", election)
+    return lead, int(term), int(at)
+
+
+def left(one, election="e"):
+    """Waits until the body has ended; (how, when)."""
+    _, how, at = one.event("leave", election)
+    return how, int(at)
+
+
+def scenario_elected(w):
+    """One candidate leads: term, leads, time left and status agree."""
+    one = w.candidate()
+    language, version, number = one.ask("hello")
+    assert language == w.language.split("-")[0], language
+    major, minor, patch = map(int, version.split("."))
+    assert int(number) == major * 1000000 + minor * 1000 + patch
+    assert one.ask("leads", "e") == ["0"] and one.ask("term", "e") == ["0"]
+    one.ask("run", "e", "wait")
+    lead, term, _ = entered(one)
+    assert term == 1
+    assert one.ask("leads", lead) == ["1"] and one.ask("leads", "e") == ["1"]
+    assert one.ask("term", lead) == ["1"] and one.ask("lost", lead) == ["0"]
+    assert 0 < int(one.ask("left", lead)[0]) <= 4000
+    assert one.ask("status", "e") == ["leading", one.id, "1"]
+    one.ask("close", "s")
+    assert left(one)[0] == "cancelled"
+    assert one.end() == 0
+    assert [h["ended"] for h in w.history()] == ["stopped"]
+
+
+def scenario_cancels(w):
+    """The loss of the leadership cancels the body."""
+    one = w.candidate()
+    one.ask("run", "e", "wait")
+    took_ns = []
+    for term in range(1, 6):
+        lead, found, _ = entered(one)
+        assert found == term
+        began = now_ns()
+        one.ask("resign", "e", 0)
+        took_ns.append(int(one.event("lost", "e")[1]) - began)
+        assert left(one)[0] == "cancelled"
+        assert one.ask("leads", lead) == ["0"] and one.ask("lost", lead) == ["1"]
+    assert min(took_ns) <= CANCEL_NS, f"the fastest took {min(took_ns) / 1e6:.0f} ms"
+
+
+def scenario_swallows(w):
+    """A body that swallows the cancellation still counts as running: nobody else leads."""
+    one, two = w.candidate(), w.candidate()
+    one.ask("run", "e", "stubborn")
+    lead, _, _ = entered(one)
+    two.ask("run", "e", "wait")
+    one.ask("resign", "e", 0)
+    one.event("lost", "e")
+    assert one.ask("leads", lead) == ["0"]
+    refused(two, "timeout", "await", "e", 2000)
+    assert not two.has("enter", "e")
+    one.ask("finish", "e")
+    how, at = left(one)
+    assert how == "returned"
+    assert entered(two)[2] > at
+
+
+def scenario_hands_on(w):
+    """The leadership passes on only after the body has ended."""
+    pair = [w.candidate(), w.candidate()]
+    for one in pair:
+        one.ask("run", "e", "wait")
+    was = wait_for(lambda: [one for one in pair if one.has("enter", "e")], "a leader")[0]
+    ended = 0
+    for term in range(1, 5):
+        _, found, at = entered(was)
+        assert found == term and at > ended
+        was.ask("resign", "e", 3000)
+        ended = left(was)[1]
+        was = pair[1 - pair.index(was)]
+
+
+def scenario_raises(w):
+    """What the body raises ends the loop, is not lost, and gives the leadership back."""
+    one, two = w.candidate(), w.candidate()
+    one.ask("run", "e", "raise")
+    assert left(one)[0] == "raised"
+    end = one.event("end", "e")
+    assert end[0] == "raised" and "the body failed" in end[1], end
+    two.ask("run", "e", "wait")
+    assert entered(two)[1] == 2
+
+
+def scenario_returns(w):
+    """A body that returns resigns; it is called again for the next leadership."""
+    one = w.candidate()
+    one.ask("run", "e", "until")
+    for term in (1, 2):
+        assert entered(one)[1] == term
+        one.ask("finish", "e")
+        assert left(one)[0] == "returned"
+
+
+def scenario_stops_inside(w):
+    """The body stops its own election: cancelled, the loop ends, another leads."""
+    one, two = w.candidate(), w.candidate()
+    one.ask("run", "e", "stop")
+    entered(one)
+    two.ask("run", "e", "wait")
+    one.event("lost", "e")
+    _, at = left(one)
+    assert one.event("end", "e") == ["stopped"]
+    assert entered(two)[2] > at
+
+
+def scenario_closes_waiting(w):
+    """Closing while the loop waits to be elected ends the loop."""
+    one, two = w.candidate(), w.candidate()
+    one.ask("run", "e", "wait")
+    entered(one)
+    two.ask("run", "e", "wait")
+    wait_for(lambda: two.ask("status", "e")[1] == one.id, "the standby to see the leader")
+    two.ask("close", "s")
+    assert two.event("end", "e") == ["stopped"]
+    assert one.ask("leads", "e") == ["1"]
+
+
+def scenario_two_elections(w):
+    """A body that doesn't end delays no event of another election of the same store."""
+    one = w.candidate()
+    one.ask("election", "f", "s", "other")
+    one.ask("run", "e", "stubborn")
+    one.ask("run", "f", "wait")
+    entered(one)
+    assert entered(one, "f")[1] == 1
+    one.ask("resign", "e", 0)
+    one.event("lost", "e")
+    one.ask("resign", "f", 0)
+    assert left(one, "f")[0] == "cancelled"
+    assert entered(one, "f")[1] == 2
+    assert not one.has("leave", "e")
+    one.ask("finish", "e")
+    assert left(one)[0] == "returned"
+
+
+def scenario_big_term(w):
+    """A term above 2^53 is told exactly."""
+    one = w.candidate()
+    one.ask("run", "e", "until")
+    entered(one)
+    one.end()
+    folder = os.path.join(w.store, "elections", "night")
+    for name in ("1".zfill(20), "1".zfill(20) + ".end"):
+        path = os.path.join(folder, name)
+        with open(path, encoding="ascii") as file:
+            text = file.read()
+        with open(path, "w", encoding="ascii") as file:
+            file.write(re.sub(r"(?m)^term 1$", f"term {BIG_TERM - 1}", text))
+    one = w.candidate()
+    one.ask("run", "e", "wait")
+    lead, term, _ = entered(one)
+    assert term == BIG_TERM, term
+    assert one.ask("term", lead) == [str(BIG_TERM)]
+    assert one.ask("status", "e")[2] == str(BIG_TERM)
+
+
+def scenario_frozen(w):
+    """Stopped for longer than the lease: the first `leads` afterwards is false."""
+    one, two = w.candidate(lease_ms=1000), w.candidate(lease_ms=1000)
+    one.ask("run", "e", "wait")
+    lead, _, _ = entered(one)
+    two.ask("run", "e", "wait")
+    one.signal(signal.SIGSTOP)
+    assert entered(two)[1] == 2
+    one.tell("leads", lead)
+    one.signal(signal.SIGCONT)
+    assert one.answer() == ["0"]
+    assert left(one)[0] == "cancelled"
+
+
+def scenario_hung(w):
+    """Every thread of the library stands still: the deadline cancels all the same."""
+    one = w.candidate(lease_ms=2000)
+    one.ask("start", "e")
+    one.ask("await", "e", LIMIT_S * 1000)
+    lead, _ = one.ask("enter", "e")
+    with Frozen(one.library_threads()) as frozen:
+        assert frozen.tids
+        one.ask("awaitlost", lead, LIMIT_S * 1000)
+        assert one.ask("leads", lead) == ["0"]
+    one.ask("leave", lead)
+    assert one.end() == 0
+
+
+def scenario_store_gone(w):
+    """The store is gone: the body is cancelled; it comes back: elected again."""
+    one = w.candidate(lease_ms=1500)
+    one.ask("run", "e", "wait")
+    entered(one)
+    os.rename(w.store, w.store + "-away")
+    with open(w.store, "w", encoding="ascii"):
+        pass  # no store can be made in its place
+    one.event("lost", "e")
+    assert left(one)[0] == "cancelled"
+    os.unlink(w.store)
+    os.rename(w.store + "-away", w.store)
+    assert entered(one)[1] == 2
+
+
+def scenario_fork(w):
+    """In a forked child nothing leads, and each call says that the handle is the parent's."""
+    one = w.candidate()
+    one.ask("run", "e", "wait")
+    lead, _, _ = entered(one)
+    assert one.ask("fork", "e") == ["0", "forked"]
+    assert one.ask("leads", lead) == ["1"]
+    one.ask("resign", "e", 0)
+    assert left(one)[0] == "cancelled"
+
+
+def scenario_child(w):
+    """A program that is started while leading inherits no descriptor."""
+    one = w.candidate()
+    one.ask("run", "e", "wait")
+    entered(one)
+    pid = int(one.ask("child")[0])
+    wait_for(lambda: b"cat" in open(f"/proc/{pid}/cmdline", "rb").read(), "cat to run")
+    more = {fd: os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")
+            if int(fd) > 2}
+    assert not more, more
+
+
+def scenario_forgotten(w):
+    """A store that is collected without a close warns, doesn't hang, and stops."""
+    one, two = w.candidate(), w.candidate()
+    one.ask("start", "e")
+    one.ask("await", "e", LIMIT_S * 1000)
+    two.ask("run", "e", "wait")
+    one.ask("drop", "s")
+    assert entered(two)[1] == 2
+    assert "baton" in one.errors(), "no warning"
+    assert one.ask("hello")
+    assert one.end() == 0
+    assert w.history()[-1]["ended"] == "stopped", w.history()
+
+
+def scenario_exits(w):
+    """The program exits while it leads: an exit hook gives the leadership back."""
+    one, two = w.candidate(), w.candidate()
+    one.ask("run", "e", "wait")
+    entered(one)
+    two.ask("run", "e", "wait")
+    one.tell("exit", 3)
+    assert one.wait() == 3
+    assert entered(two)[1] == 2
+    assert w.history()[-1]["ended"] == "stopped", w.history()
+
+
+def scenario_interrupted(w):
+    """SIGINT wakes the program: it ends in order."""
+    one, two = w.candidate(), w.candidate()
+    one.ask("run", "e", "wait")
+    entered(one)
+    two.ask("run", "e", "wait")
+    one.signal(signal.SIGINT)
+    assert one.wait() in (0, 130, -signal.SIGINT), one.process.returncode
+    assert entered(two)[1] == 2
+    assert w.history()[-1]["ended"] == "stopped", w.history()
+
+
+def scenario_killed(w):
+    """SIGKILL: another leads, in a higher term."""
+    one, two = w.candidate(), w.candidate()
+    one.ask("run", "e", "wait")
+    entered(one)
+    two.ask("run", "e", "wait")
+    one.signal(signal.SIGKILL)
+    assert entered(two)[1] == 2
+
+
+def scenario_cycles(w):
+    """A thousand times open and close leave no descriptor, thread or memory behind."""
+    one = w.driver()
+    one.ask("cycle", 100, "memory:cycles")
+    before = one.descriptors(), len(one.threads()), one.memory_kib()
+    one.ask("cycle", 1000, "memory:cycles")
+    wait_for(lambda: one.descriptors() <= before[0], "descriptors to be closed")
+    wait_for(lambda: len(one.threads()) <= before[1] + 2, "threads to end")
+    grown = one.memory_kib() - before[2]
+    assert grown < 12 * 1024, f"{grown} KiB more memory"
+
+
+def scenario_names(w):
+    """Every legal byte of a name, an id and an address arrives as it was given."""
+    name = "".join(chr(c) for c in range(33, 127)) + "\u00e9\u6f22\U0001f600"
+    one = w.candidate(name, id="id \u00e9%\"'\\", address="host:1/\u6f22")
+    assert one.id == "id \u00e9%\"'\\"
+    assert unquoted(one.said[-1].split()[1]) == name
+    one.ask("run", "e", "wait")
+    entered(one)
+    assert one.ask("status", "e")[1] == one.id
+    assert one.id in w.baton("status", name)
+    one.ask("election", "longest", "s", "x" * 253)
+    for bad in ("", "x" * 254, "a\0b", "a\nb"):
+        refused(one, "invalid", "election", "bad", "s", bad)
+
+
+def scenario_errors(w):
+    """Errors keep their code and their sentence."""
+    one = w.candidate()
+    assert "nosuch" in refused(one, "no_driver", "open", "x", "nosuch:x")
+    refused(one, "url", "open", "x", "file:?nosuch=1")
+    refused(one, "timing", "open", "x", w.url, "lease_ms=1000", "renew_ms=2000")
+    refused(one, "exists", "election", "f", "s", "night")
+    refused(one, "not_leader", "enter", "e")
+    refused(one, "not_leader", "resign", "e", 0)
+    refused(one, "not_started", "try", "e", 100)
+    one.ask("start", "e")
+    one.ask("await", "e", LIMIT_S * 1000)
+    assert one.end() == 0
+
+
+def scenario_manual(w):
+    """An election that campaigns only when told; only one of two wins."""
+    one, two = w.candidate(), w.candidate()
+    for each in (one, two):
+        each.ask("election", "m", "s", "by-hand", "manual=1")
+        each.ask("start", "m")
+    assert one.ask("try", "m", LIMIT_S * 1000) == ["1"]
+    assert two.ask("try", "m", LIMIT_S * 1000) == ["0"]
+    assert one.ask("try", "m", LIMIT_S * 1000) == ["1"]
+
+
+def scenario_observer(w):
+    """One that only observes never leads, and sees the leader."""
+    one, two = w.candidate(), w.candidate()
+    two.ask("election", "o", "s", "watched", "observe_only=1")
+    two.ask("start", "o")
+    one.ask("election", "o", "s", "watched")
+    one.ask("run", "o", "wait")
+    entered(one, "o")
+    wait_for(lambda: two.ask("status", "o")[1] == one.id, "the observer to see the leader")
+    assert two.ask("leads", "o") == ["0"]
+    one.ask("close", "s")
+    wait_for(lambda: two.ask("status", "o")[1] == "", "the observer to see that nobody leads")
+    assert two.ask("leads", "o") == ["0"]
+
+
+def scenario_several_leads(w):
+    """Two pieces of work in one leadership: it passes on when both have ended."""
+    one, two = w.candidate(), w.candidate()
+    one.ask("start", "e")
+    one.ask("await", "e", LIMIT_S * 1000)
+    first, second = (one.ask("enter", "e")[0] for _ in range(2))
+    two.ask("run", "e", "wait")
+    one.ask("resign", "e", 0)
+    for lead in (first, second):
+        one.ask("awaitlost", lead, LIMIT_S * 1000)
+        assert one.ask("leads", lead) == ["0"]
+    one.ask("leave", first)
+    refused(two, "timeout", "await", "e", 1000)
+    assert not two.has("enter", "e")
+    before = now_ns()
+    one.ask("leave", second)
+    assert entered(two)[2] > before
+
+
+def scenario_constants(w):
+    """The binding's constants and offsets are those of baton.h."""
+    with open(os.path.join(TOP, "tests", "api", "abi.txt"), encoding="ascii") as file:
+        truth = dict(line.rsplit(None, 1) for line in file if not line.startswith("#"))
+    theirs = dict(pair.split("=") for pair in w.driver().ask("constants"))
+    wrong = {k: v for k, v in theirs.items() if truth.get(k) != v}
+    assert not wrong, f"not as in baton.h: {wrong}"
+    kinds = ("BATON_E_", "BATON_EVENT_", "BATON_REASON_")
+    missing = [k for k in truth if k.startswith(kinds) and k not in theirs]
+    assert not missing, f"missing: {missing}"
+
+
+def plays_example(w, how):
+    """Builds the README's example, as make does it with that word, and waits until it leads."""
+    if "-" in w.language:
+        raise Skipped("it is that of " + w.language.split("-")[0])
+    with open(os.path.join(TOP, "bindings", w.language, "README.md"), encoding="utf-8") as file:
+        block = re.search(r"(?ms)^```\S+ example(?:=(\S+))?\n(.*?)^```$", file.read())
+    assert block, "the README has no example"
+    name = block.group(1) or "example"
+    assert "file:/var/lib/myapp" in block.group(2), "the example names no store"
+    folder = os.path.join(BUILD, "bindings", w.language)
+    with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+        file.write(block.group(2).replace("file:/var/lib/myapp", w.url))
+    with open(os.path.join(w.folder, "example.log"), "w", encoding="utf-8") as log:
+        example = subprocess.Popen(command_of(w.language, how, name), env=environment(),
+                                   stdout=subprocess.PIPE, stderr=log, text=True)
+    try:
+        for line in example.stdout:
+            if "leads in term 1" in line:
+                break
+        else:
+            with open(log.name, encoding="utf-8") as file:
+                raise AssertionError(f"exit code {example.wait()}, never led: {file.read()}")
+        if example.poll() is None:
+            example.send_signal(signal.SIGINT)
+        example.stdout.read()
+        assert example.wait(LIMIT_S) in (0, 130, -signal.SIGINT), example.returncode
+    finally:
+        example.kill()
+        example.wait()
+        example.stdout.close()
+
+
+def scenario_example(w):
+    """The README's example runs."""
+    plays_example(w, "example")
+
+
+def scenario_package(w):
+    """The README's example runs with the binding as its package is installed."""
+    plays_example(w, "package")
+
+
+def all_of_them():
+    """{name: function}, in the order of this file."""
+    return {name[len("scenario_"):]: function for name, function in globals().items()
+            if name.startswith("scenario_")}
