@@ -33,14 +33,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/term.h" /* TERM_MAX, TERM_JUMP_MAX */
+
 /* A time that does not come; a duration that nobody knows. */
 #define NEVER UINT64_MAX
 /* Candidates are small numbers here; their names live in the runtime. */
 #define NOBODY 0u
-/* Terms fit a signed 64-bit column. At the end of the range nobody leads (C21). */
-#define TERM_MAX ((uint64_t)INT64_MAX)
-/* A term that jumps further than this at once is corrupt data, not a term. */
-#define TERM_JUMP_MAX ((uint64_t)1 << 48)
 /* Health is counted in thousandths: 1000 is perfectly well. */
 #define SCORE_MAX 1000u
 

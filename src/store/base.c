@@ -23,6 +23,22 @@ int store_fail(struct baton_error *err, int code, const char *format, ...)
 	return -1;
 }
 
+int store_fail_term(struct baton_call *call, struct baton_campaign *c, enum term_fault fault)
+{
+	static const char *const texts[] = {
+#define X(name, text) text,
+		TERM_FAULTS(X)
+#undef X
+	};
+
+	c->outcome = BATON_OUTCOME_FAILED;
+	c->code = fault == TERM_BEHIND ? BATON_E_STALE
+		  : fault == TERM_LOW  ? BATON_E_UNAVAILABLE
+				       : BATON_E_CORRUPT;
+	return store_fail(&call->error, c->code, "the election \"%.60s\" %s", c->name,
+			  texts[fault]);
+}
+
 int store_base_init(struct store_base *base)
 {
 	base->lanes = NULL;

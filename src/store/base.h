@@ -9,12 +9,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/term.h"
+
+struct baton_call;
 struct baton_campaign;
 struct baton_error;
 
 /* Notes what went wrong, where anybody wants to know. Always -1, for `return`. */
 int store_fail(struct baton_error *err, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* The campaign has failed, for the sake of its term. Always -1, for `return`. */
+int store_fail_term(struct baton_call *call, struct baton_campaign *c, enum term_fault fault);
 
 /* The first member of a driver's lane. */
 struct store_lane {

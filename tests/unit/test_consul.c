@@ -164,7 +164,7 @@ static void test_terms(void **state)
 	assert_true(native(17, 4) > native(17, 3));
 	assert_true(native(18, 1) > native(17, CONSUL_LOCK_MAX));
 	assert_true(native(18, 0) > native(17, CONSUL_LOCK_MAX + 5));
-	assert_int_equal(native((uint64_t)1 << 60, 1), CONSUL_TERM_MAX);
+	assert_int_equal(native((uint64_t)1 << 60, 1), TERM_MAX);
 }
 
 /* ---- errors ---- */

@@ -22,7 +22,7 @@ static char again[RECORD_TEXT_MAX];
 static struct record_election full_election(void)
 {
 	struct record_election e = {.w = UINT64_MAX,
-				    .term = RECORD_TERM_MAX,
+				    .term = TERM_MAX,
 				    .nonce = 7,
 				    .ttl_ns = 15,
 				    .order_id = 9,
@@ -195,7 +195,7 @@ static void test_too_much(void **state)
 	e.order_kind = 7;
 	assert_int_equal(record_write_election(&e, text, sizeof(text)), 0);
 	e = full_election();
-	e.term = RECORD_TERM_MAX + 1;
+	e.term = TERM_MAX + 1;
 	assert_int_equal(record_write_election(&e, text, sizeof(text)), 0);
 	memset(long_one, 'x', sizeof(long_one) - 1);
 	snprintf(to, sizeof(to), "\"leader\":\"%s\"", long_one);

@@ -414,6 +414,16 @@ static void test_index_expiry(void **state)
 	close(wake);
 }
 
+/* What counts in Lua has the same bound as what counts in C. */
+static void test_term_jump(void **state)
+{
+	static const char text[] = "\nlocal JUMP_MAX = " TERM_JUMP_MAX_DIGITS "\n";
+	const struct redis_source *script = &redis_sources[REDIS_CAMPAIGN];
+
+	(void)state;
+	assert_non_null(memmem(script->text, script->size, text, sizeof(text) - 1));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -430,6 +440,7 @@ int main(void)
 		cmocka_unit_test(test_servers),
 		cmocka_unit_test(test_index_subscribe),
 		cmocka_unit_test(test_index_expiry),
+		cmocka_unit_test(test_term_jump),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

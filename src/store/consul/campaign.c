@@ -97,23 +97,10 @@ static int campaign_read(struct batch *b)
 
 /* ---- terms ---- */
 
-static int fail_one(struct batch *b, struct baton_campaign *c, int code, const char *what)
+/* That terms are lost is said once, as an error; true: it is to be said now. */
+static bool is_loss_news(struct batch *b)
 {
-	c->outcome = BATON_OUTCOME_FAILED;
-	c->code = code;
-	return store_fail(&b->call->error, code, "the election \"%.60s\" %s", c->name, what);
-}
-
-/* Said once, as an error; true: just now. */
-static bool say_loss(struct batch *b, struct baton_campaign *c)
-{
-	if (atomic_exchange(&b->lane->store->is_loss_reported, true))
-		return false;
-	(void)fail_one(b, c, BATON_E_STALE,
-		       "had higher terms than this Consul has: its data was put back to an earlier "
-		       "state, or it is another cluster; terms go on above the highest that was "
-		       "seen");
-	return true;
+	return !atomic_exchange(&b->lane->store->is_loss_reported, true);
 }
 
 /*
@@ -123,25 +110,18 @@ static bool say_loss(struct batch *b, struct baton_campaign *c)
  */
 static int campaign_mint(struct batch *b, struct attempt *t)
 {
-	uint64_t native = t->known.native;
-	uint64_t offset = t->known.offset;
+	uint64_t stored = term_sum(t->known.native, t->known.offset);
 	uint64_t floor = t->c->floor;
+	enum term_fault fault = term_check(stored, floor);
 
 	t->raised = 0;
-	if (offset >= CONSUL_TERM_MAX || native >= CONSUL_TERM_MAX - offset ||
-	    floor >= CONSUL_TERM_MAX)
-		return fail_one(b, t->c, BATON_E_CORRUPT,
-				"has no higher term: they are used up, or its record is damaged; "
-				"give it a new name");
-	if (!t->known.exists || native + offset >= floor)
+	if (fault != TERM_END && (!t->known.exists || stored >= floor))
 		return 0;
-	if (floor - (native + offset) > CONSUL_JUMP_MAX)
-		return fail_one(b, t->c, BATON_E_CORRUPT,
-				"has a term in the store that is impossibly far below the one that "
-				"the candidate has seen: one of the two is damaged");
-	if (say_loss(b, t->c))
-		return -1;
-	t->raised = floor - native;
+	if (fault == TERM_FINE && is_loss_news(b))
+		fault = TERM_BEHIND;
+	if (fault != TERM_FINE)
+		return store_fail_term(b->call, t->c, fault);
+	t->raised = floor - t->known.native;
 	return 0;
 }
 
@@ -261,9 +241,7 @@ static void campaign_undo(struct batch *b, struct attempt *t)
 
 	json_decref(answer.json);
 	(void)consul_read_count(b->lane, b->call, b->lease->id, &b->own);
-	if (!say_loss(b, t->c))
-		(void)fail_one(b, t->c, BATON_E_UNAVAILABLE,
-			       "was won in a term that isn't above all that were seen: given back");
+	(void)store_fail_term(b->call, t->c, is_loss_news(b) ? TERM_BEHIND : TERM_LOW);
 	t->c->outcome = is_done ? BATON_OUTCOME_FAILED : BATON_OUTCOME_UNKNOWN;
 }
 
@@ -288,7 +266,7 @@ static int campaign_hear(struct batch *b, const struct consul_answer *answer)
 	for (size_t i = 0; i < b->n; i++) {
 		const struct baton_campaign *c = b->tries[i].c;
 
-		if (c->term <= c->floor || c->term > CONSUL_TERM_MAX)
+		if (c->term <= c->floor || c->term > TERM_MAX)
 			campaign_undo(b, &b->tries[i]);
 	}
 	return BATON_OUTCOME_OK;

@@ -62,8 +62,6 @@
 _Static_assert(CONSUL_OPS_MAX <= 64, "old servers refuse a transaction of that size");
 #define CONSUL_LOCK_BITS 12
 #define CONSUL_LOCK_MAX (((uint64_t)1 << CONSUL_LOCK_BITS) - 1)
-#define CONSUL_TERM_MAX ((uint64_t)INT64_MAX - 1)
-#define CONSUL_JUMP_MAX ((uint64_t)1 << 48)
 /* What was known may have been old: then we know better, and try again. */
 #define CONSUL_ROUNDS 4
 

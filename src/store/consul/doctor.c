@@ -152,7 +152,7 @@ static int examine_rights(struct visit *v)
 		struct consul_op op = {.verb = "cas",
 				       .key = &keys[i],
 				       .value = "",
-				       .index = CONSUL_TERM_MAX,
+				       .index = TERM_MAX,
 				       .has_index = true};
 
 		consul_op(v->lane, &op);

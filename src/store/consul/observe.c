@@ -31,8 +31,8 @@ uint64_t consul_native(const json_t *kv)
 
 	(void)js_u64(kv, "CreateIndex", &created);
 	(void)js_u64(kv, "LockIndex", &locked);
-	if (created >= CONSUL_TERM_MAX >> CONSUL_LOCK_BITS)
-		return CONSUL_TERM_MAX;
+	if (created >= TERM_MAX >> CONSUL_LOCK_BITS)
+		return TERM_MAX;
 	return created << CONSUL_LOCK_BITS | (locked < CONSUL_LOCK_MAX ? locked : CONSUL_LOCK_MAX);
 }
 
@@ -113,11 +113,8 @@ static void record_read_lock(const json_t *lock, struct consul_known *k, struct 
 	k->exists = lock != NULL;
 	if (k->exists)
 		k->native = consul_native(lock);
-	if (k->native > 0 && k->offset < CONSUL_TERM_MAX)
-		out->term = k->native < CONSUL_TERM_MAX - k->offset ? k->native + k->offset
-								    : CONSUL_TERM_MAX;
-	else if (k->native > 0)
-		out->term = CONSUL_TERM_MAX;
+	if (k->native > 0)
+		out->term = term_sum(k->native, k->offset);
 	out->held = lock != NULL && consul_read_claim(lock, out);
 	k->claim_index = 0;
 	if (out->held)

@@ -21,13 +21,6 @@ struct attempt {
 
 /* ---- terms ---- */
 
-static int fail_one(struct baton_call *call, struct baton_campaign *c, int code, const char *what)
-{
-	c->outcome = BATON_OUTCOME_FAILED;
-	c->code = code;
-	return store_fail(&call->error, code, "the election \"%.60s\" %s", c->name, what);
-}
-
 /* Where the cluster really is. */
 static int read_revision(struct etcd_lane *lane, struct baton_call *call)
 {
@@ -45,27 +38,17 @@ static int read_revision(struct etcd_lane *lane, struct baton_call *call)
 static int campaign_mint(struct etcd_lane *lane, struct baton_call *call, struct attempt *t)
 {
 	struct etcd_store *s = lane->store;
-	uint64_t revision = lane->revision;
-	uint64_t offset = t->known.offset;
+	uint64_t stored = term_sum(lane->revision, t->known.offset);
+	enum term_fault fault = term_check(stored, t->c->floor);
 
 	t->raised = 0;
-	if (offset >= ETCD_TERM_MAX || revision >= ETCD_TERM_MAX - offset ||
-	    t->c->floor >= ETCD_TERM_MAX)
-		return fail_one(call, t->c, BATON_E_CORRUPT,
-				"has no higher term: they are used up, or its record is damaged; "
-				"give it a new name");
-	if (revision + offset >= t->c->floor)
+	if (fault == TERM_FINE && stored >= t->c->floor)
 		return 0;
-	if (t->c->floor - (revision + offset) > ETCD_JUMP_MAX)
-		return fail_one(call, t->c, BATON_E_CORRUPT,
-				"has a term in the store that is impossibly far below the one that "
-				"the candidate has seen: one of the two is damaged");
-	if (!atomic_exchange(&s->is_loss_reported, true))
-		return fail_one(call, t->c, BATON_E_STALE,
-				"had higher terms than this etcd has revisions: its data was put "
-				"back to an earlier state, or it is another cluster; terms go on "
-				"above the highest that was seen");
-	t->raised = t->c->floor - revision;
+	if (fault == TERM_FINE && !atomic_exchange(&s->is_loss_reported, true))
+		fault = TERM_BEHIND;
+	if (fault != TERM_FINE)
+		return store_fail_term(call, t->c, fault);
+	t->raised = t->c->floor - lane->revision;
 	return 0;
 }
 
@@ -171,8 +154,7 @@ static int campaign_undo(struct etcd_lane *lane, struct baton_call *call, struct
 	etcd_put_removal(etcd_begin(lane), lane->store, c->name, number, revision, NULL);
 	int outcome = etcd_tell(lane, call, &etcd_txn);
 
-	(void)fail_one(call, c, BATON_E_UNAVAILABLE,
-		       "was won in a term that isn't above all that were seen: given back");
+	(void)store_fail_term(call, c, TERM_LOW);
 	c->outcome = outcome == BATON_OUTCOME_OK ? BATON_OUTCOME_FAILED : BATON_OUTCOME_UNKNOWN;
 	return -1;
 }
@@ -247,8 +229,7 @@ static int campaign_send(struct etcd_lane *lane, struct baton_call *call,
 	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++) {
 		const struct baton_campaign *c = tries[i].c;
 
-		if (c->outcome == BATON_OUTCOME_OK &&
-		    (c->term <= c->floor || c->term > ETCD_TERM_MAX))
+		if (c->outcome == BATON_OUTCOME_OK && (c->term <= c->floor || c->term > TERM_MAX))
 			(void)campaign_undo(lane, call, &tries[i], number, revision);
 		campaign_learn(lane, call, &tries[i]);
 	}

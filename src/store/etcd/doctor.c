@@ -180,7 +180,7 @@ static int examine_rights(struct visit *v)
 	struct etcd_key held = etcd_lease_key(v->lane->store, 1, "");
 	struct bytes *b = etcd_begin(v->lane);
 
-	etcd_compare(b, &key, NULL, ETCD_IS_CREATE, ETCD_TERM_MAX);
+	etcd_compare(b, &key, NULL, ETCD_IS_CREATE, TERM_MAX);
 	etcd_put(b, ETCD_THEN, &key, "", 0);
 	etcd_put(b, ETCD_THEN, &held, "", 0);
 	etcd_get_range(b, ETCD_ELSE, &key, NULL, false);

@@ -64,8 +64,6 @@
 #define ETCD_NESTED_MAX 64
 _Static_assert(ETCD_CHUNK + ETCD_NESTED_MAX + 1 + 4 <= 128, "etcd refuses that many operations");
 /* Terms end here: etcd's revisions do. */
-#define ETCD_TERM_MAX ((uint64_t)INT64_MAX - 1)
-#define ETCD_JUMP_MAX ((uint64_t)1 << 48)
 /* What was known may have been old: then we know better, and try again. */
 #define ETCD_ROUNDS 3
 

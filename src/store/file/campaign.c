@@ -28,7 +28,6 @@
 
 #define CHUNK 16 /* campaigns that share their waits for the disk */
 #define PRUNE_MAX 64
-#define TERM_JUMP_MAX ((uint64_t)1 << 48)
 
 enum attempt_state { ATTEMPT_DONE, ATTEMPT_WRITTEN, ATTEMPT_LINKED };
 
@@ -169,19 +168,13 @@ static int attempt_mint_term(struct file_lane *lane, struct attempt *a,
 			     const struct file_election *election)
 {
 	uint64_t stored = election->folder.highest != 0 ? election->claim.term : 0;
-	uint64_t floor = a->c->floor;
+	enum term_fault fault;
 
-	if (floor > stored && floor - stored > TERM_JUMP_MAX)
-		return store_fail(&lane->call->error, BATON_E_CORRUPT,
-				  "the floor %llu is impossibly far above the stored term %llu",
-				  (unsigned long long)floor, (unsigned long long)stored);
-	uint64_t base = floor > stored ? floor : stored;
-
-	if (base >= (uint64_t)INT64_MAX || election->folder.highest == UINT64_MAX)
-		return store_fail(&lane->call->error, BATON_E_UNSUPPORTED,
-				  "the election %.80s has reached the last term; use another name",
-				  a->c->name);
-	a->c->term = base + 1;
+	a->c->term = term_next(stored, a->c->floor, 0, &fault);
+	if (election->folder.highest == UINT64_MAX) /* nor is there a higher number */
+		fault = TERM_END;
+	if (fault != TERM_FINE)
+		return store_fail_term(lane->call, a->c, fault);
 	a->seq = election->folder.highest + 1;
 	return 0;
 }

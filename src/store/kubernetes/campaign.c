@@ -41,12 +41,6 @@ static void campaign_done(struct attempt *t, int outcome, int code)
 
 /* ---- terms ---- */
 
-static int fail_one(struct baton_call *call, struct attempt *t, int code, const char *what)
-{
-	campaign_done(t, BATON_OUTCOME_FAILED, code);
-	return store_fail(&call->error, code, "the election \"%.60s\" %s", t->c->name, what);
-}
-
 /*
  * S3, S4: above the stored term and the floor. An object without one begins with its
  * resourceVersion, which is above all that there ever were, and no other object's. (Where the store
@@ -58,27 +52,17 @@ static int campaign_mint(struct kube_store *s, struct baton_call *call, struct a
 {
 	uint64_t stored = t->l.term != 0 ? t->l.term : t->l.rv;
 	uint64_t floor = t->c->floor;
+	enum term_fault fault;
 
-	if (stored >= KUBE_TERM_MAX || floor >= KUBE_TERM_MAX)
-		return fail_one(call, t, BATON_E_CORRUPT,
-				"has no higher term: they are used up, or its record is damaged; "
-				"give it a new name");
-	if (floor > stored && floor - stored > KUBE_JUMP_MAX)
-		return fail_one(call, t, BATON_E_CORRUPT,
-				"has a term in the store that is impossibly far below the one that "
-				"the candidate has seen: one of the two is damaged");
+	t->term = term_next(stored, floor, 0, &fault);
+	if (fault != TERM_FINE)
+		return store_fail_term(call, t->c, fault);
 	store_lock(&s->web.base);
 	bool is_news = floor > stored && !s->is_loss_reported;
 
 	s->is_loss_reported = s->is_loss_reported || floor > stored;
 	store_unlock(&s->web.base);
-	if (is_news)
-		return fail_one(call, t, BATON_E_STALE,
-				"had higher terms than this cluster knows: its data was put back "
-				"to an earlier state, or it is another cluster; terms go on above "
-				"the highest that was seen");
-	t->term = (stored > floor ? stored : floor) + 1;
-	return 0;
+	return is_news ? store_fail_term(call, t->c, TERM_BEHIND) : 0;
 }
 
 /* ---- claims ---- */

@@ -60,8 +60,6 @@
 #define KUBE_NAME_MAX 253
 #define KUBE_PATH_MAX 1024
 /* Terms end here: resourceVersions do. */
-#define KUBE_TERM_MAX ((uint64_t)INT64_MAX - 1)
-#define KUBE_JUMP_MAX ((uint64_t)1 << 48)
 /* As long as a Lease can say: who knows no process leases never takes over one's election. */
 #define KUBE_FOREVER_S INT32_MAX
 /* What was known may have been old: then we know better, and try again. */

@@ -23,7 +23,7 @@ static bool read_number(const char *text, uint64_t *out)
 		return false;
 	uint64_t number = strtoull(text, &end, 10);
 
-	if (*end != '\0' || number > KUBE_TERM_MAX + 1)
+	if (*end != '\0' || number > TERM_MAX)
 		return false;
 	*out = number;
 	return true;
@@ -94,9 +94,7 @@ static void lease_read_term(struct kube_lease *l)
 	if (!read_number(kube_annotation(l->object, "baton/transitions"), &counted))
 		counted = l->transitions;
 	if (l->transitions > counted)
-		l->term += l->transitions - counted;
-	if (l->term > KUBE_TERM_MAX)
-		l->term = KUBE_TERM_MAX;
+		l->term = term_sum(l->term, l->transitions - counted);
 }
 
 void kube_lease_read(struct kube_lease *l, json_t *object, uint64_t list_rv)

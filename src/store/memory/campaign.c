@@ -17,46 +17,27 @@ static int take_rig(struct memory *m, struct memory_election *e)
 	return rig->wins ? 1 : -1;
 }
 
-static void campaign_failed(struct baton_call *call, struct baton_campaign *c, int code,
-			    const char *what)
+static void campaign_no_memory(struct baton_call *call, struct baton_campaign *c)
 {
 	c->outcome = BATON_OUTCOME_FAILED;
-	c->code = code;
-	store_fail(&call->error, code, "The election \"%.60s\" %s", c->name, what);
-}
-
-/* S3, S4: above what the store knows and above what the candidate knows; or not at all. */
-static uint64_t mint_term(struct baton_call *call, const struct memory_election *e,
-			  struct baton_campaign *c)
-{
-	uint64_t highest = e->term > c->floor ? e->term : c->floor;
-
-	if (highest >= MEMORY_TERM_MAX) {
-		campaign_failed(call, c, BATON_E_CORRUPT,
-				"has no higher term: they are used up, or its record is damaged; "
-				"give it a new name.");
-		return 0;
-	}
-	if (e->term > 0 && c->floor > e->term && c->floor - e->term > MEMORY_FLOOR_JUMP_MAX) {
-		campaign_failed(call, c, BATON_E_CORRUPT,
-				"has a term in the store that is impossibly far below the one that "
-				"the candidate has seen: one of the two is damaged.");
-		return 0;
-	}
-	return highest + 1;
+	c->code = BATON_E_MEMORY;
+	store_fail(&call->error, c->code, "there is no memory to record the election \"%.60s\"",
+		   c->name);
 }
 
 static void campaign_win(struct memory *m, struct baton_call *call, struct memory_election *e,
 			 struct memory_lease *l, struct baton_campaign *c)
 {
 	struct memory_profile profile;
-	uint64_t term = mint_term(call, e, c);
+	enum term_fault fault;
+	uint64_t term = term_next(e->term, c->floor, 0, &fault); /* S3, S4 */
 
-	if (term == 0)
+	if (fault != TERM_FINE) {
+		(void)store_fail_term(call, c, fault);
 		return;
+	}
 	if (memory_profile_copy(&profile, &c->profile) != 0) {
-		campaign_failed(call, c, BATON_E_MEMORY,
-				"can't have a leader: there is no memory to record it.");
+		campaign_no_memory(call, c);
 		return;
 	}
 	if (e->holder != NULL) /* only where a test wants it so */
@@ -78,7 +59,7 @@ static void campaign_one(struct memory *m, struct baton_call *call, const struct
 
 	c->term = 0;
 	if (e == NULL) {
-		campaign_failed(call, c, BATON_E_MEMORY, "can't be recorded: there is no memory.");
+		campaign_no_memory(call, c);
 		return;
 	}
 	memory_record(m, e, lease->owner, c->record);

@@ -33,8 +33,6 @@
 
 #define MEMORY_HISTORY_MAX 100
 /* Terms fit a signed 64-bit column; a floor that jumps further than this is corrupt (S4). */
-#define MEMORY_TERM_MAX ((uint64_t)INT64_MAX)
-#define MEMORY_FLOOR_JUMP_MAX ((uint64_t)1 << 48)
 
 /* ---- words.c ---- */
 

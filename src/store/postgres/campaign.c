@@ -17,7 +17,7 @@ static void fill_campaigns(struct pg_text *t, const struct baton_campaign *list,
 	for (size_t i = 0; i < C_COLUMNS; i++)
 		pg_array_begin(&t[i]);
 	for (size_t i = 0; i < n; i++) {
-		uint64_t floor = list[i].floor < PG_TERM_MAX ? list[i].floor : PG_TERM_MAX;
+		uint64_t floor = list[i].floor < TERM_MAX ? list[i].floor : TERM_MAX;
 
 		pg_array_text(&t[C_NAME], list[i].name);
 		pg_array_number(&t[C_NONCE], (int64_t)list[i].nonce);
@@ -98,32 +98,18 @@ static int campaign_claim(struct pg_lane *l, struct baton_call *call,
 	return outcome;
 }
 
-static void campaign_failed(struct baton_call *call, struct baton_campaign *c, const char *what)
-{
-	c->outcome = BATON_OUTCOME_FAILED;
-	c->code = BATON_E_CORRUPT;
-	store_fail(&call->error, c->code, "the election \"%.60s\" %s", c->name, what);
-}
-
 /* It was not won: what the record says, or why a free one could not be had (S3, S4). */
 static void campaign_explain(struct baton_call *call, struct baton_campaign *c)
 {
 	struct baton_record *r = c->record;
-	uint64_t highest = r->term > c->floor ? r->term : c->floor;
-	bool is_free = !r->held && !r->reserved && !r->paused;
+	enum term_fault fault = term_check(r->term, c->floor);
 
-	if (is_free && highest >= PG_TERM_MAX) {
-		campaign_failed(call, c,
-				"has no higher term: its terms are used up, or its row is damaged; "
-				"use another name");
-	} else if (is_free && r->term > 0 && c->floor > r->term &&
-		   c->floor - r->term > PG_FLOOR_JUMP_MAX) {
-		campaign_failed(call, c,
-				"has a term in the store that is impossibly far below the one that "
-				"the candidate has seen: one of the two is damaged");
-	} else if (is_free) {
+	if (r->held || r->reserved || r->paused)
+		return;
+	if (fault != TERM_FINE)
+		(void)store_fail_term(call, c, fault);
+	else
 		r->free_in_ns = 0; /* somebody else was at it: worth another try soon */
-	}
 }
 
 /* Those that were not won are looked at. */

@@ -59,8 +59,6 @@
 #define PG_PUSHED_MAX 24 /* statements of one call, each perhaps prepared first */
 #define PG_PARAMS_MAX 10
 /* As in the core: terms fit a bigint; a floor that jumps further than this is corrupt (S4). */
-#define PG_TERM_MAX ((uint64_t)INT64_MAX)
-#define PG_FLOOR_JUMP_MAX ((uint64_t)1 << 48)
 
 /* ---- sql.c: the statements. A '@' in their texts stands for the schema and a dot, a '^' for the
  * schema alone, a '~' for its name inside quotes, a '#' for lock_id= ---- */

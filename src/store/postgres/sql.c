@@ -87,9 +87,9 @@
 	"e.name = w.name WHERE NOT e.paused AND " IS_FREE                            \
 	" AND (e.reserved_for IS NULL OR e.reserved_for = $2 OR "                    \
 	"e.reserved_until <= clock_timestamp()) "                                    \
-	"AND greatest(e.term, w.floor) < 9223372036854775807 "                       \
+	"AND greatest(e.term, w.floor) < " TERM_MAX_DIGITS " "                       \
 	"AND (e.term = 0 OR w.floor <= e.term OR "                                   \
-	"w.floor - e.term <= 281474976710656) "                                      \
+	"w.floor - e.term <= " TERM_JUMP_MAX_DIGITS ") "                             \
 	"AND EXISTS (SELECT FROM @lease l WHERE l.id = $1)), "                       \
 	"locked AS MATERIALIZED (SELECT f.* FROM free f JOIN @election e ON "        \
 	"e.name = f.name AND e.seq = f.seq ORDER BY f.name "                         \

@@ -23,24 +23,15 @@ static void campaign_record(struct record_store *s, const struct record_job *j, 
 	store_unlock(&s->base);
 }
 
-/* The sentence, where it is the campaign that failed and not the store. */
-static int campaign_code(struct baton_call *call, const struct record_job *j)
+/* The code, and the sentence where it is the campaign that failed and not the store. */
+static void campaign_explain(struct baton_call *call, const struct record_job *j,
+			     struct baton_campaign *c)
 {
-	const char *text = NULL;
-
 	switch (record_job_task(j)->why) {
-	case RECORD_WHY_TERM_END:
-		text = "has no higher term: they are used up, or its record is damaged; give it a "
-		       "new name";
-		break;
-	case RECORD_WHY_FLOOR_JUMP:
-		text = "has a term in the store that is impossibly far below the one that the "
-		       "candidate has seen: one of the two is damaged";
-		break;
-	default: return j->code;
+	case RECORD_WHY_TERM_END: (void)store_fail_term(call, c, TERM_END); break;
+	case RECORD_WHY_FLOOR_JUMP: (void)store_fail_term(call, c, TERM_JUMP); break;
+	default: c->code = j->code;
 	}
-	(void)store_fail(&call->error, BATON_E_CORRUPT, "the election \"%.60s\" %s", j->name, text);
-	return BATON_E_CORRUPT;
 }
 
 /* Another program has the lock: when it lets go, nobody is told. */
@@ -78,7 +69,7 @@ static void campaign_end(struct record_lane *lane, struct baton_call *call,
 	c->code = 0;
 	c->term = c->outcome == BATON_OUTCOME_OK ? j->u.campaign.term : 0;
 	if (c->outcome == BATON_OUTCOME_FAILED || c->outcome == BATON_OUTCOME_UNKNOWN)
-		c->code = campaign_code(call, j);
+		campaign_explain(call, j, c);
 	else
 		campaign_record(lane->store, j, lease->owner, c->record);
 	if (task->why == RECORD_WHY_LOCKED)

@@ -16,13 +16,6 @@ static void campaign_outcome(const struct baton_call *call, struct baton_campaig
 	}
 }
 
-static void campaign_failed(struct baton_call *call, struct baton_campaign *c, const char *what)
-{
-	c->outcome = BATON_OUTCOME_FAILED;
-	c->code = BATON_E_CORRUPT;
-	(void)store_fail(&call->error, c->code, "the election \"%.60s\" %s", c->name, what);
-}
-
 /* True: that is something which the script returns. */
 static bool campaign_result(struct redis_lane *lane, struct baton_call *call,
 			    struct baton_campaign *c, const struct resp *r)
@@ -40,16 +33,10 @@ static bool campaign_result(struct redis_lane *lane, struct baton_call *call,
 		redis_record(lane, c->name, r, 1, c->record);
 		return true;
 	}
-	if (resp_is(r, 0, "end")) {
-		campaign_failed(call, c,
-				"has no higher term: they are used up, or its record is damaged; "
-				"give it a new name");
-		return true;
-	}
-	campaign_failed(call, c,
-			"has a term in the store that is impossibly far below the one that the "
-			"candidate has seen: one of the two is damaged");
-	return resp_is(r, 0, "jump");
+	bool is_end = resp_is(r, 0, "end");
+
+	(void)store_fail_term(call, c, is_end ? TERM_END : TERM_JUMP);
+	return is_end || resp_is(r, 0, "jump");
 }
 
 static int campaign_part(struct redis_lane *lane, struct baton_call *call,

@@ -57,7 +57,7 @@ static int claim_tell(struct tableless_session *s, struct baton_call *call,
 static bool claim_is_above_floor(const struct tableless_session *s, struct baton_call *call,
 				 struct baton_campaign *c)
 {
-	if (s->term > c->floor && s->term < PG_TERM_MAX)
+	if (s->term > c->floor && s->term < TERM_MAX)
 		return true;
 	c->code = BATON_E_CORRUPT;
 	store_fail(&call->error, c->code,

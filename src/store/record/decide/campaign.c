@@ -173,19 +173,13 @@ static int campaign_buried(struct record_campaign *c, struct record_turn *t)
 
 uint64_t record_next_term(uint64_t stored, uint64_t floor, const struct record_weak *weak, int *why)
 {
-	uint64_t highest = stored > floor ? stored : floor;
-
 	/* A store that forgets counts milliseconds: above what it can have granted before. */
-	if (weak != NULL && weak->server_ms > highest + 1)
-		highest = weak->server_ms - 1;
-	*why = RECORD_WHY_TERM_END;
-	if (highest >= RECORD_TERM_MAX)
-		return 0;
-	*why = RECORD_WHY_FLOOR_JUMP;
-	if (stored > 0 && floor > stored && floor - stored > RECORD_JUMP_MAX)
-		return 0;
-	*why = RECORD_WHY_NONE;
-	return highest + 1;
+	uint64_t least = weak != NULL ? weak->server_ms : 0;
+	enum term_fault fault;
+	uint64_t term = term_next(stored, floor, least, &fault);
+
+	*why = fault == TERM_END ? RECORD_WHY_TERM_END : RECORD_WHY_FLOOR_JUMP;
+	return term;
 }
 
 static int campaign_claim(struct record_campaign *c, struct record_turn *t, const char *ended,

@@ -281,7 +281,7 @@ static void do_order(struct codec *c, struct record_election *e)
 		return;
 	}
 	do_number(c, "{\"id\":", &e->order_id, 1, UINT64_MAX);
-	do_number(c, ",\"term\":", &e->order_term, 1, RECORD_TERM_MAX);
+	do_number(c, ",\"term\":", &e->order_term, 1, TERM_MAX);
 	do_literal(c, ",\"kind\":");
 	do_word(c, &e->order_kind, order_words, N_ORDER_WORDS);
 	do_number(c, ",\"quiet\":", &e->order_quiet_ms, 0, UINT64_MAX);
@@ -300,7 +300,7 @@ static void do_reservation(struct codec *c, struct record_election *e)
 	if (e->reserved_for[0] == '\0')
 		fail(c);
 	do_number(c, ",\"hold\":", &e->hold_ns, 0, UINT64_MAX);
-	do_number(c, ",\"term\":", &e->hold_term, 1, RECORD_TERM_MAX);
+	do_number(c, ",\"term\":", &e->hold_term, 1, TERM_MAX);
 	do_literal(c, "}");
 }
 
@@ -317,7 +317,7 @@ static void do_past(struct codec *c, struct record_election *e)
 		if (i > 0)
 			do_literal(c, ",");
 		e->n_past = c->out != NULL ? e->n_past : i + 1;
-		do_number(c, "{\"term\":", &p->term, 1, RECORD_TERM_MAX);
+		do_number(c, "{\"term\":", &p->term, 1, TERM_MAX);
 		DO_STRING(c, ",\"leader\":", p->leader);
 		do_time(c, ",\"since\":", &p->since_ms);
 		do_time(c, ",\"until\":", &p->until_ms);
@@ -331,7 +331,7 @@ static void do_election(struct codec *c, struct record_election *e)
 {
 	do_number(c, "{\"w\":", &e->w, 0, UINT64_MAX);
 	DO_STRING(c, ",\"name\":", e->name);
-	do_number(c, ",\"term\":", &e->term, 0, RECORD_TERM_MAX);
+	do_number(c, ",\"term\":", &e->term, 0, TERM_MAX);
 	do_lease_id(c, ",\"lease\":", e->lease);
 	do_number(c, ",\"nonce\":", &e->nonce, 0, UINT64_MAX);
 	do_number(c, ",\"ttl\":", &e->ttl_ns, e->lease[0] != '\0' ? 1 : 0, INT64_MAX);

@@ -18,15 +18,13 @@
 
 #include <baton-store.h>
 
+#include "base/term.h"
+
 #define RECORD_NEVER BATON_STORE_NEVER
 #define RECORD_VERSION_MAX 63
 /* Leaderships that an election remembers. */
 #define RECORD_PAST_MAX 16
 #define RECORD_WORD_MAX 31
-/* Terms fit a signed 64-bit column. */
-#define RECORD_TERM_MAX ((uint64_t)INT64_MAX)
-/* A floor that is further above the stored term than this is corrupt data, not a term (S4). */
-#define RECORD_JUMP_MAX ((uint64_t)1 << 48)
 
 /*
  * The store's token for one write of one record: an ETag, a revision, a row's version, or `w`
