@@ -1,4 +1,11 @@
 # The command: one program on top of the library's public face, and its tests.
+
+# What `run` and `serve` tell of themselves: metrics as text, files, callbacks, spans.
+file(GLOB telemetry_sources CONFIGURE_DEPENDS src/telemetry/*.c)
+add_library(baton_telemetry STATIC ${telemetry_sources})
+target_include_directories(baton_telemetry PUBLIC include src)
+target_link_libraries(baton_telemetry PRIVATE baton_flags PUBLIC baton_common Threads::Threads m)
+
 file(GLOB command_sources CONFIGURE_DEPENDS src/cli/*.c)
 # Once, also for the command that is broken on purpose (Chaos.cmake).
 add_library(baton_command_objects OBJECT ${command_sources})
@@ -9,7 +16,7 @@ target_link_libraries(baton_command_objects PRIVATE baton_flags)
 add_executable(baton_command $<TARGET_OBJECTS:baton_command_objects>)
 set_target_properties(baton_command PROPERTIES OUTPUT_NAME baton)
 # baton_common: what it shares with the library below the public face.
-target_link_libraries(baton_command PRIVATE baton_flags baton baton_common)
+target_link_libraries(baton_command PRIVATE baton_flags baton baton_telemetry baton_common)
 # In a prefix of one's own the loader doesn't look for the library. Relative: it can be moved.
 file(RELATIVE_PATH to_library ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
 set_target_properties(baton_command PROPERTIES INSTALL_RPATH "$ORIGIN/${to_library}")
@@ -21,7 +28,7 @@ if(BATON_TESTS)
 	set_target_properties(drifty PROPERTIES PREFIX ""
 		LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test-modules)
 	target_link_libraries(drifty PRIVATE baton_flags baton_parts)
-	foreach(name run worklock options work history signals service doctor)
+	foreach(name run worklock options work history signals service doctor telemetry)
 		add_test(NAME cli/${name}
 			COMMAND ${PROJECT_SOURCE_DIR}/tests/cli/${name}
 				$<TARGET_FILE:baton_command>)

@@ -44,6 +44,7 @@ enum cli_verb_bit {
 };
 
 enum cli_on_held { ON_HELD_WAIT, ON_HELD_EXIT };
+enum cli_metrics_compat { METRICS_NONE, METRICS_CLIENT_GO };
 enum cli_log_format { LOG_TEXT, LOG_JSON };
 
 /* All that can be set, by flag, variable or key. Strings live as long as the process. */
@@ -76,6 +77,8 @@ struct settings {
 	int64_t isolate;
 	const char *health_cmd;
 	int64_t health_interval_ms;
+	const char *metrics_file;
+	int64_t metrics_compat;
 	/* the other verbs' */
 	const char *to;
 	int64_t fence;

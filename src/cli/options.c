@@ -30,6 +30,7 @@ struct row {
 
 static const char *const profiles[] = {"fast", "normal", "unreliable", NULL};
 static const char *const held_words[] = {"wait", "exit", NULL};
+static const char *const compat_words[] = {"none", "client-go", NULL};
 static const char *const levels[] = {"", "error", "warn", "info", "debug", NULL};
 static const char *const formats[] = {"text", "json", NULL};
 
@@ -89,6 +90,10 @@ static const struct row rows[] = {
 	 AT(restart), NULL, "no", true},
 	{"isolate", "yes|no", "in a PID namespace, else a cgroup: nothing escapes", VERB_RUN, YES,
 	 AT(isolate), NULL, "no", true},
+	{"metrics-file", "PATH", "write metrics there, for node_exporter", VERB_RUN, TEXT,
+	 AT(metrics_file), NULL, NULL, true},
+	{"metrics-compat", "none|client-go", "client-go: also its metric", VERB_RUN, WORD,
+	 AT(metrics_compat), compat_words, "none", true},
 	{"quiet", "TIME", "the leader doesn't campaign for this long (0)", VERB_RESIGN, TIME,
 	 AT(quiet_ms), NULL, "0", false},
 	{"to", "ID", "the candidate that takes over", VERB_TRANSFER, TEXT, AT(to), NULL, NULL,
@@ -509,6 +514,9 @@ static bool is_rare(const struct row *row)
 					   "log-format",
 					   "release-on-stop",
 					   "work-timeout",
+					   "health-interval",
+					   "metrics-file",
+					   "metrics-compat",
 					   "json",
 					   "help",
 					   NULL};

@@ -53,7 +53,9 @@ int verb_run(struct settings *s)
 		return code;
 	run_loop(&r);
 	health_done(&r);
+	telemetry_last(&r);
 	baton_close(r.b);
+	telemetry_end(&r);
 	return supervise_finish(&r);
 }
 
@@ -87,6 +89,8 @@ static int contend_once(struct run *r)
 	if (code != 0)
 		return code;
 	code = deadline_setup(r);
+	if (code == 0)
+		code = telemetry_begin(r);
 	if (code != 0) {
 		baton_close(r->b);
 		return code;
@@ -147,6 +151,7 @@ static void run_loop(struct run *r)
 		end_lost(r);
 		health_tick(r);
 		notify_tick(r);
+		telemetry_tick(r);
 		look_at_waiting(r);
 		if (r->restart_ns != 0 && clock_boot_ns() >= r->restart_ns)
 			supervise_start(r);
@@ -166,8 +171,9 @@ static uint64_t look_ns(const struct run *r)
 
 static void arm_wait(struct run *r)
 {
-	uint64_t times[] = {deadline_next_ns(r), health_next_ns(r), r->notify_ns,
-			    r->restart_ns != 0 ? r->restart_ns : UINT64_MAX, look_ns(r)};
+	uint64_t times[] = {deadline_next_ns(r), health_next_ns(r),
+			    r->notify_ns,        r->restart_ns != 0 ? r->restart_ns : UINT64_MAX,
+			    look_ns(r),          telemetry_next_ns(r)};
 	uint64_t at_ns = UINT64_MAX;
 
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
@@ -265,6 +271,8 @@ static void pull_events(struct run *r)
 	struct baton_event event;
 
 	while (baton_wait(r->b, 0, &event) == 1) {
+		if (event.kind != BATON_EVENT_RENEWED)
+			telemetry_hurry(r);
 		switch (event.kind) {
 		case BATON_EVENT_BECAME: became_leader(r, &event); break;
 		case BATON_EVENT_LOST: lost_leadership(r, &event); break;

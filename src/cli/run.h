@@ -14,6 +14,8 @@
 /* How far the child has got. */
 enum run_child { CHILD_NONE, CHILD_STARTING, CHILD_RUNNING, CHILD_ENDING };
 
+struct telemetry;
+
 struct health {
 	pid_t pid; /* 0: none runs */
 	int fd;
@@ -72,6 +74,7 @@ struct run {
 	uint64_t give_up_ns; /* waiting for the leadership; or for the end */
 	uint64_t notify_ns;  /* the next sign of life for the service manager */
 	uint64_t notify_every_ns;
+	struct telemetry *telemetry; /* NULL: nobody wants to know */
 };
 
 /* ---- deadline.c: the word, and its enforcement by the supervisor ---- */
@@ -119,5 +122,18 @@ void notify_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void notify_status(const struct run *r, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void notify_tick(struct run *r);
+
+/* ---- telemetry.c: what the outside is told of this process ---- */
+
+/* After the store is open. 0, or an exit code. */
+int telemetry_begin(struct run *r);
+/* Something happened that metrics should show soon. */
+void telemetry_hurry(struct run *r);
+void telemetry_tick(struct run *r);
+uint64_t telemetry_next_ns(const struct run *r);
+/* Before the handle is closed: the last figures. */
+void telemetry_last(struct run *r);
+/* Waits a moment for what is still to be written. */
+void telemetry_end(struct run *r);
 
 #endif
