@@ -83,7 +83,7 @@ endif()
 # The scripts of src/store/redis/lua as bytes of a C file. The order is that of enum redis_script.
 function(baton_redis_scripts out)
 	set(names prelude lease_open lease_renew lease_keep lease_close reclaim claims campaign
-		release observe publish withdraw candidates order pause history doctor)
+		release observe publish withdraw candidates order pause history list doctor)
 	set(text "/* Made of src/store/redis/lua by cmake/Drivers.cmake. */\n")
 	string(APPEND text "#include \"store/redis/redis.h\"\n")
 	set(list)

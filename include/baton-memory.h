@@ -49,6 +49,7 @@ enum baton_memory_verb {
 	BATON_MEMORY_ORDER,      /* leaves an order for a leader */
 	BATON_MEMORY_PAUSE,      /* pauses or resumes an election */
 	BATON_MEMORY_HISTORY,    /* lists past leaderships */
+	BATON_MEMORY_LIST,       /* lists elections */
 	BATON_MEMORY_VERBS,      /* how many there are; not a verb */
 };
 

@@ -414,7 +414,7 @@ int baton_get_timings_sized(const struct baton *b, struct baton_timings *timings
 		.retry_max_ns = t->retry_max_ns,
 		.call_ns = timing_call_ns(t),
 		.drift_permille = (uint32_t)(t->drift_ppm / 1000),
-		.proves_death = b->traits->proves_death,
+		.proves_death = b->traits->proves_death && !b->outlive,
 	};
 
 	lib_give_sized(timings, size, &all, sizeof(all));

@@ -30,8 +30,8 @@
 	"-@all", "+evalsha", "+script|load", "+info", "+select", "+client|setname", "+ping",      \
 		"+subscribe", "+unsubscribe", "+publish", "+time", "+exists", "+del", "+pexpire", \
 		"+pttl", "+hset", "+hget", "+hmget", "+hgetall", "+hdel", "+hkeys", "+hlen",      \
-		"+hexists", "+hscan", "+lpush", "+lset", "+ltrim", "+lindex", "+lrange", "+wait", \
-		"+asking"
+		"+hexists", "+hscan", "+lpush", "+lset", "+ltrim", "+lindex", "+lrange", "+zadd", \
+		"+zrem", "+zrangebylex", "+wait", "+asking"
 
 /* A connection of the administrator, straight to the server. */
 struct admin {

@@ -47,6 +47,57 @@ static void killed_leader(struct testcase *t)
 	testcase_note(t, "at most %" PRIu64 " ms", worst_ms);
 }
 
+/* ---- N43 ---- */
+
+/* The last deadline that it told, of at least so many: those who trust it may live on. */
+static uint64_t last_deadline_ns(struct remote *k, unsigned least)
+{
+	char line[512] = "";
+
+	for (unsigned i = 0; i < least; i++)
+		CHECK(k->t, remote_hears(k, "deadline ", line, sizeof(line), soon_ms(k->t)),
+		      "no deadline is told");
+	remote_stopped(k);
+	while (remote_hears(k, "deadline ", line, sizeof(line), 0))
+		;
+	return strtoull(line + strlen("deadline "), NULL, 10);
+}
+
+static void outlived_leader(struct testcase *t)
+{
+	struct local *p = local_new(t, &(struct cast){.idle = true});
+	uint64_t soonest_ms = UINT64_MAX;
+
+	for (unsigned i = 0; i < 3; i++) {
+		char id[16];
+
+		snprintf(id, sizeof(id), "outlived-%u", i);
+		struct remote *k =
+			remote_new(t, &(struct remote_options){.id = id, .outlive = true});
+		uint64_t term = remote_leads(k, failover_ms(t));
+
+		CHECK(t, baton_election_start(p->e) == 0, "start");
+		local_sees(p, id, soon_ms(t));
+		/* It dies in its first interval, and after renewals. */
+		uint64_t deadline_ns = last_deadline_ns(k, 1 + i);
+
+		remote_kill(k);
+		const struct seen *became = local_next(p, BATON_EVENT_BECAME, failover_ms(t));
+		uint64_t early_ms =
+			became->at_ns < deadline_ns ? (deadline_ns - became->at_ns) / MS : 0;
+
+		CHECK(t, became->event.term > term, "S3");
+		CHECK(t, became->at_ns >= deadline_ns,
+		      "S1: it is replaced %" PRIu64 " ms before the deadline that it told",
+		      early_ms);
+		if ((became->at_ns - deadline_ns) / MS < soonest_ms)
+			soonest_ms = (became->at_ns - deadline_ns) / MS;
+		local_stop(p);
+		remote_end(k);
+	}
+	testcase_note(t, "at the earliest %" PRIu64 " ms after it", soonest_ms);
+}
+
 /* ---- N2 ---- */
 
 static void freeze_and_thaw(struct testcase *t, struct remote *k, struct local *p)
@@ -358,6 +409,8 @@ static void forked_child(struct testcase *t)
 
 const struct entry cases_crash[] = {
 	{"N1", "SIGKILL the leader: failover within the bound", killed_leader, NEEDS_PROCESSES, 0},
+	{"N43", "a killed leader that is outlived is not replaced before its deadline",
+	 outlived_leader, NEEDS_PROCESSES, 0},
 	{"N2", "SIGSTOP beyond the lease: the first is_leader() says no", stopped_leader,
 	 NEEDS_PROCESSES, 0},
 	{"N8", "wall clocks off by hours", lying_clocks, NEEDS_NOTHING, 0},

@@ -1,9 +1,9 @@
 /*
  * remote.c: a candidate in a process of its own. This program executes itself with a hidden verb;
  * the two talk in lines through pipes. It says "ready", "became TERM", "lost TERM REASON",
- * "changed TERM LEADER", "error CODE TEXT", "broken WORDS" and "ended"; it is told "resign",
- * "stop" and "end". It dies with the process that started it. What it finds broken is broken for
- * the whole case.
+ * "changed TERM LEADER", "deadline NS", "error CODE TEXT", "broken WORDS" and "ended"; it is
+ * told "resign", "stop" and "end". It dies with the process that started it. What it
+ * finds broken is broken for the whole case.
  */
 #include "suite.h"
 
@@ -47,8 +47,8 @@ static void spawn(struct remote *k, char *const argv[], int oracle_fd)
 struct remote *remote_new(struct testcase *t, const struct remote_options *o)
 {
 	struct remote *k = calloc(1, sizeof(*k));
-	char *argv[13] = {"conformance", "--remote"};
-	char texts[10][PLACE_MAX + 300];
+	char *argv[14] = {"conformance", "--remote"};
+	char texts[11][PLACE_MAX + 300];
 	int n = 2;
 
 	CHECK(t, k != NULL && t->n_remotes < REMOTES_MAX, "no room for one more remote candidate");
@@ -65,6 +65,7 @@ struct remote *remote_new(struct testcase *t, const struct remote_options *o)
 	ARGUMENT("n=%u", o->n == 0 ? 1 : o->n);
 	ARGUMENT("cycle=%d", o->cycle);
 	ARGUMENT("spins=%d", o->spins);
+	ARGUMENT("outlive=%d", o->outlive);
 	ARGUMENT("track=%d", t->oracle != NULL ? (int)o->track : -1);
 #undef ARGUMENT
 	spawn(k, argv, t->oracle != NULL ? t->oracle_fd : 0);
@@ -223,6 +224,7 @@ struct role {
 	int track;
 	bool cycle;
 	bool spins;
+	bool outlive;
 };
 
 static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -256,9 +258,12 @@ static void tell(struct local *p, const struct baton_event *ev)
 	switch (ev->kind) {
 	case BATON_EVENT_BECAME:
 		say("became %" PRIu64, ev->term);
+		if (r->outlive)
+			say("deadline %" PRId64, ev->deadline_boot_ns);
 		if (r->cycle)
 			baton_resign(p->e, 0);
 		break;
+	case BATON_EVENT_RENEWED: say("deadline %" PRId64, ev->deadline_boot_ns); break;
 	case BATON_EVENT_LOST: say("lost %" PRIu64 " %d", ev->term, ev->reason); break;
 	case BATON_EVENT_CHANGED: say("changed %" PRIu64 " %s", ev->term, ev->leader); break;
 	case BATON_EVENT_ERROR: say("error %d %s: %s", ev->code, ev->text, ev->detail); break;
@@ -290,6 +295,8 @@ static void read_role(struct role *r, int argc, char **argv)
 			r->cycle = value[0] == '1';
 		else if (strcmp(argv[i], "spins") == 0)
 			r->spins = value[0] == '1';
+		else if (strcmp(argv[i], "outlive") == 0)
+			r->outlive = value[0] == '1';
 		else if (strcmp(argv[i], "track") == 0)
 			r->track = (int)strtol(value, NULL, 10);
 	}
@@ -305,6 +312,16 @@ static void obey(struct role *r, const char *command)
 		baton_election_stop(p->e, 0);
 }
 
+static void is_outlived(struct baton_options *o)
+{
+	o->outlive = true;
+}
+
+static void tells_deadlines(struct baton_election_options *o)
+{
+	o->tell_renewals = true;
+}
+
 /* Nothing that it is told comes before "ready". */
 static void play(struct role *r)
 {
@@ -314,8 +331,13 @@ static void play(struct role *r)
 		snprintf(id, sizeof(id), r->n == 1 ? "%s" : "%s-%u", r->id, i);
 		r->list[i] = local_new(
 			&r->testcase,
-			&(struct cast){
-				.name = r->name, .id = id, .hook = tell, .arg = r, .idle = true});
+			&(struct cast){.name = r->name,
+				       .id = id,
+				       .hook = tell,
+				       .arg = r,
+				       .tune = r->outlive ? is_outlived : NULL,
+				       .tune_election = r->outlive ? tells_deadlines : NULL,
+				       .idle = true});
 	}
 	if (r->track >= 0) {
 		r->testcase.oracle = oracle_attach(3);

@@ -93,7 +93,7 @@ struct entry {
 
 extern const struct entry cases_basic[], cases_events[], cases_work[], cases_crash[], cases_terms[],
 	cases_orders[], cases_names[], cases_faults[], cases_losses[], cases_options[],
-	cases_scale[], cases_oracle[], cases_drain[];
+	cases_scale[], cases_oracle[], cases_drain[], cases_listing[];
 
 /* ---- failing and waiting ---- */
 
@@ -248,6 +248,7 @@ struct remote_options {
 	unsigned track;  /* in the oracle of the test case, if there is one */
 	unsigned n;      /* candidates; 0: one */
 	bool cycle;      /* resigns as soon as it leads, again and again */
+	bool outlive;    /* its lease ends by its expiry alone; it says each deadline */
 	bool spins;      /* its sampler never pauses, so it asks first of all after a stop */
 };
 

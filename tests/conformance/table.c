@@ -9,9 +9,9 @@
 #include <string.h>
 
 static const struct entry *const groups[] = {
-	cases_basic,  cases_events, cases_work,   cases_crash,  cases_terms,
-	cases_orders, cases_names,  cases_faults, cases_losses, cases_options,
-	cases_scale,  cases_oracle, cases_drain,
+	cases_basic,  cases_events, cases_work,   cases_crash,   cases_terms,
+	cases_orders, cases_names,  cases_faults, cases_losses,  cases_options,
+	cases_scale,  cases_oracle, cases_drain,  cases_listing,
 };
 
 /* C2 before C10, C27 before N1, words last. */

@@ -60,8 +60,14 @@ static const struct file_claim claim = {
 };
 static const struct file_end end_of_claim = {
 	.seq = 1, .boot = BOOT, .reason = "resigned", .reserved_for = "x y", .until_ms = INT64_MAX};
-static const struct file_lease lease = {
-	.serial = 1, .expires_ns = 2, .ttl_ns = 3, .pid = 4, .id = "a", .boot = BOOT, .owner = "o"};
+static const struct file_lease lease = {.serial = 1,
+					.expires_ns = 2,
+					.ttl_ns = 3,
+					.pid = 4,
+					.outlive = 1,
+					.id = "a",
+					.boot = BOOT,
+					.owner = "o"};
 static const struct file_candidate candidate = {.election = "e", .owner = "o", .is_healthy = 1};
 static const struct file_order order = {.id = 1, .term = 2, .kind = 2, .target = "t"};
 

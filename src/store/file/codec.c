@@ -80,8 +80,9 @@ static const struct field end_fields[] = {
 static const struct field lease_fields[] = {
 	COUNT(file_lease, serial, 1, UINT64_MAX), COUNT(file_lease, expires_ns, 1, INT64_MAX),
 	COUNT(file_lease, ttl_ns, 1, INT64_MAX),  COUNT(file_lease, timens, 0, UINT64_MAX),
-	COUNT(file_lease, pid, 1, INT32_MAX),     TEXT(file_lease, id, FIELD_ID),
-	TEXT(file_lease, boot, FIELD_BOOT),       TEXT(file_lease, owner, FIELD_NAME),
+	COUNT(file_lease, pid, 1, INT32_MAX),     COUNT(file_lease, outlive, 0, 1),
+	TEXT(file_lease, id, FIELD_ID),           TEXT(file_lease, boot, FIELD_BOOT),
+	TEXT(file_lease, owner, FIELD_NAME),
 };
 
 static const struct field candidate_fields[] = {

@@ -55,8 +55,9 @@ struct file_lease {
 	uint64_t serial; /* another number with each renewal */
 	uint64_t expires_ns;
 	uint64_t ttl_ns;
-	uint64_t timens; /* the inode of the time namespace whose clock this is */
-	uint64_t pid;    /* for an administrator who reads the file */
+	uint64_t timens;  /* the inode of the time namespace whose clock this is */
+	uint64_t pid;     /* for an administrator who reads the file */
+	uint64_t outlive; /* 0 or 1: others trust its end, so its owner's death ends nothing */
 	char id[BATON_LEASE_ID_MAX + 1];
 	char boot[FILE_BOOT_ID + 1];
 	char owner[BATON_NAME_MAX + 1];

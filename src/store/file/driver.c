@@ -65,9 +65,11 @@ static int open_store(const struct baton_store_config *config, void **out, struc
 static const struct baton_traits *traits_of(const void *store)
 {
 	static const struct baton_traits traits = {
+		.size = sizeof(struct baton_traits),
 		.min_lease_ns = 100 * CLOCK_NS_PER_MS,
 		.pushes = true,
 		.proves_death = true,
+		.outlives = true,
 		.keeps_history = true,
 		.promises =
 			"One host: all candidates must share one kernel and one directory on a "
@@ -193,6 +195,7 @@ static const char *const schemes[] = {"file", NULL};
 
 const struct baton_driver baton_file_driver = {
 	.abi = BATON_STORE_ABI,
+	.size = sizeof(struct baton_driver),
 	.name = "file",
 	.schemes = schemes,
 	.open = open_store,
@@ -218,6 +221,7 @@ const struct baton_driver baton_file_driver = {
 	.order = file_order,
 	.pause = file_pause,
 	.history = file_history,
+	.list = file_list,
 	.work_lock = work_lock,
 	.examine = file_examine,
 };

@@ -3,6 +3,7 @@
  *
  *   .alive    lease file    verdict
  *   unlocked  any           died: locks end with their process, and nobody can lock it again
+ *   unlocked  `outlive`     by the clock, and died after that: others trust it, who may live on
  *   locked    present       by the clock
  *   missing   present       by the clock (somebody has meddled; its owner will notice)
  *   missing   missing       gone: closed by its owner, or swept after its death
@@ -24,6 +25,8 @@
 
 static int verdict_of_open(struct file_lane *lane, const char *id, uint64_t now_ns, int alive,
 			   uint64_t ttl_ns, uint64_t *free_in_ns);
+static int verdict_of_dead(struct file_lane *lane, const char *id, uint64_t now_ns, int got,
+			   size_t n, uint64_t *free_in_ns);
 static int verdict_waited_out(struct file_lane *lane, const char *id, uint64_t serial,
 			      uint64_t ttl_ns, uint64_t now_ns, uint64_t *free_in_ns);
 static int verdict_by_clock(struct file_lane *lane, const struct file_lease *lease, uint64_t now_ns,
@@ -59,9 +62,10 @@ static int verdict_of_open(struct file_lane *lane, const char *id, uint64_t now_
 
 	if (locked < 0)
 		return file_errno(lane, "ask for the lock of lease", id, "");
-	if (locked == 0)
-		return FILE_DIED;
 	int got = file_read(lane, lane->root->leases, id, "leases", &n); /* model: LOOK_LEASE */
+
+	if (locked == 0)
+		return verdict_of_dead(lane, id, now_ns, got, n, free_in_ns);
 
 	if (got == FILE_GOT_ERROR)
 		return -1;
@@ -80,6 +84,29 @@ static int verdict_of_open(struct file_lane *lane, const char *id, uint64_t now_
 	if (!same_boot || lease.timens != lane->root->timens)
 		return verdict_waited_out(lane, id, lease.serial, lease.ttl_ns, now_ns, free_in_ns);
 	return verdict_by_clock(lane, &lease, now_ns, free_in_ns);
+}
+
+/*
+ * Its process is dead, and can't renew it. Those who trust a lease with `outlive` share the kernel:
+ * they don't outlive the boot. A lease that can't be understood was left by a host that crashed.
+ */
+static int verdict_of_dead(struct file_lane *lane, const char *id, uint64_t now_ns, int got,
+			   size_t n, uint64_t *free_in_ns)
+{
+	struct file_lease lease;
+
+	if (got == FILE_GOT_ERROR)
+		return -1;
+	if (got == FILE_GOT_NONE || file_parse_lease(lane->text, n, &lease) != 0 ||
+	    strcmp(lease.id, id) != 0 || lease.outlive == 0 ||
+	    strcmp(lease.boot, lane->root->boot) != 0)
+		return FILE_DIED;
+	int verdict = lease.timens == lane->root->timens
+			      ? verdict_by_clock(lane, &lease, now_ns, free_in_ns)
+			      : verdict_waited_out(lane, id, lease.serial, lease.ttl_ns, now_ns,
+						   free_in_ns);
+
+	return verdict == FILE_EXPIRED ? FILE_DIED : verdict;
 }
 
 static int verdict_by_clock(struct file_lane *lane, const struct file_lease *lease, uint64_t now_ns,

@@ -286,12 +286,14 @@ int file_fill_record(struct file_lane *lane, int dir, const char *name, const ch
 uint64_t file_reserved_ns(struct file_lane *lane, const struct file_election *election,
 			  const char *id);
 
-/* ---- orders and history (orders.c, history.c) ---- */
+/* ---- orders, history and names (orders.c, history.c, list.c) ---- */
 
 int file_order(void *l, struct baton_call *call, const char *name, const struct baton_order *order);
 int file_pause(void *l, struct baton_call *call, const char *name, bool paused);
 int file_history(void *l, struct baton_call *call, const char *name, size_t max,
 		 void (*found)(void *arg, const struct baton_leadership *leadership), void *arg);
+int file_list(void *l, struct baton_call *call, const char *prefix, const char *after, size_t max,
+	      void (*found)(void *arg, const char *name), void *arg);
 
 /* ---- candidates (candidates.c) ---- */
 

@@ -156,6 +156,7 @@ static int write_lease(struct file_lane *lane, const struct baton_lease *lease,
 		.ttl_ns = lease->ttl_ns,
 		.timens = lane->root->timens,
 		.pid = (uint64_t)getpid(),
+		.outlive = lease->outlive,
 	};
 	char text[FILE_TEXT_MAX];
 

@@ -123,6 +123,7 @@ static const char *const schemes[] = {"memory", NULL};
 
 const struct baton_driver baton_memory_driver = {
 	.abi = BATON_STORE_ABI,
+	.size = sizeof(struct baton_driver),
 	.name = "memory",
 	.schemes = schemes,
 	.open = store_open,
@@ -148,4 +149,5 @@ const struct baton_driver baton_memory_driver = {
 	.order = memory_order,
 	.pause = memory_pause,
 	.history = memory_history,
+	.list = memory_list,
 };

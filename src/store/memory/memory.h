@@ -3,7 +3,7 @@
  * tables of leases and elections under one lock, held for the few instructions of each verb.
  *
  *   driver.c      the store, its lanes, the table of verbs; rows for the caller's functions
- *   lease.c campaign.c release.c observe.c watch.c candidates.c orders.c history.c
+ *   lease.c campaign.c release.c observe.c watch.c candidates.c orders.c history.c list.c
  *                 the verbs of the contract, each in the file of its name
  *   state.c       leases, claims, candidates and history: what a server would keep
  *   hints.c       who watches what
@@ -319,5 +319,7 @@ int memory_order(void *lane, struct baton_call *call, const char *name,
 int memory_pause(void *lane, struct baton_call *call, const char *name, bool paused);
 int memory_history(void *lane, struct baton_call *call, const char *name, size_t max,
 		   void (*found)(void *arg, const struct baton_leadership *leadership), void *arg);
+int memory_list(void *lane, struct baton_call *call, const char *prefix, const char *after,
+		size_t max, void (*found)(void *arg, const char *name), void *arg);
 
 #endif

@@ -181,6 +181,7 @@ static const char *const schemes[] = {"redis",          "rediss",        "redis+
 
 __attribute__((visibility("default"))) const struct baton_driver baton_driver = {
 	.abi = BATON_STORE_ABI,
+	.size = sizeof(struct baton_driver),
 	.name = "redis",
 	.schemes = schemes,
 	.open = store_open,
@@ -206,6 +207,7 @@ __attribute__((visibility("default"))) const struct baton_driver baton_driver = 
 	.order = redis_order,
 	.pause = redis_pause,
 	.history = redis_history,
+	.list = redis_list,
 	.fence = redis_fence,
 	.examine = redis_examine,
 };

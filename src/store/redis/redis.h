@@ -3,7 +3,7 @@
  *
  *   driver.c       the table of functions, the store and its lanes
  *   options.c      the URL
- *   lease.c, campaign.c, release.c, observe.c, candidates.c, orders.c, history.c   the verbs
+ *   lease.c, campaign.c, release.c, observe.c, candidates.c, orders.c, history.c, list.c  the verbs
  *   watch.c        hints; watch_index.c remembers what is watched, and who leads it
  *   doctor.c       what the server is like, for those who ask
  *   call.c         runs one script: what came back, and what that means for the outcome
@@ -41,6 +41,8 @@
 #define REDIS_PATH_MAX 512
 /* How many elections one script serves: the server does nothing else meanwhile. */
 #define REDIS_PART 200
+/* How many names one script lists. */
+#define REDIS_LIST_MAX 1000
 #define REDIS_VERSION_MIN 6
 /* What the URL doesn't say: the longest lease, and so how long nobody wins after a restart. */
 #define REDIS_MAX_LEASE_MS 30000
@@ -200,6 +202,7 @@ enum redis_script {
 	REDIS_ORDER,
 	REDIS_PAUSE,
 	REDIS_HISTORY,
+	REDIS_LIST,
 	REDIS_DOCTOR,
 	REDIS_SCRIPTS,
 };
@@ -316,6 +319,8 @@ int redis_order(void *l, struct baton_call *call, const char *name,
 int redis_pause(void *l, struct baton_call *call, const char *name, bool paused);
 int redis_history(void *l, struct baton_call *call, const char *name, size_t max,
 		  void (*found)(void *arg, const struct baton_leadership *leadership), void *arg);
+int redis_list(void *l, struct baton_call *call, const char *prefix, const char *after, size_t max,
+	       void (*found)(void *arg, const char *name), void *arg);
 int redis_examine(void *l, struct baton_call *call,
 		  void (*found)(void *arg, const struct baton_finding *finding), void *arg);
 int redis_watch_add(void *l, const char *name, uint64_t cookie);

@@ -29,6 +29,7 @@ local function win(i, term, old)
 		'since', str(now), 'leader', ARGV[3], 'priority', ARGV[i + 3], 'score', ARGV[i + 4],
 		'metadata', ARGV[i + 5])
 	redis.call('HSET', key, 'claim:' .. name, ARGV[i + 1] .. ' ' .. term)
+	enlist(name)
 	if ARGV[6] ~= '0' then
 		redis.call('LPUSH', list, term .. '\t' .. us .. '\t\t\t' .. string.sub(run, 1, 16) ..
 			'\t' .. ARGV[3])

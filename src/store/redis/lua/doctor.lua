@@ -8,6 +8,8 @@ local tries = {
 	{'HEXISTS', key, 'f'}, {'HSCAN', key, '0'}, {'HDEL', key, 'f'}, {'DEL', key},
 	{'LPUSH', list, 'a'}, {'PEXPIRE', list, '1000'}, {'LSET', list, '0', 'b'},
 	{'LINDEX', list, '0'}, {'LRANGE', list, '0', '0'}, {'LTRIM', list, '0', '0'}, {'DEL', list},
+	{'ZADD', list, '0', 'a'}, {'PEXPIRE', list, '1000'}, {'ZRANGEBYLEX', list, '-', '+'},
+	{'ZREM', list, 'a'},
 	{'PUBLISH', P .. 'hint:' .. ARGV[2], 'doctor 0'}, {'TIME'}, {'INFO', 'server'},
 }
 local r = {}

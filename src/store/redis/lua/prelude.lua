@@ -9,6 +9,8 @@
 --   {baton}:namespace         max_lease durable: as all candidates say; run replid until: see guard()
 --   {baton}:lease:ID          owner address ttl claim:NAME="nonce term" ...; expires with the lease
 --   {baton}:election:NAME     term, for ever; lease nonce since ... of the claim; order, reservation
+--   {baton}:elections         a sorted set, all with score 0: the names of those that have had a leader
+--                             or are paused
 --   {baton}:candidates:NAME   lease id -> updated priority score healthy metadata
 --   {baton}:history:NAME      a list, newest first: term since until ended server leader
 --   {baton}:hint:NAME         the channel of those who watch: what has happened, the term, and who has
@@ -29,6 +31,9 @@ local function clock()
 	local t = redis.call('TIME')
 	return t[1] * 1000 + math.floor(t[2] / 1000), t[1] .. string.format('%06d', t[2])
 end
+
+-- What list.lua lists.
+local function enlist(name) redis.call('ZADD', P .. 'elections', 0, name) end
 
 local function hint(name, what, term)
 	redis.call('PUBLISH', P .. 'hint:' .. name, what .. ' ' .. term)

@@ -34,6 +34,7 @@ local function claim(i)
 		redis.call('HSET', election_key(name), 'term', term, 'lease', ARGV[2], 'nonce',
 			ARGV[i + 1], 'since', str(now), 'leader', ARGV[3], 'priority', ARGV[i + 3], 'score',
 			ARGV[i + 4], 'metadata', ARGV[i + 6])
+		enlist(name)
 		if ARGV[7] ~= '0' then
 			redis.call('LPUSH', list, term .. '\t' .. us .. '\t\t\t' .. string.sub(run, 1, 16) ..
 				'\t' .. ARGV[3])
