@@ -14,6 +14,8 @@ install(TARGETS baton EXPORT batonTargets
 install(EXPORT batonTargets NAMESPACE baton:: DESTINATION ${package_dir} COMPONENT development)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
 	COMPONENT development FILES_MATCHING PATTERN "*.h")
+install(FILES ${PROJECT_SOURCE_DIR}/bindings/cpp/baton.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+	COMPONENT development)
 
 if(BATON_INSTALL_STATIC)
 	add_library(baton_static STATIC $<TARGET_OBJECTS:baton_objects>

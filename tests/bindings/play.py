@@ -71,14 +71,16 @@ def environment():
     return env
 
 
-def command_of(language, *words):
-    """Builds the driver, or an example, and returns the words that start it."""
+def command_of(language, *words, variant=None):
+    """Builds the driver, or an example, and returns the words that start it. variant is a variable
+    with its value, for make."""
     folder = os.path.join(BUILD, "bindings", language)
     os.makedirs(folder, exist_ok=True)
     make = os.path.join(HERE, language, "make")
     if not os.path.exists(make):
         raise Skipped(f"there is no driver for {language}")
-    done = subprocess.run(["flock", folder, make, folder, *words], env=environment(), text=True,
+    env = dict(environment(), **dict([variant.split("=")] if variant else []))
+    done = subprocess.run(["flock", folder, make, folder, *words], env=env, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     if done.returncode == SKIPPED:
         raise Skipped(done.stderr.strip().split("\n")[-1])
