@@ -40,7 +40,8 @@ enum cli_verb_bit {
 	VERB_CHECK = 1 << 11,
 	VERB_SCHEMA = 1 << 12,
 	VERB_DOCTOR = 1 << 13,
-	VERB_ALL = (1 << 14) - 1,
+	VERB_LIST = 1 << 14,
+	VERB_ALL = (1 << 15) - 1,
 };
 
 enum cli_on_held { ON_HELD_WAIT, ON_HELD_EXIT };
@@ -94,6 +95,7 @@ struct settings {
 	int64_t help;
 	/* what is left of the command line */
 	const char *name;      /* an election's; of schema: a kind of store's */
+	const char *prefix;    /* list: what names begin with; NULL: anything */
 	char **argv;           /* all of it */
 	char **command;        /* run: what stands after the name, or "--" */
 	bool is_default_store; /* nobody said which */
@@ -185,5 +187,6 @@ int verb_schema(struct settings *s);
 int verb_version(struct settings *s);
 int verb_check(struct settings *s);
 int verb_doctor(struct settings *s);
+int verb_list(struct settings *s);
 
 #endif

@@ -48,6 +48,8 @@ static const struct cli_verb verbs[] = {
 	 "With --check exits with 0 if no two leaderships overlapped, else with 1.\n"
 	 "JSON: a list of term, leader, since, until, ended, clock, since_ns, until_ns.\n",
 	 verb_history, true},
+	{"list", VERB_LIST, "[PREFIX]", "The elections that the store knows, by name.",
+	 "JSON: a list of election.\n", verb_list, false},
 	{"check", VERB_CHECK, "NAME --term N", "Whether term N still leads: for scripts.",
 	 "Exits with 0 if it does, 1 if it doesn't, 69 if the store can't tell.\n", verb_check,
 	 true},

@@ -250,6 +250,9 @@ static int read_flags(struct reader *r, int argc, char **argv)
 			   (r->verb->takes_name || r->verb->bit == VERB_SCHEMA)) {
 			s->name = arg;
 			i++;
+		} else if (s->prefix == NULL && r->verb->bit == VERB_LIST) {
+			s->prefix = arg;
+			i++;
 		} else if (r->verb->bit == VERB_RUN) {
 			break; /* the command, without a "--" before it */
 		} else {
