@@ -22,6 +22,7 @@
 #include "store/mssql/mssql.h"
 
 #define SLICE_MS 1000 /* a wait is looked at again after this: the clock counts suspended time */
+#define CLOSE_MS 300
 #define ROWS_MAX ((size_t)256 << 20)
 #define FATAL_LEVEL 20
 #define SHORT_MAX 4000
@@ -417,24 +418,35 @@ void mssql_line_wait(struct mssql_line *line, uint64_t deadline_ns, struct mssql
 		mssql_line_close(line);
 }
 
-/* An idle worker ends at once, and one that is busy as soon as its socket is gone. */
+/*
+ * An idle worker ends at once, and one that is busy as soon as its socket is gone: both are waited
+ * for, so that no thread runs in a module that is no longer used. A worker that hangs in a login
+ * has no socket yet: after a moment the worker is left to end by itself.
+ */
+static void end_thread(struct mssql_worker *w)
+{
+	struct timespec until;
+
+	(void)clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += CLOSE_MS * (long)CLOCK_NS_PER_MS;
+	until.tv_sec += until.tv_nsec / (long)CLOCK_NS_PER_S;
+	until.tv_nsec %= (long)CLOCK_NS_PER_S;
+	if (pthread_timedjoin_np(w->thread, NULL, &until) != 0)
+		(void)pthread_detach(w->thread);
+}
+
 void mssql_line_close(struct mssql_line *line)
 {
 	struct mssql_worker *w = line->worker;
 
 	if (w != NULL) {
 		(void)pthread_mutex_lock(&w->lock);
-		bool is_busy = w->is_busy;
-
 		w->is_given_up = true;
 		if (w->fd >= 0)
 			(void)shutdown(w->fd, SHUT_RDWR);
 		(void)pthread_cond_signal(&w->asked);
 		(void)pthread_mutex_unlock(&w->lock);
-		if (is_busy)
-			(void)pthread_detach(w->thread);
-		else
-			(void)pthread_join(w->thread, NULL);
+		end_thread(w);
 		release_worker(w);
 		line->worker = NULL;
 	}
