@@ -81,6 +81,14 @@ struct baton_order {
 	char note[BATON_NOTE_MAX + 1]; /* who ordered it, and why; "": nothing was said */
 };
 
+/* How the claim before one that was won has ended. */
+enum baton_end {
+	BATON_END_UNTOLD,   /* not known, or there was none */
+	BATON_END_RELEASED, /* it was given back */
+	BATON_END_DIED,     /* its holder is proven dead */
+	BATON_END_EXPIRED,  /* nobody renewed it */
+};
+
 /* One election as the store sees it. */
 struct baton_record {
 	uint64_t term;       /* the highest ever; also when nobody holds it */
@@ -103,6 +111,7 @@ struct baton_record {
 	 * a few words that fit behind "waits 22 s: ". No failure, so an answer as any other. */
 	char wait[BATON_WAIT_MAX + 1];
 	struct baton_order order;
+	int before; /* BATON_END_...: of a campaign that was won */
 };
 
 /* One of many in a batch; the outcome is filled in for each, and the error code where it fails. */

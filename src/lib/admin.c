@@ -303,6 +303,15 @@ int baton_resume(struct baton *b, const char *name, struct baton_error *err)
 
 /* ---- lists ---- */
 
+/* app.lock is held: what is counted of the handle's election of that name; NULL: it has none. */
+static struct numbers *numbers_of(struct baton *b, const char *name)
+{
+	for (struct baton_election *e = b->app.all; e != NULL; e = e->all_next)
+		if (strcmp(e->name, name) == 0)
+			return events_numbers(e);
+	return NULL;
+}
+
 struct list {
 	void (*candidate)(void *arg, const struct baton_candidate *candidate);
 	void (*leadership)(void *arg, const struct baton_leadership *leadership);
@@ -310,7 +319,26 @@ struct list {
 	void *arg;
 	size_t max;
 	size_t n;
+	uint32_t n_healthy;
+	uint64_t audited;             /* leaderships up to this term were compared before */
+	uint64_t overlap_ns;          /* of the others */
+	uint64_t newest;              /* term; 0: none was told yet, ... */
+	struct baton_leadership last; /* ... else the one before */
 };
+
+/* For the metrics: how many candidates there were when somebody asked. */
+static void keep_candidates(struct baton *b, const char *name, const struct list *l)
+{
+	(void)pthread_mutex_lock(&b->app.lock);
+	struct numbers *numbers = numbers_of(b, name);
+
+	if (numbers != NULL) {
+		atomic_store(&numbers->n_healthy, l->n_healthy);
+		atomic_store(&numbers->n_unhealthy, (uint32_t)l->n - l->n_healthy);
+		atomic_store(&numbers->is_listed, true);
+	}
+	(void)pthread_mutex_unlock(&b->app.lock);
+}
 
 /* A driver may know less of the struct than we: its size says how much. */
 static size_t known_size(size_t told, size_t all)
@@ -326,6 +354,7 @@ static void list_candidate(void *arg, const struct baton_candidate *c)
 	(void)memcpy(&all, c, known_size(c->size, sizeof(all)));
 	all.size = sizeof(all);
 	l->n++;
+	l->n_healthy += all.is_healthy;
 	l->candidate(l->arg, &all);
 }
 
@@ -347,7 +376,49 @@ int baton_list_candidates(struct baton *b, const char *name,
 	int outcome = b->driver->candidates(lane, &call, name, list_candidate, &l);
 
 	code = admin_finish(b, outcome, &call, err);
-	return code != 0 ? code : (int)l.n;
+	if (code != 0)
+		return code;
+	keep_candidates(b, name, &l);
+	return (int)l.n;
+}
+
+/*
+ * The auditor: by how much a leadership began before the one that ended, on a clock of the store.
+ * Told newest first; each pair counts once, when its later one is new to us.
+ */
+static void audit(struct list *l, const struct baton_leadership *h)
+{
+	const struct baton_leadership *later = &l->last;
+
+	if (l->newest == 0)
+		l->newest = h->term;
+	else if (later->term > l->audited && h->clock[0] != '\0' &&
+		 strcmp(h->clock, later->clock) == 0 && h->until_ns > later->since_ns)
+		l->overlap_ns += h->until_ns - later->since_ns;
+	l->last = *h;
+}
+
+static uint64_t audited_before(struct baton *b, const char *name)
+{
+	(void)pthread_mutex_lock(&b->app.lock);
+	const struct numbers *numbers = numbers_of(b, name);
+	uint64_t term = numbers != NULL ? atomic_load(&numbers->audited) : 0;
+
+	(void)pthread_mutex_unlock(&b->app.lock);
+	return term;
+}
+
+static void keep_audit(struct baton *b, const char *name, const struct list *l)
+{
+	(void)pthread_mutex_lock(&b->app.lock);
+	struct numbers *numbers = numbers_of(b, name);
+
+	/* Another may have read it meanwhile: then that one has counted. */
+	if (numbers != NULL && atomic_load(&numbers->audited) == l->audited) {
+		atomic_fetch_add(&numbers->overlap_ns, l->overlap_ns);
+		atomic_store(&numbers->audited, max_ns(l->audited, l->newest));
+	}
+	(void)pthread_mutex_unlock(&b->app.lock);
 }
 
 static void list_leadership(void *arg, const struct baton_leadership *h)
@@ -360,6 +431,7 @@ static void list_leadership(void *arg, const struct baton_leadership *h)
 	(void)memcpy(&all, h, known_size(h->size, sizeof(all)));
 	all.size = sizeof(all);
 	l->n++;
+	audit(l, &all);
 	l->leadership(l->arg, &all);
 }
 
@@ -380,10 +452,14 @@ int baton_list_history(struct baton *b, const char *name, size_t max,
 		code = lib_lane(b, &lane, &call, err);
 	if (code != 0)
 		return code;
+	l.audited = audited_before(b, name);
 	int outcome = b->driver->history(lane, &call, name, l.max, list_leadership, &l);
 
 	code = admin_finish(b, outcome, &call, err);
-	return code != 0 ? code : (int)l.n;
+	if (code != 0)
+		return code;
+	keep_audit(b, name, &l);
+	return (int)l.n;
 }
 
 #define ELECTIONS_PAGE 1000

@@ -15,8 +15,10 @@
 struct shot {
 	struct baton_election *e;
 	struct baton_status status;
+	const struct numbers *numbers; /* NULL: none */
 	double led_since_s;
 	double left_s;
+	double n_overruns;
 };
 
 struct teller {
@@ -46,7 +48,7 @@ static void tell(struct teller *t, const struct baton_metric *m, const char *lab
 /* Buckets of powers of two in some unit, of which a second has so many. */
 static void tell_histogram(struct teller *t, const struct baton_metric *m,
 			   const struct histogram *h, double per_second, const char *label,
-			   const char *value)
+			   const char *value, const char *label2, const char *value2)
 {
 	double bounds[BATON_HISTOGRAM_BUCKETS];
 	uint64_t counts[BATON_HISTOGRAM_BUCKETS];
@@ -67,7 +69,7 @@ static void tell_histogram(struct teller *t, const struct baton_metric *m,
 		counts[i] = atomic_load(&h->buckets[i]);
 		told.count += counts[i];
 	}
-	tell(t, &told, label, value, NULL, NULL);
+	tell(t, &told, label, value, label2, value2);
 }
 
 /* ---- of the handle ---- */
@@ -116,10 +118,22 @@ static void tell_latencies(struct teller *t)
 	struct baton_metric delays = {
 		.name = "baton_loop_delay_seconds",
 		.help = "How late the library woke up: a busy or frozen machine."};
+	struct baton_metric callbacks = {.name = "baton_callback_seconds",
+					 .help = "How long handlers of the application took."};
 
-	tell_histogram(t, &renewals, &c->renew_latency, 1e6, "store", t->b->driver->name);
-	tell_histogram(t, &campaigns, &c->campaign_latency, 1e6, "store", t->b->driver->name);
-	tell_histogram(t, &delays, &c->loop_delay, 1e6, NULL, NULL);
+	tell_histogram(t, &renewals, &c->renew_latency, 1e6, "store", t->b->driver->name, NULL,
+		       NULL);
+	tell_histogram(t, &campaigns, &c->campaign_latency, 1e6, "store", t->b->driver->name, NULL,
+		       NULL);
+	tell_histogram(t, &delays, &c->loop_delay, 1e6, NULL, NULL, NULL, NULL);
+	tell_histogram(t, &callbacks, &c->callbacks, 1e6, NULL, NULL, NULL, NULL);
+	struct baton_metric called = {.name = "baton_callbacks_total",
+				      .help = "Calls of handlers of the application.",
+				      .type = BATON_METRIC_COUNTER};
+
+	for (int i = 0; i < BATON_HISTOGRAM_BUCKETS; i++)
+		called.value += (double)atomic_load(&c->callbacks.buckets[i]);
+	tell(t, &called, NULL, NULL, NULL, NULL);
 }
 
 static void tell_timings(struct teller *t)
@@ -171,7 +185,18 @@ static void tell_store(struct teller *t)
 
 /* ---- of its elections ---- */
 
-enum gauge { IS_LEADER, HAS_LEADER, PAUSED, TERM, LED_SINCE, TIME_LEFT, HEALTH, CHANGES, N_GAUGES };
+enum gauge {
+	IS_LEADER,
+	HAS_LEADER,
+	PAUSED,
+	TERM,
+	LED_SINCE,
+	TIME_LEFT,
+	HEALTH,
+	CHANGES,
+	OVERRUNS,
+	N_GAUGES
+};
 
 static double gauge_of(const struct shot *s, int gauge)
 {
@@ -183,7 +208,8 @@ static double gauge_of(const struct shot *s, int gauge)
 	case LED_SINCE: return s->led_since_s;
 	case TIME_LEFT: return s->left_s;
 	case HEALTH: return s->status.score_permille / 1000.0;
-	default: return atomic_load(&s->e->n_changes);
+	case CHANGES: return atomic_load(&s->e->n_changes);
+	default: return s->n_overruns;
 	}
 }
 
@@ -207,6 +233,9 @@ static void tell_gauges(struct teller *t)
 		[CHANGES] = {.name = "baton_leader_changes_total",
 			     .help = "How often another leader was seen.",
 			     .type = BATON_METRIC_COUNTER},
+		[OVERRUNS] = {.name = "baton_overruns_total",
+			      .help = "Work of lost leaderships that another leader may have met.",
+			      .type = BATON_METRIC_COUNTER},
 	};
 
 	for (int g = 0; g < N_GAUGES; g++) {
@@ -238,6 +267,69 @@ static void tell_campaigns(struct teller *t)
 	}
 }
 
+/* What the application has listed, as it was then. */
+static void tell_candidates(struct teller *t)
+{
+	struct baton_metric m = {.name = "baton_candidates",
+				 .help = "Candidates, when they were last listed.",
+				 .type = BATON_METRIC_GAUGE};
+
+	for (size_t i = 0; i < t->n_shots; i++) {
+		const struct shot *s = &t->shots[i];
+
+		if (s->numbers == NULL || !atomic_load(&s->numbers->is_listed))
+			continue;
+		m.value = atomic_load(&s->numbers->n_healthy);
+		tell(t, &m, "election", s->e->name, "health", "healthy");
+		m.value = atomic_load(&s->numbers->n_unhealthy);
+		tell(t, &m, "election", s->e->name, "health", "unhealthy");
+	}
+}
+
+static void tell_overlaps(struct teller *t)
+{
+	struct baton_metric m = {.name = "baton_overlap_seconds_total",
+				 .help = "Overlaps of leaderships in the history that was read.",
+				 .unit = "seconds",
+				 .type = BATON_METRIC_COUNTER};
+
+	for (size_t i = 0; i < t->n_shots; i++) {
+		const struct shot *s = &t->shots[i];
+
+		if (s->numbers == NULL || atomic_load(&s->numbers->audited) == 0)
+			continue;
+		m.value = (double)atomic_load(&s->numbers->overlap_ns) / 1e9;
+		tell(t, &m, "election", s->e->name, NULL, NULL);
+	}
+}
+
+static bool has_values(const struct histogram *h)
+{
+	for (int i = 0; i < BATON_HISTOGRAM_BUCKETS; i++)
+		if (atomic_load(&h->buckets[i]) != 0)
+			return true;
+	return false;
+}
+
+static void tell_handovers(struct teller *t)
+{
+	static const char *const causes[] = {[BATON_END_RELEASED] = "released",
+					     [BATON_END_DIED] = "died",
+					     [BATON_END_EXPIRED] = "expired"};
+	struct baton_metric m = {
+		.name = "baton_handover_seconds",
+		.help = "How long nobody led before this candidate did, as far as it noticed."};
+
+	for (size_t i = 0; i < t->n_shots; i++) {
+		const struct shot *s = &t->shots[i];
+
+		for (int c = BATON_END_RELEASED; c <= BATON_END_EXPIRED; c++)
+			if (s->numbers != NULL && has_values(&s->numbers->handover[c]))
+				tell_histogram(t, &m, &s->numbers->handover[c], 1e6, "election",
+					       s->e->name, "cause", causes[c]);
+	}
+}
+
 static void tell_losses(struct teller *t)
 {
 	struct baton_metric m = {.name = "baton_leaderships_lost_total",
@@ -245,7 +337,7 @@ static void tell_losses(struct teller *t)
 				 .type = BATON_METRIC_COUNTER};
 
 	for (size_t i = 0; i < t->n_shots; i++) {
-		const struct numbers *numbers = atomic_load(&t->shots[i].e->numbers);
+		const struct numbers *numbers = t->shots[i].numbers;
 
 		for (int r = 1; numbers != NULL && r <= BATON_REASON_PAUSED; r++) {
 			m.value = (double)atomic_load(&numbers->lost[r]);
@@ -258,7 +350,7 @@ static void tell_losses(struct teller *t)
 static void tell_spans(struct teller *t, bool drain)
 {
 	for (size_t i = 0; i < t->n_shots; i++) {
-		const struct numbers *numbers = atomic_load(&t->shots[i].e->numbers);
+		const struct numbers *numbers = t->shots[i].numbers;
 		struct baton_metric m = {
 			.name = drain ? "baton_drain_seconds" : "baton_tenure_seconds",
 			.help = drain ? "How long the work took to end after a leadership."
@@ -266,7 +358,7 @@ static void tell_spans(struct teller *t, bool drain)
 
 		if (numbers != NULL)
 			tell_histogram(t, &m, drain ? &numbers->drain : &numbers->tenure, 1e3,
-				       "election", t->shots[i].e->name);
+				       "election", t->shots[i].e->name, NULL, NULL);
 	}
 }
 
@@ -282,8 +374,17 @@ static bool take_shots(struct teller *t)
 	for (struct baton_election *e = b->app.all; e != NULL; e = e->all_next)
 		n++;
 	t->shots = calloc(n + 1, sizeof(*t->shots));
-	for (struct baton_election *e = b->app.all; t->shots != NULL && e != NULL; e = e->all_next)
-		t->shots[t->n_shots++].e = election_ref(e);
+	for (struct baton_election *e = b->app.all; t->shots != NULL && e != NULL;
+	     e = e->all_next) {
+		struct shot *s = &t->shots[t->n_shots++];
+
+		s->e = election_ref(e);
+		s->numbers = atomic_load(&e->numbers);
+		/* One that goes on counts already. */
+		s->n_overruns = events_overruns(e);
+		if (s->numbers != NULL)
+			s->n_overruns += (double)atomic_load(&s->numbers->overruns);
+	}
 	(void)pthread_mutex_unlock(&b->app.lock);
 	for (size_t i = 0; i < t->n_shots; i++) {
 		struct shot *s = &t->shots[i];
@@ -306,10 +407,13 @@ int baton_metrics(struct baton *b, void (*emit)(void *arg, const struct baton_me
 	if (!take_shots(&t))
 		return BATON_E_MEMORY;
 	tell_gauges(&t);
+	tell_candidates(&t);
+	tell_overlaps(&t);
 	tell_campaigns(&t);
 	tell_losses(&t);
 	tell_spans(&t, false);
 	tell_spans(&t, true);
+	tell_handovers(&t);
 	tell_renewals(&t);
 	tell_counter(&t, "baton_hints_total", "Hints that something changed.", &b->counters.hints);
 	tell_counter(&t, "baton_observes_total", "Looks at elections.", &b->counters.observes);

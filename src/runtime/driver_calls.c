@@ -315,6 +315,7 @@ static void run_campaign(struct lane *lane, struct job **jobs, size_t n)
 		take_view(jobs[i], c->record, BATON_OUTCOME_REFUSED, &c->outcome, &c->code);
 		if (c->outcome == BATON_OUTCOME_OK)
 			e->view.term = c->term;
+		e->before = (uint8_t)((unsigned)c->record->before % (BATON_END_EXPIRED + 1));
 		atomic_fetch_add(c->outcome == BATON_OUTCOME_OK        ? &b->counters.won
 				 : c->outcome == BATON_OUTCOME_REFUSED ? &b->counters.refused
 								       : &b->counters.failed,

@@ -90,6 +90,40 @@ bool events_on_dispatcher(const struct baton *b)
 
 /* ---- from the loop ---- */
 
+struct numbers *events_numbers(struct baton_election *e)
+{
+	struct numbers *numbers = atomic_load(&e->numbers);
+
+	if (numbers == NULL) {
+		numbers = calloc(1, sizeof(*numbers));
+		atomic_store(&e->numbers, numbers);
+	}
+	return numbers;
+}
+
+bool events_overruns(const struct baton_election *e)
+{
+	if (e->audience.work != WORK_DRAINS || e->overran)
+		return false;
+	/* A lease that work stands on is closed when its time is up; then another one follows. */
+	bool is_closed = atomic_load(&e->executor->end_epoch) != atomic_load(&e->work_epoch);
+
+	return is_closed || clock_boot_ns() > work_end_of(e);
+}
+
+void events_overdue(struct baton_election *e)
+{
+	struct app *app = &e->handle->app;
+
+	(void)pthread_mutex_lock(&app->lock);
+	struct numbers *numbers = events_numbers(e);
+
+	if (numbers != NULL && !e->overran)
+		atomic_fetch_add(&numbers->overruns, 1);
+	e->overran = true;
+	(void)pthread_mutex_unlock(&app->lock);
+}
+
 static void note_lost(struct baton_election *e, const struct action *a)
 {
 	struct baton *b = e->handle;
@@ -98,24 +132,40 @@ static void note_lost(struct baton_election *e, const struct action *a)
 	contexts_cancel(e);
 	atomic_fetch_sub(&b->counters.leading, 1);
 	atomic_fetch_add(&b->counters.lost, 1);
-	e->lost_ns = clock_boot_ns();
-	uint64_t tenure_ms = (e->lost_ns - e->became_ns) / CLOCK_NS_PER_MS;
-	struct numbers *numbers = atomic_load(&e->numbers);
+	e->vacant_ns = clock_boot_ns();
+	uint64_t tenure_ms = (e->vacant_ns - e->became_ns) / CLOCK_NS_PER_MS;
+	struct numbers *numbers = events_numbers(e);
 
 	count_into(&b->counters.tenure, tenure_ms);
-	if (numbers == NULL) { /* no memory: then it is not counted */
-		numbers = calloc(1, sizeof(*numbers));
-		atomic_store(&e->numbers, numbers);
-	}
 	if (numbers == NULL)
 		return;
 	count_into(&numbers->tenure, tenure_ms);
 	atomic_fetch_add(&numbers->lost[reason_of_why(a->why)], 1);
 }
 
+/*
+ * From when nobody led, as far as we know, or from when we set out to replace who did. A store that
+ * doesn't say how that one ended has told us of a release, or has let us wait for the end.
+ */
+static void count_handover(struct baton_election *e)
+{
+	bool is_first = e->vacant_ns == 0 && e->events.leader == NOBODY;
+	uint64_t since_ns = e->vacant_ns != 0 ? e->vacant_ns : e->core.call_ns;
+	struct numbers *numbers = is_first ? NULL : events_numbers(e);
+	int end = e->before != BATON_END_UNTOLD ? e->before
+		  : e->arg_why == WHY_DUE       ? BATON_END_EXPIRED
+						: BATON_END_RELEASED;
+
+	if (numbers != NULL)
+		count_into(&numbers->handover[end], (e->became_ns - since_ns) / 1000);
+	e->vacant_ns = 0;
+}
+
 static void note_became(struct baton_election *e)
 {
 	e->became_ns = clock_boot_ns();
+	e->overran = false;
+	count_handover(e);
 	atomic_fetch_add(&e->handle->counters.leading, 1);
 }
 
@@ -125,6 +175,7 @@ static void note_changed(struct baton_election *e, const struct action *a)
 		e->events.old_leader = e->events.leader;
 		e->events.changed_old_term = e->events.changed_term;
 	}
+	e->vacant_ns = a->target == NOBODY ? clock_boot_ns() : 0;
 	e->events.leader = a->target;
 	e->events.changed_term = a->term;
 	tell_news(e, NEWS_CHANGED);
@@ -422,14 +473,17 @@ static void queue_election(struct baton_election *e, bool deliver)
 
 struct audience_result events_tell(struct baton_election *e, const struct audience_event *ev)
 {
+	bool overruns = events_overruns(e);
 	struct audience_result r = audience_step(&e->audience, ev);
 
 	if (r.drained) {
 		struct numbers *numbers = atomic_load(&e->numbers);
 
-		if (numbers != NULL)
+		if (numbers != NULL) {
 			count_into(&numbers->drain,
-				   (clock_boot_ns() - e->lost_ns) / CLOCK_NS_PER_MS);
+				   (clock_boot_ns() - e->vacant_ns) / CLOCK_NS_PER_MS);
+			atomic_fetch_add(&numbers->overruns, overruns);
+		}
 		loop_poke(e, POKE_DRAINED);
 	}
 	queue_election(e, r.deliver);
@@ -564,8 +618,12 @@ static void *dispatch_main(void *arg)
 		bool is_muted = e->audience.muted;
 
 		(void)pthread_mutex_unlock(&b->app.lock);
-		if (!is_muted)
+		if (!is_muted) {
+			uint64_t began_ns = clock_boot_ns();
+
 			e->handler(e->handler_arg, &ev);
+			count_into(&b->counters.callbacks, (clock_boot_ns() - began_ns) / 1000);
+		}
 		(void)pthread_mutex_lock(&b->app.lock);
 		finish_event(e);
 		election_unref(e);

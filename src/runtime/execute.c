@@ -203,6 +203,8 @@ static void election_job(struct baton_election *e, const struct action *a, uint8
 	e->arg_hold_ns = a->hold_ns;
 	e->arg_target = a->target;
 	e->arg_why = a->why;
+	if (a->why == WHY_OVERDUE)
+		events_overdue(e);
 	lane_put(&e->handle->lanes[BATON_LANE_CAMPAIGN], job, kind == JOB_RELEASE);
 }
 

@@ -209,6 +209,7 @@ struct baton_election {
 	uint32_t arg_target;
 	uint8_t arg_why;
 	uint8_t lost_why; /* of the last leadership */
+	uint8_t before;   /* BATON_END_...: of who held what we have won */
 	bool publish_due;
 	bool published;
 	bool detached; /* the application has let go of it */
@@ -230,13 +231,14 @@ struct baton_election {
 	bool seen_paused;
 	bool left;       /* the loop has let go of it */
 	bool twin;       /* another living candidate has our id */
+	bool overran;    /* the work of the last leadership is counted as such */
 	int attach_code; /* 1: not yet */
 	uint32_t seen_leader;
 	uint32_t score;
 	uint64_t seen_term;
 	uint64_t became_ns;
-	uint64_t lost_ns;
-	_Atomic(struct numbers *) numbers; /* made with the first loss; or NULL */
+	uint64_t vacant_ns; /* since when nobody leads: lost, or seen to be free; 0: not so */
+	_Atomic(struct numbers *) numbers; /* made with the first of them; or NULL */
 	_Atomic uint32_t n_won, n_refused, n_failed, n_changes;
 	int64_t leader_since_ms;
 	uint64_t wait_until_ns; /* nobody can lead before; 0: not so */
@@ -349,13 +351,22 @@ struct counters {
 	struct histogram campaign_latency;
 	struct histogram loop_delay; /* us that the loop woke too late */
 	struct histogram tenure;     /* ms */
+	struct histogram callbacks;  /* us */
 };
 
-/* What is counted of an election that has lost a leadership. */
+/* What is counted of an election in which a leadership was lost or taken over, or of which the
+ * application has listed something. */
 struct numbers {
 	_Atomic uint64_t lost[BATON_REASON_PAUSED + 1];
-	struct histogram tenure; /* ms */
-	struct histogram drain;  /* ms */
+	struct histogram tenure;                          /* ms */
+	struct histogram drain;                           /* ms */
+	struct histogram handover[BATON_END_EXPIRED + 1]; /* us, by how the one before ended */
+	_Atomic uint64_t overruns;
+	_Atomic uint64_t overlap_ns; /* of leaderships in the history, ... */
+	_Atomic uint64_t audited;    /* ... up to this term; 0: nobody has read it */
+	_Atomic uint32_t n_healthy;  /* candidates, when they were last listed */
+	_Atomic uint32_t n_unhealthy;
+	_Atomic bool is_listed;
 };
 
 struct fork_cells {
@@ -495,6 +506,12 @@ struct audience_result events_say(struct baton_election *e, uint8_t kind);
 void events_mute(struct baton_election *e);
 /* The watch is broken: this is why. */
 void events_watch(struct baton_election *e, const struct baton_error *said);
+/* app.lock is held: what is counted of it; NULL: there is no memory, so it is not counted. */
+struct numbers *events_numbers(struct baton_election *e);
+/* app.lock is held: its work goes on though another may lead, and that isn't counted yet. */
+bool events_overruns(const struct baton_election *e);
+/* Its claim is given back though its work has not ended. */
+void events_overdue(struct baton_election *e);
 /* How the last call of the driver went; code 0: well. */
 void events_store(struct baton *b, const struct baton_error *err);
 int events_init(struct baton *b, struct baton_error *err);

@@ -38,6 +38,7 @@ struct attempt {
 	struct file_tmp tmp;
 	uint64_t seq;
 	int dir;
+	int before; /* BATON_END_... of the claim that it follows */
 	enum attempt_state state;
 };
 
@@ -190,6 +191,15 @@ static const char *word_for(const struct file_election *election)
 						   : "gone";
 }
 
+static int end_for(const struct file_election *election)
+{
+	if (election->folder.highest == 0 || election->folder.ended)
+		return election->folder.ended ? BATON_END_RELEASED : BATON_END_UNTOLD;
+	return election->verdict == FILE_DIED      ? BATON_END_DIED
+	       : election->verdict == FILE_EXPIRED ? BATON_END_EXPIRED
+						   : BATON_END_UNTOLD;
+}
+
 static int attempt_write(struct file_lane *lane, struct attempt *a,
 			 const struct file_election *election)
 {
@@ -216,6 +226,7 @@ static int attempt_write(struct file_lane *lane, struct attempt *a,
 	(void)snprintf(claim.address, sizeof(claim.address), "%s", a->lease->address);
 	(void)snprintf(claim.metadata, sizeof(claim.metadata), "%s", c->profile.metadata);
 	(void)snprintf(claim.after, sizeof(claim.after), "%s", word_for(election));
+	a->before = end_for(election);
 	size_t n = file_write_claim(&claim, text);
 
 	if (n == 0)
@@ -308,6 +319,7 @@ static void attempt_won(struct file_lane *lane, struct attempt *a)
 	record->term = a->c->term;
 	record->nonce = a->c->nonce;
 	record->held = true;
+	record->before = a->before;
 	record->since_ms = clock_wall_ms();
 	record->free_in_ns = a->lease->ttl_ns;
 	record->priority = a->c->profile.priority;

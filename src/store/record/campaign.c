@@ -72,6 +72,8 @@ static void campaign_end(struct record_lane *lane, struct baton_call *call,
 		campaign_explain(call, j, c);
 	else
 		campaign_record(lane->store, j, lease->owner, c->record);
+	if (j->election.term > 1 && j->u.campaign.rival[0] == '\0')
+		c->record->before = BATON_END_RELEASED;
 	if (task->why == RECORD_WHY_LOCKED)
 		campaign_locked_out(j, c->record);
 	if (task->why != RECORD_WHY_YOUNG)
