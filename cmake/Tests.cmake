@@ -159,6 +159,15 @@ if(sources)
 	baton_fast(model-record)
 endif()
 
+# The whole layer of the record stores, in random worlds.
+file(GLOB sources CONFIGURE_DEPENDS tests/sim/record/*.c)
+if(sources)
+	baton_program(sim-record ${sources})
+	target_link_libraries(sim-record PRIVATE baton_record)
+	target_include_directories(sim-record PRIVATE tests/sim/record)
+	baton_fast(sim-record)
+endif()
+
 # The file store's driver, verb by verb, and killed or stopped at every system call.
 file(GLOB programs CONFIGURE_DEPENDS tests/store/file_*.c)
 file(GLOB shared_sources CONFIGURE_DEPENDS tests/store/*.c)
