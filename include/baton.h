@@ -560,6 +560,17 @@ BATON_API int baton_list_candidates(struct baton *b, const char *name,
 						  const struct baton_candidate *candidate),
 				    void *arg, struct baton_error *err);
 
+/*
+ * The same into an array of yours, for languages that C can't call: the first max of them, each as
+ * large as in your program. Returns how many there are, which may be more. Call it by the name
+ * without _sized.
+ */
+BATON_API int baton_get_candidates_sized(struct baton *b, const char *name,
+					 struct baton_candidate *candidates, size_t max,
+					 size_t size, struct baton_error *err);
+#define baton_get_candidates(b, name, candidates, max, err) \
+	baton_get_candidates_sized((b), (name), (candidates), (max), sizeof(*(candidates)), (err))
+
 /* ---- history ---- */
 
 struct baton_leadership {

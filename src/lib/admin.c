@@ -421,6 +421,36 @@ static void keep_audit(struct baton *b, const char *name, const struct list *l)
 	(void)pthread_mutex_unlock(&b->app.lock);
 }
 
+struct candidates_array {
+	unsigned char *to;
+	size_t max;
+	size_t size; /* of one, as the caller knows it */
+	size_t n;
+};
+
+static void take_candidate(void *arg, const struct baton_candidate *c)
+{
+	struct candidates_array *a = arg;
+
+	if (a->n < a->max) {
+		struct baton_candidate all = *c;
+
+		lib_give_sized(a->to + a->n * a->size, a->size, &all, sizeof(all));
+	}
+	a->n++;
+}
+
+int baton_get_candidates_sized(struct baton *b, const char *name,
+			       struct baton_candidate *candidates, size_t max, size_t size,
+			       struct baton_error *err)
+{
+	struct candidates_array a = {.to = (void *)candidates, .max = max, .size = size};
+
+	if (max != 0 && (candidates == NULL || size < sizeof(size_t)))
+		return lib_fail(err, BATON_E_INVALID, "%s", baton_strerror(BATON_E_INVALID));
+	return baton_list_candidates(b, name, take_candidate, &a, err);
+}
+
 static void list_leadership(void *arg, const struct baton_leadership *h)
 {
 	struct list *l = arg;

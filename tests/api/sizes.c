@@ -69,8 +69,37 @@ static int newer(const char *url)
 	return 0;
 }
 
+/* Candidates into an array: as many as there is room for, each as large as it was then. */
+static int candidates(const char *url)
+{
+	const size_t size = offsetof(struct baton_candidate, address);
+	struct baton_candidate one[2];
+	unsigned char bytes[sizeof(one)];
+	struct baton_election *e;
+	struct baton_event event;
+	struct baton_error err;
+	struct baton *b;
+
+	CHECK(baton_open(url, NULL, &b, &err) == 0);
+	CHECK(baton_election_new(b, "who", NULL, &e, &err) == 0 && baton_election_start(e) == 0);
+	while (!baton_is_leader(e))
+		CHECK(baton_wait(b, 30000, &event) == 1);
+	CHECK(baton_get_candidates(b, "who", one, 2, &err) == 1);
+	CHECK(one[0].size == sizeof(one[0]) && strcmp(one[0].id, baton_id(b)) == 0);
+	CHECK(one[0].is_leader && one[0].score_permille == 1000);
+	memset(bytes, 0xa5, sizeof(bytes));
+	CHECK(baton_get_candidates_sized(b, "who", (void *)bytes, 1, size, &err) == 1);
+	CHECK(strcmp((char *)bytes + offsetof(struct baton_candidate, id), baton_id(b)) == 0);
+	CHECK(untouched(bytes, size, sizeof(bytes)));
+	CHECK(baton_get_candidates(b, "who", one, 0, &err) == 1);
+	CHECK(baton_get_candidates_sized(b, "who", NULL, 1, size, &err) == BATON_E_INVALID);
+	CHECK(baton_get_candidates(b, "", one, 2, &err) == BATON_E_INVALID);
+	baton_close(b);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	CHECK(argc == 2);
-	return older() != 0 || newer(argv[1]) != 0;
+	return older() != 0 || newer(argv[1]) != 0 || candidates(argv[1]) != 0;
 }
