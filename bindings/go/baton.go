@@ -33,6 +33,7 @@ import (
 	"log"
 	"os"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 	"unsafe"
@@ -88,6 +89,16 @@ func failure(code C.int, err *C.struct_baton_error) error {
 	return &Error{Code(code), C.GoString(C.baton_strerror(code))}
 }
 
+// C ends a string at its first zero byte: what follows would be cut off without a word.
+func hasZero(texts ...string) error {
+	for _, text := range texts {
+		if strings.IndexByte(text, 0) >= 0 {
+			return &Error{CodeInvalid, "a text holds a zero byte; expected none"}
+		}
+	}
+	return nil
+}
+
 // Version is that of the library which runs: "0.1.0".
 func Version() string { return C.GoString(C.baton_version()) }
 
@@ -131,6 +142,9 @@ func Open(url string, options *Options) (*Store, error) {
 	var handle *C.struct_baton
 	if options == nil {
 		options = &Options{}
+	}
+	if err := hasZero(url, options.ID, options.Address); err != nil {
+		return nil, err
 	}
 	C.baton_options_init_sized(&o, C.sizeof_struct_baton_options)
 	for _, field := range []struct {

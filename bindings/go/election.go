@@ -93,6 +93,9 @@ func (s *Store) Election(name string, options *ElectionOptions) (*Election, erro
 	if options == nil {
 		options = &ElectionOptions{}
 	}
+	if err := hasZero(name, options.Metadata); err != nil {
+		return nil, err
+	}
 	C.baton_election_options_init_sized(&o, C.sizeof_struct_baton_election_options)
 	if options.Metadata != "" {
 		o.metadata = C.CString(options.Metadata)
@@ -222,6 +225,9 @@ func (e *Election) Resign(quiet time.Duration) error {
 // Transfer steps down in favour of the named candidate.
 func (e *Election) Transfer(candidate string) error {
 	var err C.struct_baton_error
+	if err := hasZero(candidate); err != nil {
+		return err
+	}
 	c := C.CString(candidate)
 	defer C.free(unsafe.Pointer(c))
 	return failure(C.baton_transfer(e.handle, c, &err), &err)
@@ -230,6 +236,9 @@ func (e *Election) Transfer(candidate string) error {
 // ReportHealth says how healthy this candidate is, from 0 to 1000; "" leaves the metadata.
 func (e *Election) ReportHealth(score uint32, metadata string) error {
 	var c *C.char
+	if err := hasZero(metadata); err != nil {
+		return err
+	}
 	if metadata != "" {
 		c = C.CString(metadata)
 		defer C.free(unsafe.Pointer(c))
