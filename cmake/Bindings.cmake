@@ -23,5 +23,13 @@ if(TARGET baton_command)
 			set_tests_properties(bindings/${part}-${language} PROPERTIES
 				SKIP_RETURN_CODE 77)
 		endforeach()
+		# Adapters and examples, of those that have some.
+		if(language MATCHES "^(go|dotnet|java)$")
+			baton_gate(bindings/few-own-${language} 60 600 servers
+				${PROJECT_SOURCE_DIR}/tests/bindings/own ${language})
+			set_tests_properties(bindings/few-own-${language} PROPERTIES
+				SKIP_RETURN_CODE 77)
+		endif()
 	endforeach()
 endif()
+baton_gate(bindings/few-layouts 10 60 lint ${PROJECT_SOURCE_DIR}/tests/bindings/layouts)
