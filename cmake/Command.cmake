@@ -28,7 +28,8 @@ if(BATON_TESTS)
 	set_target_properties(drifty PROPERTIES PREFIX ""
 		LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test-modules)
 	target_link_libraries(drifty PRIVATE baton_flags baton_parts)
-	foreach(name run worklock options work history list signals service doctor telemetry)
+	foreach(name run worklock options work history list signals service doctor telemetry
+			callbacks)
 		add_test(NAME cli/${name}
 			COMMAND ${PROJECT_SOURCE_DIR}/tests/cli/${name}
 				$<TARGET_FILE:baton_command>)

@@ -78,6 +78,11 @@ struct settings {
 	int64_t isolate;
 	const char *health_cmd;
 	int64_t health_interval_ms;
+	const char *on_elected;
+	const char *on_lost;
+	const char *on_change;
+	const char *notify_fifo;
+	int64_t callback_timeout_ms;
 	const char *metrics_file;
 	int64_t metrics_compat;
 	/* the other verbs' */

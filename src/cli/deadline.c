@@ -142,6 +142,7 @@ void deadline_take_over(struct run *r)
 		(void)poll(NULL, 0, 1);
 	}
 	r->health.pid = 0;
+	callbacks_forget(r->hooks.callbacks);
 	(void)close(r->guard_fd);
 	(void)close(r->socket);
 	r->guard_fd = r->socket = -1;

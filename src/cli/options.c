@@ -90,6 +90,16 @@ static const struct row rows[] = {
 	 AT(restart), NULL, "no", true},
 	{"isolate", "yes|no", "in a PID namespace, else a cgroup: nothing escapes", VERB_RUN, YES,
 	 AT(isolate), NULL, "no", true},
+	{"on-elected", "COMMAND", "a gate: COMMAND starts when this has exited with 0", VERB_RUN,
+	 TEXT, AT(on_elected), NULL, NULL, true},
+	{"on-lost", "COMMAND", "when the work has stopped, before others may lead", VERB_RUN, TEXT,
+	 AT(on_lost), NULL, NULL, true},
+	{"on-change", "COMMAND", "whenever another leads, or nobody", VERB_RUN, TEXT, AT(on_change),
+	 NULL, NULL, true},
+	{"notify-fifo", "PATH", "a pipe for one JSON line an event", VERB_RUN, TEXT,
+	 AT(notify_fifo), NULL, NULL, true},
+	{"callback-timeout", "TIME", "a callback is killed after this (10s)", VERB_RUN, SPAN,
+	 AT(callback_timeout_ms), NULL, "10s", true},
 	{"metrics-file", "PATH", "write metrics there, for node_exporter", VERB_RUN, TEXT,
 	 AT(metrics_file), NULL, NULL, true},
 	{"metrics-compat", "none|client-go", "client-go: also its metric", VERB_RUN, WORD,
@@ -518,6 +528,11 @@ static bool is_rare(const struct row *row)
 					   "release-on-stop",
 					   "work-timeout",
 					   "health-interval",
+					   "on-elected",
+					   "on-lost",
+					   "on-change",
+					   "notify-fifo",
+					   "callback-timeout",
 					   "metrics-file",
 					   "metrics-compat",
 					   "json",
@@ -532,7 +547,7 @@ static bool is_rare(const struct row *row)
 
 static void name_rare(FILE *out, unsigned verb)
 {
-	char text[512] = "and, in baton-run(1):";
+	char text[1024] = "and, in baton-run(1):";
 
 	for (size_t i = 0; i < N_ROWS; i++) {
 		size_t n = strlen(text);

@@ -54,6 +54,7 @@ int verb_run(struct settings *s)
 	run_loop(&r);
 	health_done(&r);
 	telemetry_last(&r);
+	hooks_end(&r);
 	baton_close(r.b);
 	telemetry_end(&r);
 	return supervise_finish(&r);
@@ -91,6 +92,8 @@ static int contend_once(struct run *r)
 	code = deadline_setup(r);
 	if (code == 0)
 		code = telemetry_begin(r);
+	if (code == 0)
+		code = hooks_begin(r);
 	if (code != 0) {
 		baton_close(r->b);
 		return code;
@@ -127,10 +130,11 @@ static void run_loop(struct run *r)
 				       {.fd = r->timer, .events = POLLIN},
 				       {.fd = r->guard_fd, .events = POLLIN},
 				       {.fd = r->health.fd, .events = POLLIN},
-				       {.fd = baton_fd(r->b), .events = POLLIN}};
+				       {.fd = baton_fd(r->b), .events = POLLIN},
+				       {.fd = hooks_fd(r), .events = POLLIN}};
 
 		arm_wait(r);
-		(void)poll(fds, 6, -1);
+		(void)poll(fds, 7, -1);
 		deadline_move(r);
 		if (fds[2].revents != 0) {
 			uint64_t times;
@@ -145,6 +149,7 @@ static void run_loop(struct run *r)
 			supervise_signals(r);
 		if (fds[4].revents != 0)
 			health_read(r);
+		hooks_tick(r);
 		deadline_enforce(r);
 		end_lost(r);
 		pull_events(r);
@@ -202,6 +207,7 @@ static void became_leader(struct run *r, const struct baton_event *event)
 	if (!r->is_stopping)
 		r->give_up_ns = UINT64_MAX;
 	deadline_begin(r);
+	hooks_elected(r, event);
 	supervise_start(r);
 	/* Said when it is done: a disk, too, may keep who writes to it waiting (L7). */
 	log_say(BATON_LOG_INFO, "leads %s in term %llu as %s", r->s->name,
@@ -228,6 +234,7 @@ static void lost_leadership(struct run *r, const struct baton_event *event)
 	if (r->child != CHILD_NONE)
 		supervise_stop(r, r->stop_signal != 0 ? r->stop_signal : r->plan.on_loss,
 			       voluntary);
+	hooks_lost(r, event->reason);
 	log_say(voluntary ? BATON_LOG_INFO : BATON_LOG_WARN, "leads %s no more: %s", r->s->name,
 		event->text);
 	notify_status(r, "stands by for %.200s", r->s->name);
@@ -237,6 +244,7 @@ static void changed(struct run *r, const struct baton_event *event)
 {
 	bool is_our_id = strcmp(event->leader, baton_id(r->b)) == 0;
 
+	hooks_changed(r, event);
 	if (!is_our_id)
 		r->is_twin_leading = false;
 	if (event->leader[0] == '\0' || is_our_id)
@@ -260,7 +268,7 @@ static void told_to_wait(const struct run *r, const struct baton_event *event)
 /* S7: only now may the leadership pass on. */
 static void end_lost(struct run *r)
 {
-	if (r->lost_term == 0 || r->child != CHILD_NONE)
+	if (r->lost_term == 0 || r->child != CHILD_NONE || !hooks_are_over(r))
 		return;
 	(void)baton_drained(r->e, r->lost_term); /* or a stop has said so before */
 	r->lost_term = 0;
@@ -371,7 +379,7 @@ static int give_up(const struct run *r, bool held)
 static void look_at_waiting(struct run *r)
 {
 	if (r->is_stopping) {
-		if (r->child == CHILD_NONE && !r->has_left)
+		if (r->child == CHILD_NONE && !r->has_left && hooks_are_over(r))
 			supervise_leave(r);
 		/* Nothing runs any more; the store has had its time. */
 		if (r->has_left && clock_boot_ns() >= r->give_up_ns)

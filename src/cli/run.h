@@ -10,6 +10,7 @@
 
 #include "cli/cli.h"
 #include "cli/guard.h"
+#include "telemetry/callbacks.h"
 
 /* How far the child has got. */
 enum run_child { CHILD_NONE, CHILD_STARTING, CHILD_RUNNING, CHILD_ENDING };
@@ -25,6 +26,20 @@ struct health {
 	size_t n;
 	bool is_odd;    /* the last number that it has printed was not a score */
 	char text[256]; /* the end of what it has printed */
+};
+
+/* What the callbacks of one leadership have come to. */
+struct hooks {
+	struct callbacks *callbacks; /* NULL: there are none */
+	struct callback_queue *queue;
+	uint64_t term;      /* whose on-lost is owed; 0: none */
+	const char *reason; /* of its end, as far as it is known */
+	uint64_t seen_term; /* of the last leader that we have heard of */
+	char seen[BATON_NAME_MAX + 1];
+	bool gate_runs;
+	bool is_open;   /* the gate: the command may be started */
+	bool is_ending; /* on-lost was begun */
+	bool is_ended;
 };
 
 struct run {
@@ -74,6 +89,7 @@ struct run {
 	uint64_t give_up_ns; /* waiting for the leadership; or for the end */
 	uint64_t notify_ns;  /* the next sign of life for the service manager */
 	uint64_t notify_every_ns;
+	struct hooks hooks;
 	struct telemetry *telemetry; /* NULL: nobody wants to know */
 };
 
@@ -122,6 +138,21 @@ void notify_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void notify_status(const struct run *r, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void notify_tick(struct run *r);
+
+/* ---- hooks.c: the callbacks ---- */
+
+/* After the store is open. 0, or an exit code. */
+int hooks_begin(struct run *r);
+void hooks_elected(struct run *r, const struct baton_event *event);
+/* The gate has let us pass, or there is none. */
+bool hooks_may_start(const struct run *r);
+void hooks_lost(struct run *r, int reason);
+/* Nothing of the command is left: begins what comes behind it, and says whether that has ended. */
+bool hooks_are_over(struct run *r);
+void hooks_changed(struct run *r, const struct baton_event *event);
+int hooks_fd(const struct run *r);
+void hooks_tick(struct run *r);
+void hooks_end(struct run *r);
 
 /* ---- telemetry.c: what the outside is told of this process ---- */
 

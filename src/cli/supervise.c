@@ -150,7 +150,8 @@ static int make_guard(struct run *r)
 void supervise_start(struct run *r)
 {
 	r->restart_ns = 0;
-	if (r->guard_fd < 0 || r->child != CHILD_NONE || !r->is_leading || r->is_stopping)
+	if (r->guard_fd < 0 || r->child != CHILD_NONE || !r->is_leading || r->is_stopping ||
+	    !hooks_may_start(r))
 		return;
 	r->child = CHILD_STARTING;
 	r->group = 0;
@@ -185,9 +186,9 @@ void supervise_end(struct run *r, int code)
 	if (!r->is_anew)
 		notify_say("STOPPING=1\nSTATUS=stops");
 	/* For who pulls events, a stop says that the work has ended: so that comes first. */
-	if (r->child == CHILD_NONE)
+	if (r->child == CHILD_NONE && hooks_are_over(r))
 		supervise_leave(r);
-	else if (!r->is_lost)
+	else if (r->child != CHILD_NONE && !r->is_lost)
 		supervise_stop(r, r->stop_signal != 0 ? r->stop_signal : r->plan.on_loss, true);
 }
 
@@ -298,6 +299,11 @@ static void reap_guard(struct run *r)
 			if (r->guard_fd >= 0)
 				supervise_guard_died(r);
 			return;
+		}
+		if (callbacks_owns(r->hooks.callbacks, info.si_pid)) {
+			callbacks_process(r->hooks.callbacks);
+			info.si_pid = 0;
+			continue;
 		}
 		health_ended(r, info.si_pid);
 		if (waitpid(info.si_pid, &status, WNOHANG) > 0)

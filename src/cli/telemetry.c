@@ -68,6 +68,8 @@ static void put_metrics(struct run *r)
 
 	exposition_begin(t->text, EXPOSITION_PROMETHEUS);
 	(void)baton_metrics(r->b, exposition_add, t->text);
+	if (r->hooks.callbacks != NULL)
+		callbacks_metrics(r->hooks.callbacks, exposition_add, t->text);
 	process_metrics(exposition_add, t->text);
 	const char *text = exposition_end(t->text, &n);
 

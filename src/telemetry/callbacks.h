@@ -1,0 +1,81 @@
+/*
+ * callbacks.h: commands that are run when a leadership begins, has ended, or when the leader
+ * changes; and a pipe that gets one JSON line for each.
+ *
+ *     on-elected  a gate: the work begins when it has exited with 0
+ *     on-lost     after the work has stopped; the claim is given back when it has ended
+ *     on-change   whoever leads now; only the newest change counts
+ *
+ * One runs at a time for one election, in order. A running on-change gives way to the other two: it
+ * is killed, and told again behind them. Each has a process group of its own, which is killed when
+ * its time is over, and when it has ended.
+ *
+ * One thread, that of the caller's loop: it polls callbacks_fd() and calls callbacks_process(). No
+ * call waits. A command gets our environment without what is ours, and no secret.
+ */
+#ifndef BATON_CALLBACKS_H
+#define BATON_CALLBACKS_H
+
+#include <baton.h>
+#include <sys/types.h>
+
+enum callback_kind { CALLBACK_ELECTED, CALLBACK_LOST, CALLBACK_CHANGE, CALLBACK_KINDS };
+
+struct callbacks_plan {
+	const char *commands[CALLBACK_KINDS]; /* lines of shell; NULL: none */
+	const char *fifo;                     /* NULL: none */
+	uint64_t timeout_ns;                  /* of each */
+	char **environment;                   /* without variables of our own */
+	/* A sentence for the log. */
+	void (*say)(int level, const char *text);
+};
+
+/* What a command is told. Strings are copied. */
+struct callback_event {
+	int kind;
+	bool is_leader; /* this candidate, from now on */
+	uint64_t term;
+	uint64_t old_term;
+	const char *leader; /* "": none */
+	const char *old_leader;
+	const char *leader_address;
+	const char *reason; /* of a loss, in a word; "" */
+	const char *traceparent;
+};
+
+struct callbacks;
+struct callback_queue; /* of one election */
+
+/* NULL after filling in err: the pipe can't be had, or no memory. */
+struct callbacks *callbacks_new(const struct callbacks_plan *plan, struct baton_error *err);
+/* Kills what still runs. Takes NULL. */
+void callbacks_free(struct callbacks *c);
+
+/* Lives as long as the callbacks. NULL: no memory. */
+struct callback_queue *callbacks_queue(struct callbacks *c, const char *election, const char *id);
+
+/*
+ * Runs the command for this event when its turn comes, and then calls done(): ok is whether it has
+ * exited with 0. Without a command for this kind, done() is called at once. done may be NULL.
+ */
+void callbacks_put(struct callback_queue *q, const struct callback_event *event,
+		   void (*done)(void *arg, bool ok), void *arg);
+/* Kills the command for this kind if it runs, and takes it from the queue if it doesn't yet; either
+ * way its done() is called with false. */
+void callbacks_cancel(struct callback_queue *q, int kind);
+/* No command for a leadership runs past this instant of CLOCK_BOOTTIME; 0: no limit. */
+void callbacks_limit(struct callback_queue *q, uint64_t at_ns);
+
+/* Polls readable when callbacks_process() has something to do. */
+int callbacks_fd(const struct callbacks *c);
+void callbacks_process(struct callbacks *c);
+/* Whether this child is one of ours: then callbacks_process() reaps it, and nobody else may. */
+bool callbacks_owns(const struct callbacks *c, pid_t pid);
+/* All children were killed and reaped by somebody else. */
+void callbacks_forget(struct callbacks *c);
+
+/* baton_callbacks_total, baton_callback_seconds: as baton_metrics() does. */
+void callbacks_metrics(const struct callbacks *c,
+		       void (*emit)(void *arg, const struct baton_metric *metric), void *arg);
+
+#endif
