@@ -20,10 +20,15 @@ static uint64_t hash_of(const char *key)
 
 int name_table_init(struct name_table *t)
 {
-	t->slots = calloc(ROOM_MIN, sizeof(struct name_node *));
-	t->room = ROOM_MIN;
-	t->n = 0;
-	return t->slots != NULL ? 0 : -1;
+	*t = (struct name_table){0};
+	return name_table_reserve(t);
+}
+
+int name_table_reserve(struct name_table *t)
+{
+	if (t->room == 0)
+		name_table_grow(t);
+	return t->room != 0 ? 0 : -1;
 }
 
 void name_table_done(struct name_table *t)
@@ -35,11 +40,20 @@ void name_table_done(struct name_table *t)
 struct name_node *name_table_find(const struct name_table *t, const char *key)
 {
 	uint64_t hash = hash_of(key);
-	struct name_node *node = t->slots[hash & (t->room - 1)];
+	struct name_node *node = t->room != 0 ? t->slots[hash & (t->room - 1)] : NULL;
 
 	while (node != NULL && (node->hash != hash || strcmp(node->key, key) != 0))
 		node = node->next;
 	return node;
+}
+
+struct name_node *name_table_more(const struct name_node *node)
+{
+	struct name_node *more = node->next;
+
+	while (more != NULL && (more->hash != node->hash || strcmp(more->key, node->key) != 0))
+		more = more->next;
+	return more;
 }
 
 void name_table_add(struct name_table *t, struct name_node *node, const char *key)
@@ -48,10 +62,12 @@ void name_table_add(struct name_table *t, struct name_node *node, const char *ke
 		name_table_grow(t);
 	node->key = key;
 	node->hash = hash_of(key);
-	struct name_node **slot = &t->slots[node->hash & (t->room - 1)];
+	size_t at = node->hash & (t->room - 1);
 
-	node->next = *slot;
-	*slot = node;
+	if (at < t->first)
+		t->first = at;
+	node->next = t->slots[at];
+	t->slots[at] = node;
 	t->n++;
 }
 
@@ -68,7 +84,7 @@ void name_table_remove(struct name_table *t, struct name_node *node)
 /* Without memory the chains just get longer. */
 static void name_table_grow(struct name_table *t)
 {
-	size_t room = t->room * 2;
+	size_t room = t->room != 0 ? t->room * 2 : ROOM_MIN;
 	struct name_node **slots = calloc(room, sizeof(struct name_node *));
 
 	if (slots == NULL)
@@ -86,6 +102,7 @@ static void name_table_grow(struct name_table *t)
 	free((void *)t->slots);
 	t->slots = slots;
 	t->room = room;
+	t->first = 0;
 }
 
 struct name_node *name_table_next(const struct name_table *t, const struct name_node *node)
@@ -97,4 +114,16 @@ struct name_node *name_table_next(const struct name_table *t, const struct name_
 	while (i < t->room && t->slots[i] == NULL)
 		i++;
 	return i < t->room ? t->slots[i] : NULL;
+}
+
+struct name_node *name_table_pop(struct name_table *t)
+{
+	if (t->n == 0)
+		return NULL;
+	while (t->slots[t->first] == NULL)
+		t->first++;
+	struct name_node *node = t->slots[t->first];
+
+	name_table_remove(t, node);
+	return node;
 }

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,13 +131,86 @@ static void test_table_finds_all(void **state)
 	free(things);
 }
 
+static void test_table_of_zeros(void **state)
+{
+	struct name_table table = {0};
+	struct thing thing = {.name = "a"};
+
+	(void)state;
+	assert_null(name_table_find(&table, "a"));
+	assert_null(name_table_next(&table, NULL));
+	assert_null(name_table_pop(&table));
+	assert_int_equal(name_table_reserve(&table), 0);
+	name_table_add(&table, &thing.node, thing.name);
+	assert_int_equal(name_table_reserve(&table), 0);
+	assert_ptr_equal(name_table_find(&table, "a"), &thing.node);
+	name_table_done(&table);
+}
+
+/* Several with one name: all are found, each once, among others of the same chain. */
+static void test_table_finds_more(void **state)
+{
+	enum { N = 300 };
+	struct thing *things = calloc(N, sizeof(*things));
+	struct name_table table = {0};
+	bool has_seen[N] = {false};
+	size_t n = 0;
+
+	(void)state;
+	assert_non_null(things);
+	assert_int_equal(name_table_reserve(&table), 0);
+	for (size_t i = 0; i < N; i++) {
+		snprintf(things[i].name, sizeof(things[i].name), "%zu", i % 100);
+		name_table_add(&table, &things[i].node, things[i].name);
+	}
+	for (struct name_node *node = name_table_find(&table, "42"); node != NULL;
+	     node = name_table_more(node), n++) {
+		size_t at = (size_t)(name_container(node, struct thing, node) - things);
+
+		assert_int_equal(at % 100, 42);
+		assert_false(has_seen[at]);
+		has_seen[at] = true;
+	}
+	assert_int_equal(n, 3);
+	name_table_done(&table);
+	free(things);
+}
+
+static void test_table_pops_all(void **state)
+{
+	enum { N = 1000 };
+	struct thing *things = calloc(N, sizeof(*things));
+	struct name_table table = {0};
+	size_t n = 0;
+
+	(void)state;
+	assert_non_null(things);
+	assert_int_equal(name_table_reserve(&table), 0);
+	for (size_t i = 0; i < N; i++) {
+		snprintf(things[i].name, sizeof(things[i].name), "name-%zu", i);
+		name_table_add(&table, &things[i].node, things[i].name);
+		if (i % 3 == 0) { /* what comes after a pop is found, too */
+			struct name_node *node = name_table_pop(&table);
+
+			assert_null(name_table_find(&table, node->key));
+			n++;
+		}
+	}
+	for (; name_table_pop(&table) != NULL; n++)
+		;
+	assert_int_equal(n, N);
+	assert_int_equal(table.n, 0);
+	name_table_done(&table);
+	free(things);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sha256_vectors),
-		cmocka_unit_test(test_sha256_edges),
-		cmocka_unit_test(test_hmac_vectors),
-		cmocka_unit_test(test_table_finds_all),
+		cmocka_unit_test(test_sha256_vectors), cmocka_unit_test(test_sha256_edges),
+		cmocka_unit_test(test_hmac_vectors),   cmocka_unit_test(test_table_finds_all),
+		cmocka_unit_test(test_table_of_zeros), cmocka_unit_test(test_table_finds_more),
+		cmocka_unit_test(test_table_pops_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,7 +69,7 @@ static void test_sweep(void **state)
 	/* What is gone is forgotten. */
 	RULES(w, {.says = "for=sweep", .status = 200, .answer = LIST("")});
 	sweep(w);
-	assert_int_equal(store_of(w)->n_expiries, 0);
+	assert_int_equal(store_of(w)->expiries.n, 0);
 }
 
 /* ---- requests ---- */
@@ -424,7 +424,7 @@ static void test_kept(void **state)
 	assert_non_null(store_of(w)->uses); /* a newer one is used */
 	assert_int_equal(baton_driver.lease_close(w->lane, &call, &last), BATON_OUTCOME_OK);
 	assert_null(store_of(w)->uses);
-	assert_int_equal(store_of(w)->n_expiries, 0);
+	assert_int_equal(store_of(w)->expiries.n, 0);
 	/* The last word of one that can't be closed. */
 	kube_note_use(w->store, "ab-1-11", "e");
 	RULES(w, {.says = "", .status = 500, .answer = "{}"});
@@ -451,7 +451,7 @@ static void test_kept(void **state)
 	assert_int_equal(baton_driver.watch_add(w->watch, "e", 1), BATON_OK);
 	assert_int_equal(baton_driver.watch_add(w->watch, "f", 2), BATON_OK);
 	assert_int_equal(wait_ms(w, LATER_MS), 2);
-	assert_int_equal(store_of(w)->n_expiries, 0);
+	assert_int_equal(store_of(w)->expiries.n, 0);
 }
 
 int main(void)

@@ -31,9 +31,9 @@ static void close_store(void *s)
 		file_root_drop(store, own->root);
 		free(own);
 	}
-	for (struct file_node *node; (node = file_table_pop(&store->own_claims)) != NULL;)
-		free(file_container(node, struct file_own_claim, node));
-	file_table_done(&store->own_claims);
+	for (struct name_node *node; (node = name_table_pop(&store->own_claims)) != NULL;)
+		free(node);
+	name_table_done(&store->own_claims);
 	file_root_drop(store, store->root);
 	store_base_done(&store->base);
 	free(store->path);

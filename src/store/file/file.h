@@ -22,6 +22,7 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
+#include "base/name_table.h"
 #include "store/base.h"
 #include "store/file/codec.h"
 #include "store/file/table.h"
@@ -71,7 +72,7 @@ enum file_claim_state {
 
 /* A claim that this process has linked, or may have. */
 struct file_own_claim {
-	struct file_node node; /* by name */
+	struct name_node node; /* by name */
 	uint64_t seq;
 	uint64_t term;
 	uint64_t nonce;
@@ -102,7 +103,7 @@ struct file_store {
 	/* All below belongs to the lock. */
 	struct file_root *root;
 	struct file_own_lease *own_leases;
-	struct file_table own_claims;
+	struct name_table own_claims;
 	uint64_t round; /* renewals look at each claim once in a round */
 	uint64_t swept_ns;
 	struct file_unclocked unclocked[FILE_UNCLOCKED_MAX];

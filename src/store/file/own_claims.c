@@ -37,9 +37,9 @@ int file_own_claim_add(struct file_lane *lane, const char *name, const char *lea
 	claim->nonce = nonce;
 	claim->state = FILE_LINKING;
 	store_lock(&store->base);
-	bool room = file_table_reserve(&store->own_claims) == 0;
+	bool room = name_table_reserve(&store->own_claims) == 0;
 	if (room)
-		file_table_add(&store->own_claims, &claim->node, file_table_key(name));
+		name_table_add(&store->own_claims, &claim->node, claim->name);
 	store_unlock(&store->base);
 	if (room)
 		return 0;
@@ -63,7 +63,7 @@ void file_own_claim_drop(struct file_lane *lane, const char *name, uint64_t nonc
 	store_lock(&lane->store->base);
 	struct file_own_claim *claim = own_claim_find(lane->store, name, nonce);
 	if (claim != NULL)
-		file_table_remove(&lane->store->own_claims, &claim->node);
+		name_table_remove(&lane->store->own_claims, &claim->node);
 	store_unlock(&lane->store->base);
 	free(claim);
 }
@@ -71,15 +71,11 @@ void file_own_claim_drop(struct file_lane *lane, const char *name, uint64_t nonc
 static struct file_own_claim *own_claim_find(struct file_store *store, const char *name,
 					     uint64_t nonce)
 {
-	struct file_node *node = file_table_find(&store->own_claims, file_table_key(name));
+	struct name_node *node = name_table_find(&store->own_claims, name);
 
-	for (; node != NULL; node = file_table_more(node)) {
-		struct file_own_claim *claim = file_container(node, struct file_own_claim, node);
-
-		if (claim->nonce == nonce && strcmp(claim->name, name) == 0)
-			return claim;
-	}
-	return NULL;
+	while (node != NULL && ((struct file_own_claim *)node)->nonce != nonce)
+		node = name_table_more(node);
+	return (struct file_own_claim *)node;
 }
 
 uint32_t file_own_claims_count(struct file_store *store, const char *lease)
@@ -87,10 +83,9 @@ uint32_t file_own_claims_count(struct file_store *store, const char *lease)
 	uint32_t n = 0;
 
 	store_lock(&store->base);
-	for (struct file_node *node = file_table_each(&store->own_claims, NULL); node != NULL;
-	     node = file_table_each(&store->own_claims, node)) {
-		const struct file_own_claim *claim =
-			file_container(node, struct file_own_claim, node);
+	for (struct name_node *node = name_table_next(&store->own_claims, NULL); node != NULL;
+	     node = name_table_next(&store->own_claims, node)) {
+		const struct file_own_claim *claim = (struct file_own_claim *)node;
 
 		n += claim->state == FILE_LINKED && strcmp(claim->lease, lease) == 0;
 	}
@@ -114,10 +109,9 @@ static size_t own_claims_copy_some(const struct file_store *store, const char *l
 {
 	size_t n = 0;
 
-	for (struct file_node *node = file_table_each(&store->own_claims, NULL);
-	     node != NULL && n < max; node = file_table_each(&store->own_claims, node)) {
-		const struct file_own_claim *claim =
-			file_container(node, struct file_own_claim, node);
+	for (struct name_node *node = name_table_next(&store->own_claims, NULL);
+	     node != NULL && n < max; node = name_table_next(&store->own_claims, node)) {
+		const struct file_own_claim *claim = (struct file_own_claim *)node;
 
 		if (strcmp(claim->lease, lease) == 0 && (round == 0 || claim->round != round) &&
 		    (out[n] = own_claim_copy(claim)) != NULL)

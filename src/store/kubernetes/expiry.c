@@ -15,7 +15,7 @@
 #include "store/kubernetes/kube.h"
 
 struct kube_expiry {
-	struct kube_expiry *next;
+	struct name_node node;
 	char *object; /* as compact text; NULL: it wasn't there */
 	char *spec;   /* what is to be unchanged */
 	uint64_t rv;
@@ -39,62 +39,35 @@ void kube_process_key(const char *process, char out[KUBE_NAME_MAX + 2])
 
 /* ---- the table ---- */
 
-static struct kube_expiry **expiry_find(struct kube_store *s, const char *name)
+static struct kube_expiry *expiry_find(const struct kube_store *s, const char *name)
 {
-	struct kube_expiry **at = &s->expiries[kube_hash(0, name) & (s->n_buckets - 1)];
-
-	while (*at != NULL && strcmp((*at)->name, name) != 0)
-		at = &(*at)->next;
-	return at;
+	return (struct kube_expiry *)name_table_find(&s->expiries, name);
 }
 
-static bool expiry_grow(struct kube_store *s)
+/* The one after `g`, the first after NULL; NULL at the end. */
+static struct kube_expiry *expiry_next(const struct kube_store *s, const struct kube_expiry *g)
 {
-	size_t size = s->n_buckets > 0 ? 2 * s->n_buckets : 16;
-	struct kube_expiry **buckets =
-		s->n_expiries >= s->n_buckets ? calloc(size, sizeof(struct kube_expiry *)) : NULL;
-
-	if (buckets == NULL)
-		return s->n_buckets > 0;
-	for (size_t i = 0; i < s->n_buckets; i++) {
-		for (struct kube_expiry *g = s->expiries[i], *next; g != NULL; g = next) {
-			struct kube_expiry **to = &buckets[kube_hash(0, g->name) & (size - 1)];
-
-			next = g->next;
-			g->next = *to;
-			*to = g;
-		}
-	}
-	free(s->expiries);
-	s->expiries = buckets;
-	s->n_buckets = size;
-	return true;
+	return (struct kube_expiry *)name_table_next(&s->expiries, g != NULL ? &g->node : NULL);
 }
 
 static struct kube_expiry *expiry_get(struct kube_store *s, const char *name)
 {
+	struct kube_expiry *g = expiry_find(s, name);
 	size_t size = strlen(name) + 1;
 
-	if (!expiry_grow(s))
+	if (g != NULL || name_table_reserve(&s->expiries) != 0)
+		return g;
+	g = calloc(1, sizeof(*g) + size);
+	if (g == NULL)
 		return NULL;
-	struct kube_expiry **at = expiry_find(s, name);
-
-	if (*at != NULL)
-		return *at;
-	*at = calloc(1, sizeof(**at) + size);
-	if (*at == NULL)
-		return NULL;
-	(void)memcpy((*at)->name, name, size);
-	s->n_expiries++;
-	return *at;
+	(void)memcpy(g->name, name, size);
+	name_table_add(&s->expiries, &g->node, g->name);
+	return g;
 }
 
-static void expiry_drop(struct kube_store *s, struct kube_expiry **at)
+static void expiry_drop(struct kube_store *s, struct kube_expiry *g)
 {
-	struct kube_expiry *g = *at;
-
-	*at = g->next;
-	s->n_expiries--;
+	name_table_remove(&s->expiries, &g->node);
 	s->n_led -= g->is_led;
 	free(g->object);
 	free(g->spec);
@@ -104,19 +77,20 @@ static void expiry_drop(struct kube_store *s, struct kube_expiry **at)
 void kube_expiry_forget(struct kube_store *s, const char *name)
 {
 	store_lock(&s->web.base);
-	struct kube_expiry **at = s->n_buckets > 0 ? expiry_find(s, name) : NULL;
+	struct kube_expiry *g = expiry_find(s, name);
 
-	if (at != NULL && *at != NULL)
-		expiry_drop(s, at);
+	if (g != NULL)
+		expiry_drop(s, g);
 	store_unlock(&s->web.base);
 }
 
 void kube_expiry_done(struct kube_store *s)
 {
-	for (size_t i = 0; i < s->n_buckets; i++)
-		while (s->expiries[i] != NULL)
-			expiry_drop(s, &s->expiries[i]);
-	free(s->expiries);
+	for (struct kube_expiry *g = expiry_next(s, NULL), *next; g != NULL; g = next) {
+		next = expiry_next(s, g);
+		expiry_drop(s, g);
+	}
+	name_table_done(&s->expiries);
 }
 
 /* ---- seeing ---- */
@@ -266,7 +240,7 @@ bool kube_expiry_recall(struct kube_store *s, const char *name, struct kube_leas
 	uint64_t rv = 0, since_ns = 0, reserved_ns = 0;
 
 	store_lock(&s->web.base);
-	const struct kube_expiry *g = s->n_buckets > 0 ? *expiry_find(s, name) : NULL;
+	const struct kube_expiry *g = expiry_find(s, name);
 
 	if (g != NULL) {
 		rv = g->rv;
@@ -294,24 +268,18 @@ static bool expiry_is_process(const struct kube_expiry *g)
 void kube_expiry_doubt(struct kube_store *s)
 {
 	store_lock(&s->web.base);
-	for (size_t i = 0; i < s->n_buckets; i++)
-		for (struct kube_expiry *g = s->expiries[i]; g != NULL; g = g->next)
-			g->is_doubted = expiry_is_process(g);
+	for (struct kube_expiry *g = expiry_next(s, NULL); g != NULL; g = expiry_next(s, g))
+		g->is_doubted = expiry_is_process(g);
 	store_unlock(&s->web.base);
 }
 
 void kube_expiry_drop_doubted(struct kube_store *s)
 {
 	store_lock(&s->web.base);
-	for (size_t i = 0; i < s->n_buckets; i++) {
-		struct kube_expiry **at = &s->expiries[i];
-
-		while (*at != NULL) {
-			if ((*at)->is_doubted)
-				expiry_drop(s, at);
-			else
-				at = &(*at)->next;
-		}
+	for (struct kube_expiry *g = expiry_next(s, NULL), *next; g != NULL; g = next) {
+		next = expiry_next(s, g);
+		if (g->is_doubted)
+			expiry_drop(s, g);
 	}
 	store_unlock(&s->web.base);
 }
@@ -320,10 +288,9 @@ void kube_expiry_drop_doubted(struct kube_store *s)
 
 static void expiry_hint_process(struct kube_store *s, const char *process)
 {
-	for (size_t i = 0; i < s->n_buckets; i++)
-		for (const struct kube_expiry *g = s->expiries[i]; g != NULL; g = g->next)
-			if (!expiry_is_process(g) && strcmp(g->process, process) == 0)
-				watch_index_name(s->web.watches, g->name);
+	for (const struct kube_expiry *g = expiry_next(s, NULL); g != NULL; g = expiry_next(s, g))
+		if (!expiry_is_process(g) && strcmp(g->process, process) == 0)
+			watch_index_name(s->web.watches, g->name);
 }
 
 void kube_hint_process(struct kube_store *s, const char *process)
@@ -353,13 +320,12 @@ uint64_t kube_expiry_hint(struct kube_store *s, uint64_t now_ns)
 	store_lock(&s->web.base);
 	if (now_ns >= s->next_end_ns) {
 		s->next_end_ns = BATON_STORE_NEVER;
-		for (size_t i = 0; i < s->n_buckets; i++) {
-			for (struct kube_expiry *g = s->expiries[i]; g != NULL; g = g->next) {
-				uint64_t end_ns = expiry_end_one(s, g, now_ns);
+		for (struct kube_expiry *g = expiry_next(s, NULL); g != NULL;
+		     g = expiry_next(s, g)) {
+			uint64_t end_ns = expiry_end_one(s, g, now_ns);
 
-				if (end_ns < s->next_end_ns)
-					s->next_end_ns = end_ns;
-			}
+			if (end_ns < s->next_end_ns)
+				s->next_end_ns = end_ns;
 		}
 	}
 	uint64_t next_ns = s->next_end_ns;

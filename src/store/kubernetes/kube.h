@@ -49,6 +49,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/name_table.h"
 #include "store/web/web.h"
 
 #pragma GCC visibility push(hidden)
@@ -151,10 +152,9 @@ struct kube_store {
 	/* The watch is for one election, and shows no process leases. */
 	_Atomic bool is_narrow;
 	/* What follows changes, under the lock: */
-	struct kube_expiry **expiries; /* by name */
-	size_t n_expiries, n_buckets;
-	uint64_t ttl_ns;      /* how long our own leases are */
-	uint64_t next_end_ns; /* nothing that was seen ends before that */
+	struct name_table expiries; /* of struct kube_expiry */
+	uint64_t ttl_ns;            /* how long our own leases are */
+	uint64_t next_end_ns;       /* nothing that was seen ends before that */
 	struct kube_use *uses;
 	struct kube_presence presence;
 	struct kube_plugin plugin;

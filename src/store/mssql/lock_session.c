@@ -66,10 +66,8 @@ static void forget_locks(struct mssql_locks *k)
 {
 	struct name_node *node;
 
-	while ((node = name_table_next(&k->taken, NULL)) != NULL) {
-		name_table_remove(&k->taken, node);
+	while ((node = name_table_pop(&k->taken)) != NULL)
 		free(node);
-	}
 	k->asked_ns = 0;
 	k->lease[0] = '\0';
 }

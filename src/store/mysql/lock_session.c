@@ -61,10 +61,8 @@ static void forget_all(struct mysql_locks *k)
 {
 	struct name_node *node;
 
-	while (k->taken.slots != NULL && (node = name_table_next(&k->taken, NULL)) != NULL) {
-		name_table_remove(&k->taken, node);
+	while ((node = name_table_pop(&k->taken)) != NULL)
 		free(node);
-	}
 	k->asked_ns = 0;
 	k->lease[0] = '\0';
 }

@@ -287,25 +287,23 @@ void record_ours_remove(struct record_store *s, struct record_ours *ours)
 
 void record_tables_done(struct record_store *s)
 {
-	struct name_node *node;
+	struct name_node *node, *next;
 
 	while (s->ours != NULL)
 		record_ours_remove(s, s->ours);
-	while (s->elections.slots != NULL &&
-	       (node = name_table_next(&s->elections, NULL)) != NULL) {
+	for (node = name_table_next(&s->elections, NULL); node != NULL; node = next) {
 		struct record_known *k = (struct record_known *)node;
 		struct record_watcher *w;
 
+		next = name_table_next(&s->elections, node);
 		while ((w = LIST_FIRST(&k->watchers)) != NULL) {
 			LIST_REMOVE(w, of_election);
 			free(w);
 		}
 		record_known_tidy(s, k);
 	}
-	while (s->leases.slots != NULL && (node = name_table_next(&s->leases, NULL)) != NULL) {
-		name_table_remove(&s->leases, node);
+	while ((node = name_table_pop(&s->leases)) != NULL)
 		free(node);
-	}
 	while (s->spent != NULL) {
 		struct record_spent_lock *spent = s->spent;
 

@@ -68,10 +68,8 @@ void record_sweeper_free(struct record_sweeper *w)
 
 	if (w == NULL)
 		return;
-	while ((node = name_table_next(&w->leases, NULL)) != NULL) {
-		name_table_remove(&w->leases, node);
+	while ((node = name_table_pop(&w->leases)) != NULL)
 		free(node);
-	}
 	name_table_done(&w->leases);
 	sweep_free_pages(w);
 	free(w);
