@@ -483,7 +483,7 @@ static void knows(struct world *w, size_t i)
 	char name[24];
 
 	snprintf(name, sizeof(name), "e%zu", i);
-	assert_true(watch_index_add(w->store->web.watches, name, i));
+	assert_true(web_index_add(w->store->web.watches, name, i));
 	etcd_known_set(w->store, name, &k);
 }
 
@@ -503,7 +503,7 @@ static void test_many_claims(void **state)
 	begin(w, "");
 	for (size_t i = 1; i < CLAIMS; i++)
 		knows(w, i);
-	assert_true(watch_index_add(w->store->web.watches, "e0", 0));
+	assert_true(web_index_add(w->store->web.watches, "e0", 0));
 	assert_int_equal(etcd_claims(w->lane, &call, &w->lease, found_one, &f), BATON_OUTCOME_OK);
 	assert_int_equal(f.n, CLAIMS);
 	assert_int_equal(f.nonces, CLAIMS * (CLAIMS - 1) / 2);
@@ -591,7 +591,7 @@ static int hear(void *l, struct baton_call *call, const struct http_reply *reply
 
 	(void)call;
 	(void)reply;
-	watch_index_set_live(lane->store->watches, true);
+	web_index_set_live(lane->store->watches, true);
 	return 0;
 }
 
@@ -618,13 +618,13 @@ static void test_silence(void **state)
 		w->answers[0][i].goes_on = true;
 	}
 	begin(w, "");
-	assert_true(watch_index_add(w->store->web.watches, "e", 42));
+	assert_true(web_index_add(w->store->web.watches, "e", 42));
 	assert_int_equal(web_watch_wait(&w->lane->web, &watch, &call, &cookie, 1), 1);
 	assert_int_equal(cookie, 42);
 	heard(w, 1, 0);
 	call = in_ms(SOON_MS + SOON_MS / 2);
 	assert_int_equal(web_watch_wait(&w->lane->web, &watch, &call, &cookie, 1), 0);
-	assert_true(watch_index_is_live(w->store->web.watches));
+	assert_true(web_index_is_live(w->store->web.watches));
 	heard(w, 2, 0);
 }
 

@@ -325,8 +325,8 @@ static void test_sights(void **state)
 
 	(void)state;
 	assert_int_equal(store_base_init(&s.web.base), 0);
-	s.web.watches = watch_index_new(0);
-	assert_true(watch_index_add(s.web.watches, "e", 17));
+	s.web.watches = web_index_new(0);
+	assert_true(web_index_add(s.web.watches, "e", 17));
 	assert_int_equal(seen_at(&s, "10", "a", "", 100, true), 110);
 	assert_int_equal(seen_at(&s, "11", "a", "o", 104, true), 110); /* an order is no renewal */
 	assert_int_equal(seen_at(&s, "12", "b", "o", 105, true), 115);
@@ -339,19 +339,19 @@ static void test_sights(void **state)
 	uint64_t cookies[4];
 
 	assert_int_equal(kube_expiry_hint(&s, 114 * CLOCK_NS_PER_S) / CLOCK_NS_PER_S, 115);
-	assert_int_equal(watch_index_take(s.web.watches, cookies, 4), 0);
+	assert_int_equal(web_index_take(s.web.watches, cookies, 4), 0);
 	assert_int_equal(kube_expiry_hint(&s, 115 * CLOCK_NS_PER_S), BATON_STORE_NEVER);
-	assert_int_equal(watch_index_take(s.web.watches, cookies, 4), 1);
+	assert_int_equal(web_index_take(s.web.watches, cookies, 4), 1);
 	assert_int_equal(cookies[0], 17);
 	assert_int_equal(kube_expiry_hint(&s, 116 * CLOCK_NS_PER_S), BATON_STORE_NEVER);
-	assert_int_equal(watch_index_take(s.web.watches, cookies, 4), 0);
+	assert_int_equal(web_index_take(s.web.watches, cookies, 4), 0);
 	/* A store that was put back: an answer counts, whatever its number. */
 	assert_int_equal(seen_at(&s, "5", "a", "", 120, false), 130);
 	kube_expiry_forget(&s, "e");
 	assert_false(kube_expiry_recall(&s, "e", &l));
 	kube_lease_done(&l);
 	kube_expiry_done(&s);
-	watch_index_free(s.web.watches);
+	web_index_free(s.web.watches);
 	store_base_done(&s.web.base);
 }
 

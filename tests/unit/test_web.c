@@ -476,45 +476,45 @@ static void test_bytes(void **state)
 
 static void test_hints(void **state)
 {
-	struct watch_index *h = watch_index_new(sizeof(uint64_t[4]));
+	struct web_index *h = web_index_new(sizeof(uint64_t[4]));
 	uint64_t cookies[8];
 	uint64_t notes[4] = {1, 2, 3, 4};
 
 	(void)state;
-	assert_true(watch_index_add(h, "a", 1));
-	assert_true(watch_index_add(h, "b", 2));
-	assert_true(watch_index_add(h, "b", 3));
-	assert_int_equal(watch_index_take(h, cookies, 8), 0); /* not watched yet */
-	assert_false(watch_index_is_watched(h, "a"));
-	watch_index_set_live(h, true);
-	watch_index_set_live(h, true);
-	assert_true(watch_index_is_watched(h, "a"));
-	assert_false(watch_index_is_watched(h, "c"));
-	assert_int_equal(watch_index_take(h, cookies, 2), 2);
-	assert_int_equal(watch_index_take(h, cookies, 8), 1);
-	watch_index_name(h, "b");
-	watch_index_name(h, "b");
-	watch_index_name(h, "c");
-	assert_int_equal(watch_index_take(h, cookies, 8), 2);
-	assert_true(watch_index_add(h, "c", 4)); /* is watched at once */
-	assert_int_equal(watch_index_take(h, cookies, 8), 1);
+	assert_true(web_index_add(h, "a", 1));
+	assert_true(web_index_add(h, "b", 2));
+	assert_true(web_index_add(h, "b", 3));
+	assert_int_equal(web_index_take(h, cookies, 8), 0); /* not watched yet */
+	assert_false(web_index_is_watched(h, "a"));
+	web_index_set_live(h, true);
+	web_index_set_live(h, true);
+	assert_true(web_index_is_watched(h, "a"));
+	assert_false(web_index_is_watched(h, "c"));
+	assert_int_equal(web_index_take(h, cookies, 2), 2);
+	assert_int_equal(web_index_take(h, cookies, 8), 1);
+	web_index_hint(h, "b");
+	web_index_hint(h, "b");
+	web_index_hint(h, "c");
+	assert_int_equal(web_index_take(h, cookies, 8), 2);
+	assert_true(web_index_add(h, "c", 4)); /* is watched at once */
+	assert_int_equal(web_index_take(h, cookies, 8), 1);
 	assert_int_equal(cookies[0], 4);
-	assert_true(watch_index_set(h, "a", notes));
+	assert_true(web_index_set(h, "a", notes));
 	notes[0] = 0;
-	assert_true(watch_index_get(h, "a", notes) && notes[0] == 1 && notes[3] == 4);
-	assert_false(watch_index_get(h, "z", notes) || notes[0] != 0);
-	watch_index_all(h);
-	watch_index_remove(h, "a", 1);
-	watch_index_remove(h, "b", 9);
-	assert_int_equal(watch_index_take(h, cookies, 8), 3);
-	watch_index_set_live(h, false);
-	assert_false(watch_index_is_watched(h, "b"));
-	watch_index_free(h);
+	assert_true(web_index_get(h, "a", notes) && notes[0] == 1 && notes[3] == 4);
+	assert_false(web_index_get(h, "z", notes) || notes[0] != 0);
+	web_index_hint_all(h);
+	web_index_remove(h, "a", 1);
+	web_index_remove(h, "b", 9);
+	assert_int_equal(web_index_take(h, cookies, 8), 3);
+	web_index_set_live(h, false);
+	assert_false(web_index_is_watched(h, "b"));
+	web_index_free(h);
 }
 
 static void test_many_hints(void **state)
 {
-	struct watch_index *h = watch_index_new(sizeof(uint64_t[4]));
+	struct web_index *h = web_index_new(sizeof(uint64_t[4]));
 	uint64_t cookies[256];
 	size_t sum = 0;
 
@@ -523,10 +523,10 @@ static void test_many_hints(void **state)
 		char name[32];
 
 		snprintf(name, sizeof(name), "election-%d", (int)i);
-		assert_true(watch_index_add(h, name, i));
+		assert_true(web_index_add(h, name, i));
 	}
-	watch_index_set_live(h, true);
-	for (size_t n; (n = watch_index_take(h, cookies, 256)) > 0; sum += n)
+	web_index_set_live(h, true);
+	for (size_t n; (n = web_index_take(h, cookies, 256)) > 0; sum += n)
 		for (size_t i = 0; i < n; i++)
 			assert_int_equal(cookies[i] < 10000, true);
 	assert_int_equal(sum, 10000);
@@ -534,13 +534,13 @@ static void test_many_hints(void **state)
 		char name[32];
 
 		snprintf(name, sizeof(name), "election-%d", (int)i);
-		assert_true(watch_index_is_watched(h, name));
-		watch_index_remove(h, name, i);
-		assert_false(watch_index_is_watched(h, name));
+		assert_true(web_index_is_watched(h, name));
+		web_index_remove(h, name, i);
+		assert_false(web_index_is_watched(h, name));
 	}
-	watch_index_all(h);
-	assert_int_equal(watch_index_take(h, cookies, 256), 256);
-	watch_index_free(h);
+	web_index_hint_all(h);
+	assert_int_equal(web_index_take(h, cookies, 256), 256);
+	web_index_free(h);
 }
 
 static void test_base64(void **state)

@@ -13,12 +13,12 @@
 
 void consul_known_get(struct consul_store *s, const char *name, struct consul_known *k)
 {
-	(void)watch_index_get(s->web.watches, name, k);
+	(void)web_index_get(s->web.watches, name, k);
 }
 
 void consul_known_set(struct consul_store *s, const char *name, const struct consul_known *k)
 {
-	(void)watch_index_set(s->web.watches, name, k);
+	(void)web_index_set(s->web.watches, name, k);
 }
 
 /* ---- claims ---- */

@@ -103,7 +103,7 @@ static size_t watch_hear_keys(struct consul_lane *lane, const json_t *list)
 		if (written > lane->index &&
 		    consul_key_read(lane->store, js_text(kv, "Key"), name) != 0 &&
 		    !watch_is_own(lane->store, kv, name, written))
-			watch_index_name(lane->store->web.watches, name);
+			web_index_hint(lane->store->web.watches, name);
 	}
 	return n_new;
 }
@@ -111,7 +111,7 @@ static size_t watch_hear_keys(struct consul_lane *lane, const json_t *list)
 static int watch_hear(void *l, struct baton_call *call, const struct http_reply *reply)
 {
 	struct consul_lane *lane = l;
-	struct watch_index *watches = lane->store->web.watches;
+	struct web_index *watches = lane->store->web.watches;
 	uint64_t began_ns = clock_boot_ns();
 	json_t *list = js_parse(reply->body, reply->body_size);
 	char text[32];
@@ -139,10 +139,10 @@ static int watch_hear(void *l, struct baton_call *call, const struct http_reply 
 	json_decref(list);
 	/* It went back: another cluster, or an older state of this one. */
 	if (lane->index != 0 && (index < lane->index || lane->n_keys + n_new != n_keys))
-		watch_index_all(watches);
+		web_index_hint_all(watches);
 	lane->n_keys = n_keys;
 	lane->index = index;
-	watch_index_set_live(watches, true);
+	web_index_set_live(watches, true);
 	uint64_t now_ns = clock_boot_ns();
 
 	lane->web.rest_ns = now_ns - began_ns > LONG_NS ? now_ns + 2 * (now_ns - began_ns) : 0;

@@ -14,12 +14,12 @@
 
 void etcd_known_get(struct etcd_store *s, const char *name, struct etcd_known *k)
 {
-	(void)watch_index_get(s->web.watches, name, k);
+	(void)web_index_get(s->web.watches, name, k);
 }
 
 void etcd_known_set(struct etcd_store *s, const char *name, const struct etcd_known *k)
 {
-	(void)watch_index_set(s->web.watches, name, k);
+	(void)web_index_set(s->web.watches, name, k);
 }
 
 /* ---- claims ---- */

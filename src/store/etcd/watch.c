@@ -74,7 +74,7 @@ static void watch_hear_event(struct etcd_store *s, struct proto event)
 	int kind = etcd_key_read(s, key, name);
 
 	if ((kind == 'c' && !watch_is_own(s, event, name)) || (kind == 's' && is_news(key)))
-		watch_index_name(s->web.watches, name);
+		web_index_hint(s->web.watches, name);
 }
 
 static void watch_lost(void *l)
@@ -137,7 +137,7 @@ static int watch_hear(void *l, struct baton_call *call, const struct http_reply 
 	if (proto_number(message, ETCD_WATCH_CANCELED) != 0)
 		return watch_hear_end(lane, call, message);
 	if (proto_number(message, ETCD_WATCH_CREATED) != 0) {
-		watch_index_set_live(lane->store->web.watches, true);
+		web_index_set_live(lane->store->web.watches, true);
 		lane->is_made = true;
 	}
 	return 0;

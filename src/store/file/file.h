@@ -25,7 +25,6 @@
 #include "base/name_table.h"
 #include "store/base.h"
 #include "store/file/codec.h"
-#include "store/file/table.h"
 
 #pragma GCC visibility push(hidden)
 

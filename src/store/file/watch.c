@@ -101,11 +101,9 @@ static int watch_take_hints(struct file_watch *w, uint64_t *cookies, size_t max)
 	if (w->all) {
 		w->all = false;
 		cookies[n++] = BATON_HINT_ALL;
-		while (file_index_pop_hint(w) != NULL)
-			;
+		watch_index_forget_hints(&w->names);
 	}
-	for (struct watch_entry *e; n < max && n < INT_MAX && (e = file_index_pop_hint(w)) != NULL;)
-		cookies[n++] = e->cookie;
+	n += watch_index_take(&w->names, cookies + n, (max < INT_MAX ? max : INT_MAX) - n);
 	store_unlock(&w->store->base);
 	return (int)n;
 }
@@ -287,7 +285,7 @@ static void watch_take_event(struct file_watch *w, const struct inotify_event *e
 		next = file_index_by_wd(w, event->wd, e);
 		if (!event_concerns(e, event))
 			continue;
-		file_index_hint(w, e);
+		watch_index_hint(&w->names, &e->watched);
 		if ((event->mask & (IN_IGNORED | IN_MOVE_SELF | IN_DELETE_SELF)) != 0)
 			file_index_is_off(w, e);
 	}
@@ -350,7 +348,10 @@ int file_watch_new(struct file_lane *lane, struct baton_error *err)
 {
 	struct file_watch *w = calloc(1, sizeof(*w));
 
-	if (w == NULL) {
+	if (w == NULL || file_index_init(w) != 0) {
+		if (w != NULL)
+			file_index_clear(w);
+		free(w);
 		store_fail(err, BATON_E_MEMORY, "no memory for a watch");
 		return BATON_E_MEMORY;
 	}
@@ -358,6 +359,7 @@ int file_watch_new(struct file_lane *lane, struct baton_error *err)
 	w->inotify = w->top_wd = w->leases_wd = -1;
 	w->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (w->wake < 0) {
+		file_index_clear(w);
 		free(w);
 		store_fail(err, BATON_E_SYSTEM,
 			   "no descriptor for a watch; raise the limit of open files (ulimit -n)");

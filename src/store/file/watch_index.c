@@ -8,79 +8,59 @@
 #include "store/file/watch_index.h"
 
 #define HINT_ALL_NS (2 * CLOCK_NS_PER_S) /* while something can't be watched */
-#define PENDING UINT64_MAX               /* in the place of a number */
 
-static struct watch_entry *by_name(const struct file_watch *w, const char *name,
-				   const struct watch_entry *e);
-static struct watch_holder *find_holder(const struct file_watch *w, const char *id);
+static struct watch_entry *find_name(const struct file_watch *w, const char *name);
 static void leave_holder(struct file_watch *w, struct watch_entry *e);
 
 /* ---- names ---- */
 
-int file_index_add(struct file_watch *w, const char *name, uint64_t cookie)
+int file_index_init(struct file_watch *w)
 {
-	size_t n = strlen(name) + 1;
-	struct watch_entry *e = calloc(1, sizeof(*e) + n);
-
-	if (e == NULL || file_table_reserve(&w->names) != 0 || file_table_reserve(&w->wds) != 0) {
-		free(e);
-		return -1;
-	}
-	memcpy(e->name, name, n);
-	e->cookie = cookie;
-	e->wd = -1;
-	file_table_add(&w->wds, &e->by_wd, PENDING);
-	file_table_add(&w->names, &e->by_name, file_table_key(name));
-	return 0;
+	TAILQ_INIT(&w->pending);
+	return watch_index_init(&w->names, sizeof(struct watch_entry)) != 0 ||
+			       name_table_init(&w->wds) != 0 || name_table_init(&w->holders) != 0
+		       ? -1
+		       : 0;
 }
 
-static void drop_hint(struct file_watch *w, const struct watch_entry *e)
+int file_index_add(struct file_watch *w, const char *name, uint64_t cookie)
 {
-	struct watch_entry *before = NULL;
-	struct watch_entry *at = w->first_hint;
+	const struct watch_entry *known = find_name(w, name);
+	struct watch_entry *e = (struct watch_entry *)watch_index_add(
+		&w->names, name, cookie, known != NULL && known->wd >= 0);
 
-	while (at != NULL && at != e) {
-		before = at;
-		at = at->next_hint;
+	if (e == NULL)
+		return -1;
+	if (known == NULL) {
+		e->wd = -1;
+		TAILQ_INSERT_TAIL(&w->pending, e, of_pending);
 	}
-	if (at == NULL)
-		return;
-	if (before != NULL)
-		before->next_hint = e->next_hint;
-	else
-		w->first_hint = e->next_hint;
-	if (w->last_hint == e)
-		w->last_hint = before;
+	return 0;
 }
 
 int file_index_drop(struct file_watch *w, const char *name, uint64_t cookie)
 {
-	struct watch_entry *e = by_name(w, name, NULL);
+	struct watch_entry *e = find_name(w, name);
 
-	while (e != NULL && e->cookie != cookie)
-		e = by_name(w, name, e);
-	if (e == NULL)
+	if (e == NULL || !watch_index_unwatch(&w->names, &e->watched, cookie) ||
+	    watch_index_is_watched(&e->watched))
 		return -1;
 	int wd = e->wd;
 
-	file_table_remove(&w->wds, &e->by_wd);
-	if (e->hinted)
-		drop_hint(w, e);
+	file_index_is_off(w, e);
+	TAILQ_REMOVE(&w->pending, e, of_pending);
 	leave_holder(w, e);
-	file_table_remove(&w->names, &e->by_name);
-	free(e);
+	watch_index_drop(&w->names, &e->watched);
 	return wd >= 0 && file_index_by_wd(w, wd, NULL) == NULL ? wd : -1;
 }
 
 void file_index_clear(struct file_watch *w)
 {
-	for (struct file_node *node; (node = file_table_pop(&w->holders)) != NULL;)
-		free(file_container(node, struct watch_holder, node));
-	for (struct file_node *node; (node = file_table_pop(&w->names)) != NULL;)
-		free(file_container(node, struct watch_entry, by_name));
-	file_table_done(&w->names);
-	file_table_done(&w->wds);
-	file_table_done(&w->holders);
+	for (struct name_node *node; (node = name_table_pop(&w->holders)) != NULL;)
+		free(node);
+	name_table_done(&w->holders);
+	name_table_done(&w->wds);
+	watch_index_done(&w->names);
 }
 
 void file_index_reset(struct file_watch *w)
@@ -90,25 +70,15 @@ void file_index_reset(struct file_watch *w)
 		(void)close(w->inotify);
 	w->inotify = w->top_wd = w->leases_wd = -1;
 	w->all = true;
-	for (struct file_node *node = file_table_each(&w->names, NULL); node != NULL;
-	     node = file_table_each(&w->names, node))
-		file_index_is_off(w, file_container(node, struct watch_entry, by_name));
+	for (struct watched *n = watch_index_next(&w->names, NULL); n != NULL;
+	     n = watch_index_next(&w->names, n))
+		file_index_is_off(w, (struct watch_entry *)n);
 	store_unlock(&w->store->base);
 }
 
-static struct watch_entry *by_name(const struct file_watch *w, const char *name,
-				   const struct watch_entry *e)
+static struct watch_entry *find_name(const struct file_watch *w, const char *name)
 {
-	struct file_node *node = e != NULL ? file_table_more(&e->by_name)
-					   : file_table_find(&w->names, file_table_key(name));
-
-	for (; node != NULL; node = file_table_more(node)) {
-		struct watch_entry *found = file_container(node, struct watch_entry, by_name);
-
-		if (strcmp(found->name, name) == 0)
-			return found;
-	}
-	return NULL;
+	return (struct watch_entry *)watch_index_find(&w->names, name);
 }
 
 /* ---- what is watched ---- */
@@ -116,98 +86,62 @@ static struct watch_entry *by_name(const struct file_watch *w, const char *name,
 bool file_index_next_pending(struct file_watch *w, char name[BATON_NAME_MAX + 1])
 {
 	store_lock(&w->store->base);
-	struct file_node *node = file_table_find(&w->wds, PENDING);
-	if (node != NULL)
-		(void)snprintf(name, BATON_NAME_MAX + 1, "%s",
-			       file_container(node, struct watch_entry, by_wd)->name);
+	const struct watch_entry *e = TAILQ_FIRST(&w->pending);
+	if (e != NULL)
+		(void)snprintf(name, BATON_NAME_MAX + 1, "%s", e->watched.node.key);
 	store_unlock(&w->store->base);
-	return node != NULL;
-}
-
-static void set_wd(struct file_watch *w, struct watch_entry *e, int wd)
-{
-	file_table_remove(&w->wds, &e->by_wd);
-	e->wd = wd;
-	file_table_add(&w->wds, &e->by_wd, wd < 0 ? PENDING : (uint64_t)wd);
+	return e != NULL;
 }
 
 void file_index_is_on(struct file_watch *w, const char *name, int wd)
 {
-	for (struct watch_entry *e = by_name(w, name, NULL); e != NULL; e = by_name(w, name, e)) {
-		if (e->wd >= 0)
-			continue;
-		set_wd(w, e, wd);
-		file_index_hint(w, e);
-	}
+	struct watch_entry *e = find_name(w, name);
+
+	if (e == NULL || e->wd >= 0)
+		return;
+	TAILQ_REMOVE(&w->pending, e, of_pending);
+	e->wd = wd;
+	(void)snprintf(e->wd_text, sizeof(e->wd_text), "%d", wd);
+	name_table_add(&w->wds, &e->by_wd, e->wd_text);
+	watch_index_hint(&w->names, &e->watched);
 }
 
 void file_index_is_off(struct file_watch *w, struct watch_entry *e)
 {
-	if (e->wd >= 0)
-		set_wd(w, e, -1);
+	if (e->wd < 0)
+		return;
+	name_table_remove(&w->wds, &e->by_wd);
+	e->wd = -1;
+	TAILQ_INSERT_TAIL(&w->pending, e, of_pending);
 }
 
 struct watch_entry *file_index_by_wd(const struct file_watch *w, int wd,
 				     const struct watch_entry *e)
 {
-	struct file_node *node =
-		e != NULL ? file_table_more(&e->by_wd) : file_table_find(&w->wds, (uint64_t)wd);
+	char text[16];
 
-	return node != NULL ? file_container(node, struct watch_entry, by_wd) : NULL;
-}
+	(void)snprintf(text, sizeof(text), "%d", wd);
+	struct name_node *node =
+		e != NULL ? name_table_more(&e->by_wd) : name_table_find(&w->wds, text);
 
-/* ---- hints ---- */
-
-void file_index_hint(struct file_watch *w, struct watch_entry *e)
-{
-	if (e->hinted)
-		return;
-	e->hinted = true;
-	e->next_hint = NULL;
-	if (w->first_hint == NULL)
-		w->first_hint = e;
-	else
-		w->last_hint->next_hint = e;
-	w->last_hint = e;
-}
-
-struct watch_entry *file_index_pop_hint(struct file_watch *w)
-{
-	struct watch_entry *e = w->first_hint;
-
-	if (e == NULL)
-		return NULL;
-	w->first_hint = e->next_hint;
-	if (w->first_hint == NULL)
-		w->last_hint = NULL;
-	e->hinted = false;
-	return e;
+	return node != NULL ? name_container(node, struct watch_entry, by_wd) : NULL;
 }
 
 /* ---- holders ---- */
 
 static struct watch_holder *find_holder(const struct file_watch *w, const char *id)
 {
-	struct file_node *node = file_table_find(&w->holders, file_table_key(id));
-
-	for (; node != NULL; node = file_table_more(node)) {
-		struct watch_holder *h = file_container(node, struct watch_holder, node);
-
-		if (strcmp(h->id, id) == 0)
-			return h;
-	}
-	return NULL;
+	return (struct watch_holder *)name_table_find(&w->holders, id);
 }
 
 static struct watch_holder *make_holder(struct file_watch *w, const char *id, uint64_t ttl_ns)
 {
 	struct watch_holder *h = find_holder(w, id);
 
-	if (h == NULL && file_table_reserve(&w->holders) == 0 &&
-	    (h = calloc(1, sizeof(*h))) != NULL) {
+	if (h == NULL && (h = calloc(1, sizeof(*h))) != NULL) {
 		(void)snprintf(h->id, sizeof(h->id), "%s", id);
 		h->check_ns = BATON_STORE_NEVER;
-		file_table_add(&w->holders, &h->node, file_table_key(id));
+		name_table_add(&w->holders, &h->node, h->id);
 	}
 	if (h != NULL) {
 		uint64_t check_ns = clock_boot_ns() + ttl_ns;
@@ -225,28 +159,12 @@ static void leave_holder(struct file_watch *w, struct watch_entry *e)
 
 	if (h == NULL)
 		return;
-	if (e->prev != NULL)
-		e->prev->next = e->next;
-	else
-		h->entries = e->next;
-	if (e->next != NULL)
-		e->next->prev = e->prev;
-	e->prev = e->next = NULL;
+	LIST_REMOVE(e, of_holder);
 	e->holder = NULL;
-	if (h->entries != NULL)
+	if (!LIST_EMPTY(&h->entries))
 		return;
-	file_table_remove(&w->holders, &h->node);
+	name_table_remove(&w->holders, &h->node);
 	free(h);
-}
-
-static void join_holder(struct watch_holder *h, struct watch_entry *e)
-{
-	e->holder = h;
-	e->prev = NULL;
-	e->next = h->entries;
-	if (e->next != NULL)
-		e->next->prev = e;
-	h->entries = e;
 }
 
 bool file_watch_holder(struct file_store *store, const char *name, const char *lease,
@@ -256,14 +174,15 @@ bool file_watch_holder(struct file_store *store, const char *name, const char *l
 
 	store_lock(&store->base);
 	struct file_watch *w = store->watch;
-	struct watch_entry *e = w != NULL ? by_name(w, name, NULL) : NULL;
-	for (; e != NULL; e = by_name(w, name, e)) {
+	struct watch_entry *e = w != NULL ? find_name(w, name) : NULL;
+	if (e != NULL) {
 		struct watch_holder *h = lease[0] != '\0' ? make_holder(w, lease, ttl_ns) : NULL;
 
 		if (h == NULL || h != e->holder)
 			leave_holder(w, e);
 		if (h != NULL && e->holder == NULL)
-			join_holder(h, e);
+			LIST_INSERT_HEAD(&h->entries, e, of_holder);
+		e->holder = h;
 		watched = e->wd >= 0 && w->leases_wd >= 0 && (h != NULL || lease[0] == '\0');
 	}
 	store_unlock(&store->base);
@@ -289,8 +208,9 @@ void file_index_hint_holder(struct file_watch *w, const char *id)
 	if (h == NULL)
 		return;
 	h->check_ns = BATON_STORE_NEVER;
-	for (struct watch_entry *e = h->entries; e != NULL; e = e->next)
-		file_index_hint(w, e);
+	for (const struct watch_entry *e = LIST_FIRST(&h->entries); e != NULL;
+	     e = LIST_NEXT(e, of_holder))
+		watch_index_hint(&w->names, &e->watched);
 }
 
 void file_index_recheck(struct file_watch *w, const char *id, uint64_t check_ns,
@@ -310,9 +230,9 @@ bool file_index_next_due(struct file_watch *w, uint64_t now_ns, char id[BATON_LE
 	bool found = false;
 
 	store_lock(&w->store->base);
-	struct file_node *node = file_table_each(&w->holders, NULL);
-	for (; !found && node != NULL; node = file_table_each(&w->holders, node)) {
-		struct watch_holder *h = file_container(node, struct watch_holder, node);
+	const struct name_node *node = name_table_next(&w->holders, NULL);
+	for (; !found && node != NULL; node = name_table_next(&w->holders, node)) {
+		const struct watch_holder *h = (const struct watch_holder *)node;
 
 		found = h->check_ns <= now_ns;
 		if (found) {
@@ -330,9 +250,9 @@ uint64_t file_index_next_ns(struct file_watch *w)
 	uint64_t next_ns = BATON_STORE_NEVER;
 	uint64_t now_ns = clock_boot_ns();
 
-	for (struct file_node *node = file_table_each(&w->holders, NULL); node != NULL;
-	     node = file_table_each(&w->holders, node)) {
-		const struct watch_holder *h = file_container(node, struct watch_holder, node);
+	for (const struct name_node *node = name_table_next(&w->holders, NULL); node != NULL;
+	     node = name_table_next(&w->holders, node)) {
+		const struct watch_holder *h = (const struct watch_holder *)node;
 
 		if (h->check_ns < next_ns)
 			next_ns = h->check_ns;

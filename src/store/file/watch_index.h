@@ -7,14 +7,15 @@
 #define BATON_FILE_WATCH_INDEX_H
 
 #include "store/file/file.h"
+#include "store/watch_index.h"
 
 #pragma GCC visibility push(hidden)
 
 #define WATCH_EVENTS_SIZE 16384
 
 struct watch_holder {
-	struct file_node node; /* by lease id */
-	struct watch_entry *entries;
+	struct name_node node; /* by lease id */
+	LIST_HEAD(watch_entries, watch_entry) entries;
 	uint64_t check_ns;   /* when to look at the lease; NEVER: it was hinted at */
 	uint64_t closing_ns; /* until then its lock may be about to go */
 	uint64_t ttl_ns;
@@ -22,18 +23,15 @@ struct watch_holder {
 };
 
 struct watch_entry {
-	struct file_node by_name;
-	struct file_node by_wd; /* those that aren't watched have a key of their own */
+	struct watched watched;
+	struct name_node by_wd;              /* while it is watched */
+	TAILQ_ENTRY(watch_entry) of_pending; /* while it is not (yet) */
 	struct watch_holder *holder;
-	struct watch_entry *prev; /* of the same holder */
-	struct watch_entry *next;
-	struct watch_entry *next_hint;
-	uint64_t cookie;
+	LIST_ENTRY(watch_entry) of_holder;
 	uint64_t highest;    /* the highest claim that we were told of */
 	uint64_t last_pause; /* ... and pause */
 	int wd;              /* -1: not watched (yet) */
-	bool hinted;
-	char name[];
+	char wd_text[16];
 };
 
 struct file_watch {
@@ -44,11 +42,10 @@ struct file_watch {
 	int leases_wd;
 	dev_t dev; /* the directory that is watched */
 	ino_t ino;
-	struct file_table names;
-	struct file_table wds;
-	struct file_table holders;
-	struct watch_entry *first_hint;
-	struct watch_entry *last_hint;
+	struct watch_index names; /* of struct watch_entry */
+	TAILQ_HEAD(watch_pending, watch_entry) pending;
+	struct name_table wds;     /* of struct watch_entry, by the kernel's number */
+	struct name_table holders; /* of struct watch_holder */
 	bool all;
 	bool limited; /* the system's limit is reached */
 	uint64_t retry_ns;
@@ -57,6 +54,8 @@ struct file_watch {
 	_Alignas(8) char events[WATCH_EVENTS_SIZE];
 };
 
+/* 0, or -1: no memory. */
+int file_index_init(struct file_watch *w);
 int file_index_add(struct file_watch *w, const char *name, uint64_t cookie);
 /* The number that nobody needs any more, or -1. */
 int file_index_drop(struct file_watch *w, const char *name, uint64_t cookie);
@@ -71,9 +70,6 @@ void file_index_is_off(struct file_watch *w, struct watch_entry *e);
 /* The first entry with this number, or the one after `e`. */
 struct watch_entry *file_index_by_wd(const struct file_watch *w, int wd,
 				     const struct watch_entry *e);
-
-void file_index_hint(struct file_watch *w, struct watch_entry *e);
-struct watch_entry *file_index_pop_hint(struct file_watch *w);
 
 /* Hints at all that this lease holds. */
 void file_index_hint_holder(struct file_watch *w, const char *id);

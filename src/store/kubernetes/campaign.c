@@ -159,7 +159,7 @@ static bool campaign_judge(struct kube_lane *lane, struct baton_call *call,
 static void campaign_try_known(struct kube_lane *lane, struct baton_call *call,
 			       const struct baton_lease *lease, struct attempt *t)
 {
-	if (watch_index_is_watched(lane->store->web.watches, t->c->name) &&
+	if (web_index_is_watched(lane->store->web.watches, t->c->name) &&
 	    kube_expiry_recall(lane->store, t->c->name, &t->l) && t->l.object != NULL &&
 	    t->l.term >= t->c->floor && t->l.term != 0 && campaign_judge(lane, call, lease, t)) {
 		t->is_wanted = true;
@@ -313,7 +313,7 @@ static void campaign_hear_claim(struct kube_lane *lane, struct attempt *t, struc
 	if (call->outcome != BATON_OUTCOME_OK)
 		return;
 	t->c->term = t->term;
-	t->c->record->watched = watch_index_is_watched(lane->store->web.watches, t->c->name);
+	t->c->record->watched = web_index_is_watched(lane->store->web.watches, t->c->name);
 	(void)kube_note_answer(lane->store, t->c->name, call);
 }
 

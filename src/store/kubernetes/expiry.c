@@ -158,7 +158,7 @@ static bool expiry_note(struct kube_store *s, struct kube_expiry *g, struct kube
 static void expiry_note_owed(struct kube_store *s, const char *name, const struct kube_lease *l)
 {
 	bool is_watched = name[0] == '\x01' ? !atomic_load(&s->is_narrow)
-					    : watch_index_is_watched(s->web.watches, name);
+					    : web_index_is_watched(s->web.watches, name);
 
 	if (s->owed_ns != 0 || l->object == NULL || l->rv <= s->shown_rv || !is_watched)
 		return;
@@ -290,7 +290,7 @@ static void expiry_hint_process(struct kube_store *s, const char *process)
 {
 	for (const struct kube_expiry *g = expiry_next(s, NULL); g != NULL; g = expiry_next(s, g))
 		if (!expiry_is_process(g) && strcmp(g->process, process) == 0)
-			watch_index_name(s->web.watches, g->name);
+			web_index_hint(s->web.watches, g->name);
 }
 
 void kube_hint_process(struct kube_store *s, const char *process)
@@ -311,7 +311,7 @@ static uint64_t expiry_end_one(struct kube_store *s, struct kube_expiry *g, uint
 	if (expiry_is_process(g))
 		expiry_hint_process(s, g->name + 1);
 	else
-		watch_index_name(s->web.watches, g->name);
+		web_index_hint(s->web.watches, g->name);
 	return BATON_STORE_NEVER;
 }
 

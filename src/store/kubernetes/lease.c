@@ -251,7 +251,7 @@ static int close_own(struct kube_lane *lane, struct baton_call *call,
 		return BATON_OUTCOME_OK;
 	int outcome = kube_let_go(lane, call, &r);
 
-	if (!watch_index_has(lane->store->web.watches, name)) /* nobody asks for it any more */
+	if (!web_index_has(lane->store->web.watches, name)) /* nobody asks for it any more */
 		kube_expiry_forget(lane->store, name);
 	return outcome == BATON_OUTCOME_REFUSED ? BATON_OUTCOME_OK : outcome;
 }

@@ -82,7 +82,7 @@ int kube_read_lease(struct kube_lane *lane, struct baton_call *call, struct kube
  * more. */
 static void record_hint(struct kube_store *s, const char *name)
 {
-	watch_index_name(s->web.watches, name);
+	web_index_hint(s->web.watches, name);
 	web_wake(&s->web);
 }
 
@@ -220,7 +220,7 @@ void kube_record(struct kube_store *s, const char *name, const char *id, const s
 	out->term = l->term;
 	out->paused = l->is_paused;
 	out->held = l->holder[0] != '\0' && end_ns != 0;
-	out->watched = watch_index_is_watched(s->web.watches, name) &&
+	out->watched = web_index_is_watched(s->web.watches, name) &&
 		       (l->process[0] == '\0' || !atomic_load(&s->is_narrow));
 	if (out->held) {
 		if (!l->is_ours || !web_claim_read(l->leader, out))
@@ -243,8 +243,7 @@ static int process_end(struct kube_lane *lane, struct baton_call *call, const ch
 
 	kube_process_key(process, key);
 	/* As long as process leases are watched, what was seen of it is what it is. */
-	if (!atomic_load(&lane->store->is_narrow) &&
-	    watch_index_is_live(lane->store->web.watches) &&
+	if (!atomic_load(&lane->store->is_narrow) && web_index_is_live(lane->store->web.watches) &&
 	    kube_expiry_recall(lane->store, key, out))
 		return BATON_OUTCOME_OK;
 	kube_lease_done(out);

@@ -53,9 +53,9 @@ static void watch_see(struct kube_store *s, json_t *object, bool is_gone, uint64
 	kube_lease_read(&l, is_gone ? NULL : json_incref(object), rv);
 	if (strcmp(js_text(js_get(metadata, "labels"), "baton/process"), "lease") == 0) {
 		watch_see_process(s, js_text(metadata, "name"), &l);
-	} else if (kube_name_of(object, name) && watch_index_has(s->web.watches, name)) {
+	} else if (kube_name_of(object, name) && web_index_has(s->web.watches, name)) {
 		if (kube_expiry_note(s, name, &l, clock_boot_ns(), true))
-			watch_index_name(s->web.watches, name);
+			web_index_hint(s->web.watches, name);
 	}
 	kube_lease_done(&l);
 }
@@ -106,7 +106,7 @@ static int watch_open(struct kube_lane *lane, struct baton_call *call)
 	char selector[KUBE_NAME_MAX + 64];
 	struct kube_call c = {.method = "GET"};
 	bool is_narrow = !s->options.process_lease && !atomic_load(&s->has_process_claims) &&
-			 watch_index_only(s->web.watches, lane->only, sizeof(lane->only));
+			 web_index_only(s->web.watches, lane->only, sizeof(lane->only));
 
 	if (!is_narrow)
 		lane->only[0] = '\0';
@@ -127,7 +127,7 @@ static int watch_open(struct kube_lane *lane, struct baton_call *call)
 	if (rc != 0)
 		return -1;
 	kube_shown_anew(s, lane->rv);
-	watch_index_set_live(s->web.watches, true);
+	web_index_set_live(s->web.watches, true);
 	return 0;
 }
 
@@ -140,7 +140,7 @@ static bool watch_is_outdated(struct kube_lane *lane)
 	if (lane->rv == 0) /* the next one is for what there is then */
 		return false;
 	if (s->options.process_lease || atomic_load(&s->has_process_claims) ||
-	    !watch_index_only(s->web.watches, only, sizeof(only)))
+	    !web_index_only(s->web.watches, only, sizeof(only)))
 		only[0] = '\0';
 	return strcmp(only, lane->only) != 0;
 }
@@ -328,7 +328,7 @@ int kube_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t 
 	for (;;) {
 		uint64_t now_ns = clock_boot_ns();
 		uint64_t next_ns = min_ns(kube_expiry_hint(s, now_ns), call->deadline_ns);
-		size_t n = watch_index_take(s->web.watches, cookies, max);
+		size_t n = web_index_take(s->web.watches, cookies, max);
 
 		if (n > 0 || now_ns >= call->deadline_ns)
 			return (int)n;
@@ -351,7 +351,7 @@ int kube_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t 
 		if (rc < 0)
 			return call->error.code;
 		if (rc > 0 && web_take_wake(&s->web))
-			return (int)watch_index_take(s->web.watches, cookies, max);
+			return (int)web_index_take(s->web.watches, cookies, max);
 	}
 }
 
@@ -360,7 +360,7 @@ void kube_watch_remove(void *l, const char *name, uint64_t cookie)
 	struct kube_lane *lane = l;
 
 	web_watch_remove(lane, name, cookie);
-	if (!watch_index_has(lane->store->web.watches, name)) {
+	if (!web_index_has(lane->store->web.watches, name)) {
 		kube_expiry_forget(lane->store, name);
 		kube_leave_use(lane->store, name);
 	}

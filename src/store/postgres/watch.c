@@ -17,33 +17,21 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/queue.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "store/postgres/postgres.h"
+#include "store/watch_index.h"
 
 /* A connection that heard nothing for so long is asked whether it still is one. */
 #define SILENCE_NS (25 * CLOCK_NS_PER_S)
 
-struct watched_name {
-	TAILQ_ENTRY(watched_name) pending_next;
-	uint64_t cookie;
-	bool pending;
-	char name[];
-};
-
-TAILQ_HEAD(watched_queue, watched_name);
-
 struct pg_watch {
-	void *names; /* a tree of struct watched_name */
-	size_t n_names;
-	struct watched_queue pending;
+	struct watch_index names;
 	uint64_t troubles; /* of the store, when this connection was last known to be well */
 	uint64_t idle_ns;  /* since when there is nothing to listen for; 0: there is */
 	bool look_at_all;
@@ -55,8 +43,10 @@ struct pg_watch *pg_watch_new(void)
 {
 	struct pg_watch *w = calloc(1, sizeof(*w));
 
-	if (w != NULL)
-		TAILQ_INIT(&w->pending);
+	if (w != NULL && watch_index_init(&w->names, sizeof(struct watched)) != 0) {
+		free(w);
+		return NULL;
+	}
 	return w;
 }
 
@@ -64,81 +54,35 @@ void pg_watch_free(struct pg_watch *w)
 {
 	if (w == NULL)
 		return;
-	tdestroy(w->names, free);
+	watch_index_done(&w->names);
 	free(w);
 }
 
 /* ---- names ---- */
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(((const struct watched_name *)a)->name,
-		      ((const struct watched_name *)b)->name);
-}
-
-static struct watched_name *name_make(const char *name)
-{
-	size_t size = strlen(name) + 1;
-	struct watched_name *n = calloc(1, sizeof(*n) + size);
-
-	if (n != NULL)
-		(void)memcpy(n->name, name, size);
-	return n;
-}
-
-static void watch_hint(struct pg_watch *w, struct watched_name *n)
-{
-	if (n->pending)
-		return;
-	n->pending = true;
-	TAILQ_INSERT_TAIL(&w->pending, n, pending_next);
-}
-
-/* NULL: not watched, or no memory to look for it; then all are to look. */
-static struct watched_name *watch_find(struct pg_watch *w, const char *name)
-{
-	struct watched_name *key = name_make(name);
-
-	if (key == NULL) {
-		w->look_at_all = true;
-		return NULL;
-	}
-	struct watched_name **at = (struct watched_name **)tfind(key, &w->names, by_name);
-
-	free(key);
-	return at != NULL ? *at : NULL;
-}
-
 int pg_watch_add(void *lane, const char *name, uint64_t cookie)
 {
 	struct pg_watch *w = ((struct pg_lane *)lane)->watch;
-	struct watched_name *n = watch_find(w, name);
 
-	if (n == NULL) {
-		n = name_make(name);
-		if (n == NULL || tsearch(n, &w->names, by_name) == NULL) {
-			free(n);
-			return BATON_E_MEMORY;
-		}
-		w->n_names++;
-	}
-	n->cookie = cookie;
-	watch_hint(w, n);
-	return 0;
+	return watch_index_add(&w->names, name, cookie, true) != NULL ? BATON_OK : BATON_E_MEMORY;
 }
 
 void pg_watch_remove(void *lane, const char *name, uint64_t cookie)
 {
 	struct pg_watch *w = ((struct pg_lane *)lane)->watch;
-	struct watched_name *n = watch_find(w, name);
+	struct watched *n = watch_index_find(&w->names, name);
 
-	if (n == NULL || n->cookie != cookie)
-		return;
-	if (n->pending)
-		TAILQ_REMOVE(&w->pending, n, pending_next);
-	(void)tdelete(n, &w->names, by_name);
-	w->n_names--;
-	free(n);
+	if (n != NULL && watch_index_unwatch(&w->names, n, cookie) && !watch_index_is_watched(n))
+		watch_index_drop(&w->names, n);
+}
+
+/* Where it is watched. */
+static void watch_hint(struct pg_watch *w, const char *name)
+{
+	const struct watched *n = watch_index_find(&w->names, name);
+
+	if (n != NULL)
+		watch_index_hint(&w->names, n);
 }
 
 /* ---- waking up ---- */
@@ -210,16 +154,14 @@ static void hint_ended(struct pg_lane *l, const PGresult *elections)
 	uint64_t now_ns = clock_boot_ns();
 
 	for (int i = 0; i < PQntuples(elections); i++) {
-		struct watched_name *n = watch_find(l->watch, PQgetvalue(elections, i, 0));
-
 		store_lock(&store->base);
 		const struct watched_lease *s =
 			expiry_find(&store->watched_leases, PQgetvalue(elections, i, 1));
 		bool ended = s == NULL || expiry_end_ns(s, &store->clock, now_ns) <= now_ns;
 
 		store_unlock(&store->base);
-		if (n != NULL && ended)
-			watch_hint(l->watch, n);
+		if (ended)
+			watch_hint(l->watch, PQgetvalue(elections, i, 0));
 	}
 }
 
@@ -281,39 +223,24 @@ static void stop_listening(struct pg_lane *l)
 	l->watch->listens = false;
 }
 
-struct quest {
-	struct pg_store *store;
-	bool found;
-};
-
-static void find_other(const void *node, VISIT which, void *arg)
-{
-	struct quest *q = arg;
-
-	if (which == preorder || which == leaf)
-		q->found = q->found ||
-			   tableless_is_other(q->store,
-					      (*(const struct watched_name *const *)node)->name);
-}
-
 /* Of what is ours without tables there is nothing to hear: no orders, and its end is its session's.
  * So who leads all of it has no session but those. */
 static bool has_to_listen(struct pg_lane *l)
 {
 	struct pg_watch *w = l->watch;
-	struct quest q = {.store = l->store, .found = w->n_names > 0};
+	bool is_tableless = pg_is_tableless(l->store);
+	const struct watched *n = watch_index_next(&w->names, NULL);
 
-	if (pg_is_tableless(l->store)) {
-		q.found = false;
-		twalk_r(w->names, find_other, &q);
-		w->idle_ns = q.found ? 0 : w->idle_ns != 0 ? w->idle_ns : clock_boot_ns();
-	}
+	while (is_tableless && n != NULL && !tableless_is_other(l->store, n->node.key))
+		n = watch_index_next(&w->names, n);
+	if (is_tableless)
+		w->idle_ns = n != NULL ? 0 : w->idle_ns != 0 ? w->idle_ns : clock_boot_ns();
 	if (w->idle_ns != 0 && clock_boot_ns() - w->idle_ns >= PG_REST_NS && l->conn.pg != NULL) {
 		stop_listening(l);
 		pg_conn_free(&l->conn);
 		pg_waiters_free(l->store); /* nobody waits for itself */
 	}
-	return q.found;
+	return n != NULL;
 }
 
 static int start_listening(struct pg_lane *l, struct pg_lane *s, struct baton_call *call)
@@ -350,14 +277,6 @@ static int ping(struct pg_lane *l, struct pg_lane *s, struct baton_call *call)
 	return outcome;
 }
 
-static void hint_name(struct pg_watch *w, const char *name)
-{
-	struct watched_name *n = watch_find(w, name);
-
-	if (n != NULL)
-		watch_hint(w, n);
-}
-
 static void take_notifications(struct pg_lane *l, struct pg_lane *s)
 {
 	PGnotify *n = l->store->heard;
@@ -366,7 +285,7 @@ static void take_notifications(struct pg_lane *l, struct pg_lane *s)
 	if (n == NULL)
 		n = pg_next_heard(l->store, &s->conn);
 	while (n != NULL) {
-		hint_name(l->watch, n->extra);
+		watch_hint(l->watch, n->extra);
 		PQfreemem(n);
 		n = pg_next_heard(l->store, &s->conn);
 	}
@@ -393,7 +312,7 @@ static void lease_freed(struct pg_lane *l, const char *id, const PGresult *r)
 	store_unlock(&l->store->base);
 	for (int i = 0; i < PQntuples(r); i++)
 		if (!PQgetisnull(r, i, 3))
-			hint_name(l->watch, PQgetvalue(r, i, 3));
+			watch_hint(l->watch, PQgetvalue(r, i, 3));
 }
 
 static void lock_freed(struct pg_lane *l, const char *label, const PGresult *lease, bool is_free)
@@ -404,7 +323,7 @@ static void lock_freed(struct pg_lane *l, const char *label, const PGresult *lea
 	}
 	if (is_free)
 		tableless_lock_freed(l->store, label);
-	hint_name(l->watch, label);
+	watch_hint(l->watch, label);
 }
 
 /* s: the session that listens. */
@@ -430,7 +349,7 @@ static int watch_catch_up(struct pg_lane *l, struct pg_lane *s, struct baton_cal
 static int watch_attend(struct pg_lane *l, struct baton_call *call)
 {
 	/* Who is told of a dead leader needs the session that we would look with. */
-	if (pg_waiters_attend(l, lock_freed, false) && !TAILQ_EMPTY(&l->watch->pending))
+	if (pg_waiters_attend(l, lock_freed, false) && watch_index_has_hints(&l->watch->names))
 		return BATON_OUTCOME_OK;
 	if (l->watch->is_current && l->watch->listens)
 		return BATON_OUTCOME_OK;
@@ -462,24 +381,12 @@ static int watch_attend(struct pg_lane *l, struct baton_call *call)
 
 static int watch_take_hints(struct pg_watch *w, uint64_t *cookies, size_t max)
 {
-	struct watched_name *n;
-	int taken = 0;
-
-	if (w->look_at_all && max > 0) {
-		w->look_at_all = false;
-		while ((n = TAILQ_FIRST(&w->pending)) != NULL) {
-			TAILQ_REMOVE(&w->pending, n, pending_next);
-			n->pending = false;
-		}
-		cookies[0] = BATON_HINT_ALL;
-		return 1;
-	}
-	while ((size_t)taken < max && (n = TAILQ_FIRST(&w->pending)) != NULL) {
-		TAILQ_REMOVE(&w->pending, n, pending_next);
-		n->pending = false;
-		cookies[taken++] = n->cookie;
-	}
-	return taken;
+	if (!w->look_at_all || max == 0)
+		return (int)watch_index_take(&w->names, cookies, max);
+	w->look_at_all = false;
+	watch_index_forget_hints(&w->names);
+	cookies[0] = BATON_HINT_ALL;
+	return 1;
 }
 
 /* Until something comes, somebody calls, or it is time. */

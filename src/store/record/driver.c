@@ -83,10 +83,10 @@ int record_driver_open(const struct record_adapter *adapter,
 	s->adapter = adapter;
 	s->options.poll_ms = adapter->poll_ms;
 	s->options.max_lease_ms = adapter->is_weak ? MAX_LEASE_MS : 0;
-	TAILQ_INIT(&s->due);
 	int code = BATON_E_MEMORY;
 
-	if (name_table_init(&s->elections) == 0 && name_table_init(&s->leases) == 0)
+	if (watch_index_init(&s->elections, sizeof(struct record_known)) == 0 &&
+	    name_table_init(&s->leases) == 0)
 		code = adapter->open(config, &s->options, &s->store, err);
 	else
 		(void)store_fail(err, BATON_E_MEMORY, "no memory for a store");

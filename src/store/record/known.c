@@ -21,25 +21,23 @@
 
 struct record_known *record_known_find(struct record_store *s, const char *key)
 {
-	return (struct record_known *)name_table_find(&s->elections, key);
+	return (struct record_known *)watch_index_find(&s->elections, key);
 }
 
 struct record_known *record_known_get(struct record_store *s, const char *key, const char *name)
 {
 	struct record_known *k = record_known_find(s, key);
-	size_t key_size = strlen(key) + 1;
-	size_t name_size = strlen(name) + 1;
 
 	if (k != NULL)
 		return k;
-	k = calloc(1, sizeof(*k) + key_size + name_size);
+	k = (struct record_known *)watch_index_get(&s->elections, key);
 	if (k == NULL)
 		return NULL;
-	k->name = (char *)(k + 1) + key_size;
-	(void)memcpy(k + 1, key, key_size);
-	(void)memcpy(k->name, name, name_size);
-	name_table_add(&s->elections, &k->node, (char *)(k + 1));
-	return k;
+	k->name = strdup(name);
+	if (k->name != NULL)
+		return k;
+	watch_index_drop(&s->elections, &k->watched);
+	return NULL;
 }
 
 static void known_unsee(struct record_known *k)
@@ -51,12 +49,12 @@ static void known_unsee(struct record_known *k)
 
 void record_known_tidy(struct record_store *s, struct record_known *k)
 {
-	if (!LIST_EMPTY(&k->watchers) || k->ours != NULL)
+	if (watch_index_is_watched(&k->watched) || k->ours != NULL)
 		return;
 	known_unsee(k);
-	name_table_remove(&s->elections, &k->node);
 	free(k->text);
-	free(k);
+	free(k->name);
+	watch_index_drop(&s->elections, &k->watched);
 }
 
 /* Which lease it names, if that is another's. */
@@ -115,13 +113,7 @@ bool record_known_read(const struct record_known *k, struct record_election *out
 
 void record_known_hint(struct record_store *s, struct record_known *k)
 {
-	struct record_watcher *w;
-
-	for (w = LIST_FIRST(&k->watchers); w != NULL; w = LIST_NEXT(w, of_election)) {
-		if (!w->is_due)
-			TAILQ_INSERT_TAIL(&s->due, w, of_queue);
-		w->is_due = true;
-	}
+	watch_index_hint(&s->elections, &k->watched);
 }
 
 void record_known_claim(struct record_store *s, struct record_known *k, struct record_ours *ours,
@@ -148,7 +140,7 @@ void record_known_claim(struct record_store *s, struct record_known *k, struct r
 
 bool record_known_is_watched(const struct record_store *s, const struct record_known *k)
 {
-	return s->is_live && k != NULL && k->is_told && !LIST_EMPTY(&k->watchers);
+	return s->is_live && k != NULL && k->is_told && watch_index_is_watched(&k->watched);
 }
 
 /* ---- leases of others ---- */
@@ -287,21 +279,18 @@ void record_ours_remove(struct record_store *s, struct record_ours *ours)
 
 void record_tables_done(struct record_store *s)
 {
-	struct name_node *node, *next;
+	struct name_node *node;
 
 	while (s->ours != NULL)
 		record_ours_remove(s, s->ours);
-	for (node = name_table_next(&s->elections, NULL); node != NULL; node = next) {
-		struct record_known *k = (struct record_known *)node;
-		struct record_watcher *w;
+	for (struct watched *w = watch_index_next(&s->elections, NULL); w != NULL;
+	     w = watch_index_next(&s->elections, w)) {
+		struct record_known *k = (struct record_known *)w;
 
-		next = name_table_next(&s->elections, node);
-		while ((w = LIST_FIRST(&k->watchers)) != NULL) {
-			LIST_REMOVE(w, of_election);
-			free(w);
-		}
-		record_known_tidy(s, k);
+		free(k->text);
+		free(k->name);
 	}
+	watch_index_done(&s->elections);
 	while ((node = name_table_pop(&s->leases)) != NULL)
 		free(node);
 	while (s->spent != NULL) {
@@ -310,6 +299,5 @@ void record_tables_done(struct record_store *s)
 		s->spent = spent->next;
 		free(spent);
 	}
-	name_table_done(&s->elections);
 	name_table_done(&s->leases);
 }

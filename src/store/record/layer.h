@@ -35,6 +35,7 @@
 #include "store/record/adapter.h"
 #include "store/record/decide/codec.h"
 #include "store/record/decide/decide.h"
+#include "store/watch_index.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -55,20 +56,11 @@ static inline size_t record_least(size_t left, size_t max)
 
 /* ---- known.c ---- */
 
-struct record_watcher {
-	LIST_ENTRY(record_watcher) of_election;
-	TAILQ_ENTRY(record_watcher) of_queue;
-	uint64_t cookie;
-	bool is_due;
-};
-
-LIST_HEAD(record_watchers, record_watcher);
-TAILQ_HEAD(record_due, record_watcher);
 LIST_HEAD(record_elections, record_known);
 LIST_HEAD(record_showns, record_shown);
 
 struct record_known {
-	struct name_node node; /* by its key */
+	struct watched watched; /* by its key */
 	char *name;
 	char *text; /* the record as last read or written; NULL: there is none, or it is unknown */
 	size_t n;
@@ -76,7 +68,6 @@ struct record_known {
 	uint64_t noted_ns;             /* the text is not older than this; 0: it is unknown */
 	struct record_hold hold;
 	/* Watching. */
-	struct record_watchers watchers;
 	struct record_version told; /* what the watchers have been told of */
 	bool is_told;               /* `told` counts: it was read since it is watched */
 	bool is_listed;             /* the last list had it */
@@ -165,12 +156,11 @@ struct record_store {
 	void *store; /* the adapter's */
 	struct record_options options;
 	struct baton_traits traits;
-	struct name_table elections; /* of struct record_known */
-	struct name_table leases;    /* of struct record_seen */
+	struct watch_index elections; /* of struct record_known */
+	struct name_table leases;     /* of struct record_seen */
 	struct record_ours *ours;
 	struct record_spent_lock *spent;
 	size_t n_seen_max; /* then those that are of no use are dropped */
-	struct record_due due;
 	size_t n_watched;
 	bool is_live;   /* what changes is heard of */
 	bool has_stale; /* something that is watched is to be read */

@@ -31,22 +31,21 @@ int record_driver_watch_add(void *l, const char *name, uint64_t cookie)
 {
 	struct record_store *s = ((struct record_lane *)l)->store;
 	struct record_key key = record_key_of(s, RECORD_ELECTIONS, name);
-	struct record_watcher *w = calloc(1, sizeof(*w));
 
 	store_lock(&s->base);
-	struct record_known *k = w != NULL ? record_known_get(s, key.text, name) : NULL;
+	struct record_known *k = record_known_get(s, key.text, name);
+	bool was_watched = k != NULL && watch_index_is_watched(&k->watched);
+	bool is_added = k != NULL && watch_index_watch(&s->elections, &k->watched, cookie, false);
 
-	if (k != NULL) {
-		s->n_watched += LIST_EMPTY(&k->watchers);
-		w->cookie = cookie;
-		LIST_INSERT_HEAD(&k->watchers, w, of_election);
+	if (is_added) {
+		s->n_watched += !was_watched;
 		k->is_told = false; /* so that there is a hint when it has been read */
 		k->is_stale = s->has_stale = true;
+	} else if (k != NULL) {
+		record_known_tidy(s, k);
 	}
 	store_unlock(&s->base);
-	if (k == NULL)
-		free(w);
-	return k != NULL ? BATON_OK : BATON_E_MEMORY;
+	return is_added ? BATON_OK : BATON_E_MEMORY;
 }
 
 void record_driver_watch_remove(void *l, const char *name, uint64_t cookie)
@@ -56,16 +55,9 @@ void record_driver_watch_remove(void *l, const char *name, uint64_t cookie)
 
 	store_lock(&s->base);
 	struct record_known *k = record_known_find(s, key.text);
-	struct record_watcher *w = k != NULL ? LIST_FIRST(&k->watchers) : NULL;
 
-	while (w != NULL && w->cookie != cookie)
-		w = LIST_NEXT(w, of_election);
-	if (w != NULL) {
-		if (w->is_due)
-			TAILQ_REMOVE(&s->due, w, of_queue);
-		LIST_REMOVE(w, of_election);
-		free(w);
-		s->n_watched -= LIST_EMPTY(&k->watchers);
+	if (k != NULL && watch_index_unwatch(&s->elections, &k->watched, cookie)) {
+		s->n_watched -= !watch_index_is_watched(&k->watched);
 		record_known_tidy(s, k);
 	}
 	store_unlock(&s->base);
@@ -73,16 +65,9 @@ void record_driver_watch_remove(void *l, const char *name, uint64_t cookie)
 
 static size_t watch_take(struct record_store *s, uint64_t *cookies, size_t max)
 {
-	size_t n = 0;
-
 	store_lock(&s->base);
-	while (n < max && !TAILQ_EMPTY(&s->due)) {
-		struct record_watcher *w = TAILQ_FIRST(&s->due);
+	size_t n = watch_index_take(&s->elections, cookies, max);
 
-		TAILQ_REMOVE(&s->due, w, of_queue);
-		w->is_due = false;
-		cookies[n++] = w->cookie;
-	}
 	store_unlock(&s->base);
 	return n;
 }
@@ -90,11 +75,11 @@ static size_t watch_take(struct record_store *s, uint64_t *cookies, size_t max)
 /* The next election that is watched; the first after NULL. With the lock held. */
 static struct record_known *watch_next(const struct record_store *s, const struct record_known *k)
 {
-	struct name_node *node = name_table_next(&s->elections, k != NULL ? &k->node : NULL);
+	struct watched *w = watch_index_next(&s->elections, k != NULL ? &k->watched : NULL);
 
-	while (node != NULL && LIST_EMPTY(&((struct record_known *)node)->watchers))
-		node = name_table_next(&s->elections, node);
-	return (struct record_known *)node;
+	while (w != NULL && !watch_index_is_watched(w))
+		w = watch_index_next(&s->elections, w);
+	return (struct record_known *)w;
 }
 
 static bool watch_pushes(const struct record_store *s)
@@ -144,7 +129,7 @@ static void watch_listed(void *arg, const struct record_item *item)
 	store_lock(&s->base);
 	struct record_known *k = record_known_find(s, item->key);
 
-	if (k != NULL && !LIST_EMPTY(&k->watchers)) {
+	if (k != NULL && watch_index_is_watched(&k->watched)) {
 		k->is_listed = true;
 		if (k->noted_ns == 0 || !record_same_version(&k->version, &item->version))
 			k->is_stale = true;
@@ -204,7 +189,7 @@ static size_t watch_collect_stale(struct record_store *s, struct record_item *it
 	     k = watch_next(s, k)) {
 		if (!k->is_stale)
 			continue;
-		items[n].key = k->node.key;
+		items[n].key = k->watched.node.key;
 		items[n].version = k->noted_ns != 0 ? k->version : (struct record_version){.n = 0};
 		n++;
 	}

@@ -16,7 +16,7 @@ int web_store_init(struct web_store *s, const struct web_options *o, size_t note
 
 	s->options = o;
 	s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	s->watches = watch_index_new(note_size);
+	s->watches = web_index_new(note_size);
 	if (s->wake < 0 || s->watches == NULL) {
 		code = s->wake < 0 ? BATON_E_SYSTEM : BATON_E_MEMORY;
 		(void)store_fail(err, code, "no memory or no descriptor for a store");
@@ -34,7 +34,7 @@ void web_store_done(struct web_store *s)
 		s->leases = l->next;
 		free(l);
 	}
-	watch_index_free(s->watches);
+	web_index_free(s->watches);
 	if (s->options != NULL && s->wake >= 0)
 		(void)close(s->wake);
 	store_base_done(&s->base);

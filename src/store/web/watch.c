@@ -43,14 +43,14 @@ int web_watch_add(void *lane, const char *name, uint64_t cookie)
 {
 	const struct web_lane *l = lane;
 
-	return watch_index_add(l->store->watches, name, cookie) ? BATON_OK : BATON_E_MEMORY;
+	return web_index_add(l->store->watches, name, cookie) ? BATON_OK : BATON_E_MEMORY;
 }
 
 void web_watch_remove(void *lane, const char *name, uint64_t cookie)
 {
 	const struct web_lane *l = lane;
 
-	watch_index_remove(l->store->watches, name, cookie);
+	web_index_remove(l->store->watches, name, cookie);
 }
 
 /* A server that is frozen says nothing, and it is the renewals that notice it. */
@@ -60,7 +60,7 @@ bool web_is_watched(struct web_store *s, const char *name)
 	bool has_lease = s->leases != NULL;
 
 	store_unlock(&s->base);
-	return has_lease && watch_index_is_watched(s->watches, name);
+	return has_lease && web_index_is_watched(s->watches, name);
 }
 
 /* ---- listening ---- */
@@ -68,7 +68,7 @@ bool web_is_watched(struct web_store *s, const char *name)
 void web_watch_break(struct web_lane *lane)
 {
 	http_stream_close(lane->http);
-	watch_index_set_live(lane->store->watches, false);
+	web_index_set_live(lane->store->watches, false);
 }
 
 /* 0 or -1. Its time is short: a member that says nothing isn't waited for as long as a change, and
@@ -154,7 +154,7 @@ int web_watch_wait(struct web_lane *lane, const struct web_watch *w, struct bato
 	int rc = 0;
 
 	for (;;) {
-		size_t n = watch_index_take(s->watches, cookies, max);
+		size_t n = web_index_take(s->watches, cookies, max);
 
 		if (n > 0 || clock_boot_ns() >= call->deadline_ns)
 			return (int)n;
@@ -171,6 +171,6 @@ int web_watch_wait(struct web_lane *lane, const struct web_watch *w, struct bato
 		if (rc < 0)
 			return call->error.code;
 		if (rc > 0 && web_take_wake(s))
-			return (int)watch_index_take(s->watches, cookies, max);
+			return (int)web_index_take(s->watches, cookies, max);
 	}
 }

@@ -5,8 +5,8 @@
  * The watch is live or not. When it becomes live, and when a name is added while it is, a hint is
  * due: subscribe, then look.
  */
-#ifndef BATON_WATCH_INDEX_H
-#define BATON_WATCH_INDEX_H
+#ifndef BATON_WEB_WATCH_INDEX_H
+#define BATON_WEB_WATCH_INDEX_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,33 +14,33 @@
 
 #pragma GCC visibility push(hidden)
 
-struct watch_index;
+struct web_index;
 
 /* note_size: of what a driver keeps with a name, a struct of its own; 0: nothing. */
-struct watch_index *watch_index_new(size_t note_size);
-void watch_index_free(struct watch_index *h);
+struct web_index *web_index_new(size_t note_size);
+void web_index_free(struct web_index *h);
 
 /* False: no memory. */
-bool watch_index_add(struct watch_index *h, const char *name, uint64_t cookie);
-void watch_index_remove(struct watch_index *h, const char *name, uint64_t cookie);
-void watch_index_set_live(struct watch_index *h, bool is_live);
+bool web_index_add(struct web_index *h, const char *name, uint64_t cookie);
+void web_index_remove(struct web_index *h, const char *name, uint64_t cookie);
+void web_index_set_live(struct web_index *h, bool is_live);
 /* Something about that name, or about any of them, may have changed. */
-void watch_index_name(struct watch_index *h, const char *name);
-void watch_index_all(struct watch_index *h);
+void web_index_hint(struct web_index *h, const char *name);
+void web_index_hint_all(struct web_index *h);
 /* Takes those that are due; 0: none. */
-size_t watch_index_take(struct watch_index *h, uint64_t *cookies, size_t max);
+size_t web_index_take(struct web_index *h, uint64_t *cookies, size_t max);
 /* Whatever happens to that name from now on will be hinted at. */
-bool watch_index_is_watched(struct watch_index *h, const char *name);
-bool watch_index_is_live(struct watch_index *h);
+bool web_index_is_watched(struct web_index *h, const char *name);
+bool web_index_is_live(struct web_index *h);
 /* Whether somebody watches that name, now or when it is live; and the only one that is, if it is
  * one: of no more than `size` bytes with its end. */
-bool watch_index_has(struct watch_index *h, const char *name);
-bool watch_index_only(struct watch_index *h, char *name, size_t size);
+bool web_index_has(struct web_index *h, const char *name);
+bool web_index_only(struct web_index *h, char *name, size_t size);
 
 /* What a driver keeps with a name, as long as the name is watched; zeros at first, and for a name
  * that isn't watched. False: it isn't. */
-bool watch_index_get(struct watch_index *h, const char *name, void *note);
-bool watch_index_set(struct watch_index *h, const char *name, const void *note);
+bool web_index_get(struct web_index *h, const char *name, void *note);
+bool web_index_set(struct web_index *h, const char *name, const void *note);
 
 #pragma GCC visibility pop
 

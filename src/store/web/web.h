@@ -76,7 +76,7 @@ struct web_lease {
 struct web_store {
 	struct store_base base;
 	const struct web_options *options;
-	struct watch_index *watches;
+	struct web_index *watches;
 	struct web_lease *leases; /* `lock` */
 	int wake;                 /* an eventfd: ends a wait of the watch lane */
 	atomic_uint turn;         /* the member that all lanes use; it moves on when one fails */
