@@ -90,6 +90,7 @@ struct settings {
 	int64_t fence;
 	int64_t quiet_ms;
 	int64_t term; /* -1: not given */
+	const char *note;
 	int64_t limit;
 	int64_t check;
 	int64_t json;

@@ -38,15 +38,18 @@ static const struct cli_verb verbs[] = {
 	 "metadata.\n",
 	 verb_candidates, true},
 	{"resign", VERB_RESIGN, "NAME", "Order the leader to step down.",
-	 "Exits with 0 if the order was left, 1 if nobody leads.\n", verb_resign, true},
+	 "Exits with 0 if the order was left, 1 if nobody leads, or not in --term.\n", verb_resign,
+	 true},
 	{"transfer", VERB_TRANSFER, "NAME --to ID", "Order the leader to hand over to ID.",
-	 "Exits with 0 if the order was left, 1 if nobody leads or ID can't take over.\n",
+	 "Exits with 0 if the order was left, 1 if nobody leads, or not in --term, or ID\n"
+	 "can't take over.\n",
 	 verb_transfer, true},
 	{"pause", VERB_PAUSE, "NAME", "Nobody leads until resume.", "", verb_pause, true},
 	{"resume", VERB_RESUME, "NAME", "End the pause.", "", verb_resume, true},
 	{"history", VERB_HISTORY, "NAME", "Who led when, in which term, and why it ended.",
 	 "With --check exits with 0 if no two leaderships overlapped, else with 1.\n"
-	 "JSON: a list of term, leader, since, until, ended, clock, since_ns, until_ns.\n",
+	 "JSON: a list of term, leader, since, until, ended, clock, since_ns, until_ns,\n"
+	 "note.\n",
 	 verb_history, true},
 	{"list", VERB_LIST, "[PREFIX]", "The elections that the store knows, by name.",
 	 "JSON: a list of election.\n", verb_list, false},

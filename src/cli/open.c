@@ -138,6 +138,7 @@ int open_exit_code(int code)
 	case BATON_E_URL:
 	case BATON_E_NO_DRIVER: return EXIT_USAGE;
 	case BATON_E_NOT_LEADER:
+	case BATON_E_STALE:
 	case BATON_E_NO_CANDIDATE: return EXIT_NO;
 	case BATON_E_MEMORY:
 	case BATON_E_SYSTEM: return EXIT_INTERNAL;

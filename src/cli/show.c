@@ -294,9 +294,11 @@ static void history_json(const struct baton_leadership *list, int n)
 		key_text("ended", list[i].ended);
 		(void)printf(",");
 		key_text("clock", list[i].clock);
-		(void)printf(",\"since_ns\":%llu,\"until_ns\":%llu}",
+		(void)printf(",\"since_ns\":%llu,\"until_ns\":%llu,",
 			     (unsigned long long)list[i].since_ns,
 			     (unsigned long long)list[i].until_ns);
+		key_text("note", list[i].note);
+		(void)printf("}");
 	}
 	(void)printf("]\n");
 }
@@ -308,10 +310,11 @@ static void history_text(const struct baton_leadership *list, int n)
 
 	(void)printf("%8s  %-19s  %-19s  %-12s %s\n", "TERM", "SINCE", "UNTIL", "ENDED", "LEADER");
 	for (int i = 0; i < n; i++)
-		(void)printf("%8llu  %-19s  %-19s  %-12s %s\n", (unsigned long long)list[i].term,
+		(void)printf("%8llu  %-19s  %-19s  %-12s %s%s%s\n",
+			     (unsigned long long)list[i].term,
 			     text_local(list[i].since_ms, since, sizeof(since)),
 			     text_local(list[i].until_ms, until, sizeof(until)), list[i].ended,
-			     list[i].leader);
+			     list[i].leader, list[i].note[0] != '\0' ? "  " : "", list[i].note);
 }
 
 /*

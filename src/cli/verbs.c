@@ -29,6 +29,10 @@ static int give_order(struct settings *s, int order, const char *done)
 {
 	struct baton_error err = {0};
 	struct baton *b;
+
+	if (s->term == 0 || s->term < -1)
+		return cli_usage("--term is 1 or more");
+	uint64_t term = s->term > 0 ? (uint64_t)s->term : 0;
 	int code = open_store_url(s);
 
 	if (code == 0)
@@ -36,8 +40,12 @@ static int give_order(struct settings *s, int order, const char *done)
 	if (code != 0)
 		return code;
 	switch (order) {
-	case ORDER_RESIGN: code = baton_order_resign(b, s->name, 0, s->quiet_ms, NULL, &err); break;
-	case ORDER_TRANSFER: code = baton_order_transfer(b, s->name, 0, s->to, NULL, &err); break;
+	case ORDER_RESIGN:
+		code = baton_order_resign(b, s->name, term, s->quiet_ms, s->note, &err);
+		break;
+	case ORDER_TRANSFER:
+		code = baton_order_transfer(b, s->name, term, s->to, s->note, &err);
+		break;
 	case ORDER_PAUSE: code = baton_pause(b, s->name, &err); break;
 	default: code = baton_resume(b, s->name, &err); break;
 	}

@@ -39,6 +39,12 @@ int store_fail_term(struct baton_call *call, struct baton_campaign *c, enum term
 			  texts[fault]);
 }
 
+bool store_is_by_order(const char *reason)
+{
+	return reason != NULL &&
+	       (strcmp(reason, "ordered") == 0 || strcmp(reason, "transferred") == 0);
+}
+
 int store_base_init(struct store_base *base)
 {
 	base->lanes = NULL;

@@ -22,6 +22,9 @@ int store_fail(struct baton_error *err, int code, const char *format, ...)
 /* The campaign has failed, for the sake of its term. Always -1, for `return`. */
 int store_fail_term(struct baton_call *call, struct baton_campaign *c, enum term_fault fault);
 
+/* Whether a release with this reason obeys an order, whose note the history then shows. */
+bool store_is_by_order(const char *reason);
+
 /* The first member of a driver's lane. */
 struct store_lane {
 	struct store_lane *next;

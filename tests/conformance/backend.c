@@ -65,6 +65,7 @@ static bool has(const struct backend *b, unsigned need)
 	case NEEDS_PUSH: return b->pushes;
 	case NEEDS_POOLER: return false; /* no backend has one yet */
 	case NEEDS_CALLS: return b->calls != NULL;
+	case NEEDS_HISTORY: return b->keeps_history;
 	default: return true;
 	}
 }
@@ -100,6 +101,7 @@ const char *need_text(unsigned need)
 		{NEEDS_PUSH, "a store that pushes"},
 		{NEEDS_POOLER, "a pooler in between"},
 		{NEEDS_CALLS, "a store that counts its calls"},
+		{NEEDS_HISTORY, "a store that keeps past leaderships"},
 	};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {

@@ -1,9 +1,10 @@
 /*
  * listing.c: which elections a store knows: each by its exact name, once, in the order of bytes,
- * for as long as the store remembers its terms.
+ * for as long as the store remembers its terms; and who led them before.
  */
 #include "backend.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,8 +170,93 @@ static void elections_are_listed(struct testcase *t)
 	lists_exactly(t, eye->b, &all, t->name, "");
 }
 
+/* ---- N44 ---- */
+
+#define PAST_MIN 16
+#define PAST_MAX 64
+
+/* What no two neighbours of one history may be. */
+static void check_neighbours(struct testcase *t, const struct baton_leadership *later,
+			     const struct baton_leadership *earlier)
+{
+	CHECK(t, later->term > earlier->term, "S3: term %" PRIu64 " after %" PRIu64, later->term,
+	      earlier->term);
+	CHECK(t, earlier->ended[0] != '\0', "term %" PRIu64 " has not ended", earlier->term);
+	if (earlier->clock[0] == '\0' || strcmp(earlier->clock, later->clock) != 0)
+		return;
+	CHECK(t, earlier->until_ns >= earlier->since_ns && earlier->until_ns <= later->since_ns,
+	      "S1: term %" PRIu64 " began before the end of %" PRIu64, later->term, earlier->term);
+}
+
+/* The leadership of that term, as the store remembers it. */
+static struct baton_leadership remembered(struct testcase *t, struct baton *b, uint64_t term)
+{
+	static struct baton_leadership list[PAST_MAX];
+	struct baton_error err = {0};
+	int n = patient_history(t, b, t->name, list, PAST_MAX, &err);
+
+	CHECK(t, n > 0, "history: %s", err.text);
+	for (int i = 0; i < n; i++)
+		if (list[i].term == term)
+			return list[i];
+	CHECK(t, false, "term %" PRIu64 " is not in the history", term);
+	return list[0];
+}
+
+/* Two take turns. */
+static void past_is_kept(struct testcase *t)
+{
+	static const char note[] = "alice: \xc3\xbc \"1\\2\" {3}";
+	static struct baton_leadership list[PAST_MAX];
+	struct local *two[2] = {local_new(t, NULL), local_new(t, NULL)};
+	struct baton_error err = {0};
+	uint64_t terms[PAST_MIN + 1];
+	const char *leaders[PAST_MIN + 1];
+
+	for (unsigned i = 0; i < PAST_MIN + 1; i++) {
+		struct local *p = await_leader(t, two, 2, failover_ms(t));
+
+		terms[i] = local_leads(p, soon_ms(t));
+		leaders[i] = p->id;
+		CHECK(t, i == 0 || terms[i] > terms[i - 1], "S3");
+		if (i < PAST_MIN) {
+			local_sees(two[p == two[0]], p->id, failover_ms(t));
+			CHECK(t, baton_resign(p->e, (int64_t)t->lease_ms / 4) == 0, "resign");
+			await(t, local_is_no_leader, p, soon_ms(t), "it to step down");
+		}
+	}
+	int n = patient_history(t, two[0]->b, t->name, list, PAST_MAX, &err);
+
+	CHECK(t, n >= PAST_MIN, "%d leaderships are kept: %s", n, err.text);
+	for (int i = 0; i + 1 < n && i + 1 < PAST_MAX; i++)
+		check_neighbours(t, &list[i], &list[i + 1]);
+	for (unsigned i = 0; i < PAST_MIN; i++) {
+		const struct baton_leadership *h = &list[i];
+
+		CHECK(t, h->term == terms[PAST_MIN - i], "term %" PRIu64 " is missing",
+		      terms[PAST_MIN - i]);
+		CHECK(t, strcmp(h->leader, leaders[PAST_MIN - i]) == 0, "led by %s", h->leader);
+		CHECK(t, strcmp(h->ended, i == 0 ? "" : "resigned") == 0, "ended: %s", h->ended);
+		CHECK(t, h->note[0] == '\0', "a note that nobody made: %s", h->note);
+	}
+	/* An order's note goes with the leadership that it ended. */
+	uint64_t last = terms[PAST_MIN];
+	int rc = baton_order_resign(two[0]->b, t->name, last, (int64_t)t->lease_ms, note, &err);
+
+	CHECK(t, rc == 0, "order: %s", err.text);
+	for (unsigned i = 0; i < 2; i++)
+		if (strcmp(two[i]->id, leaders[PAST_MIN]) == 0)
+			local_leads(two[1 - i], failover_ms(t));
+	struct baton_leadership h = remembered(t, two[0]->b, last);
+
+	CHECK(t, strcmp(h.ended, "ordered") == 0 && strcmp(h.note, note) == 0,
+	      "ended: %s, with the note \"%s\"", h.ended, h.note);
+}
+
 const struct entry cases_listing[] = {
 	{"N42", "elections are listed by name, led or not", elections_are_listed, NEEDS_NOTHING,
 	 60},
+	{"N44", "sixteen leaderships are remembered, and the note that ended one", past_is_kept,
+	 NEEDS_HISTORY, 90},
 	{NULL, NULL, NULL, 0, 0},
 };

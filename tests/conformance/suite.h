@@ -79,6 +79,7 @@ enum need {
 	NEEDS_PUSH = 1 << 11,     /* the store pushes */
 	NEEDS_POOLER = 1 << 12,   /* something can stand between the store and us */
 	NEEDS_CALLS = 1 << 13,    /* the store counts what it is asked */
+	NEEDS_HISTORY = 1 << 14,  /* past leaderships are kept */
 	/* Not a need: it keeps the store so busy that nothing else should run beside it. */
 	ALONE = 1 << 16,
 };

@@ -58,8 +58,12 @@ static const struct file_claim claim = {
 	.metadata = "a\nb\x01\xff",
 	.after = "died",
 };
-static const struct file_end end_of_claim = {
-	.seq = 1, .boot = BOOT, .reason = "resigned", .reserved_for = "x y", .until_ms = INT64_MAX};
+static const struct file_end end_of_claim = {.seq = 1,
+					     .boot = BOOT,
+					     .reason = "resigned",
+					     .reserved_for = "x y",
+					     .note = "a note",
+					     .until_ms = INT64_MAX};
 static const struct file_lease lease = {.serial = 1,
 					.expires_ns = 2,
 					.ttl_ns = 3,
@@ -69,7 +73,8 @@ static const struct file_lease lease = {.serial = 1,
 					.boot = BOOT,
 					.owner = "o"};
 static const struct file_candidate candidate = {.election = "e", .owner = "o", .is_healthy = 1};
-static const struct file_order order = {.id = 1, .term = 2, .kind = 2, .target = "t"};
+static const struct file_order order = {
+	.id = 1, .term = 2, .kind = 2, .target = "t", .note = "\xc3\xa4 b"};
 
 static const struct kind kinds[] = {
 	{sizeof(claim), parse_claim, write_claim, &claim},

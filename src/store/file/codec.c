@@ -75,6 +75,7 @@ static const struct field end_fields[] = {
 	TEXT(file_end, boot, FIELD_BOOT),
 	TEXT(file_end, reason, FIELD_NAME),
 	TEXT(file_end, reserved_for, FIELD_NAME),
+	TEXT(file_end, note, FIELD_NAME),
 };
 
 static const struct field lease_fields[] = {
@@ -103,6 +104,7 @@ static const struct field order_fields[] = {
 	COUNT(file_order, kind, 1, 2),
 	SIGNED(file_order, issued_ms, INT64_MAX, INT64_MAX),
 	TEXT(file_order, target, FIELD_NAME),
+	TEXT(file_order, note, FIELD_NAME),
 };
 
 static const struct shape claim_shape = {"baton claim 1", N_OF(claim_fields), claim_fields};

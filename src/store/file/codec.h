@@ -48,6 +48,7 @@ struct file_end {
 	char boot[FILE_BOOT_ID + 1];
 	char reason[FILE_WORD_MAX + 1];
 	char reserved_for[BATON_NAME_MAX + 1]; /* "": for nobody */
+	char note[BATON_NOTE_MAX + 1];         /* of the order that was obeyed; "": none */
 };
 
 /* A lease: leases/<id>. */
@@ -83,6 +84,7 @@ struct file_order {
 	uint64_t kind;
 	int64_t issued_ms;
 	char target[BATON_NAME_MAX + 1];
+	char note[BATON_NOTE_MAX + 1];
 };
 
 /* 0, or -1: not exactly what the writer makes. The result is then undefined. */

@@ -282,6 +282,9 @@ int file_read_election(struct file_lane *lane, int dir, const char *name,
 /* id: the asker's, or "". */
 int file_fill_record(struct file_lane *lane, int dir, const char *name, const char *id,
 		     const struct file_election *election, struct baton_record *record);
+/* Rule 10: only an order for this very leadership; of several the latest. Its id is 0: none. */
+int file_read_order(struct file_lane *lane, int dir, const char *name,
+		    const struct file_election *election, struct file_order *best);
 /* How long the election is kept for another than this one; 0: it isn't. */
 uint64_t file_reserved_ns(struct file_lane *lane, const struct file_election *election,
 			  const char *id);

@@ -72,6 +72,7 @@ static int read_past_end(struct file_lane *lane, const struct past *past, uint64
 	bool known = file_parse_end(lane->text, n, &end) == 0;
 
 	out->until_ms = known ? end.until_ms : 0;
+	(void)snprintf(out->note, sizeof(out->note), "%s", known ? end.note : "");
 	if (known) {
 		char clock[sizeof(out->clock)];
 
@@ -115,7 +116,7 @@ static int read_past(struct file_lane *lane, struct past *past, uint64_t seq,
 		return got;
 	if (file_parse_claim(lane->text, n, &claim) != 0)
 		return file_corrupt(lane, past->name, entry);
-	*out = (struct baton_leadership){0};
+	*out = (struct baton_leadership){.size = sizeof(*out)};
 	out->term = claim.term;
 	out->since_ms = claim.since_ms;
 	out->since_ns = claim.since_ns;

@@ -213,24 +213,33 @@ static int read_order(struct file_lane *lane, int dir, const char *name, uint64_
 	return FILE_GOT;
 }
 
-/* Rule 10: only an order for this very leadership; of several the latest. */
-static int fill_order(struct file_lane *lane, int dir, const char *name,
-		      const struct file_election *election, struct baton_record *record)
+int file_read_order(struct file_lane *lane, int dir, const char *name,
+		    const struct file_election *election, struct file_order *best)
 {
-	struct file_order best = {0};
 	struct file_order order;
 
+	best->id = 0;
 	for (uint32_t i = 0; i < election->folder.n_orders; i++) {
-		if (election->folder.orders[i].term != record->term)
+		if (election->folder.orders[i].term != election->claim.term)
 			continue;
-		int got = read_order(lane, dir, name, record->term, election->folder.orders[i].id,
-				     &order);
+		int got = read_order(lane, dir, name, election->claim.term,
+				     election->folder.orders[i].id, &order);
 
 		if (got == FILE_GOT_ERROR)
 			return -1;
-		if (got == FILE_GOT && (best.id == 0 || order.issued_ms > best.issued_ms))
-			best = order;
+		if (got == FILE_GOT && (best->id == 0 || order.issued_ms > best->issued_ms))
+			*best = order;
 	}
+	return 0;
+}
+
+static int fill_order(struct file_lane *lane, int dir, const char *name,
+		      const struct file_election *election, struct baton_record *record)
+{
+	struct file_order best;
+
+	if (file_read_order(lane, dir, name, election, &best) != 0)
+		return -1;
 	if (best.id == 0)
 		return 0;
 	record->order.id = best.id;
@@ -238,6 +247,7 @@ static int fill_order(struct file_lane *lane, int dir, const char *name,
 	record->order.quiet_ms = best.quiet_ms;
 	record->order.kind = (int)best.kind;
 	(void)snprintf(record->order.target, sizeof(record->order.target), "%s", best.target);
+	(void)snprintf(record->order.note, sizeof(record->order.note), "%s", best.note);
 	if (best.kind != BATON_ORDER_TRANSFER)
 		return 0;
 	int there = file_has_candidate(lane, name, best.target);

@@ -66,6 +66,7 @@ static int leave_order(struct file_lane *lane, int dir, const char *name,
 	char entry[64];
 
 	(void)snprintf(record.target, sizeof(record.target), "%s", order->target);
+	(void)snprintf(record.note, sizeof(record.note), "%s", order->note);
 	size_t n = file_write_order(&record, text);
 
 	if (n == 0) {

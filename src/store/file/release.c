@@ -13,10 +13,25 @@
 #include "base/clock.h"
 #include "store/file/file.h"
 
-/* expires_ns: of the lease, 0 if it was lost. Who was past it then led no longer than that. */
-static int link_end(struct file_lane *lane, int dir, uint64_t seq, const struct baton_release *r,
-		    uint64_t expires_ns)
+/* What was said with the order that this release obeys. Nothing is released any later or less for
+ * want of it. */
+static void end_note(struct file_lane *lane, int dir, const struct file_election *election,
+		     const struct baton_release *r, struct file_end *end)
 {
+	struct baton_error kept = lane->call->error;
+	struct file_order order;
+
+	if (store_is_by_order(r->reason) &&
+	    file_read_order(lane, dir, r->name, election, &order) == 0 && order.id != 0)
+		(void)snprintf(end->note, sizeof(end->note), "%s", order.note);
+	lane->call->error = kept;
+}
+
+/* expires_ns: of the lease, 0 if it was lost. Who was past it then led no longer than that. */
+static int link_end(struct file_lane *lane, int dir, const struct file_election *election,
+		    const struct baton_release *r, uint64_t expires_ns)
+{
+	uint64_t seq = election->folder.highest;
 	uint64_t now_ns = clock_boot_ns();
 	struct file_end end = {
 		.seq = seq,
@@ -35,6 +50,7 @@ static int link_end(struct file_lane *lane, int dir, uint64_t seq, const struct 
 		end.reserved_until_ns =
 			r->hold_ns > INT64_MAX ? (uint64_t)INT64_MAX : now_ns + r->hold_ns;
 	}
+	end_note(lane, dir, election, r, &end);
 	size_t n = file_write_end(&end, text);
 
 	if (n == 0) {
@@ -80,7 +96,7 @@ static int release_one(struct file_lane *lane, const struct baton_release *r, ui
 		 strcmp(election.claim.lease, r->lease_id) != 0)
 		outcome = BATON_OUTCOME_REFUSED;
 	else
-		outcome = link_end(lane, dir, election.folder.highest, r, expires_ns);
+		outcome = link_end(lane, dir, &election, r, expires_ns);
 	(void)close(dir);
 	return outcome;
 }

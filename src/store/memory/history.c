@@ -14,6 +14,7 @@ static int list_history(const struct memory_election *e, size_t max, struct memo
 
 		if (row == NULL)
 			return BATON_E_MEMORY;
+		row->size = sizeof(*row);
 		row->term = p->term;
 		row->since_ms = p->since_ms;
 		row->until_ms = p->until_ms;
@@ -23,6 +24,8 @@ static int list_history(const struct memory_election *e, size_t max, struct memo
 		(void)snprintf(row->leader, sizeof(row->leader), "%s", p->leader->text);
 		(void)snprintf(row->ended, sizeof(row->ended), "%s",
 			       p->ended != NULL ? p->ended->text : "");
+		(void)snprintf(row->note, sizeof(row->note), "%s",
+			       p->note != NULL ? p->note->text : "");
 	}
 	return 0;
 }

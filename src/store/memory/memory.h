@@ -93,6 +93,7 @@ struct memory_past {
 	int64_t until_ms;
 	struct memory_word *leader;
 	struct memory_word *ended;
+	struct memory_word *note; /* NULL: none */
 };
 
 /* The outcome of campaigns as a test wants it. */

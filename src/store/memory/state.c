@@ -330,6 +330,7 @@ static void history_begin(struct memory *m, struct memory_election *e)
 		p = &e->past[e->past_first];
 		memory_word_unref(p->leader);
 		memory_word_unref(p->ended);
+		memory_word_unref(p->note);
 		e->past_first = e->past_first + 1 < e->past_room ? (uint8_t)(e->past_first + 1) : 0;
 		e->past_n--;
 	}
@@ -355,6 +356,9 @@ static void history_end(struct memory *m, struct memory_election *e, struct memo
 	p->until_ns = memory_now_ns(m);
 	p->until_ms = memory_wall_ms(m);
 	p->ended = memory_word_ref(ended);
+	/* Without memory for it the note is left out. */
+	if (e->order != NULL && e->order->note[0] != '\0' && store_is_by_order(ended->text))
+		p->note = memory_word_new(e->order->note);
 }
 
 static void history_clear(struct memory_election *e)
@@ -364,6 +368,7 @@ static void history_clear(struct memory_election *e)
 
 		memory_word_unref(p->leader);
 		memory_word_unref(p->ended);
+		memory_word_unref(p->note);
 	}
 	free(e->past);
 	e->past = NULL;

@@ -134,11 +134,13 @@ static const struct baton_traits *store_traits(const void *store)
 		.promises = advisory_promises,
 	};
 	static const struct baton_traits fast_traits = {
+		.size = sizeof(struct baton_traits),
 		.min_lease_ns = MIN_LEASE_NS,
 		.pushes = true,
 		.proves_death = true,
 		.keeps_history = true,
 		.promises = fast_promises,
+		.outlives = true,
 	};
 	const struct pg_store *s = store;
 
@@ -265,6 +267,7 @@ __attribute__((visibility("default"))) extern const struct baton_driver baton_dr
 
 const struct baton_driver baton_driver = {
 	.abi = BATON_STORE_ABI,
+	.size = sizeof(struct baton_driver),
 	.name = "postgres",
 	.schemes = schemes,
 	.open = store_open,
@@ -293,4 +296,5 @@ const struct baton_driver baton_driver = {
 	.examine = pg_examine,
 	.schema = pg_schema_script,
 	.fence = pg_fence_script,
+	.list = pg_list,
 };

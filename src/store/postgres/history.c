@@ -26,7 +26,7 @@ int pg_history(void *lane, struct baton_call *call, const char *name, size_t max
 	const PGresult *r = pg_result(l, 0);
 
 	for (int i = 0; i < PQntuples(r); i++) {
-		struct baton_leadership past = {.clock = "wal"};
+		struct baton_leadership past = {.size = sizeof(past), .clock = "wal"};
 
 		past.term = pg_unsigned(r, i, 0);
 		pg_copy(past.leader, sizeof(past.leader), r, i, 1);
@@ -35,6 +35,7 @@ int pg_history(void *lane, struct baton_call *call, const char *name, size_t max
 		pg_copy(past.ended, sizeof(past.ended), r, i, 4);
 		past.since_ns = pg_unsigned(r, i, 5);
 		past.until_ns = pg_unsigned(r, i, 6);
+		pg_copy(past.note, sizeof(past.note), r, i, 7);
 		found(arg, &past);
 	}
 	pg_results_clear(l);

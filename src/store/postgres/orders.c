@@ -12,7 +12,7 @@ int pg_order(void *lane, struct baton_call *call, const char *name, const struct
 	const struct pg_store *store = ((struct pg_lane *)lane)->store;
 	char term[24], id[24], kind[12], quiet_ms[24];
 	const char *const params[] = {
-		name, term, id, kind, quiet_ms, order->target, store->info.schema};
+		name, term, id, kind, quiet_ms, order->target, store->info.schema, order->note};
 
 	if (pg_is_tableless(store))
 		return tableless_refuse(call);
@@ -25,7 +25,7 @@ int pg_order(void *lane, struct baton_call *call, const char *name, const struct
 	(void)snprintf(kind, sizeof(kind), "%d", order->kind);
 	(void)snprintf(quiet_ms, sizeof(quiet_ms), "%" PRIu64,
 		       order->quiet_ms < INT64_MAX ? order->quiet_ms : INT64_MAX);
-	int outcome = pg_ask(l, call, PG_ORDER, 7, params);
+	int outcome = pg_ask(l, call, PG_ORDER, 8, params);
 
 	/* Rule 10: of another term, or of nobody. */
 	if (outcome == BATON_OUTCOME_OK && PQntuples(pg_result(l, 0)) == 0)

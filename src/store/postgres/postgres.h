@@ -19,6 +19,7 @@
  *   candidates.c    publish, withdraw, candidates
  *   orders.c        orders and the pause
  *   history.c       history
+ *   list.c          list
  *   doctor.c        what the server is like, for a command that asks
  *   watch.c         LISTEN, and the ends of leases
  *   lock_session.c  the session that holds locks (mode=advisory, fast=1)
@@ -56,7 +57,8 @@
 #define PG_SCHEMA_VERSION 1
 #define PG_SCHEMA_MAX 48
 #define PG_HISTORY_MAX 100
-#define PG_PUSHED_MAX 24 /* statements of one call, each perhaps prepared first */
+#define PG_LIST_MAX 10000 /* names in one answer */
+#define PG_PUSHED_MAX 24  /* statements of one call, each perhaps prepared first */
 #define PG_PARAMS_MAX 10
 /* As in the core: terms fit a bigint; a floor that jumps further than this is corrupt (S4). */
 
@@ -112,6 +114,7 @@
 	X(ORDER, "baton_order")                         \
 	X(PAUSE, "baton_pause")                         \
 	X(HISTORY, "baton_history")                     \
+	X(LIST, "baton_list")                           \
 	X(EXAMINE, "baton_examine")                     \
 	X(EXAMINE_TABLES, "baton_examine_tables")
 
@@ -498,6 +501,8 @@ int pg_candidates(void *lane, struct baton_call *call, const char *name,
 int pg_order(void *lane, struct baton_call *call, const char *name,
 	     const struct baton_order *order);
 int pg_pause(void *lane, struct baton_call *call, const char *name, bool paused);
+int pg_list(void *lane, struct baton_call *call, const char *prefix, const char *after, size_t max,
+	    void (*found)(void *arg, const char *name), void *arg);
 int pg_history(void *lane, struct baton_call *call, const char *name, size_t max,
 	       void (*found)(void *arg, const struct baton_leadership *leadership), void *arg);
 

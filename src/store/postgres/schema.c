@@ -43,6 +43,7 @@
 	"	order_kind int NOT NULL DEFAULT 0,\n"                                    \
 	"	order_quiet_ms bigint NOT NULL DEFAULT 0,\n"                             \
 	"	order_target text NOT NULL DEFAULT '',\n"                                \
+	"	order_note text NOT NULL DEFAULT '',\n"                                  \
 	"	reserved_for text,\n"                                                    \
 	"	reserved_until timestamptz\n"                                            \
 	") WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05,\n"        \
@@ -68,6 +69,7 @@
 	"	since timestamptz NOT NULL,\n"                                           \
 	"	until timestamptz,\n"                                                    \
 	"	ended text NOT NULL DEFAULT '',\n"                                       \
+	"	note text NOT NULL DEFAULT '',\n"                                        \
 	"	since_wal bigint NOT NULL,\n"                                            \
 	"	until_wal bigint,\n"                                                     \
 	"	PRIMARY KEY (name, n)\n"                                                 \

@@ -24,8 +24,9 @@
 #define NOW_US EPOCH "clock_timestamp()" AS_US
 #define WAL "(pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint"
 /* An order is meant for one leadership and goes with it (rule 10). */
-#define NO_ORDER \
-	"order_id = NULL, order_term = NULL, order_kind = 0, order_quiet_ms = 0, order_target = ''"
+#define NO_ORDER                                                                   \
+	"order_id = NULL, order_term = NULL, order_kind = 0, order_quiet_ms = 0, " \
+	"order_target = '', order_note = ''"
 #define IS_FREE "(e.lease IS NULL OR NOT EXISTS (SELECT FROM @lease l WHERE l.id = e.lease))"
 
 /* The lock of an election, for other programs to compute, too; and that of a lease's session. */
@@ -116,16 +117,19 @@
 	"$4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::bigint[]) WITH "  \
 	"ORDINALITY AS w(name, lease, nonce, term, reason, target, hold_ms, i)), " \
 	"now AS MATERIALIZED (SELECT clock_timestamp() AS t, " WAL " AS wal), "    \
-	"locked AS MATERIALIZED (SELECT w.* FROM want w JOIN @election e ON "      \
+	"locked AS MATERIALIZED (SELECT w.*, CASE WHEN w.reason IN ('ordered', "   \
+	"'transferred') THEN e.order_note ELSE '' END AS note FROM want w JOIN "   \
+	"@election e ON "                                                          \
 	"e.name = w.name AND e.lease = w.lease AND e.nonce = w.nonce AND "         \
 	"e.term = w.term ORDER BY w.name FOR NO KEY UPDATE OF e SKIP LOCKED), "    \
 	"done AS (UPDATE @election e SET lease = NULL, nonce = NULL, "             \
 	"seq = e.seq + 1, since = NULL, " NO_ORDER ", reserved_for = l.target, "   \
 	"reserved_until = now.t + l.hold_ms * interval '1 ms' "                    \
 	"FROM locked l, now WHERE e.name = l.name RETURNING e.name, e.led, "       \
-	"l.reason, l.i), "                                                         \
+	"l.reason, l.note, l.i), "                                                 \
 	"ended AS (UPDATE @history h SET until = now.t, until_wal = now.wal, "     \
-	"ended = done.reason FROM done, now WHERE h.name = done.name AND "         \
+	"ended = done.reason, note = done.note FROM done, now WHERE "              \
+	"h.name = done.name AND "                                                  \
 	"h.n = done.led AND h.ended = '') "                                        \
 	"SELECT i, pg_notify($1, name)" more " FROM done"
 
@@ -304,10 +308,12 @@ const char *const pg_statements[PG_STATEMENTS] = {
 		"e.name = c.name WHERE c.name = $1 AND l.expires > clock_timestamp() "
 		"ORDER BY l.owner, l.id",
 
-	/* $1 name, $2 term, $3 id, $4 kind, $5 quiet ms, $6 target, $7 channel. */
+	/* $1 name, $2 term, $3 id, $4 kind, $5 quiet ms, $6 target, $7 channel,
+	 * $8 note. */
 	[PG_ORDER] = "WITH done AS (UPDATE @election e SET order_id = $3::bigint, "
 		     "order_term = $2::bigint, order_kind = $4::int, order_quiet_ms = $5::bigint, "
-		     "order_target = $6, seq = e.seq + 1 WHERE e.name = $1 AND e.term = $2::bigint "
+		     "order_target = $6, order_note = $8, seq = e.seq + 1 WHERE e.name = $1 "
+		     "AND e.term = $2::bigint "
 		     "AND EXISTS (SELECT FROM @lease l WHERE l.id = e.lease) RETURNING e.name) "
 		     "SELECT pg_notify($7, name) FROM done",
 	[PG_PAUSE] =
@@ -316,8 +322,13 @@ const char *const pg_statements[PG_STATEMENTS] = {
 		"WHERE e.paused <> excluded.paused RETURNING name) "
 		"SELECT pg_notify($3, name) FROM done",
 	[PG_HISTORY] = "SELECT term, leader, " EPOCH "since" AS_MS ", " EPOCH "until" AS_MS ", "
-		       "ended, since_wal, until_wal FROM @history WHERE name = $1 "
+		       "ended, since_wal, until_wal, note FROM @history WHERE name = $1 "
 		       "ORDER BY n DESC LIMIT $2::bigint",
+
+	/* $1 prefix, $2 after, $3 how many. */
+	[PG_LIST] = "SELECT name FROM @election WHERE name >= $1 COLLATE \"C\" AND name > $2 "
+		    "COLLATE \"C\" AND starts_with(name, $1) AND (term > 0 OR paused) "
+		    "ORDER BY name LIMIT $3::bigint",
 
 	/* idle_session_timeout is not in all versions. */
 	[PG_EXAMINE] =

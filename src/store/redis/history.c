@@ -20,12 +20,13 @@ static bool history_field(const char **at, char *out, size_t size)
 	return true;
 }
 
-/* "term since until ended server leader", times in microseconds of that server's clock. */
+/* "term since until ended server leader", and the note if there is one; times in microseconds of
+ * that server's clock. */
 static bool history_read(const char *line, struct baton_leadership *out)
 {
 	char term[24], since[24], until[24], server[48];
 
-	*out = (struct baton_leadership){0};
+	*out = (struct baton_leadership){.size = sizeof(*out)};
 	if (!history_field(&line, term, sizeof(term)) ||
 	    !history_field(&line, since, sizeof(since)) ||
 	    !history_field(&line, until, sizeof(until)) ||
@@ -41,7 +42,10 @@ static bool history_read(const char *line, struct baton_leadership *out)
 	out->since_ns = since_us * 1000;
 	out->until_ns = until_us * 1000;
 	(void)snprintf(out->clock, sizeof(out->clock), "redis %s", server);
-	(void)snprintf(out->leader, sizeof(out->leader), "%s", line);
+	const char *note = strchr(line, '\t');
+
+	(void)snprintf(out->leader, sizeof(out->leader), "%.*s", (int)strcspn(line, "\t"), line);
+	(void)snprintf(out->note, sizeof(out->note), "%s", note != NULL ? note + 1 : "");
 	return true;
 }
 

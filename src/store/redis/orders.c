@@ -8,7 +8,7 @@ int redis_order(void *l, struct baton_call *call, const char *name, const struct
 	struct redis_lane *lane = l;
 	struct resp_out *out = &lane->wire.out;
 	const struct resp *reply;
-	int outcome = redis_call_begin(lane, call, REDIS_ORDER, 6);
+	int outcome = redis_call_begin(lane, call, REDIS_ORDER, 7);
 
 	if (outcome != BATON_OUTCOME_OK)
 		return outcome;
@@ -18,6 +18,7 @@ int redis_order(void *l, struct baton_call *call, const char *name, const struct
 	resp_signed(out, order->kind);
 	resp_number(out, order->quiet_ms);
 	resp_text(out, order->target);
+	resp_text(out, order->note);
 	outcome = redis_call_end(lane, call, REDIS_ORDER, &reply);
 	if (outcome == BATON_OUTCOME_OK && !resp_is(reply, 0, "1"))
 		return BATON_OUTCOME_REFUSED;

@@ -12,7 +12,7 @@
 --   {baton}:elections         a sorted set, all with score 0: the names of those that have had a leader
 --                             or are paused
 --   {baton}:candidates:NAME   lease id -> updated priority score healthy metadata
---   {baton}:history:NAME      a list, newest first: term since until ended server leader
+--   {baton}:history:NAME      a list, newest first: term since until ended server leader note
 --   {baton}:hint:NAME         the channel of those who watch: what has happened, the term, and who has
 --                             won: its lease
 --
@@ -97,24 +97,27 @@ local function record(name, asker, now)
 	return r, e[2]
 end
 
--- The leadership at the head of the list is over, if it isn't already.
-local function history_end(name, us, why)
+-- The leadership at the head of the list is over, if it isn't already. note: of the order that ended
+-- it, or nil.
+local function history_end(name, us, why, note)
 	local key = P .. 'history:' .. name
 	local top = redis.call('LINDEX', key, 0)
 	local term, since, rest = string.match(top or '', '^(%d+)\t(%d+)\t\t\t(.*)$')
 	if term then
 		redis.call('LSET', key, 0, term .. '\t' .. since .. '\t' .. us .. '\t' .. why .. '\t' ..
-			rest)
+			rest .. (note and '\t' .. note or ''))
 	end
 end
 
 -- Takes the claim off the election; what it is reserved for is the caller's business.
 local function unclaim(name, lease, term, us, why)
+	local by_order = why == 'ordered' or why == 'transferred'
+	local note = by_order and redis.call('HGET', election_key(name), 'order_note')
 	redis.call('HDEL', lease_key(lease), 'claim:' .. name)
 	redis.call('HDEL', election_key(name), 'lease', 'nonce', 'since', 'leader', 'priority',
 		'score', 'metadata', 'order_id', 'order_kind', 'order_quiet', 'order_target',
-		'reserved_for', 'reserved_until', 'reserved_ms')
-	history_end(name, us, why)
+		'order_note', 'reserved_for', 'reserved_until', 'reserved_ms')
+	history_end(name, us, why, note)
 	hint(name, 'free', term)
 end
 

@@ -30,7 +30,7 @@ local function claim(i)
 		if e[2] then redis.call('HDEL', lease_key(e[2]), 'claim:' .. name) end
 		history_end(name, us, 'lost')
 		redis.call('HDEL', election_key(name), 'order_id', 'order_kind', 'order_quiet',
-			'order_target', 'reserved_for', 'reserved_until', 'reserved_ms')
+			'order_target', 'order_note', 'reserved_for', 'reserved_until', 'reserved_ms')
 		redis.call('HSET', election_key(name), 'term', term, 'lease', ARGV[2], 'nonce',
 			ARGV[i + 1], 'since', str(now), 'leader', ARGV[3], 'priority', ARGV[i + 3], 'score',
 			ARGV[i + 4], 'metadata', ARGV[i + 6])
