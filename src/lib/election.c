@@ -134,7 +134,6 @@ static int election_attach(struct baton *b, struct baton_election *e, struct bat
 	e->poke.kind = MSG_POKE;
 	e->score = SCORE_MAX;
 	e->job.election = e;
-	e->publish_job.election = e;
 	e->attach_code = 1; /* not yet */
 	code = loop_post(b, MSG_ATTACH, e, NULL);
 	(void)pthread_mutex_lock(&b->app.lock);

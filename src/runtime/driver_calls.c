@@ -298,7 +298,7 @@ static void run_campaign(struct lane *lane, struct job **jobs, size_t n)
 		t->records[i] = (struct baton_record){.free_in_ns = BATON_STORE_NEVER};
 		t->campaigns[i] = (struct baton_campaign){.name = e->name,
 							  .nonce = e->arg_nonce,
-							  .floor = e->arg_floor,
+							  .floor = e->arg_term,
 							  .outcome = BATON_OUTCOME_FAILED,
 							  .record = &t->records[i]};
 		ready = take_profile(e, &t->campaigns[i].profile) && ready;

@@ -214,6 +214,12 @@ static void tell_note(struct baton_election *e, const struct action *a)
 	e->auto_drain_ns = events_tell(e, &ev).wake_ns;
 }
 
+static void failure_forget(struct baton_election *e)
+{
+	free(e->failure);
+	e->failure = NULL;
+}
+
 void events_note(struct baton_election *e, const struct action *a)
 {
 	struct baton *b = e->handle;
@@ -223,7 +229,7 @@ void events_note(struct baton_election *e, const struct action *a)
 		return;
 	}
 	if (a->note == NOTE_STOPPED)
-		e->failure = (struct failure){0};
+		failure_forget(e);
 	(void)pthread_mutex_lock(&b->app.lock);
 	switch (a->note) {
 	case NOTE_BECAME:
@@ -342,9 +348,12 @@ static void tell_error(struct baton_election *e, unsigned source, uint8_t why, i
 static void log_error(struct baton_election *e, unsigned source, uint8_t why, int code,
 		      const char *detail)
 {
-	enum failure_news news = source != 0
-					 ? failure_add(&e->failure, source, code, clock_boot_ns())
-					 : FAILURE_BEGINS;
+	enum failure_news news = FAILURE_BEGINS;
+
+	if (e->failure == NULL && source != 0)
+		e->failure = calloc(1, sizeof(*e->failure));
+	if (e->failure != NULL && source != 0) /* no memory: rather twice than never */
+		news = failure_add(e->failure, source, code, clock_boot_ns());
 
 	if (news == FAILURE_BEGINS)
 		log_put(e->handle, BATON_LOG_WARN, code, e->name, e->core.term, detail, "%s",
@@ -352,14 +361,14 @@ static void log_error(struct baton_election *e, unsigned source, uint8_t why, in
 	else if (news == FAILURE_GOES_ON)
 		log_put(e->handle, BATON_LOG_WARN, code, e->name, e->core.term, detail,
 			"%s, for %llu s now", text_of_error(code, why),
-			(unsigned long long)failure_seconds(&e->failure));
+			(unsigned long long)failure_seconds(e->failure));
 }
 
 void events_works(struct baton_election *e, unsigned sources)
 {
-	struct failure *f = &e->failure;
+	struct failure *f = e->failure;
 
-	if (f->since_ns != 0 && failure_remove(f, sources, clock_boot_ns()))
+	if (f != NULL && failure_remove(f, sources, clock_boot_ns()))
 		log_put(e->handle, BATON_LOG_WARN, 0, e->name, e->core.term, NULL,
 			"works again after %llu s", (unsigned long long)failure_seconds(f));
 }

@@ -198,8 +198,7 @@ static void election_job(struct baton_election *e, const struct action *a, uint8
 	job->epoch = kind == JOB_OBSERVE ? e->executor->core.epoch : a->epoch;
 	job->kind = kind;
 	e->arg_nonce = a->nonce;
-	e->arg_term = a->term;
-	e->arg_floor = a->floor;
+	e->arg_term = kind == JOB_CAMPAIGN ? a->floor : a->term;
 	e->arg_hold_ns = a->hold_ns;
 	e->arg_target = a->target;
 	e->arg_why = a->why;
@@ -270,6 +269,15 @@ static bool goes_with_lease(const struct baton_election *e)
 	return !l->own && !l->keep && (l->n_started == 0 || atomic_load(&e->handle->is_closing));
 }
 
+/* With the next renewal, which there may not be where a lease carries one election. */
+static void publish_later(struct baton_election *e)
+{
+	if (!e->executor->core.own)
+		return;
+	e->publish_ns = clock_boot_ns() + e->executor->core.timing.retry_max_ns;
+	set_election_timer(e);
+}
+
 /* Shows us among the candidates; repeated with the next renewal if it fails. */
 void executor_publish(struct baton_election *e)
 {
@@ -279,7 +287,7 @@ void executor_publish(struct baton_election *e)
 		e->publish_due = true;
 		e->executor->n_publish_due++;
 	}
-	if (e->publish_job.busy || e->executor->core.epoch == 0)
+	if (e->publish_job != NULL || e->executor->core.epoch == 0)
 		return;
 	if (!show && !e->published) {
 		e->publish_due = false;
@@ -288,11 +296,18 @@ void executor_publish(struct baton_election *e)
 	}
 	if (!show && goes_with_lease(e))
 		return; /* should it stay after all, it is made up for with the next renewal */
+	e->publish_job = calloc(1, sizeof(*e->publish_job));
+	if (e->publish_job == NULL) {
+		publish_later(e);
+		return;
+	}
 	e->publish_due = false;
 	e->executor->n_publish_due--;
-	e->publish_job.kind = show ? JOB_PUBLISH : JOB_WITHDRAW;
-	e->publish_job.epoch = e->executor->core.epoch;
-	lane_put(&e->handle->lanes[BATON_LANE_CAMPAIGN], &e->publish_job, false);
+	e->publish_job->election = e;
+	e->publish_job->executor = e->executor;
+	e->publish_job->kind = show ? JOB_PUBLISH : JOB_WITHDRAW;
+	e->publish_job->epoch = e->executor->core.epoch;
+	lane_put(&e->handle->lanes[BATON_LANE_CAMPAIGN], e->publish_job, false);
 }
 
 /* ---- what comes back from the lanes ---- */
@@ -450,13 +465,12 @@ static void publish_done(struct baton_election *e, struct job *job)
 	if (job->kind == JOB_WITHDRAW) /* refused: it went with its lease */
 		is_done = is_done || job->outcome == BATON_OUTCOME_REFUSED;
 	e->published = job->kind == JOB_PUBLISH || (e->published && !is_done);
+	e->publish_job = NULL;
+	free(job);
 	if (!is_done && !e->publish_due) {
-		e->publish_due = true; /* with the next renewal */
+		e->publish_due = true;
 		e->executor->n_publish_due++;
-		if (e->executor->core.own) { /* ... which there may not be */
-			e->publish_ns = clock_boot_ns() + e->executor->core.timing.retry_max_ns;
-			set_election_timer(e);
-		}
+		publish_later(e);
 	} else if (e->publish_due) {
 		executor_publish(e);
 	}

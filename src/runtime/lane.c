@@ -179,7 +179,7 @@ void lane_watch(struct lane *lane, struct baton_election *e, bool add)
 
 	w->next = NULL;
 	w->add = add;
-	w->m.kind = MSG_UNWATCHED;
+	e->unwatched_message.kind = MSG_UNWATCHED;
 	(void)pthread_mutex_lock(&lane->lock);
 	*lane->changes_last = w;
 	lane->changes_last = &w->next;

@@ -249,7 +249,6 @@ static int loop_attach(struct baton *b, struct baton_election *e)
 	e->executor_next = e->executor->elections;
 	e->executor->elections = e;
 	e->job.executor = e->executor;
-	e->publish_job.executor = e->executor;
 	e->timer.kind = TIMER_ELECTION;
 	e->executor->timer.kind = TIMER_EXECUTOR;
 	b->n_attached++;
@@ -304,14 +303,15 @@ static bool can_leave(const struct baton_election *e)
 	const struct executor *c = e->executor;
 
 	return e->detached && e->core.state == ELECTION_STOPPED && !e->job.busy &&
-	       !e->publish_job.busy && e->unwatched == e->watched &&
+	       e->publish_job == NULL && e->unwatched == e->watched &&
 	       (!c->core.own || can_go(c) ||
 		(lease_is_left(&c->core) && !c->job.busy && !c->claims_job.busy));
 }
 
 void loop_try_leave(struct baton_election *e)
 {
-	if (!e->detached || e->core.state != ELECTION_STOPPED || e->job.busy || e->publish_job.busy)
+	if (!e->detached || e->core.state != ELECTION_STOPPED || e->job.busy ||
+	    e->publish_job != NULL)
 		return;
 	if (e->watched && !e->unwatching) /* the last thing that can name it is a hint */
 		lane_watch(&e->handle->lanes[BATON_LANE_WATCH], e, false);
@@ -360,6 +360,8 @@ void election_unref(struct baton_election *e)
 	if (atomic_fetch_sub_explicit(&e->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	free(e->events.error);
+	free(e->failure);
+	free(e->publish_job); /* which a lane that has ended didn't get to */
 	free(atomic_load(&e->numbers));
 	free(e->metadata);
 	free(e->leader_metadata);
@@ -490,8 +492,7 @@ static void tell_watch_failed(struct baton *b)
 
 static void handle_unwatched(struct message *m)
 {
-	struct watch_change *w = PART_OF(struct watch_change, m, m);
-	struct baton_election *e = PART_OF(struct baton_election, watch[1], w);
+	struct baton_election *e = PART_OF(struct baton_election, unwatched_message, m);
 
 	e->unwatched = true;
 	loop_try_leave(e);

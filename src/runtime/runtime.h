@@ -145,7 +145,6 @@ enum { POKE_DRAINED = 1, POKE_ALIVE = 2, POKE_DETACH = 4, POKE_QUEUED = 8 };
 /* A name for the watch lane to add or remove. */
 struct watch_change {
 	struct watch_change *next;
-	struct message m; /* MSG_UNWATCHED, when it is removed */
 	bool add;
 };
 
@@ -164,8 +163,8 @@ struct events {
 	uint64_t changed_old_term;
 	uint32_t leader;
 	uint32_t old_leader;
-	int error_code;
 	struct error_event *error; /* made with the first one */
+	int error_code;
 	uint8_t error_why;
 	bool queued;
 	bool is_urgent;   /* queued with LOST */
@@ -179,6 +178,7 @@ struct events {
 struct baton_election {
 	struct election core;
 	_Atomic uint32_t refs;
+	_Atomic uint32_t pokes; /* POKE_..., taken by the loop */
 	struct baton *handle;
 	struct executor *executor;
 	struct baton_election *executor_next;
@@ -189,7 +189,6 @@ struct baton_election {
 	_Atomic uint64_t work_epoch;      /* of the lease that the last leadership stands on */
 	_Atomic uint64_t overdue_cell;    /* L5: its claim passes on then */
 	_Atomic uint64_t alive_ns;        /* the last sign of life that was passed on */
-	_Atomic uint32_t pokes;           /* POKE_..., taken by the loop */
 	struct message poke;
 	uint64_t hint_ns;                /* 0: none has come during the call under way */
 	uint64_t auto_drain_ns;          /* nobody listens: when the work counts as ended */
@@ -197,17 +196,15 @@ struct baton_election {
 	const struct claim_found *claim; /* while the loop tells of claims */
 	struct heap_item timer;
 	struct job job;
-	struct job publish_job;
-	struct view view; /* the answer to the job; the lane's until it is done */
-	struct failure failure;
-	uint8_t trying; /* FAILURE_...: what is being answered; 0: nothing that can last */
-	uint64_t answer_term;
+	struct job *publish_job; /* NULL: none is under way */
+	struct view view;        /* the answer to the job; the lane's until it is done */
+	struct failure *failure; /* made with the first one; or NULL */
 	uint64_t arg_nonce;
-	uint64_t arg_term;
-	uint64_t arg_floor;
+	uint64_t arg_term; /* of a campaign the floor */
 	uint64_t arg_hold_ns;
 	uint32_t arg_target;
 	uint8_t arg_why;
+	uint8_t trying;   /* FAILURE_...: what is being answered; 0: nothing that can last */
 	uint8_t lost_why; /* of the last leadership */
 	uint8_t before;   /* BATON_END_...: of who held what we have won */
 	bool publish_due;
@@ -219,6 +216,7 @@ struct baton_election {
 	bool leaving;   /* in the handle's list of those */
 	struct baton_election *leaving_next;
 	struct watch_change watch[2]; /* added, removed */
+	struct message unwatched_message;
 	/* app.lock from here on */
 	struct audience audience;
 	struct events events;

@@ -76,7 +76,7 @@ static size_t watch_list_change(struct lane *lane, struct watch_change *list, si
 
 			take_back(lane, &e->watch[0]);
 			d->watch_remove(lane->driver_lane, e->name, (uint64_t)(uintptr_t)e);
-			loop_post_message(lane->handle, &w->m);
+			loop_post_message(lane->handle, &e->unwatched_message);
 			n--;
 		}
 	}
