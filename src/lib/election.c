@@ -130,7 +130,6 @@ static int election_attach(struct baton *b, struct baton_election *e, struct bat
 
 	e->refs = 1; /* the application's */
 	e->auto_drain_ns = NEVER;
-	e->publish_ns = NEVER;
 	e->poke.kind = MSG_POKE;
 	e->score = SCORE_MAX;
 	e->job.election = e;
@@ -323,9 +322,9 @@ int baton_get_status_sized(const struct baton_election *e, struct baton_status *
 	uint32_t leader = e->seen_leader;
 	uint64_t now_ns = clock_boot_ns();
 
-	if (e->wait_until_ns > now_ns) {
-		all.wait_ms = (int64_t)((e->wait_until_ns - now_ns) / NS_PER_MS);
-		(void)snprintf(all.wait, sizeof(all.wait), "%s", e->wait != NULL ? e->wait : "");
+	if (e->wait != NULL && e->wait->until_ns > now_ns) {
+		all.wait_ms = (int64_t)((e->wait->until_ns - now_ns) / NS_PER_MS);
+		(void)snprintf(all.wait, sizeof(all.wait), "%s", e->wait->text);
 	}
 	if (leader != NOBODY && e->leader_metadata != NULL)
 		(void)snprintf(all.leader_metadata, sizeof(all.leader_metadata), "%s",

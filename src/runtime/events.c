@@ -398,19 +398,22 @@ void events_waits(struct baton_election *e, const struct baton_record *r)
 	struct app *app = &e->handle->app;
 	bool waits = r->wait[0] != '\0' && r->free_in_ns != BATON_STORE_NEVER;
 
-	if (!waits && e->wait_until_ns == 0)
+	if (!waits && e->wait == NULL)
 		return;
 	uint64_t until_ns = waits ? after_ns(clock_boot_ns(), r->free_in_ns) : 0;
-	char *text = waits ? strdup(r->wait) : NULL;
 
 	(void)pthread_mutex_lock(&app->lock);
-	bool is_news = waits && until_ns > e->wait_until_ns + SAME_WAIT_NS && !e->audience.stopped;
-
-	e->wait_until_ns = until_ns;
-	if (text != NULL) {
-		free(e->wait);
-		e->wait = text;
+	if (e->wait == NULL)
+		e->wait = calloc(1, sizeof(*e->wait));
+	if (e->wait == NULL) { /* it is told when there is memory again */
+		(void)pthread_mutex_unlock(&app->lock);
+		return;
 	}
+	bool is_news = waits && until_ns > e->wait->until_ns + SAME_WAIT_NS && !e->audience.stopped;
+
+	e->wait->until_ns = until_ns;
+	if (waits)
+		(void)snprintf(e->wait->text, sizeof(e->wait->text), "%s", r->wait);
 	if (is_news)
 		tell_news(e, NEWS_WAITS);
 	(void)pthread_mutex_unlock(&app->lock);
@@ -539,9 +542,9 @@ static void fill_waits(const struct baton_election *e, struct baton_event *out)
 	uint64_t now_ns = clock_boot_ns();
 
 	out->kind = BATON_EVENT_WAITS;
-	if (e->wait_until_ns > now_ns)
-		out->wait_ms = (int64_t)((e->wait_until_ns - now_ns) / NS_PER_MS);
-	(void)snprintf(out->text, sizeof(out->text), "%s", e->wait != NULL ? e->wait : "");
+	if (e->wait->until_ns > now_ns) /* it is there since the news are */
+		out->wait_ms = (int64_t)((e->wait->until_ns - now_ns) / NS_PER_MS);
+	(void)snprintf(out->text, sizeof(out->text), "%s", e->wait->text);
 }
 
 /* Of a leadership that is over, the deadline is none; its work may have time left. */

@@ -25,6 +25,7 @@ struct executor *executor_new(struct baton *b)
 	lease_init(&c->core, &b->timing, b->traits->own_leases);
 	c->number = b->n_numbered++;
 	b->n_executors++;
+	c->publish_ns = NEVER;
 	c->job.executor = c;
 	c->claims_job.executor = c;
 	return c;
@@ -142,15 +143,15 @@ static void set_election_timer(struct baton_election *e)
 {
 	heap_set(&e->handle->heap, &e->timer,
 		 min_ns(election_wake_ns(&e->core, &e->executor->core),
-			min_ns(e->auto_drain_ns, e->publish_ns)));
+			min_ns(e->auto_drain_ns, e->executor->publish_ns)));
 }
 
 /* Where nothing is renewed, what wasn't shown is shown after a while. */
 static void publish_late(struct baton_election *e, uint64_t now_ns)
 {
-	if (now_ns < e->publish_ns)
+	if (now_ns < e->executor->publish_ns)
 		return;
-	e->publish_ns = NEVER;
+	e->executor->publish_ns = NEVER;
 	if (e->publish_due)
 		executor_publish(e);
 }
@@ -274,7 +275,7 @@ static void publish_later(struct baton_election *e)
 {
 	if (!e->executor->core.own)
 		return;
-	e->publish_ns = clock_boot_ns() + e->executor->core.timing.retry_max_ns;
+	e->executor->publish_ns = clock_boot_ns() + e->executor->core.timing.retry_max_ns;
 	set_election_timer(e);
 }
 

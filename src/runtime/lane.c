@@ -175,11 +175,10 @@ static void *lane_main(void *arg)
 
 void lane_watch(struct lane *lane, struct baton_election *e, bool add)
 {
-	struct watch_change *w = &e->watch[add ? 0 : 1];
+	struct message *w = &e->watch[add ? 0 : 1];
 
 	w->next = NULL;
-	w->add = add;
-	e->unwatched_message.kind = MSG_UNWATCHED;
+	w->kind = add ? MSG_WATCH : MSG_UNWATCHED;
 	(void)pthread_mutex_lock(&lane->lock);
 	*lane->changes_last = w;
 	lane->changes_last = &w->next;

@@ -492,7 +492,7 @@ static void tell_watch_failed(struct baton *b)
 
 static void handle_unwatched(struct message *m)
 {
-	struct baton_election *e = PART_OF(struct baton_election, unwatched_message, m);
+	struct baton_election *e = PART_OF(struct baton_election, watch[1], m);
 
 	e->unwatched = true;
 	loop_try_leave(e);

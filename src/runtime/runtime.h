@@ -54,7 +54,8 @@ enum message_kind {
 	MSG_DONE,         /* job: a lane has carried it out */
 	MSG_HINT,         /* cookie: an election, or BATON_HINT_ALL */
 	MSG_HINT_SPARE,   /* at everything, in memory that was set aside */
-	MSG_UNWATCHED,    /* election: no hint for it is on its way any more */
+	MSG_WATCH,        /* for the watch lane: a name to add */
+	MSG_UNWATCHED,    /* for that, to remove it; then: no hint for it is on its way any more */
 	MSG_WATCH_FAILED, /* app.watch_error says why */
 	MSG_QUIT,
 };
@@ -131,6 +132,7 @@ struct executor {
 	uint32_t number;            /* tells this process' leases apart */
 	uint32_t n_held;            /* answer of a renewal */
 	uint32_t n_publish_due;
+	uint64_t publish_ns;         /* an own one: when to show its election again; or NEVER */
 	_Atomic uint32_t n_contexts; /* app.lock to change it: open ones of its elections */
 	bool claims_short;           /* the list of claims is not complete */
 	_Atomic bool is_open;        /* something of it may be in the store */
@@ -141,12 +143,6 @@ struct executor {
 };
 
 enum { POKE_DRAINED = 1, POKE_ALIVE = 2, POKE_DETACH = 4, POKE_QUEUED = 8 };
-
-/* A name for the watch lane to add or remove. */
-struct watch_change {
-	struct watch_change *next;
-	bool add;
-};
 
 /* ---- what the application is to be told. Whether and when, core/audience.h decides; here stand
  * what is said, and the queue of those that have something to say ---- */
@@ -171,6 +167,12 @@ struct events {
 	pthread_t puller; /* whose event is being told */
 };
 
+/* Nobody can lead before a certain time. */
+struct wait {
+	uint64_t until_ns; /* 0: that is over */
+	char text[BATON_WAIT_MAX + 1];
+};
+
 /*
  * Counted references keep it: one of the application's, one of the loop's, one for each queue
  * that it stands in, one for each thread inside a call on it.
@@ -192,7 +194,6 @@ struct baton_election {
 	struct message poke;
 	uint64_t hint_ns;                /* 0: none has come during the call under way */
 	uint64_t auto_drain_ns;          /* nobody listens: when the work counts as ended */
-	uint64_t publish_ns;             /* own lease: when to show ourselves again */
 	const struct claim_found *claim; /* while the loop tells of claims */
 	struct heap_item timer;
 	struct job job;
@@ -215,8 +216,7 @@ struct baton_election {
 	bool unwatched; /* no hint names it any more */
 	bool leaving;   /* in the handle's list of those */
 	struct baton_election *leaving_next;
-	struct watch_change watch[2]; /* added, removed */
-	struct message unwatched_message;
+	struct message watch[2]; /* MSG_WATCH, MSG_UNWATCHED */
 	/* app.lock from here on */
 	struct audience audience;
 	struct events events;
@@ -239,10 +239,9 @@ struct baton_election {
 	_Atomic(struct numbers *) numbers; /* made with the first of them; or NULL */
 	_Atomic uint32_t n_won, n_refused, n_failed, n_changes;
 	int64_t leader_since_ms;
-	uint64_t wait_until_ns; /* nobody can lead before; 0: not so */
-	char *wait;             /* why that is, or was */
-	char *metadata;         /* ours; NULL: none */
-	char *leader_metadata;  /* NULL: none */
+	struct wait *wait;     /* NULL: there never was one */
+	char *metadata;        /* ours; NULL: none */
+	char *leader_metadata; /* NULL: none */
 	void (*handler)(void *arg, const struct baton_event *event);
 	void *handler_arg;
 	char name[];
@@ -276,11 +275,11 @@ struct lane {
 	pthread_cond_t wake;
 	struct message *first[LANE_QUEUES]; /* [0] goes first, [2] last */
 	struct message **last[LANE_QUEUES];
-	uint64_t yields_ns;           /* the lane thread's: until then, [2] waits */
-	struct watch_change *changes; /* watch lane: names to add or remove */
-	struct watch_change **changes_last;
-	struct watch_change *unadded; /* the watch lane's: names that the driver couldn't add */
-	struct post spare; /* watch lane: a hint at everything, when there is no memory */
+	uint64_t yields_ns;      /* the lane thread's: until then, [2] waits */
+	struct message *changes; /* watch lane: names to add or remove */
+	struct message **changes_last;
+	struct message *unadded; /* the watch lane's: names that the driver couldn't add */
+	struct post spare;       /* watch lane: a hint at everything, when there is no memory */
 	_Atomic bool spare_busy;
 	struct message failed; /* watch lane: MSG_WATCH_FAILED */
 	_Atomic bool failed_busy;

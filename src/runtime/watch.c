@@ -16,15 +16,15 @@
 /* Full jitter may be next to nothing. */
 #define BACKOFF_MIN_NS (100 * CLOCK_NS_PER_MS)
 
-static struct baton_election *election_of(struct watch_change *w)
+static struct baton_election *election_of(struct message *w)
 {
-	size_t at = w->add ? offsetof(struct baton_election, watch[0])
-			   : offsetof(struct baton_election, watch[1]);
+	size_t at = w->kind == MSG_WATCH ? offsetof(struct baton_election, watch[0])
+					 : offsetof(struct baton_election, watch[1]);
 
 	return (struct baton_election *)(void *)((char *)w - at);
 }
 
-static void watch_list_add(struct lane *lane, struct watch_change *w)
+static void watch_list_add(struct lane *lane, struct message *w)
 {
 	const struct baton_driver *d = lane->handle->driver;
 	struct baton_election *e = election_of(w);
@@ -38,20 +38,20 @@ static void watch_list_add(struct lane *lane, struct watch_change *w)
 /* What the driver couldn't add (no memory) is added again with every round. */
 static void add_again(struct lane *lane)
 {
-	struct watch_change *list = lane->unadded;
+	struct message *list = lane->unadded;
 
 	lane->unadded = NULL;
 	while (list != NULL) {
-		struct watch_change *w = list;
+		struct message *w = list;
 
 		list = w->next;
 		watch_list_add(lane, w);
 	}
 }
 
-static void take_back(struct lane *lane, const struct watch_change *added)
+static void take_back(struct lane *lane, const struct message *added)
 {
-	struct watch_change **p = &lane->unadded;
+	struct message **p = &lane->unadded;
 
 	while (*p != NULL && *p != added)
 		p = &(*p)->next;
@@ -60,15 +60,15 @@ static void take_back(struct lane *lane, const struct watch_change *added)
 }
 
 /* Carries out the changes; returns how many are watched then. */
-static size_t watch_list_change(struct lane *lane, struct watch_change *list, size_t n)
+static size_t watch_list_change(struct lane *lane, struct message *list, size_t n)
 {
 	const struct baton_driver *d = lane->handle->driver;
 
 	while (list != NULL) {
-		struct watch_change *w = list;
+		struct message *w = list;
 
 		list = w->next;
-		if (w->add) {
+		if (w->kind == MSG_WATCH) {
 			watch_list_add(lane, w);
 			n++;
 		} else {
@@ -76,7 +76,7 @@ static size_t watch_list_change(struct lane *lane, struct watch_change *list, si
 
 			take_back(lane, &e->watch[0]);
 			d->watch_remove(lane->driver_lane, e->name, (uint64_t)(uintptr_t)e);
-			loop_post_message(lane->handle, &e->unwatched_message);
+			loop_post_message(lane->handle, w);
 			n--;
 		}
 	}
@@ -155,7 +155,7 @@ void *watch_main(void *arg)
 	while (!quit) {
 		add_again(lane);
 		(void)pthread_mutex_lock(&lane->lock);
-		struct watch_change *list = lane->changes;
+		struct message *list = lane->changes;
 
 		lane->changes = NULL;
 		lane->changes_last = &lane->changes;
