@@ -1,0 +1,5 @@
+// index.mjs - the same for ES modules.
+import baton from './index.js';
+
+export const { BatonError, Election, Lead, LostError, Store, constants, version, versionNumber } = baton;
+export default baton;
