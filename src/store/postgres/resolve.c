@@ -1,28 +1,28 @@
 /*
- * resolve.c: names to addresses within a deadline. getaddrinfo() can't be given one, so the C
- * library asks in a thread of its own (getaddrinfo_a), and we wait as long as we may. A question
- * that outlives its call stays with the store, and the next call for that name waits for the same
- * one: a dead name service costs one thread per name, not one per try.
+ * resolve.c: names to addresses within a deadline (base/lookup.h). A question that outlives its
+ * call stays with the store, and the next call for that name waits for the same one: a dead name
+ * service costs one thread per name, not one per try.
  */
 #include <arpa/inet.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
+#include "base/lookup.h"
 #include "store/postgres/postgres.h"
 
 #define HOST_MAX 256
+/* How long a wait lasts before it is seen that the watch lane is wanted back. */
+#define STEP_NS (50 * CLOCK_NS_PER_MS)
 
 struct pg_lookup {
 	struct pg_lookup *next;
-	struct gaicb question;
-	struct addrinfo hints;
+	struct lookup *under_way;
 	char name[HOST_MAX];
 };
 
+/* The question that was kept, or a new one; NULL: no memory. */
 static struct pg_lookup *lookup_take(struct pg_store *store, const char *name)
 {
 	store_lock(&store->base);
@@ -35,6 +35,8 @@ static struct pg_lookup *lookup_take(struct pg_store *store, const char *name)
 	if (l != NULL)
 		*at = l->next;
 	store_unlock(&store->base);
+	if (l == NULL && (l = calloc(1, sizeof(*l))) != NULL)
+		(void)snprintf(l->name, sizeof(l->name), "%s", name);
 	return l;
 }
 
@@ -46,80 +48,49 @@ static void lookup_keep(struct pg_store *store, struct pg_lookup *l)
 	store_unlock(&store->base);
 }
 
-static void lookup_free(struct pg_lookup *l)
-{
-	if (l->question.ar_result != NULL)
-		freeaddrinfo(l->question.ar_result);
-	free(l);
-}
-
-/* What can't be cancelled stays: a thread of the C library still writes to it. */
 void pg_lookups_free(struct pg_lookup *list)
 {
 	while (list != NULL) {
 		struct pg_lookup *l = list;
 
 		list = l->next;
-		if (gai_cancel(&l->question) != EAI_NOTCANCELED)
-			lookup_free(l);
+		lookup_cancel(&l->under_way);
+		free(l);
 	}
 }
 
-static struct pg_lookup *lookup_new(const char *name)
-{
-	struct pg_lookup *l = calloc(1, sizeof(*l));
-
-	if (l == NULL)
-		return NULL;
-	(void)snprintf(l->name, sizeof(l->name), "%s", name);
-	l->hints = (struct addrinfo){.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG};
-	l->question.ar_name = l->name;
-	l->question.ar_request = &l->hints;
-	struct gaicb *list[] = {&l->question};
-
-	if (getaddrinfo_a(GAI_NOWAIT, list, 1, NULL) == 0)
-		return l;
-	free(l);
-	return NULL;
-}
-
-/* 0 and its addresses in *out, or a code. */
+/* 0 and its addresses, or a code. */
 static int lookup_wait(struct pg_lane *lane, const char *name, uint64_t until_ns,
-		       struct pg_lookup **out)
+		       struct addrinfo **list)
 {
 	struct pg_lookup *l = lookup_take(lane->store, name);
+	int rc;
 
-	if (l == NULL && (l = lookup_new(name)) == NULL) {
+	if (l == NULL) {
 		(void)pg_no_memory(lane);
 		return BATON_E_MEMORY;
 	}
-	const struct gaicb *const list[] = {&l->question};
-	int rc;
+	do {
+		uint64_t step_ns = clock_boot_ns() + STEP_NS;
 
-	while ((rc = gai_error(&l->question)) == EAI_INPROGRESS) {
-		uint64_t now_ns = clock_boot_ns();
-
-		if (now_ns >= until_ns || pg_is_woken(lane)) {
-			lookup_keep(lane->store, l);
-			store_fail(&lane->call->error, BATON_E_TIMEOUT,
-				   "the name service did not find %.100s in time", name);
-			return BATON_E_TIMEOUT;
-		}
-		/* In steps: the watch lane may be wanted back. */
-		uint64_t left_ns = until_ns - now_ns;
-		struct timespec step = {.tv_nsec = (long)(left_ns < 50 * CLOCK_NS_PER_MS
-								  ? left_ns
-								  : 50 * CLOCK_NS_PER_MS)};
-
-		(void)gai_suspend(list, 1, &step);
+		rc = lookup(&l->under_way, name, "0", step_ns < until_ns ? step_ns : until_ns, -1,
+			    list);
+	} while (rc == EAI_INPROGRESS && clock_boot_ns() < until_ns && !pg_is_woken(lane));
+	if (rc == EAI_INPROGRESS) {
+		lookup_keep(lane->store, l);
+		store_fail(&lane->call->error, BATON_E_TIMEOUT,
+			   "the name service did not find %.100s in time", name);
+		return BATON_E_TIMEOUT;
 	}
-	if (rc == 0) {
-		*out = l;
+	free(l);
+	if (rc == 0)
 		return 0;
+	if (rc == EAI_MEMORY) {
+		(void)pg_no_memory(lane);
+		return BATON_E_MEMORY;
 	}
 	store_fail(&lane->call->error, BATON_E_UNAVAILABLE,
 		   "the name service does not know %.100s: %s", name, gai_strerror(rc));
-	lookup_free(l);
 	return BATON_E_UNAVAILABLE;
 }
 
@@ -145,24 +116,24 @@ static bool is_address(const char *host)
 static int add_name(struct pg_lane *lane, struct pg_text hosts[3], const char *host,
 		    const char *port, uint64_t until_ns)
 {
-	struct pg_lookup *l = NULL;
+	struct addrinfo *list;
 	int code;
 
 	if (host[0] == '\0' || host[0] == '/' || host[0] == '@' || is_address(host)) {
 		add_host(hosts, host, is_address(host) ? host : "", port);
 		return 0;
 	}
-	code = lookup_wait(lane, host, until_ns, &l);
+	code = lookup_wait(lane, host, until_ns, &list);
 	if (code != 0)
 		return code;
-	for (struct addrinfo *a = l->question.ar_result; a != NULL; a = a->ai_next) {
+	for (const struct addrinfo *a = list; a != NULL; a = a->ai_next) {
 		char address[NI_MAXHOST];
 
 		if (getnameinfo(a->ai_addr, a->ai_addrlen, address, sizeof(address), NULL, 0,
 				NI_NUMERICHOST) == 0)
 			add_host(hosts, host, address, port);
 	}
-	lookup_free(l);
+	freeaddrinfo(list);
 	return 0;
 }
 
