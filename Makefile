@@ -32,8 +32,7 @@ help:
 	@echo '  make bindings   every scenario in every language whose tools are here'
 	@echo '  make fuzz       the parsers, on made-up input (MINUTES=n)'
 	@echo '  make bench      measure, beside clock_gettime, flock(1) and fsync (STORE=redis: on'
-	@echo '                  that, beside its own benchmark; or postgres, etcd, consul,'
-	@echo '                  kubernetes)'
+	@echo '                  that, beside its own benchmark; or any kind of tests/servers)'
 	@echo
 	@echo 'Keep tidy:'
 	@echo '  make lint       form, clang-tidy, cppcheck, layers, purity, size, style'
@@ -94,7 +93,8 @@ bench:
 	@tools/build release
 	@$(if $(DEMO),TMPDIR=$${TMPDIR:-$(CURDIR)/build} \
 		$(if $(filter s3,$(DEMO)),BATON_TEST_S3_LOG=1) tests/servers with $(DEMO) -- \
-		build/release/bench --store '{url}$(if $(filter redis,$(DEMO)),?durable=1)', \
+		build/release/bench --store '{url}$(if $(filter redis,$(DEMO)),?durable=1)$(if \
+		$(filter memcached,$(DEMO)),?weak=ok&max_lease=5000)', \
 		build/release/bench build)
 
 MINUTES ?= 1

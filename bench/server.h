@@ -27,7 +27,8 @@ struct bench_server {
 	void (*close)(void *server);
 	/* The cheapest write that is as durable as a claim, on a warm connection. */
 	void (*write)(void *server);
-	/* Requests of clients that it has served. Nothing else that comes by itself is counted. */
+	/* Requests of clients that it has served. Nothing else that comes by itself is counted.
+	 * NULL: it doesn't count them. */
 	uint64_t (*requests)(void *server);
 	/* Those of them that are renewals, when nothing happens. NULL: it doesn't count them. */
 	uint64_t (*renewals)(void *server);
@@ -62,6 +63,11 @@ extern const struct bench_server bench_kubernetes;
 #ifdef WITH_S3
 extern const struct bench_server bench_s3;
 #endif
+
+extern const struct bench_server bench_azblob;
+extern const struct bench_server bench_mongodb;
+extern const struct bench_server bench_memcached;
+extern const struct bench_server bench_mssql;
 
 /* Runs a program to its end and returns the number before the words in its output; dies if there is
  * none. */

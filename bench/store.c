@@ -93,7 +93,8 @@ static void handoffs(struct rig *g, bool quick)
 
 		(void)baton_election_start(to);
 		bench_until_standby(b[(i + 1) % 2], to);
-		(void)poll(NULL, 0, REST_MS);
+		/* Where it is polled, at any moment between two looks. */
+		(void)poll(NULL, 0, REST_MS + (int)(random() % (g->server->poll_ms + 1)));
 		samples_add(&raw, raw_trip(g));
 		uint64_t began_ns = bench_now_ns();
 
@@ -308,6 +309,8 @@ static void count_requests(const struct rig *g, const char *what, int processes,
 	char text[80];
 	char beside[96];
 
+	if (g->server->requests == NULL)
+		return;
 	/* What was begun comes to its end first. */
 	for (int i = 0; i < QUIET_TRIES; i++)
 		if (requests_in(g, g->server->settle_s) <= most_requests(g, processes, window_s))
@@ -329,6 +332,8 @@ static void count_requests(const struct rig *g, const char *what, int processes,
 
 static void standbys(struct rig *g, bool quick)
 {
+	if (g->server->requests == NULL)
+		return;
 	int n = g->server->most > 0 ? g->server->most : quick ? 100 : 1000;
 	struct baton *b[2] = {bench_open_lease(g->url, "leader", LEASE_MS),
 			      bench_open_lease(g->url, "standby", LEASE_MS)};
@@ -517,7 +522,7 @@ static const struct bench_server *const servers[] = {
 #ifdef WITH_S3
 	&bench_s3,
 #endif
-	NULL,
+	&bench_azblob,     &bench_mongodb, &bench_memcached, &bench_mssql, NULL,
 };
 
 void bench_store(const char *url, bool quick, const char *only)
