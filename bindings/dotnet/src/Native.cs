@@ -320,9 +320,16 @@ namespace Baton
             return Encoding.UTF8.GetString(bytes, at, end - at);
         }
 
-        // Ends with a zero byte, as C wants it.
-        internal static byte[] Bytes(string text) =>
-            text == null ? null : Encoding.UTF8.GetBytes(text + "\0");
+        // Ends with a zero byte, as C wants it, and has no other.
+        internal static byte[] Bytes(string text)
+        {
+            if (text == null)
+                return null;
+            if (text.IndexOf('\0') >= 0)
+                throw new BatonException((int)Code.Invalid,
+                    "a text holds a zero byte; expected none");
+            return Encoding.UTF8.GetBytes(text + "\0");
+        }
 
         internal static void Check(int code, byte[] error = null)
         {
