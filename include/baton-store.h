@@ -279,6 +279,9 @@ struct baton_driver {
 	 * both of which may be "", in the order of their bytes; at most max of them. */
 	int (*list)(void *lane, struct baton_call *call, const char *prefix, const char *after,
 		    size_t max, void (*found)(void *arg, const char *name), void *arg);
+	/* As observe of one election and candidates, in one request. */
+	int (*survey)(void *lane, struct baton_call *call, struct baton_observation *observation,
+		      void (*found)(void *arg, const struct baton_candidate *candidate), void *arg);
 };
 
 /* What a driver that is loaded by its scheme exports. */

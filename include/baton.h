@@ -627,6 +627,17 @@ BATON_API int baton_observe_sized(struct baton *b, const char *name,
 	baton_observe_sized((b), (name), (observed), sizeof(*(observed)), (err))
 
 /*
+ * Who leads and who stands by: as baton_observe() and then baton_list_candidates(), in one request
+ * where the store can. Returns how many candidates there are. Blocks.
+ */
+BATON_API int baton_survey_sized(struct baton *b, const char *name, struct baton_observed *observed,
+				 size_t size,
+				 void (*found)(void *arg, const struct baton_candidate *candidate),
+				 void *arg, struct baton_error *err);
+#define baton_survey(b, name, observed, found, arg, err) \
+	baton_survey_sized((b), (name), (observed), sizeof(*(observed)), (found), (arg), (err))
+
+/*
  * Calls found() for names of elections that this store knows, in the order of their bytes: those
  * that begin with prefix and come after `after` ("" or NULL: from the beginning). Tells one page,
  * and returns how many; 0: there are no more. Blocks. BATON_E_UNSUPPORTED where a store can't.

@@ -221,6 +221,7 @@ static void status_text(const struct settings *s, const struct baton_observed *s
 int verb_status(struct settings *s)
 {
 	struct baton_candidate *list = NULL;
+	struct list l = {0};
 	struct baton_observed st = {0};
 	struct baton_error err = {0};
 	struct baton *b;
@@ -229,17 +230,15 @@ int verb_status(struct settings *s)
 
 	if (code != 0)
 		return code;
-	int health = baton_observe(b, s->name, &st, &err) != 0 ? BATON_CONDITION_UNHEALTHY
-		     : st.has_leader                           ? BATON_CONDITION_HEALTHY
-							       : BATON_CONDITION_DEGRADED;
+	n = baton_survey(b, s->name, &st, add_candidate, &l, &err);
+	if (n >= 0 && l.is_short)
+		n = err.code = BATON_E_MEMORY;
+	int health = n < 0           ? BATON_CONDITION_UNHEALTHY
+		     : st.has_leader ? BATON_CONDITION_HEALTHY
+				     : BATON_CONDITION_DEGRADED;
 
-	if (health != BATON_CONDITION_UNHEALTHY) {
-		n = get_candidates(b, s->name, &list, &err);
-		if (n < 0) {
-			health = BATON_CONDITION_UNHEALTHY;
-			n = 0;
-		}
-	}
+	list = l.items;
+	n = n < 0 ? 0 : l.n;
 	if (s->json != 0)
 		status_json(s, &st, health, list, n, &err);
 	else if (health == BATON_CONDITION_UNHEALTHY)

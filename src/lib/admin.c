@@ -87,8 +87,68 @@ static int check_name(const char *name, struct baton_error *err)
 			BATON_NAME_MAX);
 }
 
+/* ---- lists ---- */
+
+/* app.lock is held: what is counted of the handle's election of that name; NULL: it has none. */
+static struct numbers *numbers_of(struct baton *b, const char *name)
+{
+	for (struct baton_election *e = b->app.all; e != NULL; e = e->all_next)
+		if (strcmp(e->name, name) == 0)
+			return events_numbers(e);
+	return NULL;
+}
+
+struct list {
+	void (*candidate)(void *arg, const struct baton_candidate *candidate);
+	void (*leadership)(void *arg, const struct baton_leadership *leadership);
+	void (*name)(void *arg, const char *name);
+	void *arg;
+	size_t max;
+	size_t n;
+	uint32_t n_healthy;
+	uint64_t audited;             /* leaderships up to this term were compared before */
+	uint64_t overlap_ns;          /* of the others */
+	uint64_t newest;              /* term; 0: none was told yet, ... */
+	struct baton_leadership last; /* ... else the one before */
+};
+
+/* For the metrics: how many candidates there were when somebody asked. */
+static void keep_candidates(struct baton *b, const char *name, const struct list *l)
+{
+	(void)pthread_mutex_lock(&b->app.lock);
+	struct numbers *numbers = numbers_of(b, name);
+
+	if (numbers != NULL) {
+		atomic_store(&numbers->n_healthy, l->n_healthy);
+		atomic_store(&numbers->n_unhealthy, (uint32_t)l->n - l->n_healthy);
+		atomic_store(&numbers->is_listed, true);
+	}
+	(void)pthread_mutex_unlock(&b->app.lock);
+}
+
+/* A driver may know less of the struct than we: its size says how much. */
+static size_t known_size(size_t told, size_t all)
+{
+	return told != 0 && told < all ? told : all;
+}
+
+static void list_candidate(void *arg, const struct baton_candidate *c)
+{
+	struct list *l = arg;
+	struct baton_candidate all = {0};
+
+	(void)memcpy(&all, c, known_size(c->size, sizeof(all)));
+	all.size = sizeof(all);
+	l->n++;
+	l->n_healthy += all.is_healthy;
+	l->candidate(l->arg, &all);
+}
+
+/* ---- looking ---- */
+
+/* The record, and the candidates, too, if there is a list for them. */
 static int admin_look(struct baton *b, const char *name, struct baton_record *record,
-		      struct baton_error *err)
+		      struct list *l, struct baton_error *err)
 {
 	struct baton_call call;
 	void *lane = NULL;
@@ -105,10 +165,45 @@ static int admin_look(struct baton *b, const char *name, struct baton_record *re
 				      .outcome = BATON_OUTCOME_FAILED,
 				      .record = record};
 
-	b->driver->observe(lane, &call, &o, 1);
-	if (o.code != 0 && call.error.code == 0)
-		call.error.code = o.code;
-	return admin_finish(b, o.outcome, &call, err);
+	int outcome = BATON_OUTCOME_OK;
+
+	if (l != NULL && b->driver->survey != NULL) {
+		outcome = b->driver->survey(lane, &call, &o, list_candidate, l);
+	} else {
+		b->driver->observe(lane, &call, &o, 1);
+		outcome = o.outcome;
+		if (o.code != 0 && call.error.code == 0)
+			call.error.code = o.code;
+		if (l != NULL && outcome == BATON_OUTCOME_OK)
+			outcome = b->driver->candidates(lane, &call, name, list_candidate, l);
+	}
+	return admin_finish(b, outcome, &call, err);
+}
+
+static void give_observed(const struct baton_record *r, struct baton_observed *observed,
+			  size_t size)
+{
+	bool knows_end = r->free_in_ns != BATON_STORE_NEVER;
+	struct baton_observed all = {
+		.has_leader = r->held,
+		.paused = r->paused,
+		.term = r->term,
+	};
+
+	if (r->wait[0] != '\0' && knows_end) {
+		all.wait_ms = (int64_t)(r->free_in_ns / NS_PER_MS);
+		(void)snprintf(all.wait, sizeof(all.wait), "%s", r->wait);
+	}
+	if (r->held) {
+		all.since_ms = r->since_ms;
+		all.lease_left_ms = knows_end ? (int64_t)(r->free_in_ns / NS_PER_MS) : -1;
+		all.score_permille = r->score_permille;
+		all.priority = r->priority;
+		(void)snprintf(all.leader, sizeof(all.leader), "%s", r->leader);
+		(void)snprintf(all.address, sizeof(all.address), "%s", r->address);
+		(void)snprintf(all.metadata, sizeof(all.metadata), "%s", r->metadata);
+	}
+	lib_give_sized(observed, size, &all, sizeof(all));
 }
 
 int baton_observe_sized(struct baton *b, const char *name, struct baton_observed *observed,
@@ -118,32 +213,30 @@ int baton_observe_sized(struct baton *b, const char *name, struct baton_observed
 
 	if (observed == NULL || size < sizeof(observed->size))
 		return lib_fail(err, BATON_E_INVALID, "%s", baton_strerror(BATON_E_INVALID));
-	int code = admin_look(b, name, &r, err);
+	int code = admin_look(b, name, &r, NULL, err);
+
+	if (code == 0)
+		give_observed(&r, observed, size);
+	return code;
+}
+
+int baton_survey_sized(struct baton *b, const char *name, struct baton_observed *observed,
+		       size_t size,
+		       void (*found)(void *arg, const struct baton_candidate *candidate), void *arg,
+		       struct baton_error *err)
+{
+	struct list l = {.candidate = found, .arg = arg};
+	struct baton_record r;
+
+	if (observed == NULL || size < sizeof(observed->size) || found == NULL)
+		return lib_fail(err, BATON_E_INVALID, "%s", baton_strerror(BATON_E_INVALID));
+	int code = admin_look(b, name, &r, &l, err);
 
 	if (code != 0)
 		return code;
-	bool knows_end = r.free_in_ns != BATON_STORE_NEVER;
-	struct baton_observed all = {
-		.has_leader = r.held,
-		.paused = r.paused,
-		.term = r.term,
-	};
-
-	if (r.wait[0] != '\0' && knows_end) {
-		all.wait_ms = (int64_t)(r.free_in_ns / NS_PER_MS);
-		(void)snprintf(all.wait, sizeof(all.wait), "%s", r.wait);
-	}
-	if (r.held) {
-		all.since_ms = r.since_ms;
-		all.lease_left_ms = knows_end ? (int64_t)(r.free_in_ns / NS_PER_MS) : -1;
-		all.score_permille = r.score_permille;
-		all.priority = r.priority;
-		(void)snprintf(all.leader, sizeof(all.leader), "%s", r.leader);
-		(void)snprintf(all.address, sizeof(all.address), "%s", r.address);
-		(void)snprintf(all.metadata, sizeof(all.metadata), "%s", r.metadata);
-	}
-	lib_give_sized(observed, size, &all, sizeof(all));
-	return 0;
+	give_observed(&r, observed, size);
+	keep_candidates(b, name, &l);
+	return (int)l.n;
 }
 
 /* ---- orders ---- */
@@ -153,7 +246,7 @@ static int find_term(struct baton *b, const char *name, struct baton_order *orde
 		     struct baton_error *err)
 {
 	struct baton_record r;
-	int code = admin_look(b, name, &r, err);
+	int code = admin_look(b, name, &r, NULL, err);
 
 	if (code != 0)
 		return code;
@@ -299,63 +392,6 @@ int baton_pause(struct baton *b, const char *name, struct baton_error *err)
 int baton_resume(struct baton *b, const char *name, struct baton_error *err)
 {
 	return set_pause(b, name, false, err);
-}
-
-/* ---- lists ---- */
-
-/* app.lock is held: what is counted of the handle's election of that name; NULL: it has none. */
-static struct numbers *numbers_of(struct baton *b, const char *name)
-{
-	for (struct baton_election *e = b->app.all; e != NULL; e = e->all_next)
-		if (strcmp(e->name, name) == 0)
-			return events_numbers(e);
-	return NULL;
-}
-
-struct list {
-	void (*candidate)(void *arg, const struct baton_candidate *candidate);
-	void (*leadership)(void *arg, const struct baton_leadership *leadership);
-	void (*name)(void *arg, const char *name);
-	void *arg;
-	size_t max;
-	size_t n;
-	uint32_t n_healthy;
-	uint64_t audited;             /* leaderships up to this term were compared before */
-	uint64_t overlap_ns;          /* of the others */
-	uint64_t newest;              /* term; 0: none was told yet, ... */
-	struct baton_leadership last; /* ... else the one before */
-};
-
-/* For the metrics: how many candidates there were when somebody asked. */
-static void keep_candidates(struct baton *b, const char *name, const struct list *l)
-{
-	(void)pthread_mutex_lock(&b->app.lock);
-	struct numbers *numbers = numbers_of(b, name);
-
-	if (numbers != NULL) {
-		atomic_store(&numbers->n_healthy, l->n_healthy);
-		atomic_store(&numbers->n_unhealthy, (uint32_t)l->n - l->n_healthy);
-		atomic_store(&numbers->is_listed, true);
-	}
-	(void)pthread_mutex_unlock(&b->app.lock);
-}
-
-/* A driver may know less of the struct than we: its size says how much. */
-static size_t known_size(size_t told, size_t all)
-{
-	return told != 0 && told < all ? told : all;
-}
-
-static void list_candidate(void *arg, const struct baton_candidate *c)
-{
-	struct list *l = arg;
-	struct baton_candidate all = {0};
-
-	(void)memcpy(&all, c, known_size(c->size, sizeof(all)));
-	all.size = sizeof(all);
-	l->n++;
-	l->n_healthy += all.is_healthy;
-	l->candidate(l->arg, &all);
 }
 
 int baton_list_candidates(struct baton *b, const char *name,

@@ -327,6 +327,38 @@ static void decisions_are_traced(void **state)
 	baton_close(b);
 }
 
+/* ---- a look from outside ---- */
+
+static void count_candidate(void *arg, const struct baton_candidate *c)
+{
+	int *n_leaders = arg;
+
+	assert_int_equal(c->size, sizeof(*c));
+	*n_leaders += c->is_leader;
+}
+
+static void survey_is_both(void **state)
+{
+	struct baton *b = open_it("memory:survey");
+	struct baton_observed o = {0};
+	int n_leaders = 0;
+	int n = 0;
+
+	(void)state;
+	assert_int_equal(baton_survey(b, "n", &o, count_candidate, &n_leaders, NULL), 0);
+	assert_false(o.has_leader);
+	(void)lead(b, "n");
+	while (n == 0) /* it shows itself a moment later */
+		n = baton_survey(b, "n", &o, count_candidate, &n_leaders, NULL);
+	assert_int_equal(n, 1);
+	assert_true(o.has_leader && n_leaders == 1);
+	assert_string_equal(o.leader, baton_id(b));
+	assert_int_equal(baton_survey(b, "n", &o, NULL, NULL, NULL), BATON_E_INVALID);
+	assert_int_equal(baton_survey(b, "", &o, count_candidate, &n_leaders, NULL),
+			 BATON_E_INVALID);
+	baton_close(b);
+}
+
 /* ---- stores that can't ---- */
 
 static void never_found(void *arg, const char *name)
@@ -393,6 +425,7 @@ int main(void)
 		cmocka_unit_test(why_not),
 		cmocka_unit_test(metrics_are_data),
 		cmocka_unit_test(decisions_are_traced),
+		cmocka_unit_test(survey_is_both),
 		cmocka_unit_test(outlive_puts_death_aside),
 		cmocka_unit_test(older_drivers_are_loaded),
 	};

@@ -86,10 +86,12 @@ static bool candidate_read(const struct resp *r, struct baton_candidate *c)
 	return true;
 }
 
-int redis_candidates(void *l, struct baton_call *call, const char *name,
-		     void (*found)(void *arg, const struct baton_candidate *candidate), void *arg)
+/* The record, where there is room for it, and all candidates. */
+static int candidates_read(struct redis_lane *lane, struct baton_call *call, const char *name,
+			   struct baton_record *record,
+			   void (*found)(void *arg, const struct baton_candidate *candidate),
+			   void *arg)
 {
-	struct redis_lane *lane = l;
 	const struct resp *reply;
 	int outcome = redis_call_begin(lane, call, REDIS_CANDIDATES, 1);
 
@@ -99,9 +101,11 @@ int redis_candidates(void *l, struct baton_call *call, const char *name,
 	outcome = redis_call_end(lane, call, REDIS_CANDIDATES, &reply);
 	if (outcome != BATON_OUTCOME_OK)
 		return outcome;
-	if (reply->type != RESP_ARRAY)
+	if (reply->type != RESP_ARRAY || reply->n == 0 || reply->items[0].n < 5)
 		return redis_call_strange(lane, call);
-	for (size_t i = 0; i < reply->n; i++) {
+	if (record != NULL)
+		redis_record(lane, name, &reply->items[0], 0, record);
+	for (size_t i = 1; i < reply->n; i++) {
 		struct baton_candidate c;
 
 		if (!candidate_read(&reply->items[i], &c))
@@ -109,4 +113,18 @@ int redis_candidates(void *l, struct baton_call *call, const char *name,
 		found(arg, &c);
 	}
 	return BATON_OUTCOME_OK;
+}
+
+int redis_candidates(void *l, struct baton_call *call, const char *name,
+		     void (*found)(void *arg, const struct baton_candidate *candidate), void *arg)
+{
+	return candidates_read(l, call, name, NULL, found, arg);
+}
+
+int redis_survey(void *l, struct baton_call *call, struct baton_observation *o,
+		 void (*found)(void *arg, const struct baton_candidate *candidate), void *arg)
+{
+	o->outcome = candidates_read(l, call, o->name, o->record, found, arg);
+	o->code = call->error.code;
+	return o->outcome;
 }

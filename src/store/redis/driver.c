@@ -208,6 +208,7 @@ __attribute__((visibility("default"))) const struct baton_driver baton_driver = 
 	.pause = redis_pause,
 	.history = redis_history,
 	.list = redis_list,
+	.survey = redis_survey,
 	.fence = redis_fence,
 	.examine = redis_examine,
 };

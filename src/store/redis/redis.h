@@ -314,6 +314,8 @@ int redis_withdraw(void *l, struct baton_call *call, const struct baton_lease *l
 		   const char *name);
 int redis_candidates(void *l, struct baton_call *call, const char *name,
 		     void (*found)(void *arg, const struct baton_candidate *candidate), void *arg);
+int redis_survey(void *l, struct baton_call *call, struct baton_observation *o,
+		 void (*found)(void *arg, const struct baton_candidate *candidate), void *arg);
 int redis_order(void *l, struct baton_call *call, const char *name,
 		const struct baton_order *order);
 int redis_pause(void *l, struct baton_call *call, const char *name, bool paused);

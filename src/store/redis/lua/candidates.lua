@@ -1,9 +1,11 @@
--- ARGV: 2 name. For each: owner, address, is leader, updated, priority, score, healthy, metadata
+-- ARGV: 2 name. The record of the election; and for each candidate: owner, address, is leader, updated,
+-- priority, score, healthy, metadata
 local name = ARGV[2]
 local e = redis.call('HMGET', election_key(name), 'term', 'lease', 'nonce')
 local leads = holder(name, e) and e[2]
 local all = redis.call('HGETALL', P .. 'candidates:' .. name)
-local r = {}
+local now = clock()
+local r = {observed(name, '', now, waiting(now))}
 for i = 1, #all, 2 do
 	local l = redis.call('HMGET', lease_key(all[i]), 'owner', 'address')
 	local updated, priority, score, healthy, metadata =

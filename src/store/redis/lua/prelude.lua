@@ -140,6 +140,19 @@ local function waits(r, ms)
 	r[4], r[6], r[7] = str(ms), str(up), followed and '1' or '0'
 end
 
+-- For how many ms nobody wins, as the last guard() has it.
+local function waiting(now)
+	local s = redis.call('HMGET', KEYS[1], 'until', 'max_lease')
+	return math.min(tonumber(s[1] or '0') - now, tonumber(s[2] or '0'))
+end
+
+-- The record for one who only looks.
+local function observed(name, asker, now, wait)
+	local r = record(name, asker, now)
+	if wait > 0 and r[1] == '0' and r[3] == '0' and r[5] == '0' then waits(r, wait) end
+	return r
+end
+
 -- A server that has just begun, or another one than before, may not know of leases that it or its
 -- predecessor has granted: nobody wins before the longest of them is over. Returns how many ms that
 -- still takes, and which server this is. max: the longest lease of the namespace.
