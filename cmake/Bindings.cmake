@@ -16,6 +16,10 @@ foreach(variant python-async cpp-17)
 	endif()
 endforeach()
 if(TARGET baton_command)
+	# By hand, longer: tests/bindings/mixed --failovers 200
+	baton_gate(bindings/rest-mixed 90 600 servers
+		${PROJECT_SOURCE_DIR}/tests/bindings/mixed --failovers 25)
+	set_tests_properties(bindings/rest-mixed PROPERTIES SKIP_RETURN_CODE 77)
 	foreach(language ${languages})
 		foreach(part few rest)
 			baton_gate(bindings/${part}-${language} 60 900 servers
