@@ -28,7 +28,7 @@ if(TARGET baton_command)
 				SKIP_RETURN_CODE 77)
 		endforeach()
 		# Adapters and examples, of those that have some.
-		if(language MATCHES "^(go|dotnet|java)$")
+		if(language MATCHES "^(go|dotnet|java|python|node)$")
 			baton_gate(bindings/few-own-${language} 60 600 servers
 				${PROJECT_SOURCE_DIR}/tests/bindings/own ${language})
 			set_tests_properties(bindings/few-own-${language} PROPERTIES
