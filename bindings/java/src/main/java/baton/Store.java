@@ -1,0 +1,356 @@
+// Store.java: a handle on one store, and the thread that waits for what happens there: events of the
+// library, and the ends of leaderships. Code of the application never runs on that thread.
+package baton;
+
+import com.sun.jna.Memory;
+import com.sun.jna.Pointer;
+import java.lang.ref.Cleaner;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+
+/** Makes elections. Close it: that stops them, waits for open leads, and gives everything back. */
+public final class Store implements AutoCloseable {
+    private static final Cleaner CLEANER = Cleaner.create();
+    private static final Set<Pump> OPEN = ConcurrentHashMap.newKeySet();
+    static final ExecutorService POOL = Executors.newCachedThreadPool(work -> {
+        Thread thread = new Thread(work, "baton");
+        thread.setDaemon(true);
+        return thread;
+    });
+
+    static {
+        Runtime.getRuntime().addShutdownHook(new Thread(
+                () -> OPEN.forEach(pump -> pump.stopAll(1000)), "baton exit"));
+    }
+
+    final Pump pump;
+    private final Cleaner.Cleanable warning;
+
+    /** What is null has the library's default. */
+    public static final class Options {
+        public String id;
+        public String address;
+        public Duration lease;
+        public Duration renew;
+        public Duration grace;
+        public Duration retry;
+        public Duration retryMax;
+        public Integer driftPermille;
+        public boolean outlive;
+    }
+
+    /** A candidate as the store knows it. */
+    public static final class Candidate {
+        public final String id;
+        public final String address;
+        public final String metadata;
+        public final boolean leads;
+        public final boolean healthy;
+        public final int score;
+
+        Candidate(Pointer p) {
+            id = p.getString(Lib.CANDIDATE_ID, "UTF-8");
+            address = p.getString(Lib.CANDIDATE_ADDRESS, "UTF-8");
+            metadata = p.getString(Lib.CANDIDATE_METADATA, "UTF-8");
+            leads = p.getByte(Lib.CANDIDATE_LEADS) != 0;
+            healthy = p.getByte(Lib.CANDIDATE_HEALTHY) != 0;
+            score = p.getInt(Lib.CANDIDATE_SCORE);
+        }
+    }
+
+    private Store(long handle) {
+        pump = new Pump(handle);
+        OPEN.add(pump);
+        Pump inner = pump;
+        warning = CLEANER.register(this, () -> inner.abandon());
+    }
+
+    public static Store open(String url) {
+        return open(url, new Options());
+    }
+
+    /** Opens a handle on the store that the URL names. Does no I/O. */
+    public static Store open(String url, Options o) {
+        Memory n = new Memory(Lib.OPTIONS_SIZE);
+        Lib.baton_options_init_sized(n, Lib.OPTIONS_SIZE);
+        Memory id = set(n, Lib.OPTIONS_ID, o.id);
+        Memory address = set(n, Lib.OPTIONS_ADDRESS, o.address);
+        set(n, Lib.OPTIONS_LEASE, o.lease);
+        set(n, Lib.OPTIONS_RENEW, o.renew);
+        set(n, Lib.OPTIONS_GRACE, o.grace);
+        set(n, Lib.OPTIONS_RETRY, o.retry);
+        set(n, Lib.OPTIONS_RETRY_MAX, o.retryMax);
+        if (o.driftPermille != null)
+            n.setInt(Lib.OPTIONS_DRIFT, o.driftPermille);
+        n.setByte(Lib.OPTIONS_OUTLIVE, (byte) (o.outlive ? 1 : 0));
+        long[] handle = new long[1];
+        byte[] error = new byte[Lib.ERROR_SIZE];
+        Lib.check(Lib.baton_open(Lib.bytes(url), n, handle, error), error);
+        java.lang.ref.Reference.reachabilityFence(id);
+        java.lang.ref.Reference.reachabilityFence(address);
+        return new Store(handle[0]);
+    }
+
+    static Memory set(Memory n, int at, String text) {
+        if (text == null)
+            return null;
+        byte[] bytes = Lib.bytes(text);
+        Memory copy = new Memory(bytes.length);
+        copy.write(0, bytes, 0, bytes.length);
+        n.setPointer(at, copy);
+        return copy;
+    }
+
+    static void set(Memory n, int at, Duration time) {
+        if (time != null)
+            n.setLong(at, time.toMillis());
+    }
+
+    public static String version() {
+        return Lib.text(Lib.baton_version());
+    }
+
+    public static int versionNumber() {
+        return Lib.baton_version_number();
+    }
+
+    /** This process' own id in the elections of the store. */
+    public String id() {
+        return pump.with(() -> Lib.text(Lib.baton_id(pump.handle)));
+    }
+
+    /** What this store promises, and under which faults it doesn't: text for people. */
+    public String promises() {
+        return pump.with(() -> Lib.text(Lib.baton_promises(pump.handle)));
+    }
+
+    /** A candidate in the named election. It does nothing until it is started. */
+    public Election election(String name) {
+        return election(name, new Election.Options());
+    }
+
+    public Election election(String name, Election.Options options) {
+        return pump.with(() -> new Election(this, name, options));
+    }
+
+    /** Asks the store who contends. Blocks. */
+    public List<Candidate> candidates(String name) {
+        return pump.with(() -> {
+            for (int room = 16;; room *= 4) {
+                Memory all = new Memory((long) room * Lib.CANDIDATE_SIZE);
+                byte[] error = new byte[Lib.ERROR_SIZE];
+                int n = Lib.check(Lib.baton_get_candidates_sized(pump.handle, Lib.bytes(name), all,
+                        room, Lib.CANDIDATE_SIZE, error), error);
+                if (n > room)
+                    continue;
+                List<Candidate> list = new ArrayList<>();
+                for (int i = 0; i < n; i++)
+                    list.add(new Candidate(all.share((long) i * Lib.CANDIDATE_SIZE)));
+                return list;
+            }
+        });
+    }
+
+    /**
+     * Stops all elections, waits for the work of open leads (no longer than a lease), and gives
+     * everything back. Not from within the work of a lead.
+     */
+    @Override
+    public void close() {
+        if (!pump.end())
+            return;
+        OPEN.remove(pump);
+        warning.clean();
+    }
+
+    /** What the thread of a store knows. It must not know the Store, which it would keep for ever. */
+    static final class Pump {
+        final long handle;
+        final Guard guard = new Guard();
+        private final Map<Long, Election.State> elections = new HashMap<>();
+        private final List<Lead.State> leads = new ArrayList<>();
+        private final int wake = Lib.Libc.eventfd(0, Lib.Libc.CLOSE_ON_EXEC
+                | Lib.Libc.DOES_NOT_BLOCK);
+        private final Thread thread = new Thread(this::run, "baton events");
+        private int unfinished; // events that the application is being told
+        private volatile boolean ends;
+        private volatile boolean ended;
+
+        Pump(long handle) {
+            this.handle = handle;
+            thread.setDaemon(true);
+            thread.start();
+        }
+
+        <T> T with(java.util.function.Supplier<T> call) {
+            guard.enterOrThrow();
+            try {
+                return call.get();
+            } finally {
+                guard.leave();
+            }
+        }
+
+        // Never blocks and never releases.
+        void abandon() {
+            if (ended)
+                return;
+            System.err.println("baton: a store was not closed; its elections are stopped");
+            stopAll(0);
+        }
+
+        void stopAll(long ms) {
+            List<Election.State> all;
+            synchronized (this) {
+                all = new ArrayList<>(elections.values());
+            }
+            if (!guard.enter())
+                return;
+            try {
+                for (Election.State e : all)
+                    e.stop(0);
+                long until = System.nanoTime() + ms * 1_000_000;
+                for (Election.State e : all)
+                    e.stop(Math.max(0, (until - System.nanoTime()) / 1_000_000));
+            } finally {
+                guard.leave();
+            }
+        }
+
+        synchronized void add(Election.State election) {
+            elections.put(election.handle, election);
+        }
+
+        synchronized void add(Lead.State lead) {
+            leads.add(lead);
+            wake();
+        }
+
+        synchronized void remove(Lead.State lead) {
+            leads.remove(lead);
+            notifyAll();
+            wake();
+        }
+
+        private void wake() {
+            Lib.Libc.write(wake, new long[] {1}, 8);
+        }
+
+        private synchronized void waitForLeads() {
+            Memory timings = new Memory(Lib.TIMINGS_SIZE);
+            Lib.baton_get_timings_sized(handle, timings, Lib.TIMINGS_SIZE);
+            long until = System.nanoTime() + timings.getLong(Lib.TIMINGS_LEASE);
+            while (!leads.isEmpty()) {
+                long left = (until - System.nanoTime()) / 1_000_000;
+                if (left <= 0)
+                    throw new BatonException(Code.BUSY.number,
+                            "leads of this store are still open");
+                pause(left);
+            }
+        }
+
+        private void pause(long ms) {
+            boolean interrupted = false;
+            try {
+                wait(ms);
+            } catch (InterruptedException e) {
+                interrupted = true; // closing goes on
+            }
+            if (interrupted)
+                Thread.currentThread().interrupt();
+        }
+
+        boolean end() {
+            if (ended)
+                return false;
+            stopAll(0);
+            boolean interrupted = Thread.interrupted();
+            try {
+                waitForLeads();
+                if (!guard.close())
+                    return false;
+                ended = true;
+                ends = true;
+                wake();
+                while (thread.isAlive()) {
+                    try {
+                        thread.join();
+                    } catch (InterruptedException e) {
+                        interrupted = true;
+                    }
+                }
+                synchronized (this) {
+                    while (unfinished != 0)
+                        pause(1000);
+                }
+                Lib.Libc.close(wake);
+                Lib.baton_close(handle);
+            } finally {
+                if (interrupted)
+                    Thread.currentThread().interrupt();
+            }
+            return true;
+        }
+
+        private void run() {
+            Memory event = new Memory(Lib.EVENT_SIZE);
+            while (!ends) {
+                List<Lead.State> watched = new ArrayList<>();
+                synchronized (this) {
+                    for (Lead.State lead : leads)
+                        if (!lead.told)
+                            watched.add(lead);
+                }
+                int n = 2 + watched.size();
+                Memory fds = new Memory((long) n * Lib.Libc.POLLFD_SIZE);
+                fds.clear();
+                for (int i = 0; i < n; i++) {
+                    int fd = i == 0 ? Lib.baton_fd(handle) : i == 1 ? wake : watched.get(i - 2).fd;
+                    fds.setInt((long) i * Lib.Libc.POLLFD_SIZE, fd);
+                    fds.setShort((long) i * Lib.Libc.POLLFD_SIZE + 4, Lib.Libc.READABLE);
+                }
+                Lib.Libc.poll(fds, n, -1);
+                Lib.Libc.read(wake, new long[1], 8);
+                // First the events: they say why.
+                while (Lib.baton_wait_sized(handle, 0, event, Lib.EVENT_SIZE) == 1)
+                    tell(event);
+                for (int i = 2; i < n; i++)
+                    if (fds.getShort((long) i * Lib.Libc.POLLFD_SIZE + 6) != 0)
+                        watched.get(i - 2).look();
+            }
+        }
+
+        // The library tells the next event of an election when this one is dealt with: so handlers
+        // of one election are called one after the other, and none delays another election.
+        private void tell(Memory p) {
+            Event event = new Event(p);
+            long token = p.getLong(Lib.EVENT_TOKEN);
+            Election.State election;
+            synchronized (this) {
+                election = elections.get(p.getLong(Lib.EVENT_ELECTION));
+                unfinished++;
+            }
+            if (election != null)
+                election.note(event);
+            POOL.execute(() -> {
+                try {
+                    if (election != null)
+                        election.raise(event);
+                } finally {
+                    Lib.baton_event_done(handle, token);
+                    synchronized (this) {
+                        unfinished--;
+                        notifyAll();
+                    }
+                }
+            });
+        }
+    }
+}

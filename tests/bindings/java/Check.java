@@ -1,0 +1,69 @@
+// Check.java: the adapter with the usage that Curator documents, with two latches.
+import baton.curator.LeaderLatch;
+import baton.curator.LeaderLatchListener;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Comparator;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+
+public final class Check {
+    private static void check(boolean condition, String what) {
+        if (!condition)
+            throw new AssertionError("not so: " + what);
+    }
+
+    private static LeaderLatch latch(String url, String id, BlockingQueue<String> told) {
+        LeaderLatch latch = new LeaderLatch(url, "/services/report", id);
+        latch.addListener(new LeaderLatchListener() {
+            @Override
+            public void isLeader() {
+                told.add(id + " leads");
+            }
+
+            @Override
+            public void notLeader() {
+                told.add(id + " does not");
+            }
+        });
+        return latch;
+    }
+
+    private static void next(BlockingQueue<String> told, String want) throws InterruptedException {
+        String got = told.poll(60, TimeUnit.SECONDS);
+        check(want.equals(got), want + ", but " + got);
+    }
+
+    private static void twoLatches(String url) throws InterruptedException {
+        BlockingQueue<String> told = new LinkedBlockingQueue<>();
+        try (LeaderLatch two = latch(url, "two", told)) {
+            try (LeaderLatch one = latch(url, "one", told)) {
+                one.start();
+                one.await();
+                next(told, "one leads");
+                check(one.hasLeadership() && one.getId().equals("one"), "one has the leadership");
+                two.start();
+                check(!two.await(100, TimeUnit.MILLISECONDS), "two waits");
+                check(two.getLeader().equals("one") || two.getLeader().isEmpty(), "who leads");
+            }
+            next(told, "one does not");
+            check(two.await(60, TimeUnit.SECONDS), "two leads in the end");
+            next(told, "two leads");
+        }
+        next(told, "two does not");
+    }
+
+    public static void main(String[] args) throws Exception {
+        Path folder = Files.createTempDirectory("baton-java-");
+        try {
+            twoLatches("file:" + folder);
+            System.out.println("ok twoLatches");
+        } finally {
+            try (Stream<Path> all = Files.walk(folder)) {
+                all.sorted(Comparator.reverseOrder()).forEach(path -> path.toFile().delete());
+            }
+        }
+    }
+}
