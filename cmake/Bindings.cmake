@@ -34,6 +34,12 @@ if(TARGET baton_command)
 			set_tests_properties(bindings/few-own-${language} PROPERTIES
 				SKIP_RETURN_CODE 77)
 		endif()
+		# Its check builds tokio.
+		if(language STREQUAL rust)
+			baton_gate(bindings/rest-own-rust 60 900 servers
+				${PROJECT_SOURCE_DIR}/tests/bindings/own rust)
+			set_tests_properties(bindings/rest-own-rust PROPERTIES SKIP_RETURN_CODE 77)
+		endif()
 	endforeach()
 endif()
 baton_gate(bindings/few-layouts 10 60 lint ${PROJECT_SOURCE_DIR}/tests/bindings/layouts)
