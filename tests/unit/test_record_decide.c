@@ -255,6 +255,33 @@ static void test_history_is_bounded(void **state)
 	assert_int_equal(strlen(election.past[0].ended), RECORD_WORD_MAX);
 }
 
+/* An order's note stays with the leadership that the order has ended, and with no other. */
+static void test_notes_are_kept(void **state)
+{
+	static const char *const reasons[] = {"stopped", "ordered", "transferred"};
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		struct baton_release asked = {.lease_id = "a-1", .nonce = 5, .reason = reasons[i]};
+		struct record_campaign c = {.lease = &ours,
+					    .profile = &(struct baton_profile){.metadata = ""},
+					    .nonce = 5};
+		struct record_turn t = a_turn();
+
+		assert_int_equal(record_campaign_step(&c, &t), RECORD_READ);
+		answer(&t, BATON_OUTCOME_OK, one);
+		assert_int_equal(record_campaign_step(&c, &t), RECORD_WRITE);
+		asked.term = election.term;
+		(void)strcpy(election.order_note, "why");
+		struct record_edit d = {.release = &asked, .known = one};
+
+		assert_int_equal(record_edit_step(&d, &t), RECORD_WRITE);
+		assert_string_equal(election.past[0].ended, reasons[i]);
+		assert_string_equal(election.past[0].note, i == 0 ? "" : "why");
+		assert_string_equal(election.order_note, "");
+	}
+}
+
 static void test_shown(void **state)
 {
 	struct record_sight s = {.is_known = true, .ttl_ns = 10, .since_ns = 50};
@@ -300,6 +327,7 @@ int main(void)
 		cmocka_unit_test(test_publish),
 		cmocka_unit_test(test_close_of_the_dead),
 		cmocka_unit_test(test_history_is_bounded),
+		cmocka_unit_test(test_notes_are_kept),
 		cmocka_unit_test(test_shown),
 		cmocka_unit_test(test_swept),
 	};

@@ -295,6 +295,8 @@ int record_driver_pause(void *l, struct baton_call *call, const char *name, bool
 int record_driver_history(void *l, struct baton_call *call, const char *name, size_t max,
 			  void (*found)(void *arg, const struct baton_leadership *leadership),
 			  void *arg);
+int record_driver_list(void *lane, struct baton_call *call, const char *prefix, const char *after,
+		       size_t max, void (*found)(void *arg, const char *name), void *arg);
 int record_driver_examine(void *l, struct baton_call *call,
 			  void (*found)(void *arg, const struct baton_finding *finding), void *arg);
 
@@ -319,6 +321,7 @@ int record_driver_examine(void *l, struct baton_call *call,
 	}                                                                               \
 	__attribute__((visibility("default")))                                          \
 	const struct baton_driver symbol = {.abi = BATON_STORE_ABI,                     \
+					    .size = sizeof(struct baton_driver),        \
 					    .open = symbol##_open,                      \
 					    .close = record_driver_close,               \
 					    .traits = symbol##_traits,                  \
@@ -342,6 +345,7 @@ int record_driver_examine(void *l, struct baton_call *call,
 					    .order = record_driver_order,               \
 					    .pause = record_driver_pause,               \
 					    .history = record_driver_history,           \
+					    .list = record_driver_list,                 \
 					    .examine = record_driver_examine,           \
 					    __VA_ARGS__}
 

@@ -21,10 +21,15 @@ int record_driver_history(void *l, struct baton_call *call, const char *name, si
 	for (size_t i = 0; i < e.n_past && i < max && item.outcome == BATON_OUTCOME_OK; i++) {
 		const struct record_past *p = &e.past[i];
 		struct baton_leadership row = {
-			.term = p->term, .since_ms = p->since_ms, .until_ms = p->until_ms};
+			.size = sizeof(row),
+			.term = p->term,
+			.since_ms = p->since_ms,
+			.until_ms = p->until_ms,
+		};
 
 		(void)memcpy(row.leader, p->leader, sizeof(row.leader));
 		(void)memcpy(row.ended, p->ended, sizeof(p->ended));
+		(void)memcpy(row.note, p->note, sizeof(row.note));
 		found(arg, &row);
 	}
 	bytes_done(&item.value);

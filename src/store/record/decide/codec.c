@@ -286,6 +286,7 @@ static void do_order(struct codec *c, struct record_election *e)
 	do_word(c, &e->order_kind, order_words, N_ORDER_WORDS);
 	do_number(c, ",\"quiet\":", &e->order_quiet_ms, 0, UINT64_MAX);
 	DO_STRING(c, ",\"target\":", e->order_target);
+	DO_STRING(c, ",\"note\":", e->order_note);
 	do_literal(c, "}");
 }
 
@@ -322,6 +323,7 @@ static void do_past(struct codec *c, struct record_election *e)
 		do_time(c, ",\"since\":", &p->since_ms);
 		do_time(c, ",\"until\":", &p->until_ms);
 		DO_STRING(c, ",\"ended\":", p->ended);
+		DO_STRING(c, ",\"note\":", p->note);
 		do_literal(c, "}");
 	}
 	do_literal(c, "]");

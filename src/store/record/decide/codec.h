@@ -23,7 +23,7 @@
 #include "store/record/decide/record.h"
 
 /* No l/ or e/ record is longer. */
-#define RECORD_TEXT_MAX 20480
+#define RECORD_TEXT_MAX 28672
 
 /* 0, or -1: not exactly what the writer makes. The result is then undefined. */
 int record_parse_lease(const char *text, size_t n, struct record_lease *out);

@@ -73,6 +73,7 @@ static void put_order(struct record_election *e, const struct baton_order *order
 	e->order_kind = (uint32_t)order->kind;
 	e->order_quiet_ms = order->quiet_ms;
 	record_copy_text(e->order_target, sizeof(e->order_target), order->target);
+	record_copy_text(e->order_note, sizeof(e->order_note), order->note);
 }
 
 /* Whether it stands there already: an earlier try has landed, or its copy. */

@@ -14,6 +14,9 @@ static void past_end(struct record_election *e, const char *why, int64_t wall_ms
 		return;
 	e->past[0].until_ms = wall_ms;
 	record_copy_text(e->past[0].ended, sizeof(e->past[0].ended), why);
+	/* What was said with the order that a release obeys. */
+	if (record_same_text(why, "ordered") || record_same_text(why, "transferred"))
+		record_copy_text(e->past[0].note, sizeof(e->past[0].note), e->order_note);
 }
 
 static void past_begin(struct record_election *e, const char *leader, int64_t wall_ms)
@@ -25,6 +28,7 @@ static void past_begin(struct record_election *e, const char *leader, int64_t wa
 	e->past[0].since_ms = wall_ms;
 	e->past[0].until_ms = 0;
 	e->past[0].ended[0] = '\0';
+	e->past[0].note[0] = '\0';
 	record_copy_text(e->past[0].leader, sizeof(e->past[0].leader), leader);
 }
 
@@ -47,6 +51,7 @@ static void strip_claim(struct record_election *e)
 	e->order_kind = BATON_ORDER_NONE;
 	e->order_quiet_ms = 0;
 	e->order_target[0] = '\0';
+	e->order_note[0] = '\0';
 	e->hold_ns = 0;
 	e->hold_term = 0;
 	e->reserved_for[0] = '\0';

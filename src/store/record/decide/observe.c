@@ -22,6 +22,7 @@ static void observe_claim(const struct record_election *e, struct baton_record *
 	out->order.quiet_ms = e->order_quiet_ms;
 	out->order.kind = (int)e->order_kind;
 	record_copy_text(out->order.target, sizeof(out->order.target), e->order_target);
+	record_copy_text(out->order.note, sizeof(out->order.note), e->order_note);
 }
 
 static uint64_t until_ns(uint64_t end_ns, uint64_t now_ns)

@@ -63,6 +63,7 @@ struct record_past {
 	int64_t until_ms; /* 0: it lasts, or nobody knows */
 	char leader[BATON_NAME_MAX + 1];
 	char ended[RECORD_WORD_MAX + 1]; /* "": it lasts, as far as was written down */
+	char note[BATON_NOTE_MAX + 1];   /* of the order that ended it; "": none */
 };
 
 /* e/NAME. lease "": free. */
@@ -88,6 +89,7 @@ struct record_election {
 	char address[BATON_NAME_MAX + 1];
 	char metadata[BATON_METADATA_MAX + 1];
 	char order_target[BATON_NAME_MAX + 1];
+	char order_note[BATON_NOTE_MAX + 1];
 	char reserved_for[BATON_NAME_MAX + 1];    /* "": for nobody */
 	struct record_past past[RECORD_PAST_MAX]; /* the newest first */
 };
