@@ -4,7 +4,9 @@
 file(GLOB telemetry_sources CONFIGURE_DEPENDS src/telemetry/*.c)
 add_library(baton_telemetry STATIC ${telemetry_sources})
 target_include_directories(baton_telemetry PUBLIC include src)
-target_link_libraries(baton_telemetry PRIVATE baton_flags PUBLIC baton_common Threads::Threads m)
+target_compile_definitions(baton_telemetry PRIVATE BATON_MODULE_DIR="${BATON_MODULE_DIR}")
+target_link_libraries(baton_telemetry PRIVATE baton_flags
+	PUBLIC baton_common Threads::Threads ${CMAKE_DL_LIBS} m)
 
 file(GLOB command_sources CONFIGURE_DEPENDS src/cli/*.c)
 # Once, also for the command that is broken on purpose (Chaos.cmake).
@@ -28,6 +30,10 @@ if(BATON_TESTS)
 	set_target_properties(drifty PROPERTIES PREFIX ""
 		LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test-modules)
 	target_link_libraries(drifty PRIVATE baton_flags baton_parts)
+	add_test(NAME telemetry/otlp
+		COMMAND ${PROJECT_SOURCE_DIR}/tests/telemetry/otlp $<TARGET_FILE:baton_command>)
+	set_tests_properties(telemetry/otlp PROPERTIES
+		LABELS cli TIMEOUT 300 SKIP_RETURN_CODE 77)
 	foreach(name run worklock options work history list signals service doctor telemetry
 			callbacks)
 		add_test(NAME cli/${name}

@@ -205,3 +205,22 @@ elseif(TARGET baton_web)
 else()
 	message(STATUS "driver kubernetes: NOT built, ${web_missing} is missing")
 endif()
+
+# The exporter of telemetry: a module that is no driver (its name has a "-"), loaded by `run` and
+# `serve` when an endpoint is set.
+find_package(ZLIB)
+if(TARGET baton_web AND ZLIB_FOUND)
+	file(GLOB sources CONFIGURE_DEPENDS src/telemetry/otlp/*.c)
+	add_library(baton_otlp MODULE ${sources} src/telemetry/json.c src/telemetry/trace.c)
+	target_include_directories(baton_otlp PRIVATE include src)
+	target_compile_definitions(baton_otlp PRIVATE BATON_VERSION="${PROJECT_VERSION}")
+	target_link_libraries(baton_otlp PRIVATE
+		baton_flags baton_web baton_common CURL::libcurl ZLIB::ZLIB Threads::Threads)
+	set_target_properties(baton_otlp PROPERTIES PREFIX "" OUTPUT_NAME telemetry-otlp
+		LIBRARY_OUTPUT_DIRECTORY ${BATON_MODULES})
+	add_dependencies(modules baton_otlp)
+	install(TARGETS baton_otlp COMPONENT runtime
+		LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/baton)
+else()
+	message(STATUS "telemetry by OTLP is left out: zlib or ${web_missing} is missing")
+endif()

@@ -349,7 +349,7 @@ set_tests_properties(gate/commands PROPERTIES LABELS "lint;quick")
 set(of_test
 	"(unit|story|fuzz)/.*" # the edit loop's
 	"store/.*" # the file store, killed and stopped at every system call
-	"(cli|examples|completion|systemd|docs)/.*"
+	"(cli|examples|completion|systemd|docs|telemetry)/.*"
 	"sim/.*" "model/(small|itself|file.*|record-small)"
 	"bindings/few-.*" # five scenarios of each language, and its README's example
 	"chaos/(judge|world)" # the rig of `make chaos` itself

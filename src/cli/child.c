@@ -151,11 +151,14 @@ static void fill_environment(const struct guard_plan *plan, const struct guard_m
 	static char term[48];
 	static char election[300];
 	static char id[GUARD_TEXT + 16];
+	static char trace[96];
 
 	(void)snprintf(term, sizeof(term), "BATON_TERM=%llu", (unsigned long long)start->number);
 	(void)snprintf(election, sizeof(election), "BATON_ELECTION=%s", plan->election);
 	(void)snprintf(id, sizeof(id), "BATON_ID=%s", start->text);
+	(void)snprintf(trace, sizeof(trace), "TRACEPARENT=%.63s", plan->page->traceparent);
 	plan->environment[0] = term;
-	plan->environment[1] = election;
-	plan->environment[2] = id;
+	plan->environment[1] = trace;
+	plan->environment[2] = election;
+	plan->environment[3] = id;
 }

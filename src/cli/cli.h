@@ -158,6 +158,8 @@ void log_guess(char **argv);
 void log_setup(const struct settings *s);
 /* From now on no line waits for who reads standard error. */
 void log_never_wait(void);
+/* The span that JSON lines belong to from now on. */
+void log_trace(const uint8_t trace[16], const uint8_t span[8]);
 /* One sentence on standard error. */
 void log_say(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* What the library logs. */

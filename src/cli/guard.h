@@ -20,7 +20,8 @@
 #include <sys/types.h>
 
 #define GUARD_TEXT 256
-#define GUARD_N_OWN 3 /* BATON_TERM, BATON_ELECTION, BATON_ID: the first in an environment */
+/* BATON_TERM, TRACEPARENT, BATON_ELECTION, BATON_ID: the first in an environment */
+#define GUARD_N_OWN 4
 
 struct guard_page {
 	_Atomic uint64_t kill_ns; /* written by the supervisor, read by all */
@@ -31,6 +32,8 @@ struct guard_page {
 	uint64_t limit_ns;        /* from the last good renewal to the KILL, at most */
 	bool is_replaced_at_once; /* when the supervisor dies: nothing tells the next one to wait */
 	mode_t work_mode;
+	char traceparent[64]; /* for the next child; written before its START */
+	bool traceparent_is_foreign;
 	char work[PATH_MAX];   /* the work lock's file; "": this store has none */
 	char cgroup[PATH_MAX]; /* what the child is put into; "": none */
 };

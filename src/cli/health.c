@@ -24,9 +24,9 @@ void health_setup(struct run *r)
 
 	(void)snprintf(election, sizeof(election), "BATON_ELECTION=%s", r->s->name);
 	(void)snprintf(id, sizeof(id), "BATON_ID=%s", baton_id(r->b));
-	/* The guard has a copy of its own, in which the child fills in all three. */
-	r->plan.environment[1] = election;
-	r->plan.environment[2] = id;
+	/* The guard has a copy of its own, in which the child fills in all four. */
+	r->plan.environment[2] = election;
+	r->plan.environment[3] = id;
 }
 
 int health_begin(struct run *r)
@@ -112,8 +112,8 @@ static void begin_check(struct run *r)
 		return;
 	}
 	(void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
-	/* As the child's, but for the term: the store's secrets are not for it. */
-	int failed = spawn_check(h, r->s->health_cmd, r->plan.environment + 1, ends[1]);
+	/* As the child's, but for term and trace: the store's secrets are not for it. */
+	int failed = spawn_check(h, r->s->health_cmd, r->plan.environment + 2, ends[1]);
 
 	(void)close(ends[1]);
 	h->fd = ends[0];

@@ -49,7 +49,7 @@ static void put_event(struct run *r, const struct callback_event *event,
 	told.old_leader = event->old_leader != NULL ? event->old_leader : "";
 	told.leader_address = event->leader_address != NULL ? event->leader_address : "";
 	told.reason = event->reason != NULL ? event->reason : "";
-	told.traceparent = event->traceparent != NULL ? event->traceparent : "";
+	told.traceparent = r->plan.page->traceparent;
 	callbacks_put(r->hooks.queue, &told, done, r);
 }
 

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
+#include "telemetry/trace.h"
 
 static int log_level = BATON_LOG_INFO;
 static int log_format = LOG_TEXT;
@@ -24,6 +25,11 @@ static int log_fd = STDERR_FILENO;
 static bool log_is_socket;
 static bool log_waits = true;
 static atomic_uint log_n_unsaid; /* lines, of any thread */
+/* Hex of trace and span. A line may be written by another thread while the next one comes: so there
+ * are several, and the old ones stay for a while. */
+#define TRACES 8
+static char log_traces[TRACES][2][33];
+static atomic_uint log_n_traces;
 static const char *const level_names[] = {"", "error", "warn", "info", "debug"};
 
 static void emit_line(int level, const char *election, uint64_t term, const char *message,
@@ -64,6 +70,15 @@ void log_never_wait(void)
 		log_fd = fd;
 	log_is_socket = S_ISSOCK(st.st_mode);
 	log_waits = false;
+}
+
+void log_trace(const uint8_t trace[16], const uint8_t span[8])
+{
+	unsigned n = atomic_load(&log_n_traces) + 1;
+
+	trace_hex(trace, 16, log_traces[n % TRACES][0]);
+	trace_hex(span, 8, log_traces[n % TRACES][1]);
+	atomic_store(&log_n_traces, n);
 }
 
 void log_say(int level, const char *format, ...)
@@ -124,6 +139,11 @@ static void write_json(FILE *out, int level, const char *election, uint64_t term
 		(void)fprintf(out, ",\"detail\":");
 		text_json(out, detail);
 	}
+	unsigned n = atomic_load(&log_n_traces);
+
+	if (n != 0)
+		(void)fprintf(out, ",\"trace_id\":\"%s\",\"span_id\":\"%s\"",
+			      log_traces[n % TRACES][0], log_traces[n % TRACES][1]);
 	(void)fprintf(out, "}\n");
 }
 

@@ -22,7 +22,7 @@ static const struct cli_verb verbs[] = {
 	 "Run COMMAND while this candidate leads NAME, and nowhere else.",
 	 "Exits with COMMAND's own code, 128+N if signal N ended it, or 64 usage, 69 the\n"
 	 "store fails, 70 no guard, 75 another leads, 126 can't run it, 127 not found.\n"
-	 "JSON: time, level, message, election, term, detail.\n",
+	 "JSON: time, level, message, election, term, detail, trace_id, span_id.\n",
 	 verb_run, true},
 	{"status", VERB_STATUS, "NAME", "Who leads, in which term, since when, and who stands by.",
 	 "Exits with 0 if somebody leads, 1 if nobody does, 2 if the store fails.\n"

@@ -207,6 +207,7 @@ static void became_leader(struct run *r, const struct baton_event *event)
 	if (!r->is_stopping)
 		r->give_up_ns = UINT64_MAX;
 	deadline_begin(r);
+	telemetry_became(r, event);
 	hooks_elected(r, event);
 	supervise_start(r);
 	/* Said when it is done: a disk, too, may keep who writes to it waiting (L7). */
@@ -227,6 +228,8 @@ static void lost_leadership(struct run *r, const struct baton_event *event)
 {
 	bool voluntary = is_voluntary(event->reason);
 
+	telemetry_stepping_down(r, event->reason);
+
 	r->is_leading = false;
 	r->is_lost = true;
 	r->lost_term = event->term;
@@ -240,10 +243,11 @@ static void lost_leadership(struct run *r, const struct baton_event *event)
 	notify_status(r, "stands by for %.200s", r->s->name);
 }
 
-static void changed(struct run *r, const struct baton_event *event)
+static void leader_changed(struct run *r, const struct baton_event *event)
 {
 	bool is_our_id = strcmp(event->leader, baton_id(r->b)) == 0;
 
+	telemetry_changed(r, event);
 	hooks_changed(r, event);
 	if (!is_our_id)
 		r->is_twin_leading = false;
@@ -271,6 +275,7 @@ static void end_lost(struct run *r)
 	if (r->lost_term == 0 || r->child != CHILD_NONE || !hooks_are_over(r))
 		return;
 	(void)baton_drained(r->e, r->lost_term); /* or a stop has said so before */
+	telemetry_released(r);
 	r->lost_term = 0;
 }
 
@@ -284,7 +289,7 @@ static void pull_events(struct run *r)
 		switch (event.kind) {
 		case BATON_EVENT_BECAME: became_leader(r, &event); break;
 		case BATON_EVENT_LOST: lost_leadership(r, &event); break;
-		case BATON_EVENT_CHANGED: changed(r, &event); break;
+		case BATON_EVENT_CHANGED: leader_changed(r, &event); break;
 		case BATON_EVENT_WAITS: told_to_wait(r, &event); break;
 		case BATON_EVENT_STOPPED: r->is_done = true; break;
 		case BATON_EVENT_RENEWED: deadline_move(r); break;
@@ -429,6 +434,7 @@ void run_child_ended(struct run *r, int status, bool by_us)
 	r->group = 0;
 	r->stop_ns = 0;
 	r->status = status;
+	telemetry_child_ended(r, status);
 	if (r->is_lost || r->is_refused || by_us) {
 		/* Ended by us, or never begun: we contend again, or are about to end. The guard may
 		 * know of the loss before us: we were frozen. */

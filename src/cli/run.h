@@ -90,7 +90,7 @@ struct run {
 	uint64_t notify_ns;  /* the next sign of life for the service manager */
 	uint64_t notify_every_ns;
 	struct hooks hooks;
-	struct telemetry *telemetry; /* NULL: nobody wants to know */
+	struct telemetry *telemetry;
 };
 
 /* ---- deadline.c: the word, and its enforcement by the supervisor ---- */
@@ -161,6 +161,14 @@ int telemetry_begin(struct run *r);
 /* Something happened that metrics should show soon. */
 void telemetry_hurry(struct run *r);
 void telemetry_tick(struct run *r);
+/* What becomes of the spans of a handover: a leader was heard of, or none; we lead; the command
+ * runs; it has ended; we are about to lead no more (again when the reason is known); it is done. */
+void telemetry_changed(struct run *r, const struct baton_event *event);
+void telemetry_became(struct run *r, const struct baton_event *event);
+void telemetry_started(struct run *r);
+void telemetry_child_ended(struct run *r, int status);
+void telemetry_stepping_down(struct run *r, int reason);
+void telemetry_released(struct run *r);
 uint64_t telemetry_next_ns(const struct run *r);
 /* Before the handle is closed: the last figures. */
 void telemetry_last(struct run *r);

@@ -30,6 +30,7 @@ static int setup_fail(const char *what);
 static bool is_ignored(int sig);
 static char **clean_environment(void);
 static void make_page(struct guard_plan *plan);
+static void keep_traceparent(struct guard_page *page);
 static int make_guard(struct run *r);
 
 int supervise_setup(struct run *r)
@@ -46,6 +47,7 @@ int supervise_setup(struct run *r)
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* should the guard die, its orphans are ours */
 	make_page(plan);
 	plan->environment = clean_environment();
+	keep_traceparent(plan->page);
 	if (plan->page == MAP_FAILED || plan->environment == NULL)
 		return setup_fail("a page of memory");
 	atomic_store(&plan->page->kill_ns, 0);
@@ -95,7 +97,7 @@ static bool is_ignored(int sig)
 /* Without what is ours: the store's URL, its secrets, the service manager's socket. */
 static char **clean_environment(void)
 {
-	static const char *const ours[] = {"BATON_", "NOTIFY_SOCKET=", "WATCHDOG_"};
+	static const char *const ours[] = {"BATON_", "NOTIFY_SOCKET=", "WATCHDOG_", "TRACEPARENT="};
 	size_t n = 0;
 	size_t used = GUARD_N_OWN;
 
@@ -112,6 +114,17 @@ static char **clean_environment(void)
 			out[used++] = environ[i];
 	}
 	return out;
+}
+
+/* One that we were given is handed on, unless we trace ourselves. */
+static void keep_traceparent(struct guard_page *page)
+{
+	const char *given = getenv("TRACEPARENT");
+
+	if (page == MAP_FAILED || given == NULL || strlen(given) >= sizeof(page->traceparent))
+		return;
+	(void)strcpy(page->traceparent, given);
+	page->traceparent_is_foreign = true;
 }
 
 /* Shared by all that are forked from us; and, by its descriptor, to be read by a successor. */
@@ -183,6 +196,8 @@ void supervise_end(struct run *r, int code)
 		return;
 	r->is_stopping = true;
 	r->restart_ns = 0;
+	if (r->is_leading)
+		telemetry_stepping_down(r, BATON_REASON_NONE);
 	if (!r->is_anew)
 		notify_say("STOPPING=1\nSTATUS=stops");
 	/* For who pulls events, a stop says that the work has ended: so that comes first. */
@@ -242,6 +257,7 @@ void supervise_receive(struct run *r)
 			r->n_refused = 0;
 			if (r->child == CHILD_STARTING)
 				r->child = CHILD_RUNNING;
+			telemetry_started(r);
 			break;
 		case GUARD_WAITING:
 			log_say(BATON_LOG_WARN, "waits for the end of %s, which still works",

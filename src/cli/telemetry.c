@@ -1,12 +1,17 @@
 /*
- * telemetry.c: what `baton run` tells the outside of itself: metrics in a file. The supervisor only
- * makes the text, from memory; another thread writes (L7).
+ * telemetry.c: what `baton run` tells the outside of itself: metrics in a file, metrics and spans
+ * to a collector. The supervisor only makes them, from memory; other threads write and send (L7).
+ *
+ * No span lasts a leadership: it would be invisible until it ends. The one exception is baton.run,
+ * which is the command's own, and by which the command's spans find their trace.
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "cli/run.h"
+#include "telemetry/exporter.h"
 #include "telemetry/exposition.h"
 #include "telemetry/metrics_file.h"
 #include "telemetry/process.h"
@@ -16,9 +21,27 @@
 
 struct telemetry {
 	struct exposition *text;
-	struct metrics_file *file;
+	struct metrics_file *file; /* NULL: nobody wants it */
 	uint64_t next_ns;
+	struct exporter exporter;
+	uint64_t send_ns; /* when metrics are sent again */
+	uint64_t every_ns;
+	bool traces;
+
+	uint64_t seen_term; /* of the last leader that we have heard of */
+	int64_t notice_ns;  /* wall time: since then nobody leads; 0: somebody does */
+	struct span handover;
+	struct span run;
+	struct span step_down;
+	uint64_t step_down_term; /* 0: none is under way */
+	bool is_handing_over;
+	bool is_running;
 };
+
+static void say(int level, const char *text)
+{
+	log_say(level, "%s", text);
+}
 
 static void say_failure(const char *path, int error)
 {
@@ -29,76 +52,272 @@ static void say_failure(const char *path, int error)
 		log_say(BATON_LOG_INFO, "metrics are written to %s again", path);
 }
 
-int telemetry_begin(struct run *r)
+static int begin_file(struct run *r, struct telemetry *t)
 {
 	const struct settings *s = r->s;
 
 	if (s->metrics_file == NULL)
 		return 0;
+	t->text = exposition_new(EXPOSITION_ELECTIONS, s->metrics_compat == METRICS_CLIENT_GO);
+	t->file = metrics_file_new(s->metrics_file, say_failure);
+	if (t->text != NULL && t->file != NULL)
+		return 0;
+	log_say(BATON_LOG_ERROR, "metrics can't be made: no memory, or no thread");
+	return EXIT_INTERNAL;
+}
+
+/* Work doesn't wait for telemetry: without an exporter it is done all the same. */
+static void begin_exporter(struct run *r, struct telemetry *t)
+{
+	struct baton_error err = {0};
+
+	if (!exporter_is_wanted())
+		return;
+	if (exporter_open(&t->exporter, baton_id(r->b), say, &err) != 0) {
+		log_say(BATON_LOG_WARN, "no telemetry is sent: %s", err.text);
+		return;
+	}
+	t->traces = t->exporter.ops->wants_spans(t->exporter.x);
+	t->every_ns = t->exporter.ops->metrics_every_ns(t->exporter.x);
+	t->send_ns = clock_boot_ns() + t->every_ns;
+}
+
+int telemetry_begin(struct run *r)
+{
 	struct telemetry *t = calloc(1, sizeof(*t));
 
-	if (t != NULL) {
-		t->text = exposition_new(EXPOSITION_ELECTIONS,
-					 s->metrics_compat == METRICS_CLIENT_GO);
-		t->file = metrics_file_new(s->metrics_file, say_failure);
-	}
-	if (t == NULL || t->text == NULL || t->file == NULL) {
-		log_say(BATON_LOG_ERROR, "metrics can't be made: no memory, or no thread");
+	if (t == NULL)
 		return EXIT_INTERNAL;
-	}
 	r->telemetry = t;
-	return 0;
+	int code = begin_file(r, t);
+
+	if (code == 0)
+		begin_exporter(r, t);
+	return code;
 }
+
+/* ---- metrics ---- */
 
 void telemetry_hurry(struct run *r)
 {
-	if (r->telemetry != NULL)
-		r->telemetry->next_ns = 0;
+	r->telemetry->next_ns = 0;
 }
 
 uint64_t telemetry_next_ns(const struct run *r)
 {
-	return r->telemetry != NULL ? r->telemetry->next_ns : UINT64_MAX;
+	const struct telemetry *t = r->telemetry;
+	uint64_t file_ns = t->file != NULL ? t->next_ns : UINT64_MAX;
+	uint64_t send_ns = t->every_ns != 0 ? t->send_ns : UINT64_MAX;
+
+	return file_ns < send_ns ? file_ns : send_ns;
 }
 
-static void put_metrics(struct run *r)
+static void tell_all(struct run *r, void (*emit)(void *arg, const struct baton_metric *m),
+		     void *arg)
+{
+	const struct telemetry *t = r->telemetry;
+	struct baton_metric dropped = {.size = sizeof(dropped),
+				       .name = "baton_spans_dropped_total",
+				       .help = "Spans that were left out.",
+				       .unit = "",
+				       .type = BATON_METRIC_COUNTER};
+
+	(void)baton_metrics(r->b, emit, arg);
+	if (r->hooks.callbacks != NULL)
+		callbacks_metrics(r->hooks.callbacks, emit, arg);
+	if (t->traces) {
+		dropped.value = (double)t->exporter.ops->n_dropped(t->exporter.x);
+		emit(arg, &dropped);
+	}
+	process_metrics(emit, arg);
+}
+
+static void put_file(struct run *r)
 {
 	struct telemetry *t = r->telemetry;
 	size_t n;
 
+	if (t->file == NULL)
+		return;
 	exposition_begin(t->text, EXPOSITION_PROMETHEUS);
-	(void)baton_metrics(r->b, exposition_add, t->text);
-	if (r->hooks.callbacks != NULL)
-		callbacks_metrics(r->hooks.callbacks, exposition_add, t->text);
-	process_metrics(exposition_add, t->text);
+	tell_all(r, exposition_add, t->text);
 	const char *text = exposition_end(t->text, &n);
 
 	if (text != NULL)
 		(void)metrics_file_put(t->file, text, n);
 }
 
+static void put_metrics(struct run *r)
+{
+	struct telemetry *t = r->telemetry;
+	const struct exporter_ops *ops = t->exporter.ops;
+
+	if (t->every_ns == 0)
+		return;
+	ops->metrics_begin(t->exporter.x);
+	tell_all(r, ops->metrics_add, t->exporter.x);
+	ops->metrics_end(t->exporter.x);
+}
+
 void telemetry_tick(struct run *r)
 {
+	struct telemetry *t = r->telemetry;
 	uint64_t now_ns = clock_boot_ns();
 
-	if (r->telemetry == NULL || now_ns < r->telemetry->next_ns)
-		return;
-	r->telemetry->next_ns = now_ns + EVERY_NS;
-	put_metrics(r);
+	if (t->file != NULL && now_ns >= t->next_ns) {
+		t->next_ns = now_ns + EVERY_NS;
+		put_file(r);
+	}
+	if (t->every_ns != 0 && now_ns >= t->send_ns) {
+		t->send_ns = now_ns + t->every_ns;
+		put_metrics(r);
+	}
 }
+
+/* ---- spans ---- */
+
+static void end_span(struct telemetry *t, struct span *s)
+{
+	s->end_ns = trace_now();
+	if (t->traces)
+		t->exporter.ops->span(t->exporter.x, s);
+}
+
+static void describe(const struct run *r, struct span *s, uint64_t term)
+{
+	char store[32];
+
+	(void)snprintf(store, sizeof(store), "%.*s", (int)strcspn(r->s->store, ":"), r->s->store);
+	span_text(s, "baton.election", r->s->name);
+	span_text(s, "baton.store", store);
+	span_number(s, "baton.term", (int64_t)term);
+}
+
+void telemetry_changed(struct run *r, const struct baton_event *event)
+{
+	struct telemetry *t = r->telemetry;
+
+	if (event->leader[0] == '\0') {
+		t->notice_ns = t->notice_ns != 0 ? t->notice_ns : trace_now();
+		t->seen_term = event->old_term != 0 ? event->old_term : t->seen_term;
+	} else if (strcmp(event->leader, baton_id(r->b)) != 0) {
+		t->notice_ns = 0;
+		t->seen_term = event->term;
+	}
+}
+
+void telemetry_became(struct run *r, const struct baton_event *event)
+{
+	struct telemetry *t = r->telemetry;
+	uint64_t old_term = event->old_term != 0 ? event->old_term : t->seen_term;
+	struct trace_id id = trace_of(r->s->store, r->s->name, old_term);
+
+	span_begin(&t->handover, "baton.handover", id.trace);
+	(void)memcpy(t->handover.id, id.root, sizeof(id.root));
+	if (t->notice_ns != 0) {
+		t->handover.start_ns = t->notice_ns;
+		span_event(&t->handover, "notice");
+		t->handover.events[0].wall_ns = t->notice_ns;
+	}
+	span_event(&t->handover, "campaign");
+	describe(r, &t->handover, event->term);
+	t->is_handing_over = true;
+	t->notice_ns = 0;
+	t->seen_term = event->term;
+	span_begin(&t->run, "baton.run", id.trace);
+	(void)memcpy(t->run.parent, id.root, sizeof(id.root));
+	t->run.has_parent = true;
+	describe(r, &t->run, event->term);
+	if (r->plan.page->traceparent_is_foreign && !t->traces)
+		return;
+	trace_parent(id.trace, t->run.id, t->traces, r->plan.page->traceparent);
+	log_trace(id.trace, t->run.id);
+}
+
+void telemetry_started(struct run *r)
+{
+	struct telemetry *t = r->telemetry;
+
+	if (t->is_handing_over) {
+		span_event(&t->handover, "start");
+		span_text(&t->handover, "baton.result", "started");
+		end_span(t, &t->handover);
+		t->is_handing_over = false;
+	}
+	t->run.start_ns = trace_now();
+	t->is_running = true;
+}
+
+void telemetry_child_ended(struct run *r, int status)
+{
+	struct telemetry *t = r->telemetry;
+	struct span s = t->run;
+
+	if (t->step_down_term != 0)
+		span_event(&t->step_down, "drain");
+	if (!t->is_running)
+		return;
+	t->is_running = false;
+	span_number(&s, WIFSIGNALED(status) ? "baton.exit_signal" : "process.exit.code",
+		    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	s.is_error = !r->is_lost && !r->is_stopping && status != 0;
+	end_span(t, &s);
+	trace_random(t->run.id); /* should it be started again */
+}
+
+void telemetry_stepping_down(struct run *r, int reason)
+{
+	struct telemetry *t = r->telemetry;
+
+	if (t->is_handing_over) { /* it never came to work */
+		t->handover.is_error = true;
+		span_text(&t->handover, "baton.result", "not started");
+		end_span(t, &t->handover);
+		t->is_handing_over = false;
+	}
+	if (t->step_down_term != r->term) {
+		struct trace_id id = trace_of(r->s->store, r->s->name, r->term);
+
+		span_begin(&t->step_down, "baton.step_down", id.trace);
+		(void)memcpy(t->step_down.parent, id.root, sizeof(id.root));
+		t->step_down.has_parent = true;
+		describe(r, &t->step_down, r->term);
+		t->step_down_term = r->term;
+		if (!r->plan.page->traceparent_is_foreign || t->traces)
+			log_trace(id.trace, t->step_down.id);
+	}
+	if (reason != BATON_REASON_NONE)
+		span_text(&t->step_down, "baton.reason", baton_reason_name(reason));
+}
+
+void telemetry_released(struct run *r)
+{
+	struct telemetry *t = r->telemetry;
+
+	if (t->step_down_term == 0)
+		return;
+	span_event(&t->step_down, "release");
+	span_text(&t->step_down, "baton.result", "released");
+	end_span(t, &t->step_down);
+	t->step_down_term = 0;
+}
+
+/* ---- the end ---- */
 
 void telemetry_last(struct run *r)
 {
-	if (r->telemetry != NULL)
-		put_metrics(r);
+	telemetry_released(r);
+	put_file(r);
+	put_metrics(r);
 }
 
 void telemetry_end(struct run *r)
 {
-	if (r->telemetry == NULL)
-		return;
-	metrics_file_end(r->telemetry->file, END_MS);
-	exposition_free(r->telemetry->text);
-	free(r->telemetry);
+	struct telemetry *t = r->telemetry;
+
+	metrics_file_end(t->file, END_MS);
+	exporter_close(&t->exporter, END_MS);
+	exposition_free(t->text);
+	free(t);
 	r->telemetry = NULL;
 }

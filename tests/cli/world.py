@@ -22,6 +22,8 @@ STUBBORN = "trap '' TERM; while :; do tail -f /dev/null & wait; done"
 MODULES = tempfile.TemporaryDirectory()
 with contextlib.suppress(FileNotFoundError):  # an installed command has none
     shutil.copy(os.path.join(os.path.dirname(BATON), "test-modules/drifty.so"), MODULES.name)
+with contextlib.suppress(FileNotFoundError):
+    shutil.copy(os.path.join(os.path.dirname(BATON), "modules/telemetry-otlp.so"), MODULES.name)
 
 
 class World:
@@ -30,7 +32,8 @@ class World:
     def __init__(self, folder):
         self.folder = folder
         self.started = []
-        self.env = {k: v for k, v in os.environ.items() if not k.startswith("BATON_")}
+        self.env = {k: v for k, v in os.environ.items()
+                    if not k.startswith(("BATON_", "OTEL_", "TRACEPARENT"))}
         self.env.update(BATON_STORE="file:" + folder + "/store", HOME=folder,
                         XDG_CONFIG_HOME=folder,
                         BATON_MODULE_DIR=MODULES.name)
