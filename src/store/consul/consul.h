@@ -12,6 +12,7 @@
  *   candidates.c  candidates
  *   shown.c    in which elections a session shows one
  *   orders.c   orders and pauses
+ *   list.c     names
  *   watch.c    hints
  *   doctor.c   what the cluster is like
  *
@@ -122,6 +123,8 @@ struct consul_key consul_count_key(const struct consul_store *s, const char *ses
 struct consul_key consul_tree_key(const struct consul_store *s, const char *name);
 /* What a key is about: the 'l'ock or the 's'tate of an election, or none of ours: 0. */
 int consul_key_read(const struct consul_store *s, const char *key, char *name);
+/* A key as a path of Consul's API: the slashes in it stay. False: it doesn't fit. */
+bool consul_put_path(const char *key, char *out, size_t size);
 
 /* An operation of a transaction. What isn't set isn't sent. */
 struct consul_op {
@@ -257,6 +260,8 @@ int consul_candidates(void *l, struct baton_call *call, const char *name,
 int consul_order(void *l, struct baton_call *call, const char *name,
 		 const struct baton_order *order);
 int consul_pause(void *l, struct baton_call *call, const char *name, bool paused);
+int consul_list(void *l, struct baton_call *call, const char *prefix, const char *after, size_t max,
+		void (*found)(void *arg, const char *name), void *arg);
 int consul_examine(void *l, struct baton_call *call,
 		   void (*found)(void *arg, const struct baton_finding *finding), void *arg);
 int consul_watch_add(void *l, const char *name, uint64_t cookie);

@@ -114,6 +114,7 @@ static const char *const schemes[] = {"consul", "consuls", NULL};
 
 __attribute__((visibility("default"))) const struct baton_driver baton_driver = {
 	.abi = BATON_STORE_ABI,
+	.size = sizeof(struct baton_driver),
 	.name = "consul",
 	.schemes = schemes,
 	.open = consul_open,
@@ -139,4 +140,5 @@ __attribute__((visibility("default"))) const struct baton_driver baton_driver = 
 	.order = consul_order,
 	.pause = consul_pause,
 	.examine = consul_examine,
+	.list = consul_list,
 };

@@ -37,8 +37,7 @@ static void watch_break(void *l)
 	lane->index = 0;
 }
 
-/* A path of several segments: the slashes between them stay. */
-static bool watch_put_path(const char *key, char *out, size_t size)
+bool consul_put_path(const char *key, char *out, size_t size)
 {
 	size_t n = (size_t)snprintf(out, size, "/v1/kv");
 
@@ -63,7 +62,7 @@ static int watch_open(void *l, struct baton_call *call)
 	char path[3 * CONSUL_KEY_MAX + 128];
 	char wait[64] = "";
 
-	if (!watch_put_path(tree.text, path, sizeof(path) - 100))
+	if (!consul_put_path(tree.text, path, sizeof(path) - 100))
 		return store_fail(&call->error, BATON_E_URL, "the prefix is too long for Consul");
 	if (lane->index != 0)
 		(void)snprintf(wait, sizeof(wait), "&index=%" PRIu64 "&wait=" WAIT, lane->index);

@@ -110,6 +110,7 @@ static const char *const schemes[] = {"etcd", "etcds", NULL};
 
 __attribute__((visibility("default"))) const struct baton_driver baton_driver = {
 	.abi = BATON_STORE_ABI,
+	.size = sizeof(struct baton_driver),
 	.name = "etcd",
 	.schemes = schemes,
 	.open = etcd_open,
@@ -135,4 +136,5 @@ __attribute__((visibility("default"))) const struct baton_driver baton_driver = 
 	.order = etcd_order,
 	.pause = etcd_pause,
 	.examine = etcd_examine,
+	.list = etcd_list,
 };

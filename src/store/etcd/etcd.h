@@ -14,6 +14,7 @@
  *   unreleased.c  claims that ended without a release, and how long nobody may follow them
  *   candidates.c  candidates
  *   orders.c   orders and pauses
+ *   list.c     names
  *   watch.c    hints
  *   doctor.c   what the cluster is like
  *
@@ -335,6 +336,8 @@ int etcd_candidates(void *l, struct baton_call *call, const char *name,
 		    void (*found)(void *arg, const struct baton_candidate *candidate), void *arg);
 int etcd_order(void *l, struct baton_call *call, const char *name, const struct baton_order *order);
 int etcd_pause(void *l, struct baton_call *call, const char *name, bool paused);
+int etcd_list(void *l, struct baton_call *call, const char *prefix, const char *after, size_t max,
+	      void (*found)(void *arg, const char *name), void *arg);
 int etcd_examine(void *l, struct baton_call *call,
 		 void (*found)(void *arg, const struct baton_finding *finding), void *arg);
 int etcd_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t max);

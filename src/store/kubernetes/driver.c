@@ -160,6 +160,7 @@ static const char *const schemes[] = {"kubernetes", NULL};
 
 __attribute__((visibility("default"))) const struct baton_driver baton_driver = {
 	.abi = BATON_STORE_ABI,
+	.size = sizeof(struct baton_driver),
 	.name = "kubernetes",
 	.schemes = schemes,
 	.open = kube_open,
@@ -185,4 +186,5 @@ __attribute__((visibility("default"))) const struct baton_driver baton_driver = 
 	.order = kube_order,
 	.pause = kube_pause,
 	.examine = kube_examine,
+	.list = kube_list_elections,
 };

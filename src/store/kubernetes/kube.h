@@ -17,6 +17,7 @@
  *   observe.c  records
  *   candidates.c  candidates
  *   orders.c   orders and pauses
+ *   list.c     names
  *   presence.c the life sign of candidates, and the pod's label
  *   watch.c    hints
  *   doctor.c   what the API server is like
@@ -418,6 +419,8 @@ void kube_publish(void *l, struct baton_call *call, const struct baton_lease *le
 		  struct baton_publication *list, size_t n);
 int kube_withdraw(void *l, struct baton_call *call, const struct baton_lease *lease,
 		  const char *name);
+int kube_list_elections(void *l, struct baton_call *call, const char *prefix, const char *after,
+			size_t max, void (*found)(void *arg, const char *name), void *arg);
 int kube_candidates(void *l, struct baton_call *call, const char *name,
 		    void (*found)(void *arg, const struct baton_candidate *candidate), void *arg);
 int kube_order(void *l, struct baton_call *call, const char *name, const struct baton_order *order);
