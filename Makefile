@@ -94,7 +94,7 @@ bench:
 	@$(if $(DEMO),TMPDIR=$${TMPDIR:-$(CURDIR)/build} \
 		$(if $(filter s3,$(DEMO)),BATON_TEST_S3_LOG=1) tests/servers with $(DEMO) -- \
 		build/release/bench --store '{url}$(if $(filter redis,$(DEMO)),?durable=1)$(if \
-		$(filter memcached,$(DEMO)),?weak=ok&max_lease=5000)', \
+		$(filter memcached,$(DEMO)),?weak=ok&max_lease=15000)', \
 		build/release/bench build)
 
 MINUTES ?= 1
