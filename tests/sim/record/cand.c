@@ -336,7 +336,7 @@ static void claims(struct cand *cand)
 static void observe(struct cand *cand, int e)
 {
 	struct seat *s = &cand->seats[e];
-	struct baton_record record;
+	struct baton_record record = {.term = 0};
 	struct baton_observation o = {.name = election_names[e],
 				      .lease_id = cand->lease.id,
 				      .id = cand->id,

@@ -51,7 +51,9 @@ struct record_adapter sim_adapter;
 struct lock locks[ELECTIONS];
 struct record_election elections[ELECTIONS];
 
-static LIST_HEAD(, request) requests;
+LIST_HEAD(requests, request);
+
+static struct requests requests;
 static struct record *records;
 static uint64_t serial;
 static uint64_t changes; /* below e/ */
@@ -308,10 +310,8 @@ static uint64_t request_next_ns(const struct request *q)
 uint64_t store_next_ns(void)
 {
 	uint64_t next_ns = NEVER;
-	const struct request *q;
 
-	LIST_FOREACH(q, &requests, of_all)
-	{
+	for (const struct request *q = LIST_FIRST(&requests); q != NULL; q = LIST_NEXT(q, of_all)) {
 		uint64_t at_ns = request_next_ns(q);
 
 		if (at_ns < next_ns)
@@ -324,11 +324,9 @@ uint64_t store_next_ns(void)
 static struct request *request_due(void)
 {
 	struct request *due = NULL;
-	struct request *q;
 	uint64_t next_ns = NEVER;
 
-	LIST_FOREACH(q, &requests, of_all)
-	{
+	for (struct request *q = LIST_FIRST(&requests); q != NULL; q = LIST_NEXT(q, of_all)) {
 		uint64_t at_ns = request_next_ns(q);
 
 		if (at_ns != NEVER && at_ns <= next_ns) {
