@@ -3,8 +3,11 @@
  */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "baton-store.h"
@@ -88,6 +91,72 @@ void store_lane_remove(struct store_base *base, struct store_lane *lane)
 	if (*at != NULL)
 		*at = lane->next;
 	store_unlock(base);
+}
+
+void *store_base_new(size_t size, struct baton_error *err)
+{
+	struct store_base *base = calloc(1, size);
+
+	if (base != NULL && store_base_init(base) == 0)
+		return base;
+	free(base);
+	(void)store_fail(err, BATON_E_MEMORY, "no memory for the store");
+	return NULL;
+}
+
+void store_base_free(void *store)
+{
+	store_base_done(store);
+	free(store);
+}
+
+void *store_lane_new(void *store, size_t size, bool wakes, struct baton_error *err)
+{
+	struct store_lane *lane = calloc(1, size);
+
+	if (lane != NULL) {
+		lane->wake = wakes ? eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) : -1;
+		store_lane_add(store, lane);
+		if (!wakes || lane->wake >= 0)
+			return lane;
+		store_lane_free(store, lane);
+	}
+	(void)store_fail(err, BATON_E_MEMORY, "no memory for a lane of the store");
+	return NULL;
+}
+
+static void close_wake(struct store_lane *lane)
+{
+	if (lane->wake >= 0)
+		(void)close(lane->wake);
+	lane->wake = -1;
+}
+
+void store_lane_free(void *store, void *lane)
+{
+	store_lane_remove(store, lane);
+	close_wake(lane);
+	free(lane);
+}
+
+void store_lane_wake(void *lane)
+{
+	const struct store_lane *l = lane;
+	uint64_t one = 1;
+
+	if (l->wake >= 0 && write(l->wake, &one, sizeof(one)) < 0)
+		return; /* it is full: so it wakes anyhow */
+}
+
+void store_base_forget(void *store, void (*forget)(void *lane))
+{
+	struct store_base *base = store;
+
+	base->forgotten = true;
+	for (struct store_lane *lane = base->lanes; lane != NULL; lane = lane->next) {
+		forget(lane);
+		close_wake(lane);
+	}
 }
 
 void store_ask(struct store_base *base, const struct baton_campaign *list, size_t n)

@@ -28,6 +28,7 @@ bool store_is_by_order(const char *reason);
 /* The first member of a driver's lane. */
 struct store_lane {
 	struct store_lane *next;
+	int wake; /* of store_lane_new(): a descriptor that ends a wait; -1: it has none */
 };
 
 /* The first member of a driver's store. */
@@ -55,6 +56,20 @@ void store_lane_remove(struct store_base *base, struct store_lane *lane);
  * what its own campaign has written. */
 void store_ask(struct store_base *base, const struct baton_campaign *list, size_t n);
 bool store_is_asked(struct store_base *base, const char *name);
+
+/* A store of that size, which begins with its base: all else is zero. NULL: no memory, which err
+ * says. */
+void *store_base_new(size_t size, struct baton_error *err);
+void store_base_free(void *store);
+/* A lane of that size, which begins with a struct store_lane, in the store's list; wakes: with a
+ * descriptor. NULL: no memory, or no descriptor, which err says. */
+void *store_lane_new(void *store, size_t size, bool wakes, struct baton_error *err);
+void store_lane_free(void *store, void *lane);
+/* From any thread: its descriptor is readable from now on. */
+void store_lane_wake(void *lane);
+/* S10, in a child of fork(): the connections are the parent's. `forget` closes what a lane has, and
+ * says nothing to the server. */
+void store_base_forget(void *store, void (*forget)(void *lane));
 
 struct store_waiting;
 

@@ -25,6 +25,37 @@ bool option_number(const char *value, uint32_t max, uint32_t *out);
 int option_each(struct url_part query, bool (*set)(void *o, const char *key, const char *value),
 		void *o, const char *store, const char *page, struct baton_error *err);
 
+#define OPTION_HOSTS_MAX 16
+#define OPTION_TEXT_MAX 256
+
+struct option_host {
+	char name[OPTION_TEXT_MAX];
+	char port[8];
+};
+
+/* Servers of a URL, and who logs in there. */
+struct option_login {
+	struct option_host hosts[OPTION_HOSTS_MAX];
+	size_t n_hosts;
+	char user[OPTION_TEXT_MAX];
+	char password[OPTION_TEXT_MAX];
+	char password_file[OPTION_PATH_MAX];
+};
+
+/* user:password@host:port,host:port, with at most `max` hosts; `port` is the default. 0, or -1 with
+ * the sentence, which shows the example. */
+int option_login(struct option_login *login, struct url_part authority, size_t max,
+		 const char *port, const char *example, struct baton_error *err);
+/* The only name in a URL's path: /DATABASE. 0, or -1 with the sentence, for which `kind` ("MySQL")
+ * and the example are. */
+int option_database(const char *text, struct url *url, char *out, size_t size, const char *kind,
+		    const char *example, struct baton_error *err);
+/* 0, or -1 with the sentence: a password stands in the URL and in a file. */
+int option_login_check(const struct option_login *login, struct baton_error *err);
+/* The password, from its file if there is one. False: err says why not. */
+bool option_password(const struct option_login *login, char *out, size_t size,
+		     struct baton_error *err);
+
 /* Whom to trust, and who we are. Empty: what the system trusts, nobody, the name in the URL. */
 struct option_tls {
 	char ca[OPTION_PATH_MAX];

@@ -42,14 +42,11 @@ static void set_traits(struct azblob_store *s)
 static int open_store(const struct baton_store_config *config, struct record_options *options,
 		      void **store, struct baton_error *err)
 {
-	struct azblob_store *s = calloc(1, sizeof(*s));
+	struct azblob_store *s = store_base_new(sizeof(*s), err);
 	int code = BATON_E_MEMORY;
 
-	if (s == NULL || store_base_init(&s->base) != 0) {
-		free(s);
-		(void)store_fail(err, code, "no memory for the store");
+	if (s == NULL)
 		return code;
-	}
 	if (store_turn_init(&s->turn) == 0) {
 		s->options.record = options;
 		code = azblob_options_parse(&s->options, config->url, err);
@@ -62,8 +59,7 @@ static int open_store(const struct baton_store_config *config, struct record_opt
 		}
 		store_turn_done(&s->turn);
 	}
-	store_base_done(&s->base);
-	free(s);
+	store_base_free(s);
 	return code;
 }
 
@@ -76,8 +72,7 @@ static void close_store(void *store)
 	free(s->token);
 	azblob_locks_done(s);
 	store_turn_done(&s->turn);
-	store_base_done(&s->base);
-	free(s);
+	store_base_free(s);
 }
 
 static const struct baton_traits *traits_of(const void *store)
@@ -88,27 +83,22 @@ static const struct baton_traits *traits_of(const void *store)
 static int open_lane(void *store, int kind, void **lane, struct baton_error *err)
 {
 	struct azblob_store *s = store;
-	struct azblob_lane *l = calloc(1, sizeof(*l));
+	struct azblob_lane *l = store_lane_new(s, sizeof(*l), kind == BATON_LANE_WATCH, err);
 
-	if (l == NULL) {
-		(void)store_fail(err, BATON_E_MEMORY, "no memory for a lane of the store");
+	if (l == NULL)
 		return BATON_E_MEMORY;
-	}
 	l->store = s;
 	l->kind = kind;
-	l->wake = kind == BATON_LANE_WATCH ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
-	struct http_config config = {
-		.ca = s->options.ca, .body_max = BODY_MAX, .wake = l->wake > 0 ? l->wake : 0};
+	struct http_config config = {.ca = s->options.ca,
+				     .body_max = BODY_MAX,
+				     .wake = l->lane.wake > 0 ? l->lane.wake : 0};
 
 	l->http = http_new(&config);
 	if (l->http == NULL) {
-		if (l->wake >= 0)
-			(void)close(l->wake);
-		free(l);
+		store_lane_free(s, l);
 		(void)store_fail(err, BATON_E_MEMORY, "no memory for a lane of the store");
 		return BATON_E_MEMORY;
 	}
-	store_lane_add(&s->base, &l->lane);
 	*lane = l;
 	return BATON_OK;
 }
@@ -117,45 +107,25 @@ static void close_lane(void *lane)
 {
 	struct azblob_lane *l = lane;
 
-	if (l == NULL)
-		return;
-	store_lane_remove(&l->store->base, &l->lane);
 	http_free(l->http);
-	if (l->wake >= 0)
-		(void)close(l->wake);
 	explicit_bzero(l->secret, sizeof(l->secret));
-	free(l);
+	store_lane_free(l->store, l);
 }
 
-/* S10: the connections are the parent's. Nothing is said to the server. */
+static void forget_lane(void *lane)
+{
+	http_forget(((struct azblob_lane *)lane)->http);
+}
+
 static void forget_store(void *store)
 {
-	struct azblob_store *s = store;
-
-	s->base.forgotten = true;
-	for (struct store_lane *at = s->base.lanes; at != NULL; at = at->next) {
-		struct azblob_lane *l = (struct azblob_lane *)at;
-
-		http_forget(l->http);
-		if (l->wake >= 0)
-			(void)close(l->wake);
-		l->wake = -1;
-	}
-}
-
-static void wake_lane(void *lane)
-{
-	const struct azblob_lane *l = lane;
-	uint64_t one = 1;
-
-	if (l->wake >= 0 && write(l->wake, &one, sizeof(one)) < 0)
-		return; /* it is full: so it wakes anyhow */
+	store_base_forget(store, forget_lane);
 }
 
 /* A call of the watch lane may be ended by a wake, and one ends with it. */
 static void lane_begin(struct azblob_lane *l)
 {
-	if (l->wake >= 0)
+	if (l->lane.wake >= 0)
 		http_heed_wake(l->http, clock_boot_ns() + PATIENCE_NS);
 }
 
@@ -163,7 +133,7 @@ static void lane_end(const struct azblob_lane *l)
 {
 	uint64_t count;
 
-	if (l->wake >= 0 && read(l->wake, &count, sizeof(count)) < 0)
+	if (l->lane.wake >= 0 && read(l->lane.wake, &count, sizeof(count)) < 0)
 		return; /* nobody woke us */
 }
 
@@ -529,7 +499,7 @@ static const struct record_adapter adapter = {
 	.put = put_records,
 	.drop = drop_records,
 	.list = list_records,
-	.wake = wake_lane,
+	.wake = store_lane_wake,
 	.traits_of = traits_of,
 	.lock_take = azblob_lock_take,
 	.lock_keep = azblob_lock_keep,

@@ -97,7 +97,6 @@ struct azblob_lane {
 	struct azblob_store *store;
 	struct http *http;
 	int kind;
-	int wake; /* an eventfd; -1: none */
 	/* Of the call under way: where to, and with what. */
 	struct azblob_endpoint endpoint;
 	int login;                      /* KEY, SAS, or a token */

@@ -42,20 +42,16 @@ static const struct baton_traits *traits_of(const void *store)
 static int open_store(const struct baton_store_config *config, struct record_options *options,
 		      void **store, struct baton_error *err)
 {
-	struct memcached_store *s = calloc(1, sizeof(*s));
+	struct memcached_store *s = store_base_new(sizeof(*s), err);
 
-	if (s == NULL || store_base_init(&s->base) != 0) {
-		free(s);
-		(void)store_fail(err, BATON_E_MEMORY, "no memory for the store");
+	if (s == NULL)
 		return BATON_E_MEMORY;
-	}
 	s->options.record = options;
 	int code = memcached_options_parse(&s->options, config->url, err);
 
 	if (code != BATON_OK) {
-		store_base_done(&s->base);
 		explicit_bzero(s->options.password, sizeof(s->options.password));
-		free(s);
+		store_base_free(s);
 		return code;
 	}
 	(void)snprintf(s->prefix, sizeof(s->prefix), "%.*s", MEMCACHED_PREFIX_MAX, options->prefix);
@@ -70,32 +66,28 @@ static void close_store(void *store)
 {
 	struct memcached_store *s = store;
 
-	store_base_done(&s->base);
 	explicit_bzero(s->options.password, sizeof(s->options.password));
-	free(s);
+	store_base_free(s);
 }
 
 static int open_lane(void *store, int kind, void **lane, struct baton_error *err)
 {
 	struct memcached_store *s = store;
 	const struct option_tls *files = &s->options.files;
-	struct memcached_lane *l = calloc(1, sizeof(*l));
+	struct memcached_lane *l = store_lane_new(s, sizeof(*l), false, err);
 
 	(void)kind;
-	if (l != NULL && s->options.tls) {
+	if (l == NULL)
+		return BATON_E_MEMORY;
+	l->store = s;
+	net_init(&l->net, "memcached");
+	if (s->options.tls)
 		l->tls = net_tls_new(&(struct net_files){files->ca, files->cert, files->key});
-		if (l->tls == NULL) {
-			free(l);
-			l = NULL;
-		}
-	}
-	if (l == NULL) {
+	if (s->options.tls && l->tls == NULL) {
+		store_lane_free(s, l);
 		(void)store_fail(err, BATON_E_MEMORY, "no memory for a lane of the store");
 		return BATON_E_MEMORY;
 	}
-	l->store = s;
-	net_init(&l->net, "memcached");
-	store_lane_add(&s->base, &l->lane);
 	*lane = l;
 	return BATON_OK;
 }
@@ -104,25 +96,22 @@ static void close_lane(void *lane)
 {
 	struct memcached_lane *l = lane;
 
-	if (l == NULL)
-		return;
-	store_lane_remove(&l->store->base, &l->lane);
 	net_done(&l->net);
 	net_tls_free(l->tls);
 	bytes_done(&l->out);
 	bytes_done(&l->in);
 	bytes_done(&l->values);
-	free(l);
+	store_lane_free(l->store, l);
 }
 
-/* S10: the connections are the parent's. Nothing is said to the server. */
+static void forget_lane(void *lane)
+{
+	net_forget(&((struct memcached_lane *)lane)->net);
+}
+
 static void forget_store(void *store)
 {
-	struct memcached_store *s = store;
-
-	s->base.forgotten = true;
-	for (struct store_lane *at = s->base.lanes; at != NULL; at = at->next)
-		net_forget(&((struct memcached_lane *)at)->net);
+	store_base_forget(store, forget_lane);
 }
 
 /* ---- versions ---- */

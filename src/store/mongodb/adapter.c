@@ -39,19 +39,15 @@ static void set_up_library(void)
 static int open_store(const struct baton_store_config *config, struct record_options *options,
 		      void **store, struct baton_error *err)
 {
-	struct mongodb_store *s = calloc(1, sizeof(*s));
+	struct mongodb_store *s = store_base_new(sizeof(*s), err);
 
-	if (s == NULL || store_base_init(&s->base) != 0) {
-		free(s);
-		(void)store_fail(err, BATON_E_MEMORY, "no memory for the store");
+	if (s == NULL)
 		return BATON_E_MEMORY;
-	}
 	s->options.record = options;
 	int code = mongodb_options_parse(&s->options, config->url, err);
 
 	if (code != BATON_OK) {
-		store_base_done(&s->base);
-		free(s);
+		store_base_free(s);
 		return code;
 	}
 	set_up_library();
@@ -64,24 +60,17 @@ static void close_store(void *store)
 {
 	struct mongodb_store *s = store;
 
-	store_base_done(&s->base);
-	explicit_bzero(s->options.password, sizeof(s->options.password));
-	free(s);
+	explicit_bzero(s->options.login.password, sizeof(s->options.login.password));
+	store_base_free(s);
 }
 
 static int open_lane(void *store, int kind, void **lane, struct baton_error *err)
 {
-	struct mongodb_lane *l = calloc(1, sizeof(*l));
+	struct mongodb_lane *l = store_lane_new(store, sizeof(*l), kind == BATON_LANE_WATCH, err);
 
-	if (l != NULL)
-		l->wake = kind == BATON_LANE_WATCH ? eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) : -1;
-	if (l == NULL || (kind == BATON_LANE_WATCH && l->wake < 0)) {
-		free(l);
-		(void)store_fail(err, BATON_E_MEMORY, "no memory for a lane of the store");
+	if (l == NULL)
 		return BATON_E_MEMORY;
-	}
 	l->store = store;
-	store_lane_add(&l->store->base, &l->lane);
 	*lane = l;
 	return BATON_OK;
 }
@@ -90,33 +79,22 @@ static void close_lane(void *lane)
 {
 	struct mongodb_lane *l = lane;
 
-	if (l == NULL)
-		return;
-	store_lane_remove(&l->store->base, &l->lane);
 	if (!l->store->base.forgotten) {
 		mongodb_disconnect(l);
 		lookup_cancel(&l->lookup);
 		mongodb_srv_cancel(&l->srv);
-		if (l->wake >= 0)
-			(void)close(l->wake);
 	}
-	free(l);
+	store_lane_free(l->store, l);
 }
 
-/* S10: the connections are the parent's. Nothing is said to the server. */
+static void forget_lane(void *lane)
+{
+	mongodb_streams_forget(lane);
+}
+
 static void forget_store(void *store)
 {
-	struct mongodb_store *s = store;
-
-	s->base.forgotten = true;
-	for (struct store_lane *at = s->base.lanes; at != NULL; at = at->next) {
-		struct mongodb_lane *l = (struct mongodb_lane *)at;
-
-		mongodb_streams_forget(l);
-		if (l->wake >= 0)
-			(void)close(l->wake);
-		l->wake = -1;
-	}
+	store_base_forget(store, forget_lane);
 }
 
 /* ---- reading ---- */
@@ -262,11 +240,6 @@ static void end_all(struct record_item **list, size_t n, int outcome, int code)
 		list[i]->outcome = outcome;
 		list[i]->code = code;
 	}
-}
-
-static bool is_same(const struct record_version *a, const struct record_version *b)
-{
-	return a->n == b->n && memcmp(a->bytes, b->bytes, a->n) == 0;
 }
 
 static void append_index(bson_t *array, size_t i, bson_t *element)
@@ -521,7 +494,7 @@ static void put_found(void *arg, const struct row *row)
 		return;
 	struct record_version ours = record_version_of_value(item->value.at, item->value.n);
 
-	if (is_same(&row->version, &ours)) {
+	if (record_same_version(&row->version, &ours)) {
 		take_written(item);
 		b->n_ours++;
 		return;
@@ -756,7 +729,7 @@ static const struct record_adapter adapter = {
 	.drop = drop_records,
 	.list = list_records,
 	.watch = mongodb_watch,
-	.wake = mongodb_wake,
+	.wake = store_lane_wake,
 };
 
 static const char *const schemes[] = {"mongodb", "mongodb+srv", NULL};

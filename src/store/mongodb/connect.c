@@ -106,20 +106,15 @@ static bool set_login(const struct mongodb_lane *lane, mongoc_uri_t *uri, const 
 		      struct baton_call *call)
 {
 	const struct mongodb_options *o = &lane->store->options;
-	char reason[SECRET_REASON_MAX];
 	char password[MONGODB_TEXT_MAX];
 	bool is_set = true;
 
-	(void)snprintf(password, sizeof(password), "%s", o->password);
-	if (o->password_file[0] != '\0' &&
-	    secret_read(o->password_file, password, sizeof(password), reason) != 0) {
-		(void)store_fail(&call->error, BATON_E_DENIED, "%s", reason);
+	if (!option_password(&o->login, password, sizeof(password), &call->error))
 		return false;
-	}
 	if (o->mechanism[0] != '\0')
 		is_set = mongoc_uri_set_auth_mechanism(uri, o->mechanism);
-	if (o->user[0] != '\0')
-		is_set = is_set && mongoc_uri_set_username(uri, o->user);
+	if (o->login.user[0] != '\0')
+		is_set = is_set && mongoc_uri_set_username(uri, o->login.user);
 	if (password[0] != '\0')
 		is_set = is_set && mongoc_uri_set_password(uri, password);
 	if (strcmp(o->mechanism, "MONGODB-X509") == 0 || strcmp(o->mechanism, "PLAIN") == 0)
@@ -156,9 +151,9 @@ static bool find_servers(struct mongodb_lane *lane, struct mongodb_servers *out)
 
 	*out = (struct mongodb_servers){0};
 	if (!o->is_srv) {
-		(void)memcpy(out->hosts, o->hosts, sizeof(out->hosts));
-		out->n_hosts = o->n_hosts;
-	} else if (!mongodb_srv_find(lane, o->hosts[0].name, out)) {
+		(void)memcpy(out->hosts, o->login.hosts, sizeof(out->hosts));
+		out->n_hosts = o->login.n_hosts;
+	} else if (!mongodb_srv_find(lane, o->login.hosts[0].name, out)) {
 		return false;
 	}
 	if (o->replica_set[0] != '\0')
@@ -175,7 +170,7 @@ static mongoc_uri_t *make_uri(const struct mongodb_lane *lane, struct baton_call
 	struct bytes text = {0};
 
 	for (size_t i = 0; i < servers->n_hosts; i++) {
-		const struct mongodb_host *h = &servers->hosts[i];
+		const struct option_host *h = &servers->hosts[i];
 		bool is_v6 = strchr(h->name, ':') != NULL;
 
 		bytes_print(&text, "%s%s%s%s:%s", i == 0 ? "mongodb://" : ",", is_v6 ? "[" : "",
@@ -195,7 +190,8 @@ static mongoc_uri_t *make_uri(const struct mongodb_lane *lane, struct baton_call
 						    servers->replica_set);
 	if (lane->store->options.is_direct)
 		(void)mongoc_uri_set_option_as_bool(uri, MONGOC_URI_DIRECTCONNECTION, true);
-	if ((lane->store->options.user[0] != '\0' || lane->store->options.mechanism[0] != '\0') &&
+	if ((lane->store->options.login.user[0] != '\0' ||
+	     lane->store->options.mechanism[0] != '\0') &&
 	    !set_login(lane, uri, servers->auth_source, call)) {
 		mongoc_uri_destroy(uri);
 		return NULL;

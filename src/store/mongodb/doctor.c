@@ -77,10 +77,11 @@ static void tell_server(struct visit *v)
 
 	TELL(v, OK, "reachability", NULL, "The server answers, database %s, collection %s.",
 	     o->database, o->collection);
-	doctor_tell_encryption(&v->doctor, o->tls, !o->is_srv && doctor_is_local(o->hosts[0].name),
-			       o->password[0] != '\0' || o->password_file[0] != '\0' ? "password"
-										     : NULL,
-			       "Say tls=1, and ca= with who signed the server's certificate.");
+	doctor_tell_encryption(
+		&v->doctor, o->tls, !o->is_srv && doctor_is_local(o->login.hosts[0].name),
+		o->login.password[0] != '\0' || o->login.password_file[0] != '\0' ? "password"
+										  : NULL,
+		"Say tls=1, and ca= with who signed the server's certificate.");
 	if (v->lane->is_set)
 		TELL(v, OK, "replication", NULL,
 		     "There are several servers, and a majority has every write on disk before it "

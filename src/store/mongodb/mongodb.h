@@ -44,18 +44,9 @@
 #define MONGODB_KEY_MAX 240
 #define MONGODB_VALUE_MAX ((uint32_t)1 << 20)
 
-struct mongodb_host {
-	char name[MONGODB_TEXT_MAX];
-	char port[8];
-};
-
 struct mongodb_options {
-	struct mongodb_host hosts[MONGODB_HOSTS_MAX];
-	size_t n_hosts;
+	struct option_login login;
 	bool is_srv; /* the only host is a name that says which they are */
-	char user[MONGODB_TEXT_MAX];
-	char password[MONGODB_TEXT_MAX];
-	char password_file[OPTION_PATH_MAX];
 	char database[64];
 	char collection[64];
 	char replica_set[MONGODB_TEXT_MAX];
@@ -89,7 +80,6 @@ struct mongodb_lane {
 	struct mongodb_srv *srv;        /* a question that is under way, also between calls */
 	struct lookup *lookup;          /* the same */
 	uint64_t deadline_ns;           /* of the call under way; 0: nothing may be said */
-	int wake;                       /* an eventfd of the watch lane, or -1 */
 	bool has_sent;                  /* since the last command began */
 	bool is_watching;               /* so that `wake` ends it */
 	bool is_woken;
@@ -121,7 +111,7 @@ bool mongodb_streams_are_sound(const struct mongodb_lane *lane);
 
 /* srv.c: the servers of a mongodb+srv:// name. False: lane->text says why not. */
 struct mongodb_servers {
-	struct mongodb_host hosts[MONGODB_HOSTS_MAX];
+	struct option_host hosts[MONGODB_HOSTS_MAX];
 	size_t n_hosts;
 	char replica_set[MONGODB_TEXT_MAX]; /* "": it says none */
 	char auth_source[64];
@@ -150,7 +140,6 @@ const char *mongodb_key(const struct mongodb_lane *lane, const char *id);
 bool mongodb_has(const bson_t *doc, const char *dotted, bson_iter_t *out);
 
 int mongodb_watch(void *lane, struct baton_call *call, record_changed *changed, void *arg);
-void mongodb_wake(void *lane);
 
 int mongodb_examine(void *lane, struct baton_call *call,
 		    void (*found)(void *arg, const struct baton_finding *finding), void *arg);

@@ -55,7 +55,7 @@ static bool set_option(void *options, const char *key, const char *value)
 	struct mongodb_options *o = options;
 
 	if (strcmp(key, "password_file") == 0)
-		return option_path(value, o->password_file, sizeof(o->password_file));
+		return option_path(value, o->login.password_file, sizeof(o->login.password_file));
 	if (strcmp(key, "collection") == 0)
 		return strpbrk(value, "$\"") == NULL && strncmp(value, "system.", 7) != 0 &&
 		       option_text(value, o->collection, sizeof(o->collection));
@@ -83,24 +83,10 @@ static bool set_option(void *options, const char *key, const char *value)
 
 static int parse_hosts(struct mongodb_options *o, struct url_part list, struct baton_error *err)
 {
-	int got = 1;
-
-	if (!url_take_login(&list, o->user, sizeof(o->user), o->password, sizeof(o->password)))
-		return store_fail(err, BATON_E_URL,
-				  "the user or password can't be read; write special characters as "
-				  "%%XX");
-	while (got == 1 && o->n_hosts < MONGODB_HOSTS_MAX) {
-		struct mongodb_host *h = &o->hosts[o->n_hosts];
-
-		(void)snprintf(h->port, sizeof(h->port), "%s", o->is_srv ? "" : PORT);
-		got = url_next_host(&list, h->name, sizeof(h->name), h->port);
-		o->n_hosts += got == 1;
-	}
-	if (got < 0 || list.n > 0 || o->n_hosts == 0)
-		return store_fail(err, BATON_E_URL,
-				  "servers are named host:port,host:port, %d at most: " EXAMPLE,
-				  MONGODB_HOSTS_MAX);
-	if (o->is_srv && (o->n_hosts != 1 || o->hosts[0].port[0] != '\0'))
+	if (option_login(&o->login, list, MONGODB_HOSTS_MAX, o->is_srv ? "" : PORT, EXAMPLE, err) !=
+	    0)
+		return -1;
+	if (o->is_srv && (o->login.n_hosts != 1 || o->login.hosts[0].port[0] != '\0'))
 		return store_fail(err, BATON_E_URL,
 				  "mongodb+srv:// has one name and no port: its servers stand in "
 				  "the name service");
@@ -110,17 +96,17 @@ static int parse_hosts(struct mongodb_options *o, struct url_part list, struct b
 static int check_login(const struct mongodb_options *o, struct baton_error *err)
 {
 	bool has_certificate = strcmp(o->mechanism, "MONGODB-X509") == 0;
-	bool has_password = o->password[0] != '\0' || o->password_file[0] != '\0';
+	bool has_password = o->login.password[0] != '\0' || o->login.password_file[0] != '\0';
 
-	if (o->password[0] != '\0' && o->password_file[0] != '\0')
-		return store_fail(err, BATON_E_URL, "there are two passwords, one in a file");
+	if (option_login_check(&o->login, err) != 0)
+		return -1;
 	if (has_certificate && (has_password || o->files.cert[0] == '\0'))
 		return store_fail(err, BATON_E_URL,
 				  "MONGODB-X509 logs in with a certificate (cert=), and without a "
 				  "password");
-	if (!has_certificate && has_password != (o->user[0] != '\0'))
+	if (!has_certificate && has_password != (o->login.user[0] != '\0'))
 		return store_fail(err, BATON_E_URL,
-				  o->user[0] != '\0'
+				  o->login.user[0] != '\0'
 					  ? "the user has no password: password_file="
 					  : "there is a password, and no user: " EXAMPLE);
 	if (strcmp(o->mechanism, "PLAIN") == 0 && !o->tls)
@@ -133,10 +119,10 @@ static int check(const struct mongodb_options *o, struct baton_error *err)
 {
 	if (option_tls_check(&o->files, o->tls, "tls=1", err) != 0)
 		return -1;
-	if (o->files.server_name[0] != '\0' && (o->n_hosts > 1 || o->is_srv))
+	if (o->files.server_name[0] != '\0' && (o->login.n_hosts > 1 || o->is_srv))
 		return store_fail(err, BATON_E_URL,
 				  "server_name= is one name, and there are several servers");
-	if (o->is_direct && (o->n_hosts > 1 || o->is_srv))
+	if (o->is_direct && (o->login.n_hosts > 1 || o->is_srv))
 		return store_fail(err, BATON_E_URL, "directConnection is for one server");
 	return check_login(o, err);
 }

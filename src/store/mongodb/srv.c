@@ -39,7 +39,7 @@ static void take_servers(struct mongodb_srv *q, const mongoc_uri_t *uri)
 
 	for (const mongoc_host_list_t *h = mongoc_uri_get_hosts(uri);
 	     h != NULL && s->n_hosts < MONGODB_HOSTS_MAX; h = h->next) {
-		struct mongodb_host *to = &s->hosts[s->n_hosts++];
+		struct option_host *to = &s->hosts[s->n_hosts++];
 
 		(void)snprintf(to->name, sizeof(to->name), "%s", h->host);
 		(void)snprintf(to->port, sizeof(to->port), "%u", (unsigned)h->port);

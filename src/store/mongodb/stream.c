@@ -43,7 +43,7 @@ static void begin(struct mongodb_stream *s, int32_t timeout_ms)
 	uint64_t until_ns = clock_boot_ns() + (uint64_t)timeout_ms * CLOCK_NS_PER_MS;
 
 	s->net.deadline_ns = s->lane->deadline_ns;
-	s->net.wake = s->lane->is_watching ? s->lane->wake : -1;
+	s->net.wake = s->lane->is_watching ? s->lane->lane.wake : -1;
 	if (timeout_ms >= 0 && until_ns < s->net.deadline_ns)
 		s->net.deadline_ns = until_ns;
 	s->error = 0;
@@ -181,7 +181,7 @@ static ssize_t stream_poll(mongoc_stream_poll_t *list, size_t n, int32_t timeout
 		fds[i] = (struct pollfd){.fd = ((struct mongodb_stream *)list[i].stream)->net.fd,
 					 .events = (short)list[i].events};
 	fds[n <= MONGODB_HOSTS_MAX ? n : 0] =
-		(struct pollfd){.fd = lane->is_watching ? lane->wake : -1, .events = POLLIN};
+		(struct pollfd){.fd = lane->is_watching ? lane->lane.wake : -1, .events = POLLIN};
 	if (left_ms > 0 && n <= MONGODB_HOSTS_MAX)
 		rc = poll(fds, (nfds_t)n + 1, timeout_ms);
 	if (rc > 0 && fds[n].revents != 0)
@@ -239,7 +239,7 @@ mongoc_stream_t *mongodb_stream_open(const mongoc_uri_t *uri, const mongoc_host_
 									  : host->host};
 
 	net_init(&s->net, PEER);
-	s->net.wake = lane->is_watching ? lane->wake : -1;
+	s->net.wake = lane->is_watching ? lane->lane.wake : -1;
 	s->net.lookup = lane->lookup;
 	s->net.deadline_ns = hosts != NULL && hosts->next != NULL
 				     ? net_share_ns(lane->deadline_ns, 2)

@@ -15,27 +15,17 @@
 /* What the server's answer may take beyond the time that it was given. */
 #define MARGIN_MS 60
 
-void mongodb_wake(void *lane)
-{
-	const struct mongodb_lane *l = lane;
-	uint64_t one = 1;
-
-	if (write(l->wake, &one, sizeof(one)) < 0) {
-		/* It is full: so it wakes anyhow. */
-	}
-}
-
 static bool take_wake(const struct mongodb_lane *l)
 {
 	uint64_t count;
 
-	return read(l->wake, &count, sizeof(count)) > 0;
+	return read(l->lane.wake, &count, sizeof(count)) > 0;
 }
 
 /* True: somebody has called. */
 static bool await_wake(const struct mongodb_lane *l, const struct baton_call *call)
 {
-	struct pollfd fd = {.fd = l->wake, .events = POLLIN};
+	struct pollfd fd = {.fd = l->lane.wake, .events = POLLIN};
 
 	(void)poll(&fd, 1, clock_boot_ns() < call->deadline_ns ? mongodb_left_ms(call) + 1 : 0);
 	return take_wake(l);

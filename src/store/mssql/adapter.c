@@ -4,44 +4,35 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "store/mssql/mssql.h"
 
 #define BATCH_MAX 1000
-#define US_NS 1000
 
 /* ---- the store and its lanes ---- */
 
 static int open_store(const struct baton_store_config *config, struct record_options *options,
 		      void **store, struct baton_error *err)
 {
-	struct mssql_store *s = calloc(1, sizeof(*s));
+	struct mssql_store *s = store_base_new(sizeof(*s), err);
 
-	if (s == NULL || store_base_init(&s->base) != 0) {
-		free(s);
-		(void)store_fail(err, BATON_E_MEMORY, "no memory for the store");
+	if (s == NULL)
 		return BATON_E_MEMORY;
-	}
 	s->options.record = options;
 	int code = mssql_options_parse(&s->options, config->url, err);
 
 	if (code == BATON_OK && mssql_library_open(&s->options, err) != 0)
 		code = BATON_E_SYSTEM;
-	if (code == BATON_OK && s->options.has_locks && (s->locks = mssql_locks_new(s)) == NULL) {
-		(void)store_fail(err, BATON_E_MEMORY, "no memory for the store");
+	if (code == BATON_OK && s->options.has_locks &&
+	    (s->locks = mssql_locks_new(s, err)) == NULL)
 		code = BATON_E_MEMORY;
-	}
-	if (code != BATON_OK) {
-		store_base_done(&s->base);
-		free(s);
-		return code;
-	}
 	(void)snprintf(s->prefix, sizeof(s->prefix), "%s", options->prefix);
-	*store = s;
-	return BATON_OK;
+	if (code != BATON_OK)
+		store_base_free(s);
+	*store = code == BATON_OK ? s : NULL;
+	return code;
 }
 
 static void close_store(void *store)
@@ -49,24 +40,17 @@ static void close_store(void *store)
 	struct mssql_store *s = store;
 
 	mssql_locks_free(s->locks);
-	store_base_done(&s->base);
-	explicit_bzero(s->options.password, sizeof(s->options.password));
-	free(s);
+	explicit_bzero(s->options.login.password, sizeof(s->options.login.password));
+	store_base_free(s);
 }
 
 static int open_lane(void *store, int kind, void **lane, struct baton_error *err)
 {
-	struct mssql_lane *l = calloc(1, sizeof(*l));
+	struct mssql_lane *l = store_lane_new(store, sizeof(*l), kind == BATON_LANE_WATCH, err);
 
-	if (l != NULL)
-		l->wake = kind == BATON_LANE_WATCH ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
-	if (l == NULL || (kind == BATON_LANE_WATCH && l->wake < 0)) {
-		free(l);
-		(void)store_fail(err, BATON_E_MEMORY, "no memory for a lane of the store");
+	if (l == NULL)
 		return BATON_E_MEMORY;
-	}
 	l->store = store;
-	store_lane_add(&l->store->base, &l->lane);
 	*lane = l;
 	return BATON_OK;
 }
@@ -75,32 +59,26 @@ static void close_lane(void *lane)
 {
 	struct mssql_lane *l = lane;
 
-	if (l == NULL)
-		return;
-	store_lane_remove(&l->store->base, &l->lane);
 	if (!l->store->base.forgotten) {
 		mssql_line_done(&l->line);
 		mssql_line_done(&l->push);
 	}
-	if (l->wake >= 0)
-		(void)close(l->wake);
 	bytes_done(&l->json);
-	free(l);
+	store_lane_free(l->store, l);
 }
 
-/* S10: the connections are the parent's. Nothing is said to the server. */
+static void forget_lane(void *lane)
+{
+	struct mssql_lane *l = lane;
+
+	mssql_line_forget(&l->line);
+	mssql_line_forget(&l->push);
+}
+
 static void forget_store(void *store)
 {
-	struct mssql_store *s = store;
-
-	s->base.forgotten = true;
-	mssql_locks_forget(s->locks);
-	for (struct store_lane *at = s->base.lanes; at != NULL; at = at->next) {
-		struct mssql_lane *l = (struct mssql_lane *)at;
-
-		mssql_line_forget(&l->line);
-		mssql_line_forget(&l->push);
-	}
+	mssql_locks_forget(((struct mssql_store *)store)->locks);
+	store_base_forget(store, forget_lane);
 }
 
 /* ---- keys and rows ---- */
@@ -145,58 +123,28 @@ static void put_member(struct bytes *json, const char *name, const char *text, s
 	mssql_put_text(json, text, n);
 }
 
-/* Items in the order of their keys: so rows find theirs, and two requests lock in one order. */
-static int by_key(const void *a, const void *b)
-{
-	return strcmp((*(struct record_item *const *)a)->key,
-		      (*(struct record_item *const *)b)->key);
-}
-
 struct batch {
 	struct mssql_lane *lane;
-	struct record_item **sorted;
-	size_t n;
+	struct record_sorted sorted;
 };
 
 static bool batch_init(struct batch *b, struct mssql_lane *l, struct baton_call *call,
 		       struct record_item *items, size_t n)
 {
-	*b = (struct batch){.lane = l, .n = n};
-	b->sorted = calloc(n, sizeof(struct record_item *));
+	b->lane = l;
 	bytes_clear(&l->json);
-	if (b->sorted == NULL) {
-		(void)store_fail(&call->error, BATON_E_MEMORY, "no memory for a request");
-		return false;
-	}
-	for (size_t i = 0; i < n; i++)
-		b->sorted[i] = &items[i];
-	qsort(b->sorted, n, sizeof(struct record_item *), by_key);
-	return true;
+	return record_sort(&b->sorted, call, items, n);
 }
 
 /* The item that a row is about; NULL: a row that nobody asked for. */
-static struct record_item *batch_find(struct batch *b, const char *const *columns,
+static struct record_item *batch_find(const struct batch *b, const char *const *columns,
 				      const size_t *sizes)
 {
 	size_t skip = mssql_prefix_size(b->lane);
-	size_t low = 0, high = b->n;
 
-	if (columns[0] == NULL || sizes[0] < skip)
-		return NULL;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const char *key = b->sorted[middle]->key;
-		size_t n = strlen(key), m = sizes[0] - skip;
-		int order = memcmp(columns[0] + skip, key, n < m ? n : m);
-
-		if (order == 0 && n == m)
-			return b->sorted[middle];
-		if (order < 0 || (order == 0 && m < n))
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return NULL;
+	return columns[0] != NULL && sizes[0] >= skip
+		       ? record_sorted_find(&b->sorted, columns[0] + skip, sizes[0] - skip, NULL)
+		       : NULL;
 }
 
 static int run_json(struct mssql_lane *l, struct baton_call *call, const char *sql,
@@ -212,34 +160,12 @@ static int run_json(struct mssql_lane *l, struct baton_call *call, const char *s
 	return mssql_run(l, call, &request, found, arg, NULL);
 }
 
-static void end_all(struct record_item *items, size_t n, int outcome, struct baton_call *call)
-{
-	for (size_t i = 0; i < n; i++)
-		items[i].outcome = 0;
-	record_items_end(items, n, outcome, call->error.code);
-}
-
 static int outcome_of(int end)
 {
 	return end == MSSQL_NO_ANSWER ? BATON_OUTCOME_UNKNOWN : BATON_OUTCOME_FAILED;
 }
 
-static void take_version(struct record_version *out, const char *const *columns,
-			 const size_t *sizes)
-{
-	*out = (struct record_version){0};
-	if (columns[1] != NULL && sizes[1] > 0 && sizes[1] <= RECORD_VERSION_MAX)
-		*out = record_version_of(columns[1], sizes[1]);
-}
-
 /* ---- get ---- */
-
-static uint64_t age_of(const char *text)
-{
-	long long us = text != NULL ? strtoll(text, NULL, 10) : -1;
-
-	return us < 0 ? RECORD_NEVER : (uint64_t)us * US_NS;
-}
 
 static void get_found(void *arg, const char *const *columns, const size_t *sizes)
 {
@@ -247,14 +173,9 @@ static void get_found(void *arg, const char *const *columns, const size_t *sizes
 
 	if (item == NULL)
 		return;
-	take_version(&item->version, columns, sizes);
-	item->age_ns = age_of(columns[3]);
-	bytes_clear(&item->value);
-	if (columns[2] != NULL)
-		(void)bytes_add(&item->value, columns[2], sizes[2], MSSQL_VALUE_MAX);
-	item->outcome = item->version.n > 0 && !item->value.has_failed ? BATON_OUTCOME_OK
-								       : BATON_OUTCOME_FAILED;
-	item->code = item->outcome == BATON_OUTCOME_OK ? 0 : BATON_E_CORRUPT;
+	item->version = record_row_version(columns[1], sizes[1]);
+	item->age_ns = record_row_age_ns(columns[3]);
+	record_row_take(item, columns[2], sizes[2], MSSQL_VALUE_MAX);
 }
 
 /* Each statement reads what is committed when it begins: old reads there are none. */
@@ -268,7 +189,7 @@ static void get_records(void *lane, struct baton_call *call, struct record_item 
 	(void)fresh;
 	if (batch_init(&b, l, call, items, n) && mssql_connect(l, &l->line, call, true)) {
 		for (size_t i = 0; i < n; i++) {
-			struct mssql_key key = mssql_key(l, b.sorted[i]->key);
+			struct mssql_key key = mssql_key(l, b.sorted.items[i]->key);
 
 			items[i].version = (struct record_version){0};
 			items[i].outcome = BATON_OUTCOME_OK;
@@ -279,9 +200,9 @@ static void get_records(void *lane, struct baton_call *call, struct record_item 
 		bytes_print(&l->json, "]");
 		end = run_json(l, call, mssql_sql_get, get_found, &b);
 	}
-	free((void *)b.sorted);
+	record_sorted_done(&b.sorted);
 	if (end != MSSQL_DONE)
-		end_all(items, n, BATON_OUTCOME_FAILED, call);
+		record_items_end_all(items, n, BATON_OUTCOME_FAILED, call->error.code);
 }
 
 /* ---- put ---- */
@@ -314,7 +235,7 @@ static void put_one(struct mssql_lane *l, struct baton_call *call, struct record
 		   (is_new && end == MSSQL_REFUSED && l->error == MSSQL_E_DUPLICATE)) {
 		item->outcome = BATON_OUTCOME_REFUSED;
 	} else {
-		end_all(item, 1, outcome_of(end), call);
+		record_items_end_all(item, 1, outcome_of(end), call->error.code);
 	}
 }
 
@@ -333,8 +254,8 @@ static void change_many(struct batch *b, struct baton_call *call, const char *sq
 	size_t n = 0;
 
 	bytes_clear(&l->json);
-	for (size_t i = 0; i < b->n; i++) {
-		struct record_item *item = b->sorted[i];
+	for (size_t i = 0; i < b->sorted.n; i++) {
+		struct record_item *item = b->sorted.items[i];
 		struct record_version written =
 			record_version_of_value(item->value.at, item->value.n);
 		struct mssql_key key = mssql_key(l, item->key);
@@ -358,10 +279,10 @@ static void change_many(struct batch *b, struct baton_call *call, const char *sq
 	/* One that was there before took the whole statement back: each is read again. */
 	if (end == MSSQL_DONE || (is_new && end == MSSQL_REFUSED && l->error == MSSQL_E_DUPLICATE))
 		return;
-	for (size_t i = 0; i < b->n; i++) {
-		if ((b->sorted[i]->version.n == 0) == is_new) {
-			b->sorted[i]->outcome = outcome_of(end);
-			b->sorted[i]->code = call->error.code;
+	for (size_t i = 0; i < b->sorted.n; i++) {
+		if ((b->sorted.items[i]->version.n == 0) == is_new) {
+			b->sorted.items[i]->outcome = outcome_of(end);
+			b->sorted.items[i]->code = call->error.code;
 		}
 	}
 }
@@ -372,19 +293,19 @@ static void put_many(struct batch *b, struct baton_call *call)
 {
 	change_many(b, call, mssql_sql_update_many, false);
 	if (b->lane->line.worker == NULL && !mssql_connect(b->lane, &b->lane->line, call, true)) {
-		for (size_t i = 0; i < b->n; i++) {
-			if (b->sorted[i]->version.n == 0) {
-				b->sorted[i]->outcome = BATON_OUTCOME_FAILED;
-				b->sorted[i]->code = call->error.code;
+		for (size_t i = 0; i < b->sorted.n; i++) {
+			if (b->sorted.items[i]->version.n == 0) {
+				b->sorted.items[i]->outcome = BATON_OUTCOME_FAILED;
+				b->sorted.items[i]->code = call->error.code;
 			}
 		}
 	} else {
 		change_many(b, call, mssql_sql_insert_many, true);
 	}
-	for (size_t i = 0; i < b->n; i++)
-		if (b->sorted[i]->outcome == BATON_OUTCOME_OK)
-			b->sorted[i]->version = record_version_of_value(b->sorted[i]->value.at,
-									b->sorted[i]->value.n);
+	for (size_t i = 0; i < b->sorted.n; i++)
+		if (b->sorted.items[i]->outcome == BATON_OUTCOME_OK)
+			b->sorted.items[i]->version = record_version_of_value(
+				b->sorted.items[i]->value.at, b->sorted.items[i]->value.n);
 }
 
 static void put_records(void *lane, struct baton_call *call, struct record_item *items, size_t n)
@@ -393,14 +314,14 @@ static void put_records(void *lane, struct baton_call *call, struct record_item 
 	struct batch b = {0};
 
 	if (!mssql_connect(l, &l->line, call, true) || !batch_init(&b, l, call, items, n)) {
-		end_all(items, n, BATON_OUTCOME_FAILED, call);
+		record_items_end_all(items, n, BATON_OUTCOME_FAILED, call->error.code);
 		return;
 	}
 	if (n == 1)
 		put_one(l, call, items);
 	else
 		put_many(&b, call);
-	free((void *)b.sorted);
+	record_sorted_done(&b.sorted);
 }
 
 /* ---- drop, list ---- */
@@ -413,7 +334,7 @@ static void drop_records(void *lane, struct baton_call *call, struct record_item
 
 	if (mssql_connect(l, &l->line, call, true) && batch_init(&b, l, call, items, n)) {
 		for (size_t i = 0; i < n; i++) {
-			struct record_item *item = b.sorted[i];
+			struct record_item *item = b.sorted.items[i];
 			struct mssql_key key = mssql_key(l, item->key);
 
 			item->outcome = BATON_OUTCOME_REFUSED;
@@ -425,9 +346,9 @@ static void drop_records(void *lane, struct baton_call *call, struct record_item
 		bytes_print(&l->json, "]");
 		end = run_json(l, call, mssql_sql_drop, changed_found, &b);
 	}
-	free((void *)b.sorted);
+	record_sorted_done(&b.sorted);
 	if (end != MSSQL_DONE)
-		end_all(items, n, outcome_of(end), call);
+		record_items_end_all(items, n, outcome_of(end), call->error.code);
 }
 
 struct listing {
@@ -446,8 +367,8 @@ static void list_found(void *arg, const char *const *columns, const size_t *size
 	if (columns[0] == NULL || sizes[0] < skip || sizes[0] - skip > MSSQL_KEY_MAX)
 		return;
 	(void)snprintf(key, sizeof(key), "%.*s", (int)(sizes[0] - skip), columns[0] + skip);
-	take_version(&item.version, columns, sizes);
-	item.age_ns = age_of(columns[3]);
+	item.version = record_row_version(columns[1], sizes[1]);
+	item.age_ns = record_row_age_ns(columns[3]);
 	if (columns[2] != NULL && /* the item is gone after this */
 	    !bytes_add(&item.value, columns[2], sizes[2], MSSQL_VALUE_MAX))
 		item.outcome = BATON_OUTCOME_FAILED;
@@ -505,7 +426,7 @@ static const struct record_adapter adapter = {
 	.drop = drop_records,
 	.list = list_records,
 	.watch = mssql_watch,
-	.wake = mssql_wake,
+	.wake = store_lane_wake,
 	.lock_take = mssql_lock_take,
 	.lock_keep = mssql_lock_keep,
 	.lock_drop = mssql_lock_drop,

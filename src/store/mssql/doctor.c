@@ -37,11 +37,13 @@ static void tell_server(struct visit *v)
 
 	TELL(v, OK, "reachability", NULL, "The server answers, database %s.", o->database);
 	TELL(v, OK, "version", NULL, "It is %s, %s.", v->facts[VERSION], v->facts[EDITION]);
-	doctor_tell_encryption(
-		&v->doctor, o->encryption == MSSQL_MANDATORY, doctor_is_local(o->hosts[0].name),
-		o->password[0] != '\0' || o->password_file[0] != '\0' ? "password" : NULL,
-		"Leave encrypt= out, and say ca= with who signed the server's "
-		"certificate.");
+	doctor_tell_encryption(&v->doctor, o->encryption == MSSQL_MANDATORY,
+			       doctor_is_local(o->login.hosts[0].name),
+			       o->login.password[0] != '\0' || o->login.password_file[0] != '\0'
+				       ? "password"
+				       : NULL,
+			       "Leave encrypt= out, and say ca= with who signed the server's "
+			       "certificate.");
 	if (level < COMPATIBILITY)
 		TELL(v, ERROR, "compatibility",
 		     "ALTER DATABASE CURRENT SET COMPATIBILITY_LEVEL = 130, or higher.",

@@ -87,8 +87,10 @@ static int set_up(struct baton_error *err)
 }
 
 /* With the lock held. "system": what the system trusts. What is there already is used again. */
-static bool add_section(const struct mssql_options *o, struct mssql_host *h)
+static bool add_section(struct mssql_options *o, size_t i)
 {
+	const struct option_host *h = &o->login.hosts[i];
+	char *section = o->sections[i];
 	static const char *const words[] = {"require", "request", "off"};
 	char body[OPTION_PATH_MAX + 2 * MSSQL_TEXT_MAX];
 	int n = snprintf(body, sizeof(body),
@@ -104,12 +106,12 @@ static bool add_section(const struct mssql_options *o, struct mssql_host *h)
 		const char *name = memrchr(sections.at, '[', (size_t)(same - sections.at));
 
 		name++;
-		(void)snprintf(h->section, sizeof(h->section), "%.*s", (int)(same - name) - 2,
+		(void)snprintf(section, sizeof(o->sections[i]), "%.*s", (int)(same - name) - 2,
 			       name);
 		return true;
 	}
-	(void)snprintf(h->section, sizeof(h->section), "baton-%u", ++n_sections);
-	bytes_print(&sections, "[%s]\n%s", h->section, body);
+	(void)snprintf(section, sizeof(o->sections[i]), "baton-%u", ++n_sections);
+	bytes_print(&sections, "[%s]\n%s", section, body);
 	return n < (int)sizeof(body) && !sections.has_failed &&
 	       write(settings, sections.at + end, sections.n - end) == (ssize_t)(sections.n - end);
 }
@@ -119,8 +121,8 @@ int mssql_library_open(struct mssql_options *o, struct baton_error *err)
 	(void)pthread_mutex_lock(&lock);
 	int failed = set_up(err);
 
-	for (size_t i = 0; failed == 0 && i < o->n_hosts; i++)
-		if (!add_section(o, &o->hosts[i]))
+	for (size_t i = 0; failed == 0 && i < o->login.n_hosts; i++)
+		if (!add_section(o, i))
 			failed = store_fail(err, BATON_E_SYSTEM,
 					    "no memory for the settings of db-lib");
 	(void)pthread_mutex_unlock(&lock);

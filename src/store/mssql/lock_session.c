@@ -44,19 +44,18 @@ struct mssql_locks {
 	char lease[BATON_LEASE_ID_MAX + 1];
 };
 
-struct mssql_locks *mssql_locks_new(struct mssql_store *store)
+struct mssql_locks *mssql_locks_new(struct mssql_store *store, struct baton_error *err)
 {
 	struct mssql_locks *k = calloc(1, sizeof(*k));
 
-	if (k == NULL || store_turn_init(&k->turn) != 0) {
-		free(k);
-		return NULL;
+	if (k != NULL && store_turn_init(&k->turn) == 0) {
+		k->lane.store = store;
+		if (name_table_init(&k->taken) == 0)
+			return k;
+		store_turn_done(&k->turn);
 	}
-	k->lane.store = store;
-	if (name_table_init(&k->taken) == 0)
-		return k;
-	store_turn_done(&k->turn);
 	free(k);
+	(void)store_fail(err, BATON_E_MEMORY, "no memory for the store");
 	return NULL;
 }
 

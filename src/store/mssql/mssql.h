@@ -75,18 +75,9 @@ enum mssql_encryption {
 	MSSQL_PLAIN
 };
 
-struct mssql_host {
-	char name[MSSQL_TEXT_MAX];
-	char port[8];
-	char section[32]; /* of db-lib's settings */
-};
-
 struct mssql_options {
-	struct mssql_host hosts[MSSQL_HOSTS_MAX];
-	size_t n_hosts;
-	char user[MSSQL_TEXT_MAX];
-	char password[MSSQL_TEXT_MAX];
-	char password_file[OPTION_PATH_MAX];
+	struct option_login login;
+	char sections[MSSQL_HOSTS_MAX][32]; /* of db-lib's settings: of each host */
 	char database[129];
 	enum mssql_encryption encryption;
 	struct option_tls files;
@@ -197,7 +188,6 @@ struct mssql_lane {
 	struct mssql_store *store;
 	struct mssql_line line;
 	struct mssql_line push; /* watch.c */
-	int wake;               /* of a watch lane; else negative */
 	bool is_asked;          /* push: a request is under way */
 	bool is_standing;
 	int64_t seen;   /* up to this row version */
@@ -228,7 +218,8 @@ size_t mssql_prefix_size(const struct mssql_lane *l);
 /* Appends a JSON text, in quotes. */
 void mssql_put_text(struct bytes *json, const char *text, size_t n);
 
-struct mssql_locks *mssql_locks_new(struct mssql_store *store); /* NULL: no memory */
+/* NULL: no memory, which err says. */
+struct mssql_locks *mssql_locks_new(struct mssql_store *store, struct baton_error *err);
 void mssql_locks_free(struct mssql_locks *k);
 void mssql_locks_forget(struct mssql_locks *k);
 int mssql_lock_take(void *lane, struct baton_call *call, const char *name, const char *lease_id,
@@ -238,7 +229,6 @@ int mssql_lock_keep(void *lane, struct baton_call *call, const char *name, const
 int mssql_lock_drop(void *lane, struct baton_call *call, const char *name, const char *lease_id);
 
 int mssql_watch(void *lane, struct baton_call *call, record_changed *changed, void *arg);
-void mssql_wake(void *lane);
 int mssql_examine(void *lane, struct baton_call *call,
 		  void (*found)(void *arg, const struct baton_finding *finding), void *arg);
 

@@ -45,7 +45,7 @@ static bool set_option(void *options, const char *key, const char *value)
 	struct mssql_options *o = options;
 
 	if (strcmp(key, "password_file") == 0)
-		return option_path(value, o->password_file, sizeof(o->password_file));
+		return option_path(value, o->login.password_file, sizeof(o->login.password_file));
 	if (strcmp(key, "encrypt") == 0)
 		return set_encryption(o, value);
 	if (strcmp(key, "mode") == 0) {
@@ -62,26 +62,11 @@ static bool set_option(void *options, const char *key, const char *value)
 
 static int parse_hosts(struct mssql_options *o, struct url_part list, struct baton_error *err)
 {
-	int got = 1;
-
-	if (!url_take_login(&list, o->user, sizeof(o->user), o->password, sizeof(o->password)))
-		return store_fail(err, BATON_E_URL,
-				  "the user or password can't be read; write special characters as "
-				  "%%XX");
-	while (got == 1 && o->n_hosts < MSSQL_HOSTS_MAX) {
-		struct mssql_host *h = &o->hosts[o->n_hosts];
-
-		(void)snprintf(h->port, sizeof(h->port), "%s", PORT);
-		got = url_next_host(&list, h->name, sizeof(h->name), h->port);
-		o->n_hosts += got == 1;
-	}
-	if (got < 0 || list.n > 0 || o->n_hosts == 0)
-		return store_fail(err, BATON_E_URL,
-				  "servers are named host:port,host:port, %d at most: " EXAMPLE,
-				  MSSQL_HOSTS_MAX);
-	if (o->user[0] == '\0')
+	if (option_login(&o->login, list, MSSQL_HOSTS_MAX, PORT, EXAMPLE, err) != 0)
+		return -1;
+	if (o->login.user[0] == '\0')
 		return store_fail(err, BATON_E_URL, "there is no user: " EXAMPLE);
-	if (strchr(o->user, '\\') != NULL)
+	if (strchr(o->login.user, '\\') != NULL)
 		return store_fail(err, BATON_E_URL,
 				  "a Windows account can't log in here: name a login of the "
 				  "server's own");
@@ -111,13 +96,13 @@ static int check_options(const struct mssql_options *o, struct baton_error *err)
 		return store_fail(err, BATON_E_URL,
 				  "ca= names a file whose path has ; or # in it, which this client "
 				  "library can't read");
-	for (size_t i = 0; i < o->n_hosts; i++)
-		if (!is_plain(o->hosts[i].name))
+	for (size_t i = 0; i < o->login.n_hosts; i++)
+		if (!is_plain(o->login.hosts[i].name))
 			return store_fail(err, BATON_E_URL, "not a valid host: " EXAMPLE);
 	if (o->resource[0] != '\0' && !o->has_locks)
 		return store_fail(err, BATON_E_URL, "resource= needs mode=applock");
-	if (o->password[0] != '\0' && o->password_file[0] != '\0')
-		return store_fail(err, BATON_E_URL, "there are two passwords, one in a file");
+	if (option_login_check(&o->login, err) != 0)
+		return -1;
 	return 0;
 }
 
@@ -125,20 +110,9 @@ int mssql_options_parse(struct mssql_options *o, const char *text, struct baton_
 {
 	struct url url;
 
-	if (!url_split(text, &url) || !url.has_authority || url.path.n < 2 ||
-	    memchr(url.path.at + 1, '/', url.path.n - 1) != NULL) {
-		(void)store_fail(err, BATON_E_URL,
-				 "not a valid URL of a SQL Server store; say " EXAMPLE
-				 ", and write special characters as %%XX");
-		return BATON_E_URL;
-	}
-	struct url_part database = {.at = url.path.at + 1, .n = url.path.n - 1};
-
-	if (!url_decode(database, o->database, sizeof(o->database))) {
-		(void)store_fail(err, BATON_E_URL, "the name of the database can't be read");
-		return BATON_E_URL;
-	}
-	if (parse_hosts(o, url.authority, err) != 0 ||
+	if (option_database(text, &url, o->database, sizeof(o->database), "SQL Server", EXAMPLE,
+			    err) != 0 ||
+	    parse_hosts(o, url.authority, err) != 0 ||
 	    option_each(url.query, set_option, o, "SQL Server", "baton-mssql(7)", err) != 0 ||
 	    check_options(o, err) != 0)
 		return BATON_E_URL;

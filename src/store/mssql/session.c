@@ -121,33 +121,18 @@ int mssql_run(struct mssql_lane *lane, struct baton_call *call, const struct mss
 
 /* ---- connecting ---- */
 
-static bool find_password(const struct mssql_options *o, char *out, size_t size,
-			  struct baton_error *err)
-{
-	char reason[SECRET_REASON_MAX];
-
-	if (o->password_file[0] == '\0') {
-		(void)snprintf(out, size, "%s", o->password);
-		return true;
-	}
-	if (secret_read(o->password_file, out, size, reason) == 0)
-		return true;
-	(void)store_fail(err, BATON_E_DENIED, "%s", reason);
-	return false;
-}
-
 /* The worker connects with its first request, which sets the session up. */
 static bool log_in_at(struct mssql_lane *lane, struct mssql_line *line, struct baton_call *call,
-		      const struct mssql_host *host)
+		      size_t host)
 {
 	static const struct mssql_request set_up = {.sql = mssql_sql_set_up};
 	const struct mssql_options *o = &lane->store->options;
 	char password[MSSQL_TEXT_MAX];
 	struct mssql_answer answer;
 
-	if (!find_password(o, password, sizeof(password), &call->error))
+	if (!option_password(&o->login, password, sizeof(password), &call->error))
 		return false;
-	struct mssql_login login = {host->section, o->user, password, o->database};
+	struct mssql_login login = {o->sections[host], o->login.user, password, o->database};
 	int failed = mssql_worker_start(line, &login, &call->error);
 
 	explicit_bzero(password, sizeof(password));
@@ -166,13 +151,13 @@ static bool log_in(struct mssql_lane *lane, struct mssql_line *line, struct bato
 {
 	const struct mssql_options *o = &lane->store->options;
 
-	for (size_t left = o->n_hosts; left > 0; left--) {
+	for (size_t left = o->login.n_hosts; left > 0; left--) {
 		uint64_t now_ns = clock_boot_ns();
 		struct baton_call try = *call;
 
 		if (now_ns < call->deadline_ns)
 			try.deadline_ns = now_ns + (call->deadline_ns - now_ns) / left;
-		bool is_good = log_in_at(lane, line, &try, &o->hosts[line->turn % o->n_hosts]);
+		bool is_good = log_in_at(lane, line, &try, line->turn % o->login.n_hosts);
 
 		call->error = try.error;
 		if (is_good)

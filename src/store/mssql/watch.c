@@ -123,7 +123,7 @@ int mssql_watch(void *lane, struct baton_call *call, record_changed *changed, vo
 		return end_watch(l, call, &answer);
 	}
 	struct pollfd fds[] = {{.fd = mssql_worker_fd(l->push.worker), .events = POLLIN},
-			       {.fd = l->wake, .events = POLLIN}};
+			       {.fd = l->lane.wake, .events = POLLIN}};
 
 	while (!mssql_worker_take(l->push.worker, &answer)) {
 		uint64_t now_ns = clock_boot_ns();
@@ -132,20 +132,11 @@ int mssql_watch(void *lane, struct baton_call *call, record_changed *changed, vo
 			answer.is_late = true;
 			return end_watch(l, call, &answer);
 		}
-		if (read(l->wake, &count, sizeof(count)) > 0 || now_ns >= call->deadline_ns)
+		if (read(l->lane.wake, &count, sizeof(count)) > 0 || now_ns >= call->deadline_ns)
 			return BATON_OUTCOME_OK;
 		uint64_t left_ms = (call->deadline_ns - now_ns) / CLOCK_NS_PER_MS + 1;
 
 		(void)poll(fds, 2, left_ms < SLICE_MS ? (int)left_ms : SLICE_MS);
 	}
 	return take_answer(l, call, &answer, changed, arg);
-}
-
-void mssql_wake(void *lane)
-{
-	const struct mssql_lane *l = lane;
-	uint64_t one = 1;
-
-	if (l->wake >= 0)
-		(void)!write(l->wake, &one, sizeof(one));
 }

@@ -13,20 +13,16 @@
 #define KEY_MAX 240
 #define VALUE_MAX ((uint32_t)1 << 20)
 #define BATCH_MAX 1000
-#define US_NS 1000
 
 /* ---- the store and its lanes ---- */
 
 static int open_store(const struct baton_store_config *config, struct record_options *options,
 		      void **store, struct baton_error *err)
 {
-	struct mysql_store *s = calloc(1, sizeof(*s));
+	struct mysql_store *s = store_base_new(sizeof(*s), err);
 
-	if (s == NULL || store_base_init(&s->base) != 0) {
-		free(s);
-		(void)store_fail(err, BATON_E_MEMORY, "no memory for the store");
+	if (s == NULL)
 		return BATON_E_MEMORY;
-	}
 	s->options.record = options;
 	int code = mysql_options_parse(&s->options, config->url, err);
 
@@ -34,13 +30,11 @@ static int open_store(const struct baton_store_config *config, struct record_opt
 		(void)store_fail(err, BATON_E_SYSTEM, "the client library can't be set up");
 		code = BATON_E_SYSTEM;
 	}
-	if (code == BATON_OK && s->options.has_locks && (s->locks = mysql_locks_new(s)) == NULL) {
-		(void)store_fail(err, BATON_E_MEMORY, "no memory for the store");
+	if (code == BATON_OK && s->options.has_locks &&
+	    (s->locks = mysql_locks_new(s, err)) == NULL)
 		code = BATON_E_MEMORY;
-	}
 	if (code != BATON_OK) {
-		store_base_done(&s->base);
-		free(s);
+		store_base_free(s);
 		return code;
 	}
 	(void)snprintf(s->prefix, sizeof(s->prefix), "%s", options->prefix);
@@ -53,19 +47,16 @@ static void close_store(void *store)
 	struct mysql_store *s = store;
 
 	mysql_locks_free(s->locks);
-	store_base_done(&s->base);
-	explicit_bzero(s->options.password, sizeof(s->options.password));
-	free(s);
+	explicit_bzero(s->options.login.password, sizeof(s->options.login.password));
+	store_base_free(s);
 }
 
-struct mysql_lane *mysql_lane_new(struct mysql_store *store)
+struct mysql_lane *mysql_lane_new(struct mysql_store *store, struct baton_error *err)
 {
-	struct mysql_lane *l = calloc(1, sizeof(*l));
+	struct mysql_lane *l = store_lane_new(store, sizeof(*l), false, err);
 
-	if (l == NULL)
-		return NULL;
-	l->store = store;
-	store_lane_add(&store->base, &l->lane);
+	if (l != NULL)
+		l->store = store;
 	return l;
 }
 
@@ -74,23 +65,19 @@ void mysql_lane_free(struct mysql_lane *l)
 	if (l == NULL)
 		return;
 	mysql_alarms_free(l);
-	store_lane_remove(&l->store->base, &l->lane);
 	if (!l->store->base.forgotten) {
 		mysql_disconnect(l);
 		lookup_cancel(&l->lookup);
 	}
 	bytes_done(&l->sql);
-	free(l);
+	store_lane_free(l->store, l);
 }
 
 static int open_lane(void *store, int kind, void **lane, struct baton_error *err)
 {
 	(void)kind;
-	*lane = mysql_lane_new(store);
-	if (*lane != NULL)
-		return BATON_OK;
-	(void)store_fail(err, BATON_E_MEMORY, "no memory for a lane of the store");
-	return BATON_E_MEMORY;
+	*lane = mysql_lane_new(store, err);
+	return *lane != NULL ? BATON_OK : BATON_E_MEMORY;
 }
 
 static void close_lane(void *lane)
@@ -98,19 +85,18 @@ static void close_lane(void *lane)
 	mysql_lane_free(lane);
 }
 
-/* S10: the connections are the parent's. Nothing is said to the server. */
+static void forget_lane(void *lane)
+{
+	struct mysql_lane *l = lane;
+
+	if (l->session != NULL)
+		(void)close(mysql_get_socket(l->session));
+	l->session = NULL;
+}
+
 static void forget_store(void *store)
 {
-	struct mysql_store *s = store;
-
-	s->base.forgotten = true;
-	for (struct store_lane *at = s->base.lanes; at != NULL; at = at->next) {
-		struct mysql_lane *l = (struct mysql_lane *)at;
-
-		if (l->session != NULL)
-			(void)close(mysql_get_socket(l->session));
-		l->session = NULL;
-	}
+	store_base_forget(store, forget_lane);
 }
 
 /* ---- keys and rows ---- */
@@ -141,77 +127,21 @@ static size_t prefix_size(const struct mysql_lane *l)
 	return n > 0 ? n + 1 : 0;
 }
 
-/* Items in the order of their keys, so that rows find theirs. */
-static int by_key(const void *a, const void *b)
-{
-	return strcmp((*(struct record_item *const *)a)->key,
-		      (*(struct record_item *const *)b)->key);
-}
-
 struct batch {
 	struct mysql_lane *lane;
-	struct record_item **sorted;
-	size_t n;
+	struct record_sorted sorted;
 	struct record_version *written; /* put: of each of `sorted`; NULL: get */
 };
 
-static bool batch_init(struct batch *b, struct mysql_lane *l, struct record_item *items, size_t n)
-{
-	*b = (struct batch){.lane = l, .n = n};
-	b->sorted = calloc(n, sizeof(struct record_item *));
-	if (b->sorted == NULL)
-		return false;
-	for (size_t i = 0; i < n; i++)
-		b->sorted[i] = &items[i];
-	qsort(b->sorted, n, sizeof(struct record_item *), by_key);
-	return true;
-}
-
 /* The item that a row is about, and its number; NULL: a row that nobody asked for. */
-static struct record_item *batch_find(struct batch *b, MYSQL_ROW row, const unsigned long *sizes,
-				      size_t *at)
+static struct record_item *batch_find(const struct batch *b, MYSQL_ROW row,
+				      const unsigned long *sizes, size_t *at)
 {
 	size_t skip = prefix_size(b->lane);
-	size_t low = 0, high = b->n;
 
-	if (row[0] == NULL || sizes[0] < skip)
-		return NULL;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const char *key = b->sorted[middle]->key;
-		size_t n = strlen(key), m = sizes[0] - skip;
-		int order = memcmp(row[0] + skip, key, n < m ? n : m);
-
-		if (order == 0 && n == m) {
-			*at = middle;
-			return b->sorted[middle];
-		}
-		if (order < 0 || (order == 0 && m < n))
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return NULL;
-}
-
-static void take_version(struct record_version *out, MYSQL_ROW row, const unsigned long *sizes)
-{
-	*out = (struct record_version){0};
-	if (row[1] != NULL && sizes[1] > 0 && sizes[1] <= RECORD_VERSION_MAX)
-		*out = record_version_of(row[1], sizes[1]);
-}
-
-static bool is_same(const struct record_version *a, const struct record_version *b)
-{
-	return a->n == b->n && memcmp(a->bytes, b->bytes, a->n) == 0;
-}
-
-/* Why the connection, or the server, could not do it. */
-static void end_all(struct record_item *items, size_t n, int outcome, struct baton_call *call)
-{
-	for (size_t i = 0; i < n; i++)
-		items[i].outcome = 0;
-	record_items_end(items, n, outcome, call->error.code);
+	return row[0] != NULL && sizes[0] >= skip
+		       ? record_sorted_find(&b->sorted, row[0] + skip, sizes[0] - skip, at)
+		       : NULL;
 }
 
 static int outcome_of(int end)
@@ -221,13 +151,6 @@ static int outcome_of(int end)
 
 /* ---- get ---- */
 
-static uint64_t age_of(const char *text)
-{
-	long long us = text != NULL ? strtoll(text, NULL, 10) : -1;
-
-	return us < 0 ? RECORD_NEVER : (uint64_t)us * US_NS;
-}
-
 static void get_found(void *arg, MYSQL_ROW row, const unsigned long *sizes)
 {
 	size_t at;
@@ -235,14 +158,9 @@ static void get_found(void *arg, MYSQL_ROW row, const unsigned long *sizes)
 
 	if (item == NULL)
 		return;
-	take_version(&item->version, row, sizes);
-	item->age_ns = age_of(row[3]);
-	bytes_clear(&item->value);
-	if (row[2] != NULL)
-		(void)bytes_add(&item->value, row[2], sizes[2], VALUE_MAX);
-	item->outcome = item->version.n > 0 && !item->value.has_failed ? BATON_OUTCOME_OK
-								       : BATON_OUTCOME_FAILED;
-	item->code = item->outcome == BATON_OUTCOME_OK ? 0 : BATON_E_CORRUPT;
+	item->version = record_row_version(row[1], sizes[1]);
+	item->age_ns = record_row_age_ns(row[3]);
+	record_row_take(item, row[2], sizes[2], VALUE_MAX);
 }
 
 /* Each statement reads what is committed when it begins: old reads there are none. */
@@ -250,12 +168,11 @@ static void get_records(void *lane, struct baton_call *call, struct record_item 
 			bool fresh)
 {
 	struct mysql_lane *l = lane;
-	struct batch b;
+	struct batch b = {.lane = l};
 
 	(void)fresh;
-	if (!batch_init(&b, l, items, n)) {
-		(void)store_fail(&call->error, BATON_E_MEMORY, "no memory for a request");
-		end_all(items, n, BATON_OUTCOME_FAILED, call);
+	if (!record_sort(&b.sorted, call, items, n)) {
+		record_items_end_all(items, n, BATON_OUTCOME_FAILED, call->error.code);
 		return;
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -272,9 +189,9 @@ static void get_records(void *lane, struct baton_call *call, struct record_item 
 		put_keys(l, items, n);
 		end = mysql_run(l, call, get_found, &b, NULL);
 	}
-	free((void *)b.sorted);
+	record_sorted_done(&b.sorted);
 	if (end != MYSQL_DONE)
-		end_all(items, n, BATON_OUTCOME_FAILED, call);
+		record_items_end_all(items, n, BATON_OUTCOME_FAILED, call->error.code);
 }
 
 /* ---- put ---- */
@@ -307,7 +224,7 @@ static void put_one(struct mysql_lane *l, struct baton_call *call, struct record
 	int end = mysql_run(l, call, NULL, NULL, &n);
 
 	if (end != MYSQL_DONE) {
-		end_all(item, 1, outcome_of(end), call);
+		record_items_end_all(item, 1, outcome_of(end), call->error.code);
 		return;
 	}
 	item->outcome = n == 1 ? BATON_OUTCOME_OK : BATON_OUTCOME_REFUSED;
@@ -320,16 +237,16 @@ static void write_inserts(struct mysql_lane *l, const struct batch *b)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < b->n; i++) {
-		if (b->sorted[i]->version.n > 0)
+	for (size_t i = 0; i < b->sorted.n; i++) {
+		if (b->sorted.items[i]->version.n > 0)
 			continue;
 		bytes_print(&l->sql,
 			    n++ == 0 ? "INSERT INTO baton_record (k, w, v) VALUES (" : ",(");
-		put_key(l, b->sorted[i]->key);
+		put_key(l, b->sorted.items[i]->key);
 		bytes_print(&l->sql, ",");
 		put_version(l, &b->written[i]);
 		bytes_print(&l->sql, ",");
-		put_value(l, b->sorted[i]);
+		put_value(l, b->sorted.items[i]);
 		bytes_print(&l->sql, ")");
 	}
 	if (n > 0) /* a row that is there stays as it is */
@@ -340,18 +257,18 @@ static void write_updates(struct mysql_lane *l, const struct batch *b)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < b->n; i++) {
-		if (b->sorted[i]->version.n == 0)
+	for (size_t i = 0; i < b->sorted.n; i++) {
+		if (b->sorted.items[i]->version.n == 0)
 			continue;
 		bytes_print(&l->sql, n++ == 0 ? "UPDATE baton_record r JOIN (SELECT "
 					      : " UNION ALL SELECT ");
-		put_key(l, b->sorted[i]->key);
+		put_key(l, b->sorted.items[i]->key);
 		bytes_print(&l->sql, " AS k, ");
-		put_version(l, &b->sorted[i]->version);
+		put_version(l, &b->sorted.items[i]->version);
 		bytes_print(&l->sql, " AS w, ");
 		put_version(l, &b->written[i]);
 		bytes_print(&l->sql, " AS w2, ");
-		put_value(l, b->sorted[i]);
+		put_value(l, b->sorted.items[i]);
 		bytes_print(&l->sql, " AS v");
 	}
 	if (n > 0)
@@ -368,8 +285,8 @@ static void put_found(void *arg, MYSQL_ROW row, const unsigned long *sizes)
 
 	if (item == NULL || row[2] == NULL)
 		return;
-	take_version(&found, row, sizes);
-	if (is_same(&found, &b->written[at])) {
+	found = record_row_version(row[1], sizes[1]);
+	if (record_same_version(&found, &b->written[at])) {
 		item->outcome = BATON_OUTCOME_OK;
 	} else {
 		item->is_told = true;
@@ -385,14 +302,14 @@ static int put_many(struct mysql_lane *l, struct baton_call *call, struct batch 
 	bytes_clear(&l->sql);
 	/* Locked in the order of keys, so that two batches don't wait for each other. */
 	bytes_print(&l->sql, "START TRANSACTION;SELECT k, w, NULL FROM baton_record WHERE k IN ");
-	put_keys(l, items, b->n);
+	put_keys(l, items, b->sorted.n);
 	bytes_print(&l->sql, " ORDER BY k FOR UPDATE;");
 	write_inserts(l, b);
 	write_updates(l, b);
 	bytes_print(&l->sql, "SELECT k, w, v FROM baton_record WHERE k IN ");
-	put_keys(l, items, b->n);
+	put_keys(l, items, b->sorted.n);
 	bytes_print(&l->sql, ";COMMIT");
-	for (size_t i = 0; i < b->n; i++) {
+	for (size_t i = 0; i < b->sorted.n; i++) {
 		items[i].outcome = BATON_OUTCOME_REFUSED;
 		items[i].is_told = false;
 	}
@@ -406,30 +323,32 @@ static int put_many(struct mysql_lane *l, struct baton_call *call, struct batch 
 static void put_records(void *lane, struct baton_call *call, struct record_item *items, size_t n)
 {
 	struct mysql_lane *l = lane;
-	struct batch b = {0};
+	struct batch b = {.lane = l};
 
 	if (!mysql_connect(l, call, true)) {
-		end_all(items, n, BATON_OUTCOME_FAILED, call);
+		record_items_end_all(items, n, BATON_OUTCOME_FAILED, call->error.code);
 		return;
 	}
-	if (!batch_init(&b, l, items, n) || (b.written = calloc(n, sizeof(*b.written))) == NULL) {
-		free((void *)b.sorted);
+	if (!record_sort(&b.sorted, call, items, n) ||
+	    (b.written = calloc(n, sizeof(*b.written))) == NULL) {
+		record_sorted_done(&b.sorted);
 		(void)store_fail(&call->error, BATON_E_MEMORY, "no memory for a request");
-		end_all(items, n, BATON_OUTCOME_FAILED, call);
+		record_items_end_all(items, n, BATON_OUTCOME_FAILED, call->error.code);
 		return;
 	}
 	for (size_t i = 0; i < n; i++)
-		b.written[i] = record_version_of_value(b.sorted[i]->value.at, b.sorted[i]->value.n);
+		b.written[i] = record_version_of_value(b.sorted.items[i]->value.at,
+						       b.sorted.items[i]->value.n);
 	if (n == 1 && items[0].version.n > 0) {
 		put_one(l, call, items, b.written);
 	} else {
 		int end = put_many(l, call, &b, items);
 
 		if (end != MYSQL_DONE)
-			end_all(items, n, outcome_of(end), call);
+			record_items_end_all(items, n, outcome_of(end), call->error.code);
 	}
 	free(b.written);
-	free((void *)b.sorted);
+	record_sorted_done(&b.sorted);
 }
 
 /* ---- drop, list ---- */
@@ -476,8 +395,8 @@ static void list_found(void *arg, MYSQL_ROW row, const unsigned long *sizes)
 	if (row[0] == NULL || sizes[0] < skip || sizes[0] - skip > KEY_MAX)
 		return;
 	(void)snprintf(key, sizeof(key), "%.*s", (int)(sizes[0] - skip), row[0] + skip);
-	take_version(&item.version, row, sizes);
-	item.age_ns = age_of(row[3]);
+	item.version = record_row_version(row[1], sizes[1]);
+	item.age_ns = record_row_age_ns(row[3]);
 	if (row[2] != NULL) /* the row's own memory: the item is gone after this */
 		item.value = (struct bytes){.at = row[2], .n = sizes[2]};
 	list->found(list->arg, &item);

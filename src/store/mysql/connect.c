@@ -162,7 +162,7 @@ static void set_habits(MYSQL *session, const struct mysql_options *o)
 static bool find_host(struct mysql_lane *lane, char *out, size_t size, unsigned *port)
 {
 	const struct mysql_options *o = &lane->store->options;
-	const struct mysql_host *h = &o->hosts[lane->turn++ % o->n_hosts];
+	const struct option_host *h = &o->login.hosts[lane->turn++ % o->login.n_hosts];
 	struct addrinfo *list = NULL;
 	int code = lookup(&lane->lookup, h->name, h->port, lane->call->deadline_ns, -1, &list);
 
@@ -184,20 +184,6 @@ static bool find_host(struct mysql_lane *lane, char *out, size_t size, unsigned 
 	return code == 0;
 }
 
-bool mysql_password(const struct mysql_options *o, char *out, size_t size, struct baton_error *err)
-{
-	char reason[SECRET_REASON_MAX];
-
-	if (o->password_file[0] == '\0') {
-		(void)snprintf(out, size, "%s", o->password);
-		return true;
-	}
-	if (secret_read(o->password_file, out, size, reason) == 0)
-		return true;
-	(void)store_fail(err, BATON_E_DENIED, "%s", reason);
-	return false;
-}
-
 /* Multi-statements, because a batch is one request; they are ours, and have no text of anybody. */
 static bool log_in(struct mysql_lane *lane)
 {
@@ -206,7 +192,7 @@ static bool log_in(struct mysql_lane *lane)
 	MYSQL *done = NULL;
 	unsigned port = 0;
 
-	if (!mysql_password(o, password, sizeof(password), &lane->call->error) ||
+	if (!option_password(&o->login, password, sizeof(password), &lane->call->error) ||
 	    (o->socket[0] == '\0' && !find_host(lane, host, sizeof(host), &port)))
 		return false;
 	lane->session = mysql_init(NULL);
@@ -218,7 +204,7 @@ static bool log_in(struct mysql_lane *lane)
 	bool in_time = drive_call(
 		lane,
 		mysql_real_connect_start(&done, lane->session, o->socket[0] == '\0' ? host : NULL,
-					 o->user, password, o->database, port,
+					 o->login.user, password, o->database, port,
 					 o->socket[0] != '\0' ? o->socket : NULL,
 					 CLIENT_MULTI_STATEMENTS | CLIENT_FOUND_ROWS),
 		connect_again, &done);
@@ -289,7 +275,7 @@ static int end_badly(struct mysql_lane *lane, bool in_time)
 		tell_error(lane);
 	/* A primary that has become a replica: another host is the primary now. */
 	if (!is_answer ||
-	    (error == ER_OPTION_PREVENTS_STATEMENT && lane->store->options.n_hosts > 1))
+	    (error == ER_OPTION_PREVENTS_STATEMENT && lane->store->options.login.n_hosts > 1))
 		mysql_disconnect(lane);
 	return is_answer ? MYSQL_REFUSED : MYSQL_NO_ANSWER;
 }
@@ -433,7 +419,7 @@ static bool set_up_session(struct mysql_lane *lane)
 				 "asked for; name the server itself, without a proxy",
 				 s.isolation);
 	}
-	if (is_fit && s.is_read_only && lane->store->options.n_hosts > 1) {
+	if (is_fit && s.is_read_only && lane->store->options.login.n_hosts > 1) {
 		is_fit = false;
 		(void)store_fail(&lane->call->error, BATON_E_DENIED,
 				 "the server is read-only: a replica, perhaps; the next one of the "
@@ -447,7 +433,7 @@ static bool set_up_session(struct mysql_lane *lane)
 /* Each of the hosts is tried once. */
 static bool open_session(struct mysql_lane *lane)
 {
-	for (size_t i = 0; i < lane->store->options.n_hosts; i++) {
+	for (size_t i = 0; i < lane->store->options.login.n_hosts; i++) {
 		if (log_in(lane) && set_up_session(lane))
 			return true;
 		if (clock_boot_ns() >= lane->call->deadline_ns)

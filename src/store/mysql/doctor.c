@@ -80,8 +80,9 @@ static void tell_server(struct visit *v)
 	TELL(v, OK, "reachability", NULL, "The server answers, database %s.", o->database);
 	TELL(v, OK, "version", NULL, "It is %s.", setting(v, "version"));
 	doctor_tell_encryption(
-		&v->doctor, o->tls, o->socket[0] != '\0' || doctor_is_local(o->hosts[0].name),
-		o->password[0] != '\0' || o->password_file[0] != '\0' ? "password" : NULL,
+		&v->doctor, o->tls, o->socket[0] != '\0' || doctor_is_local(o->login.hosts[0].name),
+		o->login.password[0] != '\0' || o->login.password_file[0] != '\0' ? "password"
+										  : NULL,
 		"Say tls=1, and ca= with who signed the server's certificate.");
 	doctor_tell_connections(&v->doctor, v->n_sessions,
 				strtol(setting(v, "max_connections"), NULL, 10),
@@ -140,12 +141,12 @@ static void tell_way(struct visit *v, struct baton_call *call)
 		     is_galera ? "one node" : "the proxy's sessions");
 		v->is_unfit = true;
 	}
-	if (o->n_hosts > 1)
+	if (o->login.n_hosts > 1)
 		TELL(v, NOTE, "hosts",
 		     "Name servers of which at most one can be written to at any time.",
 		     "The URL names %zu servers: a candidate uses the first one that answers and "
 		     "is not read-only.",
-		     o->n_hosts);
+		     o->login.n_hosts);
 }
 
 static void tell_rights(struct visit *v, struct baton_call *call)

@@ -40,18 +40,19 @@ struct mysql_locks {
 	char lease[BATON_LEASE_ID_MAX + 1];
 };
 
-struct mysql_locks *mysql_locks_new(struct mysql_store *store)
+struct mysql_locks *mysql_locks_new(struct mysql_store *store, struct baton_error *err)
 {
 	struct mysql_locks *k = calloc(1, sizeof(*k));
 
-	if (k == NULL || store_turn_init(&k->turn) != 0) {
+	if (k != NULL && store_turn_init(&k->turn) == 0) {
+		k->lane = mysql_lane_new(store, NULL);
+		if (k->lane != NULL && name_table_init(&k->taken) == 0)
+			return k;
+		mysql_locks_free(k);
+	} else {
 		free(k);
-		return NULL;
 	}
-	k->lane = mysql_lane_new(store);
-	if (k->lane != NULL && name_table_init(&k->taken) == 0)
-		return k;
-	mysql_locks_free(k);
+	(void)store_fail(err, BATON_E_MEMORY, "no memory for the store");
 	return NULL;
 }
 

@@ -254,7 +254,7 @@ static bool begin_wait(struct mysql_lane *l, struct alarm *x)
 	struct baton_call call = short_call();
 
 	if (x->lane == NULL)
-		x->lane = mysql_lane_new(l->store);
+		x->lane = mysql_lane_new(l->store, NULL);
 	if (x->lane == NULL || !mysql_connect(x->lane, &call, false))
 		return false;
 	bytes_clear(&x->lane->sql);

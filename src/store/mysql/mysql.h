@@ -42,18 +42,9 @@
 #define MYSQL_TEXT_MAX 256
 #define MYSQL_LAYOUT 1
 
-struct mysql_host {
-	char name[MYSQL_TEXT_MAX];
-	char port[8];
-};
-
 struct mysql_options {
-	struct mysql_host hosts[MYSQL_HOSTS_MAX];
-	size_t n_hosts;
+	struct option_login login;
 	char socket[108];
-	char user[MYSQL_TEXT_MAX];
-	char password[MYSQL_TEXT_MAX];
-	char password_file[OPTION_PATH_MAX];
 	char database[65];
 	bool has_locks;            /* mode=lock */
 	char lock[MYSQL_TEXT_MAX]; /* its name, instead of one after the election */
@@ -63,8 +54,6 @@ struct mysql_options {
 };
 
 int mysql_options_parse(struct mysql_options *o, const char *text, struct baton_error *err);
-/* The password, from its file if there is one. False: err says why not. */
-bool mysql_password(const struct mysql_options *o, char *out, size_t size, struct baton_error *err);
 
 struct mysql_store {
 	struct store_base base;
@@ -87,7 +76,8 @@ struct mysql_lane {
 	struct mysql_alarms *alarms; /* of the watch lane; NULL: it has never listened */
 };
 
-struct mysql_lane *mysql_lane_new(struct mysql_store *store); /* NULL: no memory */
+/* NULL: no memory, which err says. */
+struct mysql_lane *mysql_lane_new(struct mysql_store *store, struct baton_error *err);
 void mysql_lane_free(struct mysql_lane *l);
 
 /* One row of an answer. */
@@ -123,7 +113,8 @@ void mysql_listen(void *lane, struct baton_call *call, const struct record_alarm
 		  record_changed *changed, void *arg);
 void mysql_alarms_free(struct mysql_lane *l);
 
-struct mysql_locks *mysql_locks_new(struct mysql_store *store); /* NULL: no memory */
+/* NULL: no memory, which err says. */
+struct mysql_locks *mysql_locks_new(struct mysql_store *store, struct baton_error *err);
 void mysql_locks_free(struct mysql_locks *k);
 int mysql_lock_take(void *lane, struct baton_call *call, const char *name, const char *lease_id,
 		    uint64_t ttl_ns, uint64_t *free_in_ns);

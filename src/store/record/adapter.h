@@ -254,6 +254,31 @@ struct record_version record_version_of(const void *token, size_t n);
 /* The same end for all items, from the first on that has none yet (outcome 0), with the sentence
  * in call->error. */
 void record_items_end(struct record_item *items, size_t n, int outcome, int code);
+/* ... for all of them, whatever they have. */
+void record_items_end_all(struct record_item *items, size_t n, int outcome, int code);
+
+/* ---- rows.c: for stores that answer with rows ---- */
+
+/* The items of a call in the order of their keys: so rows find theirs, and two requests lock in one
+ * order. */
+struct record_sorted {
+	struct record_item **items;
+	size_t n;
+};
+
+/* False: no memory, which call->error says. */
+bool record_sort(struct record_sorted *s, struct baton_call *call, struct record_item *items,
+		 size_t n);
+void record_sorted_done(struct record_sorted *s);
+/* The item with that key, and its number, if `at` isn't NULL; NULL: nobody asked for it. */
+struct record_item *record_sorted_find(const struct record_sorted *s, const char *key, size_t n,
+				       size_t *at);
+/* A column with `w`; n = 0: it isn't one of ours. */
+struct record_version record_row_version(const char *w, size_t n);
+/* A column with an age in microseconds, which may be NULL. */
+uint64_t record_row_age_ns(const char *us);
+/* A row's value, of at most max bytes, into an item that has its version. */
+void record_row_take(struct record_item *item, const char *value, size_t n, size_t max);
 
 /* ---- the driver: the verbs of baton-store.h on top of any adapter ---- */
 

@@ -27,20 +27,17 @@ static void close_store(void *store)
 	struct s3_store *s = store;
 
 	store_turn_done(&s->turn);
-	store_base_done(&s->base);
 	explicit_bzero(&s->keys, sizeof(s->keys));
-	free(s);
+	store_base_free(s);
 }
 
 static int open_store(const struct baton_store_config *config, struct record_options *options,
 		      void **store, struct baton_error *err)
 {
-	struct s3_store *s = calloc(1, sizeof(*s));
+	struct s3_store *s = store_base_new(sizeof(*s), err);
 
-	if (s == NULL || store_base_init(&s->base) != 0) {
-		free(s);
-		return no_memory(err);
-	}
+	if (s == NULL)
+		return BATON_E_MEMORY;
 	s->options.record = options;
 	int code = store_turn_init(&s->turn) == 0 ? BATON_OK : no_memory(err);
 
@@ -62,35 +59,32 @@ static void close_lane(void *lane)
 
 	if (l == NULL)
 		return;
-	store_lane_remove(&l->store->base, &l->lane);
+	struct s3_store *s = l->store;
+
 	http_free(l->http);
-	if (l->wake >= 0)
-		(void)close(l->wake);
 	free(l->asks);
 	free(l->requests);
 	free(l->replies);
-	explicit_bzero(l, sizeof(*l));
-	free(l);
+	explicit_bzero((char *)l + sizeof(l->lane), sizeof(*l) - sizeof(l->lane));
+	store_lane_free(s, l);
 }
 
 static int open_lane(void *store, int kind, void **lane, struct baton_error *err)
 {
 	struct s3_store *s = store;
 	const struct option_tls *files = &s->options.files;
-	struct s3_lane *l = calloc(1, sizeof(*l));
+	struct s3_lane *l = store_lane_new(s, sizeof(*l), kind == BATON_LANE_WATCH, err);
 
 	if (l == NULL)
-		return no_memory(err);
+		return BATON_E_MEMORY;
 	l->store = s;
 	l->kind = kind;
-	l->wake = kind == BATON_LANE_WATCH ? eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) : -1;
 	l->http = http_new(&(struct http_config){.ca = files->ca,
 						 .cert = files->cert,
 						 .key = files->key,
 						 .server_name = files->server_name,
-						 .wake = l->wake > 0 ? l->wake : 0});
-	store_lane_add(&s->base, &l->lane);
-	if (l->http == NULL || (kind == BATON_LANE_WATCH && l->wake < 0)) {
+						 .wake = l->lane.wake > 0 ? l->lane.wake : 0});
+	if (l->http == NULL) {
 		close_lane(l);
 		return no_memory(err);
 	}
@@ -98,29 +92,14 @@ static int open_lane(void *store, int kind, void **lane, struct baton_error *err
 	return BATON_OK;
 }
 
-static void wake_lane(void *lane)
+static void forget_lane(void *lane)
 {
-	const struct s3_lane *l = lane;
-	uint64_t one = 1;
-
-	if (l->wake >= 0 && write(l->wake, &one, sizeof(one)) < 0)
-		return; /* it is full: so it wakes anyhow */
+	http_forget(((struct s3_lane *)lane)->http);
 }
 
-/* S10: the connections are the parent's. */
 static void forget_store(void *store)
 {
-	struct s3_store *s = store;
-
-	s->base.forgotten = true;
-	for (struct store_lane *at = s->base.lanes; at != NULL; at = at->next) {
-		struct s3_lane *l = (struct s3_lane *)at;
-
-		http_forget(l->http);
-		if (l->wake >= 0)
-			(void)close(l->wake);
-		l->wake = -1;
-	}
+	store_base_forget(store, forget_lane);
 }
 
 /* ---- get, put, drop ---- */
@@ -405,7 +384,7 @@ static const struct record_adapter adapter = {
 	.lane_open = open_lane,
 	.lane_close = close_lane,
 	.forget = forget_store,
-	.wake = wake_lane,
+	.wake = store_lane_wake,
 	.examine = s3_examine,
 	.get = get_records,
 	.put = put_records,

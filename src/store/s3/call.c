@@ -163,11 +163,11 @@ void s3_run(struct s3_lane *lane, struct baton_call *call, size_t n)
 	uint64_t count;
 
 	/* Somebody may not want to wait for us, but a call has its time. */
-	if (lane->wake >= 0)
+	if (lane->lane.wake >= 0)
 		http_heed_wake(lane->http, heed_ns);
 	(void)http_call_all(lane->http, lane->requests, n, call->deadline_ns, lane->replies);
-	if (lane->wake >= 0 && clock_boot_ns() >= heed_ns &&
-	    read(lane->wake, &count, sizeof(count)) < 0)
+	if (lane->lane.wake >= 0 && clock_boot_ns() >= heed_ns &&
+	    read(lane->lane.wake, &count, sizeof(count)) < 0)
 		return; /* nobody did */
 }
 

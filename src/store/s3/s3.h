@@ -129,7 +129,6 @@ struct s3_lane {
 	struct store_lane lane;
 	struct s3_store *store;
 	int kind;
-	int wake; /* an eventfd that ends calls of the watch lane; else -1 */
 	struct http *http;
 	struct http_host host; /* of the bucket */
 	struct s3_keys keys;   /* as they were at the last call */

@@ -130,7 +130,6 @@ struct record_turn {
 	const struct record_weak *weak;   /* NULL: the store forgets nothing */
 };
 
-bool record_same_version(const struct record_version *a, const struct record_version *b);
 const char *record_why_text(int why);
 
 /* What all tasks have. */

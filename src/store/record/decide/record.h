@@ -36,6 +36,8 @@ struct record_version {
 	uint8_t bytes[RECORD_VERSION_MAX];
 };
 
+bool record_same_version(const struct record_version *a, const struct record_version *b);
+
 /* Why a lease is dead. Dead is final. */
 enum record_death {
 	RECORD_ALIVE,
