@@ -34,6 +34,9 @@ if(BATON_TESTS)
 		COMMAND ${PROJECT_SOURCE_DIR}/tests/telemetry/otlp $<TARGET_FILE:baton_command>)
 	set_tests_properties(telemetry/otlp PROPERTIES
 		LABELS cli TIMEOUT 300 SKIP_RETURN_CODE 77)
+	add_test(NAME telemetry/deploy
+		COMMAND ${PROJECT_SOURCE_DIR}/tests/telemetry/deploy $<TARGET_FILE:baton_command>)
+	set_tests_properties(telemetry/deploy PROPERTIES LABELS cli TIMEOUT 600 COST 200)
 	foreach(name run worklock options work history list signals service doctor telemetry
 			callbacks)
 		add_test(NAME cli/${name}

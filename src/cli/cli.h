@@ -83,6 +83,7 @@ struct settings {
 	const char *on_change;
 	const char *notify_fifo;
 	int64_t callback_timeout_ms;
+	const char *agent_check;
 	const char *metrics_file;
 	int64_t metrics_compat;
 	/* the other verbs' */

@@ -108,6 +108,11 @@ static int contend_once(struct run *r)
 		baton_close(r->b);
 		return code;
 	}
+	code = telemetry_listen(r);
+	if (code != 0) {
+		baton_close(r->b);
+		return code;
+	}
 	warn_of_store(r->s);
 	uint64_t now_ns = clock_boot_ns();
 

@@ -158,6 +158,8 @@ void hooks_end(struct run *r);
 
 /* After the store is open. 0, or an exit code. */
 int telemetry_begin(struct run *r);
+/* When there is an election to ask. 0, or an exit code. */
+int telemetry_listen(struct run *r);
 /* Something happened that metrics should show soon. */
 void telemetry_hurry(struct run *r);
 void telemetry_tick(struct run *r);

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "cli/run.h"
+#include "telemetry/agent_check.h"
 #include "telemetry/exporter.h"
 #include "telemetry/exposition.h"
 #include "telemetry/metrics_file.h"
@@ -22,6 +23,7 @@
 struct telemetry {
 	struct exposition *text;
 	struct metrics_file *file; /* NULL: nobody wants it */
+	struct agent_check *agent; /* NULL: as well */
 	uint64_t next_ns;
 	struct exporter exporter;
 	uint64_t send_ns; /* when metrics are sent again */
@@ -94,6 +96,28 @@ int telemetry_begin(struct run *r)
 	if (code == 0)
 		begin_exporter(r, t);
 	return code;
+}
+
+/* While the command runs, or is about to: a leader that is ending takes no new requests. */
+static bool is_up(void *arg)
+{
+	const struct run *r = arg;
+
+	return baton_is_leader(r->e);
+}
+
+int telemetry_listen(struct run *r)
+{
+	struct baton_error err = {0};
+
+	if (r->s->agent_check == NULL)
+		return 0;
+	r->telemetry->agent = agent_check_new(r->s->agent_check, is_up, r, &err);
+	if (r->telemetry->agent == NULL)
+		return open_fail(&err);
+	log_say(BATON_LOG_DEBUG, "answers agent-check on port %d",
+		agent_check_port(r->telemetry->agent));
+	return 0;
 }
 
 /* ---- metrics ---- */
@@ -306,6 +330,8 @@ void telemetry_released(struct run *r)
 
 void telemetry_last(struct run *r)
 {
+	agent_check_free(r->telemetry->agent); /* it asks the election, which is about to go */
+	r->telemetry->agent = NULL;
 	telemetry_released(r);
 	put_file(r);
 	put_metrics(r);
