@@ -379,12 +379,13 @@ static bool serves_process(const char *url)
 	return !serves_own(url);
 }
 
-#define COMMON                                                                                  \
-	.has_processes = true, .has_network = true, .pushes = true, .is_durable = true,         \
-	.lease_ms = 2000, .place = place, .leave = admin_leave, .clean = clean, .pulse = pulse, \
-	.destroy = destroy, .unlock = unlock, .down = proxy_down, .hole = proxy_hole,           \
-	.fail = proxy_fail, .mute = proxy_mute, .late = proxy_late, .forget = forget,           \
-	.deny = deny, .set_term = set_term, .count_name = count_name, .calls = proxy_calls
+#define COMMON                                                                                    \
+	.has_processes = true, .has_network = true, .pushes = true, .is_durable = true,           \
+	.keeps_history = true, .lease_ms = 2000, .place = place, .leave = admin_leave,            \
+	.clean = clean, .pulse = pulse, .destroy = destroy, .unlock = unlock, .down = proxy_down, \
+	.hole = proxy_hole, .fail = proxy_fail, .mute = proxy_mute, .late = proxy_late,           \
+	.forget = forget, .deny = deny, .set_term = set_term, .count_name = count_name,           \
+	.calls = proxy_calls
 
 const struct backend backend_kubernetes = {
 	.scheme = "kubernetes",

@@ -86,6 +86,7 @@ static const struct baton_traits *kube_traits(const void *store)
 		.drift_permille = 200,
 		.own_leases = true,
 		.pushes = true,
+		.keeps_history = true,
 		.promises = PROMISES
 		"client-go candidates in the same election are excluded, and exclude, if they are "
 		"of version 0.27 or later, or have the same lease duration; they know no terms, "
@@ -95,6 +96,7 @@ static const struct baton_traits *kube_traits(const void *store)
 		.min_lease_ns = CLOCK_NS_PER_S,
 		.drift_permille = 200,
 		.pushes = true,
+		.keeps_history = true,
 		.promises = PROMISES
 		"With process_lease=1 one Lease of the process carries all of its elections. "
 		"Never mix in client-go candidates: they wait for ever when it dies, and those "
@@ -185,6 +187,7 @@ __attribute__((visibility("default"))) const struct baton_driver baton_driver = 
 	.candidates = kube_candidates,
 	.order = kube_order,
 	.pause = kube_pause,
+	.history = kube_history,
 	.examine = kube_examine,
 	.list = kube_list_elections,
 };

@@ -17,6 +17,7 @@
  *   observe.c  records
  *   candidates.c  candidates
  *   orders.c   orders and pauses
+ *   history.c  past leaderships
  *   list.c     names
  *   presence.c the life sign of candidates, and the pod's label
  *   watch.c    hints
@@ -33,6 +34,7 @@
  *   baton/leader       how the leader shows itself
  *   baton/process      with process_lease=1: the process lease that the claim hangs on
  *   baton/order /paused /reserved
+ *   baton/history      the last leaderships, the newest first; JSON
  *   baton/name         the election's name, where it can't be the object's
  *
  * Beside them there are "baton--c-..." (a candidate), "baton--p-..." (a process that is alive).
@@ -419,6 +421,12 @@ void kube_publish(void *l, struct baton_call *call, const struct baton_lease *le
 		  struct baton_publication *list, size_t n);
 int kube_withdraw(void *l, struct baton_call *call, const struct baton_lease *lease,
 		  const char *name);
+/* The history with a claim in that term, or with the end of the claim that l has; to be freed.
+ * NULL: no memory. */
+char *kube_history_begun(const struct kube_lease *l, uint64_t term, const char *leader);
+char *kube_history_ended(const struct kube_lease *l, const char *reason);
+int kube_history(void *l, struct baton_call *call, const char *name, size_t max,
+		 void (*found)(void *arg, const struct baton_leadership *leadership), void *arg);
 int kube_list_elections(void *l, struct baton_call *call, const char *prefix, const char *after,
 			size_t max, void (*found)(void *arg, const char *name), void *arg);
 int kube_candidates(void *l, struct baton_call *call, const char *name,

@@ -31,6 +31,11 @@ static void release_put(const struct kube_store *s, struct kube_call *call, cons
 	kube_put_op(b, "test", "/spec/holderIdentity", holder.at != NULL ? holder.at : "\"\"");
 	kube_put_annotation(b, "add", "claim", "");
 	kube_put_annotation(b, "add", "order", "");
+	char *history = kube_history_ended(l, r->reason);
+
+	b->has_failed = b->has_failed || history == NULL;
+	kube_put_annotation(b, "add", "history", history != NULL ? history : "");
+	free(history);
 	if (r->reserve_for != NULL && r->reserve_for[0] != '\0') {
 		json_t *value = web_reserve_make(r);
 

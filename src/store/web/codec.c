@@ -127,8 +127,8 @@ json_t *web_order_make(const struct baton_order *order)
 	(void)snprintf(id, sizeof(id), "%" PRIu64, order->id);
 	(void)snprintf(term, sizeof(term), "%" PRIu64, order->term);
 	(void)snprintf(quiet, sizeof(quiet), "%" PRIu64, order->quiet_ms);
-	return json_pack("{s:s,s:s,s:i,s:s,s:s}", "id", id, "term", term, "kind", order->kind,
-			 "quiet", quiet, "target", order->target);
+	return json_pack("{s:s,s:s,s:i,s:s,s:s,s:s}", "id", id, "term", term, "kind", order->kind,
+			 "quiet", quiet, "target", order->target, "note", order->note);
 }
 
 void web_order_read(const json_t *order, struct baton_record *out)
@@ -144,6 +144,7 @@ void web_order_read(const json_t *order, struct baton_record *out)
 	out->order.kind = (int)kind;
 	(void)js_u64(order, "quiet", &out->order.quiet_ms);
 	copy_text(out->order.target, sizeof(out->order.target), order, "target");
+	copy_text(out->order.note, sizeof(out->order.note), order, "note");
 }
 
 json_t *web_reserve_make(const struct baton_release *r)

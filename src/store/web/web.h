@@ -10,6 +10,7 @@
  *   observe.c  observing many elections, some at a time
  *   watch_index.c  who watches which election, and what a driver knows of it
  *   codec.c    claims, candidates and orders as they are written down: JSON
+ *   history.c  past leaderships as one text
  *
  * A driver's store begins with struct web_store, and its lanes with struct web_lane.
  */
@@ -207,6 +208,24 @@ bool web_claim_shows(const struct baton_record *r, const struct baton_profile *p
 
 char *web_candidate_text(const struct baton_lease *lease, const struct baton_profile *p);
 bool web_candidate_read(const char *value, struct baton_candidate *c);
+
+/* ---- history.c ---- */
+
+/* Leaderships that such a text has, at most. */
+#define WEB_HISTORY_MAX 20
+/* The text with a leadership more, and the ones before it ended; foreign: who led without us before
+ * it, or NULL. To be freed; NULL: no memory. */
+char *web_history_begun(const char *text, const struct baton_leadership *foreign,
+			const struct baton_leadership *begun);
+/* The same with the end of the leadership of that term. */
+char *web_history_ended(const char *text, uint64_t term, int64_t until_ms, const char *ended,
+			const char *note);
+/* Calls found() for each; is_led: the newest lasts, unless its end is there. foreign: who leads
+ * without us, or NULL. */
+void web_history_tell(const char *text, const struct baton_leadership *foreign, bool is_led,
+		      size_t max,
+		      void (*found)(void *arg, const struct baton_leadership *leadership),
+		      void *arg);
 
 json_t *web_order_make(const struct baton_order *order);
 /* Only if it is for out->term (rule 10). */
