@@ -337,6 +337,8 @@ static class Driver
                 return lead.Term.ToString();
             case "left":
                 return ((long)lead.TimeLeft.TotalMilliseconds).ToString();
+            case "bench":
+                return Bench(lead, int.Parse(w[2]));
         }
         throw new InvalidOperationException("unknown request " + w[0]);
     }
@@ -396,30 +398,26 @@ static class Driver
         return OfLead(w, lead);
     }
 
-    static double Best(Action<int> calls)
+    // Nanoseconds of one call, at best.
+    static long Best(int n, Action calls)
     {
-        const int n = 1000000;
         double least = double.MaxValue;
         for (int round = 0; round < 5; round++)
         {
             var watch = Stopwatch.StartNew();
-            calls(n);
+            calls();
             least = Math.Min(least, watch.Elapsed.TotalMilliseconds * 1e6 / n);
         }
-        return least;
+        return (long)least;
     }
 
-    static void Bench(string url)
+    // A question, and an empty call of the same kind.
+    static string Bench(Lead lead, int n)
     {
-        using (var store = new Store(url))
-        {
-            var election = store.CreateElection("bench");
-            election.Start();
-            using (var lead = election.AcquireAsync().Result)
-                Console.WriteLine("{0:F1} {1:F1}",
-                    Best(n => { for (int i = 0; i < n; i++) { bool leads = lead.Leads; } }),
-                    Best(n => { for (int i = 0; i < n; i++) { uint v = Store.VersionNumber; } }));
-        }
+        int yes = 0;
+        long leads = Best(n, () => { for (int i = 0; i < n; i++) yes += lead.Leads ? 1 : 0; });
+        long empty = Best(n, () => { for (int i = 0; i < n; i++) yes += (int)Store.VersionNumber; });
+        return leads + " " + empty;
     }
 
     static void CloseAll()
@@ -428,13 +426,8 @@ static class Driver
             store.Dispose();
     }
 
-    static void Main(string[] args)
+    static void Main()
     {
-        if (args.Length == 2 && args[0] == "bench")
-        {
-            Bench(args[1]);
-            return;
-        }
         output = new StreamWriter(Console.OpenStandardOutput(), new UTF8Encoding(false));
         // Mono tells Console.CancelKeyPress of SIGINT only at a terminal.
         var interrupts = new Thread(() =>

@@ -359,6 +359,9 @@ func (d *driver) ofLead(verb string, l *baton.Lead, words []string) (string, err
 		return fmt.Sprint(l.Term()), nil
 	case "left":
 		return fmt.Sprint(l.TimeLeft().Milliseconds()), nil
+	case "bench":
+		n, _ := strconv.Atoi(words[0])
+		return bench(l, n), nil
 	}
 	return "", errors.New("unknown request " + verb)
 }
@@ -448,27 +451,9 @@ func constants() string {
 	return strings.Join(words, " ")
 }
 
-// bench says how long a question takes, beside an empty call of the same kind.
-func bench(url string) error {
-	s, err := baton.Open(url, nil)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	e, err := s.Election("bench", nil)
-	if err == nil {
-		err = e.Start()
-	}
-	if err != nil {
-		return err
-	}
-	lead, err := e.Acquire(context.Background())
-	if err != nil {
-		return err
-	}
-	defer lead.Close()
-	const n = 1000000
-	best := func(call func()) float64 {
+// bench says how many nanoseconds a question takes, and an empty call of the same kind.
+func bench(lead *baton.Lead, n int) string {
+	best := func(call func()) int64 {
 		least := time.Hour
 		for round := 0; round < 5; round++ {
 			begin := time.Now()
@@ -477,10 +462,10 @@ func bench(url string) error {
 			}
 			least = min(least, time.Since(begin))
 		}
-		return float64(least.Nanoseconds()) / n
+		return least.Nanoseconds() / int64(n)
 	}
-	fmt.Printf("%.1f %.1f\n", best(func() { lead.Leads() }), best(func() { baton.VersionNumber() }))
-	return nil
+	leads := best(func() { lead.Leads() })
+	return fmt.Sprint(leads, " ", best(func() { baton.VersionNumber() }))
 }
 
 func (d *driver) closeAll() {
@@ -493,13 +478,6 @@ func main() {
 	d := &driver{stores: map[string]*baton.Store{}, elections: map[string]*baton.Election{},
 		owners: map[string]string{}, leads: map[string]*baton.Lead{},
 		finish: map[string]chan struct{}{}}
-	if len(os.Args) > 2 && os.Args[1] == "bench" {
-		if err := bench(os.Args[2]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)
 	go func() {

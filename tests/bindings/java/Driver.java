@@ -302,6 +302,8 @@ public final class Driver {
                 return Long.toUnsignedString(lead.term());
             case "left":
                 return String.valueOf(lead.timeLeft().toMillis());
+            case "bench":
+                return bench(lead, Integer.parseInt(w[2]));
             default:
                 throw new IllegalArgumentException("unknown request " + w[0]);
         }
@@ -355,41 +357,31 @@ public final class Driver {
         return ofLead(w, LEADS.get(w[1]));
     }
 
-    private static double best(Runnable calls, int n) {
-        double least = Double.MAX_VALUE;
+    private static long best(Runnable calls, int n) {
+        long least = Long.MAX_VALUE;
         for (int round = 0; round < 7; round++) {
             long begin = System.nanoTime();
             calls.run();
-            least = Math.min(least, (System.nanoTime() - begin) / (double) n);
+            least = Math.min(least, System.nanoTime() - begin);
         }
-        return least;
+        return least / n;
     }
 
-    private static void bench(String url) throws Exception {
-        final int n = 1_000_000;
-        try (Store store = Store.open(url)) {
-            Election election = store.election("bench");
-            election.start();
-            try (Lead lead = election.acquire(Duration.ofMinutes(1))) {
-                boolean[] sink = new boolean[1];
-                double leads = best(() -> {
-                    for (int i = 0; i < n; i++)
-                        sink[0] ^= lead.leads();
-                }, n);
-                double empty = best(() -> {
-                    for (int i = 0; i < n; i++)
-                        sink[0] ^= Store.versionNumber() == 0;
-                }, n);
-                System.out.printf("%.1f %.1f%n", leads, empty);
-            }
-        }
+    /** Nanoseconds of a question, and of an empty call of the same kind. */
+    private static String bench(Lead lead, int n) {
+        boolean[] sink = new boolean[1];
+        long leads = best(() -> {
+            for (int i = 0; i < n; i++)
+                sink[0] ^= lead.leads();
+        }, n);
+        long empty = best(() -> {
+            for (int i = 0; i < n; i++)
+                sink[0] ^= Store.versionNumber() == 0;
+        }, n);
+        return leads + " " + empty;
     }
 
     public static void main(String[] args) throws Exception {
-        if (args.length == 2 && args[0].equals("bench")) {
-            bench(args[1]);
-            return;
-        }
         BufferedReader in = new BufferedReader(
                 new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line; (line = in.readLine()) != null;) {
