@@ -127,3 +127,9 @@ struct name_node *name_table_pop(struct name_table *t)
 	name_table_remove(t, node);
 	return node;
 }
+
+void name_table_free_all(struct name_table *t)
+{
+	for (struct name_node *node; (node = name_table_pop(t)) != NULL;)
+		free(node);
+}

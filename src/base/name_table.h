@@ -41,6 +41,8 @@ void name_table_remove(struct name_table *t, struct name_node *node);
 struct name_node *name_table_next(const struct name_table *t, const struct name_node *node);
 /* Takes any one out; NULL: it is empty. */
 struct name_node *name_table_pop(struct name_table *t);
+/* Takes all out, and frees them: objects of malloc() that begin with their node. */
+void name_table_free_all(struct name_table *t);
 
 /* The object that has this node as a member that is not the first. */
 #define name_container(node, type, member) ((type *)(void *)((char *)(node)-offsetof(type, member)))

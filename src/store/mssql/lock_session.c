@@ -63,10 +63,7 @@ struct mssql_locks *mssql_locks_new(struct mssql_store *store, struct baton_erro
 
 static void forget_locks(struct mssql_locks *k)
 {
-	struct name_node *node;
-
-	while ((node = name_table_pop(&k->taken)) != NULL)
-		free(node);
+	name_table_free_all(&k->taken);
 	k->asked_ns = 0;
 	k->lease[0] = '\0';
 }

@@ -60,10 +60,7 @@ struct mysql_locks *mysql_locks_new(struct mysql_store *store, struct baton_erro
 
 static void forget_all(struct mysql_locks *k)
 {
-	struct name_node *node;
-
-	while ((node = name_table_pop(&k->taken)) != NULL)
-		free(node);
+	name_table_free_all(&k->taken);
 	k->asked_ns = 0;
 	k->lease[0] = '\0';
 }
