@@ -364,6 +364,24 @@ words do_cycle(const words &w)
 	return {};
 }
 
+words do_bench(const words &w)
+{
+	baton_cpp::lead &l = *entered.at(w[1]);
+	std::int64_t n = std::stoll(w[2]), best[2] = {INT64_MAX, INT64_MAX};
+
+	for (int round = 0; round < 10; round++) {
+		auto began = std::chrono::steady_clock::now();
+		volatile bool answer = false;
+
+		for (std::int64_t i = 0; i < n; i++)
+			answer = round % 2 == 0 ? l.leads() : baton_version_number() != 0;
+		(void)answer;
+		std::chrono::nanoseconds took = std::chrono::steady_clock::now() - began;
+		best[round % 2] = std::min(best[round % 2], took.count() / n);
+	}
+	return {std::to_string(best[0]), std::to_string(best[1])};
+}
+
 words do_constants(const words &); /* below: a long list */
 
 words serve(const words &w)
@@ -372,7 +390,7 @@ words serve(const words &w)
 		{"open", do_open},	   {"election", do_election}, {"await", do_await},
 		{"enter", do_enter},	   {"lost", do_lost},	      {"awaitlost", do_awaitlost},
 		{"status", do_status},	   {"fork", do_fork},	      {"child", do_child},
-		{"cycle", do_cycle},	   {"constants", do_constants}};
+		{"cycle", do_cycle},	   {"constants", do_constants}, {"bench", do_bench}};
 	const std::string &verb = w[0];
 	auto known = verbs.find(verb);
 

@@ -139,6 +139,19 @@ const verbs = {
   constants: () => Object.entries(baton.constants).map(([name, value]) => `${name}=${value}`),
   fork() { throw new Skip('Node cannot fork without exec'); },
   child: () => [spawn('cat', { stdio: ['pipe', 'inherit', 'inherit'] }).pid],
+  bench(l, n) {
+    const lead = leads.get(l), native = require(process.env.BATON_ADDON);
+    const nothing = new (class {
+      #context = native.open('memory:bench', {});
+      get leads() { return this.#context !== null && native.empty(this.#context); }
+    })();
+    const best = (thing) => Math.min(...Array.from({ length: 5 }, () => {
+      const began = process.hrtime.bigint();
+      for (let i = 0; i < Number(n); i++) thing.leads;
+      return Number(process.hrtime.bigint() - began) / Number(n);
+    }));
+    return [best(lead), best(nothing)].map(Math.round);
+  },
   async drop(s) {
     forget(s); // here, the store would be a variable of a function that waits
     for (let i = 0; i < 20; i++) { // the collector runs when it likes, and its callbacks later

@@ -4,6 +4,7 @@
 # Bodies run as threads; with BATON_TEST_ASYNC=1 the loops are tasks of one asyncio loop, on a
 # thread of its own. It must never decide anything by itself: the scenarios do.
 import asyncio
+import ctypes
 import gc
 import os
 import subprocess
@@ -306,6 +307,36 @@ def do_cycle(n, url):
     for i in range(int(n)):
         with baton.Store(url) as store:
             store.election(f"cycle-{i % 10}").start()
+
+
+# A C function that does nothing with what it is given, called as baton_term() is.
+nothing = _lib._C_SHORT["baton_version_number"]
+nothing.restype, nothing.argtypes = ctypes.c_uint64, [ctypes.c_void_p]
+
+
+class Empty:
+    """As Lead.leads is, but the call does nothing."""
+
+    def __init__(self, handle):
+        self._e = handle
+        self.term = 0
+
+    @property
+    def leads(self):
+        e = self._e
+        return e is not None and nothing(e) == self.term
+
+
+def do_bench(name, n):
+    def best(thing):
+        took = []
+        for _ in range(5):
+            began = time.perf_counter_ns()
+            for _ in range(int(n)):
+                thing.leads
+            took.append((time.perf_counter_ns() - began) / int(n))
+        return min(took)
+    return round(best(leads[name])), round(best(Empty(leads[name]._e)))
 
 
 def serve():
