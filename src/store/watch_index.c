@@ -20,14 +20,6 @@ int watch_index_init(struct watch_index *x, size_t size)
 	return name_table_init(&x->names);
 }
 
-static void watcher_free(struct watch_index *x, struct watcher *watcher)
-{
-	if (watcher->is_due)
-		TAILQ_REMOVE(&x->due, watcher, of_due);
-	LIST_REMOVE(watcher, of_name);
-	free(watcher);
-}
-
 void watch_index_done(struct watch_index *x)
 {
 	struct name_node *node;
@@ -35,8 +27,11 @@ void watch_index_done(struct watch_index *x)
 	while ((node = name_table_pop(&x->names)) != NULL) {
 		struct watched *w = (struct watched *)node;
 
-		while (!LIST_EMPTY(&w->watchers))
-			watcher_free(x, LIST_FIRST(&w->watchers));
+		for (struct watcher *watcher = LIST_FIRST(&w->watchers), *next; watcher != NULL;
+		     watcher = next) {
+			next = LIST_NEXT(watcher, of_name);
+			free(watcher);
+		}
 		free(w);
 	}
 	name_table_done(&x->names);
@@ -47,14 +42,11 @@ struct watched *watch_index_find(const struct watch_index *x, const char *name)
 	return (struct watched *)name_table_find(&x->names, name);
 }
 
-struct watched *watch_index_get(struct watch_index *x, const char *name)
+static struct watched *watched_new(struct watch_index *x, const char *name)
 {
-	struct watched *w = watch_index_find(x, name);
 	size_t size = strlen(name) + 1;
+	struct watched *w = calloc(1, x->size + size);
 
-	if (w != NULL)
-		return w;
-	w = calloc(1, x->size + size);
 	if (w == NULL)
 		return NULL;
 	char *key = (char *)w + x->size;
@@ -62,6 +54,13 @@ struct watched *watch_index_get(struct watch_index *x, const char *name)
 	(void)memcpy(key, name, size);
 	name_table_add(&x->names, &w->node, key);
 	return w;
+}
+
+struct watched *watch_index_get(struct watch_index *x, const char *name)
+{
+	struct watched *w = watch_index_find(x, name);
+
+	return w != NULL ? w : watched_new(x, name);
 }
 
 struct watched *watch_index_next(const struct watch_index *x, const struct watched *w)
@@ -105,7 +104,10 @@ bool watch_index_unwatch(struct watch_index *x, struct watched *w, uint64_t cook
 		watcher = LIST_NEXT(watcher, of_name);
 	if (watcher == NULL)
 		return false;
-	watcher_free(x, watcher);
+	if (watcher->is_due)
+		TAILQ_REMOVE(&x->due, watcher, of_due);
+	LIST_REMOVE(watcher, of_name);
+	free(watcher);
 	return true;
 }
 
@@ -117,9 +119,11 @@ bool watch_index_is_watched(const struct watched *w)
 struct watched *watch_index_add(struct watch_index *x, const char *name, uint64_t cookie,
 				bool is_due)
 {
-	bool is_new = watch_index_find(x, name) == NULL;
-	struct watched *w = watch_index_get(x, name);
+	struct watched *w = watch_index_find(x, name);
+	bool is_new = w == NULL;
 
+	if (is_new)
+		w = watched_new(x, name);
 	if (w == NULL || watch_index_watch(x, w, cookie, is_due))
 		return w;
 	if (is_new)

@@ -130,12 +130,12 @@ bool web_index_only(struct web_index *h, char *name, size_t size)
 	(void)pthread_mutex_lock(&h->lock);
 	const struct watched *only =
 		h->names.names.n == 1 ? watch_index_next(&h->names, NULL) : NULL;
-	size_t n = only != NULL ? strlen(only->node.key) + 1 : size + 1;
+	bool fits = only != NULL && strlen(only->node.key) < size;
 
-	if (n <= size)
-		(void)memcpy(name, only->node.key, n);
+	if (fits)
+		(void)memcpy(name, only->node.key, strlen(only->node.key) + 1);
 	(void)pthread_mutex_unlock(&h->lock);
-	return n <= size;
+	return fits;
 }
 
 bool web_index_get(struct web_index *h, const char *name, void *note)
