@@ -49,10 +49,10 @@ struct mysql_locks *mysql_locks_new(struct mysql_store *store, struct baton_erro
 		if (k->lane != NULL && name_table_init(&k->taken) == 0)
 			return k;
 		mysql_locks_free(k);
-	} else {
-		free(k);
+		k = NULL;
 	}
 	(void)store_fail(err, BATON_E_MEMORY, "no memory for the store");
+	free(k);
 	return NULL;
 }
 
