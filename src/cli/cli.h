@@ -87,6 +87,8 @@ struct settings {
 	const char *metrics_file;
 	int64_t metrics_compat;
 	/* the other verbs' */
+	int64_t measure_ms; /* 0: not */
+	int64_t stop_time_ms;
 	const char *to;
 	int64_t fence;
 	int64_t quiet_ms;
@@ -196,6 +198,8 @@ int verb_schema(struct settings *s);
 int verb_version(struct settings *s);
 int verb_check(struct settings *s);
 int verb_doctor(struct settings *s);
+/* doctor --measure */
+int measure_run(struct settings *s);
 int verb_list(struct settings *s);
 
 #endif

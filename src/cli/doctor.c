@@ -76,6 +76,8 @@ int verb_doctor(struct settings *s)
 	struct baton *b;
 	int code = open_store_url(s);
 
+	if (code == 0 && s->measure_ms != 0)
+		return measure_run(s);
 	if (code == 0)
 		code = open_handle(s, &b);
 	if (code != 0)
