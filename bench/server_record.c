@@ -91,20 +91,21 @@ static int64_t left_us(void *server, const char *election)
 	return LEASE_MS * 1000;
 }
 
-#define RECORD_SERVER(store, looks_ms)              \
+#define RECORD_SERVER(store, looks_ms, many)        \
 	const struct bench_server bench_##store = { \
 		.name = #store,                     \
 		.raw = "one conditional write",     \
 		.crash_lease_ms = LEASE_MS,         \
 		.poll_ms = (looks_ms),              \
 		.expiry_ms = (looks_ms),            \
+		.large = (many),                    \
 		.open = open_record,                \
 		.close = close_record,              \
 		.write = write_record,              \
 		.left_us = left_us,                 \
 	}
 
-RECORD_SERVER(azblob, 2000);
-RECORD_SERVER(mongodb, 1000);
-RECORD_SERVER(memcached, 1000);
-RECORD_SERVER(mssql, 1000);
+RECORD_SERVER(azblob, 2000, 2000);
+RECORD_SERVER(mongodb, 1000, 2000);
+RECORD_SERVER(memcached, 1000, 10000);
+RECORD_SERVER(mssql, 1000, 2000);

@@ -390,7 +390,9 @@ static void many(struct rig *g, bool quick)
 	(void)lead(g, 1, LEASE_MS, "1 election"); /* and the store has all that it needs */
 	double tool = tool_rate(g, large, 0);
 	double small_us = lead(g, 1000, LEASE_MS, "1,000 elections") * 1e6 / 1000;
-	const char *name = large == 10000 ? "10,000 elections" : "100,000 elections";
+	char name[32];
+
+	(void)snprintf(name, sizeof(name), "%d,000 elections", large / 1000);
 	double large_us = lead(g, large, LONG_LEASE_MS, name) * 1e6 / large;
 	tool = tool_rate(g, large, tool);
 	(void)snprintf(beside, sizeof(beside), "%.0f/s, all that belongs to it; %s: %.0f/s",
