@@ -102,7 +102,7 @@ static void every_byte(struct names *names)
 	}
 	for (unsigned c = 0xe0; c < 0xf5; c++) {
 		*end++ = (char)c;
-		*end++ = c == 0xf4 || c == 0xed ? '\x80' : c == 0xf0 ? '\x90' : '\xa0';
+		*end++ = (char)(c == 0xf4 || c == 0xed ? 0x80 : c == 0xf0 ? 0x90 : 0xa0);
 		*end++ = '\x80';
 		if (c >= 0xf0)
 			*end++ = '\x80';

@@ -100,7 +100,7 @@ const char *otlp_unit(const struct baton_metric *m);
 
 /* ---- send.c ---- */
 
-void *otlp_send(void *x);
+void *otlp_send(void *arg);
 
 #pragma GCC visibility pop
 

@@ -283,7 +283,8 @@ static void release(struct cand *cand)
 
 		if (s->role == ROLE_LEAVES && s->nonce == list[i].nonce &&
 		    (list[i].outcome == BATON_OUTCOME_OK ||
-		     list[i].outcome == BATON_OUTCOME_REFUSED || strcmp(s->lease, cand->lease.id)))
+		     list[i].outcome == BATON_OUTCOME_REFUSED ||
+		     strcmp(s->lease, cand->lease.id) != 0))
 			s->role = ROLE_NONE;
 	}
 }

@@ -30,6 +30,7 @@ int64_t clock_wall_ms(void)
 	return WALL_MS + (int64_t)(clock_boot_ns() / CLOCK_NS_PER_MS);
 }
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the header's are reserved */
 ssize_t getrandom(void *out, size_t n, unsigned flags)
 {
 	uint8_t *bytes = out;
