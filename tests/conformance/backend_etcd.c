@@ -361,6 +361,7 @@ const struct backend backend_etcd = {
 	.pushes = true,
 	.shares_leases = true,
 	.is_durable = true,
+	.keeps_history = true,
 	.place = place,
 	.leave = admin_leave,
 	.clean = clean,

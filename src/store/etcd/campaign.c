@@ -15,6 +15,7 @@ struct attempt {
 	struct baton_campaign *c;
 	struct etcd_known known;
 	bool is_unread;   /* others' keys lie among its claims */
+	uint64_t n_past;  /* keys of its history, when it was claimed */
 	uint64_t raised;  /* the offset that the claim is to bring with it; 0: as it is */
 	bool is_entitled; /* a reservation that we know of is over, or ours; so is unreleased.c's */
 };
@@ -117,6 +118,9 @@ static void campaign_put_claim(struct bytes *b, struct etcd_store *s,
 	char *text = web_claim_text(lease, t->c->nonce, clock_wall_ms(), &t->c->profile);
 	char words[64];
 
+	struct etcd_key begun = etcd_history_key(s, name, number, t->c->nonce, "");
+
+	etcd_put_begun(b, s, &begun, name, offset_of(t), lease->owner);
 	b->has_failed = b->has_failed || text == NULL;
 	etcd_put(b, ETCD_THEN, &claim, text != NULL ? text : "", number);
 	free(text);
@@ -151,7 +155,11 @@ static int campaign_undo(struct etcd_lane *lane, struct baton_call *call, struct
 
 	t->known.claim_mod = 0; /* if it stays, it is to be looked at */
 	etcd_known_set(lane->store, c->name, &t->known);
-	etcd_put_removal(etcd_begin(lane), lane->store, c->name, number, revision, NULL);
+	struct etcd_key begun = etcd_history_key(lane->store, c->name, number, c->nonce, "");
+	struct bytes *b = etcd_begin(lane);
+
+	etcd_put_removal(b, lane->store, c->name, number, revision, NULL);
+	etcd_delete(b, ETCD_THEN, &begun);
 	int outcome = etcd_tell(lane, call, &etcd_txn);
 
 	(void)store_fail_term(call, c, TERM_LOW);
@@ -168,6 +176,7 @@ static void campaign_hear(struct etcd_lane *lane, const struct baton_lease *leas
 	c->code = 0;
 	if (proto_number(answer, ETCD_TXN_SUCCEEDED) != 0) {
 		c->outcome = BATON_OUTCOME_OK;
+		t->n_past = proto_number(etcd_response(answer, 0, ETCD_OP_RANGE), ETCD_RANGE_COUNT);
 		c->term = revision + offset_of(t);
 		c->record->watched = web_is_watched(&lane->store->web, c->name);
 		t->known.claim_mod = revision;
@@ -232,6 +241,8 @@ static int campaign_send(struct etcd_lane *lane, struct baton_call *call,
 		if (c->outcome == BATON_OUTCOME_OK && (c->term <= c->floor || c->term > TERM_MAX))
 			(void)campaign_undo(lane, call, &tries[i], number, revision);
 		campaign_learn(lane, call, &tries[i]);
+		if (c->outcome == BATON_OUTCOME_OK && tries[i].n_past > ETCD_PAST_KEYS)
+			etcd_prune_history(lane, call, c->name);
 	}
 	return outcome;
 }

@@ -58,6 +58,7 @@ static const struct baton_traits *etcd_traits(const void *store)
 	static const struct baton_traits traits = {
 		.min_lease_ns = 2 * CLOCK_NS_PER_S,
 		.pushes = true,
+		.keeps_history = true,
 		.promises =
 			"An etcd cluster decides, by its consensus. Exclusion and growing terms "
 			"hold whatever candidates, networks and a minority of the members do, and "
@@ -135,6 +136,7 @@ __attribute__((visibility("default"))) const struct baton_driver baton_driver = 
 	.candidates = etcd_candidates,
 	.order = etcd_order,
 	.pause = etcd_pause,
+	.history = etcd_history,
 	.examine = etcd_examine,
 	.list = etcd_list,
 };

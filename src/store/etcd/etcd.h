@@ -14,6 +14,7 @@
  *   unreleased.c  claims that ended without a release, and how long nobody may follow them
  *   candidates.c  candidates
  *   orders.c   orders and pauses
+ *   history.c  past leaderships
  *   list.c     names
  *   watch.c    hints
  *   doctor.c   what the cluster is like
@@ -30,6 +31,10 @@
  *                       /offset  what is added to revisions; only there when the cluster lost data
  *                       /paused /reserved /order
  *   baton.candidate/NAME/LEASE   who would like to lead
+ *   baton.history/NAME/ID        a leadership, written with its claim: offset, time, leader. Its
+ *                                create revision is when it began; ID is its lease and nonce
+ *                            .end   written with its release: time, reason; likewise
+ *                            .note  written with an order for it
  *   baton.lease/LEASE/           shows that the lease lives
  *   baton.lease/LEASE/NAME       one of its claims, with the claim's nonce
  *
@@ -115,6 +120,10 @@ struct etcd_key etcd_state_key(const struct etcd_store *s, const char *name, con
 struct etcd_key etcd_candidate_key(const struct etcd_store *s, const char *name, uint64_t lease);
 /* name "": what shows that it lives. */
 struct etcd_key etcd_lease_key(const struct etcd_store *s, uint64_t lease, const char *name);
+/* What is written down of the leadership with that lease and nonce: "" its begin, ".end", ".note".
+ * NULL: all that there is of this election. */
+struct etcd_key etcd_history_key(const struct etcd_store *s, const char *name, uint64_t lease,
+				 uint64_t nonce, const char *what);
 /* The end of the range of all keys that begin like this one. */
 struct etcd_key etcd_key_end(const struct etcd_key *key);
 /* What begins like a claim, and is of another election: "NAME/SEGMENT/" (nested.c). */
@@ -308,6 +317,18 @@ void etcd_put_unreleased(struct bytes *b, struct etcd_store *s, const char *name
 void etcd_read_unreleased(const struct etcd_lane *lane, const char *value, uint64_t mod,
 			  uint64_t claim, struct etcd_known *k, struct baton_record *out);
 
+/* ---- history.c ---- */
+
+/* First of a claim's operations: how much there is; and the leadership that begins with it. */
+void etcd_put_begun(struct bytes *b, const struct etcd_store *s, const struct etcd_key *key,
+		    const char *name, uint64_t offset, const char *leader);
+/* With a release. */
+void etcd_put_ended(struct bytes *b, const struct etcd_store *s, uint64_t lease,
+		    const struct baton_release *r);
+/* What is too much is taken away, as far as that goes: once in a while, not with every claim. */
+#define ETCD_PAST_KEYS 100 /* more of them are too much */
+void etcd_prune_history(struct etcd_lane *lane, const struct baton_call *call, const char *name);
+
 /* ---- release.c ---- */
 
 /* Removes a claim that was made at that revision, and what hangs on it; r: with the reservation
@@ -336,6 +357,8 @@ int etcd_candidates(void *l, struct baton_call *call, const char *name,
 		    void (*found)(void *arg, const struct baton_candidate *candidate), void *arg);
 int etcd_order(void *l, struct baton_call *call, const char *name, const struct baton_order *order);
 int etcd_pause(void *l, struct baton_call *call, const char *name, bool paused);
+int etcd_history(void *l, struct baton_call *call, const char *name, size_t max,
+		 void (*found)(void *arg, const struct baton_leadership *leadership), void *arg);
 int etcd_list(void *l, struct baton_call *call, const char *prefix, const char *after, size_t max,
 	      void (*found)(void *arg, const char *name), void *arg);
 int etcd_examine(void *l, struct baton_call *call,

@@ -51,6 +51,17 @@ struct etcd_key etcd_lease_key(const struct etcd_store *s, uint64_t lease, const
 	return key_make(s, ".lease/", hex, encoded);
 }
 
+struct etcd_key etcd_history_key(const struct etcd_store *s, const char *name, uint64_t lease,
+				 uint64_t nonce, const char *what)
+{
+	char rest[48] = "";
+
+	if (what != NULL)
+		(void)snprintf(rest, sizeof(rest), "%016" PRIx64 "%016" PRIx64 "%s", lease, nonce,
+			       what);
+	return key_make(s, ".history/", name, rest);
+}
+
 /* All of them end with a '/', or with a letter of their own. */
 struct etcd_key etcd_key_end(const struct etcd_key *key)
 {

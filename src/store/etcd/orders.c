@@ -11,8 +11,10 @@
 
 /* Only if that leadership still stands. */
 static int order_leave(struct etcd_lane *lane, struct baton_call *call, const char *name,
-		       const struct etcd_claim *claim, const struct baton_order *order)
+		       const struct etcd_claim *claim, uint64_t nonce,
+		       const struct baton_order *order)
 {
+	struct etcd_key note = etcd_history_key(lane->store, name, claim->lease, nonce, ".note");
 	struct etcd_key key = etcd_state_key(lane->store, name, "order");
 	json_t *value = web_order_make(order);
 	char *text = json_dumps(value, JSON_COMPACT);
@@ -22,6 +24,8 @@ static int order_leave(struct etcd_lane *lane, struct baton_call *call, const ch
 	etcd_compare(b, &claim->key, NULL, ETCD_IS_CREATE, claim->revision);
 	b->has_failed = b->has_failed || text == NULL;
 	etcd_put(b, ETCD_THEN, &key, text != NULL ? text : "", 0);
+	if (order->note[0] != '\0')
+		etcd_put(b, ETCD_THEN, &note, order->note, 0);
 	free(text);
 	json_decref(value);
 	int outcome = etcd_call(lane, call, &etcd_txn, &answer);
@@ -41,7 +45,9 @@ int etcd_order(void *l, struct baton_call *call, const char *name, const struct 
 
 	if (outcome == BATON_OUTCOME_OK && (!record.held || record.term != order->term))
 		outcome = BATON_OUTCOME_REFUSED;
-	return outcome == BATON_OUTCOME_OK ? order_leave(lane, call, name, &claim, order) : outcome;
+	return outcome == BATON_OUTCOME_OK
+		       ? order_leave(lane, call, name, &claim, record.nonce, order)
+		       : outcome;
 }
 
 int etcd_pause(void *l, struct baton_call *call, const char *name, bool paused)

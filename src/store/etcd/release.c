@@ -23,6 +23,8 @@ void etcd_put_removal(struct bytes *b, const struct etcd_store *s, const char *n
 	etcd_compare(b, &claim, NULL, ETCD_IS_CREATE, revision);
 	etcd_delete(b, ETCD_THEN, &claim);
 	etcd_delete(b, ETCD_THEN, &unreleased);
+	if (r != NULL)
+		etcd_put_ended(b, s, number, r);
 	if (r != NULL && r->reserve_for != NULL && r->reserve_for[0] != '\0') {
 		struct etcd_key reserved = etcd_state_key(s, name, "reserved");
 		json_t *value = web_reserve_make(r);
