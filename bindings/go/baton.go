@@ -11,10 +11,6 @@ package baton
 
 /*
 #cgo pkg-config: baton
-#cgo noescape baton_context_is_leader
-#cgo nocallback baton_context_is_leader
-#cgo noescape baton_version_number
-#cgo nocallback baton_version_number
 #include <baton.h>
 #include <fcntl.h>
 #include <stdlib.h>
