@@ -112,6 +112,9 @@ struct baton_record {
 	char wait[BATON_WAIT_MAX + 1];
 	struct baton_order order;
 	int before; /* BATON_END_...: of a campaign that was won */
+	/* About how many candidates there are, where somebody holds it; 0: not known. Where there
+	 * are many, standbys heed a hint one after the other. */
+	uint32_t n_candidates;
 };
 
 /* One of many in a batch; the outcome is filled in for each, and the error code where it fails. */

@@ -190,7 +190,8 @@ struct view {
 	bool paused;
 	bool target_ok; /* the target of the order is a healthy candidate */
 	uint8_t order;
-	uint8_t pad[4];
+	uint8_t pad[2];
+	uint16_t crowd; /* about so many candidates; 0: not known */
 };
 
 /* All fields that an event doesn't need are zero. */

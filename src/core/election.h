@@ -81,7 +81,7 @@ struct election {
 	bool stopping;   /* EV_STOP waits for NOTE_STOPPED */
 	bool restart;    /* EV_START came before that */
 	bool paused;
-	uint8_t pad[2];
+	uint16_t crowd; /* about so many candidates contend; 0: not known */
 };
 
 void election_init(struct election *e, uint32_t self, const struct options *o);

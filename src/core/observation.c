@@ -67,7 +67,11 @@ void observation_calm(struct step *s, bool news)
 
 void observation_hint(struct step *s)
 {
-	uint64_t when_ns = max_ns(s->now_ns, s->e->calm_ns);
+	const struct election *e = s->e;
+	/* L4: a crowd of standbys sets out one after the other. L2: a leader hears at once. */
+	unsigned crowd = e->state == ELECTION_STANDBY ? e->crowd : 0;
+	uint64_t start_ns = s->now_ns + timing_stagger_ns(&s->l->timing, crowd, s->ev->random);
+	uint64_t when_ns = max_ns(start_ns, s->e->calm_ns);
 
 	if (when_ns < s->e->next_ns)
 		step_plan(s, when_ns, WHY_HINTED);
@@ -129,6 +133,7 @@ void observation_hear(struct step *s, const struct view *v)
 			e->preempt_ns = NEVER;
 		e->floor = v->term;
 		e->barred = v->mine ? e->barred : v->term;
+		e->crowd = v->held ? v->crowd : e->crowd;
 		e->leader_priority = v->priority;
 		e->leader_score = v->score;
 		e->ordered_term = ordered ? v->term : e->ordered_term;

@@ -4,6 +4,10 @@
  */
 #include "core/timing.h"
 
+/* So many who look at once are no herd. */
+#define FEW 8
+#define STAGGER_NS ((uint64_t)500000)
+
 #define PPM ((uint64_t)1000000)
 #define LEASE_MIN_NS (10 * NS_PER_MS)
 #define DAY_NS (86400 * NS_PER_S)
@@ -130,4 +134,11 @@ uint64_t timing_poll_ns(const struct timing *t, uint64_t random)
 	uint64_t half = t->retry_max_ns / 2;
 
 	return half + jitter_ns(half, random);
+}
+
+uint64_t timing_stagger_ns(const struct timing *t, unsigned crowd, uint64_t random)
+{
+	if (crowd <= FEW)
+		return 0;
+	return jitter_ns(min_ns(crowd * STAGGER_NS, t->retry_ns / 32), random);
 }

@@ -188,6 +188,7 @@ bool peers_view(struct baton_election *e, const struct job *job, const struct ba
 					  : r->order.quiet_ms * NS_PER_MS,
 		.priority = r->priority,
 		.score = (uint16_t)(r->score_permille > SCORE_MAX ? SCORE_MAX : r->score_permille),
+		.crowd = (uint16_t)(r->n_candidates > UINT16_MAX ? UINT16_MAX : r->n_candidates),
 		.held = r->held,
 		.watched = r->watched,
 		.paused = r->paused,

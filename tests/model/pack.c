@@ -11,8 +11,8 @@
 _Static_assert(offsetof(struct lease, pad) == 48 + 15 * 8 + 6 * 4 + 11 &&
 		       sizeof(struct lease) == offsetof(struct lease, pad) + 5,
 	       "the lease is packed whole");
-_Static_assert(offsetof(struct election, pad) == 32 + 16 + 20 * 8 + 5 * 4 + 2 * 2 + 14 &&
-		       sizeof(struct election) == offsetof(struct election, pad) + 2,
+_Static_assert(offsetof(struct election, crowd) == 32 + 16 + 20 * 8 + 5 * 4 + 2 * 2 + 14 &&
+		       sizeof(struct election) == offsetof(struct election, crowd) + 2,
 	       "the election is packed whole");
 
 struct io {

@@ -157,6 +157,8 @@ static void fill_view(const struct world *w, const struct store *s, uint64_t now
 			   .order_term = r->order_term,
 			   .order_quiet_ns = r->order_quiet_ns,
 			   .order_target = r->order_target,
+			   /* Two are few; three count for many, so that crowds are seen. */
+			   .crowd = (uint16_t)(w->params.n_procs > 2 ? 40 * w->params.n_procs : 0),
 			   .watched = w->params.watched};
 	if (r->held && l != NULL && now_ns < l->dies_ns) {
 		const struct proc *p = &w->proc[r->proc];

@@ -575,3 +575,45 @@ story S8_words_that_come_when_nobody_leads
     1.6s    drained
     1.7s    alive
             now leads yes
+
+story L4_a_crowd_sets_out_one_after_the_other
+    Where more than a few stand by, each waits for its turn after a hint: a random part of 0.5ms
+    for each of them. One that leads heeds a hint at once, and a look at a free election says
+    nothing of how many there are.
+    with candidates A B
+    given B: standby of A term 3
+
+    1s      B: hint
+                B: campaign #2 floor 3 (a hint)
+    1.1s    B: held by A term 4 watched crowd 100
+                B: leader is A in term 4 (held)
+    2s      B: hint
+    2.025s  ...
+                B: campaign #3 floor 4 (a hint)
+    2.03s   B: held by A term 5 watched crowd 60000
+                B: leader is A in term 5 (held)
+    3s      B: hint
+    3.03125s ...
+                B: campaign #4 floor 5 (a hint)
+    3.04s   B: refused reserved term 5 free_in 1s
+                B: nobody leads after term 5 (free)
+    3.1s    B: hint
+    3.13125s ...
+                B: campaign #5 floor 5 (a hint)
+    3.14s   B: won term 6 watched
+                B: became leader in term 6 (won)
+                B: leader is B in term 6 (held)
+    3.2s    B: hint
+                B: observe (a hint)
+
+story L2_a_few_set_out_at_once
+    A handful of standbys is no herd: each heeds a hint when it comes.
+    with candidates A B
+    given B: standby of A term 3
+
+    1s      B: hint
+                B: campaign #2 floor 3 (a hint)
+    1.1s    B: held by A term 4 watched crowd 8
+                B: leader is A in term 4 (held)
+    2s      B: hint
+                B: campaign #3 floor 4 (a hint)

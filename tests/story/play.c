@@ -300,6 +300,8 @@ static bool view_word(struct play *p, struct view *v, const char *word)
 		v->priority = rank(p);
 	else if (strcmp(word, "score") == 0)
 		v->score = (uint16_t)part(p, SCORE_MAX);
+	else if (strcmp(word, "crowd") == 0)
+		v->crowd = (uint16_t)number(p);
 	else if (strcmp(word, "watched") == 0)
 		v->watched = true;
 	else if (strcmp(word, "paused") == 0)

@@ -315,6 +315,20 @@ static void backoff_is_spread_over_the_whole(void **state)
 	}
 }
 
+/* L4: a few set out at once; more of them one after the other, within a bound (L2). */
+static void crowds_are_staggered(void **state)
+{
+	struct timing t = defaults();
+
+	(void)state;
+	for (unsigned n = 0; n <= 8; n++)
+		assert_int_equal(timing_stagger_ns(&t, n, 0xffff), 0);
+	assert_int_equal(timing_stagger_ns(&t, 9, 0), 0);
+	assert_int_equal(timing_stagger_ns(&t, 9, 0x8000), 2250000);
+	assert_int_equal(timing_stagger_ns(&t, 100, 0x8000), 25000000);
+	assert_int_equal(timing_stagger_ns(&t, UINT16_MAX, 0x8000), t.retry_ns / 64);
+}
+
 static void backoff_at_the_extremes(void **state)
 {
 	struct timing t = {.retry_ns = 1, .retry_max_ns = DAY};
@@ -371,6 +385,7 @@ int main(void)
 		cmocka_unit_test(backoff_doubles_up_to_its_cap),
 		cmocka_unit_test(backoff_is_spread_over_the_whole),
 		cmocka_unit_test(backoff_at_the_extremes),
+		cmocka_unit_test(crowds_are_staggered),
 		cmocka_unit_test(polls_between_half_and_all_of_retry_max),
 		cmocka_unit_test(times_that_do_not_come),
 	};

@@ -36,6 +36,7 @@ static void record_read_claim(const struct resp *list, size_t at, struct baton_r
 	record_text(out->metadata, sizeof(out->metadata), list, at + 10);
 	record_text(out->leader, sizeof(out->leader), list, at + 11);
 	record_text(out->address, sizeof(out->address), list, at + 12);
+	out->n_candidates = (uint32_t)record_number(list, at + 18);
 	out->order.id = record_number(list, at + 13);
 	if (out->order.id == 0)
 		return;

@@ -77,7 +77,7 @@ end
 
 -- held, term, paused, free in ms (-1: not by itself), reserved; if nobody can win it yet, what waits()
 -- says; and if it is held: lease, nonce, since, priority, score, metadata, leader, address, order (id,
--- kind, quiet, target, target_ok).
+-- kind, quiet, target, target_ok), how many candidates there are.
 local function record(name, asker, now)
 	local e = redis.call('HMGET', election_key(name), 'term', 'lease', 'nonce', 'paused',
 		'reserved_for', 'reserved_until', 'since', 'priority', 'score', 'metadata',
@@ -90,7 +90,8 @@ local function record(name, asker, now)
 		local ok = target ~= '' and has_healthy(name, target)
 		r = {'1', e[1], r[3], str(lease_left(e[2], l[4])), '0', e[2], e[3],
 			e[7] or '0', e[8] or '0', e[9] or '0', e[10] or '', l[2] or '', l[3] or '',
-			e[11] or '0', e[12] or '0', e[13] or '0', target, ok and '1' or '0'}
+			e[11] or '0', e[12] or '0', e[13] or '0', target, ok and '1' or '0',
+			tostring(redis.call('HLEN', P .. 'candidates:' .. name))}
 	elseif kept > 0 then
 		r[4], r[5] = str(kept), '1'
 	end
