@@ -398,6 +398,55 @@ static void test_push(void **state)
 	party_close(&q);
 }
 
+/* A store tells once that its watch stands: a look that fails doesn't make it tell so again. */
+static void test_push_after_failed_look(void **state)
+{
+	struct party *p = *state;
+	struct party q = {0};
+	struct baton_call call = {.deadline_ns = clock_boot_ns() + 20 * CLOCK_NS_PER_S};
+	uint64_t cookies[8];
+
+	party_open(&q, "&push=1", "cc");
+	assert_int_equal(record_driver_watch_add(q.watch, "e", 9), 0);
+	await_hint(&q, 9);
+	struct record_lane *lane = q.watch;
+
+	lane->next_ns = 0;
+	lane->is_all = true;
+	faults_set(&faults, FAULTS_OTHER, FAULTS_FAIL, 1, 0);
+	assert_true(record_driver_watch_wait(q.watch, &call, cookies, 8) < 0);
+	assert_true(lane->is_standing);
+	await_hint(&q, 9); /* it works again */
+	assert_int_equal(campaign(&p[0], "e", 1, NULL), BATON_OUTCOME_OK);
+	await_hint(&q, 9);
+	party_close(&q);
+}
+
+/* Rows find the item with their key, and no other. */
+static void test_rows(void **state)
+{
+	struct record_item items[] = {{.key = "e/b"}, {.key = "e/abc"}, {.key = "e/a"}};
+	struct baton_call call = {.deadline_ns = 0};
+	struct record_sorted sorted;
+	size_t at = 9;
+
+	(void)state;
+	assert_true(record_sort(&sorted, &call, items, 3));
+	assert_ptr_equal(record_sorted_find(&sorted, "e/a", 3, &at), &items[2]);
+	assert_int_equal(at, 0);
+	assert_ptr_equal(record_sorted_find(&sorted, "e/abcd", 5, &at), &items[1]);
+	assert_int_equal(at, 1);
+	assert_ptr_equal(record_sorted_find(&sorted, "e/b", 3, NULL), &items[0]);
+	assert_null(record_sorted_find(&sorted, "e/ab", 4, NULL));
+	assert_null(record_sorted_find(&sorted, "e/c", 3, NULL));
+	assert_null(record_sorted_find(&sorted, "", 0, NULL));
+	record_sorted_done(&sorted);
+	assert_int_equal(record_row_version(NULL, 0).n, 0);
+	assert_int_equal(record_row_version("12", 2).n, 2);
+	assert_int_equal(record_row_age_ns("7"), 7000);
+	assert_int_equal(record_row_age_ns(NULL), RECORD_NEVER);
+}
+
 /* An alarm: what it was asked, and what it rings for. */
 static struct {
 	unsigned n_calls;
@@ -658,6 +707,8 @@ int main(void)
 		TEST(test_renewal_after_lost_answer),
 		TEST(test_foreign),
 		TEST(test_push),
+		TEST(test_push_after_failed_look),
+		TEST(test_rows),
 		TEST(test_alarms),
 		TEST(test_candidates),
 		TEST(test_sweep),
