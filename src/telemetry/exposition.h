@@ -36,7 +36,7 @@ int exposition_choose(const char *accept);
 const char *exposition_content_type(int format);
 
 void exposition_begin(struct exposition *x, int format);
-/* One time series; those of one name follow one another. x is the exposition: the form is that of
+/* One time series; those of one name follow one another. arg is the exposition: the form is that of
  * emit() of baton_metrics(). */
 void exposition_add(void *arg, const struct baton_metric *m);
 /* The text, which lives until the next exposition_begin(). NULL: no memory. */
