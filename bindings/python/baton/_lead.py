@@ -40,7 +40,7 @@ class Lead:
     def __init__(self, election: "Election", handle: int, context: int) -> None:
         self.election = election
         self.term: int = _lib.context_term(context)
-        self.reason: Optional[Reason] = None
+        self.reason: Optional[Reason] = None  # of the loss; None also if only the clock told it
         self.lost = threading.Event()  # set when the leadership is over: a courtesy
         self._e: Optional[int] = handle
         self._context: Optional[int] = context

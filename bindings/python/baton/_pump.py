@@ -58,6 +58,7 @@ def _work(pump: Pump, find: "weakref.ref[Any]") -> None:
     event = _lib.CEvent()
     while not pump.ends:
         ready = [fd for fd, _ in pump.epoll.poll()]
+        ready.sort(key=lambda fd: fd != pump.store_fd)  # an event says why; a deadline doesn't
         store: Optional[Any] = find()
         if store is None:
             break
