@@ -12,13 +12,15 @@ file(GLOB command_sources CONFIGURE_DEPENDS src/cli/*.c)
 # Once, also for the command that is broken on purpose (Chaos.cmake).
 add_library(baton_command_objects OBJECT ${command_sources})
 target_include_directories(baton_command_objects PRIVATE include src)
-target_compile_definitions(baton_command_objects PRIVATE BATON_VERSION="${PROJECT_VERSION}")
+target_compile_definitions(baton_command_objects PRIVATE BATON_VERSION="${PROJECT_VERSION}"
+	BATON_LIBEXEC_DIR="${BATON_LIBEXEC_DIR}")
 target_link_libraries(baton_command_objects PRIVATE baton_flags)
 
 add_executable(baton_command $<TARGET_OBJECTS:baton_command_objects>)
 set_target_properties(baton_command PROPERTIES OUTPUT_NAME baton)
 # baton_common: what it shares with the library below the public face.
-target_link_libraries(baton_command PRIVATE baton_flags baton baton_telemetry baton_common)
+target_link_libraries(baton_command PRIVATE
+	baton_flags baton baton_answer baton_telemetry baton_common)
 # In a prefix of one's own the loader doesn't look for the library. Relative: it can be moved.
 file(RELATIVE_PATH to_library ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
 set_target_properties(baton_command PROPERTIES INSTALL_RPATH "$ORIGIN/${to_library}")

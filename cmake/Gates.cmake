@@ -289,6 +289,24 @@ if(TARGET baton_module_postgres)
 	set_tests_properties(postgres/late PROPERTIES SKIP_RETURN_CODE 77)
 endif()
 
+# `baton serve` as a program: each case of tests/serve/run; those that take long are told apart.
+if(TARGET baton_serve)
+	foreach(suite run proof dashboard)
+		set(file ${PROJECT_SOURCE_DIR}/tests/serve/${suite})
+		if(NOT EXISTS ${file})
+			continue()
+		endif()
+		set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+		file(STRINGS ${file} cases REGEX "^def case_")
+		foreach(case IN LISTS cases)
+			string(REGEX REPLACE "^def case_([a-z0-9_]+).*" "\\1" name ${case})
+			baton_gate(serve/${suite}-${name} 60 300 servers ${file}
+				$<TARGET_FILE:baton_command> ${name})
+			set_tests_properties(serve/${suite}-${name} PROPERTIES SKIP_RETURN_CODE 77)
+		endforeach()
+	endforeach()
+endif()
+
 # What the doctor finds on real servers.
 foreach(store redis postgres)
 	set(cases "" _settings _rights _tls)
@@ -316,9 +334,10 @@ baton_gate(gate/gates 60 400 gate ${PROJECT_SOURCE_DIR}/tests/gates/run)
 baton_gate(gate/clang-tidy 950 900 lint ${tools}/check-tidy ${PROJECT_BINARY_DIR} quick)
 baton_gate(gate/cppcheck 400 900 lint ${tools}/check-cppcheck)
 baton_gate(gate/purity 50 120 lint ${tools}/check-purity
-	$<TARGET_FILE:baton_core> $<TARGET_FILE:baton_decide>)
+	$<TARGET_FILE:baton_core> $<TARGET_FILE:baton_decide> $<TARGET_FILE:baton_answer>)
 baton_gate(gate/purity-release 50 120 lint ${tools}/check-purity
-	build/release/libbaton_core.a build/release/libbaton_decide.a)
+	build/release/libbaton_core.a build/release/libbaton_decide.a
+	build/release/libbaton_answer.a)
 set_tests_properties(gate/purity-release PROPERTIES FIXTURES_REQUIRED build-release)
 baton_gate(gate/abi 10 200 lint ${PROJECT_SOURCE_DIR}/tests/api/abi)
 if(TARGET baton)
@@ -350,6 +369,7 @@ set(of_test
 	"(unit|story|fuzz)/.*" # the edit loop's
 	"store/.*" # the file store, killed and stopped at every system call
 	"(cli|examples|completion|systemd|docs|telemetry)/.*"
+	"serve/(run|dashboard)-.*"
 	"sim/.*" "model/(small|itself|file.*|record-small)"
 	"bindings/few-.*" # five scenarios of each language, and its README's example
 	"chaos/(judge|world)" # the rig of `make chaos` itself
@@ -361,7 +381,7 @@ set(of_test
 	"gate/(shellcheck|size|style|symbols|words)")
 set(of_verify
 	"build/.*" "(asan|faults|mutants|install|deb|jepsen)/.*"
-	"model/(default|record-default)"
+	"model/(default|record-default)" "serve/proof-.*"
 	"bindings/rest-.*"
 	"chaos/(file|memcached|azblob|broken|redis|postgres|mssql|s3|mariadb)(-.*)?"
 	"chaos/(mongodb|etcd|consul|kubernetes)(-.*)?"

@@ -725,6 +725,20 @@ BATON_API int baton_metrics(struct baton *b,
 /* What the store of this handle promises, and under which faults it doesn't: text for people. */
 BATON_API const char *baton_promises(const struct baton *b);
 
+/* ---- the page: whether the candidate of a `baton serve` leads, for other processes ---- */
+struct baton_page; /* a file in shared memory, read without a call */
+
+/* Maps the page of an election in a folder; NULL: where `baton serve` writes it by default.
+ * BATON_E_CORRUPT: it is no page of this election, or counts by another clock: try again later. */
+BATON_API int baton_page_open(const char *dir, const char *name, struct baton_page **out,
+			      struct baton_error *err);
+/* Whether the candidate leads now. Wait-free. Takes NULL: no. */
+BATON_API bool baton_page_leads(const struct baton_page *page);
+/* Its term; 0: it doesn't lead. Takes NULL. */
+BATON_API uint64_t baton_page_term(const struct baton_page *page);
+/* Takes NULL. */
+BATON_API void baton_page_close(struct baton_page *page);
+
 /* ---- drivers ---- */
 
 /* One kind of store. What is told of it lives as long as the call that tells it. */

@@ -41,7 +41,9 @@ enum cli_verb_bit {
 	VERB_SCHEMA = 1 << 12,
 	VERB_DOCTOR = 1 << 13,
 	VERB_LIST = 1 << 14,
-	VERB_ALL = (1 << 15) - 1,
+	VERB_SERVE = 1 << 15,
+	VERB_PAGE = 1 << 16,
+	VERB_ALL = (1 << 17) - 1,
 };
 
 enum cli_on_held { ON_HELD_WAIT, ON_HELD_EXIT };
@@ -97,6 +99,22 @@ struct settings {
 	int64_t limit;
 	int64_t check;
 	int64_t json;
+	/* serve's */
+	const char *socket;
+	const char *listen;
+	const char *observe; /* NULL: takes part; "": observes the named ones; else a prefix */
+	int64_t attach;
+	const char *host;
+	const char *token_file;
+	const char *app_token_file;
+	const char *read_token_file;
+	const char *operators;
+	const char *applications;
+	int64_t read_only;
+	const char *tls_cert;
+	const char *tls_key;
+	const char *client_ca;
+	const char *page_dir;
 	/* everybody's */
 	const char *config;
 	int64_t log_level;
@@ -105,6 +123,8 @@ struct settings {
 	/* what is left of the command line */
 	const char *name;      /* an election's; of schema: a kind of store's */
 	const char *prefix;    /* list: what names begin with; NULL: anything */
+	const char **names;    /* serve: elections, ... */
+	size_t n_names;        /* ... as many */
 	char **argv;           /* all of it */
 	char **command;        /* run: what stands after the name, or "--" */
 	bool is_default_store; /* nobody said which */
@@ -201,5 +221,7 @@ int verb_doctor(struct settings *s);
 /* doctor --measure */
 int measure_run(struct settings *s);
 int verb_list(struct settings *s);
+int verb_serve(struct settings *s);
+int verb_page(struct settings *s);
 
 #endif

@@ -62,6 +62,15 @@ static const struct cli_verb verbs[] = {
 	 "JSON: level, findings; of each: check, level, text, fix. With --measure: samples,\n"
 	 "p50_ms, p99_ms, p999_ms, worst_ms, outage_ms, pause_ms, stop_ms, timings.\n",
 	 verb_doctor, false},
+	{"serve", VERB_SERVE, "[NAME...]",
+	 "Answer HTTP for programs, probes and people: who leads, and a dashboard.",
+	 "Always on a unix socket; --listen=127.0.0.1:8080 adds TCP. Ends with SIGTERM.\n"
+	 "Exits with 0, 64 usage, 69 the store refuses, 70 it can't be served.\n",
+	 verb_serve, false},
+	{"page", VERB_PAGE, "NAME", "Whether the candidate of a baton serve on this host leads.",
+	 "Exits with 0 if it leads, 1 if it doesn't, 69 if there is no page.\n"
+	 "JSON: leads, term.\n",
+	 verb_page, true},
 	{"stores", VERB_STORES, "", "The kinds of store, and what each promises.", "", verb_stores,
 	 false},
 	{"schema", VERB_SCHEMA, "STORE", "Print what makes the tables of a kind of store.",

@@ -35,8 +35,11 @@ static const char *const levels[] = {"", "error", "warn", "info", "debug", NULL}
 static const char *const formats[] = {"text", "json", NULL};
 
 #define AT(field) offsetof(struct settings, field)
-#define STORE_VERBS (VERB_ALL & ~(unsigned)(VERB_STORES | VERB_SCHEMA | VERB_VERSION))
-#define TIMED_VERBS (VERB_RUN | VERB_DOCTOR) /* they keep a lease */
+static const char *const attach_words[] = {"any", "require", NULL};
+
+#define STORE_VERBS (VERB_ALL & ~(unsigned)(VERB_STORES | VERB_SCHEMA | VERB_VERSION | VERB_PAGE))
+#define TIMED_VERBS (VERB_RUN | VERB_DOCTOR | VERB_SERVE) /* they keep a lease */
+#define LEADING_VERBS (VERB_RUN | VERB_SERVE)
 
 static const struct row rows[] = {
 	{"store", "URL", "where elections live: file:/var/lib/myapp", STORE_VERBS, TEXT, AT(store),
@@ -55,25 +58,26 @@ static const struct row rows[] = {
 	 AT(retry_max_ms), NULL, "0", true},
 	{"drift", "PART", "how much clocks' rates may differ: 0.1 or 10%", TIMED_VERBS, PERMILLE,
 	 AT(drift_permille), NULL, "0.1", true},
-	{"id", "ID", "our name in the election (made up from the host)", VERB_RUN, TEXT, AT(id),
-	 NULL, NULL, true},
-	{"address", "TEXT", "where others reach us: shown by status", VERB_RUN, TEXT, AT(address),
-	 NULL, NULL, true},
-	{"metadata", "TEXT", "shown beside our id", VERB_RUN, TEXT, AT(metadata), NULL, NULL, true},
-	{"priority", "N", "among candidates, the highest (0)", VERB_RUN, NUMBER, AT(priority), NULL,
-	 "0", true},
-	{"preempt", "TIME", "take over from lower priority after this (never)", VERB_RUN, TIME,
+	{"id", "ID", "our name in the election (made up from the host)", LEADING_VERBS, TEXT,
+	 AT(id), NULL, NULL, true},
+	{"address", "TEXT", "where others reach us: shown by status", LEADING_VERBS, TEXT,
+	 AT(address), NULL, NULL, true},
+	{"metadata", "TEXT", "shown beside our id", LEADING_VERBS, TEXT, AT(metadata), NULL, NULL,
+	 true},
+	{"priority", "N", "among candidates, the highest (0)", LEADING_VERBS, NUMBER, AT(priority),
+	 NULL, "0", true},
+	{"preempt", "TIME", "take over from lower priority after this (never)", LEADING_VERBS, TIME,
 	 AT(preempt_ms), NULL, "0", true},
-	{"min-score", "PART", "healthy is at least this (0.8)", VERB_RUN, PERMILLE,
+	{"min-score", "PART", "healthy is at least this (0.8)", LEADING_VERBS, PERMILLE,
 	 AT(min_score_permille), NULL, "0.8", true},
 	{"check-health", "yes|no", "an unhealthy candidate doesn't campaign", VERB_RUN, YES,
 	 AT(check_health), NULL, "yes", true},
-	{"step-down-unhealthy", "yes|no", "an unhealthy leader steps down", VERB_RUN, YES,
+	{"step-down-unhealthy", "yes|no", "an unhealthy leader steps down", LEADING_VERBS, YES,
 	 AT(step_down_unhealthy), NULL, "yes", true},
-	{"release-on-stop", "yes|no", "give the leadership back at the end", VERB_RUN, YES,
+	{"release-on-stop", "yes|no", "give the leadership back at the end", LEADING_VERBS, YES,
 	 AT(release_on_stop), NULL, "yes", true},
-	{"work-timeout", "TIME", "lose if no --health-cmd succeeds for this long", VERB_RUN, TIME,
-	 AT(work_timeout_ms), NULL, "0", true},
+	{"work-timeout", "TIME", "lose if no --health-cmd succeeds for this long", LEADING_VERBS,
+	 TIME, AT(work_timeout_ms), NULL, "0", true},
 	{"health-cmd", "COMMAND", "exit 0 is healthy; a last line 0.0-1.0 is the score", VERB_RUN,
 	 TEXT, AT(health_cmd), NULL, NULL, true},
 	{"health-interval", "TIME", "how often (5s)", VERB_RUN, SPAN, AT(health_interval_ms), NULL,
@@ -110,6 +114,35 @@ static const struct row rows[] = {
 	 AT(measure_ms), NULL, NULL, false},
 	{"stop-time", "TIME", "what the work needs to stop (2s)", VERB_DOCTOR, SPAN,
 	 AT(stop_time_ms), NULL, "2s", false},
+	{"socket", "PATH", "the unix socket (/run/baton/serve.sock)", VERB_SERVE, TEXT, AT(socket),
+	 NULL, NULL, false},
+	{"listen", "HOST:PORT", "TCP as well: 127.0.0.1:8080", VERB_SERVE, TEXT, AT(listen), NULL,
+	 NULL, false},
+	{"observe", "PREFIX*", "take no part; with a prefix: all that begin so", VERB_SERVE, TEXT,
+	 AT(observe), NULL, NULL, false},
+	{"attach", "any|require", "require: campaign only while a /lead is open", VERB_SERVE, WORD,
+	 AT(attach), attach_words, "any", false},
+	{"read-only", NULL, "there are no operations", VERB_SERVE, YES, AT(read_only), NULL, "no",
+	 false},
+	{"host", "NAMES", "host names besides loopback, with commas", VERB_SERVE, TEXT, AT(host),
+	 NULL, NULL, false},
+	{"token-file", "FILE", "an operator's token, for TCP", VERB_SERVE, TEXT, AT(token_file),
+	 NULL, NULL, false},
+	{"app-token-file", "FILE", "the application's token", VERB_SERVE, TEXT, AT(app_token_file),
+	 NULL, NULL, false},
+	{"read-token-file", "FILE", "a token without which nothing is read", VERB_SERVE, TEXT,
+	 AT(read_token_file), NULL, NULL, false},
+	{"operators", "NAMES", "users and @groups that may operate, on the socket", VERB_SERVE,
+	 TEXT, AT(operators), NULL, NULL, false},
+	{"applications", "NAMES", "users and @groups that are the application", VERB_SERVE, TEXT,
+	 AT(applications), NULL, NULL, false},
+	{"tls-cert", "FILE", "TLS on TCP: the certificates, and", VERB_SERVE, TEXT, AT(tls_cert),
+	 NULL, NULL, false},
+	{"tls-key", "FILE", "its key", VERB_SERVE, TEXT, AT(tls_key), NULL, NULL, false},
+	{"client-ca", "FILE", "clients need a certificate of these", VERB_SERVE, TEXT,
+	 AT(client_ca), NULL, NULL, false},
+	{"page-dir", "PATH", "where the pages are (/run/baton)", VERB_SERVE | VERB_PAGE, TEXT,
+	 AT(page_dir), NULL, NULL, false},
 	{"quiet", "TIME", "the leader doesn't campaign for this long (0)", VERB_RESIGN, TIME,
 	 AT(quiet_ms), NULL, "0", false},
 	{"to", "ID", "the candidate that takes over", VERB_TRANSFER, TEXT, AT(to), NULL, NULL,
@@ -124,8 +157,8 @@ static const struct row rows[] = {
 	 false},
 	{"fence", NULL, "the guard on the resource's side instead", VERB_SCHEMA, YES, AT(fence),
 	 NULL, "no", false},
-	{"json", NULL, "for programs", VERB_ALL & ~(unsigned)VERB_SCHEMA, YES, AT(json), NULL, "no",
-	 false},
+	{"json", NULL, "for programs", VERB_ALL & ~(unsigned)(VERB_SCHEMA | VERB_SERVE), YES,
+	 AT(json), NULL, "no", false},
 	{"config", "FILE", "configuration (BATON_CONFIG, ~/.config/baton.conf)", STORE_VERBS, TEXT,
 	 AT(config), NULL, NULL, false},
 	{"log-level", "WORD", "error, warn, info or debug", STORE_VERBS, WORD, AT(log_level),
@@ -223,6 +256,9 @@ static int read_flag(struct reader *r, int argc, char **argv)
 			i = -1;
 		value = "no";
 	}
+	/* --observe may stand alone. */
+	if (i >= 0 && value == NULL && rows[i].at == AT(observe))
+		value = "";
 	if (i < 0 || (rows[i].verbs & r->verb->bit) == 0)
 		return -unknown_flag(r, name);
 	if (value == NULL && rows[i].kind == YES) {
@@ -271,6 +307,13 @@ static int read_flags(struct reader *r, int argc, char **argv)
 			i++;
 		} else if (s->prefix == NULL && r->verb->bit == VERB_LIST) {
 			s->prefix = arg;
+			i++;
+		} else if (r->verb->bit == VERB_SERVE) {
+			if (s->names == NULL)
+				s->names = calloc((size_t)argc, sizeof(*s->names));
+			if (s->names == NULL)
+				return EXIT_INTERNAL;
+			s->names[s->n_names++] = arg;
 			i++;
 		} else if (r->verb->bit == VERB_RUN) {
 			break; /* the command, without a "--" before it */

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
+#include "serve/answer/proof.h"
 
 #define HISTORY_MAX 10000
 #define CALM_NS (60 * CLOCK_NS_PER_S)
@@ -316,65 +317,27 @@ static void history_text(const struct baton_leadership *list, int n)
 			     list[i].leader, list[i].note[0] != '\0' ? "  " : "", list[i].note);
 }
 
-/*
- * Whether `later` began when `earlier` had ended, as far as the store can tell: terms rise strictly
- * (S3), and where both were written down by one clock of the store, the end comes first. Wall
- * clocks are for people: those of two processes prove nothing. NULL, or what is wrong.
- */
-static const char *find_overlap(const struct baton_leadership *earlier,
-				const struct baton_leadership *later)
-{
-	bool same_clock = earlier->clock[0] != '\0' && strcmp(earlier->clock, later->clock) == 0;
-
-	if (later->term <= earlier->term)
-		return "the later one's term is not higher";
-	if (earlier->ended[0] == '\0')
-		return "the earlier one never ended";
-	if (same_clock && later->since_ns <= earlier->since_ns)
-		return "the later one began first";
-	if (same_clock && earlier->until_ns != 0 && later->since_ns < earlier->until_ns)
-		return "the later one began before the earlier one's end";
-	return NULL;
-}
-
-static const char *contradiction(const struct baton_leadership *l)
-{
-	if (l->until_ns != 0 && l->until_ns < l->since_ns)
-		return "it ended before it began";
-	return l->until_ns != 0 && l->ended[0] == '\0' ? "it has an end, and goes on" : NULL;
-}
-
 /* Newest first. */
 static int history_check(const struct settings *s, const struct baton_leadership *list, int n)
 {
-	int by_terms = 0;
+	struct proof proof = proof_of(list, (size_t)n);
 
-	for (int i = 0; i < n; i++) {
-		const char *wrong = contradiction(&list[i]);
-
-		if (wrong != NULL) {
-			log_say(BATON_LOG_ERROR, "term %llu of %s is impossible: %s",
-				(unsigned long long)list[i].term, s->name, wrong);
-			return EXIT_NO;
-		}
+	if (proof.wrong != NULL && !proof.is_pair) {
+		log_say(BATON_LOG_ERROR, "term %llu of %s is impossible: %s",
+			(unsigned long long)list[proof.at].term, s->name, proof.wrong);
+		return EXIT_NO;
 	}
-	for (int i = 0; i + 1 < n; i++) {
-		const char *wrong = find_overlap(&list[i + 1], &list[i]);
-
-		if (wrong != NULL) {
-			log_say(BATON_LOG_ERROR, "terms %llu and %llu of %s overlap: %s",
-				(unsigned long long)list[i + 1].term,
-				(unsigned long long)list[i].term, s->name, wrong);
-			return EXIT_NO;
-		}
-		by_terms +=
-			list[i].clock[0] == '\0' || strcmp(list[i].clock, list[i + 1].clock) != 0;
+	if (proof.wrong != NULL) {
+		log_say(BATON_LOG_ERROR, "terms %llu and %llu of %s overlap: %s",
+			(unsigned long long)list[proof.at + 1].term,
+			(unsigned long long)list[proof.at].term, s->name, proof.wrong);
+		return EXIT_NO;
 	}
 	log_say(BATON_LOG_INFO, "%d leaderships of %s, no two overlapped", n, s->name);
-	if (by_terms > 0)
+	if (proof.by_terms > 0)
 		log_say(BATON_LOG_INFO,
-			"%d of them by their terms alone: the store's clock was another one",
-			by_terms);
+			"%zu of them by their terms alone: the store's clock was another one",
+			proof.by_terms);
 	return EXIT_OK;
 }
 

@@ -1,0 +1,135 @@
+/*
+ * main.c of the program behind `baton serve`: reads the same options as the command does, opens the
+ * handle, and serves. The deadlines that it tells are trusted by programs that outlive it, and the
+ * handle says so.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/page.h"
+#include "cli/cli.h"
+#include "serve/serve.h"
+
+static const struct cli_verb serve_verb = {
+	.name = "serve", .bit = VERB_SERVE, .args = "[NAME...]", .summary = "", .notes = ""};
+
+/* "redis" of "redis://host". */
+static const char *store_kind(const char *url)
+{
+	static char kind[32];
+	size_t n = strcspn(url, ":+");
+
+	(void)snprintf(kind, sizeof(kind), "%.*s", (int)(n < sizeof(kind) ? n : 0), url);
+	return kind;
+}
+
+static int open_outliving(struct settings *s, struct baton **out)
+{
+	struct baton_options o;
+	struct baton_error err = {0};
+
+	baton_options_init(&o);
+	o.id = s->id;
+	o.address = s->address;
+	o.lease_ms = (uint64_t)s->lease_ms;
+	o.renew_ms = (uint64_t)s->renew_ms;
+	o.grace_ms = (uint64_t)s->grace_ms;
+	o.retry_ms = (uint64_t)s->retry_ms;
+	o.retry_max_ms = (uint64_t)s->retry_max_ms;
+	o.drift_permille = (uint32_t)s->drift_permille;
+	o.dispatchers = 1; /* we pull our events */
+	o.log = log_record;
+	/* Who only observes tells no deadlines. */
+	o.outlive = s->observe == NULL;
+	return baton_open(s->store, &o, out, &err) == 0 ? 0 : open_fail(&err);
+}
+
+/* "" for --observe alone; else the part before the star. NULL after saying what is wrong. */
+static char *observed_prefix(const struct settings *s)
+{
+	size_t n = strlen(s->observe);
+
+	if (s->observe[0] == '\0' || s->observe[n - 1] != '*' ||
+	    memchr(s->observe, '*', n - 1) != NULL) {
+		(void)cli_usage(
+			"--observe: \"%s\" is not a prefix with a star behind it, as 'web*'",
+			s->observe);
+		return NULL;
+	}
+	return strndup(s->observe, n - 1);
+}
+
+static int serve_by(struct settings *s, const char *prefix)
+{
+	static char socket_path[PAGE_PATH_MAX];
+	static char page_dir[PAGE_PATH_MAX];
+	struct baton_election_options o;
+	struct baton *b;
+	int code = open_outliving(s, &b);
+
+	if (code != 0)
+		return code;
+	open_election_options(s, &o);
+	page_default_dir(page_dir);
+	(void)snprintf(socket_path, sizeof(socket_path), "%.4000s/serve.sock", page_dir);
+	struct serve_config config = {
+		.baton = b,
+		.election = &o,
+		.names = s->names,
+		.n_names = s->n_names,
+		.observe = s->observe != NULL,
+		.observe_prefix = prefix,
+		.attach_require = s->attach == 1,
+		.read_only = s->read_only != 0,
+		.store = store_kind(s->store),
+		.version = baton_version(),
+		.socket = s->socket != NULL ? s->socket : socket_path,
+		.listen = s->listen,
+		.hosts = s->host,
+		.token_file = s->token_file,
+		.app_token_file = s->app_token_file,
+		.read_token_file = s->read_token_file,
+		.operators = s->operators,
+		.applications = s->applications,
+		.tls_cert = s->tls_cert,
+		.tls_key = s->tls_key,
+		.client_ca = s->client_ca,
+		.page_dir = s->page_dir != NULL ? s->page_dir : page_dir,
+		.say = log_say,
+	};
+
+	code = serve_run(&config);
+	if (code != SERVE_ABANDONED)
+		baton_close(b);
+	return code == SERVE_ENDED || code == SERVE_ABANDONED ? EXIT_OK
+	       : code == SERVE_WRONG                          ? EXIT_USAGE
+							      : EXIT_INTERNAL;
+}
+
+int main(int argc, char **argv)
+{
+	static struct settings s; /* what it points to lives as long as the process */
+	char *prefix = NULL;
+
+	log_guess(argv);
+	s.argv = argv;
+	if (argc < 2)
+		return cli_usage("start it as baton serve");
+	int code = options_read(&s, &serve_verb, argc - 2, argv + 2);
+
+	if (code != 0)
+		return code;
+	log_setup(&s);
+	if (s.observe != NULL && s.observe[0] != '\0') {
+		prefix = observed_prefix(&s);
+		if (prefix == NULL)
+			return EXIT_USAGE;
+	} else if (s.n_names == 0) {
+		return cli_usage("which elections? baton serve NAME..., or --observe='*'");
+	}
+	code = open_store_url(&s);
+	code = code != 0 ? code : serve_by(&s, prefix);
+	free(prefix);
+	return code;
+}

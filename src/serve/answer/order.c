@@ -1,0 +1,123 @@
+/*
+ * order.c: what operators may order: resign, transfer, pause, resume. An order names the term that
+ * it is meant for (rule 10): a click meant for one leader must never hit the next.
+ */
+#include <string.h>
+
+#include "serve/answer/route.h"
+
+static const char *take_note(struct serve_reply *reply, const struct parsed_value *value)
+{
+	if (value->kind != 's' || strlen(value->text) > BATON_NOTE_MAX)
+		return "note is a string of up to 200 bytes";
+	(void)memcpy(reply->note, value->text, strlen(value->text) + 1);
+	return NULL;
+}
+
+static const char *take_member(void *arg, const char *key, const struct parsed_value *value)
+{
+	struct serve_reply *reply = arg;
+
+	if (strcmp(key, "note") == 0)
+		return take_note(reply, value);
+	if (strcmp(key, "quiet") == 0)
+		return (value->kind == 's' || value->kind == 'n') &&
+				       parse_time(value->text, &reply->quiet_ms)
+			       ? NULL
+			       : "quiet is a time such as 30s, up to a day";
+	if (strcmp(key, "to") == 0) {
+		if (value->kind != 's' || strlen(value->text) > BATON_NAME_MAX)
+			return "to is the id of a candidate";
+		(void)memcpy(reply->to, value->text, strlen(value->text) + 1);
+		return NULL;
+	}
+	return "the body has a member that is not known here";
+}
+
+/* "7" with its quotes, or * where any=1 stands. False: the reply says what is wrong. */
+static bool take_match(struct way *w, const struct serve_election *e, bool required)
+{
+	const char *match = w->request->if_match;
+	const char *any = parse_query(&w->parsed, "any");
+	char word[32];
+
+	if (match == NULL) {
+		if (!required || (any != NULL && strcmp(any, "1") == 0))
+			return true;
+		serve_problem(w->reply, 412, "invalid",
+			      "for which term? If-Match: \"TERM\" says it, or ?any=1");
+		return false;
+	}
+	size_t n = strlen(match);
+
+	if (n < 3 || n - 2 >= sizeof(word) || match[0] != '"' || match[n - 1] != '"') {
+		serve_problem(w->reply, 400, "invalid", "If-Match is a term in quotation marks");
+		return false;
+	}
+	(void)memcpy(word, match + 1, n - 2);
+	word[n - 2] = '\0';
+	if (!parse_unsigned(word, &w->reply->term) || w->reply->term == 0) {
+		serve_problem(w->reply, 400, "invalid", "If-Match is a term in quotation marks");
+		return false;
+	}
+	if (w->reply->term == e->term)
+		return true;
+	serve_problem(w->reply, 412, "stale", "another term leads now");
+	return false;
+}
+
+static bool take_wait(struct way *w)
+{
+	const char *wait = parse_query(&w->parsed, "wait");
+
+	if (wait == NULL || (parse_time(wait, &w->reply->wait_ms) && w->reply->wait_ms <= 60000))
+		return true;
+	serve_problem(w->reply, 400, "invalid", "wait is a time up to 60s");
+	return false;
+}
+
+static void answer_order(struct way *w, const struct serve_election *e, bool transfers)
+{
+	const char *wrong;
+
+	if (!is_posted(w) || !guard_allows(w, SERVE_OPERATE))
+		return;
+	wrong = parse_object(w->request->body, w->request->n_body, take_member, w->reply);
+	if (wrong == NULL && transfers && w->reply->to[0] == '\0')
+		wrong = "to which candidate? {\"to\":\"ID\"} is the body";
+	if (wrong != NULL) {
+		serve_problem(w->reply, 400, "invalid", wrong);
+		return;
+	}
+	if (take_match(w, e, true) && take_wait(w)) {
+		w->reply->task = transfers ? SERVE_TRANSFER : SERVE_RESIGN;
+		w->reply->status = 202;
+	}
+}
+
+static void answer_paused(struct way *w, const struct serve_election *e)
+{
+	bool pauses = is_method(w, "PUT");
+
+	if (!pauses && !is_method(w, "DELETE")) {
+		serve_problem(w->reply, 405, "invalid", "paused takes PUT and DELETE");
+		w->reply->allow = "PUT, DELETE";
+		return;
+	}
+	if (!guard_allows(w, SERVE_OPERATE) || !take_match(w, e, false))
+		return;
+	w->reply->task = pauses ? SERVE_PAUSE : SERVE_RESUME;
+	w->reply->status = 204;
+}
+
+void order_answer(struct way *w, const struct serve_election *e, const char *verb)
+{
+	if (strcmp(verb, "resign") == 0)
+		answer_order(w, e, false);
+	else if (strcmp(verb, "transfer") == 0)
+		answer_order(w, e, true);
+	else if (strcmp(verb, "paused") == 0)
+		answer_paused(w, e);
+	else
+		serve_problem(w->reply, 404, "invalid", "there is nothing here");
+}

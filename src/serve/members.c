@@ -1,0 +1,443 @@
+/*
+ * members.c: the elections of this process, and whose work each leadership is. The work of a
+ * leadership is one context of the library: it is entered at BECAME and left when the work has
+ * ended, and the claim is kept as long. Work has ended when the connection that was told `became`
+ * is closed at both ends, or `done` was said, and every deadline that somebody was told has passed.
+ *
+ * It must never leave a context while somebody may still trust a deadline (S7).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "serve/page.h"
+#include "serve/server.h"
+
+#define HOUR_MS ((int64_t)3600 * 1000)
+#define NS_PER_MS ((int64_t)CLOCK_NS_PER_MS)
+
+static void copy(char *to, size_t size, const char *from)
+{
+	size_t n = strlen(from);
+
+	n = n < size ? n : size - 1;
+	(void)memcpy(to, from, n);
+	to[n] = '\0';
+}
+
+struct member *members_find(struct server *s, const char *name)
+{
+	size_t low = 0;
+	size_t high = s->n_members;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int order = strcmp(name, s->members[middle]->name);
+
+		if (order == 0)
+			return s->members[middle];
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return NULL;
+}
+
+/* ---- coming and going ---- */
+
+static bool make_room(struct server *s)
+{
+	size_t room = s->room_members != 0 ? 2 * s->room_members : 16;
+
+	if (s->n_members < s->room_members)
+		return true;
+	struct member **members = reallocarray(s->members, room, sizeof(*members));
+
+	if (members == NULL)
+		return false;
+	s->members = members;
+	struct serve_election **rows = reallocarray(s->rows, room, sizeof(*rows));
+
+	if (rows == NULL)
+		return false;
+	s->rows = rows;
+	s->room_members = room;
+	return true;
+}
+
+static void insert(struct server *s, struct member *m)
+{
+	size_t at = s->n_members;
+
+	while (at > 0 && strcmp(s->members[at - 1]->name, m->name) > 0) {
+		s->members[at] = s->members[at - 1];
+		s->rows[at] = s->rows[at - 1];
+		at--;
+	}
+	s->members[at] = m;
+	s->rows[at] = &m->v;
+	s->n_members++;
+}
+
+static int begin_member(struct member *m, bool takes_part, struct baton_error *err)
+{
+	struct baton_election_options o = *m->server->config->election;
+
+	o.drain_by_hand = true;
+	o.tell_renewals = true;
+	o.check_health = true;
+	o.observe_only = !takes_part;
+	int code = baton_election_new(m->server->config->baton, m->name, &o, &m->election, err);
+
+	if (code == 0 && takes_part)
+		member_report(m);
+	return code == 0 ? baton_election_start(m->election) : code;
+}
+
+bool members_add(struct server *s, const char *name, bool takes_part)
+{
+	struct member *m = calloc(1, sizeof(*m));
+	struct baton_error err = {0};
+
+	if (m == NULL || !make_room(s)) {
+		free(m);
+		return false;
+	}
+	m->server = s;
+	m->score = 1000;
+	copy(m->name, sizeof(m->name), name);
+	m->v = (struct serve_election){.name = m->name,
+				       .takes_part = takes_part,
+				       .leader = m->leader,
+				       .address = m->address,
+				       .wait = m->wait,
+				       .error = m->error,
+				       .reason = m->reason,
+				       .state_name = "stopped",
+				       .condition_name = "degraded",
+				       .condition = BATON_CONDITION_DEGRADED,
+				       .lease_left_ms = -1,
+				       .n_candidates = -1,
+				       .n_healthy = -1,
+				       .owner = m};
+	bool good =
+		!takes_part || s->config->page_dir == NULL ||
+		page_open(s->config->page_dir, m->name, baton_id(s->config->baton), &m->page, &err);
+
+	if (!good || begin_member(m, takes_part, &err) != 0) {
+		s->config->say(BATON_LOG_ERROR, "%s: %s", name,
+			       err.text[0] != '\0' ? err.text : baton_strerror(err.code));
+		baton_election_free(m->election);
+		page_close(m->page);
+		free(m);
+		return false;
+	}
+	insert(s, m);
+	return true;
+}
+
+void members_free(struct server *s)
+{
+	for (size_t i = 0; i < s->n_members; i++) {
+		baton_leave(s->members[i]->hold);
+		page_close(s->members[i]->page);
+		free(s->members[i]);
+	}
+	s->n_members = 0;
+}
+
+void members_stop(struct server *s)
+{
+	int64_t grace_ns = (int64_t)(s->view.timings.lease_ns + s->view.timings.drain_ns);
+
+	if (s->is_stopping) {
+		s->stop_until_ns = 0; /* asked twice: whoever asks can't wait */
+		return;
+	}
+	s->is_stopping = true;
+	s->stop_until_ns = server_now_ns() + grace_ns + (int64_t)CLOCK_NS_PER_S;
+	for (size_t i = 0; i < s->n_members; i++) {
+		struct member *m = s->members[i];
+
+		if (m->told_ns + grace_ns > s->stop_until_ns)
+			s->stop_until_ns = m->told_ns + grace_ns;
+		m->is_stopped = baton_election_stop(m->election, 0) == 0;
+	}
+}
+
+bool members_have_stopped(const struct server *s)
+{
+	for (size_t i = 0; i < s->n_members; i++)
+		if (!s->members[i]->is_stopped)
+			return false;
+	return true;
+}
+
+/* ---- what is known ---- */
+
+static void count_changes(struct member *m)
+{
+	int64_t now_ms = clock_wall_ms();
+
+	m->v.changes_hour = m->v.changes_day = 0;
+	for (unsigned i = 0; i < m->n_changes && i < CHANGES; i++) {
+		m->v.changes_hour += m->changes[i] > now_ms - HOUR_MS;
+		m->v.changes_day += m->changes[i] > now_ms - 24 * HOUR_MS;
+	}
+}
+
+void member_refresh(struct member *m)
+{
+	struct baton_status st;
+	struct baton_error err = {0};
+	int64_t deadline_ns = 0;
+	int64_t end_ns = 0;
+
+	if (baton_get_status(m->election, &st) != 0)
+		return;
+	m->v.state = st.state;
+	m->v.state_name = m->v.takes_part ? baton_state_name(st.state) : "observing";
+	m->v.condition = baton_election_condition(m->election, &err);
+	m->v.condition_name = baton_condition_name(m->v.condition);
+	m->v.has_answer = m->v.has_answer || m->v.condition != BATON_CONDITION_UNHEALTHY;
+	if (m->v.condition != BATON_CONDITION_UNHEALTHY)
+		m->error[0] = '\0';
+	else if (err.text[0] != '\0')
+		copy(m->error, sizeof(m->error), err.text);
+	m->v.paused = st.paused;
+	m->v.term = st.term;
+	m->v.since_ms = st.leader_since_ms;
+	m->v.score_permille = st.score_permille;
+	m->v.wait_ms = st.wait_ms;
+	copy(m->wait, sizeof(m->wait), st.wait);
+	copy(m->leader, sizeof(m->leader), st.leader);
+	copy(m->address, sizeof(m->address), st.leader_address);
+	m->v.leads = baton_get_deadline(m->election, &deadline_ns, &end_ns) == 1 &&
+		     m->hold != NULL && !m->is_lost && baton_context_is_leader(m->hold);
+	m->v.deadline_boot_ns = m->v.leads ? deadline_ns : 0;
+	m->v.end_boot_ns = end_ns;
+	m->v.my_term = m->hold_term;
+	m->v.draining_term = m->hold != NULL && m->is_lost ? m->hold_term : 0;
+	count_changes(m);
+}
+
+void members_refresh_all(struct server *s)
+{
+	for (size_t i = 0; i < s->n_members; i++)
+		member_refresh(s->members[i]);
+}
+
+/* ---- work ---- */
+
+/* Whoever stands by first is told. */
+static struct stream *find_standby(const struct member *m)
+{
+	struct stream *found = NULL;
+
+	for (struct stream *st = m->server->streams; st != NULL; st = st->next)
+		if (st->kind == STREAM_LEAD && st->member == m && !st->is_half_closed &&
+		    !st->is_over && !st->is_gone && !st->is_done)
+			found = st; /* the list has the last one first */
+	return found;
+}
+
+static void give_work(struct member *m)
+{
+	if (m->leads != NULL || m->hold == NULL || m->is_lost)
+		return;
+	m->leads = find_standby(m);
+	if (m->leads == NULL)
+		return;
+	m->leads->told_term = m->hold_term;
+	member_refresh(m);
+	stream_tell_lead(m->leads, "became", "");
+}
+
+static void member_resign(struct member *m)
+{
+	if (m->hold != NULL && !m->is_lost)
+		(void)baton_resign(m->election, 0);
+}
+
+void member_report(struct member *m)
+{
+	bool may = !m->server->config->attach_require || m->v.n_leads > 0;
+
+	(void)baton_report_health(m->election, may ? m->score : 0, NULL);
+}
+
+void member_told(struct member *m, int64_t deadline_ns)
+{
+	if (deadline_ns > m->told_ns)
+		m->told_ns = deadline_ns;
+}
+
+int member_done(struct member *m, uint64_t term)
+{
+	if (m->hold == NULL || m->hold_term != term)
+		return BATON_E_STALE;
+	m->told_ns = 0;
+	if (m->leads != NULL) {
+		m->leads->is_done = true;
+		stream_end(m->leads);
+		m->leads = NULL;
+	}
+	member_resign(m);
+	return 0;
+}
+
+void member_attach(struct member *m, struct stream *stream)
+{
+	m->v.n_leads++;
+	member_report(m);
+	stream_tell_lead(stream, "standby", "");
+	give_work(m);
+}
+
+void member_half_closed(struct member *m, struct stream *stream)
+{
+	if (m->leads == stream)
+		member_resign(m);
+	else
+		stream_end(stream);
+}
+
+void member_detach(struct member *m, struct stream *stream)
+{
+	m->v.n_leads--;
+	if (m->leads == stream) {
+		m->leads = NULL;
+		/* Over a network nobody knows whether it has ended: what was told holds. */
+		if (!stream->call->link->is_local && !stream->is_done) {
+			member_refresh(m);
+			member_told(m, m->v.leads ? m->v.deadline_boot_ns : stream->end_ns);
+		}
+		member_resign(m);
+	}
+	member_report(m);
+}
+
+/* The work has ended: what was held for it is given back. */
+static void settle(struct member *m)
+{
+	baton_leave(m->hold);
+	m->hold = NULL;
+	m->is_lost = false;
+	m->told_ns = 0;
+	m->v.draining_term = 0;
+}
+
+int64_t members_settle(struct server *s)
+{
+	int64_t now_ns = server_now_ns();
+	int64_t next_ns = INT64_MAX;
+
+	for (size_t i = 0; i < s->n_members; i++) {
+		struct member *m = s->members[i];
+
+		if (m->hold == NULL || !m->is_lost || m->leads != NULL)
+			continue;
+		if (m->told_ns > now_ns)
+			next_ns = m->told_ns < next_ns ? m->told_ns : next_ns;
+		else
+			settle(m);
+	}
+	return next_ns;
+}
+
+/* ---- events ---- */
+
+static void take_became(struct member *m, const struct baton_event *event)
+{
+	struct baton_error err;
+
+	if (m->hold != NULL)
+		settle(m); /* can't be: the claim was kept for it */
+	if (baton_enter(m->election, &m->hold, &err) != 0) {
+		m->hold = NULL;
+		return;
+	}
+	m->hold_term = baton_context_term(m->hold);
+	m->is_lost = m->hold_term != event->term;
+	page_became(m->page, event->term, event->deadline_boot_ns, event->work_end_boot_ns);
+	give_work(m);
+}
+
+static void take_lost(struct member *m, const struct baton_event *event)
+{
+	page_lost(m->page);
+	copy(m->reason, sizeof(m->reason), baton_reason_name(event->reason));
+	if (m->hold == NULL)
+		return;
+	m->is_lost = true;
+	member_refresh(m);
+	if (m->leads != NULL)
+		stream_tell_lead(m->leads, "lost", m->reason);
+}
+
+static void take_renewed(struct member *m, const struct baton_event *event)
+{
+	page_renewed(m->page, event->deadline_boot_ns, event->work_end_boot_ns);
+	m->server->is_renewed = true;
+	if (m->leads != NULL && m->leads->tell_renewals) {
+		member_refresh(m);
+		stream_tell_lead(m->leads, "renewed", "");
+	}
+}
+
+static void publish_event(struct member *m, const struct baton_event *event)
+{
+	bool is_lost = event->kind == BATON_EVENT_LOST;
+	struct serve_event told = {
+		.wall_ms = clock_wall_ms(),
+		.kind = baton_event_name(event->kind),
+		.leader = event->kind == BATON_EVENT_BECAME ? baton_id(m->server->config->baton)
+							    : event->leader,
+		.old_leader = event->old_leader,
+		.reason = is_lost ? baton_reason_name(event->reason) : "",
+		.text = event->text,
+		.term = event->term,
+		.old_term = event->old_term,
+	};
+
+	m->v.seq = told.seq = ++m->server->view.seq;
+	member_refresh(m);
+	streams_publish(m, &told);
+}
+
+static void take_one(struct member *m, const struct baton_event *event)
+{
+	switch (event->kind) {
+	case BATON_EVENT_BECAME: take_became(m, event); break;
+	case BATON_EVENT_LOST: take_lost(m, event); break;
+	case BATON_EVENT_RENEWED: take_renewed(m, event); return;
+	case BATON_EVENT_STOPPED: m->is_stopped = true; break;
+	case BATON_EVENT_CHANGED:
+		m->v.has_answer = true;
+		m->v.lease_left_ms = -1;
+		m->changes[m->n_changes++ % CHANGES] = clock_wall_ms();
+		break;
+	case BATON_EVENT_ERROR: copy(m->error, sizeof(m->error), event->text); break;
+	default: break;
+	}
+	publish_event(m, event);
+}
+
+void members_take_events(struct server *s)
+{
+	struct baton *b = s->config->baton;
+	struct baton_event event;
+
+	while (baton_wait(b, 0, &event) == 1) {
+		struct member *m = members_find(
+			s, event.election != NULL ? baton_election_name(event.election) : "");
+
+		if (m != NULL)
+			take_one(m, &event);
+		(void)baton_event_done(b, event.token);
+	}
+	if (s->is_renewed)
+		streams_renewed(s);
+	s->is_renewed = false;
+}

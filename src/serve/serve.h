@@ -1,0 +1,50 @@
+/*
+ * serve.h: `baton serve` as a function: takes part in elections by the public interface of the
+ * library, and answers HTTP. One thread does all: a loop (serve.c) with the HTTP library
+ * (http.c), the events of the elections (members.c) and the streams (streams.c) on it. What has to
+ * ask the store, and so may wait, is done by one other thread (worker.c).
+ */
+#ifndef BATON_SERVE_H
+#define BATON_SERVE_H
+
+#include <baton.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct serve_config {
+	struct baton *baton; /* the caller's; closed by the caller, if serve_run() says so */
+	const struct baton_election_options *election;
+	const char *const *names; /* of elections to take part in, or to observe */
+	size_t n_names;
+	bool observe;               /* the names are only observed */
+	const char *observe_prefix; /* all that the store lists and that begin so; NULL: none */
+	bool attach_require;        /* campaign only while somebody holds a /lead open */
+	bool read_only;
+	const char *store; /* its kind */
+	const char *version;
+	const char *socket; /* a path */
+	const char *listen; /* HOST:PORT, or NULL */
+	const char *hosts;  /* with commas; NULL: loopback alone */
+	const char *token_file;
+	const char *app_token_file;
+	const char *read_token_file;
+	const char *operators; /* USER,@GROUP; NULL: the user that runs this */
+	const char *applications;
+	const char *tls_cert;
+	const char *tls_key;
+	const char *client_ca;
+	const char *page_dir; /* NULL: no page is written */
+	void (*say)(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+};
+
+enum serve_end {
+	SERVE_ENDED = 0, /* all is given back */
+	SERVE_WRONG,     /* a setting; it was said which */
+	SERVE_REFUSED,   /* the system refused something; it was said what */
+	SERVE_ABANDONED, /* work still runs: claims expire; the handle is not to be closed */
+};
+
+/* Runs until SIGTERM or SIGINT. */
+int serve_run(const struct serve_config *config);
+
+#endif

@@ -1,0 +1,241 @@
+/*
+ * server.h: what the files of the shell around serve_answer() share. All of it belongs to the
+ * thread of the loop, but for the queues of the worker.
+ */
+#ifndef BATON_SERVE_SERVER_H
+#define BATON_SERVE_SERVER_H
+
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "serve/answer/answer.h"
+#include "serve/serve.h"
+
+#define SERVER_CONNECTIONS 128
+#define SERVER_FOR_PROBES 8 /* of them */
+#define SERVER_STREAMS 64
+#define SERVER_UNSENT (64 * 1024) /* of a stream */
+#define SERVER_HEAD_MS 5000       /* for a head, or a handshake */
+#define SERVER_IDLE_MS 60000      /* between two requests of a connection */
+#define SERVER_COMMENT_MS 10000   /* how often a stream shows that it lives */
+#define SERVER_RING 1000          /* events that are kept */
+#define CHANGES 64                /* of leader that are counted, for one election */
+
+struct server;
+struct member;
+struct stream;
+struct job;
+
+/* One connection of a client. */
+struct link {
+	struct link *next;
+	struct link *previous;
+	struct server *server;
+	int fd;
+	int64_t since_ns; /* accepted, or its last request ended */
+	bool is_unix;
+	bool is_local; /* the kernel tells when the other end dies */
+	bool is_busy;  /* a request has been read */
+	bool for_probes;
+	unsigned rights;
+};
+
+/* One request. */
+struct call {
+	struct call *next; /* of those that wait for an event */
+	struct server *server;
+	struct link *link;
+	struct MHD_Connection *connection;
+	char *target;
+	char *room; /* of the reply's body */
+	struct bytes body;
+	bool is_begun;
+	bool is_asked; /* the worker has, or the wait is over */
+	bool is_waiting;
+	bool is_full;
+	bool is_order;      /* waits for the leader that follows ... */
+	uint64_t seen_term; /* ... this one */
+	uint64_t seen_seq;
+	int64_t until_ns;
+	struct serve_reply reply;
+	struct stream *stream;
+};
+
+enum stream_kind { STREAM_LEAD, STREAM_EVENTS, STREAM_ELECTOR };
+
+/* What is told over a connection that stays open. */
+struct stream {
+	struct stream *next;
+	struct call *call;
+	struct member *member; /* of STREAM_LEAD and STREAM_ELECTOR */
+	struct bytes out;
+	size_t sent;
+	int64_t spoken_ns;
+	int kind;
+	bool lines;
+	bool tell_renewals;
+	bool is_suspended;
+	bool is_half_closed;
+	bool is_over; /* ends when all is sent */
+	bool is_gone; /* the other end is */
+	bool is_done; /* its work has ended, by word */
+	uint64_t told_term;
+	int64_t end_ns; /* told at the loss; 0: not lost */
+	bool is_overrun;
+};
+
+/* One election. */
+struct member {
+	struct serve_election v; /* as serve_answer() sees it */
+	struct server *server;
+	struct baton_election *election;
+	struct baton_context *hold; /* the work of the present or the last leadership */
+	uint64_t hold_term;
+	int64_t told_ns; /* the latest deadline that somebody was told */
+	bool is_lost;
+	bool is_stopped;
+	bool is_looked_at;
+	struct stream *leads; /* not a list of its own: the one that is told `became` */
+	int64_t changes[CHANGES];
+	unsigned n_changes;
+	uint32_t score;
+	void *page;
+	char name[BATON_NAME_MAX + 1];
+	char leader[BATON_NAME_MAX + 1];
+	char address[BATON_NAME_MAX + 1];
+	char error[256];
+	char reason[32];
+	char wait[BATON_WAIT_MAX + 1];
+};
+
+/* An event that is kept for those who come back. */
+struct kept {
+	struct member *member;
+	struct serve_event event;
+	char *words; /* what the strings of the event point into */
+};
+
+struct server {
+	const struct serve_config *config;
+	struct serve_view view;
+	struct serve_election **rows;
+	struct member **members; /* in the same order, by name */
+	size_t n_members;
+	size_t room_members;
+	struct kept ring[SERVER_RING];
+	struct link *links;
+	size_t n_links;
+	struct call *waiting;
+	struct stream *streams;
+	size_t n_streams;
+	struct MHD_Daemon *plain;
+	struct MHD_Daemon *tls;
+	char *tls_texts[3];
+	int unix_fd;
+	int tcp_fd;
+	int epoll_fd;
+	int gone_fd; /* an epoll for those that went away while their connection was suspended */
+	int signal_fd;
+	int done_fd; /* an eventfd: the worker has */
+	bool is_resumed;
+	bool is_activated; /* the unix socket was handed over */
+	bool is_stopping;
+	bool is_renewed;
+	int64_t stop_until_ns;
+	int64_t listed_ns;
+	int64_t looked_ns;
+	size_t look_at;
+	char boot_id[40];
+	char *hosts_text;
+	const char **hosts;
+	char *tokens[3];
+	struct exposition *metrics;
+	/* the worker's */
+	pthread_t worker;
+	bool has_worker;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	struct job *queue;
+	struct job *finished;
+	int64_t job_since_ns; /* 0: it is idle */
+	bool worker_ends;
+};
+
+int64_t server_now_ns(void);
+/* The view, with what is known of all elections, or of one of them, brought up to date. */
+const struct serve_view *server_view(struct server *s);
+
+/* ---- members.c ---- */
+
+bool members_add(struct server *s, const char *name, bool takes_part);
+struct member *members_find(struct server *s, const char *name);
+void members_take_events(struct server *s);
+void member_refresh(struct member *m);
+void members_refresh_all(struct server *s);
+void member_told(struct member *m, int64_t deadline_ns);
+/* 0, or a code of the library. */
+int member_done(struct member *m, uint64_t term);
+void member_attach(struct member *m, struct stream *stream);
+/* The stream is over: closed at both ends, or `done` was said. */
+void member_detach(struct member *m, struct stream *stream);
+/* No more is written from the other end: whoever leads is to stop. */
+void member_half_closed(struct member *m, struct stream *stream);
+void member_report(struct member *m);
+/* Gives leaderships back whose work has ended. The next instant to look again, or INT64_MAX. */
+int64_t members_settle(struct server *s);
+void members_stop(struct server *s);
+bool members_have_stopped(const struct server *s);
+void members_free(struct server *s);
+
+/* ---- streams.c ---- */
+
+struct stream *stream_new(struct call *call, struct member *member);
+void stream_free(struct stream *stream);
+ssize_t stream_read(void *cls, uint64_t at, char *to, size_t room);
+void stream_wake(struct stream *stream);
+void stream_end(struct stream *stream);
+/* What is told of a leadership: `became`, `standby`, `renewed`, `lost`. */
+void stream_tell_lead(struct stream *stream, const char *kind, const char *reason);
+/* An event for all who listen, and for those who come back. */
+void streams_publish(struct member *m, const struct serve_event *event);
+/* The row of an election has changed without an event. */
+void streams_publish_row(struct member *m);
+void streams_tick(struct server *s);
+void streams_renewed(struct server *s);
+/* Descriptors whose other end is gone. */
+void streams_take_gone(struct server *s);
+void streams_free_ring(struct server *s);
+
+/* ---- worker.c ---- */
+
+bool worker_start(struct server *s);
+void worker_stop(struct server *s);
+/* False: there is no memory. */
+bool worker_ask(struct call *call);
+/* Looks at an election that another leads, for how long its lease lasts. */
+void worker_look(struct member *m);
+void worker_list(struct server *s);
+void worker_take_finished(struct server *s);
+bool worker_is_stuck(const struct server *s, int64_t now_ns);
+
+/* ---- http.c ---- */
+
+bool http_start(struct server *s);
+void http_accept(struct server *s, int listener);
+void http_run(struct server *s);
+void http_tick(struct server *s);
+void http_stop(struct server *s);
+void call_resume(struct call *call);
+
+/* ---- listen.c ---- */
+
+/* Opens what is listened on. SERVE_ENDED, or why not. */
+int listen_open(struct server *s);
+void listen_close(struct server *s);
+unsigned listen_rights(const struct server *s, int fd);
+/* Reads the token files again. False: one can't be read; the old tokens stay. */
+bool listen_read_tokens(struct server *s);
+
+#endif

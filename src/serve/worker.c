@@ -1,0 +1,423 @@
+/*
+ * worker.c: the thread that asks the store, one question after the other: what the loop must never
+ * wait for. Questions of clients wait for their answer with their connection suspended.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "serve/server.h"
+
+enum job_kind { JOB_ASK, JOB_LOOK, JOB_LIST };
+
+struct job {
+	struct job *next;
+	struct call *call; /* of JOB_ASK */
+	struct server *server;
+	struct serve_reply reply;
+	char name[BATON_NAME_MAX + 1];
+	int kind;
+	int code;
+	struct baton_error err;
+	struct baton_observed observed;
+	void *items; /* candidates, leaderships, names */
+	size_t n;
+	size_t room;
+	int n_healthy;
+	struct bytes text; /* of findings */
+};
+
+/* ---- what the store tells ---- */
+
+static void *job_room(struct job *j, size_t size)
+{
+	if (j->n == j->room) {
+		size_t room = j->room != 0 ? 2 * j->room : 8;
+		void *items = reallocarray(j->items, room, size);
+
+		if (items == NULL)
+			return NULL;
+		j->items = items;
+		j->room = room;
+	}
+	return (char *)j->items + size * j->n++;
+}
+
+static void add_candidate(void *arg, const struct baton_candidate *c)
+{
+	struct job *j = arg;
+	struct baton_candidate *to = job_room(j, sizeof(*to));
+
+	if (to != NULL)
+		*to = *c;
+	j->n_healthy += c->is_healthy;
+}
+
+static void count_candidate(void *arg, const struct baton_candidate *c)
+{
+	struct job *j = arg;
+
+	j->n++;
+	j->n_healthy += c->is_healthy;
+}
+
+static void add_leadership(void *arg, const struct baton_leadership *l)
+{
+	struct baton_leadership *to = job_room(arg, sizeof(*to));
+
+	if (to != NULL)
+		*to = *l;
+}
+
+static void add_name(void *arg, const char *name)
+{
+	char **to = job_room(arg, sizeof(*to));
+
+	if (to != NULL)
+		*to = strdup(name);
+}
+
+/* A string of JSON behind what is there already. */
+static void add_json(struct bytes *out, const char *key, const char *value)
+{
+	char room[2048];
+	struct serve_text text = {room, sizeof(room) - 1, 0};
+
+	text_string(&text, value);
+	room[text.n < text.room ? text.n : text.room] = '\0';
+	bytes_print(out, "%s%s", key, text.n <= text.room ? room : "\"\"");
+}
+
+static void add_finding(void *arg, const struct baton_finding *f)
+{
+	static const char *const levels[] = {"ok", "note", "warning", "error"};
+	struct job *j = arg;
+
+	bytes_print(&j->text, "%s", j->n++ > 0 ? "," : "");
+	add_json(&j->text, "{\"check\":", f->check);
+	add_json(&j->text, ",\"level\":", levels[f->level & 3]);
+	add_json(&j->text, ",\"text\":", f->text);
+	add_json(&j->text, ",\"fix\":", f->fix);
+	bytes_print(&j->text, "}");
+}
+
+/* ---- the questions ---- */
+
+static void ask_doctor(struct job *j)
+{
+	static const char *const levels[] = {"ok", "note", "warning", "error"};
+
+	bytes_print(&j->text, "{\"findings\":[");
+	j->code = baton_examine(j->server->config->baton, add_finding, j, &j->err);
+	if (j->code >= 0) {
+		bytes_print(&j->text, "],\"level\":\"%s\"}\n", levels[j->code & 3]);
+		j->code = 0;
+	}
+}
+
+static void ask_list(struct job *j)
+{
+	struct baton *b = j->server->config->baton;
+	const char *prefix = j->server->config->observe_prefix;
+	const char *after = "";
+
+	do {
+		size_t before = j->n;
+
+		j->code = baton_list_elections(b, prefix, after, add_name, j, &j->err);
+		if (j->n == before || ((char **)j->items)[j->n - 1] == NULL)
+			return;
+		after = ((char **)j->items)[j->n - 1];
+	} while (j->code > 0);
+}
+
+static void ask_status(struct job *j)
+{
+	struct baton *b = j->server->config->baton;
+
+	j->code = baton_observe(b, j->name, &j->observed, &j->err);
+	if (j->code == 0) {
+		int n = baton_list_candidates(b, j->name,
+					      j->kind == JOB_ASK ? add_candidate : count_candidate,
+					      j, &j->err);
+		j->code = n < 0 ? n : 0;
+	}
+}
+
+static void job_execute(struct job *j)
+{
+	struct baton *b = j->server->config->baton;
+	const struct serve_reply *r = &j->reply;
+	const char *note = r->note[0] != '\0' ? r->note : NULL;
+
+	if (j->kind == JOB_LIST) {
+		ask_list(j);
+		return;
+	}
+	if (j->kind == JOB_LOOK) {
+		ask_status(j);
+		return;
+	}
+	switch (r->task) {
+	case SERVE_STATUS: ask_status(j); break;
+	case SERVE_CANDIDATES:
+		j->code = baton_list_candidates(b, j->name, add_candidate, j, &j->err);
+		break;
+	case SERVE_HISTORY:
+		j->code = baton_list_history(b, j->name, r->limit, add_leadership, j, &j->err);
+		break;
+	case SERVE_DOCTOR: ask_doctor(j); break;
+	case SERVE_RESIGN:
+		j->code = baton_order_resign(b, j->name, r->term, r->quiet_ms, note, &j->err);
+		break;
+	case SERVE_TRANSFER:
+		j->code = baton_order_transfer(b, j->name, r->term, r->to, note, &j->err);
+		break;
+	case SERVE_PAUSE: j->code = baton_pause(b, j->name, &j->err); break;
+	case SERVE_RESUME: j->code = baton_resume(b, j->name, &j->err); break;
+	default: break;
+	}
+}
+
+/* ---- the thread ---- */
+
+static void *worker_main(void *arg)
+{
+	struct server *s = arg;
+	const uint64_t one = 1;
+
+	(void)pthread_mutex_lock(&s->lock);
+	while (!s->worker_ends) {
+		struct job *j = s->queue;
+
+		if (j == NULL) {
+			(void)pthread_cond_wait(&s->wake, &s->lock);
+			continue;
+		}
+		s->queue = j->next;
+		s->job_since_ns = server_now_ns();
+		(void)pthread_mutex_unlock(&s->lock);
+		job_execute(j);
+		(void)pthread_mutex_lock(&s->lock);
+		s->job_since_ns = 0;
+		j->next = s->finished;
+		s->finished = j;
+		(void)!write(s->done_fd, &one, sizeof(one));
+	}
+	(void)pthread_mutex_unlock(&s->lock);
+	return NULL;
+}
+
+bool worker_start(struct server *s)
+{
+	s->has_worker = pthread_create(&s->worker, NULL, worker_main, s) == 0;
+	return s->has_worker;
+}
+
+static void job_free(struct job *j)
+{
+	for (size_t i = 0; j->kind == JOB_LIST && i < j->n; i++)
+		free(((char **)j->items)[i]);
+	free(j->items);
+	bytes_done(&j->text);
+	free(j);
+}
+
+void worker_stop(struct server *s)
+{
+	if (!s->has_worker)
+		return;
+	(void)pthread_mutex_lock(&s->lock);
+	s->worker_ends = true;
+	(void)pthread_cond_signal(&s->wake);
+	(void)pthread_mutex_unlock(&s->lock);
+	(void)pthread_join(s->worker, NULL);
+	s->has_worker = false;
+	for (struct job **list = &s->queue; list != NULL;
+	     list = list == &s->queue ? &s->finished : NULL) {
+		while (*list != NULL) {
+			struct job *j = *list;
+
+			*list = j->next;
+			if (j->call != NULL) {
+				serve_problem(&j->call->reply, 503, "unavailable",
+					      "baton serve has stopped");
+				call_resume(j->call);
+			}
+			job_free(j);
+		}
+	}
+}
+
+/* Looks wait behind those who ask. */
+static bool worker_add(struct server *s, struct job *j)
+{
+	struct job **at = &s->queue;
+
+	(void)pthread_mutex_lock(&s->lock);
+	while (*at != NULL && (j->kind != JOB_ASK || (*at)->kind == JOB_ASK))
+		at = &(*at)->next;
+	j->next = *at;
+	*at = j;
+	(void)pthread_cond_signal(&s->wake);
+	(void)pthread_mutex_unlock(&s->lock);
+	return true;
+}
+
+bool worker_ask(struct call *call)
+{
+	struct job *j = calloc(1, sizeof(*j));
+
+	if (j == NULL)
+		return false;
+	j->kind = JOB_ASK;
+	j->call = call;
+	j->server = call->server;
+	j->reply = call->reply;
+	if (call->reply.election != NULL)
+		(void)strcpy(j->name, call->reply.election->name);
+	return worker_add(call->server, j);
+}
+
+void worker_look(struct member *m)
+{
+	struct job *j;
+
+	if (m->is_looked_at) /* it must never pile up */
+		return;
+	j = calloc(1, sizeof(*j));
+	if (j == NULL)
+		return;
+	m->is_looked_at = true;
+	j->kind = JOB_LOOK;
+	j->server = m->server;
+	(void)strcpy(j->name, m->name);
+	(void)worker_add(m->server, j);
+}
+
+void worker_list(struct server *s)
+{
+	struct job *j = calloc(1, sizeof(*j));
+
+	if (j == NULL)
+		return;
+	j->kind = JOB_LIST;
+	j->server = s;
+	(void)worker_add(s, j);
+}
+
+bool worker_is_stuck(const struct server *s, int64_t now_ns)
+{
+	struct server *own = (struct server *)s;
+	int64_t limit_ns = (int64_t)(s->view.timings.lease_ns + s->view.timings.call_ns);
+
+	(void)pthread_mutex_lock(&own->lock);
+	bool is_stuck = own->job_since_ns != 0 && now_ns - own->job_since_ns > 10 * limit_ns;
+
+	(void)pthread_mutex_unlock(&own->lock);
+	return is_stuck;
+}
+
+/* ---- the answers ---- */
+
+/* Writes what was found into the call's reply, with as much room as that takes. */
+static void write_found(struct job *j, struct serve_text *out)
+{
+	struct serve_status status = {.election = j->call->reply.election,
+				      .observed = &j->observed,
+				      .candidates = j->items,
+				      .n_candidates = j->n};
+
+	switch (j->reply.task) {
+	case SERVE_CANDIDATES:
+		serve_write_candidates(out, j->items, j->n);
+		text_add(out, "\n");
+		break;
+	case SERVE_HISTORY: serve_write_history(out, j->items, j->n); break;
+	case SERVE_DOCTOR: text_add_n(out, j->text.at, j->text.n); break;
+	case SERVE_STATUS: serve_write_status(out, server_view(j->server), &status); break;
+	default: break;
+	}
+}
+
+static void answer_call(struct job *j)
+{
+	struct call *call = j->call;
+	struct serve_reply *r = &call->reply;
+
+	if (j->code < 0) {
+		serve_problem_of(r, j->code, baton_code_name(j->code),
+				 j->err.text[0] != '\0' ? j->err.text : baton_strerror(j->code));
+	} else if (r->status == 200) {
+		r->type = "application/json";
+		r->body.n = 0;
+		write_found(j, &r->body);
+		if (r->body.n > r->body.room) {
+			char *room = realloc(call->room, r->body.n);
+
+			if (room != NULL) {
+				call->room = room;
+				r->body = (struct serve_text){room, r->body.n, 0};
+				write_found(j, &r->body);
+			}
+		}
+	}
+	call_resume(call);
+}
+
+/* What a look has found out of an election that others lead, or that waits. */
+static void take_look(struct job *j, struct member *m)
+{
+	if (m == NULL)
+		return;
+	m->is_looked_at = m->is_looked_at && j->kind != JOB_LOOK;
+	if (j->code < 0)
+		return;
+	m->v.n_candidates = (int)j->n;
+	m->v.n_healthy = j->n_healthy;
+	m->v.lease_left_ms = j->observed.has_leader ? j->observed.lease_left_ms : -1;
+	m->v.seen_boot_ns = server_now_ns();
+	if (j->kind == JOB_LOOK)
+		streams_publish_row(m);
+}
+
+static void take_job(struct server *s, struct job *j)
+{
+	if (j->kind == JOB_LIST) {
+		for (size_t i = 0; i < j->n; i++) {
+			const char *name = ((char **)j->items)[i];
+
+			if (name != NULL && members_find(s, name) == NULL)
+				(void)members_add(s, name, false);
+		}
+		if (j->code < 0)
+			s->config->say(BATON_LOG_WARN, "the elections can't be listed: %s",
+				       j->err.text);
+	} else {
+		if (j->kind == JOB_LOOK || j->reply.task == SERVE_STATUS)
+			take_look(j, members_find(s, j->name));
+		if (j->call != NULL)
+			answer_call(j);
+	}
+}
+
+void worker_take_finished(struct server *s)
+{
+	uint64_t n;
+
+	(void)!read(s->done_fd, &n, sizeof(n));
+	(void)pthread_mutex_lock(&s->lock);
+	struct job *j = s->finished;
+
+	s->finished = NULL;
+	(void)pthread_mutex_unlock(&s->lock);
+	while (j != NULL) {
+		struct job *next = j->next;
+
+		take_job(s, j);
+		job_free(j);
+		j = next;
+	}
+}

@@ -1,0 +1,362 @@
+/*
+ * test_serve_answer.c: what `baton serve` answers, without a socket: requests and a view go in,
+ * replies come out.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "serve/answer/answer.h"
+
+#define NOW_NS 1000000000000
+
+static struct serve_election web = {
+	.name = "web",
+	.takes_part = true,
+	.leads = true,
+	.has_answer = true,
+	.state = BATON_STATE_LEADING,
+	.state_name = "leading",
+	.condition_name = "healthy",
+	.my_term = 7,
+	.term = 7,
+	.deadline_boot_ns = NOW_NS + 8210000000,
+	.leader = "me<b>\"\xff",
+	.address = "",
+	.wait = "",
+	.error = "",
+	.reason = "",
+	.since_ms = 1700000000123,
+	.seq = 41,
+};
+static struct serve_election other = {
+	.name = "other",
+	.has_answer = true,
+	.state_name = "observing",
+	.condition = BATON_CONDITION_DEGRADED,
+	.condition_name = "degraded",
+	.leader = "",
+	.address = "",
+	.wait = "",
+	.error = "",
+	.reason = "",
+	.lease_left_ms = -1,
+};
+static const struct serve_election *const rows[] = {&other, &web};
+static const char *const hosts[] = {"box.example", NULL};
+static const char page[] = "<table><!--rows--></table>";
+static const struct serve_asset assets[] = {{"index.html", "text/html", page, sizeof(page) - 1},
+					    {"a.js", "text/javascript", "1;", 2}};
+static struct serve_view view;
+static struct serve_request request;
+static struct serve_reply reply;
+static char room[16384];
+
+static int set_up(void **state)
+{
+	(void)state;
+	view = (struct serve_view){.now_boot_ns = NOW_NS,
+				   .now_wall_ms = 1700000001000,
+				   .version = "1",
+				   .boot_id = "b",
+				   .id = "me",
+				   .store = "file",
+				   .promises = "",
+				   .hosts = hosts,
+				   .elections = rows,
+				   .n_elections = 2,
+				   .assets = assets,
+				   .n_assets = 2};
+	request = (struct serve_request){.method = "GET", .host = "localhost:80", .body = ""};
+	web.leads = true;
+	return 0;
+}
+
+/* The status; what is told stands in room. */
+static int ask(const char *target)
+{
+	request.target = target;
+	(void)memset(room, 0, sizeof(room));
+	reply.body = (struct serve_text){room, sizeof(room) - 1, 0};
+	serve_answer(&request, &view, &reply);
+	return reply.status;
+}
+
+static bool says(const char *words)
+{
+	return strstr(room, words) != NULL;
+}
+
+static void change(const char *method, const char *body)
+{
+	request.method = method;
+	request.content_type = "application/json";
+	request.baton_request = "1";
+	request.body = body;
+	request.n_body = strlen(body);
+	request.is_unix = true;
+	request.peer_rights = SERVE_APPLY | SERVE_OPERATE;
+}
+
+static void probes(void **state)
+{
+	(void)state;
+	request.host = "stranger.example"; /* they are for everybody */
+	assert_int_equal(ask("/livez"), 200);
+	view.stuck = true;
+	assert_int_equal(ask("/livez"), 503);
+	assert_int_equal(ask("/readyz"), 200);
+	view.starting = true;
+	assert_int_equal(ask("/readyz"), 503);
+	view.starting = false;
+	view.stopping = true;
+	assert_int_equal(ask("/readyz"), 503);
+	view.stopping = false;
+	assert_int_equal(ask("/healthz"), 200);
+	assert_true(says("degraded"));
+	assert_int_equal(ask("/healthz?degraded=503"), 503);
+	assert_int_equal(ask("/leader/web"), 200);
+	assert_true(reply.has_role && reply.election == &web);
+	assert_int_equal(ask("/standby/web"), 503);
+	assert_int_equal(ask("/any/web"), 200);
+	assert_int_equal(ask("/leader/other?standby=429"), 429);
+	assert_int_equal(ask("/leader/other?standby=9"), 400);
+	assert_int_equal(ask("/leader/nobody"), 404);
+	view.now_boot_ns = web.deadline_boot_ns; /* the clock decides, not what events said */
+	assert_int_equal(ask("/leader/web"), 503);
+	request.method = "POST";
+	assert_int_equal(ask("/livez"), 405);
+	assert_string_equal(reply.allow, "GET, HEAD");
+	request.method = "OPTIONS";
+	assert_int_equal(ask("/livez"), 204);
+}
+
+static void hosts_are_checked(void **state)
+{
+	(void)state;
+	assert_int_equal(ask("/v1"), 200);
+	request.host = "evil.example:80";
+	assert_int_equal(ask("/v1"), 421);
+	request.host = "localhost.evil.example";
+	assert_int_equal(ask("/v1"), 421);
+	request.host = "BOX.example:8443";
+	assert_int_equal(ask("/v1"), 200);
+	request.host = "[::1]:80";
+	assert_int_equal(ask("/v1"), 200);
+	request.host = NULL;
+	assert_int_equal(ask("/v1"), 400);
+}
+
+static void changes_need_more(void **state)
+{
+	(void)state;
+	const char *target = "/v1/elections/web/resign?any=1";
+
+	change("POST", "{}");
+	assert_int_equal(ask(target), 202);
+	assert_int_equal(reply.task, SERVE_RESIGN);
+	request.content_type = "application/x-www-form-urlencoded";
+	assert_int_equal(ask(target), 415);
+	request.content_type = "application/json; charset=utf-8";
+	assert_int_equal(ask(target), 202);
+	request.baton_request = NULL;
+	assert_int_equal(ask(target), 403);
+	request.baton_request = "1";
+	request.sec_fetch_site = "cross-site";
+	assert_int_equal(ask(target), 403);
+	request.sec_fetch_site = "same-origin";
+	request.origin = "http://evil.example";
+	assert_int_equal(ask(target), 403);
+	request.origin = "http://localhost:80";
+	assert_int_equal(ask(target), 202);
+	request.n_body = SERVE_BODY_MAX + 1;
+	assert_int_equal(ask(target), 413);
+	request.n_body = 2;
+	view.read_only = true;
+	assert_int_equal(ask(target), 404);
+}
+
+static void rights(void **state)
+{
+	(void)state;
+	change("POST", "{}");
+	request.peer_rights = SERVE_APPLY;
+	assert_int_equal(ask("/v1/elections/web/alive"), 204);
+	assert_int_equal(ask("/v1/elections/web/resign?any=1"), 403);
+	request.is_unix = false;
+	assert_int_equal(ask("/v1/elections/web/alive"), 401);
+	assert_true(reply.challenge);
+	view.apply_token = "application-secret";
+	view.operator_token = "operator-secret-xy";
+	request.authorization = "Bearer application-secret";
+	assert_int_equal(ask("/v1/elections/web/alive"), 204);
+	assert_int_equal(ask("/v1/elections/web/resign?any=1"), 403);
+	request.authorization = "Bearer operator-secret-xy";
+	assert_int_equal(ask("/v1/elections/web/resign?any=1"), 202);
+	request.authorization = "Bearer operator-secret-xyz";
+	assert_int_equal(ask("/v1/elections/web/resign?any=1"), 401);
+	request.authorization = "Bearer ";
+	assert_int_equal(ask("/v1"), 401);
+	request.authorization = NULL;
+	request.method = "GET";
+	assert_int_equal(ask("/v1"), 200);
+	view.read_token = "reader-secret-1234";
+	assert_int_equal(ask("/v1"), 401);
+	assert_int_equal(ask("/leader/web"), 200);
+	request.authorization = "bearer reader-secret-1234";
+	assert_int_equal(ask("/v1"), 200);
+}
+
+static void orders_name_their_term(void **state)
+{
+	(void)state;
+	change("POST", "{\"to\":\"b\\u00fc\",\"note\":\"why \\\"not\\\"\"}");
+	assert_int_equal(ask("/v1/elections/web/transfer"), 412);
+	request.if_match = "\"6\"";
+	assert_int_equal(ask("/v1/elections/web/transfer"), 412);
+	request.if_match = "7";
+	assert_int_equal(ask("/v1/elections/web/transfer"), 400);
+	request.if_match = "\"7\"";
+	assert_int_equal(ask("/v1/elections/web/transfer?wait=10s"), 202);
+	assert_int_equal(reply.task, SERVE_TRANSFER);
+	assert_int_equal(reply.term, 7);
+	assert_int_equal(reply.wait_ms, 10000);
+	assert_string_equal(reply.to, "b\xc3\xbc");
+	assert_string_equal(reply.note, "why \"not\"");
+	change("PUT", "");
+	assert_int_equal(ask("/v1/elections/web/paused"), 204);
+	assert_int_equal(reply.task, SERVE_PAUSE);
+	change("DELETE", "");
+	assert_int_equal(ask("/v1/elections/web/paused"), 204);
+	assert_int_equal(reply.task, SERVE_RESUME);
+	change("POST", "");
+	assert_int_equal(ask("/v1/elections/web/paused"), 405);
+	request.if_match = NULL;
+	change("POST", "{\"quiet\":\"30s\"}");
+	assert_int_equal(ask("/v1/elections/web/resign?any=1"), 202);
+	assert_int_equal(reply.quiet_ms, 30000);
+	change("POST", "{\"quite\":1}");
+	assert_int_equal(ask("/v1/elections/web/resign?any=1"), 400);
+}
+
+static void work(void **state)
+{
+	(void)state;
+	change("POST", "{\"term\":\"7\"}");
+	assert_int_equal(ask("/v1/elections/web/done"), 204);
+	assert_int_equal(reply.term, 7);
+	change("POST", "{}");
+	assert_int_equal(ask("/v1/elections/web/done"), 400);
+	request.accept = "application/x-ndjson";
+	assert_int_equal(ask("/v1/elections/web/lead"), 200);
+	assert_true(reply.task == SERVE_LEAD && reply.lines);
+	assert_int_equal(ask("/v1/elections/other/lead"), 409);
+	change("POST", "{\"score\":0.85,\"metadata\":\"m\"}");
+	assert_int_equal(ask("/v1/elections/web/health"), 204);
+	assert_int_equal(reply.score_permille, 850);
+	assert_string_equal(reply.metadata, "m");
+	change("POST", "{\"score\":1.2}");
+	assert_int_equal(ask("/v1/elections/web/health"), 400);
+	change("POST", "{\"score\":");
+	assert_int_equal(ask("/v1/elections/web/health"), 400);
+}
+
+static void leadership_has_a_deadline(void **state)
+{
+	(void)state;
+	assert_int_equal(ask("/v1/elections/web/leadership"), 200);
+	assert_int_equal(reply.task, SERVE_TELL);
+	assert_true(says("{\"leader\":true,\"term\":\"7\",\"time_left_ms\":8210,"));
+	assert_int_equal(ask("/v1/elections/web/terms/7"), 200);
+	assert_int_equal(ask("/v1/elections/web/terms/6"), 410);
+	assert_int_equal(ask("/v1/elections/web/terms/x"), 400);
+	web.leads = false;
+	assert_int_equal(ask("/v1/elections/web/leadership"), 200);
+	assert_true(says("{\"leader\":false,\"term\":\"0\",\"time_left_ms\":0,"));
+	assert_int_equal(reply.term, 0);
+}
+
+static void states(void **state)
+{
+	(void)state;
+	assert_int_equal(ask("/v1/elections?prefix=w"), 200);
+	assert_true(says("\"election\":\"web\"") && !says("\"election\":\"other\""));
+	assert_true(says("\"since\":\"2023-11-14T22:13:20.123Z\""));
+	assert_true(says("me<b>\\\"\xef\xbf\xbd")); /* what is no UTF-8 is replaced */
+	assert_int_equal(ask("/v1/elections?limit=1"), 200);
+	assert_true(says("\"more\":true"));
+	assert_int_equal(ask("/v1/elections?after=other&limit=1"), 200);
+	assert_true(says("\"more\":false") && says("\"election\":\"web\""));
+	assert_int_equal(ask("/v1/elections?limit=0"), 400);
+	assert_int_equal(ask("/v1/elections/w%65b?after=41&wait=30s"), 200);
+	assert_true(reply.task == SERVE_STATUS && reply.after == 41 && reply.wait_ms == 30000);
+	request.if_none_match = reply.etag;
+	char etag[40];
+
+	(void)strcpy(etag, reply.etag);
+	request.if_none_match = etag;
+	assert_int_equal(ask("/v1/elections/web"), 304);
+	assert_int_equal(ask("/v1/elections/web/history?check=1&limit=5"), 200);
+	assert_true(reply.task == SERVE_HISTORY && reply.check && reply.limit == 5);
+	assert_int_equal(ask("/v1/elections/web/%"), 400);
+	assert_int_equal(ask("/v1/elections/web%00"), 400);
+	assert_int_equal(ask("/metrics"), 404);
+	request.last_event_id = "12";
+	assert_int_equal(ask("/v1/events"), 200);
+	assert_true(reply.task == SERVE_EVENTS && reply.after == 12);
+}
+
+static void front_page(void **state)
+{
+	(void)state;
+	request.accept = "text/html";
+	assert_int_equal(ask("/"), 200);
+	assert_true(says("<th scope=\"row\">web</th><td>me&lt;b&gt;&quot;"));
+	assert_false(says("<b>"));
+	assert_int_equal(ask("/a.js"), 200);
+	assert_true(reply.is_asset && reply.n_body == 2);
+	request.accept = "*/*";
+	view.elections = rows + 1;
+	view.n_elections = 1;
+	assert_int_equal(ask("/"), 200);
+	assert_true(says("{\"name\":\"me<b>"));
+	assert_int_equal(ask("/sse"), 200);
+	assert_int_equal(reply.task, SERVE_ELECTOR_EVENTS);
+}
+
+static void too_little_room(void **state)
+{
+	(void)state;
+	(void)ask("/v1/elections");
+	size_t wanted = reply.body.n;
+
+	request.target = "/v1/elections";
+	(void)memset(room, '#', sizeof(room));
+	reply.body = (struct serve_text){room, 10, 0};
+	serve_answer(&request, &view, &reply);
+	assert_int_equal(reply.body.n, wanted);
+	assert_memory_equal(room + 10, "####", 4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(probes, set_up),
+		cmocka_unit_test_setup(hosts_are_checked, set_up),
+		cmocka_unit_test_setup(changes_need_more, set_up),
+		cmocka_unit_test_setup(rights, set_up),
+		cmocka_unit_test_setup(orders_name_their_term, set_up),
+		cmocka_unit_test_setup(work, set_up),
+		cmocka_unit_test_setup(leadership_has_a_deadline, set_up),
+		cmocka_unit_test_setup(states, set_up),
+		cmocka_unit_test_setup(front_page, set_up),
+		cmocka_unit_test_setup(too_little_room, set_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
