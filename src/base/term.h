@@ -56,12 +56,12 @@ static inline enum term_fault term_check(uint64_t stored, uint64_t floor)
 static inline uint64_t term_next(uint64_t stored, uint64_t floor, uint64_t least,
 				 enum term_fault *fault)
 {
-	uint64_t next = (stored > floor ? stored : floor) + 1;
+	uint64_t higher = (stored > floor ? stored : floor) + 1;
 
 	*fault = least > TERM_MAX ? TERM_END : term_check(stored, floor);
 	if (*fault != TERM_FINE)
 		return 0;
-	return least > next ? least : next;
+	return least > higher ? least : higher;
 }
 
 #endif

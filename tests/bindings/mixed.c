@@ -58,8 +58,9 @@ int main(int argc, char **argv)
 	baton_election_start(e);
 	for (;;) {
 		ask(e);
+		/* Asking for the next one says that its work has ended. */
 		while (baton_wait(b, 1, &event) > 0)
-			continue; /* asking for the next one says that its work has ended */
+			ask(e);
 		if (poll(&fd, 1, 0) == 0)
 			continue;
 		if (read(STDIN_FILENO, word, sizeof(word)) <= 0)

@@ -187,7 +187,7 @@ bool store_delete(const char *key);
 void store_forget(void);
 /* The record of a lease: 0 absent, 1 alive, 2 dead. */
 int store_lease(const char *id);
-bool lock_is_taken(int election);
+bool lock_is_taken(int e);
 
 /* ---- cand.c, others.c ---- */
 

@@ -371,7 +371,7 @@ static bool are_answered(const struct record_item *items, size_t n)
 }
 
 /* Nobody waits for these any more; what is on its way may land. */
-static void give_up(struct coroutine *c)
+static void give_up(const struct coroutine *c)
 {
 	struct request *next;
 
