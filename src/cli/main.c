@@ -59,7 +59,7 @@ static const struct cli_verb verbs[] = {
 	{"doctor", VERB_DOCTOR, "",
 	 "Examine the store: what is wrong with it, and what would help.",
 	 "Exits with 0 if all is well or worth a note, 1 with warnings, 2 with errors.\n"
-	 "JSON: level, findings; of each: check, level, text, fix. With --measure: samples,\n"
+	 "JSON: level, findings; of each: check, level, text, fix. --measure: samples,\n"
 	 "p50_ms, p99_ms, p999_ms, worst_ms, outage_ms, pause_ms, stop_ms, timings.\n",
 	 verb_doctor, false},
 	{"serve", VERB_SERVE, "[NAME...]",
