@@ -264,7 +264,7 @@ static const char *header(struct call *call, const char *name)
 static void refresh_for(struct call *call)
 {
 	struct server *s = call->server;
-	struct parsed p;
+	struct parsed p = {0};
 	const char *name = NULL;
 
 	if (!parse_target(call->target, &p) ||

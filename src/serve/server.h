@@ -192,12 +192,12 @@ void members_free(struct server *s);
 /* ---- streams.c ---- */
 
 struct stream *stream_new(struct call *call, struct member *member);
-void stream_free(struct stream *stream);
+void stream_free(struct stream *st);
 ssize_t stream_read(void *cls, uint64_t at, char *to, size_t room);
-void stream_wake(struct stream *stream);
-void stream_end(struct stream *stream);
+void stream_wake(struct stream *st);
+void stream_end(struct stream *st);
 /* What is told of a leadership: `became`, `standby`, `renewed`, `lost`. */
-void stream_tell_lead(struct stream *stream, const char *kind, const char *reason);
+void stream_tell_lead(struct stream *st, const char *kind, const char *reason);
 /* An event for all who listen, and for those who come back. */
 void streams_publish(struct member *m, const struct serve_event *event);
 /* The row of an election has changed without an event. */

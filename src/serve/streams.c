@@ -252,7 +252,7 @@ void stream_tell_lead(struct stream *st, const char *kind, const char *reason)
 		text_string(&text, s->boot_id);
 	}
 	if (kind[0] != 's') {
-		text_add(&text, is_lost ? ",\"term\":\"" : ",\"term\":\"");
+		text_add(&text, ",\"term\":\"");
 		text_unsigned(&text, st->told_term);
 		text_add(&text, "\"");
 	}

@@ -216,7 +216,7 @@ void serve_write_event(struct serve_text *out, const struct serve_view *view,
 /* All elections and what is known of the store: how a stream begins. */
 void serve_write_snapshot(struct serve_text *out, const struct serve_view *view);
 /* One election as a row of the list. */
-void serve_write_row(struct serve_text *out, const struct serve_view *view,
+void serve_write_row(struct serve_text *out, const struct serve_view *v,
 		     const struct serve_election *e);
 /* {"name":...,"last_update":...}, as other sidecars say it. */
 void serve_write_elector(struct serve_text *out, const struct serve_view *view,

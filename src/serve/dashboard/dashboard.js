@@ -118,7 +118,7 @@ function draw() {
 		.sort((a, b) => rank(a) - rank(b) || (a.election < b.election ? -1 : 1));
 	const table = $("table");
 	if (table.tHead.rows[0].cells.length < 10)
-		table.tHead.replaceChildren(el("tr", {}, ...["state", "election", "leader", "since", "lease", "term", "candidates", "changes in 24 h", "last reason", "action"].map((t) => el("th", {scope: "col"}, t))));
+		table.tHead.replaceChildren(el("tr", {}, ...["state", "election", "leader", "since", "lease", "term", "candidates", "in 24 h", "last reason", "action"].map((t) => el("th", {scope: "col"}, t))));
 	table.setAttribute("aria-rowcount", shown.length);
 	drawRows(); drawEmpty();
 }
@@ -232,7 +232,7 @@ function timings() {
 	part(t.renew_ms + t.grace_ms, t.end_ms, "var(--bad)", "drain " + span(t.drain_ms));
 	part(t.end_ms, t.gone_ms, "var(--soft)", "others wait to " + span(t.gone_ms));
 	const p99 = info.store.renew_p99_us / 1000;
-	s.append(svg("line", {x1: x(p99), x2: x(p99), y1: 2, y2: 36, stroke: "currentColor", "stroke-width": 2}), svg("text", {x: x(p99) + 4, y: 62}, "p99 of renewals: " + us(info.store.renew_p99_us)));
+	if (p99) s.append(svg("line", {x1: x(p99), x2: x(p99), y1: 2, y2: 36, stroke: "currentColor", "stroke-width": 2}), svg("text", {x: x(p99) + 4, y: 62}, "p99 of renewals: " + us(info.store.renew_p99_us)));
 	return s;
 }
 
