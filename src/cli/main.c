@@ -63,7 +63,7 @@ static const struct cli_verb verbs[] = {
 	 "p50_ms, p99_ms, p999_ms, worst_ms, outage_ms, pause_ms, stop_ms, timings.\n",
 	 verb_doctor, false},
 	{"serve", VERB_SERVE, "[NAME...]",
-	 "Answer HTTP for programs, probes and people: who leads, and a dashboard.",
+	 "Answer HTTP: who leads, for programs and probes; a dashboard.",
 	 "Always on a unix socket; --listen=127.0.0.1:8080 adds TCP. Ends with SIGTERM.\n"
 	 "Exits with 0, 64 usage, 69 the store refuses, 70 it can't be served.\n",
 	 verb_serve, false},
@@ -177,7 +177,7 @@ static int show_help(const char *word)
 		return EXIT_OK;
 	}
 	(void)printf(
-		"baton: run a program on exactly one of many machines\n\n"
+		"baton: run a program on exactly one of many machines\n"
 		"    baton run NAME -- COMMAND    on each of them; one works, the others wait\n"
 		"    baton status NAME            who leads\n\n");
 	for (size_t i = 0; i < N_VERBS; i++)

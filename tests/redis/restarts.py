@@ -190,7 +190,7 @@ def case_clock_set_back_at_death(w):
 
 
 def case_nothing_stays(w):
-    """Whoever ends in order leaves nothing but the term and the history of an election."""
+    """Whoever ends in order leaves nothing but term, history and name of an election."""
     url = w.url(durable=1)
     for name in ("one", "two", "three"):
         done = w.baton("run", "--store=" + url, "--lease=1s", name, "--", "true")
@@ -201,7 +201,7 @@ def case_nothing_stays(w):
     wait_for(lambda: w.cli(w.info["port"], "HLEN", "{baton}:candidates:e") == "2", "both")
     w.stop()
     kinds = sorted(key.split(":")[1] for key in w.cli(w.info["port"], "KEYS", "*").split())
-    if kinds != ["election"] * 4 + ["history"] * 4 + ["namespace"]:
+    if kinds != ["election"] * 4 + ["elections"] + ["history"] * 4 + ["namespace"]:
         raise AssertionError(w.cli(w.info["port"], "KEYS", "*"))
 
 
