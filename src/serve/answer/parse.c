@@ -174,7 +174,9 @@ static char peek(struct cursor *c)
 {
 	while (c->at < c->end && is_one_of(*c->at, " \t\r\n"))
 		c->at++;
-	return c->at < c->end ? *c->at : '\0';
+	if (c->at == c->end)
+		return '\0';
+	return *c->at;
 }
 
 static bool take_char(struct cursor *c, char wanted)
@@ -231,8 +233,10 @@ static size_t take_escape(struct cursor *c, char out[4])
 {
 	static const char from[] = "\"\\/bfnrt";
 	static const char to[] = "\"\\/\b\f\n\r\t";
-	char letter = c->at < c->end ? *c->at++ : '\0';
+	char letter = '\0';
 
+	if (c->at < c->end)
+		letter = *c->at++;
 	for (size_t i = 0; letter != '\0' && from[i] != '\0'; i++) {
 		if (from[i] == letter) {
 			out[0] = to[i];
