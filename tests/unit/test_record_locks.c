@@ -252,6 +252,25 @@ static void test_lock_lost(void **state)
 }
 
 /* One failure is no loss; a lock that keeps failing costs its own leadership only. */
+/* L3: whoever campaigns where a claim is forfeit ends that one, whatever an old read shows. */
+static void test_lock_lost_and_old_read(void **state)
+{
+	struct party *p = *state;
+	uint32_t n_held;
+
+	assert_int_equal(campaign(&p[0], "e", 1, NULL), BATON_OUTCOME_OK);
+	memory_lock_end(STORE, "e");
+	assert_int_equal(renew(&p[0], &n_held), BATON_OUTCOME_OK);
+	assert_int_equal(n_held, 0);
+	assert_true(is_held(&p[1], "e"));
+	faults_set(&faults, FAULTS_READ, FAULTS_STALE, 1, 0);
+	faults_set(&faults, FAULTS_CLAIM, FAULTS_AFTER, 1, 0);
+	assert_int_equal(campaign(&p[0], "e", 3, NULL), BATON_OUTCOME_REFUSED);
+	faults_heal(&faults);
+	assert_false(is_held(&p[1], "e"));
+	assert_int_equal(campaign(&p[1], "e", 4, NULL), BATON_OUTCOME_OK);
+}
+
 static void test_lock_fails(void **state)
 {
 	struct party *p = *state;
@@ -414,6 +433,7 @@ int main(void)
 		BOTH(test_we_keep_others_away),
 		BOTH(test_the_record_decides),
 		BOTH(test_lock_lost),
+		BOTH(test_lock_lost_and_old_read),
 		BOTH(test_lock_fails),
 		BOTH(test_take_fails),
 		BOTH(test_claim_in_doubt),

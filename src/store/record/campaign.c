@@ -84,15 +84,18 @@ static void campaign_end(struct record_lane *lane, struct baton_call *call,
 		       "the store has just started, and may have forgotten a lease");
 }
 
-/* How the claim of that election stands in the book. */
-static uint32_t campaign_standing(struct record_store *s, const char *key)
+/* The claim of that election, as it stands in the book. */
+static struct record_claim campaign_claim(struct record_store *s, const char *key)
 {
+	struct record_claim claim = {.standing = RECORD_NO_CLAIM};
+
 	store_lock(&s->base);
 	const struct record_known *k = record_known_find(s, key);
-	uint32_t standing = k != NULL && k->ours != NULL ? k->claim.standing : RECORD_NO_CLAIM;
 
+	if (k != NULL && k->ours != NULL)
+		claim = k->claim;
 	store_unlock(&s->base);
-	return standing;
+	return claim;
 }
 
 /*
@@ -107,7 +110,7 @@ static void campaign_confirm(struct record_lane *lane, struct baton_call *call,
 	struct record_claim claim = {.nonce = c->record->nonce,
 				     .term = c->record->term,
 				     .version = record_job_task(j)->version,
-				     .standing = campaign_standing(lane->store, j->key.text)};
+				     .standing = campaign_claim(lane->store, j->key.text).standing};
 
 	record_settle_begin(&j->u.campaign, lease, &claim, record_has_locks(lane->store));
 	record_jobs_run(lane, call, j, 1);
@@ -132,27 +135,40 @@ static void campaign_keep(struct record_store *s, const struct record_job *j, bo
 	store_unlock(&s->base);
 }
 
+/*
+ * A new claim, or, where one is forfeit, its end first: an old read may not show it any more or not
+ * yet, and the book has room for one (L3). Whoever asked tries again soon.
+ */
+static void campaign_begin(struct record_store *s, const struct baton_lease *lease,
+			   const struct baton_campaign *c, struct record_job *j)
+{
+	record_job_init(j, s, RECORD_JOB_CAMPAIGN, c->name);
+	struct record_claim claim = campaign_claim(s, j->key.text);
+
+	if (claim.standing == RECORD_FORFEIT)
+		record_settle_begin(&j->u.campaign, lease, &claim, true);
+	else
+		j->u.campaign = (struct record_campaign){.lease = lease,
+							 .profile = &c->profile,
+							 .nonce = c->nonce,
+							 .floor = c->floor,
+							 .locks = record_has_locks(s)};
+	campaign_keep(s, j, true);
+}
+
 static void campaign_batch(struct record_lane *lane, struct baton_call *call,
 			   const struct baton_lease *lease, struct record_job *jobs,
 			   struct baton_campaign *list, size_t n)
 {
 	bool has_won = false;
 
-	for (size_t i = 0; i < n; i++) {
-		record_job_init(&jobs[i], lane->store, RECORD_JOB_CAMPAIGN, list[i].name);
-		jobs[i].u.campaign =
-			(struct record_campaign){.lease = lease,
-						 .profile = &list[i].profile,
-						 .nonce = list[i].nonce,
-						 .floor = list[i].floor,
-						 .locks = record_has_locks(lane->store)};
-		campaign_keep(lane->store, &jobs[i], true);
-	}
+	for (size_t i = 0; i < n; i++)
+		campaign_begin(lane->store, lease, &list[i], &jobs[i]);
 	record_jobs_run(lane, call, jobs, n);
 	for (size_t i = 0; i < n; i++) {
 		campaign_end(lane, call, lease, &jobs[i], &list[i]);
 		if (record_job_task(&jobs[i])->why == RECORD_WHY_MINE &&
-		    campaign_standing(lane->store, jobs[i].key.text) != RECORD_STANDS)
+		    campaign_claim(lane->store, jobs[i].key.text).standing != RECORD_STANDS)
 			campaign_confirm(lane, call, lease, &jobs[i], &list[i]);
 		campaign_keep(lane->store, &jobs[i], false);
 		has_won = has_won || list[i].outcome == BATON_OUTCOME_OK;

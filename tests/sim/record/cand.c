@@ -199,6 +199,8 @@ static void campaigned(struct cand *cand, int e, const struct baton_lease *lease
 	struct seat *s = &cand->seats[e];
 	bool counts = is_same(cand, lease);
 
+	tell("%s has campaigned for %s: %d, %s", cand->id, election_names[e], c->outcome,
+	     c->record->lease_id);
 	s->asks = false;
 	s->next_ns = world.now_ns + world_random(world.params.ttl_ns);
 	if (c->outcome == BATON_OUTCOME_OK) {
@@ -281,6 +283,8 @@ static void release(struct cand *cand)
 	for (size_t i = 0; i < n; i++) {
 		struct seat *s = &cand->seats[which[i]];
 
+		tell("%s has given back %s: %d", cand->id, election_names[which[i]],
+		     list[i].outcome);
 		if (s->role == ROLE_LEAVES && s->nonce == list[i].nonce &&
 		    (list[i].outcome == BATON_OUTCOME_OK ||
 		     list[i].outcome == BATON_OUTCOME_REFUSED ||
@@ -324,6 +328,8 @@ static void claims(struct cand *cand)
 		struct seat *s = &cand->seats[e];
 		bool is_it = found.nonces[e] != 0 && found.nonces[e] == s->nonce;
 
+		tell("%s has a claim on %s: %llu, role %d", cand->id, election_names[e],
+		     (unsigned long long)found.nonces[e], (int)s->role);
 		if (s->role == ROLE_SEEKS && is_it)
 			seat_lead(cand, e, &lease, s->nonce, found.terms[e]);
 		else if (found.nonces[e] != 0 && !is_it)

@@ -53,14 +53,19 @@ static bool is_weak(void)
 	return world.params.forgets || world.params.evicts;
 }
 
-void rules_led(struct cand *cand, int e)
+static void check_term(int e, uint64_t term)
 {
-	uint64_t term = cand->seats[e].term;
-
-	world.n_leaderships++;
 	if (term <= led[e])
 		rule_break(RULE_S3_TERMS);
 	led[e] = term;
+}
+
+/* Where S1 is not promised, an answer may come after the record was lost, and after another led. */
+void rules_led(const struct cand *cand, int e)
+{
+	world.n_leaderships++;
+	if (!world.params.evicts)
+		check_term(e, cand->seats[e].term);
 }
 
 /* ---- writes ---- */
@@ -119,6 +124,9 @@ void rules_election(const struct errand *by, int e, const struct record_election
 		rule_break(RULE_S6_FOREIGN);
 	if (is_claim && before != NULL)
 		check_claim(by, e, before);
+	/* ... but terms are still granted once, and in their order. */
+	if (is_claim && world.params.evicts)
+		check_term(e, after->term);
 	if (after != NULL && after->reserved_for[0] != '\0' &&
 	    (before == NULL || before->hold_term != after->hold_term ||
 	     before->reserved_for[0] == '\0'))

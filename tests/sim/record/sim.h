@@ -230,7 +230,7 @@ void rule_break(enum rule rule);
 const char *rule_name(enum rule rule);
 const char *rule_text(enum rule rule);
 /* A seat begins to lead. */
-void rules_led(struct cand *cand, int e);
+void rules_led(const struct cand *cand, int e);
 /* A write is about to be carried out, on an election or a lease; NULL: it is absent. */
 void rules_election(const struct errand *by, int e, const struct record_election *before,
 		    const struct record_election *after);

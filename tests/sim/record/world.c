@@ -236,6 +236,16 @@ static void draw_params(struct params *p)
 	draw_weather(&p->weather, p->ttl_ns);
 }
 
+static void tell_params(const struct params *p)
+{
+	tell("a lease of %llu s%s%s%s%s%s%s%s%s%s",
+	     (unsigned long long)(p->ttl_ns / CLOCK_NS_PER_S), p->pushes ? ", push" : "",
+	     p->deletes ? ", records are deleted" : "", p->pauses ? ", pauses" : "",
+	     p->orders ? ", orders" : "", p->locks ? ", native locks" : "",
+	     p->breaks ? ", which are broken" : "", p->forgets ? ", begins anew" : "",
+	     p->evicts ? ", loses elections" : "", p->restarts ? ", crashes" : "");
+}
+
 static void reap(int number)
 {
 	struct cand *cand = world.cands[number];
@@ -316,6 +326,7 @@ void world_run(uint64_t seed)
 	draw_params(&world.params);
 	rules_begin();
 	store_begin();
+	tell_params(&world.params);
 	for (int i = 0; i < CANDS; i++)
 		world.respawn_ns[i] = world_random(world.params.ttl_ns);
 	others_start();
