@@ -246,6 +246,11 @@ static void test_lock_lost(void **state)
 	memory_lock_end(STORE, "other");
 	assert_int_equal(renew(&p[0], &n_held), BATON_OUTCOME_OK);
 	assert_int_equal(n_held, 0);
+	/* ... since the core has heard of it: until then it may lead. */
+	assert_int_equal(record_ours_find(s, p[0].lease.id)->forfeit_ns, 0);
+	assert_int_equal(renew(&p[0], &n_held), BATON_OUTCOME_OK);
+	assert_true(is_held(&p[1], "other"));
+	assert_int_equal(claims(&p[0]), 0);
 	record_ours_find(s, p[0].lease.id)->forfeit_ns -= LEASE_NS;
 	assert_int_equal(renew(&p[0], &n_held), BATON_OUTCOME_OK);
 	assert_false(is_held(&p[1], "other"));

@@ -142,7 +142,7 @@ struct record_ours {
 	uint32_t n_stand;
 	bool was_claimed_on; /* an election may name it */
 	uint64_t renewed_ns; /* when the last renewal was begun, if there are native locks */
-	uint64_t forfeit_ns; /* when the last claim was forfeit; 0: none is */
+	uint64_t forfeit_ns; /* when the core heard of all that are forfeit; 0: not yet, or none */
 	struct name_table shown;
 	struct record_shown_page *pages; /* the newest first */
 	char id[BATON_LEASE_ID_MAX + 1];
@@ -348,6 +348,8 @@ bool record_locks_keep(struct record_lane *lane, struct baton_call *call,
 /* After it: what is lost is forfeit. How the renewal ends, if it ended so without them. */
 int record_locks_judge(struct record_store *s, const struct baton_lease *lease,
 		       struct record_lock_list *kept, int outcome);
+/* claims() has told the core which claims it has: those that are forfeit are not among them. */
+void record_locks_told(struct record_store *s, const struct baton_lease *lease);
 /* Claims are forfeit, and the work on them has had all of its time (S7): they are to be settled. */
 bool record_locks_were_lost(struct record_store *s, const struct baton_lease *lease);
 /* The lock of one election, now. */

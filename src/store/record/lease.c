@@ -400,6 +400,8 @@ int record_driver_claims(void *l, struct baton_call *call, const struct baton_le
 	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++)
 		if (list[i].stands)
 			found(arg, list[i].name, list[i].claim.nonce, list[i].claim.term);
+	if (outcome == BATON_OUTCOME_OK)
+		record_locks_told(lane->store, lease);
 	record_locks_drop(lane, call);
 	free(list);
 	return outcome;

@@ -143,7 +143,7 @@ int record_locks_judge(struct record_store *s, const struct baton_lease *lease,
 			struct record_claim claim = k->claim;
 
 			claim.standing = RECORD_FORFEIT;
-			k->ours->forfeit_ns = now_ns;
+			k->ours->forfeit_ns = 0; /* the core must hear of this one, too */
 			record_known_claim(s, k, k->ours, &claim);
 		}
 	}
@@ -152,10 +152,23 @@ int record_locks_judge(struct record_store *s, const struct baton_lease *lease,
 	return outcome;
 }
 
+void record_locks_told(struct record_store *s, const struct baton_lease *lease)
+{
+	store_lock(&s->base);
+	struct record_ours *ours = record_ours_find(s, lease->id);
+	const struct record_known *k = ours != NULL ? LIST_FIRST(&ours->claims) : NULL;
+
+	while (k != NULL && k->claim.standing != RECORD_FORFEIT)
+		k = LIST_NEXT(k, of_ours);
+	if (k != NULL && ours->forfeit_ns == 0)
+		ours->forfeit_ns = clock_boot_ns();
+	store_unlock(&s->base);
+}
+
 /*
  * Nobody but the core knows when the work on a forfeit claim has ended, and the core has forgotten
- * the claim. Its next campaign comes after that, and settles it; without one, a whole ttl is as
- * long as any work on a lost lease may take.
+ * the claim. Its next campaign comes after that, and settles it; without one, a whole ttl since it
+ * has heard of the loss is as long as any work on a lost lease may take. Until then it may lead.
  */
 bool record_locks_were_lost(struct record_store *s, const struct baton_lease *lease)
 {

@@ -106,19 +106,19 @@ static void lease_open(struct cand *cand)
 
 static void lease_renewed(struct cand *cand, uint64_t sent_ns, int outcome, uint32_t n_held)
 {
-	uint32_t n = 0;
-	bool is_sure = true;
+	uint32_t n_sure = 0;
+	uint32_t n_maybe = 0;
 
 	for (int e = 0; e < ELECTIONS; e++) {
-		n += cand->seats[e].role == ROLE_LEADS;
-		is_sure = is_sure && !cand->seats[e].asks;
+		n_sure += cand->seats[e].role == ROLE_LEADS;
+		n_maybe += cand->seats[e].asks || cand->seats[e].role == ROLE_LEAVES;
 	}
 	if (now_of(cand) >= cand->deadline_ns) {
 		lease_over(cand, "the answer came too late");
 	} else if (outcome == BATON_OUTCOME_OK) {
 		if (sent_ns + lasts_ns() > cand->deadline_ns)
 			cand->deadline_ns = sent_ns + lasts_ns();
-		if (n != n_held && is_sure) {
+		if (n_held < n_sure || n_held > n_sure + n_maybe) {
 			cand->wants_claims = true;
 			poke(cand);
 		}
