@@ -316,8 +316,14 @@ namespace Baton
             }
             finally
             {
-                if (!State.Handle.IsClosed)
+                try
+                {
                     await StopAsync().ConfigureAwait(false);
+                }
+                catch (ObjectDisposedException)
+                {
+                    // The store was closed meanwhile, which has stopped it.
+                }
             }
         }
 
