@@ -1,10 +1,10 @@
 /*
  * baton-memory.h: the memory store's switches, for tests of your own programs.
  *
- * All handles of one process that are opened on "memory:NAME" share the store NAME. It keeps
- * what real stores keep, and lives as long as a handle or a struct baton_memory is open on it:
- * hold one of these if terms are to survive the last handle. A test turns the switches while the
- * program under test runs as it always does:
+ * All handles of one process that are opened on "memory:NAME" share the store NAME. The store keeps
+ * what real stores keep. It lives as long as a handle or a struct baton_memory is open on it: keep
+ * a struct baton_memory open if terms must survive the last handle. A test turns the switches while
+ * the program under test runs as it always does:
  *
  *     struct baton_memory *m;
  *
@@ -17,9 +17,10 @@
  *     wait_until_it_leads();
  *     baton_memory_close(m);
  *
- * Switches that make the store break its own promises say so. Functions may be called from any
- * thread. They don't block, and take effect for calls that begin later. In the child of a fork()
- * the stores are empty, and a switch that the parent opened may only be closed.
+ * The comment of a switch says so if the switch makes the store break its own promises. Functions
+ * may be called from any thread. They don't block, and they affect calls that begin later. In the
+ * child of a fork() the stores are empty, and a struct baton_memory that the parent opened may only
+ * be closed.
  */
 #ifndef BATON_MEMORY_H
 #define BATON_MEMORY_H
@@ -30,124 +31,127 @@
 extern "C" {
 #endif
 
-struct baton_memory; /* somebody's hand on the switches of one store */
+struct baton_memory; /* access to the switches of one store */
 
 /* What a handle asks of its store; each call of a batch counts once. */
 enum baton_memory_verb {
 	BATON_MEMORY_ANY,
 	BATON_MEMORY_OPEN,       /* opens a lease */
-	BATON_MEMORY_RENEW,      /* renews it, for all elections on it */
-	BATON_MEMORY_CLOSE,      /* gives it back with all that it carries */
-	BATON_MEMORY_CLAIMS,     /* asks what is on it */
+	BATON_MEMORY_RENEW,      /* renews a lease, for all elections on it */
+	BATON_MEMORY_CLOSE,      /* closes a lease and releases all that it carries */
+	BATON_MEMORY_CLAIMS,     /* lists the claims on a lease */
 	BATON_MEMORY_CAMPAIGN,   /* tries to become leader */
 	BATON_MEMORY_RELEASE,    /* gives one leadership back */
 	BATON_MEMORY_OBSERVE,    /* asks who leads */
 	BATON_MEMORY_WATCH,      /* waits for hints */
 	BATON_MEMORY_PUBLISH,    /* shows a candidate */
-	BATON_MEMORY_WITHDRAW,   /* and takes it back */
-	BATON_MEMORY_CANDIDATES, /* lists them */
+	BATON_MEMORY_WITHDRAW,   /* stops showing a candidate */
+	BATON_MEMORY_CANDIDATES, /* lists candidates */
 	BATON_MEMORY_ORDER,      /* leaves an order for a leader */
 	BATON_MEMORY_PAUSE,      /* pauses or resumes an election */
 	BATON_MEMORY_HISTORY,    /* lists past leaderships */
 	BATON_MEMORY_LIST,       /* lists elections */
-	BATON_MEMORY_VERBS,      /* how many there are; not a verb */
+	BATON_MEMORY_VERBS,      /* the number of verbs; not a verb */
 };
 
-/* As `times`: until it is turned off. 0 turns it off. */
+/* A value for `times`: the switch stays on until it is turned off. 0 turns a switch off. */
 #define BATON_MEMORY_ALWAYS UINT32_MAX
 
 /*
- * Opens the switches of the store that the URL names ("memory:NAME"), and makes the store if it
- * isn't there. err may be NULL.
+ * Opens the switches of the store that the URL names ("memory:NAME"). Makes the store if it doesn't
+ * exist. err may be NULL.
  */
 BATON_API int baton_memory_open(const char *url, struct baton_memory **out,
 				struct baton_error *err);
 
-/* Lets go. What was switched stays as it is while somebody else uses the store. Takes NULL. */
+/* Closes the switches. They stay as they are while another user keeps the store open. Takes
+ * NULL. */
 BATON_API void baton_memory_close(struct baton_memory *m);
 
 /* ---- the store's clock: leases and reservations end by it ---- */
 
 /*
- * Held, the clock stands still until it is set or advanced; let go, it runs on from where it
- * stands. The handles' own clocks are not touched: a store whose clock runs ahead of them breaks
- * the promise that a lease is never shorter than asked for, so two may lead for a while.
+ * Holds the clock (true) or lets it run again from where it stands (false). A held clock moves only
+ * when it is set or advanced. The handles' own clocks are not touched. If the store's clock runs
+ * ahead of them, the store breaks the promise that a lease is never shorter than asked for, so two
+ * candidates may lead for a while.
  */
 BATON_API void baton_memory_hold_clock(struct baton_memory *m, bool held);
-/* What it shows. */
+/* The time that the store's clock shows. */
 BATON_API uint64_t baton_memory_clock_ms(struct baton_memory *m);
-/* Sets it, forward or back. What has expired by then is gone at once, and is hinted at. */
+/* Sets the clock, forward or back. What has expired by the new time ends at once, with hints. */
 BATON_API void baton_memory_set_clock(struct baton_memory *m, uint64_t ms);
-/* Moves it on by that much. */
+/* Moves the clock forward by ms. */
 BATON_API void baton_memory_advance(struct baton_memory *m, uint64_t ms);
 
 /* ---- campaigns ---- */
 
 /*
- * The next campaigns in the named election (NULL: in any) win, whoever holds it, kept for whom,
- * paused or not, if only the candidate's lease lives. Takes a leadership away without a word: two
- * may lead for a while, in different terms. Returns 0 or BATON_E_MEMORY.
+ * The next campaigns in the named election (NULL: in any) win if the candidate's lease lives, even
+ * if the election is held, reserved or paused. The old leader is not told: two candidates may lead
+ * for a while, in different terms. Returns 0 or BATON_E_MEMORY.
  */
 BATON_API int baton_memory_win(struct baton_memory *m, const char *name, uint32_t times);
-/* They are refused, though it may be free. Replaces win for that name. */
+/* The next campaigns are refused, even if the election is free. Replaces win for that name. */
 BATON_API int baton_memory_lose(struct baton_memory *m, const char *name, uint32_t times);
 /*
- * Nobody wins what is free before that much time has passed on the store's clock, as on a server
- * that has just begun and may have lost leases (0: from now on as usual). Whoever leads goes on.
- * `why` is what candidates are told; NULL: something general.
+ * No campaign wins before ms have passed on the store's clock, as on a server that has just started
+ * and may have lost leases. 0 ends the wait. Present leaders go on. `why` is what candidates are
+ * told; NULL: a general sentence.
  */
 BATON_API void baton_memory_bar(struct baton_memory *m, uint64_t ms, const char *why);
 
-/* ---- faults: one at a time for each verb; one for BATON_MEMORY_ANY, which comes second ---- */
+/* ---- faults: each verb has one at a time; the fault of BATON_MEMORY_ANY applies second ---- */
 
 /* Calls fail with this code and sentence (NULL: a general one). Nothing is carried out. */
 BATON_API void baton_memory_fail(struct baton_memory *m, int verb, uint32_t times, int code,
 				 const char *text);
-/* The same, but the caller can't know that nothing was carried out. */
+/* As baton_memory_fail(), but the caller can't know that nothing was carried out. */
 BATON_API void baton_memory_doubt(struct baton_memory *m, int verb, uint32_t times, int code,
 				  const char *text);
 /*
- * Calls reach the store this much later. Who has to wait beyond the call's deadline is not carried
- * out, and doesn't know.
+ * Calls reach the store ms later. A call that would have to wait beyond its deadline is not carried
+ * out, and the caller can't know that.
  */
 BATON_API void baton_memory_delay(struct baton_memory *m, int verb, uint32_t times, uint64_t ms);
 /*
- * Calls are carried out at once, but their reply comes this much later; beyond the deadline it
- * doesn't come, and the caller doesn't know that it was carried out.
+ * Calls are carried out at once, but their replies come ms later. A reply that would come after the
+ * deadline never comes, and the caller can't know that the call was carried out.
  */
 BATON_API void baton_memory_delay_replies(struct baton_memory *m, int verb, uint32_t times,
 					  uint64_t ms);
 /*
- * Calls are carried out, but the caller doesn't know: it waits for the reply until the deadline,
- * or is told at once that the connection broke.
+ * Calls are carried out, but their replies are lost. The caller waits until the deadline, or with
+ * at_once is told immediately that the connection broke.
  */
 BATON_API void baton_memory_drop_replies(struct baton_memory *m, int verb, uint32_t times,
 					 bool at_once);
 /*
- * Calls get no answer until their deadline, and are not carried out. Those that still wait when
- * it is turned off are, like packets that are sent again.
+ * Calls get no answer until their deadline and are not carried out. Calls that still wait when the
+ * switch is turned off are carried out then, like packets that are sent again.
  */
 BATON_API void baton_memory_black_hole(struct baton_memory *m, int verb, uint32_t times);
-/* Turns all faults off, win, lose and bar too. Calls that wait go on. */
+/* Turns off all faults, and also win, lose and bar. Waiting calls go on. */
 BATON_API void baton_memory_heal(struct baton_memory *m);
 
 /* ---- what others do to the store ---- */
 
 /*
- * Ends the leases of the candidates with this id (NULL: of all) as if their time had passed, with
- * all that is on them. Returns how many. Breaks the promise that a lease is never shorter than
- * asked for.
+ * Ends the leases of the candidates with this id (NULL: of all) as if their time had passed,
+ * together with everything that they carry. Returns the number of leases. Breaks the promise that a
+ * lease is never shorter than asked for.
  */
 BATON_API size_t baton_memory_expire(struct baton_memory *m, const char *id);
-/* Takes the claim on the named election away from its holder. Whether there was one. */
+/* Takes the claim on the named election away from its holder. Returns whether a claim stood. */
 BATON_API bool baton_memory_destroy(struct baton_memory *m, const char *name);
 /*
- * Overwrites the record of the named election: held by `leader` (NULL: by nobody) in exactly this
+ * Overwrites the record of the named election: held by `leader` (NULL: not held) in exactly this
  * term, lower or higher than before, for ttl_ms (0: for ever). Returns 0 or BATON_E_MEMORY.
  */
 BATON_API int baton_memory_overwrite(struct baton_memory *m, const char *name, const char *leader,
 				     uint64_t term, uint64_t ttl_ms);
-/* Forgets everything, terms too: a server that lost its disk. Breaks what it acknowledged. */
+/* Forgets everything, also terms, like a server that lost its disk. Breaks what the store
+ * acknowledged. */
 BATON_API void baton_memory_forget(struct baton_memory *m);
 
 /* ---- traffic ---- */

@@ -8,9 +8,9 @@
  *                     do_a_little_work(lead.term());
  *     });
  *
- * With C++20 the body may take a std::stop_token as well. A store has one thread that takes its
- * events and watches the deadlines of its leads. C never calls C++, so no exception crosses C. A
- * leadership is never given back while a lead is open: the end of a lead says that its work has
+ * With C++20 the body may take a std::stop_token as well. A store has one thread, which takes
+ * events and watches the deadlines of leads. C never calls C++, so no exception crosses C. A
+ * leadership is never given back while a lead is open: the end of a lead means that its work has
  * ended. The namespace is baton_cpp because `struct baton` is a name of the C library.
  */
 #ifndef BATON_HPP
@@ -45,7 +45,8 @@
 namespace baton_cpp
 {
 
-/* Objects differ between the two: programs that mix them don't link, instead of going wrong. */
+/* Objects differ between C++17 and C++20. A program that mixes both doesn't link, instead of going
+ * wrong. */
 #if __cplusplus >= 202002L
 inline namespace cpp20
 #else
@@ -55,7 +56,7 @@ inline namespace cpp17
 
 using std::chrono::milliseconds;
 
-/* What the library refused or could not do: a BATON_E code, and a sentence. */
+/* An error of the library: a BATON_E code and a sentence. */
 class error : public std::runtime_error
 {
 public:
@@ -79,7 +80,7 @@ private:
 namespace detail
 {
 
-/* No limit is -1 in C. */
+/* A time for C, where -1 means no limit. */
 inline std::int64_t to_ms(std::optional<milliseconds> time)
 {
 	return time ? time->count() : -1;
@@ -94,7 +95,7 @@ inline int checked(int result, const baton_error *err = nullptr)
 				    : baton_strerror(result));
 }
 
-/* For C, where text ends at a zero byte, and would name something else. */
+/* Text for C. Refuses a zero byte: C would stop there and name something else. */
 inline const char *c_text(const std::string &text, const char *what)
 {
 	if (text.find('\0') != std::string::npos)
@@ -118,7 +119,7 @@ struct watched {
 #endif
 };
 
-/* What one election's waiters look at; under the mutex of its handle. */
+/* What the waiters of one election look at. Guarded by the mutex of its handle. */
 struct seat {
 	baton_election *c;
 	bool is_over = false; /* stopped, and not started again */
@@ -126,7 +127,7 @@ struct seat {
 	std::set<watched *> leads;
 };
 
-/* A handle with its thread. Elections and leads share it, so that it outlives them all. */
+/* A handle with its thread. Elections and leads share the handle, so the handle outlives them. */
 class handle
 {
 public:
@@ -161,7 +162,7 @@ public:
 				wake();
 				thread_.join();
 			} else {
-				thread_.detach(); /* it is the parent's */
+				thread_.detach(); /* the thread is the parent's */
 			}
 		}
 		close(wake_fd_);
@@ -194,7 +195,7 @@ public:
 		wake();
 	}
 
-	/* Leaves it: its descriptor is no longer watched when it is closed. */
+	/* Leaves the context. Its descriptor is no longer watched when it is closed. */
 	void leave(seat &s, watched &w)
 	{
 		if (pid_ != getpid())
@@ -204,7 +205,7 @@ public:
 			s.leads.erase(&w);
 			wake();
 		}
-		/* poll(2) may still look at the number; it asks again before it says anything. */
+		/* poll(2) may still watch the number; the thread asks again before it reports. */
 		baton_leave(w.context);
 		changed.notify_all();
 	}
@@ -219,7 +220,7 @@ public:
 	std::condition_variable changed; /* something happened in an election, or a lead was left */
 
 private:
-	/* All that are open, to be stopped when the program exits without closing them. */
+	/* All open handles. They are stopped if the program exits without closing them. */
 	struct registry {
 		std::mutex mutex;
 		std::set<handle *> handles;
@@ -235,7 +236,7 @@ private:
 		return *r;
 	}
 
-	/* All stop, and give back what no work is bound to, within a second in all. */
+	/* Stops all handles within one second. Leaderships without open work are given back. */
 	static void stop_all()
 	{
 		auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
@@ -295,7 +296,8 @@ private:
 			}
 			baton_event event;
 			while (!ends_ && baton_wait(b, 0, &event) > 0) {
-				/* Open contexts are waited for; without one there is no work. */
+				/* The library waits for open contexts. Without one there is no
+				 * work. */
 				if (event.kind == BATON_EVENT_LOST)
 					baton_drained(event.election, event.term);
 				baton_event_done(b, event.token);
@@ -322,7 +324,7 @@ private:
 					}
 		}
 #if __cplusplus >= 202002L
-		for (auto &source : lost) /* callbacks run here: without the mutex */
+		for (auto &source : lost) /* callbacks run here, without the mutex */
 			source.request_stop();
 #endif
 	}
@@ -347,7 +349,7 @@ public:
 		leave();
 	}
 
-	/* Whether this leadership holds now: asks the clock. False once it is left. */
+	/* Whether this leadership holds now, by the clock. False after leave(). */
 	bool leads() const noexcept
 	{
 		return w_ != nullptr && baton_context_is_leader(w_->context);
@@ -370,13 +372,13 @@ public:
 		return w_ == nullptr || baton_context_wait(w_->context, detail::to_ms(time));
 	}
 #if __cplusplus >= 202002L
-	/* Stopped by the loss. A courtesy: leads() is the truth. */
+	/* The loss stops this token, perhaps late. Only leads() is exact. */
 	std::stop_token lost() const
 	{
 		return w_ == nullptr ? std::stop_token() : w_->stop.get_token();
 	}
 #endif
-	/* The work has ended, before the end of the scope. */
+	/* Says that the work has ended, before the end of the scope. */
 	void leave()
 	{
 		if (w_ != nullptr)
@@ -413,7 +415,8 @@ struct election_options {
 	milliseconds work_timeout{0};
 };
 
-/* This process' candidate in one election. Made by store::election(), and lives as long as it. */
+/* This process' candidate in one election. store::election() makes it; it lives as long as the
+ * store. */
 class election
 {
 public:
@@ -451,8 +454,8 @@ public:
 		std::lock_guard<std::mutex> guard(handle_->mutex);
 		seat_->is_over = false;
 	}
-	/* Steps down, waits for open leads, gives the claim back; error BATON_E_TIMEOUT if that
-	 * takes longer, and goes on in the background. */
+	/* Steps down, waits for open leads, gives the claim back. Throws BATON_E_TIMEOUT if that
+	 * takes longer than time; the stop then goes on in the background. */
 	void stop(std::optional<milliseconds> time = std::nullopt)
 	{
 		if (handle_->is_forked())
@@ -468,7 +471,7 @@ public:
 		else if (result != BATON_E_TIMEOUT)
 			detail::checked(result);
 	}
-	/* Tries to become leader now; obstacle says why not (BATON_OBSTACLE_...). */
+	/* Tries to become leader now. If that fails, obstacle says why (BATON_OBSTACLE_...). */
 	bool try_acquire(milliseconds time, int *obstacle = nullptr)
 	{
 		return detail::checked(baton_try_acquire(seat_->c, time.count(), obstacle)) > 0;
@@ -492,7 +495,7 @@ public:
 		baton_alive(seat_->c);
 	}
 
-	/* Binds work to the present leadership; error BATON_E_NOT_LEADER if there is none. */
+	/* Binds work to the present leadership. Throws BATON_E_NOT_LEADER if there is none. */
 	lead enter()
 	{
 		baton_context *context = nullptr;
@@ -502,8 +505,8 @@ public:
 		return lead(handle_, seat_, context);
 	}
 
-	/* Starts if need be, and waits until this candidate leads. No value: it was stopped, or the
-	 * time has passed. */
+	/* Starts the election if it is not started, and waits until this candidate leads. No value:
+	 * the election was stopped, or the time has passed. */
 	std::optional<lead> acquire(std::optional<milliseconds> time = std::nullopt)
 	{
 		inside here(*this);
@@ -515,9 +518,10 @@ public:
 	}
 
 	/*
-	 * Calls body(lead), or with C++20 body(lead, stop_token), whenever elected, on this thread,
-	 * until the election is stopped. When body returns while it leads, this candidate resigns
-	 * and contends again. What body throws is thrown here, after the election has stepped down.
+	 * Calls body(lead), or with C++20 body(lead, stop_token), on this thread whenever this
+	 * candidate is elected, until the election is stopped. If body returns while the candidate
+	 * leads, the candidate resigns and contends again. If body throws, the election steps down
+	 * and the exception is thrown from here.
 	 */
 	template <class Body> void run(Body &&body)
 	{
@@ -550,7 +554,7 @@ private:
 		handle_->add(c, seat_.get());
 	}
 
-	/* A thread is in here: the store waits for it before it goes. */
+	/* Marks a thread that is inside: the store waits for the thread before it is destroyed. */
 	class inside
 	{
 	public:
@@ -582,7 +586,7 @@ private:
 		return std::chrono::steady_clock::now() + *time;
 	}
 
-	/* Starts if need be. False: it was stopped, or the time has passed. */
+	/* Starts if not started. False: the election was stopped, or the time has passed. */
 	bool wait_to_lead(std::optional<instant> until)
 	{
 		if (status().state == BATON_STATE_STOPPED && !is_over())
@@ -596,7 +600,7 @@ private:
 		return !seat_->is_over;
 	}
 
-	/* NULL: lost meanwhile. */
+	/* NULL: the leadership was lost meanwhile. */
 	baton_context *enter_now()
 	{
 		baton_context *context = nullptr;
@@ -658,7 +662,7 @@ public:
 	}
 	store(store &&) = default;
 	store &operator=(store &&) = delete;
-	/* Stops all, and waits: until bodies have ended, and for the store no longer than a lease. */
+	/* Stops all elections. Waits until bodies have ended; for the store at most one lease. */
 	~store()
 	{
 		close();
@@ -673,7 +677,7 @@ public:
 		return baton_promises(handle_->b);
 	}
 
-	/* Makes a candidate in the named election. It does nothing until it is started. */
+	/* Makes a candidate in the named election. The candidate does nothing until started. */
 	baton_cpp::election &election(const std::string &name, const election_options &wanted = {})
 	{
 		baton_election_options o;
@@ -708,8 +712,9 @@ public:
 		return o;
 	}
 
-	/* Stops all elections and waits for the work that is bound to leads. What was made of this
-	 * store must not be used afterwards. Not from a body: it would wait for itself. */
+	/* Stops all elections and waits for the work that is bound to leads. Objects that came from
+	 * this store must not be used afterwards. Must not be called from a body: the call would
+	 * wait for itself. */
 	void close()
 	{
 		if (handle_ == nullptr)
