@@ -88,6 +88,7 @@ struct settings {
 	const char *agent_check;
 	const char *metrics_file;
 	int64_t metrics_compat;
+	int64_t metrics_elections;
 	/* the other verbs' */
 	int64_t measure_ms; /* 0: not */
 	int64_t stop_time_ms;

@@ -28,7 +28,6 @@ static const int heard[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGUSR1,
 
 static int setup_fail(const char *what);
 static bool is_ignored(int sig);
-static char **clean_environment(void);
 static void make_page(struct guard_plan *plan);
 static void keep_traceparent(struct guard_page *page);
 static int make_guard(struct run *r);
@@ -46,7 +45,7 @@ int supervise_setup(struct run *r)
 	(void)sigprocmask(SIG_SETMASK, &all, &plan->mask);
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* should the guard die, its orphans are ours */
 	make_page(plan);
-	plan->environment = clean_environment();
+	plan->environment = callbacks_environment(GUARD_N_OWN);
 	keep_traceparent(plan->page);
 	if (plan->page == MAP_FAILED || plan->environment == NULL)
 		return setup_fail("a page of memory");
@@ -92,28 +91,6 @@ static bool is_ignored(int sig)
 	if (sig != SIGHUP && sig != SIGINT && sig != SIGQUIT)
 		return false;
 	return sigaction(sig, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
-}
-
-/* Without what is ours: the store's URL, its secrets, the service manager's socket. */
-static char **clean_environment(void)
-{
-	static const char *const ours[] = {"BATON_", "NOTIFY_SOCKET=", "WATCHDOG_", "TRACEPARENT="};
-	size_t n = 0;
-	size_t used = GUARD_N_OWN;
-
-	while (environ[n] != NULL)
-		n++;
-	char **out = calloc(n + GUARD_N_OWN + 1, sizeof(*out));
-
-	for (size_t i = 0; out != NULL && i < n; i++) {
-		bool keep = true;
-
-		for (size_t k = 0; k < sizeof(ours) / sizeof(ours[0]); k++)
-			keep = keep && strncmp(environ[i], ours[k], strlen(ours[k])) != 0;
-		if (keep)
-			out[used++] = environ[i];
-	}
-	return out;
 }
 
 /* One that we were given is handed on, unless we trace ourselves. */

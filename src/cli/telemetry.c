@@ -12,8 +12,8 @@
 #include "base/clock.h"
 #include "cli/run.h"
 #include "telemetry/agent_check.h"
-#include "telemetry/exporter.h"
 #include "telemetry/exposition.h"
+#include "telemetry/handover.h"
 #include "telemetry/metrics_file.h"
 #include "telemetry/process.h"
 
@@ -30,13 +30,8 @@ struct telemetry {
 	uint64_t every_ns;
 	bool traces;
 
-	uint64_t seen_term; /* of the last leader that we have heard of */
-	int64_t notice_ns;  /* wall time: since then nobody leads; 0: somebody does */
-	struct span handover;
+	struct handover handover;
 	struct span run;
-	struct span step_down;
-	uint64_t step_down_term; /* 0: none is under way */
-	bool is_handing_over;
 	bool is_running;
 };
 
@@ -91,6 +86,8 @@ int telemetry_begin(struct run *r)
 	if (t == NULL)
 		return EXIT_INTERNAL;
 	r->telemetry = t;
+	t->handover = (struct handover){
+		.exporter = &t->exporter, .url = r->s->store, .election = r->s->name};
 	int code = begin_file(r, t);
 
 	if (code == 0)
@@ -200,74 +197,32 @@ void telemetry_tick(struct run *r)
 
 /* ---- spans ---- */
 
-static void end_span(struct telemetry *t, struct span *s)
-{
-	s->end_ns = trace_now();
-	if (t->traces)
-		t->exporter.ops->span(t->exporter.x, s);
-}
-
-static void describe(const struct run *r, struct span *s, uint64_t term)
-{
-	char store[32];
-
-	(void)snprintf(store, sizeof(store), "%.*s", (int)strcspn(r->s->store, ":"), r->s->store);
-	span_text(s, "baton.election", r->s->name);
-	span_text(s, "baton.store", store);
-	span_number(s, "baton.term", (int64_t)term);
-}
-
 void telemetry_changed(struct run *r, const struct baton_event *event)
 {
-	struct telemetry *t = r->telemetry;
-
-	if (event->leader[0] == '\0') {
-		t->notice_ns = t->notice_ns != 0 ? t->notice_ns : trace_now();
-		t->seen_term = event->old_term != 0 ? event->old_term : t->seen_term;
-	} else if (strcmp(event->leader, baton_id(r->b)) != 0) {
-		t->notice_ns = 0;
-		t->seen_term = event->term;
-	}
+	handover_changed(&r->telemetry->handover, event, baton_id(r->b));
 }
 
 void telemetry_became(struct run *r, const struct baton_event *event)
 {
 	struct telemetry *t = r->telemetry;
-	uint64_t old_term = event->old_term != 0 ? event->old_term : t->seen_term;
-	struct trace_id id = trace_of(r->s->store, r->s->name, old_term);
+	const struct trace_id *id = &t->handover.id;
 
-	span_begin(&t->handover, "baton.handover", id.trace);
-	(void)memcpy(t->handover.id, id.root, sizeof(id.root));
-	if (t->notice_ns != 0) {
-		t->handover.start_ns = t->notice_ns;
-		span_event(&t->handover, "notice");
-		t->handover.events[0].wall_ns = t->notice_ns;
-	}
-	span_event(&t->handover, "campaign");
-	describe(r, &t->handover, event->term);
-	t->is_handing_over = true;
-	t->notice_ns = 0;
-	t->seen_term = event->term;
-	span_begin(&t->run, "baton.run", id.trace);
-	(void)memcpy(t->run.parent, id.root, sizeof(id.root));
+	handover_became(&t->handover, event);
+	span_begin(&t->run, "baton.run", id->trace);
+	(void)memcpy(t->run.parent, id->root, sizeof(id->root));
 	t->run.has_parent = true;
-	describe(r, &t->run, event->term);
+	handover_describe(&t->handover, &t->run, event->term);
 	if (r->plan.page->traceparent_is_foreign && !t->traces)
 		return;
-	trace_parent(id.trace, t->run.id, t->traces, r->plan.page->traceparent);
-	log_trace(id.trace, t->run.id);
+	trace_parent(id->trace, t->run.id, t->traces, r->plan.page->traceparent);
+	log_trace(id->trace, t->run.id);
 }
 
 void telemetry_started(struct run *r)
 {
 	struct telemetry *t = r->telemetry;
 
-	if (t->is_handing_over) {
-		span_event(&t->handover, "start");
-		span_text(&t->handover, "baton.result", "started");
-		end_span(t, &t->handover);
-		t->is_handing_over = false;
-	}
+	handover_started(&t->handover);
 	t->run.start_ns = trace_now();
 	t->is_running = true;
 }
@@ -277,53 +232,31 @@ void telemetry_child_ended(struct run *r, int status)
 	struct telemetry *t = r->telemetry;
 	struct span s = t->run;
 
-	if (t->step_down_term != 0)
-		span_event(&t->step_down, "drain");
+	handover_drained(&t->handover);
 	if (!t->is_running)
 		return;
 	t->is_running = false;
 	span_number(&s, WIFSIGNALED(status) ? "baton.exit_signal" : "process.exit.code",
 		    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 	s.is_error = !r->is_lost && !r->is_stopping && status != 0;
-	end_span(t, &s);
+	handover_send(&t->handover, &s);
 	trace_random(t->run.id); /* should it be started again */
 }
 
 void telemetry_stepping_down(struct run *r, int reason)
 {
 	struct telemetry *t = r->telemetry;
+	const struct handover *h = &t->handover;
+	const char *word = reason != BATON_REASON_NONE ? baton_reason_name(reason) : "";
 
-	if (t->is_handing_over) { /* it never came to work */
-		t->handover.is_error = true;
-		span_text(&t->handover, "baton.result", "not started");
-		end_span(t, &t->handover);
-		t->is_handing_over = false;
-	}
-	if (t->step_down_term != r->term) {
-		struct trace_id id = trace_of(r->s->store, r->s->name, r->term);
-
-		span_begin(&t->step_down, "baton.step_down", id.trace);
-		(void)memcpy(t->step_down.parent, id.root, sizeof(id.root));
-		t->step_down.has_parent = true;
-		describe(r, &t->step_down, r->term);
-		t->step_down_term = r->term;
-		if (!r->plan.page->traceparent_is_foreign || t->traces)
-			log_trace(id.trace, t->step_down.id);
-	}
-	if (reason != BATON_REASON_NONE)
-		span_text(&t->step_down, "baton.reason", baton_reason_name(reason));
+	if (handover_leaving(&t->handover, r->term, word) &&
+	    (!r->plan.page->traceparent_is_foreign || t->traces))
+		log_trace(h->leaving_id.trace, h->step_down);
 }
 
 void telemetry_released(struct run *r)
 {
-	struct telemetry *t = r->telemetry;
-
-	if (t->step_down_term == 0)
-		return;
-	span_event(&t->step_down, "release");
-	span_text(&t->step_down, "baton.result", "released");
-	end_span(t, &t->step_down);
-	t->step_down_term = 0;
+	handover_released(&r->telemetry->handover);
 }
 
 /* ---- the end ---- */
@@ -344,6 +277,7 @@ void telemetry_end(struct run *r)
 	metrics_file_end(t->file, END_MS);
 	exporter_close(&t->exporter, END_MS);
 	exposition_free(t->text);
+	handover_done(&t->handover);
 	free(t);
 	r->telemetry = NULL;
 }

@@ -16,7 +16,6 @@
 #include "serve/answer/parse.h"
 #include "serve/server.h"
 #include "telemetry/exposition.h"
-#include "telemetry/process.h"
 
 #define REPLY_ROOM 4096
 #define POOL (32 * 1024) /* of a connection: a head of 16 kB, and what is sent */
@@ -346,15 +345,10 @@ static void ask_answer(struct call *call, const char *method)
 
 static void write_metrics(struct call *call)
 {
-	struct exposition *x = call->server->metrics;
 	struct serve_reply *r = &call->reply;
 	int format = exposition_choose(header(call, "Accept"));
 	size_t n = 0;
-
-	exposition_begin(x, format);
-	(void)baton_metrics(call->server->config->baton, exposition_add, x);
-	process_metrics(exposition_add, x);
-	const char *text = exposition_end(x, &n);
+	const char *text = telemetry_text(call->server, format, &n);
 
 	if (text == NULL) {
 		serve_problem(r, 503, "memory", "there is no memory");
@@ -416,6 +410,8 @@ static enum MHD_Result begin_stream(struct call *call)
 	(void)MHD_add_response_header(response, "X-Accel-Buffering", "no");
 	(void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
 	enum MHD_Result sent = MHD_queue_response(call->connection, 200, response);
+
+	telemetry_count(s, call->target, 200);
 
 	MHD_destroy_response(response);
 	return sent;
@@ -555,6 +551,7 @@ static enum MHD_Result send_reply(struct call *call)
 	add_headers(response, call);
 	enum MHD_Result sent = MHD_queue_response(call->connection, (unsigned)r->status, response);
 
+	telemetry_count(call->server, call->target, (unsigned)r->status);
 	MHD_destroy_response(response);
 	return sent;
 }

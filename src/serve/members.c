@@ -125,11 +125,14 @@ bool members_add(struct server *s, const char *name, bool takes_part)
 		!takes_part || s->config->page_dir == NULL ||
 		page_open(s->config->page_dir, m->name, baton_id(s->config->baton), &m->page, &err);
 
+	good = good && hooks_add(m) && telemetry_add(m);
 	if (!good || begin_member(m, takes_part, &err) != 0) {
 		s->config->say(BATON_LOG_ERROR, "%s: %s", name,
 			       err.text[0] != '\0' ? err.text : baton_strerror(err.code));
 		baton_election_free(m->election);
 		page_close(m->page);
+		hooks_remove(m);
+		telemetry_remove(m);
 		free(m);
 		return false;
 	}
@@ -142,6 +145,8 @@ void members_free(struct server *s)
 	for (size_t i = 0; i < s->n_members; i++) {
 		baton_leave(s->members[i]->hold);
 		page_close(s->members[i]->page);
+		hooks_remove(s->members[i]);
+		telemetry_remove(s->members[i]);
 		free(s->members[i]);
 	}
 	s->n_members = 0;
@@ -213,7 +218,7 @@ void member_refresh(struct member *m)
 	copy(m->wait, sizeof(m->wait), st.wait);
 	copy(m->leader, sizeof(m->leader), st.leader);
 	copy(m->address, sizeof(m->address), st.leader_address);
-	m->v.leads = baton_get_deadline(m->election, &deadline_ns, &end_ns) == 1 &&
+	m->v.leads = baton_get_deadline(m->election, &deadline_ns, &end_ns) == 1 && m->is_open &&
 		     m->hold != NULL && !m->is_lost && baton_context_is_leader(m->hold);
 	m->v.deadline_boot_ns = m->v.leads ? deadline_ns : 0;
 	m->v.end_boot_ns = end_ns;
@@ -244,7 +249,7 @@ static struct stream *find_standby(const struct member *m)
 
 static void give_work(struct member *m)
 {
-	if (m->leads != NULL || m->hold == NULL || m->is_lost)
+	if (m->leads != NULL || m->hold == NULL || m->is_lost || !m->is_open)
 		return;
 	m->leads = find_standby(m);
 	if (m->leads == NULL)
@@ -326,6 +331,17 @@ static void settle(struct member *m)
 	m->is_lost = false;
 	m->told_ns = 0;
 	m->v.draining_term = 0;
+	m->is_drained = false;
+	telemetry_released(m);
+}
+
+/* The work has ended, and what comes behind it. */
+static bool is_drained(struct member *m)
+{
+	if (!m->is_drained)
+		telemetry_drained(m);
+	m->is_drained = true;
+	return hooks_are_over(m);
 }
 
 int64_t members_settle(struct server *s)
@@ -340,13 +356,28 @@ int64_t members_settle(struct server *s)
 			continue;
 		if (m->told_ns > now_ns)
 			next_ns = m->told_ns < next_ns ? m->told_ns : next_ns;
-		else
+		else if (is_drained(m))
 			settle(m);
 	}
 	return next_ns;
 }
 
 /* ---- events ---- */
+
+void member_open(struct member *m)
+{
+	int64_t deadline_ns = 0;
+	int64_t end_ns = 0;
+
+	/* As they are now: the gate may have taken its time. */
+	if (baton_get_deadline(m->election, &deadline_ns, &end_ns) != 1)
+		return;
+	atomic_store(&m->is_open, true);
+	page_became(m->page, m->hold_term, deadline_ns, end_ns);
+	telemetry_opened(m);
+	give_work(m);
+	streams_opened(m);
+}
 
 static void take_became(struct member *m, const struct baton_event *event)
 {
@@ -360,17 +391,21 @@ static void take_became(struct member *m, const struct baton_event *event)
 	}
 	m->hold_term = baton_context_term(m->hold);
 	m->is_lost = m->hold_term != event->term;
-	page_became(m->page, event->term, event->deadline_boot_ns, event->work_end_boot_ns);
-	give_work(m);
+	telemetry_became(m, event);
+	if (!m->is_lost)
+		hooks_elected(m, event);
 }
 
 static void take_lost(struct member *m, const struct baton_event *event)
 {
+	atomic_store(&m->is_open, false);
 	page_lost(m->page);
 	copy(m->reason, sizeof(m->reason), baton_reason_name(event->reason));
 	if (m->hold == NULL)
 		return;
 	m->is_lost = true;
+	telemetry_lost(m, m->hold_term);
+	hooks_lost(m, event->reason);
 	member_refresh(m);
 	if (m->leads != NULL)
 		stream_tell_lead(m->leads, "lost", m->reason);
@@ -379,6 +414,7 @@ static void take_lost(struct member *m, const struct baton_event *event)
 static void take_renewed(struct member *m, const struct baton_event *event)
 {
 	page_renewed(m->page, event->deadline_boot_ns, event->work_end_boot_ns);
+	hooks_renewed(m);
 	m->server->is_renewed = true;
 	if (m->leads != NULL && m->leads->tell_renewals) {
 		member_refresh(m);
@@ -417,6 +453,8 @@ static void take_one(struct member *m, const struct baton_event *event)
 		m->v.has_answer = true;
 		m->v.lease_left_ms = -1;
 		m->changes[m->n_changes++ % CHANGES] = clock_wall_ms();
+		telemetry_changed(m, event);
+		hooks_changed(m, event);
 		break;
 	case BATON_EVENT_ERROR: copy(m->error, sizeof(m->error), event->text); break;
 	default: break;

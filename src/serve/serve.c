@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "serve/assets.h"
 #include "serve/server.h"
-#include "telemetry/exposition.h"
+#include "telemetry/callbacks.h"
 
 #define TICK_MS 1000
 #define SETTLE_MS 100
@@ -110,8 +110,6 @@ static bool fill_view(struct server *s)
 	v->read_only = s->config->read_only;
 	v->observing = s->config->observe_prefix != NULL;
 	v->can_list = v->observing;
-	s->metrics = exposition_new(EXPOSITION_ELECTIONS, false);
-	v->has_metrics = s->metrics != NULL;
 	v->assets = serve_assets;
 	v->n_assets = serve_n_assets;
 	return baton_get_timings(s->config->baton, &v->timings) == 0;
@@ -152,7 +150,8 @@ static bool open_loop(struct server *s)
 	return http_start(s) && watch_fd(s, s->signal_fd) && watch_fd(s, s->gone_fd) &&
 	       watch_fd(s, s->done_fd) && watch_fd(s, s->unix_fd) && watch_fd(s, s->tcp_fd) &&
 	       watch_fd(s, daemon_fd(s->plain)) && watch_fd(s, daemon_fd(s->tls)) &&
-	       watch_fd(s, baton_fd(s->config->baton)) && worker_start(s);
+	       watch_fd(s, baton_fd(s->config->baton)) &&
+	       (s->callbacks == NULL || watch_fd(s, callbacks_fd(s->callbacks))) && worker_start(s);
 }
 
 static void take_signals(struct server *s)
@@ -177,6 +176,7 @@ static void do_due(struct server *s)
 
 	http_tick(s);
 	streams_tick(s);
+	telemetry_tick(s);
 	if (s->config->observe_prefix != NULL && !s->is_stopping &&
 	    now_ns - s->listed_ns > LIST_MS * NS_PER_MS) {
 		s->listed_ns = now_ns;
@@ -224,6 +224,8 @@ static void run_loop(struct server *s)
 
 		for (int i = 0; i < n; i++)
 			take_event(s, events[i].data.fd);
+		if (s->callbacks != NULL)
+			callbacks_process(s->callbacks);
 		members_take_events(s);
 		settle_ns = members_settle(s);
 		if (server_now_ns() - ticked_ns > SETTLE_MS * NS_PER_MS) {
@@ -243,6 +245,7 @@ static void server_close(struct server *s)
 	http_stop(s);
 	listen_close(s);
 	members_free(s);
+	telemetry_end(s);
 	streams_free_ring(s);
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
 		if (fds[i] >= 0)
@@ -251,7 +254,6 @@ static void server_close(struct server *s)
 		free(s->tokens[i]);
 		free(s->tls_texts[i]);
 	}
-	exposition_free(s->metrics);
 	free(s->hosts_text);
 	free(s->hosts);
 	free(s->rows);
@@ -275,17 +277,23 @@ int serve_run(const struct serve_config *config)
 		return SERVE_WRONG;
 	}
 	code = listen_open(s);
-	if (code == SERVE_ENDED && (!fill_view(s) || !open_loop(s))) {
+	if (code == SERVE_ENDED && !hooks_start(s))
+		code = SERVE_WRONG;
+	if (code == SERVE_ENDED && (!fill_view(s) || !telemetry_start(s) || !open_loop(s))) {
 		config->say(BATON_LOG_ERROR, "baton serve can't start: %s", strerror(errno));
 		code = SERVE_REFUSED;
 	}
 	for (size_t i = 0; code == SERVE_ENDED && i < config->n_names; i++)
 		if (!members_add(s, config->names[i], !config->observe))
 			code = SERVE_WRONG;
+	if (code == SERVE_ENDED)
+		code = telemetry_listen(s);
 	if (code == SERVE_ENDED) {
 		run_loop(s);
 		code = members_have_stopped(s) ? SERVE_ENDED : SERVE_ABANDONED;
 	}
+	telemetry_last(s);
+	hooks_end(s);
 	if (code == SERVE_ABANDONED)
 		config->say(BATON_LOG_WARN, "work goes on that was told to end; its leadership is "
 					    "left to expire");

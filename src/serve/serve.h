@@ -1,8 +1,9 @@
 /*
  * serve.h: `baton serve` as a function: takes part in elections by the public interface of the
  * library, and answers HTTP. One thread does all: a loop (serve.c) with the HTTP library
- * (http.c), the events of the elections (members.c) and the streams (streams.c) on it. What has to
- * ask the store, and so may wait, is done by one other thread (worker.c).
+ * (http.c), the events of the elections (members.c) with their callbacks (hooks.c), and the streams
+ * (streams.c) on it. What has to ask the store, and so may wait, is done by one other thread
+ * (worker.c).
  */
 #ifndef BATON_SERVE_H
 #define BATON_SERVE_H
@@ -34,7 +35,18 @@ struct serve_config {
 	const char *tls_key;
 	const char *client_ca;
 	const char *page_dir; /* NULL: no page is written */
+	const char *store_url;
+	const char *address;    /* ours; NULL: none */
+	const char *on_elected; /* lines of shell; NULL: none */
+	const char *on_lost;
+	const char *on_change;
+	const char *notify_fifo;
+	int64_t callback_timeout_ms;
+	const char *agent_check;  /* PORT or ADDRESS:PORT */
+	size_t metrics_elections; /* that have series of their own */
+	bool metrics_client_go;
 	void (*say)(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+	void (*say_text)(int level, const char *text);
 };
 
 enum serve_end {

@@ -7,11 +7,13 @@
 
 #include <microhttpd.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "base/bytes.h"
 #include "serve/answer/answer.h"
 #include "serve/serve.h"
+#include "telemetry/trace.h"
 
 #define SERVER_CONNECTIONS 128
 #define SERVER_FOR_PROBES 8 /* of them */
@@ -27,6 +29,10 @@ struct server;
 struct member;
 struct stream;
 struct job;
+struct hooks;
+struct handover;
+struct telemetry;
+struct callbacks;
 
 /* One connection of a client. */
 struct link {
@@ -95,6 +101,8 @@ struct member {
 	uint64_t hold_term;
 	int64_t told_ns; /* the latest deadline that somebody was told */
 	bool is_lost;
+	atomic_bool is_open; /* its gate: others may be told that we lead */
+	bool is_drained;     /* the work of the last leadership has ended */
 	bool is_stopped;
 	bool is_looked_at;
 	struct stream *leads; /* not a list of its own: the one that is told `became` */
@@ -102,6 +110,8 @@ struct member {
 	unsigned n_changes;
 	uint32_t score;
 	void *page;
+	struct hooks *hooks;       /* NULL: there are no callbacks */
+	struct handover *handover; /* NULL: nobody wants traces */
 	char name[BATON_NAME_MAX + 1];
 	char leader[BATON_NAME_MAX + 1];
 	char address[BATON_NAME_MAX + 1];
@@ -151,7 +161,9 @@ struct server {
 	char *hosts_text;
 	const char **hosts;
 	char *tokens[3];
-	struct exposition *metrics;
+	struct telemetry *telemetry;
+	struct callbacks *callbacks; /* NULL: there are none */
+	char **environment;          /* theirs */
 	/* the worker's */
 	pthread_t worker;
 	bool has_worker;
@@ -183,6 +195,8 @@ void member_detach(struct member *m, struct stream *stream);
 /* No more is written from the other end: whoever leads is to stop. */
 void member_half_closed(struct member *m, struct stream *stream);
 void member_report(struct member *m);
+/* The gate has opened: others may be told that we lead. */
+void member_open(struct member *m);
 /* Gives leaderships back whose work has ended. The next instant to look again, or INT64_MAX. */
 int64_t members_settle(struct server *s);
 void members_stop(struct server *s);
@@ -202,6 +216,8 @@ void stream_tell_lead(struct stream *st, const char *kind, const char *reason);
 void streams_publish(struct member *m, const struct serve_event *event);
 /* The row of an election has changed without an event. */
 void streams_publish_row(struct member *m);
+/* Others may be told from now on that we lead. */
+void streams_opened(struct member *m);
 void streams_tick(struct server *s);
 void streams_renewed(struct server *s);
 /* Descriptors whose other end is gone. */
@@ -228,6 +244,44 @@ void http_run(struct server *s);
 void http_tick(struct server *s);
 void http_stop(struct server *s);
 void call_resume(struct call *call);
+
+/* ---- hooks.c ---- */
+
+/* False after saying why not. */
+bool hooks_start(struct server *s);
+void hooks_end(struct server *s);
+bool hooks_add(struct member *m);
+void hooks_remove(struct member *m);
+/* Runs the gate, which calls member_open(); without one, does so at once. */
+void hooks_elected(struct member *m, const struct baton_event *event);
+void hooks_renewed(struct member *m);
+void hooks_lost(struct member *m, int reason);
+/* The work has ended: begins on-lost; true when that has ended, too. */
+bool hooks_are_over(struct member *m);
+void hooks_changed(struct member *m, const struct baton_event *event);
+
+/* ---- telemetry.c ---- */
+
+bool telemetry_start(struct server *s);
+/* Answers agent-check. SERVE_ENDED, or why not, which was said. */
+int telemetry_listen(struct server *s);
+void telemetry_tick(struct server *s);
+/* When all is given back; telemetry_end() waits for the collector, up to a second. */
+void telemetry_last(struct server *s);
+void telemetry_end(struct server *s);
+void telemetry_count(struct server *s, const char *target, unsigned status);
+/* All metrics; lives until the next call. NULL: no memory. */
+const char *telemetry_text(struct server *s, int format, size_t *n);
+bool telemetry_add(struct member *m);
+void telemetry_remove(struct member *m);
+void telemetry_changed(struct member *m, const struct baton_event *event);
+void telemetry_became(struct member *m, const struct baton_event *event);
+void telemetry_opened(struct member *m);
+void telemetry_lost(struct member *m, uint64_t term);
+void telemetry_drained(struct member *m);
+void telemetry_released(struct member *m);
+/* Where a command belongs: the handover to us, or the one from us; "": not known. */
+void telemetry_parent(const struct member *m, bool is_lost, char out[TRACE_PARENT_SIZE]);
 
 /* ---- listen.c ---- */
 

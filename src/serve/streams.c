@@ -314,6 +314,14 @@ void streams_publish_row(struct member *m)
 			stream_say(st, 0, "row", &text);
 }
 
+void streams_opened(struct member *m)
+{
+	streams_publish_row(m);
+	for (struct stream *st = m->server->streams; st != NULL; st = st->next)
+		if (st->kind == STREAM_ELECTOR && st->member == m)
+			say_elector(st);
+}
+
 /* One lease carries all elections of a process: all that lead have the same new deadline. */
 void streams_renewed(struct server *s)
 {

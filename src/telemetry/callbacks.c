@@ -23,6 +23,7 @@
 #define N_OWN 11
 #define LINE_MAX_BYTES 4096 /* PIPE_BUF: such a write is whole, or not at all */
 #define BUCKETS 20          /* of powers of two in milliseconds */
+#define CHANGES_MAX 16      /* of on-change that run at once; there may be many elections */
 
 enum result { RESULT_OK, RESULT_FAILED, RESULT_KILLED, RESULT_DROPPED, RESULTS };
 
@@ -61,7 +62,8 @@ struct callbacks {
 	int epoll;
 	int timer;
 	int fifo;
-	bool is_full; /* the pipe, and that was said */
+	bool is_full;       /* the pipe, and that was said */
+	unsigned n_changes; /* of on-change that run */
 	uint64_t counts[CALLBACK_KINDS][RESULTS];
 	uint64_t buckets[CALLBACK_KINDS][BUCKETS];
 	double seconds[CALLBACK_KINDS];
@@ -103,6 +105,27 @@ struct callbacks *callbacks_new(const struct callbacks_plan *plan, struct baton_
 		return NULL;
 	}
 	return c;
+}
+
+char **callbacks_environment(size_t n_free)
+{
+	static const char *const ours[] = {"BATON_", "NOTIFY_SOCKET=", "WATCHDOG_", "TRACEPARENT="};
+	size_t n = 0;
+	size_t used = n_free;
+
+	while (environ[n] != NULL)
+		n++;
+	char **out = calloc(n + n_free + 1, sizeof(*out));
+
+	for (size_t i = 0; out != NULL && i < n; i++) {
+		bool keep = true;
+
+		for (size_t k = 0; k < sizeof(ours) / sizeof(ours[0]); k++)
+			keep = keep && strncmp(environ[i], ours[k], strlen(ours[k])) != 0;
+		if (keep)
+			out[used++] = environ[i];
+	}
+	return out;
 }
 
 static void close_fd(int fd)
@@ -300,6 +323,8 @@ static uint64_t end_ns(const struct callback_queue *q)
 {
 	bool is_bound = q->running->kind != CALLBACK_CHANGE && q->limit_ns != 0;
 
+	if (q->running->kind == CALLBACK_LOST && q->limit_ns <= q->started_ns)
+		is_bound = false; /* it was late when it began */
 	return is_bound && q->limit_ns < q->at_ns ? q->limit_ns : q->at_ns;
 }
 
@@ -460,7 +485,14 @@ static void say(const struct callback_queue *q, const char *what)
 
 static void run_next(struct callback_queue *q)
 {
+	unsigned *n_changes = &q->owner->n_changes;
+
 	while (q->running == NULL && q->waiting != NULL) {
+		bool is_change = q->waiting->kind == CALLBACK_CHANGE;
+
+		if (is_change && *n_changes >= CHANGES_MAX)
+			break; /* until another has ended */
+		*n_changes += is_change;
 		q->running = q->waiting;
 		q->waiting = q->running->next;
 		q->running->next = NULL;
@@ -502,6 +534,7 @@ static void end_job(struct callback_queue *q, int status)
 	bool is_ok = !q->is_killed && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 
 	count_job(q, q->is_killed ? RESULT_KILLED : is_ok ? RESULT_OK : RESULT_FAILED);
+	q->owner->n_changes -= job->kind == CALLBACK_CHANGE;
 	if (!is_ok && !q->is_killed) {
 		char what[64];
 
@@ -568,6 +601,10 @@ void callbacks_process(struct callbacks *c)
 		}
 		run_next(q);
 	}
+	/* Those that waited for one of another election to end. */
+	for (struct callback_queue *q = c->queues; q != NULL; q = q->next)
+		if (q->waiting != NULL && q->running == NULL)
+			run_next(q);
 	arm_timer(c);
 }
 

@@ -7,8 +7,9 @@
  *     on-change   whoever leads now; only the newest change counts
  *
  * One runs at a time for one election, in order. A running on-change gives way to the other two: it
- * is killed, and told again behind them. Each has a process group of its own, which is killed when
- * its time is over, and when it has ended.
+ * is killed, and told again behind them. Of all elections, a few of on-change run at a time. Each
+ * command has a process group of its own, which is killed when its time is over, and when it has
+ * ended.
  *
  * One thread, that of the caller's loop: it polls callbacks_fd() and calls callbacks_process(). No
  * call waits. A command gets our environment without what is ours, and no secret.
@@ -46,6 +47,10 @@ struct callback_event {
 struct callbacks;
 struct callback_queue; /* of one election */
 
+/* Our environment without what is ours: the store's URL, its secrets, the service manager's
+ * socket. So many places are left free at its beginning. NULL: no memory. */
+char **callbacks_environment(size_t n_free);
+
 /* NULL after filling in err: the pipe can't be had, or no memory. */
 struct callbacks *callbacks_new(const struct callbacks_plan *plan, struct baton_error *err);
 /* Kills what still runs. Takes NULL. */
@@ -63,7 +68,8 @@ void callbacks_put(struct callback_queue *q, const struct callback_event *event,
 /* Kills the command for this kind if it runs, and takes it from the queue if it doesn't yet; either
  * way its done() is called with false. */
 void callbacks_cancel(struct callback_queue *q, int kind);
-/* No command for a leadership runs past this instant of CLOCK_BOOTTIME; 0: no limit. */
+/* No command for a leadership runs past this instant of CLOCK_BOOTTIME; 0: no limit. An on-lost
+ * that begins later, as after a freeze, has all its time: what was set up must be taken down. */
 void callbacks_limit(struct callback_queue *q, uint64_t at_ns);
 
 /* Polls readable when callbacks_process() has something to do. */

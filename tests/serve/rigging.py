@@ -91,14 +91,15 @@ class Stream:
 class Server:
     """A `baton serve`."""
 
-    def __init__(self, world, number, args):
+    def __init__(self, world, number, args, log=None):
         self.socket = world.path(f"s{number}.sock")
         self.log = world.path(f"log{number}")
         self.pages = world.path(f"pages{number}")
-        with open(self.log, "w", encoding="utf-8") as log:
+        with open(self.log, "w", encoding="utf-8") as file:
             self.process = subprocess.Popen(
                 [BATON, "serve", "--lease=3s", f"--socket={self.socket}", f"--id=s{number}",
-                 f"--page-dir={self.pages}", *args], stderr=log, env=world.env)
+                 f"--page-dir={self.pages}", *args], stderr=log if log is not None else file,
+                env=world.env)
 
     def said(self):
         with open(self.log, encoding="utf-8") as log:
@@ -164,7 +165,8 @@ class Server:
 class World:
     def __init__(self):
         self.folder = tempfile.mkdtemp(prefix="baton-serve-")
-        self.env = {k: v for k, v in os.environ.items() if not k.startswith("BATON_")}
+        self.env = {k: v for k, v in os.environ.items()
+                    if not k.startswith(("BATON_", "OTEL_", "TRACEPARENT"))}
         self.env.update(BATON_STORE="file:" + self.path("store"), HOME=self.folder,
                         XDG_CONFIG_HOME=self.folder, XDG_RUNTIME_DIR=self.folder)
         self.servers = []
@@ -173,8 +175,9 @@ class World:
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def start(self, *args):
-        server = Server(self, len(self.servers), args)
+    def start(self, *args, log=None):
+        """log: where standard error goes, instead of a file that said() reads."""
+        server = Server(self, len(self.servers), args, log)
         self.servers.append(server)
         return server
 

@@ -60,6 +60,11 @@ static char *observed_prefix(const struct settings *s)
 	return strndup(s->observe, n - 1);
 }
 
+static void say_text(int level, const char *text)
+{
+	log_say(level, "%s", text);
+}
+
 static int serve_by(struct settings *s, const char *prefix)
 {
 	static char socket_path[PAGE_PATH_MAX];
@@ -96,7 +101,18 @@ static int serve_by(struct settings *s, const char *prefix)
 		.tls_key = s->tls_key,
 		.client_ca = s->client_ca,
 		.page_dir = s->page_dir != NULL ? s->page_dir : page_dir,
+		.store_url = s->store,
+		.address = s->address,
+		.on_elected = s->on_elected,
+		.on_lost = s->on_lost,
+		.on_change = s->on_change,
+		.notify_fifo = s->notify_fifo,
+		.callback_timeout_ms = s->callback_timeout_ms,
+		.agent_check = s->agent_check,
+		.metrics_elections = (size_t)s->metrics_elections,
+		.metrics_client_go = s->metrics_compat == METRICS_CLIENT_GO,
 		.say = log_say,
+		.say_text = say_text,
 	};
 
 	code = serve_run(&config);
@@ -121,12 +137,18 @@ int main(int argc, char **argv)
 	if (code != 0)
 		return code;
 	log_setup(&s);
+	log_never_wait(); /* who reads the log must never hold up an answer */
 	if (s.observe != NULL && s.observe[0] != '\0') {
 		prefix = observed_prefix(&s);
 		if (prefix == NULL)
 			return EXIT_USAGE;
 	} else if (s.n_names == 0) {
 		return cli_usage("which elections? baton serve NAME..., or --observe='*'");
+	}
+	if (s.metrics_elections < 0) {
+		free(prefix);
+		return cli_usage("--metrics-elections: %lld is not a number from 0 on",
+				 (long long)s.metrics_elections);
 	}
 	code = open_store_url(&s);
 	code = code != 0 ? code : serve_by(&s, prefix);

@@ -235,6 +235,15 @@ void text_time(struct serve_text *t, int64_t wall_ms);
 /* For HTML: nothing in it is markup. */
 void text_escaped(struct serve_text *t, const char *text);
 
+/* ---- which request it was ---- */
+
+#define SERVE_PATHS 27
+
+/* The number of the path that a target names, for who counts; 0: "other". */
+size_t serve_path(const char *target);
+/* "/leader/{name}". */
+const char *serve_path_name(size_t path);
+
 /* Whether this candidate leads now, by the clock. */
 bool serve_leads(const struct serve_view *view, const struct serve_election *e);
 const struct serve_election *serve_find(const struct serve_view *view, const char *name);

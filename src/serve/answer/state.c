@@ -454,8 +454,11 @@ void serve_write_snapshot(struct serve_text *out, const struct serve_view *view)
 void serve_write_elector(struct serve_text *out, const struct serve_view *view,
 			 const struct serve_election *e)
 {
+	/* Ours only while we lead: a program takes its own name for leave to work. */
+	bool is_over = strcmp(e->leader, view->id) == 0 && !serve_leads(view, e);
+
 	text_add(out, "{\"name\":");
-	text_string(out, e->leader);
+	text_string(out, is_over ? "" : e->leader);
 	text_add(out, ",\"last_update\":");
 	text_time(out, e->since_ms > 0 ? e->since_ms : view->now_wall_ms);
 	text_add(out, "}");
