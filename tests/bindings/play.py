@@ -103,6 +103,7 @@ def command_of(language, *words, variant=None):
 
 
 def wait_for(condition, what, limit_s=LIMIT_S):
+    """Its value, once it is true. what: words for a failure, or a function that says them."""
     tick = threading.Event()
     until = time.monotonic() + limit_s
     while True:
@@ -110,7 +111,7 @@ def wait_for(condition, what, limit_s=LIMIT_S):
         if value:
             return value
         if time.monotonic() > until:
-            raise AssertionError("waited in vain for " + what)
+            raise AssertionError("waited in vain for " + (what() if callable(what) else what))
         tick.wait(0.01)
 
 
