@@ -270,7 +270,7 @@ def scenario_child(w):
     one.ask("run", "e", "wait")
     entered(one)
     pid = int(one.ask("child")[0])
-    # What was inherited stays open. What the loader opens for a moment, once cat has begun, does not.
+    # What was inherited stays open. What the loader opens for a moment does not.
     wait_for(lambda: comm(pid) == "cat", "cat to run")
     wait_for(lambda: not more_descriptors(pid),
              lambda: f"cat to hold no descriptor: {more_descriptors(pid)}", 10)
