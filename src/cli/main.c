@@ -20,12 +20,12 @@ static const char *verb_name(unsigned bit);
 static const struct cli_verb verbs[] = {
 	{"run", VERB_RUN, "NAME -- COMMAND [ARGUMENT...]",
 	 "Run COMMAND while this candidate leads NAME, and nowhere else.",
-	 "Exits with COMMAND's own code, 128+N if signal N ended it, or 64 usage, 69 the\n"
-	 "store fails, 70 no guard, 75 another leads, 126 can't run it, 127 not found.\n"
+	 "Exits with COMMAND's own code; 128+N: signal N ended COMMAND; 64: usage; 69: the\n"
+	 "store failed; 70: no guard; 75: held; 126: can't execute; 127: not found.\n"
 	 "JSON: time, level, message, election, term, detail, trace_id, span_id.\n",
 	 verb_run, true},
-	{"status", VERB_STATUS, "NAME", "Who leads, in which term, since when, and who stands by.",
-	 "Exits with 0 if somebody leads, 1 if nobody does, 2 if the store fails.\n"
+	{"status", VERB_STATUS, "NAME", "Show the leader, its term, since when, and the standbys.",
+	 "Exits with 0 if there is a leader, 1 if there is none, 2 if the store fails.\n"
 	 "JSON: election, health, leader, term, since, time_left_ms, paused, wait_ms,\n"
 	 "wait, address, metadata, candidates, error.\n",
 	 verb_status, true},
@@ -33,49 +33,49 @@ static const struct cli_verb verbs[] = {
 	 "JSON: time, election, leader, term, old_leader, old_term; or time, election,\n"
 	 "error; or time, election, wait_ms, wait.\n",
 	 verb_watch, true},
-	{"candidates", VERB_CANDIDATES, "NAME", "Who takes part, with health and priority.",
+	{"candidates", VERB_CANDIDATES, "NAME", "List the candidates, with health and priority.",
 	 "JSON: a list of id, leader, healthy, score, priority, updated, address,\n"
 	 "metadata.\n",
 	 verb_candidates, true},
 	{"resign", VERB_RESIGN, "NAME", "Order the leader to step down.",
-	 "Exits with 0 if the order was left, 1 if nobody leads, or not in --term.\n", verb_resign,
-	 true},
+	 "Exits with 0 if the order was left, 1 if there is no leader, or not in --term.\n",
+	 verb_resign, true},
 	{"transfer", VERB_TRANSFER, "NAME --to ID", "Order the leader to hand over to ID.",
-	 "Exits with 0 if the order was left, 1 if nobody leads, or not in --term, or ID\n"
-	 "can't take over.\n",
+	 "Exits with 0 if the order was left, 1 if there is no leader, or not in --term,\n"
+	 "or if ID can't take over.\n",
 	 verb_transfer, true},
-	{"pause", VERB_PAUSE, "NAME", "Nobody leads until resume.", "", verb_pause, true},
+	{"pause", VERB_PAUSE, "NAME", "Pause the election: no candidate leads until resume.", "",
+	 verb_pause, true},
 	{"resume", VERB_RESUME, "NAME", "End the pause.", "", verb_resume, true},
-	{"history", VERB_HISTORY, "NAME", "Who led when, in which term, and why it ended.",
+	{"history", VERB_HISTORY, "NAME", "List past leaderships: leader, term, times, end.",
 	 "With --check exits with 0 if no two leaderships overlapped, else with 1.\n"
 	 "JSON: a list of term, leader, since, until, ended, clock, since_ns, until_ns,\n"
 	 "note.\n",
 	 verb_history, true},
-	{"list", VERB_LIST, "[PREFIX]", "The elections that the store knows, by name.",
+	{"list", VERB_LIST, "[PREFIX]", "List the elections in the store, by name.",
 	 "JSON: a list of election.\n", verb_list, false},
-	{"check", VERB_CHECK, "NAME --term N", "Whether term N still leads: for scripts.",
-	 "Exits with 0 if it does, 1 if it doesn't, 69 if the store can't tell.\n", verb_check,
-	 true},
-	{"doctor", VERB_DOCTOR, "",
-	 "Examine the store: what is wrong with it, and what would help.",
-	 "Exits with 0 if all is well or worth a note, 1 with warnings, 2 with errors.\n"
+	{"check", VERB_CHECK, "NAME --term N", "Tell a script whether term N still leads.",
+	 "Exits with 0 if the term leads, 1 if it doesn't, 69 if the store can't tell.\n",
+	 verb_check, true},
+	{"doctor", VERB_DOCTOR, "", "Examine the store: what is wrong, and what would help.",
+	 "Exits with 0 without warnings, 1 with warnings, 2 with errors.\n"
 	 "JSON: level, findings; of each: check, level, text, fix. --measure: samples,\n"
 	 "p50_ms, p99_ms, p999_ms, worst_ms, outage_ms, pause_ms, stop_ms, timings.\n",
 	 verb_doctor, false},
 	{"serve", VERB_SERVE, "[NAME...]",
-	 "Answer HTTP: who leads, for programs and probes; a dashboard.",
-	 "Always on a unix socket; --listen=127.0.0.1:8080 adds TCP. Ends with SIGTERM.\n"
-	 "Exits with 0, 64 usage, 69 the store refuses, 70 it can't be served.\n",
+	 "Answer over HTTP who leads, for programs and probes; a dashboard.",
+	 "Always on a unix socket; --listen=127.0.0.1:8080 adds TCP. SIGTERM ends it.\n"
+	 "Exits with 0, 64: usage, 69: the store refuses, 70: can't serve.\n",
 	 verb_serve, false},
-	{"page", VERB_PAGE, "NAME", "Whether the candidate of a baton serve on this host leads.",
-	 "Exits with 0 if it leads, 1 if it doesn't, 69 if there is no page.\n"
+	{"page", VERB_PAGE, "NAME", "Tell whether the candidate of this host's baton serve leads.",
+	 "Exits with 0 if the candidate leads, 1 if it doesn't, 69 if there is no page.\n"
 	 "JSON: leads, term.\n",
 	 verb_page, true},
-	{"stores", VERB_STORES, "", "The kinds of store, and what each promises.", "", verb_stores,
-	 false},
-	{"schema", VERB_SCHEMA, "STORE", "Print what makes the tables of a kind of store.",
+	{"stores", VERB_STORES, "", "List the kinds of store, and what each promises.", "",
+	 verb_stores, false},
+	{"schema", VERB_SCHEMA, "STORE", "Print the SQL that makes baton's tables.",
 	 "For the store's own client: baton schema postgres | psql mydb\n", verb_schema, false},
-	{"version", VERB_VERSION, "", "The version of the command and the library.", "",
+	{"version", VERB_VERSION, "", "Show the version of the command and the library.", "",
 	 verb_version, false},
 };
 
@@ -178,13 +178,13 @@ static int show_help(const char *word)
 	}
 	(void)printf(
 		"baton: run a program on exactly one of many machines\n"
-		"    baton run NAME -- COMMAND    on each of them; one works, the others wait\n"
+		"    baton run NAME -- COMMAND    on every machine; one works, the others wait\n"
 		"    baton status NAME            who leads\n\n");
 	for (size_t i = 0; i < N_VERBS; i++)
 		(void)printf("  %-11s %s\n", verbs[i].name, verbs[i].summary);
 	(void)printf(
-		"\n\"baton VERB --help\" shows the options of each. The store is --store URL,\n"
-		"or BATON_STORE, or the configuration file's; else a directory of this host.\n");
+		"\n\"baton VERB --help\" shows a verb's options. The store is --store URL, or\n"
+		"BATON_STORE, or set in the configuration file; else a directory on this host.\n");
 	return EXIT_OK;
 }
 
