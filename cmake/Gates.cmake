@@ -227,12 +227,12 @@ set(build tsan)
 # A session ends after twice its time: only what may depend on the store, as for etcd. All of it:
 #   make conformance STORE=consul-acl
 baton_conformance_on(consul-acl consul --lease 3000 --jobs 6
-	--case C1,C3,C8,C16,C17,C19,C21,C26,N1,N3,N5,N7,N16,N20,N23,N25,N27,N28,N29,N32,N33,N34)
+	--case C1,C3,C8,C16,C17,C19,C21,C26,N1,N3,N5,N7,N16,N20,N23,N25,N27,N28,N29,N32,N33,N34,N44)
 
 # An API server has much to do for each request, and so leases are long. All of it, by hand:
 # make conformance STORE=kubernetes-plain
 baton_conformance_on(kubernetes-plain kubernetes --lease 6000 --jobs 5
-	--case C1,C8,C16,C17,N1,N3,N5,N7,N16,N25,N27,N28,N29,N34)
+	--case C1,C8,C16,C17,N1,N3,N5,N7,N16,N25,N27,N28,N29,N34,N44)
 
 set(build debug)
 

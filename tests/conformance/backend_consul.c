@@ -343,16 +343,16 @@ static bool serves_open(const char *url)
 	return !serves_acl(url);
 }
 
-#define COMMON                                                                                   \
-	.has_processes = true, .has_network = true, .pushes = true, .shares_leases = true,       \
-	.is_durable = true, .n_leases = 2, .place = place, .leave = admin_leave, .clean = clean, \
-	.pulse = pulse, .destroy = destroy,                                                      \
-	.ways = {[WAY_DELETED] = true,                                                           \
-		 [WAY_OVERWRITTEN] = true,                                                       \
-		 [WAY_SESSION] = true,                                                           \
-		 [WAY_DAMAGED] = true},                                                          \
-	.unlock = unlock, .down = proxy_down, .hole = proxy_hole, .fail = proxy_fail,            \
-	.mute = proxy_mute, .late = proxy_late, .forget = forget, .set_term = set_term,          \
+#define COMMON                                                                             \
+	.has_processes = true, .has_network = true, .pushes = true, .shares_leases = true, \
+	.is_durable = true, .keeps_history = true, .n_leases = 2, .place = place,          \
+	.leave = admin_leave, .clean = clean, .pulse = pulse, .destroy = destroy,          \
+	.ways = {[WAY_DELETED] = true,                                                     \
+		 [WAY_OVERWRITTEN] = true,                                                 \
+		 [WAY_SESSION] = true,                                                     \
+		 [WAY_DAMAGED] = true},                                                    \
+	.unlock = unlock, .down = proxy_down, .hole = proxy_hole, .fail = proxy_fail,      \
+	.mute = proxy_mute, .late = proxy_late, .forget = forget, .set_term = set_term,    \
 	.count_name = count_name, .calls = proxy_calls
 
 const struct backend backend_consul = {

@@ -270,6 +270,17 @@ class Judged(World):
                 raise AssertionError(f"S1: {before} and {after} overlap")
         return work
 
+    def check_history(self, url, least=16):
+        """The last leaderships stand in the history, other programs' too; that history, by term."""
+        done = self.baton("history", "--check", "--json", "--store=" + url, "e")
+        if done.returncode != 0:
+            raise AssertionError(done.stdout + done.stderr)
+        rows = {row["term"]: row for row in json.loads(done.stdout)}
+        for term in [span[0] for span in self.spans()][-least:]:
+            if term not in rows:
+                raise AssertionError(f"term {term} is not in the history: {sorted(rows)}")
+        return rows
+
 
 def check_dead(w, dead, how, url, lease):
     """Somebody leads in the time of a call, and who only asks is answered."""

@@ -1,5 +1,6 @@
 /*
- * test_consul.c: the parts of the Consul driver that need no server: URLs, keys, terms, errors.
+ * test_consul.c: the parts of the Consul driver that need no server: URLs, keys, terms, errors,
+ * histories.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -225,13 +226,107 @@ static void test_txn_errors(void **state)
 	json_decref(answer.json);
 }
 
+/* ---- history ---- */
+
+static struct baton_leadership told[8];
+static size_t n_told;
+
+static void tell(void *arg, const struct baton_leadership *leadership)
+{
+	(void)arg;
+	assert_true(n_told < sizeof(told) / sizeof(told[0]));
+	told[n_told++] = *leadership;
+}
+
+static void read_past(struct web_past_list *list, const char *key, uint64_t made, const char *value)
+{
+	struct web_past_key at = {
+		.key = key, .service = "consul", .made = made, .native = consul_new_native(made)};
+
+	web_past_read(list, &at, value);
+}
+
+/* Two of ours tell of the same stranger; rubbish is left out; terms that nobody has foretold follow
+ * from when the key was made, and an end knows better. */
+static void test_past(void **state)
+{
+	struct web_past_list list = {.at = NULL};
+	struct baton_record now = {.held = true, .term = 0x5001, .leader = "stranger"};
+	struct baton_leadership before = {.size = sizeof(before), .term = 0x2001, .leader = "x"};
+	struct baton_release r = {.name = "e", .term = 0x4002, .reason = "ordered"};
+	char *first = web_past_begun(0, 0, "a", NULL);
+	char *second = web_past_begun(0x3001, 0, "b", &before);
+	char *third = web_past_begun(0x4001, 0, "c", &before);
+	char *end = web_past_ended(&r);
+
+	(void)state;
+	read_past(&list, "p.history/e/s1-1", 1, first);
+	read_past(&list, "p.history/e/s1-1.note", 2, "not by order");
+	read_past(&list, "p.history/e/s1-2.end", 2, end); /* of one that is gone */
+	read_past(&list, "p.history/e/s2-1", 3, second);
+	read_past(&list, "p.history/e/s2-2", 3, "rubbish");
+	read_past(&list, "p.history/e/s3-1", 4, third);
+	read_past(&list, "p.history/e/s3-1.end", 5, end);
+	read_past(&list, "p.history/e/s3-1.note", 5, "why");
+	assert_false(list.has_failed);
+	web_past_sort(&list);
+	n_told = 0;
+	web_past_tell(&list, &now, 8, tell, NULL);
+	assert_int_equal(n_told, 5);
+	assert_true(told[0].term == 0x5001 && told[0].ended[0] == '\0');
+	assert_true(told[1].term == 0x4002 && told[1].since_ns == 4 && told[1].until_ns == 5);
+	assert_string_equal(told[1].ended, "ordered");
+	assert_string_equal(told[1].note, "why");
+	assert_string_equal(told[1].clock, "consul 0");
+	assert_true(told[2].term == 0x3001 && told[2].until_ns == 0);
+	assert_string_equal(told[2].ended, "expired");
+	assert_true(told[3].term == 0x2001 && told[3].clock[0] == '\0');
+	assert_string_equal(told[3].leader, "x");
+	assert_string_equal(told[3].ended, "unknown");
+	assert_true(told[4].term == 0x1001 && told[4].note[0] == '\0');
+	assert_true(web_past_is_kept(&list, "p.history/e/s1-1.note"));
+	assert_false(web_past_is_kept(&list, "p.history/e/s1-2.end"));
+	n_told = 0;
+	now.term = 0x4002; /* one of ours leads: it isn't told twice */
+	web_past_tell(&list, &now, 2, tell, NULL);
+	assert_true(n_told == 2 && told[0].term == 0x4002 && told[1].term == 0x3001);
+	free(list.at);
+	free(first);
+	free(second);
+	free(third);
+	free(end);
+}
+
+/* The oldest go, with all that hangs on them. */
+static void test_past_kept(void **state)
+{
+	struct web_past_list list = {.at = NULL};
+	char key[64];
+
+	(void)state;
+	for (unsigned i = 1; i <= WEB_PAST_KEPT + 5; i++) {
+		char *value = web_past_begun(0, 0, "a", NULL);
+
+		(void)snprintf(key, sizeof(key), "p.history/e/s-%03u", i);
+		read_past(&list, key, i, value);
+		free(value);
+	}
+	web_past_sort(&list);
+	for (unsigned i = 1; i <= WEB_PAST_KEPT + 5; i++) {
+		(void)snprintf(key, sizeof(key), "p.history/e/s-%03u.end", i);
+		assert_int_equal(web_past_is_kept(&list, key), i > 5);
+	}
+	free(list.at);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_url),         cmocka_unit_test(test_bad_urls),
 		cmocka_unit_test(test_environment), cmocka_unit_test(test_keys),
 		cmocka_unit_test(test_terms),       cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_txn_errors),
+		cmocka_unit_test(test_txn_errors),  cmocka_unit_test(test_past),
+		cmocka_unit_test(test_past_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

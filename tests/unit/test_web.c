@@ -22,6 +22,7 @@
 #include "base/secret.h"
 #include "base/web/http.h"
 #include "base/web/json.h"
+#include "baton.h"
 #include "store/web/watch_index.h"
 #include "web_server.h"
 
@@ -512,6 +513,33 @@ static void test_hints(void **state)
 	web_index_free(h);
 }
 
+/* It goes with the name, and with the index. */
+static void test_foreign(void **state)
+{
+	struct web_index *h = web_index_new(0);
+	struct baton_leadership seen = {.size = sizeof(seen), .term = 7, .leader = "other"};
+	struct baton_leadership found = {.size = 0};
+
+	(void)state;
+	web_index_set_foreign(h, "a", &seen); /* nobody watches it */
+	assert_true(web_index_add(h, "a", 1) && web_index_add(h, "b", 2));
+	assert_false(web_index_get_foreign(h, "a", &found));
+	web_index_set_foreign(h, "a", &seen);
+	seen.term = 8;
+	web_index_set_foreign(h, "b", &seen);
+	assert_true(web_index_get_foreign(h, "a", &found) && found.term == 7);
+	assert_string_equal(found.leader, "other");
+	web_index_set_foreign(h, "a", &seen);
+	assert_true(web_index_get_foreign(h, "a", &found) && found.term == 8);
+	web_index_set_foreign(h, "a", NULL);
+	web_index_set_foreign(h, "a", NULL);
+	assert_false(web_index_get_foreign(h, "a", &found));
+	web_index_set_foreign(h, "a", &seen);
+	web_index_remove(h, "a", 1);
+	assert_false(web_index_get_foreign(h, "a", &found));
+	web_index_free(h);
+}
+
 static void test_many_hints(void **state)
 {
 	struct web_index *h = web_index_new(sizeof(uint64_t[4]));
@@ -590,6 +618,7 @@ int main(void)
 		cmocka_unit_test(test_base64),
 		cmocka_unit_test(test_bytes),
 		cmocka_unit_test(test_hints),
+		cmocka_unit_test(test_foreign),
 		cmocka_unit_test(test_many_hints),
 	};
 

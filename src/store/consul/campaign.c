@@ -13,14 +13,18 @@
 /* A lock delay ends silently, and nobody tells how long it is; this is the usual one. */
 #define USUAL_DELAY_NS (15 * CLOCK_NS_PER_S)
 #define DELAY_STEP_NS (2 * CLOCK_NS_PER_S)
+/* Claims, after which old leaderships are taken away: few, because somebody waits for them. Most
+ * are taken away after releases. */
+#define PRUNE_ONE_IN 64
 
 /* One election of a batch, on its way. */
 struct attempt {
 	struct baton_campaign *c;
 	struct consul_known known;
-	uint64_t raised; /* the offset that the claim is to bring with it; 0: as it is */
-	json_t *state;   /* ... and what else is known of the election */
-	bool has_failed; /* its part of the transaction */
+	uint64_t raised;   /* the offset that the claim is to bring with it; 0: as it is */
+	json_t *state;     /* ... and what else is known of the election */
+	uint64_t foretold; /* the term without offset that it should have; 0: that of a new key */
+	bool has_failed;   /* its part of the transaction */
 	bool is_delayed;
 };
 
@@ -183,8 +187,9 @@ static void campaign_put_state(struct batch *b, const struct attempt *t)
  * Nobody has it, we neither: Consul would let us lock it twice in one term. When a key's LockIndex
  * is used up, the key is made anew.
  */
-static void campaign_put_lock(struct batch *b, const struct attempt *t)
+static void campaign_put_lock(struct batch *b, struct attempt *t)
 {
+	bool is_used_up = (t->known.native & CONSUL_LOCK_MAX) >= CONSUL_LOCK_MAX - 1;
 	struct consul_key key = consul_lock_key(b->lane->store, t->c->name);
 	char *text = web_claim_text(b->lease, t->c->nonce, clock_wall_ms(), &t->c->profile);
 	struct consul_op free_op = {.verb = "check-session", .key = &key, .session = ""};
@@ -199,9 +204,12 @@ static void campaign_put_lock(struct batch *b, const struct attempt *t)
 		consul_op(b->lane, &free_op);
 	else
 		consul_op_check(b->lane, &key, 0);
-	if (t->known.exists && (t->known.native & CONSUL_LOCK_MAX) >= CONSUL_LOCK_MAX - 1)
+	if (t->known.exists && is_used_up)
 		consul_op(b->lane, &drop);
 	consul_op(b->lane, &lock);
+	t->foretold = t->known.exists && !is_used_up ? t->known.native + 1 : 0;
+	consul_op_begun(b->lane, t->c->name, b->own.name, t->c->nonce, t->foretold,
+			t->raised != 0 ? t->raised : t->known.offset, b->lease->owner);
 	b->lane->web.body.has_failed = b->lane->web.body.has_failed || text == NULL;
 	free(text);
 }
@@ -231,10 +239,14 @@ static void campaign_won(struct batch *b, struct attempt *t, const json_t *kv)
 /* Won in a term that isn't above the floor: the cluster went back under our feet. Given back. */
 static void campaign_undo(struct batch *b, struct attempt *t)
 {
+	struct consul_key begun =
+		consul_history_key(b->lane->store, t->c->name, b->own.name, t->c->nonce, "");
+	struct consul_op drop = {.verb = "delete", .key = &begun};
 	struct consul_answer answer;
 
 	consul_begin(b->lane);
 	consul_op_unlock(b->lane, t->c->name, b->own.name, t->known.claim_index);
+	consul_op(b->lane, &drop);
 	consul_op_count(b->lane, &b->own, b->own.n_claims - 1);
 	int outcome = consul_txn(b->lane, b->call, "undo", &answer);
 	bool is_done = outcome == BATON_OUTCOME_OK && answer.status == 200;
@@ -243,6 +255,28 @@ static void campaign_undo(struct batch *b, struct attempt *t)
 	(void)consul_read_count(b->lane, b->call, b->lease->id, &b->own);
 	(void)store_fail_term(b->call, t->c, is_loss_news(b) ? TERM_BEHIND : TERM_LOW);
 	t->c->outcome = is_done ? BATON_OUTCOME_FAILED : BATON_OUTCOME_UNKNOWN;
+}
+
+/*
+ * What is left to do for the history: somebody had the lock whom we have not seen, so the term is
+ * another one than was written down with the claim; and now and then the oldest go.
+ */
+static void campaign_note(struct batch *b, const struct attempt *t)
+{
+	struct baton_call quiet = {.deadline_ns = b->call->deadline_ns};
+	uint64_t foretold =
+		t->foretold != 0 ? t->foretold : consul_new_native(t->known.claim_index);
+	struct consul_answer answer;
+
+	if (foretold != t->known.native) {
+		consul_begin(b->lane);
+		consul_op_begun(b->lane, t->c->name, b->own.name, t->c->nonce, t->known.native,
+				t->known.offset, b->lease->owner);
+		(void)consul_txn(b->lane, &quiet, "history", &answer);
+		json_decref(answer.json);
+	}
+	web_index_set_foreign(b->lane->store->web.watches, t->c->name, NULL);
+	consul_prune_history(b->lane, b->call, t->c->name, t->known.claim_index, PRUNE_ONE_IN);
 }
 
 /* It was carried out: all of them are won. */
@@ -268,6 +302,8 @@ static int campaign_hear(struct batch *b, const struct consul_answer *answer)
 
 		if (c->term <= c->floor || c->term > TERM_MAX)
 			campaign_undo(b, &b->tries[i]);
+		else
+			campaign_note(b, &b->tries[i]);
 	}
 	return BATON_OUTCOME_OK;
 }

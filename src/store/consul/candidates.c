@@ -70,8 +70,10 @@ static int candidate_show_if_leader(struct consul_lane *lane, struct baton_call 
 	const json_t *claim = consul_find(answer, key.text);
 	struct baton_record record = {.nonce = 0};
 	uint64_t index = 0;
+	bool is_foreign;
 
-	if (!js_u64(claim, "ModifyIndex", &index) || !consul_read_claim(claim, &record) ||
+	if (!js_u64(claim, "ModifyIndex", &index) ||
+	    !consul_read_claim(claim, &record, &is_foreign) ||
 	    strcmp(record.lease_id, lease->id) != 0 || web_claim_shows(&record, &p->profile))
 		return BATON_OUTCOME_OK;
 	return candidate_show_leader(lane, call, lease, session, p, &record, index);

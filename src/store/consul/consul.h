@@ -12,6 +12,7 @@
  *   candidates.c  candidates
  *   shown.c    in which elections a session shows one
  *   orders.c   orders and pauses
+ *   history.c  past leaderships
  *   list.c     names
  *   watch.c    hints
  *   doctor.c   what the cluster is like
@@ -24,6 +25,10 @@
  *                                 something: offset, pause, order, reservation; JSON
  *   baton.candidate/NAME/SESSION  who would like to lead
  *   baton.lease/SESSION           how many claims a session has
+ *   baton.history/NAME/ID         a leadership, written with its claim; JSON. Its CreateIndex is
+ *                                 when it began; ID is its session and nonce
+ *                             .end   written with its release; likewise
+ *                             .note  written with an order for it
  *
  * In NAME, '/' and '%' are written as %2F and %25, and a '.' in front as %2E. Only baton/ is
  * watched: what is of no interest to standbys stands beside it. What has a SESSION in its name is
@@ -56,10 +61,10 @@
 #define CONSUL_LOCK_DELAY_MAX_MS 60000
 #define CONSUL_SESSION_MAX 39
 #define CONSUL_KEY_MAX (CONSUL_PREFIX_MAX + 3 * BATON_NAME_MAX + 64)
-/* How many elections one transaction serves, each with four operations at most, beside the count
+/* How many elections one transaction serves, each with five operations at most, beside the count
  * of claims: old servers take 64 operations, others 128. */
-#define CONSUL_CHUNK 15
-#define CONSUL_OPS_MAX (4 * CONSUL_CHUNK + 2)
+#define CONSUL_CHUNK 12
+#define CONSUL_OPS_MAX (5 * CONSUL_CHUNK + 2)
 _Static_assert(CONSUL_OPS_MAX <= 64, "old servers refuse a transaction of that size");
 #define CONSUL_LOCK_BITS 12
 #define CONSUL_LOCK_MAX (((uint64_t)1 << CONSUL_LOCK_BITS) - 1)
@@ -118,6 +123,10 @@ struct consul_key consul_state_key(const struct consul_store *s, const char *nam
 /* session "": of all of them. */
 struct consul_key consul_candidate_key(const struct consul_store *s, const char *name,
 				       const char *session);
+/* What is written down of the leadership with that session and nonce: "" its begin, ".end",
+ * ".note". NULL: all that there is of this election. */
+struct consul_key consul_history_key(const struct consul_store *s, const char *name,
+				     const char *session, uint64_t nonce, const char *what);
 struct consul_key consul_count_key(const struct consul_store *s, const char *session);
 /* What all keys of an election begin with; name "": of all elections. */
 struct consul_key consul_tree_key(const struct consul_store *s, const char *name);
@@ -229,8 +238,23 @@ void consul_record(struct consul_store *s, const char *name, const char *id,
 json_t *consul_state(const struct consul_store *s, const char *name,
 		     const struct consul_answer *answer);
 uint64_t consul_native(const json_t *kv);
-/* Who has the claim of this key. False: nobody. */
-bool consul_read_claim(const json_t *kv, struct baton_record *out);
+/* The same of a key that is made, and locked, at that index. */
+uint64_t consul_new_native(uint64_t index);
+/* Who has the claim of this key. False: nobody. is_foreign: another program has. */
+bool consul_read_claim(const json_t *kv, struct baton_record *out, bool *is_foreign);
+
+/* ---- history.c ---- */
+
+/* With a claim: the leadership that begins with it, in the term that it has if what is known is
+ * still so. native 0: that of a key that is new. */
+void consul_op_begun(struct consul_lane *lane, const char *name, const char *session,
+		     uint64_t nonce, uint64_t native, uint64_t offset, const char *leader);
+/* With a release. */
+void consul_op_ended(struct consul_lane *lane, const char *session, const struct baton_release *r);
+/* What is too much is taken away, as far as that goes: once in a while, which `index`, when
+ * something was written, decides: at the mean, one time in so many. */
+void consul_prune_history(struct consul_lane *lane, const struct baton_call *call, const char *name,
+			  uint64_t index, unsigned one_in);
 
 /* ---- release.c ---- */
 
@@ -260,6 +284,8 @@ int consul_candidates(void *l, struct baton_call *call, const char *name,
 int consul_order(void *l, struct baton_call *call, const char *name,
 		 const struct baton_order *order);
 int consul_pause(void *l, struct baton_call *call, const char *name, bool paused);
+int consul_history(void *l, struct baton_call *call, const char *name, size_t max,
+		   void (*found)(void *arg, const struct baton_leadership *leadership), void *arg);
 int consul_list(void *l, struct baton_call *call, const char *prefix, const char *after, size_t max,
 		void (*found)(void *arg, const char *name), void *arg);
 int consul_examine(void *l, struct baton_call *call,

@@ -17,6 +17,7 @@ static const struct baton_traits usual = {
 	.min_lease_ns = 10 * CLOCK_NS_PER_S,
 	.expiry_leases = 2,
 	.pushes = true,
+	.keeps_history = true,
 	.promises =
 		"A Consul cluster decides, by its consensus. Exclusion and growing terms hold "
 		"whatever candidates, networks, agents and a minority of the servers do, and no "
@@ -139,6 +140,7 @@ __attribute__((visibility("default"))) const struct baton_driver baton_driver = 
 	.candidates = consul_candidates,
 	.order = consul_order,
 	.pause = consul_pause,
+	.history = consul_history,
 	.examine = consul_examine,
 	.list = consul_list,
 };

@@ -47,6 +47,17 @@ struct consul_key consul_candidate_key(const struct consul_store *s, const char 
 	return key_make(s, ".candidate/", name, rest);
 }
 
+struct consul_key consul_history_key(const struct consul_store *s, const char *name,
+				     const char *session, uint64_t nonce, const char *what)
+{
+	char rest[CONSUL_SESSION_MAX + 32] = "/";
+
+	if (what != NULL)
+		(void)snprintf(rest, sizeof(rest), "/%.*s-%016" PRIx64 "%s", CONSUL_SESSION_MAX,
+			       session, nonce, what);
+	return key_make(s, ".history/", name, rest);
+}
+
 struct consul_key consul_count_key(const struct consul_store *s, const char *session)
 {
 	return key_make(s, ".lease/", session, "");

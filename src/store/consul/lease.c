@@ -341,11 +341,12 @@ static int claims_read(struct inventory *v, const json_t *kv, const struct consu
 	struct baton_record record = {.nonce = 0};
 	char name[BATON_NAME_MAX + 1];
 	uint64_t offset = 0;
+	bool is_foreign;
 
 	if (strcmp(js_text(kv, "Session"), v->own.name) != 0 ||
 	    consul_key_read(v->lane->store, js_text(kv, "Key"), name) != 'l')
 		return BATON_OUTCOME_OK;
-	(void)consul_read_claim(kv, &record);
+	(void)consul_read_claim(kv, &record, &is_foreign);
 	if (strcmp(record.lease_id, lease_id) != 0)
 		return claims_drop(v, name, kv);
 	json_t *state = consul_state(v->lane->store, name, all);

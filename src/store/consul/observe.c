@@ -24,6 +24,13 @@ void consul_known_set(struct consul_store *s, const char *name, const struct con
 /* ---- claims ---- */
 
 /* At the end of what is to be had: the highest, which nobody gets a term above. */
+static uint64_t native_of(uint64_t created, uint64_t locked)
+{
+	if (created >= TERM_MAX >> CONSUL_LOCK_BITS)
+		return TERM_MAX;
+	return created << CONSUL_LOCK_BITS | (locked < CONSUL_LOCK_MAX ? locked : CONSUL_LOCK_MAX);
+}
+
 uint64_t consul_native(const json_t *kv)
 {
 	uint64_t created = 0;
@@ -31,17 +38,21 @@ uint64_t consul_native(const json_t *kv)
 
 	(void)js_u64(kv, "CreateIndex", &created);
 	(void)js_u64(kv, "LockIndex", &locked);
-	if (created >= TERM_MAX >> CONSUL_LOCK_BITS)
-		return TERM_MAX;
-	return created << CONSUL_LOCK_BITS | (locked < CONSUL_LOCK_MAX ? locked : CONSUL_LOCK_MAX);
+	return native_of(created, locked);
 }
 
-bool consul_read_claim(const json_t *kv, struct baton_record *out)
+uint64_t consul_new_native(uint64_t index)
+{
+	return native_of(index, 1);
+}
+
+bool consul_read_claim(const json_t *kv, struct baton_record *out, bool *is_foreign)
 {
 	char value[WEB_VALUE_MAX];
 	char otherwise[CONSUL_SESSION_MAX + 20];
 	const char *session = js_text(kv, "Session");
 
+	*is_foreign = false;
 	if (session[0] == '\0')
 		return false;
 	if (!js_base64(kv, "Value", value, sizeof(value)))
@@ -49,6 +60,7 @@ bool consul_read_claim(const json_t *kv, struct baton_record *out)
 	if (web_claim_read(value, out))
 		return true;
 	/* Not one of ours: `consul lock`, and whatever else locks keys. The value is free text. */
+	*is_foreign = true;
 	out->nonce = consul_native(kv);
 	(void)snprintf(out->lease_id, sizeof(out->lease_id), "%s", session);
 	(void)snprintf(otherwise, sizeof(otherwise), "session %s", session);
@@ -108,14 +120,19 @@ void consul_op_read(struct consul_lane *lane, const char *name)
 }
 
 /* The claim, and what the term would be without one: what was last seen, if the key is gone. */
-static void record_read_lock(const json_t *lock, struct consul_known *k, struct baton_record *out)
+static void record_read_lock(struct consul_store *s, const char *name, const json_t *lock,
+			     struct consul_known *k, struct baton_record *out)
 {
+	bool is_foreign;
+
 	k->exists = lock != NULL;
 	if (k->exists)
 		k->native = consul_native(lock);
 	if (k->native > 0)
 		out->term = term_sum(k->native, k->offset);
-	out->held = lock != NULL && consul_read_claim(lock, out);
+	out->held = lock != NULL && consul_read_claim(lock, out, &is_foreign);
+	if (out->held)
+		web_past_saw(&s->web, name, out, is_foreign);
 	k->claim_index = 0;
 	if (out->held)
 		(void)js_u64(lock, "ModifyIndex", &k->claim_index);
@@ -136,7 +153,7 @@ void consul_record(struct consul_store *s, const char *name, const char *id,
 	(void)js_u64(state, "offset", &k->offset);
 	(void)js_u64(consul_find(answer, key.text), "ModifyIndex", &state_index);
 	out->paused = json_is_true(js_get(state, "paused"));
-	record_read_lock(consul_find(answer, lock.text), k, out);
+	record_read_lock(s, name, consul_find(answer, lock.text), k, out);
 	if (out->held)
 		web_order_read(js_get(state, "order"), out);
 	record_read_reserved(js_get(state, "reserved"), id, state_index != k->state_index, k, out);

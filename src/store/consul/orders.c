@@ -18,6 +18,18 @@ struct state_change {
 	bool paused;
 };
 
+/* What was said with the order goes beside the leadership that it is meant to end. */
+static void order_put_note(const struct state_change *c, const struct baton_record *record,
+			   const json_t *lock)
+{
+	struct consul_key key = consul_history_key(
+		c->lane->store, c->name, js_text(lock, "Session"), record->nonce, ".note");
+	struct consul_op op = {.verb = "set", .key = &key, .value = c->order->note};
+
+	if (c->order->note[0] != '\0')
+		consul_op(c->lane, &op);
+}
+
 /* Makes it. OK; REFUSED: not in that term; 0: once more. */
 static int state_change(const struct state_change *c, const struct consul_answer *seen)
 {
@@ -33,6 +45,7 @@ static int state_change(const struct state_change *c, const struct consul_answer
 	consul_record(c->lane->store, c->name, "", seen, &known, &record);
 	consul_begin(c->lane);
 	if (c->order != NULL) {
+		order_put_note(c, &record, consul_find(seen, lock.text));
 		(void)json_object_set_new(state, "order", web_order_make(c->order));
 		consul_op_check(c->lane, &lock, known.claim_index);
 	} else if (c->paused) {

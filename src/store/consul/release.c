@@ -10,6 +10,9 @@
 #include "base/clock.h"
 #include "store/consul/consul.h"
 
+/* Releases, after which old leaderships are taken away. */
+#define PRUNE_ONE_IN 16
+
 void consul_op_unlock(struct consul_lane *lane, const char *name, const char *session,
 		      uint64_t index)
 {
@@ -117,6 +120,9 @@ static void release_given_back(struct batch *b, const struct consul_answer *answ
 		one->known.claim_index = 0;
 		consul_known_set(b->lane->store, one->r->name, &one->known);
 	}
+	for (size_t i = 0; i < b->n; i++)
+		consul_prune_history(b->lane, b->call, b->list[i].r->name, b->own.index + i,
+				     PRUNE_ONE_IN);
 }
 
 static int release_hear_errors(struct batch *b, const struct consul_answer *answer)
@@ -151,6 +157,7 @@ static int release_send(struct batch *b)
 		consul_op_unlock(b->lane, one->r->name, b->own.name, one->known.claim_index);
 		if (reserves(one->r))
 			release_put_reservation(b, one);
+		consul_op_ended(b->lane, b->own.name, one->r);
 		while (from < b->lane->n_ops)
 			b->owner[from++] = i;
 	}

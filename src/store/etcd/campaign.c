@@ -187,6 +187,7 @@ static void campaign_hear(struct etcd_lane *lane, const struct baton_lease *leas
 			t->known.offset_mod = revision;
 		}
 		etcd_known_set(lane->store, c->name, &t->known);
+		web_index_set_foreign(lane->store->web.watches, c->name, NULL);
 		return;
 	}
 	uint64_t offset_mod = t->known.offset_mod;

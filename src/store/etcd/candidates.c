@@ -60,7 +60,7 @@ static int publish_part(struct etcd_lane *lane, struct baton_call *call,
 		list[i].code = 0;
 		if (claim.at == NULL)
 			continue;
-		etcd_read_claim(claim, &record);
+		(void)etcd_read_claim(claim, &record);
 		if (web_claim_shows(&record, &list[i].profile) ||
 		    strcmp(record.lease_id, lease->id) != 0)
 			continue;

@@ -31,7 +31,7 @@
  *                       /offset  what is added to revisions; only there when the cluster lost data
  *                       /paused /reserved /order
  *   baton.candidate/NAME/LEASE   who would like to lead
- *   baton.history/NAME/ID        a leadership, written with its claim: offset, time, leader. Its
+ *   baton.history/NAME/ID        a leadership, written with its claim; JSON. Its
  *                                create revision is when it began; ID is its lease and nonce
  *                            .end   written with its release: time, reason; likewise
  *                            .note  written with an order for it
@@ -286,7 +286,7 @@ struct etcd_claim {
 int etcd_read_election(struct etcd_lane *lane, struct baton_call *call, const char *name,
 		       const char *id, struct baton_record *out, struct etcd_claim *claim);
 /* Who has the claim that is in this key. */
-void etcd_read_claim(struct proto kv, struct baton_record *out);
+bool etcd_read_claim(struct proto kv, struct baton_record *out);
 
 /* ---- nested.c ---- */
 

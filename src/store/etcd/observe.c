@@ -24,7 +24,7 @@ void etcd_known_set(struct etcd_store *s, const char *name, const struct etcd_kn
 
 /* ---- claims ---- */
 
-void etcd_read_claim(struct proto kv, struct baton_record *out)
+bool etcd_read_claim(struct proto kv, struct baton_record *out)
 {
 	char value[WEB_VALUE_MAX];
 	char otherwise[40];
@@ -32,12 +32,13 @@ void etcd_read_claim(struct proto kv, struct baton_record *out)
 
 	(void)proto_text(kv, ETCD_KV_VALUE, value, sizeof(value));
 	if (web_claim_read(value, out))
-		return;
+		return true;
 	/* Not one of ours: etcd's own package, of which `etcdctl elect` is one. */
 	out->nonce = proto_number(kv, ETCD_KV_CREATE);
 	(void)snprintf(out->lease_id, sizeof(out->lease_id), "%" PRIx64, lease);
 	(void)snprintf(otherwise, sizeof(otherwise), "etcd lease %" PRIx64, lease);
 	web_claim_foreign(value, otherwise, out);
+	return false;
 }
 
 /* ---- the rest of the record ---- */
@@ -129,7 +130,7 @@ bool etcd_record(const struct etcd_lane *lane, const char *name, const char *id,
 		k->claim_mod = 0; /* what we have won is no more */
 	out->term = revision > 0 ? revision + k->offset : 0;
 	if (out->held) {
-		etcd_read_claim(claim, out);
+		web_past_saw(&s->web, name, out, !etcd_read_claim(claim, out));
 		if (state_get(kvs, "order", &state))
 			record_read_order(&state, out);
 	}

@@ -85,7 +85,7 @@ static void claim_put_annotations(struct bytes *b, const struct kube_store *s,
 		    t->term, transitions, lease->id, t->c->nonce, t->term);
 	kube_put_free(b, web_claim_text(lease, t->c->nonce, clock_wall_ms(), &t->c->profile));
 	bytes_print(b, ",\"baton/history\":");
-	kube_put_free(b, kube_history_begun(&t->l, t->term, lease->owner));
+	kube_put_free(b, kube_history_begun(s, t->c->name, &t->l, t->term, lease->owner));
 	if (strcmp(t->object, t->c->name) != 0) {
 		bytes_print(b, ",\"baton/name\":");
 		kube_put_text(b, t->c->name);

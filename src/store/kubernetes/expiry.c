@@ -206,6 +206,7 @@ bool kube_expiry_note(struct kube_store *s, const char *name, struct kube_lease 
 
 	l->since_ns = read_ns;
 	l->reserved_ns = read_ns;
+	kube_history_saw(s, name, l);
 	store_lock(&s->web.base);
 	struct kube_expiry *g = expiry_get(s, name);
 

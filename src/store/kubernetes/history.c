@@ -1,7 +1,7 @@
 /*
  * history.c: the last leaderships of an election, in the annotation baton/history of its Lease. A
  * claim and its release write it along; what another program's leader did is told by the claim that
- * comes after it, as far as the Lease says.
+ * comes after it, as far as the Lease says, or whoever claims has seen.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,12 +23,36 @@ static bool history_foreign(const struct kube_lease *l, bool is_over, struct bat
 	return true;
 }
 
-char *kube_history_begun(const struct kube_lease *l, uint64_t term, const char *leader)
+void kube_history_saw(struct kube_store *s, const char *name, const struct kube_lease *l)
+{
+	struct baton_leadership foreign;
+
+	if (history_foreign(l, false, &foreign) && foreign.term != 0)
+		web_index_set_foreign(s->web.watches, name, &foreign);
+	else if (l->is_ours)
+		web_index_set_foreign(s->web.watches, name, NULL);
+}
+
+/* Whoever has given the Lease back isn't in it any more; but we may have seen it there. */
+static bool history_past_foreign(const struct kube_store *s, const char *name,
+				 const struct kube_lease *l, struct baton_leadership *out)
+{
+	if (history_foreign(l, true, out))
+		return true;
+	bool was_seen = web_index_get_foreign(s->web.watches, name, out);
+
+	if (was_seen)
+		(void)snprintf(out->ended, sizeof(out->ended), "unknown");
+	return was_seen;
+}
+
+char *kube_history_begun(const struct kube_store *s, const char *name, const struct kube_lease *l,
+			 uint64_t term, const char *leader)
 {
 	struct baton_leadership foreign;
 	struct baton_leadership begun = {
 		.size = sizeof(begun), .term = term, .since_ms = clock_wall_ms()};
-	bool has_foreign = history_foreign(l, true, &foreign);
+	bool has_foreign = history_past_foreign(s, name, l, &foreign);
 
 	(void)snprintf(begun.leader, sizeof(begun.leader), "%s", leader);
 	return web_history_begun(kube_annotation(l->object, "baton/history"),

@@ -421,9 +421,12 @@ void kube_publish(void *l, struct baton_call *call, const struct baton_lease *le
 		  struct baton_publication *list, size_t n);
 int kube_withdraw(void *l, struct baton_call *call, const struct baton_lease *lease,
 		  const char *name);
+/* Who holds it, for those who claim it later. */
+void kube_history_saw(struct kube_store *s, const char *name, const struct kube_lease *l);
 /* The history with a claim in that term, or with the end of the claim that l has; to be freed.
  * NULL: no memory. */
-char *kube_history_begun(const struct kube_lease *l, uint64_t term, const char *leader);
+char *kube_history_begun(const struct kube_store *s, const char *name, const struct kube_lease *l,
+			 uint64_t term, const char *leader);
 char *kube_history_ended(const struct kube_lease *l, const char *reason);
 int kube_history(void *l, struct baton_call *call, const char *name, size_t max,
 		 void (*found)(void *arg, const struct baton_leadership *leadership), void *arg);

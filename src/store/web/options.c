@@ -32,7 +32,7 @@ bool web_set_prefix(const char *value, char *out, size_t size)
 
 int web_check_prefix(const char *prefix, struct baton_error *err)
 {
-	static const char *const ours[] = {".candidate", ".lease", ".election"};
+	static const char *const ours[] = {".candidate", ".lease", ".election", ".history"};
 
 	for (const char *at = prefix; *at != '\0'; at += strspn(at, "/")) {
 		const char *end = at + strcspn(at, "/");

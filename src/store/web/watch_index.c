@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "baton-store.h"
 #include "store/watch_index.h"
 
 struct web_name {
 	struct watched watched;
-	uint64_t note[]; /* of note_size bytes */
+	struct baton_leadership *foreign; /* NULL: none was seen */
+	uint64_t note[];                  /* of note_size bytes */
 };
 
 struct web_index {
@@ -39,6 +41,9 @@ void web_index_free(struct web_index *h)
 {
 	if (h == NULL)
 		return;
+	for (struct watched *w = watch_index_next(&h->names, NULL); w != NULL;
+	     w = watch_index_next(&h->names, w))
+		free(((struct web_name *)w)->foreign);
 	watch_index_done(&h->names);
 	(void)pthread_mutex_destroy(&h->lock);
 	free(h);
@@ -58,8 +63,10 @@ void web_index_remove(struct web_index *h, const char *name, uint64_t cookie)
 	(void)pthread_mutex_lock(&h->lock);
 	struct watched *w = watch_index_find(&h->names, name);
 
-	if (w != NULL && watch_index_unwatch(&h->names, w, cookie) && !watch_index_is_watched(w))
+	if (w != NULL && watch_index_unwatch(&h->names, w, cookie) && !watch_index_is_watched(w)) {
+		free(((struct web_name *)w)->foreign);
 		watch_index_drop(&h->names, w);
+	}
 	(void)pthread_mutex_unlock(&h->lock);
 }
 
@@ -160,4 +167,34 @@ bool web_index_set(struct web_index *h, const char *name, const void *note)
 		(void)memcpy(((struct web_name *)w)->note, note, h->note_size);
 	(void)pthread_mutex_unlock(&h->lock);
 	return w != NULL;
+}
+
+void web_index_set_foreign(struct web_index *h, const char *name,
+			   const struct baton_leadership *foreign)
+{
+	(void)pthread_mutex_lock(&h->lock);
+	struct web_name *w = (struct web_name *)watch_index_find(&h->names, name);
+
+	if (w != NULL && foreign == NULL) {
+		free(w->foreign);
+		w->foreign = NULL;
+	} else if (w != NULL) {
+		if (w->foreign == NULL)
+			w->foreign = malloc(sizeof(*w->foreign));
+		if (w->foreign != NULL)
+			*w->foreign = *foreign;
+	}
+	(void)pthread_mutex_unlock(&h->lock);
+}
+
+bool web_index_get_foreign(struct web_index *h, const char *name, struct baton_leadership *out)
+{
+	(void)pthread_mutex_lock(&h->lock);
+	const struct web_name *w = (const struct web_name *)watch_index_find(&h->names, name);
+	bool is_known = w != NULL && w->foreign != NULL;
+
+	if (is_known)
+		*out = *w->foreign;
+	(void)pthread_mutex_unlock(&h->lock);
+	return is_known;
 }

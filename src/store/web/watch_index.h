@@ -14,6 +14,7 @@
 
 #pragma GCC visibility push(hidden)
 
+struct baton_leadership;
 struct web_index;
 
 /* note_size: of what a driver keeps with a name, a struct of its own; 0: nothing. */
@@ -41,6 +42,14 @@ bool web_index_only(struct web_index *h, char *name, size_t size);
  * that isn't watched. False: it isn't. */
 bool web_index_get(struct web_index *h, const char *name, void *note);
 bool web_index_set(struct web_index *h, const char *name, const void *note);
+
+/* Which leadership of another program was last seen, as long as the name is watched and nobody of
+ * ours has led since: the next of ours writes it down. NULL: none. Whoever finds no memory for it
+ * forgets it. */
+void web_index_set_foreign(struct web_index *h, const char *name,
+			   const struct baton_leadership *foreign);
+/* False: none is known. */
+bool web_index_get_foreign(struct web_index *h, const char *name, struct baton_leadership *out);
 
 #pragma GCC visibility pop
 

@@ -11,6 +11,7 @@
  *   watch_index.c  who watches which election, and what a driver knows of it
  *   codec.c    claims, candidates and orders as they are written down: JSON
  *   history.c  past leaderships as one text
+ *   past.c     past leaderships, each under keys of its own
  *
  * A driver's store begins with struct web_store, and its lanes with struct web_lane.
  */
@@ -226,6 +227,55 @@ void web_history_tell(const char *text, const struct baton_leadership *foreign, 
 		      size_t max,
 		      void (*found)(void *arg, const struct baton_leadership *leadership),
 		      void *arg);
+
+/* ---- past.c: where a leadership has keys of its own, in a place "NAME/" ---- */
+
+/* Of them, so many are kept at least. */
+#define WEB_PAST_KEPT 20
+#define WEB_PAST_ID_MAX 63
+
+/* Who leads now, for web_index_get_foreign(). */
+void web_past_saw(struct web_store *s, const char *name, const struct baton_record *now,
+		  bool is_foreign);
+
+/* The value of the key "NAME/ID", written with a claim. The term is native and offset; native 0: it
+ * follows from when the key was made. before: who of another program has led before it, or NULL. To
+ * be freed; NULL: no memory. */
+char *web_past_begun(uint64_t native, uint64_t offset, const char *leader,
+		     const struct baton_leadership *before);
+/* That of "NAME/ID.end", written with its release. An order's note is that of "NAME/ID.note". */
+char *web_past_ended(const struct baton_release *r);
+
+struct web_past {
+	char id[WEB_PAST_ID_MAX + 1];
+	bool is_foreign; /* told by the one whose id it has */
+	struct baton_leadership h;
+};
+
+/* All zeros at first; `at` is to be freed. */
+struct web_past_list {
+	struct web_past *at;
+	size_t n;
+	size_t room;
+	bool has_failed; /* no memory */
+};
+
+struct web_past_key {
+	const char *key;
+	const char *service;
+	uint64_t made;   /* when, by the service's count */
+	uint64_t native; /* the term without offset that follows from that */
+};
+
+/* Takes one key more. They come in the order of their names. */
+void web_past_read(struct web_past_list *list, const struct web_past_key *key, const char *value);
+/* When all are taken: the newest first, each once. */
+void web_past_sort(struct web_past_list *list);
+/* Calls found() for each; now: who leads. */
+void web_past_tell(struct web_past_list *list, const struct baton_record *now, size_t max,
+		   void (*found)(void *arg, const struct baton_leadership *leadership), void *arg);
+/* Whether that key belongs to one of those that are kept. */
+bool web_past_is_kept(const struct web_past_list *list, const char *key);
 
 json_t *web_order_make(const struct baton_order *order);
 /* Only if it is for out->term (rule 10). */
