@@ -9,7 +9,7 @@ set_target_properties(chaos_clock PROPERTIES PREFIX "")
 
 add_executable(chaos_broken tests/chaos/broken.c $<TARGET_OBJECTS:baton_command_objects>)
 target_link_libraries(chaos_broken PRIVATE
-	baton_flags baton baton_answer baton_telemetry baton_common)
+	baton_flags baton baton_answer baton_simulate baton_telemetry baton_common)
 foreach(function baton_work_lock supervise_stop guard_main kill)
 	target_link_options(chaos_broken PRIVATE -Wl,--wrap=${function})
 endforeach()

@@ -8,6 +8,13 @@ target_compile_definitions(baton_telemetry PRIVATE BATON_MODULE_DIR="${BATON_MOD
 target_link_libraries(baton_telemetry PRIVATE baton_flags
 	PUBLIC baton_common Threads::Threads ${CMAKE_DL_LIBS} m)
 
+# `baton simulate`: the core over a world of numbers.
+file(GLOB simulate_sources CONFIGURE_DEPENDS src/simulate/*.c)
+add_library(baton_simulate STATIC ${simulate_sources})
+target_include_directories(baton_simulate PUBLIC src)
+target_link_libraries(baton_simulate PRIVATE baton_flags PUBLIC baton_core m)
+baton_fast(baton_simulate)
+
 file(GLOB command_sources CONFIGURE_DEPENDS src/cli/*.c)
 # Once, also for the command that is broken on purpose (Chaos.cmake).
 add_library(baton_command_objects OBJECT ${command_sources})
@@ -20,7 +27,7 @@ add_executable(baton_command $<TARGET_OBJECTS:baton_command_objects>)
 set_target_properties(baton_command PROPERTIES OUTPUT_NAME baton)
 # baton_common: what it shares with the library below the public face.
 target_link_libraries(baton_command PRIVATE
-	baton_flags baton baton_answer baton_telemetry baton_common)
+	baton_flags baton baton_answer baton_simulate baton_telemetry baton_common)
 # In a prefix of one's own the loader doesn't look for the library. Relative: it can be moved.
 file(RELATIVE_PATH to_library ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
 set_target_properties(baton_command PROPERTIES INSTALL_RPATH "$ORIGIN/${to_library}")
@@ -39,8 +46,8 @@ if(BATON_TESTS)
 	add_test(NAME telemetry/deploy
 		COMMAND ${PROJECT_SOURCE_DIR}/tests/telemetry/deploy $<TARGET_FILE:baton_command>)
 	set_tests_properties(telemetry/deploy PROPERTIES LABELS cli TIMEOUT 600 COST 200)
-	foreach(name run worklock options work history list signals service doctor telemetry
-			callbacks)
+	foreach(name run worklock options work history list signals service doctor
+			simulate telemetry callbacks)
 		add_test(NAME cli/${name}
 			COMMAND ${PROJECT_SOURCE_DIR}/tests/cli/${name}
 				$<TARGET_FILE:baton_command>)

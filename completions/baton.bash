@@ -162,7 +162,8 @@ _baton() {
 			sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p')
 	elif [[ -z $name && $verb == schema ]]; then
 		mapfile -t replies < <(__baton_stores "$command")
-	elif [[ -z $name && $verb != stores && $verb != version && $verb != doctor ]]; then
+	elif [[ -z $name && $verb != stores && $verb != version && $verb != doctor &&
+		$verb != simulate ]]; then
 		mapfile -t replies < <(__baton_elections "${before[@]}" | sort -u)
 	fi
 

@@ -91,7 +91,7 @@ end
 
 # Where the name of an election belongs; and where the command of run does.
 function __baton_wants_election
-	not __fish_seen_subcommand_from doctor stores schema version help
+	not __fish_seen_subcommand_from doctor simulate stores schema version help
 	and not contains -- -- (commandline -opc)
 	and test (count (__baton_operands)) = 0
 	and test (count (commandline -opc)) -gt 1

@@ -43,7 +43,8 @@ enum cli_verb_bit {
 	VERB_LIST = 1 << 14,
 	VERB_SERVE = 1 << 15,
 	VERB_PAGE = 1 << 16,
-	VERB_ALL = (1 << 17) - 1,
+	VERB_SIMULATE = 1 << 17,
+	VERB_ALL = (1 << 18) - 1,
 };
 
 enum cli_on_held { ON_HELD_WAIT, ON_HELD_EXIT };
@@ -100,6 +101,16 @@ struct settings {
 	int64_t limit;
 	int64_t check;
 	int64_t json;
+	/* simulate's */
+	const char *from;
+	int64_t years;
+	int64_t candidates;
+	int64_t crashes; /* a year, as the next ones */
+	int64_t freezes;
+	int64_t freeze_ms;
+	int64_t outages;
+	int64_t outage_ms;
+	int64_t seed;
 	/* serve's */
 	const char *socket;
 	const char *listen;
@@ -224,5 +235,6 @@ int measure_run(struct settings *s);
 int verb_list(struct settings *s);
 int verb_serve(struct settings *s);
 int verb_page(struct settings *s);
+int verb_simulate(struct settings *s);
 
 #endif

@@ -60,8 +60,13 @@ static const struct cli_verb verbs[] = {
 	{"doctor", VERB_DOCTOR, "", "Examine the store: what is wrong, and what would help.",
 	 "Exits with 0 without warnings, 1 with warnings, 2 with errors.\n"
 	 "JSON: level, findings; of each: check, level, text, fix. --measure: samples,\n"
-	 "p50_ms, p99_ms, p999_ms, worst_ms, outage_ms, pause_ms, stop_ms, timings.\n",
+	 "p50_ms, p99_ms, p999_ms, worst_ms, outage_ms, pause_ms, stop_ms, timings,\n"
+	 "renewals_ms.\n",
 	 verb_doctor, false},
+	{"simulate", VERB_SIMULATE, "", "Simulate years of an election: what timings would mean.",
+	 "JSON: a list of name, lease_ms, renew_ms, grace_ms, years, crash, freeze,\n"
+	 "outage, slow, without_ms, longest_ms, half_ms, p99_ms, renewals, overlaps.\n",
+	 verb_simulate, false},
 	{"serve", VERB_SERVE, "[NAME...]",
 	 "Answer over HTTP who leads, for programs and probes; a dashboard.",
 	 "Always on a unix socket; --listen=127.0.0.1:8080 adds TCP. SIGTERM ends it.\n"
@@ -182,9 +187,8 @@ static int show_help(const char *word)
 		"    baton status NAME            who leads\n\n");
 	for (size_t i = 0; i < N_VERBS; i++)
 		(void)printf("  %-11s %s\n", verbs[i].name, verbs[i].summary);
-	(void)printf(
-		"\n\"baton VERB --help\" shows a verb's options. The store is --store URL, or\n"
-		"BATON_STORE, or set in the configuration file; else a directory on this host.\n");
+	(void)printf("\n\"baton VERB --help\" shows a verb's options. "
+		     "Without --store: this host only.\n");
 	return EXIT_OK;
 }
 

@@ -20,6 +20,7 @@
 #define LEASE_MS 20000
 #define WAIT_MS 20000 /* for the first answer of the store */
 #define NEEDED 1000   /* samples that p99.9 needs */
+#define KEPT 1000     /* round trips that are told, for baton simulate */
 
 struct pauses {
 	atomic_bool is_over;
@@ -199,6 +200,13 @@ static void show_json(const struct measured *m, const struct advice rows[ADVICE_
 			     rows[i].grace_ms, rows[i].drain_ms, rows[i].typical_ms,
 			     rows[i].most_ms, rows[i].false_a_year, rows[i].false_at_most,
 			     rows[i].requests_a_minute, rows[i].is_enough ? "true" : "false");
+	(void)printf("],\"renewals_ms\":[");
+	for (size_t i = 0; i < m->n && i < KEPT; i++) { /* all of them, or as evenly */
+		double part = m->n <= KEPT ? (double)(i + 1) / (double)m->n
+					   : (double)(i + 1) / (double)KEPT;
+
+		(void)printf("%s%.3f", i > 0 ? "," : "", advice_quantile(m, part));
+	}
 	(void)printf("]}\n");
 }
 

@@ -37,26 +37,29 @@ static const char *const formats[] = {"text", "json", NULL};
 #define AT(field) offsetof(struct settings, field)
 static const char *const attach_words[] = {"any", "require", NULL};
 
-#define STORE_VERBS (VERB_ALL & ~(unsigned)(VERB_STORES | VERB_SCHEMA | VERB_VERSION | VERB_PAGE))
+#define STORE_VERBS \
+	(VERB_ALL & \
+	 ~(unsigned)(VERB_STORES | VERB_SCHEMA | VERB_VERSION | VERB_PAGE | VERB_SIMULATE))
 #define TIMED_VERBS (VERB_RUN | VERB_DOCTOR | VERB_SERVE) /* they keep a lease */
+#define PLANNED_VERBS (TIMED_VERBS | VERB_SIMULATE)       /* it keeps one in its mind */
 #define LEADING_VERBS (VERB_RUN | VERB_SERVE)
 
 static const struct row rows[] = {
 	{"store", "URL", "where elections live: file:/var/lib/myapp", STORE_VERBS, TEXT, AT(store),
 	 NULL, NULL, true},
-	{"profile", "WORD", "timings: fast (3s), normal (15s), unreliable (60s)", TIMED_VERBS, WORD,
-	 AT(profile), profiles, "normal", true},
-	{"lease", "TIME", "how long a frozen leader blocks the others (15s)", TIMED_VERBS, SPAN,
+	{"profile", "WORD", "timings: fast (3s), normal (15s), unreliable (60s)", PLANNED_VERBS,
+	 WORD, AT(profile), profiles, "normal", true},
+	{"lease", "TIME", "how long a frozen leader blocks the others (15s)", PLANNED_VERBS, SPAN,
 	 AT(lease_ms), NULL, "0", true},
-	{"renew", "TIME", "how often the lease is renewed (a third of the lease)", TIMED_VERBS,
+	{"renew", "TIME", "how often the lease is renewed (a third of the lease)", PLANNED_VERBS,
 	 SPAN, AT(renew_ms), NULL, "0", true},
-	{"grace", "TIME", "how long a renewal may fail (a third of the lease)", TIMED_VERBS, SPAN,
+	{"grace", "TIME", "how long a renewal may fail (a third of the lease)", PLANNED_VERBS, SPAN,
 	 AT(grace_ms), NULL, "0", true},
 	{"retry", "TIME", "first pause after a failure (2s)", TIMED_VERBS, SPAN, AT(retry_ms), NULL,
 	 "0", true},
 	{"retry-max", "TIME", "longest pause after failures (five times retry)", TIMED_VERBS, SPAN,
 	 AT(retry_max_ms), NULL, "0", true},
-	{"drift", "PART", "how much clock rates may differ: 0.1 or 10%", TIMED_VERBS, PERMILLE,
+	{"drift", "PART", "how much clock rates may differ: 0.1 or 10%", PLANNED_VERBS, PERMILLE,
 	 AT(drift_permille), NULL, "0.1", true},
 	{"id", "ID", "this candidate's id (made from the host's name)", LEADING_VERBS, TEXT, AT(id),
 	 NULL, NULL, true},
@@ -114,8 +117,25 @@ static const struct row rows[] = {
 	 NUMBER, AT(metrics_elections), NULL, "200", false},
 	{"measure", "TIME", "renew for this long, then recommend timings", VERB_DOCTOR, SPAN,
 	 AT(measure_ms), NULL, NULL, false},
-	{"stop-time", "TIME", "how long the work needs to stop (2s)", VERB_DOCTOR, SPAN,
-	 AT(stop_time_ms), NULL, "2s", false},
+	{"stop-time", "TIME", "how long the work needs to stop (2s)", VERB_DOCTOR | VERB_SIMULATE,
+	 SPAN, AT(stop_time_ms), NULL, "2s", false},
+	{"from", "FILE", "what baton doctor --measure --json has printed", VERB_SIMULATE, TEXT,
+	 AT(from), NULL, NULL, false},
+	{"years", "N", "how long (1)", VERB_SIMULATE, NUMBER, AT(years), NULL, "1", false},
+	{"candidates", "N", "how many (3)", VERB_SIMULATE, NUMBER, AT(candidates), NULL, "3",
+	 false},
+	{"crashes", "N", "of each candidate, in a year (12)", VERB_SIMULATE, NUMBER, AT(crashes),
+	 NULL, "12", false},
+	{"freezes", "N", "of each candidate, in a year (52)", VERB_SIMULATE, NUMBER, AT(freezes),
+	 NULL, "52", false},
+	{"freeze", "TIME", "how long one lasts on average (1s)", VERB_SIMULATE, SPAN, AT(freeze_ms),
+	 NULL, "1s", false},
+	{"outages", "N", "of the store, in a year (12)", VERB_SIMULATE, NUMBER, AT(outages), NULL,
+	 "12", false},
+	{"outage", "TIME", "how long one lasts on average (5s)", VERB_SIMULATE, SPAN, AT(outage_ms),
+	 NULL, "5s", false},
+	{"seed", "N", "the same seed gives the same years (1)", VERB_SIMULATE, NUMBER, AT(seed),
+	 NULL, "1", false},
 	{"socket", "PATH", "the unix socket (/run/baton/serve.sock)", VERB_SERVE, TEXT, AT(socket),
 	 NULL, NULL, false},
 	{"listen", "HOST:PORT", "TCP as well: 127.0.0.1:8080", VERB_SERVE, TEXT, AT(listen), NULL,
@@ -209,6 +229,8 @@ int options_read(struct settings *s, const struct cli_verb *verb, int argc, char
 		return cli_usage("which election? baton %s %s", verb->name, verb->args);
 	if (verb->bit == VERB_SCHEMA && s->name == NULL)
 		return cli_usage("of which kind of store? baton %s %s", verb->name, verb->args);
+	if (verb->bit == VERB_SIMULATE)
+		apply_profile(&r);
 	if ((verb->bit & STORE_VERBS) == 0)
 		return 0;
 	r.source = FROM_VARIABLE;
