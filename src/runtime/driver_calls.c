@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "runtime/messages.h"
+#include "runtime/pace.h"
 #include "runtime/runtime.h"
 
 struct batch {
@@ -21,6 +22,7 @@ struct batch {
 	size_t room;
 	struct baton_lease lease;
 	struct baton_call call;
+	struct pace pace; /* of renewals; their lane's */
 };
 
 typedef void verb(struct lane *lane, struct job **jobs, size_t n);
@@ -148,6 +150,23 @@ static void calls_finish(struct lane *lane, struct job *job, int outcome, int co
 	events_store(b, &said);
 }
 
+/* For metrics; and once an hour for the log, if renewals are slow. */
+static void count_renewal(struct lane *lane, uint64_t took_ns, int outcome)
+{
+	struct baton *b = lane->handle;
+	uint64_t call_ns = timing_call_ns(&b->timing);
+	struct pace last;
+
+	count_into(&b->counters.renew_latency, took_ns / 1000);
+	atomic_fetch_add(
+		outcome == BATON_OUTCOME_OK ? &b->counters.renewed : &b->counters.renew_failed, 1);
+	if (pace_add(&lane->batch->pace, clock_boot_ns(), took_ns, call_ns, &last))
+		log_put(b, BATON_LOG_WARN, 0, NULL, 0, NULL,
+			"renewals are slow: in the last hour %u of %u took more than %llu ms, half "
+			"of what one call may take; see baton doctor --measure for timings",
+			last.n_slow, last.n, (unsigned long long)(call_ns / 2 / CLOCK_NS_PER_MS));
+}
+
 static void run_lease(struct lane *lane, struct job **jobs, size_t n)
 {
 	struct baton *b = lane->handle;
@@ -167,10 +186,7 @@ static void run_lease(struct lane *lane, struct job **jobs, size_t n)
 
 		outcome = d->lease_renew(lane->driver_lane, &t->call, &t->lease,
 					 &job->executor->n_held);
-		count_into(&b->counters.renew_latency, (clock_boot_ns() - began_ns) / 1000);
-		atomic_fetch_add(outcome == BATON_OUTCOME_OK ? &b->counters.renewed
-							     : &b->counters.renew_failed,
-				 1);
+		count_renewal(lane, clock_boot_ns() - began_ns, outcome);
 	}
 	calls_finish(lane, job, outcome, 0);
 }
