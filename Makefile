@@ -3,7 +3,7 @@
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .PHONY: help build quick test verify examples install sim model mutants coverage lint format clean \
-	conformance bench chaos jepsen fuzz demo deb servers bindings
+	conformance bench chaos jepsen fuzz demo deb servers bindings evidence site
 
 help:
 	@echo 'baton: leader election on the store you already run'
@@ -33,10 +33,13 @@ help:
 	@echo '  make fuzz       the parsers, on made-up input (MINUTES=n)'
 	@echo '  make bench      measure, beside clock_gettime, flock(1) and fsync (STORE=redis: on'
 	@echo '                  that, beside its own benchmark; or any kind of tests/servers)'
+	@echo '  make evidence   measure and prove, and write docs/evidence: half an hour on quiet'
+	@echo '                  cores (QUICK=1: five minutes)'
 	@echo
 	@echo 'Keep tidy:'
 	@echo '  make lint       form, clang-tidy, cppcheck, layers, purity, size, style'
 	@echo '  make format     let clang-format rewrite the C code'
+	@echo '  make site       README, guide, manual, evidence as HTML into build/site'
 	@echo '  make clean      remove build/'
 
 PRESET ?= debug
@@ -96,6 +99,15 @@ bench:
 		build/release/bench --store '{url}$(if $(filter redis,$(DEMO)),?durable=1)$(if \
 		$(filter memcached,$(DEMO)),?weak=ok&max_lease=15000)', \
 		build/release/bench build)
+
+evidence:
+	@tools/deps test
+	@tools/build release
+	@tools/evidence/run $(if $(QUICK),--quick)
+
+site:
+	@tools/deps site
+	@tools/site/run
 
 MINUTES ?= 1
 

@@ -24,6 +24,8 @@ void samples_init(struct samples *s);
 void samples_add(struct samples *s, uint64_t ns);
 /* The value below which `percent` of all are. Sorts. */
 uint64_t samples_at(struct samples *s, double percent);
+/* Writes all of them to FOLDER/bench.samples, for those who draw them. */
+void samples_keep(const struct samples *s, const char *what, const char *whose);
 void samples_done(struct samples *s);
 
 /* One line of the table. Values and budgets are in `unit`; budget 0: for information. */
@@ -69,7 +71,8 @@ void bench_many(bool quick);
 void bench_orders(const char *url, const char *name, double trip_ms, bool quick);
 void bench_growth(const char *url, const char *name, uint64_t (*requests)(void *server),
 		  void *server, bool quick);
-/* On a store with a server, which must be a throw-away one. only: one part; NULL: all. */
+/* On a store with a server, which must be a throw-away one. only: parts, with commas between them;
+ * NULL: all. */
 void bench_store(const char *url, bool quick, const char *only);
 /* The path of a program that is built beside this one; until the next call. */
 char *bench_beside(const char *name);

@@ -130,6 +130,8 @@ void bench_crash(bool quick)
 		       (double)samples_at(&flock, 99) / 1e6, (double)samples_at(&sync, 99) / 1e6);
 	row("crash failover, file store, p99", (double)samples_at(&crash, 99) / 1e6,
 	    10 + (double)samples_at(&sync, 99) / 1e6, "ms", beside);
+	samples_keep(&crash, "file: failover", "baton");
+	samples_keep(&flock, "file: failover", "flock(1)");
 	samples_done(&crash);
 	samples_done(&flock);
 	samples_done(&sync);

@@ -68,6 +68,10 @@ void bench_handoff(const char *url, const char *name, bool quick)
 	(void)snprintf(what, sizeof(what), "clean handoff, %s store, p99", name);
 	row(what, (double)samples_at(&handoff, 99) / 1e6,
 	    12 * (double)samples_at(&raw, 99) / 1e6 + 0.5, "ms", beside);
+	(void)snprintf(what, sizeof(what), "%s: handoff", name);
+	samples_keep(&handoff, what, "baton");
+	if (raw.n > 0)
+		samples_keep(&raw, what, "a raw durable write");
 	samples_done(&raw);
 	samples_done(&handoff);
 	baton_close(b[0]);

@@ -1,6 +1,6 @@
 /*
- * main.c: runs the measurements, prints the table, writes bench.json and bench.svg, and counts
- * what is within budget. Not part of the tests: a test never asserts a time.
+ * main.c: runs the measurements, prints the table, writes bench.json, bench.svg and bench.samples,
+ * and counts what is within budget. Not part of the tests: a test never asserts a time.
  */
 #include <dirent.h>
 #include <ftw.h>
@@ -15,6 +15,8 @@
 #include "bench.h"
 
 #define ROWS_MAX 64
+/* Names bench.samples to bench/peers, which adds to it. */
+#define SAMPLES_FILE "BATON_BENCH_SAMPLES"
 
 struct one_row {
 	char what[80];
@@ -75,10 +77,12 @@ static void usage(int status)
 	(void)fputs(
 		"usage: bench [--quick | --command] [FOLDER]\n"
 		"       bench [--quick] --store URL\n"
-		"             [--only handoff|orders|growth|peers|crash|fast|standby|many]\n"
+		"             [--only PART[,PART...]]\n"
 		"Measures the library and `baton run` without a server (--command: `baton run`\n"
-		"alone), or a store on a server that is thrown away afterwards; --quick takes a\n"
-		"tenth of the samples. The rows also go to FOLDER/bench.json and bench.svg;\n"
+		"alone), or a store on a server that is thrown away afterwards (parts: handoff,\n"
+		"orders, growth, peers, crash, fast, standby, many); --quick takes a\n"
+		"tenth of the samples. The rows also go to FOLDER/bench.json and bench.svg, the\n"
+		"samples of distributions to FOLDER/bench.samples, a line of JSON for each.\n"
 		"FOLDER is `build` unless it is named.\n",
 		status == 0 ? stdout : stderr);
 	exit(status);
@@ -112,6 +116,19 @@ static struct plan read_plan(int argc, char **argv)
 	return p;
 }
 
+/* Empties the file: those who measure add to it. */
+static void begin_samples(const char *out)
+{
+	char path[512];
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "%s/bench.samples", out);
+	f = fopen(path, "we");
+	if (f == NULL || setenv(SAMPLES_FILE, path, 1) != 0)
+		bench_die("%s can't be written.", path);
+	(void)fclose(f);
+}
+
 int main(int argc, char **argv)
 {
 	struct plan p = read_plan(argc, argv);
@@ -123,6 +140,7 @@ int main(int argc, char **argv)
 	if (mkdtemp(dir) == NULL)
 		bench_die("No directory can be made in that FOLDER for the measurements.");
 	(void)atexit(remove_dir);
+	begin_samples(p.out);
 	if (p.store != NULL)
 		bench_store(p.store, p.quick, p.only);
 	else if (p.only_command)
@@ -327,6 +345,20 @@ uint64_t samples_at(struct samples *s, double percent)
 	size_t i = (size_t)((double)(s->n - 1) * percent / 100.0);
 
 	return s->list[i];
+}
+
+void samples_keep(const struct samples *s, const char *what, const char *whose)
+{
+	const char *path = getenv(SAMPLES_FILE);
+	FILE *f = path != NULL ? fopen(path, "ae") : NULL;
+
+	if (f == NULL)
+		bench_die("The samples can't be written.");
+	(void)fprintf(f, "{\"what\": \"%s\", \"whose\": \"%s\", \"ms\": [", what, whose);
+	for (size_t i = 0; i < s->n; i++)
+		(void)fprintf(f, "%s%.4f", i > 0 ? ", " : "", (double)s->list[i] / 1e6);
+	(void)fprintf(f, "]}\n");
+	(void)fclose(f);
 }
 
 void samples_done(struct samples *s)

@@ -60,6 +60,14 @@ static void tell(const struct rig *g, const char *what, double value, double bud
 	row(text, value, budget, unit, beside);
 }
 
+static void keep(const struct rig *g, const struct samples *s, const char *what, const char *whose)
+{
+	char text[128];
+
+	(void)snprintf(text, sizeof(text), "%s: %s", g->server->name, what);
+	samples_keep(s, text, whose);
+}
+
 /* ---- handoff ---- */
 
 /* Another election that it leads all the time: its lease stays, as in a program that goes on. */
@@ -116,6 +124,8 @@ static void handoffs(struct rig *g, bool quick)
 	     g->server->handoff_trips > 0 ? 0
 					  : 12 * g->trip_ms[1] + 0.5 + g->server->poll_ms * 1.25,
 	     "ms", beside);
+	keep(g, &handoff, "handoff", "baton");
+	keep(g, &raw, "handoff", g->server->raw);
 	samples_done(&raw);
 	samples_done(&handoff);
 	baton_close(b[0]);
@@ -198,6 +208,9 @@ static void crashes(struct rig *g, bool quick)
 	(void)snprintf(beside, sizeof(beside), "of %zu kills", above.n);
 	tell(g, "crash failover above the lease's end, max", ms_at(&above, 100), 0, "ms", beside);
 	tell(g, "resident memory of a leader", g->leader_mib, 0, "MiB", "");
+	(void)snprintf(beside, sizeof(beside), "baton, lease %.1f s", crash_lease_ms(g) / 1000.0);
+	keep(g, &whole, "failover", beside);
+	keep(g, &above, "failover after the lease's end", "baton");
 	samples_done(&above);
 	samples_done(&whole);
 	baton_close(b);
@@ -258,6 +271,8 @@ static void fast_crashes(struct rig *g, const char *option, bool quick)
 		       "until it is dead: %.3f ms; two raw writes: %.3f ms; %zu kills",
 		       ms_at(&f.death, 99), ms_at(&f.raw, 99), f.crash.n);
 	tell(g, what, ms_at(&f.crash, 99), 10 + ms_at(&f.raw, 99), "ms", beside);
+	(void)snprintf(what, sizeof(what), "baton, %s", option);
+	keep(g, &f.crash, "failover", what);
 	samples_done(&f.crash);
 	samples_done(&f.death);
 	samples_done(&f.raw);
@@ -527,6 +542,19 @@ static const struct bench_server *const servers[] = {
 	&bench_azblob,     &bench_mongodb, &bench_memcached, &bench_mssql, NULL,
 };
 
+/* Whether `only`, names with commas between them, has this one. */
+static bool is_wanted(const char *only, const char *name)
+{
+	size_t size = strlen(name);
+
+	for (const char *at = only; at != NULL && *at != '\0'; at += strcspn(at, ",")) {
+		at += *at == ',';
+		if (strcspn(at, ",") == size && strncmp(at, name, size) == 0)
+			return true;
+	}
+	return only == NULL;
+}
+
 void bench_store(const char *url, bool quick, const char *only)
 {
 	struct rig g = {.server = NULL, .url = url};
@@ -539,7 +567,7 @@ void bench_store(const char *url, bool quick, const char *only)
 		bench_die("There are no measurements for that store here.");
 	g.raw = g.server->open(url);
 	for (size_t i = 0; i < N_PARTS; i++) {
-		if (only != NULL && strcmp(only, parts[i].name) != 0)
+		if (!is_wanted(only, parts[i].name))
 			continue;
 		parts[i].measure(&g, quick);
 		measured = true;

@@ -18,6 +18,12 @@ foreach(part json guide)
 	baton_outer_test(docs/${part} docs $<TARGET_FILE:baton_command> ${part})
 endforeach()
 
+# docs/evidence: its generator on a small record, and the pages that are there; and the site.
+add_test(NAME docs/evidence COMMAND ${PROJECT_SOURCE_DIR}/tests/evidence/run)
+add_test(NAME site/build COMMAND ${PROJECT_SOURCE_DIR}/tests/site/run)
+set_tests_properties(docs/evidence site/build PROPERTIES LABELS outer TIMEOUT 300
+	SKIP_RETURN_CODE 77)
+
 # A new user's first minute with each store, as its page in docs/stores tells it.
 file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/stores/*.md)
 foreach(page itself ${pages})

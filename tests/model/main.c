@@ -117,7 +117,7 @@ static void run_all(const struct command *c, struct total *t)
 		if ((c->only_own && !list[i].own) || (c->only_watched && !list[i].watched))
 			continue;
 		search_run(&list[i], &c->search, &r);
-		(void)printf("%s, %s: %llu states, %s, %llu violations; %.1g expected to be "
+		(void)printf("%s; %s: %llu states, %s, %llu violations; %.1g expected to be "
 			     "missed by equal hashes\n",
 			     list[i].name, list[i].faults, (unsigned long long)r.n_states,
 			     r.complete ? "complete" : "incomplete",

@@ -1,0 +1,202 @@
+# collect.py - runs what measures and what proves, each in a bounded time, and records what it said:
+# when, at which commit, on which machine and under which load. It judges nothing.
+#
+# What can't be had here (a server, a driver) is recorded as left out, with the reason. No host
+# name, no user and no path of this machine gets into the record.
+import datetime
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+WORK = "build/evidence"
+# Kinds of tests/servers, the rest of the URL, and whether standbys there poll: a handoff then takes
+# a second or so, and a tenth of the samples has to do.
+STORES = (
+    ("redis", "?durable=1", False), ("postgres", "", False), ("etcd", "", False),
+    ("mariadb", "", False), ("consul", "", False), ("kubernetes-plain", "", False),
+    ("memcached-aged", "", True), ("mongodb", "", True), ("mssql", "", True), ("s3", "", True),
+    ("azblob", "", True),
+)
+QUICK_STORES = ("redis", "postgres", "etcd")
+CHAOS_WORLDS = ("redis", "postgres")
+STEP_LIMIT_S = 600
+
+
+def load():
+    return round(os.getloadavg()[0], 1)
+
+
+def first(path, pattern):
+    try:
+        with open(path, encoding="utf-8") as file:
+            match = re.search(pattern, file.read(), re.M)
+    except OSError:
+        match = None
+    return match.group(1).strip() if match else "unknown"
+
+
+def machine():
+    memory = first("/proc/meminfo", r"^MemTotal:\s+(\d+)")
+    return {"cores": os.cpu_count(), "cpu": first("/proc/cpuinfo", r"^model name\s*:(.*)"),
+            "memory_gib": round(int(memory) / 2**20) if memory.isdigit() else 0,
+            "kernel": os.uname().release,
+            "system": first("/etc/os-release", r'^PRETTY_NAME="(.*)"')}
+
+
+def git(*words):
+    return subprocess.run(["git", *words], text=True, capture_output=True,
+                          check=True).stdout.strip()
+
+
+def commit():
+    """The pages themselves are no part of what is measured."""
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs/evidence")
+    return git("rev-parse", "--short=8", "HEAD") + (" with changes" if changed else "")
+
+
+class Record:
+    """What has been run so far; each step has its load, and a line on the terminal."""
+
+    def __init__(self, quick):
+        self.quick = quick
+        self.data = {"date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
+                     "commit": commit(), "quick": quick, "machine": machine(), "loads": {},
+                     "bench": {}, "proofs": {}, "chaos": {}, "left_out": []}
+
+    def run(self, part, name, words, limit_s=STEP_LIMIT_S):
+        """The output of a step, or None: then it is left out, with the reason."""
+        began = datetime.datetime.now()
+        loads = self.data["loads"].setdefault(part, [])
+        loads.append(load())
+        try:
+            done = subprocess.run(words, text=True, capture_output=True, check=False,
+                                  timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            self.leave_out(name, f"not done after {limit_s} s")
+            return None
+        loads.append(load())
+        took = (datetime.datetime.now() - began).total_seconds()
+        print(f"evidence: {name}: {took:.0f} s", flush=True)
+        return done
+
+    def leave_out(self, name, why):
+        print(f"evidence: {name} is left out: {why}", flush=True)
+        self.data["left_out"].append([name, why])
+
+
+# ---- bench ----
+
+def bench_files(folder):
+    with open(folder + "/bench.json", encoding="utf-8") as file:
+        rows = json.load(file)
+    with open(folder + "/bench.samples", encoding="utf-8") as file:
+        samples = [json.loads(line) for line in file]
+    return rows, samples
+
+
+def bench(record, store, words, limit_s=STEP_LIMIT_S):
+    """bench exits with 1 where a row is over its budget: that is a finding, not a failure."""
+    folder = f"{WORK}/{store}"
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    done = record.run("bench", "bench " + store, [*words, folder], limit_s)
+    if done is None:
+        return False
+    if done.returncode not in (0, 1):
+        lines = (done.stderr or done.stdout).strip().split("\n")
+        record.leave_out(store, "no server here" if done.returncode == 77 else
+                         re.sub(r"/\S+/", "", lines[-1])[:120])
+        return False
+    rows, samples = bench_files(folder)
+    kept = record.data["bench"].setdefault(store, {"rows": [], "samples": []})
+    kept["rows"] += rows
+    kept["samples"] += samples
+    return True
+
+
+def bench_all(record):
+    quick = ["--quick"] if record.quick else []
+    bench(record, "local", ["build/release/bench", *quick], 900)
+    for kind, options, polls in STORES:
+        if record.quick and kind not in QUICK_STORES:
+            continue
+        store = kind.partition("-")[0]
+        words = ["tests/servers", "with", kind, "--", "build/release/bench", "--store",
+                 "{url}" + options]
+        os.environ["TMPDIR"] = os.path.abspath(WORK)  # data on a disk, as in make bench
+        if record.quick or polls:
+            parts = "handoff,peers,crash" + (",growth,fast" if not polls else "")
+            bench(record, store, [*words, "--quick", "--only", parts])
+        elif bench(record, store, [*words, "--only", "handoff,peers,crash"]):
+            bench(record, store, [*words, "--quick", "--only", "growth,fast,many"])
+        os.environ.pop("TMPDIR")
+
+
+# ---- worlds and states ----
+
+def numbers(text, pattern):
+    match = re.search(pattern, text)
+    return [int(n.replace(".", "")) if n.isdigit() else n for n in match.groups()] if match else []
+
+
+def prove(record, name, words, limit_s=STEP_LIMIT_S):
+    done = record.run("proofs", name, words, limit_s)
+    if done is not None:
+        lines = done.stdout.strip().split("\n")
+        record.data["proofs"][name] = {"command": " ".join(words[1:]), "code": done.returncode,
+                                       "lines": lines}
+
+
+def prove_all(record):
+    cpu_s = "15" if record.quick else "120"
+    size = "small" if record.quick else "test"
+    prove(record, "sim", ["build/release/sim", "--cpu-seconds", cpu_s, "--worlds", "10000000",
+                          "--from", "fresh"])
+    prove(record, "sim-record", ["build/release/sim-record", "--cpu", cpu_s])
+    prove(record, "model", ["build/release/model", "--size", size], 900)
+    prove(record, "model-record", ["build/release/model-record", "--size", size], 900)
+    prove(record, "model-file", ["build/release/model-file", "--size", "test"])
+    prove(record, "model-file-variants", ["build/release/model-file", "--variants"])
+
+
+# ---- chaos ----
+
+def chaos_all(record):
+    words = ["tests/chaos/run", "--baton", "build/release/baton", "--worker",
+             "build/release/chaos_worker", "--minutes", "0.5" if record.quick else "2"]
+    runs = [("file", words)]
+    if not record.quick:
+        runs += [(world, [*words, "--world", world]) for world in CHAOS_WORLDS]
+    for name, command in runs:
+        done = record.run("chaos", "chaos " + name, command)
+        if done is None:
+            continue
+        lines = done.stdout.strip().split("\n")
+        if not lines[-1].startswith("chaos: "):
+            record.leave_out("chaos " + name, "no verdict" if done.returncode != 77 else
+                             "no server here")
+            continue
+        record.data["chaos"][name] = {"code": done.returncode, "lines": lines}
+
+
+def demo(record):
+    path = WORK + "/demo.json"
+    done = record.run("demo", "demo", ["tests/cli/demo", "build/release/baton", path])
+    if done is None or done.returncode != 0:
+        sys.exit("evidence: the demo failed")
+    with open(path, encoding="utf-8") as file:
+        record.data["demo"] = json.load(file)
+
+
+def collect(quick, only):
+    """only: of demo, bench, proofs, chaos; all of them if it is empty."""
+    os.makedirs(WORK, exist_ok=True)
+    record = Record(quick)
+    for name, part in (("demo", demo), ("bench", bench_all), ("proofs", prove_all),
+                       ("chaos", chaos_all)):
+        if not only or name in only:
+            part(record)
+    return record.data
