@@ -91,9 +91,12 @@ class Site:
     # ---- the bar at the side ----
 
     def below(self, path):
-        """The pages that belong to an index: those of its folder."""
+        """The pages that belong to an index: those of its folder, in the order of its links."""
         folder = os.path.dirname(path)
-        return [p for p in self.pages if os.path.dirname(p) == folder and p != path]
+        linked = [links.split(path, m.group(2))[0]
+                  for m in links.found(csource.read(self.top, path))]
+        return sorted((p for p in self.pages if os.path.dirname(p) == folder and p != path),
+                      key=lambda p: (linked.index(p) if p in linked else len(linked), p))
 
     def entries(self, words, folder):
         listed = [p for word in words for p in (*self.pages, *self.manual)
