@@ -74,7 +74,7 @@ class Store:
                  grace: Optional[float] = None, retry: Optional[float] = None,
                  retry_max: Optional[float] = None, drift: Optional[float] = None,
                  outlive: bool = False) -> None:
-        options, error, handle = _lib.COptions(), _lib.CError(), ctypes.c_void_p()
+        options, handle = _lib.COptions(), ctypes.c_void_p()
         _lib.options_init(byref(options), ctypes.sizeof(options))
         options.id = bytes_of(id, "the id")
         options.address = bytes_of(address, "the address")
@@ -85,8 +85,7 @@ class Store:
         if drift is not None:
             options.drift_permille = round(drift * 1000)
         options.outlive = outlive
-        checked(_lib.open_store(bytes_of(url, "the URL"), byref(options), byref(handle),
-                                byref(error)), error)
+        _lib.open_store(bytes_of(url, "the URL"), byref(options), byref(handle))
         self._handle: Optional[int] = handle.value
         self._pump: Optional[Pump] = None
         self._elections: Dict[int, Election] = {}
@@ -125,7 +124,7 @@ class Store:
                  step_down_unhealthy: bool = True, work_timeout: float = 0,
                  tell_renewals: bool = False) -> Election:
         """Makes a candidate in the named election. It does nothing until it is started."""
-        options, error, handle = _lib.CElectionOptions(), _lib.CError(), ctypes.c_void_p()
+        options, handle = _lib.CElectionOptions(), ctypes.c_void_p()
         _lib.election_options_init(byref(options), ctypes.sizeof(options))
         options.metadata = bytes_of(metadata, "the metadata")
         options.priority, options.preempt_ms = priority, ms(preempt)
@@ -136,8 +135,7 @@ class Store:
         options.work_timeout_ms = ms(work_timeout)
         options.tell_renewals = tell_renewals
         options.drain_by_hand = True
-        checked(_lib.election_new(self._b(), bytes_of(name, "the name"), byref(options),
-                                  byref(handle), byref(error)), error)
+        _lib.election_new(self._b(), bytes_of(name, "the name"), byref(options), byref(handle))
         assert handle.value is not None
         election = Election(self, name, handle.value)
         self._elections[handle.value] = election
@@ -145,9 +143,8 @@ class Store:
 
     def observe(self, name: str) -> Observed:
         """Asks the store who leads. Blocks."""
-        o, error = _lib.CObserved(), _lib.CError()
-        checked(_lib.observe(self._b(), bytes_of(name, "the name"), byref(o), ctypes.sizeof(o),
-                             byref(error)), error)
+        o = _lib.CObserved()
+        _lib.observe(self._b(), bytes_of(name, "the name"), byref(o), ctypes.sizeof(o))
         return Observed(o.has_leader, o.paused, o.term, text_of(o.leader), text_of(o.address),
                         text_of(o.metadata), o.since_ms / 1000,
                         None if o.lease_left_ms < 0 else o.lease_left_ms / 1000, o.wait_ms / 1000,
@@ -156,26 +153,21 @@ class Store:
     def order_resign(self, name: str, *, term: int = 0, quiet: float = 0,
                      note: Optional[str] = None) -> None:
         """Orders the leader to step down; with a term, only the leader of that term. Blocks."""
-        error = _lib.CError()
-        checked(_lib.order_resign(self._b(), bytes_of(name, "the name"), term, ms(quiet),
-                                  bytes_of(note, "the note"), byref(error)), error)
+        _lib.order_resign(self._b(), bytes_of(name, "the name"), term, ms(quiet),
+                          bytes_of(note, "the note"))
 
     def order_transfer(self, name: str, candidate: str, *, term: int = 0,
                        note: Optional[str] = None) -> None:
         """Orders the leader to hand over to that candidate. Blocks."""
-        error = _lib.CError()
-        checked(_lib.order_transfer(self._b(), bytes_of(name, "the name"), term,
-                                    bytes_of(candidate, "the candidate"),
-                                    bytes_of(note, "the note"), byref(error)), error)
+        _lib.order_transfer(self._b(), bytes_of(name, "the name"), term,
+                            bytes_of(candidate, "the candidate"), bytes_of(note, "the note"))
 
     def pause(self, name: str) -> None:
         """Nobody leads until resume(). Blocks."""
-        error = _lib.CError()
-        checked(_lib.pause(self._b(), bytes_of(name, "the name"), byref(error)), error)
+        _lib.pause(self._b(), bytes_of(name, "the name"))
 
     def resume(self, name: str) -> None:
-        error = _lib.CError()
-        checked(_lib.resume(self._b(), bytes_of(name, "the name"), byref(error)), error)
+        _lib.resume(self._b(), bytes_of(name, "the name"))
 
     def close(self, timeout: Optional[float] = None) -> None:
         """Stops all elections, waits for the work that is bound to leads, gives all back.
@@ -358,8 +350,7 @@ def singleton(url: str, name: str, **options: Any) -> Callable[[F], F]:
 
 def fence_file(path: str, term: int) -> None:
     """For the resource: BatonError with STALE if a later term was seen in that file."""
-    error = _lib.CError()
-    checked(_lib.fence_file(bytes_of(path, "the path"), term, byref(error)), error)
+    _lib.fence_file(bytes_of(path, "the path"), term)
 
 
 def version() -> str:

@@ -2,6 +2,7 @@
 #
 # It must never say that work has ended when it doesn't know: only leaving a Lead does that.
 import asyncio
+import contextlib
 import ctypes
 import dataclasses
 import inspect
@@ -144,8 +145,7 @@ class Election:
 
     def transfer(self, candidate: str) -> None:
         """Steps down in favour of the candidate with that id."""
-        error = _lib.CError()
-        checked(_lib.transfer(self._e(), bytes_of(candidate, "the candidate"), byref(error)), error)
+        _lib.transfer(self._e(), bytes_of(candidate, "the candidate"))
 
     def report_health(self, score: float, metadata: Optional[str] = None) -> None:
         """Our own health, 0 to 1."""
@@ -160,9 +160,8 @@ class Election:
 
     def enter(self) -> Lead:
         """Binds work to the present leadership; BatonError with NOT_LEADER if there is none."""
-        context, error = ctypes.c_void_p(), _lib.CError()
-        e = self._e()
-        checked(_lib.enter(e, byref(context), byref(error)), error)
+        e, context = self._e(), ctypes.c_void_p()
+        _lib.enter(e, byref(context))
         assert context.value is not None
         lead = Lead(self, e, context.value)
         self.store._add_lead(lead)
@@ -209,30 +208,27 @@ class Election:
             self.store._wakers.discard(wake)
 
     def __iter__(self) -> Iterator[Lead]:
-        try:
+        with self._turns():
             while True:
-                try:
-                    lead = self.acquire()
-                except BatonError as error:
-                    if error.code == Code.NOT_STARTED and self._is_over:
-                        return
-                    raise
+                lead = self.acquire()
                 yield lead
                 self._hand_on(lead)
-        finally:
-            self._stop_quietly()
 
     async def __aiter__(self) -> AsyncIterator[Lead]:
-        try:
+        with self._turns():
             while True:
-                try:
-                    lead = await self.acquire_async()
-                except BatonError as error:
-                    if error.code == Code.NOT_STARTED and self._is_over:
-                        return
-                    raise
+                lead = await self.acquire_async()
                 yield lead
                 self._hand_on(lead)
+
+    @contextlib.contextmanager
+    def _turns(self) -> Iterator[None]:
+        """One turn after the other, until the election is over: that is no failure."""
+        try:
+            yield
+        except BatonError as error:
+            if error.code != Code.NOT_STARTED or not self._is_over:
+                raise
         finally:
             self._stop_quietly()
 

@@ -5,9 +5,9 @@
 import ctypes
 import enum
 import os
-from ctypes import (POINTER, Structure, c_bool, c_char, c_char_p, c_int, c_int32, c_int64,
+from ctypes import (POINTER, Structure, byref, c_bool, c_char, c_char_p, c_int, c_int32, c_int64,
                     c_size_t, c_uint32, c_uint64, c_void_p)
-from typing import Any, Optional, Type, Union
+from typing import Any, Callable, Optional, Type, Union
 
 NAME_MAX = 253
 METADATA_MAX = 1024
@@ -121,20 +121,29 @@ def _function(name: str, result: Any, *arguments: Any, library: Any = _C) -> Any
     return function
 
 
+def _telling(name: str, *arguments: Any) -> Callable[..., int]:
+    """A function whose last argument in C takes the sentence of its failure, which is raised."""
+    function = _function(name, c_int, *arguments, POINTER(CError))
+
+    def call(*values: Any) -> int:
+        error = CError()
+        return checked(function(*values, byref(error)), error)
+    return call
+
+
 version = _function("version", c_char_p)
 version_number = _function("version_number", c_uint32, library=_C_SHORT)
 strerror = _function("strerror", c_char_p, c_int)
 code_name = _function("code_name", c_char_p, c_int)
 options_init = _function("options_init_sized", None, POINTER(COptions), c_size_t)
-open_store = _function("open", c_int, c_char_p, POINTER(COptions), POINTER(c_void_p),
-                       POINTER(CError))
+open_store = _telling("open", c_char_p, POINTER(COptions), POINTER(c_void_p))
 close = _function("close", None, c_void_p)
 store_id = _function("id", c_char_p, c_void_p)
 get_timings = _function("get_timings_sized", c_int, c_void_p, POINTER(CTimings), c_size_t)
 election_options_init = _function("election_options_init_sized", None, POINTER(CElectionOptions),
                                   c_size_t)
-election_new = _function("election_new", c_int, c_void_p, c_char_p, POINTER(CElectionOptions),
-                         POINTER(c_void_p), POINTER(CError))
+election_new = _telling("election_new", c_void_p, c_char_p, POINTER(CElectionOptions),
+                        POINTER(c_void_p))
 election_start = _function("election_start", c_int, c_void_p)
 election_stop = _function("election_stop", c_int, c_void_p, c_int64)
 is_leader = _function("is_leader", c_bool, c_void_p, library=_C_SHORT)
@@ -148,22 +157,19 @@ store_fd = _function("fd", c_int, c_void_p)
 try_acquire = _function("try_acquire", c_int, c_void_p, c_int64, POINTER(c_int))
 alive = _function("alive", None, c_void_p)
 drained = _function("drained", c_int, c_void_p, c_uint64)
-enter = _function("enter", c_int, c_void_p, POINTER(c_void_p), POINTER(CError))
+enter = _telling("enter", c_void_p, POINTER(c_void_p))
 leave = _function("leave", None, c_void_p)
 context_term = _function("context_term", c_uint64, c_void_p)
 context_fd = _function("context_fd", c_int, c_void_p)
 resign = _function("resign", c_int, c_void_p, c_int64)
-transfer = _function("transfer", c_int, c_void_p, c_char_p, POINTER(CError))
-order_resign = _function("order_resign", c_int, c_void_p, c_char_p, c_uint64, c_int64, c_char_p,
-                         POINTER(CError))
-order_transfer = _function("order_transfer", c_int, c_void_p, c_char_p, c_uint64, c_char_p,
-                           c_char_p, POINTER(CError))
-pause = _function("pause", c_int, c_void_p, c_char_p, POINTER(CError))
-resume = _function("resume", c_int, c_void_p, c_char_p, POINTER(CError))
+transfer = _telling("transfer", c_void_p, c_char_p)
+order_resign = _telling("order_resign", c_void_p, c_char_p, c_uint64, c_int64, c_char_p)
+order_transfer = _telling("order_transfer", c_void_p, c_char_p, c_uint64, c_char_p, c_char_p)
+pause = _telling("pause", c_void_p, c_char_p)
+resume = _telling("resume", c_void_p, c_char_p)
 report_health = _function("report_health", c_int, c_void_p, c_uint32, c_char_p)
-observe = _function("observe_sized", c_int, c_void_p, c_char_p, POINTER(CObserved), c_size_t,
-                    POINTER(CError))
-fence_file = _function("fence_file", c_int, c_char_p, c_uint64, POINTER(CError))
+observe = _telling("observe_sized", c_void_p, c_char_p, POINTER(CObserved), c_size_t)
+fence_file = _telling("fence_file", c_char_p, c_uint64)
 promises = _function("promises", c_char_p, c_void_p)
 
 
