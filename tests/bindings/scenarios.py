@@ -220,18 +220,26 @@ def scenario_hung(w):
     assert one.end() == 0
 
 
+def points_to(link, target):
+    """Makes the link point there, at once: nothing can be made in its place in between."""
+    os.symlink(target, link + "-new")
+    os.rename(link + "-new", link)
+
+
 def scenario_store_gone(w):
     """The store is gone: the body is cancelled; it comes back: elected again."""
+    folder, file = os.path.join(w.folder, "folder"), os.path.join(w.folder, "file")
+    os.mkdir(folder, 0o700)
+    with open(file, "w", encoding="ascii"):
+        pass  # no store can be made in its place
+    points_to(w.store, folder)
     one = w.candidate(lease_ms=1500)
     one.ask("run", "e", "wait")
     entered(one)
-    os.rename(w.store, w.store + "-away")
-    with open(w.store, "w", encoding="ascii"):
-        pass  # no store can be made in its place
+    points_to(w.store, file)
     one.event("lost", "e")
     assert left(one)[0] == "cancelled"
-    os.unlink(w.store)
-    os.rename(w.store + "-away", w.store)
+    points_to(w.store, folder)
     assert entered(one)[1] == 2
 
 
