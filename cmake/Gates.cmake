@@ -345,7 +345,7 @@ if(TARGET baton_command)
 	baton_gate(gate/docs-command 10 200 lint
 		${tools}/check-manual $<TARGET_FILE:baton_command>)
 endif()
-foreach(gate copies docs format layers links pages size style words)
+foreach(gate copies docs format layers links messages pages size style words)
 	baton_gate(gate/${gate} 10 200 lint ${tools}/check-${gate})
 endforeach()
 find_program(SHELLCHECK shellcheck)
@@ -376,7 +376,7 @@ set(of_test
 	"conformance/debug-(consul-acl|kubernetes-plain|mongodb|s3-tls)" # a few, if there
 	"(redis|memcached|postgres|mysql|mongodb|mssql|etcd|doctor|servers)/.*"
 	"gate/(abi|commands|copies|cppcheck|docs|docs-command|format|gates|layers|purity)"
-	"gate/(links|pages|shellcheck|size|style|symbols|words)")
+	"gate/(links|messages|pages|shellcheck|size|style|symbols|words)")
 set(of_verify
 	"build/.*" "(asan|faults|mutants|install|deb|jepsen|site)/.*"
 	"model/(default|record-default)" "serve/proof-.*"

@@ -76,8 +76,8 @@ static void warn_of_store(const struct settings *s)
 			geteuid() == 0 ? "" : " and of this user", strchr(s->store, ':') + 1);
 	else if (strncmp(s->store, "memory:", 7) == 0)
 		log_say(BATON_LOG_WARN,
-			"the store %s is for tests: it lives in this process, and excludes nobody "
-			"else; see --store",
+			"the store %s is for tests: it lives in this process, and excludes no "
+			"other process; see --store",
 			s->store);
 }
 

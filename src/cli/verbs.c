@@ -73,7 +73,7 @@ int verb_transfer(struct settings *s)
 
 int verb_pause(struct settings *s)
 {
-	return give_order(s, ORDER_PAUSE, "Paused: nobody leads until resume.");
+	return give_order(s, ORDER_PAUSE, "Paused: no candidate leads until resume.");
 }
 
 int verb_resume(struct settings *s)

@@ -83,7 +83,8 @@ static int check_name(const char *name, struct baton_error *err)
 	if (name != NULL && text_is_name(name, BATON_NAME_MAX))
 		return 0;
 	return lib_fail(err, BATON_E_INVALID,
-			"A name or id is 1 to %d bytes of UTF-8 without control characters.",
+			"not a valid name or id; expected 1 to %d bytes of UTF-8 without control "
+			"characters",
 			BATON_NAME_MAX);
 }
 
@@ -252,7 +253,7 @@ static int find_term(struct baton *b, const char *name, struct baton_order *orde
 		return code;
 	if (!r.held)
 		return lib_fail(err, BATON_E_NOT_LEADER,
-				"nobody leads %.100s, so there is nobody to take the order", name);
+				"%.100s has no leader that could take the order", name);
 	if (order->term != 0 && order->term != r.term)
 		return lib_fail(err, BATON_E_STALE,
 				"%.100s is led in term %llu now; the order was meant for term %llu",
@@ -268,9 +269,11 @@ static int leave_order(struct baton *b, const char *name, struct baton_order *or
 	void *lane = NULL;
 
 	if (note != NULL && !text_is_note(note))
-		return lib_fail(err, BATON_E_INVALID,
-				"a note is up to %d bytes of UTF-8 without control characters",
-				BATON_NOTE_MAX);
+		return lib_fail(
+			err, BATON_E_INVALID,
+			"not a valid note; expected up to %d bytes of UTF-8 without control "
+			"characters",
+			BATON_NOTE_MAX);
 	(void)snprintf(order->note, sizeof(order->note), "%s", note != NULL ? note : "");
 	if (getrandom(&order->id, sizeof(order->id), 0) != (ssize_t)sizeof(order->id))
 		order->id = clock_boot_ns();
@@ -337,8 +340,8 @@ static int check_candidate(struct baton *b, const char *name, const char *id,
 	if (code != 0 || s.is_healthy)
 		return code;
 	return lib_fail(err, BATON_E_NO_CANDIDATE,
-			s.is_there ? "The candidate %.100s is not healthy."
-				   : "There is no candidate %.100s in this election.",
+			s.is_there ? "the candidate %.100s is not healthy"
+				   : "there is no candidate %.100s in this election",
 			id);
 }
 
@@ -513,7 +516,7 @@ int baton_list_history(struct baton *b, const char *name, size_t max,
 	if (code == 0 && found == NULL)
 		code = lib_fail(err, BATON_E_INVALID, "%s", baton_strerror(BATON_E_INVALID));
 	if (code == 0 && lib_check(b) == 0 && b->driver->history == NULL)
-		return lib_fail(err, BATON_E_UNSUPPORTED, "This store keeps no history.");
+		return lib_fail(err, BATON_E_UNSUPPORTED, "this store keeps no history");
 	if (code == 0)
 		code = lib_lane(b, &lane, &call, err);
 	if (code != 0)

@@ -95,7 +95,7 @@ const struct baton_driver *drivers_find(const char *url, void **library, struct 
 	*library = NULL;
 	if (!get_scheme(url, scheme)) {
 		(void)lib_fail(err, BATON_E_URL,
-			       "The store must be named by a URL such as file:/var/lib/myapp.");
+			       "not the URL of a store; expected one such as file:/var/lib/myapp");
 		return NULL;
 	}
 	for (size_t i = 0; i < N_BUILT_IN; i++)
@@ -110,9 +110,9 @@ const struct baton_driver *drivers_find(const char *url, void **library, struct 
 	if (*library != NULL)
 		(void)dlclose(*library);
 	*library = NULL;
-	(void)lib_fail(err, BATON_E_NO_DRIVER,
-		       "There is no driver for %s: stores here; built in are file: and memory:.",
-		       scheme);
+	(void)lib_fail(
+		err, BATON_E_NO_DRIVER,
+		"there is no driver for %s: stores here; built in are file: and memory:", scheme);
 	return NULL;
 }
 
@@ -134,7 +134,7 @@ static void tell_driver(const struct baton_driver *d, const char *module, driver
 
 	drivers_copy(d, &table);
 	if (told == NULL) {
-		info.error = "It doesn't say what it can do.";
+		info.error = "the driver doesn't say what it can do";
 	} else {
 		drivers_copy_traits(told, &known);
 		info.promises = known.promises != NULL ? known.promises : "";
@@ -168,7 +168,7 @@ static void tell_module(const char *path, const char *scheme, driver_found *foun
 		.name = scheme,
 		.schemes = schemes,
 		.module = path,
-		.error = why != NULL ? why : "It is no driver for this version of baton.",
+		.error = why != NULL ? why : "not a driver for this version of baton",
 		.promises = ""};
 
 	found(arg, &info);

@@ -36,8 +36,8 @@ int baton_election_new(struct baton *b, const char *name,
 		return lib_fail(err, code, "%s", baton_strerror(code));
 	if (out == NULL || name == NULL || !text_is_name(name, BATON_NAME_MAX))
 		return lib_fail(err, BATON_E_INVALID,
-				"An election's name is 1 to %d bytes of UTF-8 without control "
-				"characters.",
+				"not a valid name of an election; expected 1 to %d bytes of UTF-8 "
+				"without control characters",
 				BATON_NAME_MAX);
 	*out = NULL;
 	baton_election_options_init(&o);
@@ -58,7 +58,7 @@ int baton_election_new(struct baton *b, const char *name,
 
 	if (e == NULL || (o.metadata != NULL && (e->metadata = strdup(o.metadata)) == NULL)) {
 		free(e);
-		return lib_fail(err, BATON_E_MEMORY, "Out of memory.");
+		return lib_fail(err, BATON_E_MEMORY, "out of memory");
 	}
 	memcpy(e->name, name, size);
 	e->handle = b;
@@ -96,9 +96,11 @@ static int check_options(struct baton *b, const struct baton_election_options *o
 			 struct options *core, struct baton_error *err)
 {
 	if (o->metadata != NULL && !text_is_metadata(o->metadata))
-		return lib_fail(err, BATON_E_INVALID,
-				"Metadata is up to %d bytes of UTF-8 without control characters.",
-				BATON_METADATA_MAX);
+		return lib_fail(
+			err, BATON_E_INVALID,
+			"not valid metadata; expected up to %d bytes of UTF-8 without control "
+			"characters",
+			BATON_METADATA_MAX);
 	int code = o->observe_only ? 0 : check_longest(b, err);
 
 	if (code != 0)
@@ -144,8 +146,8 @@ static int election_attach(struct baton *b, struct baton_election *e, struct bat
 	if (code == 0)
 		return 0;
 	(void)lib_fail(err, code,
-		       code == BATON_E_EXISTS ? "This handle has an election named %.100s."
-					      : "Out of memory, making the election %.100s.",
+		       code == BATON_E_EXISTS ? "this handle already has an election named %.100s"
+					      : "no memory for the election %.100s",
 		       e->name);
 	election_unref(e);
 	return code;

@@ -67,10 +67,11 @@ int baton_fence_file(const char *path, uint64_t term, struct baton_error *err)
 	int rc;
 
 	if (path == NULL || path[0] == '\0')
-		return fence_fail(err, BATON_E_INVALID, "The fence needs the path of a file.");
+		return fence_fail(err, BATON_E_INVALID,
+				  "the fence has no path; expected the path of a file");
 	if (term == 0)
 		return fence_fail(err, BATON_E_STALE,
-				  "Term 0 is no leadership: only a leader may use the resource.");
+				  "term 0 is not a leadership: only a leader may use the resource");
 	rc = open_file(path, term, &fd, err);
 	if (rc == 0)
 		rc = check_file(fd, path, term, err);
@@ -101,8 +102,8 @@ static int fail_system(struct baton_error *err, const char *what, const char *pa
 
 	return fence_fail(
 		err, BATON_E_SYSTEM,
-		"Can't %s the fence file \"%.100s\" (%s): see that this user may read and "
-		"write it, and its disk is well.",
+		"can't %s the fence file \"%.100s\" (%s): let this user read and write the file, "
+		"and check its disk",
 		what, path, strerrordesc_np(error));
 }
 
@@ -110,8 +111,8 @@ static int fail_corrupt(struct baton_error *err, const char *path)
 {
 	return fence_fail(
 		err, BATON_E_CORRUPT,
-		"The fence file \"%.100s\" is damaged or is none: stop what uses the resource, "
-		"find out why, then remove the file to begin anew.",
+		"the fence file \"%.100s\" is damaged, or is not a fence file: stop what uses the "
+		"resource, find out why, then remove the file to start again",
 		path);
 }
 
@@ -261,8 +262,8 @@ static int lock_file(int fd, const char *path, struct baton_error *err)
 	}
 	return fence_fail(
 		err, BATON_E_SYSTEM,
-		"Another process keeps the fence file \"%.100s\" locked: find it (it may be "
-		"stopped) and end it.",
+		"another process keeps the fence file \"%.100s\" locked: find that process (it "
+		"may be stopped) and end it",
 		path);
 }
 
@@ -307,7 +308,7 @@ static int check_file(int fd, const char *path, uint64_t term, struct baton_erro
 		return fail_corrupt(err, path);
 	if (st.st_nlink == 0)
 		return fence_fail(err, BATON_E_SYSTEM,
-				  "The fence file \"%.100s\" was removed meanwhile: ask again.",
+				  "the fence file \"%.100s\" was removed meanwhile: ask again",
 				  path);
 	if (pread(fd, data, FILE_SIZE, 0) != FILE_SIZE)
 		return fail_system(err, "read", path);
@@ -318,8 +319,8 @@ static int check_file(int fd, const char *path, uint64_t term, struct baton_erro
 		return fail_corrupt(err, path);
 	if (term < highest)
 		return fence_fail(err, BATON_E_STALE,
-				  "Term %" PRIu64 " is over: the resource was used in term %" PRIu64
-				  ", says \"%.100s\".",
+				  "term %" PRIu64 " is over: the resource was used in term %" PRIu64
+				  ", says \"%.100s\"",
 				  term, highest, path);
 	if (term == slots[0] && term == slots[1])
 		return BATON_OK;

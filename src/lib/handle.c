@@ -107,13 +107,12 @@ int baton_open(const char *url, const struct baton_options *options, struct bato
 	*err = (struct baton_error){0};
 	if (url == NULL || out == NULL)
 		return lib_fail(err, BATON_E_INVALID,
-				"baton_open() needs a URL and a place for "
-				"the handle.");
+				"baton_open() needs a URL and a pointer for the handle");
 	*out = NULL;
 	struct baton *b = new_handle();
 
 	if (b == NULL)
-		return lib_fail(err, BATON_E_MEMORY, "Out of memory.");
+		return lib_fail(err, BATON_E_MEMORY, "out of memory");
 	code = take_options(b, options, err);
 	if (code == 0)
 		code = handle_open_store(b, url, err);
@@ -145,7 +144,7 @@ static int new_incarnation(struct baton *b, struct baton_error *err)
 	unsigned char bits[16];
 
 	if (getrandom(bits, sizeof(bits), 0) != (ssize_t)sizeof(bits))
-		return lib_fail(err, BATON_E_SYSTEM, "The system gives no random bits.");
+		return lib_fail(err, BATON_E_SYSTEM, "the system gives no random bits");
 	for (size_t i = 0; i < sizeof(bits); i++)
 		(void)snprintf(b->incarnation + 2 * i, 3, "%02x", bits[i]);
 	return 0;
@@ -173,11 +172,11 @@ static int take_options(struct baton *b, const struct baton_options *options,
 	if ((o.id != NULL && !text_is_name(o.id, BATON_NAME_MAX)) ||
 	    (o.address != NULL && !text_is_name(o.address, BATON_NAME_MAX)))
 		return lib_fail(err, BATON_E_INVALID,
-				"An id or address is 1 to %d bytes of UTF-8 without control "
-				"characters.",
+				"not a valid id or address; expected 1 to %d bytes of UTF-8 "
+				"without control characters",
 				BATON_NAME_MAX);
 	if (o.dispatchers > DISPATCHERS_MAX)
-		return lib_fail(err, BATON_E_INVALID, "There can be at most %d dispatchers.",
+		return lib_fail(err, BATON_E_INVALID, "too many dispatchers; expected at most %d",
 				DISPATCHERS_MAX);
 	int code = new_incarnation(b, err);
 
@@ -224,8 +223,8 @@ static int handle_open_store(struct baton *b, const char *url, struct baton_erro
 	b->traits = &b->traits_known;
 	if (b->outlive && !b->traits->outlives)
 		return lib_fail(err, BATON_E_UNSUPPORTED,
-				"outlive can't be had here: this store replaces a leader whose "
-				"process is dead at once; use another store, or leave it off");
+				"outlive is not supported: this store replaces a leader whose "
+				"process is dead at once; use another store, or no outlive");
 	b->timing.drift_ppm =
 		max_ns(b->timing.drift_ppm, (uint64_t)b->traits->drift_permille * 1000);
 	enum timing_fault fault = timing_check(&b->timing, b->traits->min_lease_ns);
@@ -358,15 +357,13 @@ int lib_take_sized(void *to, size_t known, const void *from, size_t size, struct
 
 	/* So far there is one version of each struct: the first one is the one that we know. */
 	if (size < known || size > 65536)
-		return lib_fail(
-			err, BATON_E_INVALID,
-			"Set the options up with their init function, which also sets their "
-			"size.");
+		return lib_fail(err, BATON_E_INVALID,
+				"the options have no size; set them up with their init function");
 	for (size_t i = known; i < size; i++)
 		if (bytes[i] != 0)
 			return lib_fail(err, BATON_E_UNSUPPORTED,
-					"The options use something that this library (%s) is too "
-					"old for.",
+					"the options use a field that this library (%s) is too "
+					"old for",
 					BATON_VERSION);
 	(void)memcpy(to, from, known);
 	return 0;
@@ -430,11 +427,11 @@ int baton_work_lock(const struct baton *b, const char *name, char *path, size_t 
 		return lib_fail(err, code, "%s", baton_strerror(code));
 	if (name == NULL || !text_is_name(name, BATON_NAME_MAX) || path == NULL || mode == NULL)
 		return lib_fail(err, BATON_E_INVALID,
-				"An election's name is 1 to %d bytes of UTF-8 without control "
-				"characters.",
+				"not a valid name of an election; expected 1 to %d bytes of UTF-8 "
+				"without control characters",
 				BATON_NAME_MAX);
 	if (b->driver->work_lock == NULL)
-		return lib_fail(err, BATON_E_UNSUPPORTED, "This store can't lock work.");
+		return lib_fail(err, BATON_E_UNSUPPORTED, "this store has no work lock");
 	struct baton_error mine = {0};
 
 	return b->driver->work_lock(b->store, name, path, size, mode, err != NULL ? err : &mine);

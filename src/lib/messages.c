@@ -19,7 +19,7 @@ const char *baton_strerror(int code)
 {
 	static const char *const texts[] = {
 		[-BATON_OK] = "success",
-		[-BATON_E_INVALID] = "an argument is not what it should be",
+		[-BATON_E_INVALID] = "an argument is not valid",
 		[-BATON_E_TIMING] = "the timings contradict each other",
 		[-BATON_E_URL] = "the store's URL can't be understood",
 		[-BATON_E_NO_DRIVER] = "there is no driver for this kind of store",
@@ -31,10 +31,10 @@ const char *baton_strerror(int code)
 		[-BATON_E_EXISTS] = "the handle already has an election of this name",
 		[-BATON_E_UNAVAILABLE] = "the store does not answer",
 		[-BATON_E_DENIED] = "the store denies access",
-		[-BATON_E_CORRUPT] = "the stored data is damaged, or not ours",
+		[-BATON_E_CORRUPT] = "the stored data is damaged, or not baton's",
 		[-BATON_E_UNSUPPORTED] = "this store can't do that",
 		[-BATON_E_NO_CANDIDATE] = "there is no such candidate, or it is not healthy",
-		[-BATON_E_STALE] = "the term is older than one seen before",
+		[-BATON_E_STALE] = "the term is older than a term seen before",
 		[-BATON_E_FORKED] = "the handle belongs to the parent process",
 		[-BATON_E_BUSY] = "this is already under way",
 		[-BATON_E_DUPLICATE_ID] = "another living candidate has the same id",

@@ -276,7 +276,7 @@ static bool take_profile(struct baton_election *e, struct baton_profile *p)
 static void no_memory(struct baton_call *call)
 {
 	call->error.code = BATON_E_MEMORY;
-	(void)strcpy(call->error.text, "Out of memory.");
+	(void)strcpy(call->error.text, "out of memory");
 }
 
 static void drop_profile(struct baton_profile *p)

@@ -33,7 +33,7 @@ int lane_start(struct baton *b, int kind, struct baton_error *err)
 		lane->batch = batch_new();
 	if (lane->batch == NULL) {
 		err->code = BATON_E_MEMORY;
-		(void)strcpy(err->text, "Out of memory.");
+		(void)strcpy(err->text, "out of memory");
 		return err->code;
 	}
 	if (!thread_start(&lane->thread, kind == BATON_LANE_WATCH ? watch_main : lane_main, lane))

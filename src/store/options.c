@@ -48,8 +48,8 @@ int option_each(struct url_part query, bool (*set)(void *o, const char *key, con
 		if (!set(o, key, value))
 			return store_fail(
 				err, BATON_E_URL,
-				"\"%.31s\" is no option of this store (%s), or what it is "
-				"set to is no value for it: %s has the list",
+				"unknown option \"%.31s\" of this store (%s), or not a valid "
+				"value for it; see %s",
 				key, store, page);
 	if (got != 0)
 		return store_fail(err, BATON_E_URL,

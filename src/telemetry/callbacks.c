@@ -248,8 +248,8 @@ static void tell_fifo(struct callback_queue *q, const struct callback_event *eve
 	if (!is_told) {
 		c->counts[event->kind][RESULT_DROPPED]++;
 		if (!c->is_full)
-			c->plan.say(BATON_LOG_WARN, "nobody reads the pipe of --notify-fifo: "
-						    "events are left out until there is room");
+			c->plan.say(BATON_LOG_WARN, "no process reads the pipe of --notify-fifo: "
+						    "events are dropped until there is room");
 	}
 	c->is_full = !is_told;
 }

@@ -76,7 +76,7 @@ int grpc_call(struct http *h, const struct grpc_request *request, uint64_t deadl
 	if (http->body_size < HTTP_FRAME ||
 	    http_frame(http->body, http->body_size) != http->body_size) {
 		http->result = HTTP_STRANGE;
-		(void)snprintf(http->text, sizeof(http->text), "the reply is no message");
+		(void)snprintf(http->text, sizeof(http->text), "the reply is not a valid message");
 		return HTTP_STRANGE;
 	}
 	reply->message = (struct proto){http->body + HTTP_FRAME, http->body_size - HTTP_FRAME};

@@ -585,7 +585,7 @@ static int stream_end(struct http *h, struct http_reply *reply)
 	struct request *s = &h->requests[0];
 
 	if (stream_next_piece(h) == SIZE_MAX)
-		(void)http_fail(reply, HTTP_STRANGE, "what has come is no message");
+		(void)http_fail(reply, HTTP_STRANGE, "the reply is not a valid message");
 	else
 		request_judge(s, &h->stream_host, reply);
 	if (reply->result == HTTP_OK) {

@@ -240,7 +240,7 @@ static void get_judge(struct azblob_lane *l, struct baton_call *call, struct rec
 	}
 	if (is_there)
 		(void)store_fail(&call->error, BATON_E_CORRUPT,
-				 "a blob has no ETag, or is no record of baton's");
+				 "a blob has no ETag, or is not a record of baton's");
 	else
 		(void)azblob_fail(l, call, reply);
 	item->outcome = BATON_OUTCOME_FAILED;

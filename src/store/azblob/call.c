@@ -256,7 +256,7 @@ static const struct {
 	{"ContainerNotFound", "make the container, or let this login make it", BATON_E_DENIED},
 	{"ContainerBeingDeleted", "it is being deleted, which takes half a minute",
 	 BATON_E_UNAVAILABLE},
-	{"ContainerDisabled", "somebody has disabled it", BATON_E_DENIED},
+	{"ContainerDisabled", "it was disabled", BATON_E_DENIED},
 	{"BlobImmutableDueToPolicy",
 	 "an immutability policy or a legal hold keeps records from being written: use a container "
 	 "without one",

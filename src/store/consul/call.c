@@ -243,7 +243,7 @@ int consul_txn(struct consul_lane *lane, struct baton_call *call, const char *wh
 			       ? consul_strange(call)
 			       : outcome;
 	(void)store_fail(&call->error, BATON_E_UNSUPPORTED,
-			 "that is no Consul: it answers with HTTP status %d", answer->status);
+			 "not a Consul server: it answers with HTTP status %d", answer->status);
 	return BATON_OUTCOME_FAILED;
 }
 

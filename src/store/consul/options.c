@@ -107,7 +107,7 @@ int consul_options_parse(struct consul_options *o, const char *text, struct bato
 	if (!url_split(text, &url) || !url.has_authority ||
 	    (url.path.n > 0 && (url.path.n > 1 || url.path.at[0] != '/'))) {
 		(void)store_fail(err, BATON_E_URL,
-				 "that is no URL of a Consul store; say consul://host:8500, and "
+				 "not a valid URL of a Consul store; say consul://host:8500, and "
 				 "write special characters as %%XX");
 		return BATON_E_URL;
 	}

@@ -79,8 +79,8 @@ static int call_no_grpc(struct etcd_lane *lane, struct baton_call *call, unsigne
 		return etcd_strange(call);
 	if (status < 500) {
 		(void)store_fail(&call->error, BATON_E_UNSUPPORTED,
-				 "that is no etcd 3.4 or later, or what stands in front of it "
-				 "knows no gRPC: it answers with HTTP status %d",
+				 "not etcd 3.4 or later, or behind a proxy without gRPC: it "
+				 "answers with HTTP status %d",
 				 status);
 		return BATON_OUTCOME_FAILED;
 	}

@@ -62,9 +62,10 @@ int etcd_options_parse(struct etcd_options *o, const char *text, struct baton_er
 	*o = (struct etcd_options){.prefix = "baton", .web = {.h2 = true}};
 	if (!url_split(text, &url) || !url.has_authority ||
 	    (url.path.n > 0 && (url.path.n > 1 || url.path.at[0] != '/'))) {
-		(void)store_fail(err, BATON_E_URL,
-				 "that is no URL of an etcd store; say etcd://host:2379, and write "
-				 "special characters as %%XX");
+		(void)store_fail(
+			err, BATON_E_URL,
+			"not a valid URL of an etcd store; say etcd://host:2379, and write "
+			"special characters as %%XX");
 		return BATON_E_URL;
 	}
 	o->web.tls = url.scheme.n == strlen("etcds");

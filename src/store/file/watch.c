@@ -197,7 +197,7 @@ static int watch_complain(struct file_lane *lane, const char *what)
 	w->complained_ns = now_ns;
 	return store_fail(&lane->call->error, BATON_E_SYSTEM,
 			  "the system has no more %s, or this process no descriptors (ulimit -n); "
-			  "raise that limit. Until then changes are found by polling",
+			  "raise that limit; until then changes are found by polling",
 			  what);
 }
 

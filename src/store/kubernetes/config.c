@@ -109,8 +109,8 @@ static int config_use_service_account(struct kube_config *c, const struct kube_o
 	if (strlen(o->service_account) + 16 > KUBE_TEXT_MAX || c->host.name[0] == '\0' ||
 	    port == NULL || !take_port(c, port))
 		return store_fail(err, BATON_E_URL,
-				  "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are no "
-				  "address of an API server");
+				  "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not "
+				  "the address of an API server");
 	(void)snprintf(path, sizeof(path), "%s/namespace", o->service_account);
 	if (secret_read(path, c->space, sizeof(c->space), reason) != 0 ||
 	    !kube_is_namespace(c->space))
@@ -262,7 +262,7 @@ static int config_take_user(struct kube_config *c, json_t *user, const char *pat
 		return store_fail(err, BATON_E_MEMORY, "no memory for a kubeconfig");
 	if (token[0] != '\0' &&
 	    (strlen(token) >= KUBE_SECRET_MAX || strpbrk(token, "\r\n") != NULL))
-		return store_fail(err, BATON_E_URL, "the token in %.150s is none", path);
+		return store_fail(err, BATON_E_URL, "the token in %.150s is not valid", path);
 	c->exec = json_incref(json_object_get(user, "exec"));
 	(void)snprintf(c->exec_folder, sizeof(c->exec_folder), "%.*s",
 		       slash != NULL ? (int)(slash - path) + 1 : 0, path);
@@ -349,7 +349,7 @@ static int config_search(struct kube_config *c, const struct kube_options *o, st
 	if (f->n == 0)
 		return store_fail(err, BATON_E_URL,
 				  "there is no Kubernetes here: no kubeconfig ($KUBECONFIG, "
-				  "~/.kube/config), and this is no pod with a service account");
+				  "~/.kube/config), and this is not a pod with a service account");
 	return config_use_files(c, o, f, err);
 }
 

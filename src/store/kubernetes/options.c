@@ -92,7 +92,7 @@ int kube_options_parse(struct kube_options *o, const char *text, struct baton_er
 			 kube_is_namespace(o->space);
 	if (!is_one) {
 		(void)store_fail(err, BATON_E_URL,
-				 "that is no URL of a Kubernetes store; say kubernetes: or "
+				 "not a valid URL of a Kubernetes store; say kubernetes: or "
 				 "kubernetes://namespace");
 		return BATON_E_URL;
 	}

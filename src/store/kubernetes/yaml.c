@@ -85,7 +85,7 @@ static json_t *yaml_parse(FILE *file, const char *path, char reason[HTTP_TEXT_MA
 	yaml_parser_set_input_file(&parser, file);
 	if (yaml_parser_load(&parser, &r.document) == 0) {
 		/* Not its words: they could quote the file, which has secrets. */
-		(void)snprintf(reason, HTTP_TEXT_MAX, "%.120s is no YAML, at line %zu", path,
+		(void)snprintf(reason, HTTP_TEXT_MAX, "%.120s is not valid YAML, at line %zu", path,
 			       parser.problem_mark.line + 1);
 	} else {
 		root = yaml_document_get_root_node(&r.document) != NULL ? yaml_convert(&r, 1, 0)

@@ -98,7 +98,7 @@ static bool add_send(struct memcached_lane *l, struct shard *shards, size_t n)
 			return false;
 	}
 	(void)store_fail(&l->call->error, BATON_E_UNAVAILABLE,
-			 "the index of keys can't be written: somebody deletes it");
+			 "the index of keys can't be written: another program deletes it");
 	return false;
 }
 

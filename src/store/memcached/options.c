@@ -57,8 +57,7 @@ static int options_check(const struct memcached_options *o, struct baton_error *
 		return store_fail(err, BATON_E_URL, "there are two passwords, one in a file");
 	if (o->user[0] == '\0' && (o->password[0] != '\0' || o->password_file[0] != '\0'))
 		return store_fail(err, BATON_E_URL,
-				  "the password is nobody's: memcached wants a user with it "
-				  "(memcached://user@host)");
+				  "the password has no user; expected memcached://user@host");
 	if (o->user[0] != '\0' && o->password[0] == '\0' && o->password_file[0] == '\0')
 		return store_fail(err, BATON_E_URL,
 				  "the user has no password: name its file with password_file=");

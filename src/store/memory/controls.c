@@ -34,7 +34,7 @@ int baton_memory_open(const char *url, struct baton_memory **out, struct baton_e
 	struct baton_error own = {0};
 
 	if (out == NULL) {
-		store_fail(err, BATON_E_INVALID, "There must be a place for the switches.");
+		store_fail(err, BATON_E_INVALID, "there is no pointer for the switches");
 		return BATON_E_INVALID;
 	}
 	*out = memory_handle_new(url, &own);
@@ -152,7 +152,7 @@ void baton_memory_bar(struct baton_memory *m, uint64_t ms, const char *why)
 
 	s->barred_ns = memory_now_ns(s) + ns_of_ms(ms);
 	(void)snprintf(s->barred, sizeof(s->barred), "%s",
-		       why != NULL && why[0] != '\0' ? why : "a test lets nobody win");
+		       why != NULL && why[0] != '\0' ? why : "a test lets no candidate win");
 	hint_all(s);
 	end(s);
 }
@@ -166,7 +166,7 @@ static struct memory_fault fault_of(int kind, uint32_t times)
 
 static void set_error(struct memory_fault *fault, int code, const char *text)
 {
-	store_fail(&fault->error, code, "%s", text != NULL ? text : "A test made this call fail.");
+	store_fail(&fault->error, code, "%s", text != NULL ? text : "a test made this call fail");
 }
 
 void baton_memory_fail(struct baton_memory *m, int verb, uint32_t times, int code, const char *text)

@@ -21,7 +21,7 @@ static int store_open(const struct baton_store_config *config, void **store,
 	struct baton_error own = {0};
 
 	if (config == NULL || config->size < sizeof(*config)) {
-		store_fail(err, BATON_E_INVALID, "The store's configuration is not one.");
+		store_fail(err, BATON_E_INVALID, "the store's configuration is not valid");
 		return BATON_E_INVALID;
 	}
 	handle = memory_handle_new(config->url, &own);
@@ -62,7 +62,7 @@ static int lane_open(void *store, int kind, void **lane, struct baton_error *err
 	(void)kind;
 	if (l == NULL || memory_cond_init(&l->wake) != 0) {
 		free(l);
-		store_fail(err, BATON_E_MEMORY, "There is no memory for a lane of the store.");
+		store_fail(err, BATON_E_MEMORY, "no memory for a lane of the store");
 		return BATON_E_MEMORY;
 	}
 	l->handle = store;
@@ -99,7 +99,7 @@ static void store_forget(void *store)
 
 int memory_no_memory(struct baton_call *call)
 {
-	store_fail(&call->error, BATON_E_MEMORY, "There is no memory for it.");
+	store_fail(&call->error, BATON_E_MEMORY, "no memory for a record");
 	return BATON_OUTCOME_FAILED;
 }
 

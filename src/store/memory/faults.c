@@ -36,7 +36,7 @@ int memory_enter(struct memory_lane *lane, struct baton_call *call, int verb,
 	m->calls[verb]++;
 	if (verb != BATON_MEMORY_WATCH && clock_boot_ns() >= call->deadline_ns) {
 		store_fail(&call->error, BATON_E_TIMEOUT,
-			   "The call's time was over before it began.");
+			   "the call's time was over before it began");
 		return BATON_OUTCOME_FAILED;
 	}
 	take_fault(m, verb, fault);
@@ -119,7 +119,7 @@ static bool wait_out(struct memory_lane *lane, const struct baton_call *call,
 
 static int no_answer(struct baton_call *call)
 {
-	store_fail(&call->error, BATON_E_UNAVAILABLE, "The store did not answer in time.");
+	store_fail(&call->error, BATON_E_UNAVAILABLE, "the store did not answer in time");
 	return BATON_OUTCOME_UNKNOWN;
 }
 

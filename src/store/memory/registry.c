@@ -46,8 +46,7 @@ struct baton_memory *memory_handle_new(const char *url, struct baton_error *err)
 	}
 	if (handle == NULL || handle->memory == NULL) {
 		free(handle);
-		store_fail(err, BATON_E_MEMORY, "There is no memory for the store \"%.100s\".",
-			   url);
+		store_fail(err, BATON_E_MEMORY, "no memory for the store \"%.100s\"", url);
 		return NULL;
 	}
 	return handle;
@@ -92,14 +91,14 @@ static const char *name_in(const char *url, struct baton_error *err)
 		name = url + strlen(SCHEME);
 	if (url == NULL || name == url || *name == '\0') {
 		store_fail(err, BATON_E_URL,
-			   "The memory store's URL is \"memory:NAME\", where NAME is what the "
-			   "handles of this process that share it call it.");
+			   "not the URL of a memory store; expected \"memory:NAME\", the same "
+			   "NAME for all handles of this process that share the store");
 		return NULL;
 	}
 	if (strlen(name) > BATON_NAME_MAX || strpbrk(name, "?#/") != NULL) {
 		store_fail(err, BATON_E_URL,
-			   "The memory store's name \"%.60s\" must be at most %d bytes long, "
-			   "without \"?\", \"#\" and \"/\": it takes no options.",
+			   "not a valid name of a memory store: \"%.60s\"; expected at most %d "
+			   "bytes without \"?\", \"#\" and \"/\"",
 			   name, BATON_NAME_MAX);
 		return NULL;
 	}

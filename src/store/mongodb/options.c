@@ -111,7 +111,7 @@ static int check_login(const struct mongodb_options *o, struct baton_error *err)
 					  : "there is a password, and no user: " EXAMPLE);
 	if (strcmp(o->mechanism, "PLAIN") == 0 && !o->tls)
 		return store_fail(err, BATON_E_URL,
-				  "PLAIN shows the password to whoever listens: say tls=1");
+				  "PLAIN sends the password without encryption: say tls=1");
 	return 0;
 }
 

@@ -20,7 +20,7 @@ static const struct {
 	{MSSQL_E_NO_DATABASE, BATON_E_DENIED,
 	 "; create the database, or name another one in the URL"},
 	{MSSQL_E_DENIED, BATON_E_DENIED, "; grant what `baton schema mssql` lists"},
-	{MSSQL_E_MAY_NOT_CREATE, BATON_E_DENIED, "; let somebody who may run `baton schema mssql`"},
+	{MSSQL_E_MAY_NOT_CREATE, BATON_E_DENIED, "; let an administrator run `baton schema mssql`"},
 	{MSSQL_E_READ_ONLY, BATON_E_DENIED, "; connect to the primary, not to a secondary"},
 	{MSSQL_E_DEADLOCK, BATON_E_BUSY, ""},
 	{MSSQL_E_LOCK_TIMEOUT, BATON_E_BUSY, ""},

@@ -186,7 +186,7 @@ static void connect_failed(struct pg_lane *lane, const char *text)
 	}
 	if (PQconnectionNeedsPassword(lane->conn.pg) != 0) {
 		store_fail(&lane->call->error, BATON_E_DENIED,
-			   "PostgreSQL at %.60s asks for a password, and there is none: say "
+			   "PostgreSQL at %.60s asks for a password, and none was given: say "
 			   "password_file= in the URL, or set PGPASSWORD",
 			   PQhost(lane->conn.pg));
 		return;

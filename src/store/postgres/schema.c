@@ -137,7 +137,7 @@ static int schema_make(struct pg_lane *lane)
 		store_fail(
 			&lane->call->error, BATON_E_DENIED,
 			"baton's tables are not in the schema \"%s\", and this role may not make "
-			"them; let somebody who may run `baton schema postgres | psql`",
+			"them; let an administrator run `baton schema postgres | psql`",
 			lane->store->info.schema);
 	pg_conn_close(lane); /* its transaction failed */
 	return BATON_OUTCOME_FAILED;

@@ -49,8 +49,8 @@ bool record_read_election(struct baton_call *call, struct record_item *item, con
 	item->code = BATON_E_CORRUPT;
 	(void)store_fail(
 		&call->error, BATON_E_CORRUPT,
-		"the record of the election \"%.60s\" is not a valid one: it is left as it "
-		"is, and nobody is elected",
+		"the record of the election \"%.60s\" is not valid: it is left as it is, and no "
+		"candidate is elected",
 		name);
 	return false;
 }

@@ -36,7 +36,7 @@ int redis_options_parse(struct redis_options *o, const char *text, struct baton_
 	(void)snprintf(o->prefix, sizeof(o->prefix), "{baton}:");
 	if (!url_split(text, &url)) {
 		(void)store_fail(err, BATON_E_URL,
-				 "that is no URL of a Redis store; say redis://host:6379/0, and "
+				 "not a valid URL of a Redis store; say redis://host:6379/0, and "
 				 "write special characters as %%XX");
 		return BATON_E_URL;
 	}
@@ -130,9 +130,9 @@ static int options_parse_path(struct redis_options *o, const struct url *url,
 	if (db[0] == '\0')
 		return 0;
 	if (o->mode == REDIS_CLUSTER || !option_number(db, UINT16_MAX, &o->db))
-		return store_fail(err, BATON_E_URL,
-				  "\"%.40s\" is no number of a database (a cluster has only one)",
-				  db);
+		return store_fail(
+			err, BATON_E_URL,
+			"\"%.40s\" is not the number of a database (a cluster has only one)", db);
 	return 0;
 }
 
