@@ -564,6 +564,43 @@ static void test_candidates(void **state)
 	free(list);
 }
 
+/* Somebody deletes the record of a lease. */
+static void delete_lease(struct party *p, const char *id)
+{
+	struct record_lane *lane = p->lane;
+	struct record_key key = record_key_of(p->store, RECORD_LEASES, id);
+	struct record_item item = {.key = key.text};
+	struct baton_call call = a_call();
+
+	record_get(lane, &call, &item, 1, true);
+	bytes_done(&item.value);
+	record_drop(lane, &call, &item, 1);
+	assert_int_equal(item.outcome, BATON_OUTCOME_OK);
+}
+
+/* R4: whoever lists candidates doesn't know for how long a missing lease is to be waited for. */
+static void test_candidate_without_lease(void **state)
+{
+	struct party *p = *state;
+	struct baton_publication show = {.name = "e", .profile = {.metadata = ""}};
+	struct baton_call call = a_call();
+	struct record_store *s = p[1].store;
+
+	record_driver_publish(p[0].lane, &call, &p[0].lease, &show, 1);
+	assert_int_equal(campaign(&p[0], "e", 1, NULL), BATON_OUTCOME_OK);
+	delete_lease(&p[1], p[0].lease.id);
+	assert_int_equal(candidates(&p[1], "e"), 0);
+	uint64_t calls = n_calls();
+
+	assert_int_equal(campaign(&p[1], "e", 2, NULL), BATON_OUTCOME_REFUSED);
+	assert_int_equal(n_calls() - calls, 3); /* the election, its lease, and that one fresh */
+	store_lock(&s->base);
+	assert_true(record_seen_find(s, p[0].lease.id)->sight.since_ns <= clock_boot_ns());
+	record_seen_find(s, p[0].lease.id)->sight.since_ns -= LEASE_NS;
+	store_unlock(&s->base);
+	assert_int_equal(campaign(&p[1], "e", 3, NULL), BATON_OUTCOME_OK);
+}
+
 static void count_record(void *arg, const struct record_item *item)
 {
 	unsigned *n = arg;
@@ -711,6 +748,7 @@ int main(void)
 		TEST(test_rows),
 		TEST(test_alarms),
 		TEST(test_candidates),
+		TEST(test_candidate_without_lease),
 		TEST(test_sweep),
 		TEST(test_long_names),
 		TEST(test_trial),

@@ -52,9 +52,33 @@ static void test_waits_without_end(void **state)
 	(void)state;
 	assert_true(record_sight_end_ns(&s) == RECORD_NEVER);
 	assert_false(record_sight_is_over(&s, 1000));
-	record_sight_note(&s, &one, &l, 0, 5);
+	record_sight_note(&s, &one, &l, 0, false, 5);
 	assert_true(record_sight_end_ns(&s) == RECORD_NEVER);
 	assert_true(record_idle_ns(RECORD_NEVER) == RECORD_NEVER);
+}
+
+/* R4: what is missing by an old read, or named by nobody, is not waited for. */
+static void test_waits_for_the_missing(void **state)
+{
+	const struct record_version none = {.n = 0};
+	struct record_sight s = {.is_known = false};
+	struct record_lease l = {.ttl_ns = 10};
+
+	(void)state;
+	assert_false(record_sight_is_unsure(&s));
+	record_sight_note(&s, &none, NULL, 10, false, 5);
+	assert_true(record_sight_is_unsure(&s));
+	assert_false(record_sight_is_over(&s, 1000));
+	record_sight_note(&s, &none, NULL, 0, true, 6);
+	assert_false(record_sight_is_over(&s, 1000));
+	record_sight_note(&s, &none, NULL, 10, true, 7);
+	record_sight_note(&s, &none, NULL, 10, false, 9); /* the same */
+	assert_int_equal(record_sight_end_ns(&s), 17);
+	record_sight_note(&s, &one, &l, 0, false, 20);
+	record_sight_note(&s, &none, NULL, 10, false, 25);
+	assert_false(record_sight_is_over(&s, 1000));
+	record_sight_note(&s, &one, &l, 0, false, 30);
+	assert_int_equal(record_sight_end_ns(&s), 40);
 }
 
 /* ---- campaigns ---- */
@@ -73,11 +97,15 @@ static void test_buried_and_gone(void **state)
 	answer(&t, BATON_OUTCOME_OK, one);
 	assert_int_equal(record_campaign_step(&c, &t), RECORD_LOOK);
 	lease.ttl_ns = 10;
-	record_sight_note(&sight, &one, &lease, 0, 50);
+	record_sight_note(&sight, &one, &lease, 0, false, 50);
 	answer(&t, BATON_OUTCOME_OK, one);
 	assert_int_equal(record_campaign_step(&c, &t), RECORD_BURY);
 	answer(&t, BATON_OUTCOME_REFUSED, (struct record_version){.n = 0});
 	t.is_told = true;
+	assert_int_equal(record_campaign_step(&c, &t), RECORD_LOOK); /* it may not be there yet */
+	assert_true(record_sight_is_unsure(&sight));
+	record_sight_note(&sight, &(struct record_version){.n = 0}, NULL, 10, true, 100);
+	answer(&t, BATON_OUTCOME_OK, (struct record_version){.n = 0});
 	assert_int_equal(record_campaign_step(&c, &t), RECORD_DONE);
 	assert_int_equal(c.task.why, RECORD_WHY_HELD);
 	assert_int_equal(sight.since_ns, 100); /* a new wait */
@@ -318,6 +346,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_waits_without_end),
+		cmocka_unit_test(test_waits_for_the_missing),
 		cmocka_unit_test(test_buried_and_gone),
 		cmocka_unit_test(test_another_claim_of_ours),
 		cmocka_unit_test(test_forfeit_stays),

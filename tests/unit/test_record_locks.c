@@ -279,6 +279,7 @@ static void test_lock_lost_and_old_read(void **state)
 static void test_lock_fails(void **state)
 {
 	struct party *p = *state;
+	struct record_store *s = p[0].store;
 	uint32_t n_held;
 
 	assert_int_equal(campaign(&p[0], "e", 1, NULL), BATON_OUTCOME_OK);
@@ -290,7 +291,14 @@ static void test_lock_fails(void **state)
 	faults_set(&faults, FAULTS_LOCK, FAULTS_FAIL, 1, 0);
 	faults_set(&faults, FAULTS_RENEW, FAULTS_FAIL, 1, 0);
 	assert_int_equal(renew(&p[0], &n_held), BATON_OUTCOME_FAILED); /* all fails: wait */
+	/* The lock ends before a lease that is renewed now: the leader must hear of that first. */
 	faults_set(&faults, FAULTS_LOCK, FAULTS_FAIL, 1, 0);
+	assert_int_equal(renew(&p[0], &n_held), BATON_OUTCOME_UNKNOWN);
+	assert_int_equal(renew(&p[0], &n_held), BATON_OUTCOME_UNKNOWN);
+	assert_true(is_held(&p[1], "e"));
+	assert_int_equal(record_ours_find(s, p[0].lease.id)->forfeit_ns, 0);
+	assert_false(is_held(&p[0], "e"));
+	assert_int_not_equal(record_ours_find(s, p[0].lease.id)->forfeit_ns, 0);
 	assert_int_equal(renew(&p[0], &n_held), BATON_OUTCOME_OK);
 	assert_int_equal(n_held, 0);
 }

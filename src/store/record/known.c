@@ -62,7 +62,7 @@ static void known_see(struct record_store *s, struct record_known *k,
 		      const struct record_election *e)
 {
 	bool is_named = e != NULL && e->lease[0] != '\0' && record_ours_find(s, e->lease) == NULL;
-	struct record_seen *seen = is_named ? record_seen_get(s, e->lease) : NULL;
+	struct record_seen *seen = is_named ? record_seen_get(s, e->lease, e->ttl_ns) : NULL;
 
 	if (seen == k->seen)
 		return;
@@ -73,9 +73,6 @@ static void known_see(struct record_store *s, struct record_known *k,
 	if (LIST_EMPTY(&seen->elections))
 		record_watch_wake(s); /* there is somebody new to listen to */
 	LIST_INSERT_HEAD(&seen->elections, k, of_seen);
-	/* For those who find its record missing (R4). */
-	if (!seen->sight.is_known)
-		seen->sight.ttl_ns = e->ttl_ns;
 }
 
 bool record_known_note(struct record_store *s, struct record_known *k,
@@ -128,7 +125,9 @@ void record_known_claim(struct record_store *s, struct record_known *k, struct r
 	if (k->ours != NULL) {
 		LIST_REMOVE(k, of_ours);
 		k->ours->n_stand -= k->claim.standing == RECORD_STANDS;
+		k->ours->n_owed -= k->owes_loss;
 	}
+	k->owes_loss = false;
 	k->ours = claim != NULL && !is_over ? ours : NULL;
 	if (k->ours == NULL)
 		return;
@@ -181,20 +180,20 @@ static void seen_prune(struct record_store *s)
 	s->n_seen_max = 2 * s->leases.n + SEEN_MIN;
 }
 
-struct record_seen *record_seen_get(struct record_store *s, const char *id)
+struct record_seen *record_seen_get(struct record_store *s, const char *id, uint64_t ttl_ns)
 {
 	struct record_seen *seen = record_seen_find(s, id);
 	size_t n = strlen(id);
 
-	if (seen != NULL || n > BATON_LEASE_ID_MAX)
-		return seen;
-	if (s->leases.n >= s->n_seen_max)
-		seen_prune(s);
-	seen = calloc(1, sizeof(*seen));
-	if (seen == NULL)
-		return NULL;
-	(void)memcpy(seen->id, id, n + 1);
-	name_table_add(&s->leases, &seen->node, seen->id);
+	if (seen == NULL && n <= BATON_LEASE_ID_MAX) {
+		if (s->leases.n >= s->n_seen_max)
+			seen_prune(s);
+		seen = calloc(1, sizeof(*seen));
+		if (seen != NULL)
+			name_table_add(&s->leases, &seen->node, memcpy(seen->id, id, n + 1));
+	}
+	if (seen != NULL && (!seen->sight.is_known || record_sight_is_unsure(&seen->sight)))
+		seen->sight.ttl_ns = ttl_ns != 0 ? ttl_ns : seen->sight.ttl_ns;
 	return seen;
 }
 
@@ -208,13 +207,13 @@ void record_seen_hint(struct record_store *s, struct record_seen *seen)
 
 void record_seen_note(struct record_store *s, struct record_seen *seen,
 		      const struct record_version *version, const struct record_lease *lease,
-		      uint64_t now_ns)
+		      bool is_fresh, uint64_t now_ns)
 {
 	bool was_dead = record_sight_is_dead(&seen->sight);
 
 	if (!record_same_version(&seen->sight.version, version))
 		seen->is_over_told = false;
-	record_sight_note(&seen->sight, version, lease, seen->sight.ttl_ns, now_ns);
+	record_sight_note(&seen->sight, version, lease, seen->sight.ttl_ns, is_fresh, now_ns);
 	if (!was_dead && record_sight_is_dead(&seen->sight))
 		record_seen_hint(s, seen);
 }
@@ -224,7 +223,7 @@ bool record_seen_is_recent(const struct record_store *s, const struct record_see
 {
 	const struct record_sight *sight = &seen->sight;
 
-	return sight->is_known &&
+	return sight->is_known && !record_sight_is_unsure(sight) &&
 	       (record_sight_is_dead(sight) || now_ns < sight->noted_ns + polls_ns(s));
 }
 

@@ -80,6 +80,7 @@ struct record_known {
 	LIST_ENTRY(record_known) of_ours;
 	bool is_confirmed; /* a list has shown it as it was written */
 	uint64_t lock_ns; /* its native lock is ours: when it was last taken or kept; 0: it isn't */
+	bool owes_loss;   /* its lock is about to end, and its leader has not heard of that */
 };
 
 /* A native lock that is to be given back. */
@@ -140,6 +141,7 @@ struct record_ours {
 	uint64_t ttl_ns;
 	struct record_elections claims;
 	uint32_t n_stand;
+	uint32_t n_owed;     /* losses that leaders have not heard of */
 	bool was_claimed_on; /* an election may name it */
 	uint64_t renewed_ns; /* when the last renewal was begun, if there are native locks */
 	uint64_t forfeit_ns; /* when the core heard of all that are forfeit; 0: not yet, or none */
@@ -207,12 +209,13 @@ bool record_known_is_watched(const struct record_store *s, const struct record_k
 struct record_seen *record_seen_find(struct record_store *s, const char *id);
 /* The same, unless it is one of ours: whoever lists candidates looks at those, too. */
 struct record_seen *record_seen_other(struct record_store *s, const char *id);
-/* Adds it; NULL: no memory. */
-struct record_seen *record_seen_get(struct record_store *s, const char *id);
+/* Adds it; NULL: no memory. ttl_ns: by an election that names it, or 0; for whoever finds its
+ * record missing. */
+struct record_seen *record_seen_get(struct record_store *s, const char *id, uint64_t ttl_ns);
 /* The lease was received, not after now_ns; NULL: it is missing. Hints if it has died. */
 void record_seen_note(struct record_store *s, struct record_seen *seen,
 		      const struct record_version *version, const struct record_lease *lease,
-		      uint64_t now_ns);
+		      bool is_fresh, uint64_t now_ns);
 /* All elections that name it. */
 void record_seen_hint(struct record_store *s, struct record_seen *seen);
 /* It needs no look: it is dead, or was looked at within the last polls. */
@@ -307,7 +310,8 @@ struct record_look {
 	uint64_t ttl_ns; /* by the election that names it */
 };
 
-/* Looks at those leases. always: also if that was done lately. OK; FAILED: not at all of them. */
+/* Looks at those leases. always: also if that was done lately. What is missing by a read that may
+ * be old is read again, fresh (R4). OK; FAILED: not at all of them. */
 int record_look(struct record_lane *lane, struct baton_call *call, const struct record_look *list,
 		size_t n, bool always);
 /* FAILED, and call->error says why. */
@@ -320,9 +324,12 @@ struct record_held {
 	char name[BATON_NAME_MAX + 1];
 	struct record_claim claim;
 	bool stands;
+	uint64_t lock_ns; /* its native lock: as above */
+	uint64_t sent_ns; /* when a renewal has asked to keep the lock; 0: it has not */
+	int outcome;      /* ... and what came of that */
 };
 
-/* The claims of a lease that stand so. NULL: no memory, which the call says. */
+/* The claims of a lease that stand so; NO_CLAIM: all. NULL: no memory, which the call says. */
 struct record_held *record_held_copy(struct record_store *s, struct baton_call *call,
 				     const char *lease_id, uint32_t standing, size_t *n);
 /* What has become of one; NULL: it is over. */
@@ -338,16 +345,16 @@ int record_lock_take(struct record_lane *lane, struct baton_call *call, struct r
  * it can't be counted on, so the claim is still in doubt. */
 bool record_lock_book(struct record_store *s, const struct record_job *j, const char *lease_id,
 		      struct record_claim *claim);
-/* Before the renewal of a lease: its locks are kept, in `list`. */
-struct record_lock_list {
-	struct record_kept_lock *list;
-	size_t n;
-};
-bool record_locks_keep(struct record_lane *lane, struct baton_call *call,
-		       const struct baton_lease *lease, struct record_lock_list *kept);
-/* After it: what is lost is forfeit. How the renewal ends, if it ended so without them. */
-int record_locks_judge(struct record_store *s, const struct baton_lease *lease,
-		       struct record_lock_list *kept, int outcome);
+/* Before the renewal of a lease: its locks are kept. NULL: no memory. */
+struct record_held *record_locks_keep(struct record_lane *lane, struct baton_call *call,
+				      const struct baton_lease *lease, size_t *n);
+/* After it, with what was kept: what is lost is forfeit. How the renewal ends, if it ended so
+ * without locks. */
+int record_locks_judge(struct record_store *s, struct baton_call *call,
+		       const struct baton_lease *lease, struct record_held *kept, size_t n,
+		       int outcome);
+/* The leader hears that it has lost this claim. With the lock held. */
+void record_lock_told(struct record_known *k);
 /* claims() has told the core which claims it has: those that are forfeit are not among them. */
 void record_locks_told(struct record_store *s, const struct baton_lease *lease);
 /* Claims are forfeit, and the work on them has had all of its time (S7): they are to be settled. */

@@ -140,22 +140,21 @@ int record_driver_lease_renew(void *l, struct baton_call *call, const struct bat
 {
 	struct record_lane *lane = l;
 	struct record_job *job = record_jobs_new(call, 1);
-	struct record_lock_list locks;
 	struct record_own own;
+	bool is_ours = lease_own(lane->store, lease->id, &own);
+	size_t n_locks;
+	struct record_held *locks = NULL;
 
-	if (job == NULL)
-		return BATON_OUTCOME_FAILED;
-	if (!lease_own(lane->store, lease->id, &own)) {
+	if (job != NULL && is_ours)
+		locks = record_locks_keep(lane, call, lease, &n_locks);
+	if (locks == NULL) {
 		free(job);
-		return BATON_OUTCOME_REFUSED;
-	}
-	if (!record_locks_keep(lane, call, lease, &locks)) {
-		free(job);
-		return BATON_OUTCOME_FAILED;
+		return is_ours ? BATON_OUTCOME_FAILED : BATON_OUTCOME_REFUSED;
 	}
 	lease_job(job, lane->store, RECORD_RENEW, lease, &own);
 	record_jobs_run(lane, call, job, 1);
-	int outcome = record_locks_judge(lane->store, lease, &locks, record_job_task(job)->outcome);
+	int outcome = record_locks_judge(lane->store, call, lease, locks, n_locks,
+					 record_job_task(job)->outcome);
 
 	lease_keep_own(lane->store, lease->id, &own, outcome == BATON_OUTCOME_OK ? n_held : NULL);
 	if (record_locks_were_lost(lane->store, lease))
@@ -230,14 +229,15 @@ struct record_held *record_held_copy(struct record_store *s, struct baton_call *
 
 	for (k = ours != NULL ? LIST_FIRST(&ours->claims) : NULL; k != NULL;
 	     k = LIST_NEXT(k, of_ours))
-		room += k->claim.standing == standing;
+		room += standing == RECORD_NO_CLAIM || k->claim.standing == standing;
 	struct record_held *list = calloc(room, sizeof(*list));
 
 	for (k = (ours != NULL && list != NULL) ? LIST_FIRST(&ours->claims) : NULL; k != NULL;
 	     k = LIST_NEXT(k, of_ours)) {
-		if (k->claim.standing != standing)
+		if (standing != RECORD_NO_CLAIM && k->claim.standing != standing)
 			continue;
 		(void)memcpy(list[*n].name, k->name, strlen(k->name) + 1);
+		list[*n].lock_ns = k->lock_ns;
 		list[(*n)++].claim = k->claim;
 	}
 	store_unlock(&s->base);

@@ -12,13 +12,6 @@
 #include "base/clock.h"
 #include "store/record/layer.h"
 
-struct record_kept_lock {
-	char name[BATON_NAME_MAX + 1];
-	uint64_t kept_ns; /* before this try */
-	uint64_t sent_ns;
-	int outcome;
-};
-
 bool record_has_locks(const struct record_store *s)
 {
 	return s->options.locks != RECORD_LOCKS_NONE;
@@ -66,102 +59,109 @@ bool record_lock_book(struct record_store *s, const struct record_job *j, const 
 
 /* ---- keeping ---- */
 
-static size_t locks_copy(struct record_store *s, const char *lease_id,
-			 struct record_kept_lock **out)
-{
-	const struct record_known *k;
-	size_t n = 0;
-
-	store_lock(&s->base);
-	struct record_ours *ours = record_ours_find(s, lease_id);
-
-	if (ours != NULL)
-		ours->renewed_ns = clock_boot_ns();
-	k = ours != NULL ? LIST_FIRST(&ours->claims) : NULL;
-	for (; k != NULL; k = LIST_NEXT(k, of_ours))
-		n += k->lock_ns != 0 && k->claim.standing != RECORD_FORFEIT;
-	*out = calloc(n > 0 ? n : 1, sizeof(**out));
-	n = 0;
-	k = ours != NULL && *out != NULL ? LIST_FIRST(&ours->claims) : NULL;
-	for (; k != NULL; k = LIST_NEXT(k, of_ours)) {
-		if (k->lock_ns == 0 || k->claim.standing == RECORD_FORFEIT)
-			continue;
-		(void)memcpy((*out)[n].name, k->name, strlen(k->name) + 1);
-		(*out)[n++].kept_ns = k->lock_ns;
-	}
-	store_unlock(&s->base);
-	return n;
-}
-
-bool record_locks_keep(struct record_lane *lane, struct baton_call *call,
-		       const struct baton_lease *lease, struct record_lock_list *kept)
+struct record_held *record_locks_keep(struct record_lane *lane, struct baton_call *call,
+				      const struct baton_lease *lease, size_t *n)
 {
 	struct record_store *s = lane->store;
 
-	*kept = (struct record_lock_list){.n = 0};
-	if (!record_has_locks(s))
-		return true;
-	kept->n = locks_copy(s, lease->id, &kept->list);
-	if (kept->list == NULL) {
-		(void)record_no_memory(call);
-		return false;
-	}
-	for (size_t i = 0; i < kept->n; i++) {
-		struct record_kept_lock *lock = &kept->list[i];
+	store_lock(&s->base);
+	struct record_ours *ours = record_ours_find(s, lease->id);
 
-		lock->sent_ns = clock_boot_ns();
-		lock->outcome = lock->sent_ns < call->deadline_ns
-					? s->adapter->lock_keep(lane->lane, call, lock->name,
+	if (ours != NULL)
+		ours->renewed_ns = clock_boot_ns();
+	store_unlock(&s->base);
+	const char *id = record_has_locks(s) ? lease->id : "";
+	struct record_held *list = record_held_copy(s, call, id, RECORD_NO_CLAIM, n);
+
+	for (size_t i = 0; list != NULL && i < *n; i++) {
+		struct record_held *held = &list[i];
+
+		if (held->lock_ns == 0 || held->claim.standing == RECORD_FORFEIT)
+			continue;
+		held->sent_ns = clock_boot_ns();
+		held->outcome = held->sent_ns < call->deadline_ns
+					? s->adapter->lock_keep(lane->lane, call, held->name,
 								lease->id, lease->ttl_ns)
 					: BATON_OUTCOME_FAILED;
 	}
-	return true;
+	return list;
 }
 
-int record_locks_judge(struct record_store *s, const struct baton_lease *lease,
-		       struct record_lock_list *kept, int outcome)
+/*
+ * A lock that another has is lost: the renewal counts one claim less, and the core asks. One that
+ * could not be kept for long is still ours for a while, and its leader must not count on more: so
+ * no renewal counts until the leader has heard of it.
+ */
+static void lock_forfeit(struct record_store *s, struct record_known *k, int outcome)
+{
+	struct record_claim claim = k->claim;
+	bool is_led = claim.standing == RECORD_STANDS;
+
+	claim.standing = RECORD_FORFEIT;
+	k->ours->forfeit_ns = 0; /* the core must hear of this one, too */
+	record_known_claim(s, k, k->ours, &claim);
+	k->owes_loss = is_led && outcome != BATON_OUTCOME_REFUSED;
+	k->ours->n_owed += k->owes_loss;
+	record_known_hint(s, k);
+}
+
+int record_locks_judge(struct record_store *s, struct baton_call *call,
+		       const struct baton_lease *lease, struct record_held *kept, size_t n,
+		       int outcome)
 {
 	bool is_renewed = outcome == BATON_OUTCOME_OK;
 	uint64_t now_ns = clock_boot_ns();
 
 	store_lock(&s->base);
-	for (size_t i = 0; i < kept->n; i++) {
-		const struct record_kept_lock *lock = &kept->list[i];
-		struct record_key key = record_key_of(s, RECORD_ELECTIONS, lock->name);
+	for (size_t i = 0; i < n; i++) {
+		const struct record_held *held = &kept[i];
+		struct record_key key = record_key_of(s, RECORD_ELECTIONS, held->name);
 		struct record_known *k = record_known_find(s, key.text);
-		int verdict = record_lock_judge(lock->outcome, lock->kept_ns, lease->ttl_ns, now_ns,
+		int verdict = record_lock_judge(held->outcome, held->lock_ns, lease->ttl_ns, now_ns,
 						is_renewed);
 
+		if (held->sent_ns == 0)
+			continue;
 		if (verdict == RECORD_LOCK_UNSURE && is_renewed)
-			outcome = lock->outcome;
+			outcome = held->outcome;
 		if (k == NULL || k->ours == NULL || k->lock_ns == 0 ||
 		    strcmp(k->ours->id, lease->id) != 0)
 			continue; /* given back meanwhile */
-		if (verdict == RECORD_LOCK_KEPT) {
-			k->lock_ns = lock->sent_ns;
-		} else if (verdict == RECORD_LOCK_LOST) {
-			struct record_claim claim = k->claim;
+		if (verdict == RECORD_LOCK_KEPT)
+			k->lock_ns = held->sent_ns;
+		else if (verdict == RECORD_LOCK_LOST)
+			lock_forfeit(s, k, held->outcome);
+	}
+	const struct record_ours *ours = record_ours_find(s, lease->id);
 
-			claim.standing = RECORD_FORFEIT;
-			k->ours->forfeit_ns = 0; /* the core must hear of this one, too */
-			record_known_claim(s, k, k->ours, &claim);
-		}
+	if (outcome == BATON_OUTCOME_OK && ours != NULL && ours->n_owed != 0) {
+		outcome = BATON_OUTCOME_UNKNOWN;
+		(void)store_fail(&call->error, BATON_E_BUSY,
+				 "a native lock can't be kept: renewals count again when its "
+				 "leader has stepped down");
 	}
 	store_unlock(&s->base);
-	free(kept->list);
+	free(kept);
 	return outcome;
+}
+
+void record_lock_told(struct record_known *k)
+{
+	k->ours->n_owed -= k->owes_loss;
+	k->owes_loss = false;
+	if (k->ours->n_owed == 0 && k->ours->forfeit_ns == 0)
+		k->ours->forfeit_ns = clock_boot_ns();
 }
 
 void record_locks_told(struct record_store *s, const struct baton_lease *lease)
 {
 	store_lock(&s->base);
 	struct record_ours *ours = record_ours_find(s, lease->id);
-	const struct record_known *k = ours != NULL ? LIST_FIRST(&ours->claims) : NULL;
+	struct record_known *k = ours != NULL ? LIST_FIRST(&ours->claims) : NULL;
 
-	while (k != NULL && k->claim.standing != RECORD_FORFEIT)
-		k = LIST_NEXT(k, of_ours);
-	if (k != NULL && ours->forfeit_ns == 0)
-		ours->forfeit_ns = clock_boot_ns();
+	for (; k != NULL; k = LIST_NEXT(k, of_ours))
+		if (k->claim.standing == RECORD_FORFEIT)
+			record_lock_told(k);
 	store_unlock(&s->base);
 }
 

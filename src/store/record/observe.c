@@ -177,7 +177,7 @@ static void observe_tell(struct observing *o, uint64_t asked_ns)
 		if (o->list[i].outcome != BATON_OUTCOME_OK)
 			continue;
 		store_lock(&s->base);
-		const struct record_known *k = record_known_find(s, o->keys[i].text);
+		struct record_known *k = record_known_find(s, o->keys[i].text);
 		struct record_seen *seen = record_seen_other(s, e->lease);
 		struct record_hold hold = {.term = 0};
 
@@ -186,6 +186,10 @@ static void observe_tell(struct observing *o, uint64_t asked_ns)
 		record_observe(e, seen != NULL ? &seen->sight : NULL, k != NULL ? &k->hold : &hold,
 			       o->list[i].id, clock_boot_ns(), o->list[i].record);
 		o->list[i].record->watched = record_known_is_watched(s, k);
+		if (k != NULL && k->owes_loss && strcmp(o->list[i].lease_id, e->lease) == 0) {
+			o->list[i].record->held = false;
+			record_lock_told(k);
+		}
 		/* A lease that could not be looked at tells nothing. */
 		if (seen != NULL && !record_seen_is_recent(s, seen, asked_ns)) {
 			o->list[i].outcome = BATON_OUTCOME_FAILED;

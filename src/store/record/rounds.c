@@ -67,32 +67,23 @@ bool record_read_lease(struct baton_call *call, struct record_item *item, struct
 	return false;
 }
 
-typedef void items_verb(struct record_lane *lane, struct baton_call *call,
-			struct record_item *items, size_t n, bool fresh);
+enum verb { VERB_GET, VERB_GET_FRESH, VERB_PUT, VERB_DROP };
 
-static void items_get(struct record_lane *lane, struct baton_call *call, struct record_item *items,
-		      size_t n, bool fresh)
+static void items_send(const struct record_lane *lane, struct baton_call *call,
+		       struct record_item *items, size_t n, enum verb verb)
 {
-	lane->store->adapter->get(lane->lane, call, items, n, fresh);
-}
+	const struct record_adapter *a = lane->store->adapter;
 
-static void items_put(struct record_lane *lane, struct baton_call *call, struct record_item *items,
-		      size_t n, bool fresh)
-{
-	(void)fresh;
-	lane->store->adapter->put(lane->lane, call, items, n);
-}
-
-static void items_drop(struct record_lane *lane, struct baton_call *call, struct record_item *items,
-		       size_t n, bool fresh)
-{
-	(void)fresh;
-	lane->store->adapter->drop(lane->lane, call, items, n);
+	switch (verb) {
+	case VERB_PUT: a->put(lane->lane, call, items, n); break;
+	case VERB_DROP: a->drop(lane->lane, call, items, n); break;
+	default: a->get(lane->lane, call, items, n, verb == VERB_GET_FRESH);
+	}
 }
 
 /* So many at a time. What there is no time for any more was never sent. */
-static void items_each(items_verb *verb, struct record_lane *lane, struct baton_call *call,
-		       struct record_item *items, size_t n, bool fresh)
+static void items_each(const struct record_lane *lane, struct baton_call *call,
+		       struct record_item *items, size_t n, enum verb verb)
 {
 	size_t max = lane->store->adapter->batch_max;
 
@@ -104,7 +95,7 @@ static void items_each(items_verb *verb, struct record_lane *lane, struct baton_
 		items[i].age_ns = RECORD_NEVER;
 	}
 	for (size_t done = 0; done < n && clock_boot_ns() < call->deadline_ns; done += max)
-		verb(lane, call, items + done, n - done < max ? n - done : max, fresh);
+		items_send(lane, call, items + done, n - done < max ? n - done : max, verb);
 	if (n == 0 || items[n - 1].outcome != 0)
 		return;
 	if (call->error.code == 0)
@@ -115,19 +106,19 @@ static void items_each(items_verb *verb, struct record_lane *lane, struct baton_
 void record_get(struct record_lane *lane, struct baton_call *call, struct record_item *items,
 		size_t n, bool fresh)
 {
-	items_each(items_get, lane, call, items, n, fresh);
+	items_each(lane, call, items, n, fresh ? VERB_GET_FRESH : VERB_GET);
 }
 
 void record_put(struct record_lane *lane, struct baton_call *call, struct record_item *items,
 		size_t n)
 {
-	items_each(items_put, lane, call, items, n, false);
+	items_each(lane, call, items, n, VERB_PUT);
 }
 
 void record_drop(struct record_lane *lane, struct baton_call *call, struct record_item *items,
 		 size_t n)
 {
-	items_each(items_drop, lane, call, items, n, false);
+	items_each(lane, call, items, n, VERB_DROP);
 }
 
 struct record_item *record_items_new(struct baton_call *call, size_t n)
@@ -157,19 +148,51 @@ static size_t look_collect(struct record_store *s, const struct record_look *lis
 
 	store_lock(&s->base);
 	for (size_t i = 0; i < n; i++) {
-		struct record_seen *seen = record_seen_get(s, list[i].id);
+		struct record_seen *seen = record_seen_get(s, list[i].id, list[i].ttl_ns);
 
 		if (seen == NULL || seen->looked_by == list || record_sight_is_dead(&seen->sight) ||
 		    (!always && record_seen_is_recent(s, seen, now_ns)))
 			continue;
-		if (!seen->sight.is_known)
-			seen->sight.ttl_ns = list[i].ttl_ns;
 		seen->looked_by = list;
 		seen->n_users++;
 		out[n_out++] = seen;
 	}
 	store_unlock(&s->base);
 	return n_out;
+}
+
+/* Reads them, and puts those first that are to be read again, fresh (R4): their number. */
+static size_t look_read(struct record_lane *lane, struct baton_call *call,
+			struct record_seen **seen, struct record_item *items, size_t n, bool fresh,
+			int *outcome)
+{
+	struct record_store *s = lane->store;
+	size_t n_unsure = 0;
+
+	record_get(lane, call, items, n, fresh);
+	uint64_t now_ns = clock_boot_ns(); /* R3: not before it was received */
+
+	store_lock(&s->base);
+	for (size_t i = 0; i < n; i++) {
+		const struct record_sight *sight = &seen[i]->sight;
+		struct record_lease lease;
+
+		seen[i]->age_ns = items[i].age_ns;
+		if (items[i].outcome == BATON_OUTCOME_OK &&
+		    record_read_lease(call, &items[i], &lease))
+			record_seen_note(s, seen[i], &items[i].version,
+					 items[i].version.n != 0 ? &lease : NULL, fresh, now_ns);
+		else
+			*outcome = BATON_OUTCOME_FAILED;
+		if (!fresh && record_sight_is_unsure(sight) && sight->ttl_ns != 0) {
+			seen[n_unsure++] = seen[i];
+		} else {
+			seen[i]->n_users--;
+			seen[i]->looked_by = NULL;
+		}
+	}
+	store_unlock(&s->base);
+	return n_unsure;
 }
 
 int record_look(struct record_lane *lane, struct baton_call *call, const struct record_look *list,
@@ -184,31 +207,17 @@ int record_look(struct record_lane *lane, struct baton_call *call, const struct 
 
 	if (seen == NULL || keys == NULL || items == NULL)
 		outcome = record_no_memory(call);
-	if (seen != NULL && keys != NULL && items != NULL)
+	else
 		n_asked = look_collect(s, list, n, always, seen);
-	for (size_t i = 0; i < n_asked; i++) {
-		keys[i] = record_key_of(s, RECORD_LEASES, seen[i]->id);
-		items[i].key = keys[i].text;
+	for (int fresh = 0; n_asked > 0; fresh++) {
+		for (size_t i = 0; i < n_asked; i++) {
+			keys[i] = record_key_of(s, RECORD_LEASES, seen[i]->id);
+			items[i].key = keys[i].text;
+			items[i].version.n = 0;
+			bytes_clear(&items[i].value);
+		}
+		n_asked = look_read(lane, call, seen, items, n_asked, fresh != 0, &outcome);
 	}
-	if (n_asked > 0)
-		record_get(lane, call, items, n_asked, false);
-	uint64_t now_ns = clock_boot_ns(); /* R3: not before it was received */
-
-	store_lock(&s->base);
-	for (size_t i = 0; i < n_asked; i++) {
-		struct record_lease lease;
-
-		seen[i]->n_users--;
-		seen[i]->looked_by = NULL;
-		seen[i]->age_ns = items[i].age_ns;
-		if (items[i].outcome == BATON_OUTCOME_OK &&
-		    record_read_lease(call, &items[i], &lease))
-			record_seen_note(s, seen[i], &items[i].version,
-					 items[i].version.n != 0 ? &lease : NULL, now_ns);
-		else
-			outcome = BATON_OUTCOME_FAILED;
-	}
-	store_unlock(&s->base);
 	record_items_free(items, n);
 	free(keys);
 	free((void *)seen);
@@ -478,9 +487,7 @@ static void round_follow(struct record_store *s, struct record_job *j)
 		store_unlock(&s->base);
 		return;
 	}
-	j->turn.outcome = first->turn.outcome;
-	j->turn.version = first->turn.version;
-	j->turn.is_told = first->turn.is_told;
+	j->turn = first->turn;
 	j->code = first->code;
 	j->lease = first->lease;
 	if (first->turn.outcome == BATON_OUTCOME_OK) {

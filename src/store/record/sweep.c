@@ -118,8 +118,8 @@ static struct swept *sweep_next(const struct record_sweeper *w, const struct swe
 	return (struct swept *)name_table_next(&w->leases, l != NULL ? &l->node : NULL);
 }
 
-/* Forgets those that are gone. Returns how many there are. */
-static size_t sweep_tidy(struct record_sweeper *w)
+/* Forgets those that are gone. */
+static void sweep_tidy(struct record_sweeper *w)
 {
 	struct swept *next;
 
@@ -132,7 +132,6 @@ static size_t sweep_tidy(struct record_sweeper *w)
 			l->is_listed = false;
 		}
 	}
-	return w->leases.n;
 }
 
 static void sweep_read(struct record_lane *lane, struct baton_call *call)
@@ -159,7 +158,7 @@ static void sweep_read(struct record_lane *lane, struct baton_call *call)
 		if (l != NULL && items[i].outcome == BATON_OUTCOME_OK &&
 		    record_read_lease(call, &items[i], &lease))
 			record_sight_note(&l->sight, &items[i].version,
-					  items[i].version.n != 0 ? &lease : NULL, 0,
+					  items[i].version.n != 0 ? &lease : NULL, 0, false,
 					  clock_boot_ns());
 	}
 	free(keys);
@@ -281,7 +280,7 @@ void record_sweep(struct record_lane *lane, uint64_t deadline_ns)
 	    adapter->list(lane->lane, &call, "l/", false, sweep_found_lease, lane->sweeper) !=
 		    BATON_OUTCOME_OK)
 		return;
-	(void)sweep_tidy(lane->sweeper);
+	sweep_tidy(lane->sweeper);
 	sweep_read(lane, &call);
 	if (sweep_named(lane, &call) == BATON_OUTCOME_OK)
 		sweep_leases(lane, &call);

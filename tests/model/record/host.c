@@ -101,13 +101,14 @@ void show_sight(const struct seat *s, int slot)
 	sight.death = s->seen_dead ? RECORD_EXPIRED : RECORD_ALIVE;
 }
 
-/* Of the dead nothing is kept but that they are. */
+/* Of the dead nothing is kept but that they are. Whoever is unsure looks again at once. */
 void take_sight(struct seat *s, int slot)
 {
 	bool is_dead = record_sight_is_dead(&sight);
-	bool is_watched = sight.is_known && !is_dead;
+	bool is_known = sight.is_known && !record_sight_is_unsure(&sight);
+	bool is_watched = is_known && !is_dead;
 
-	s->seen = sight.is_known ? (uint8_t)slot : SLOT_NONE;
+	s->seen = is_known ? (uint8_t)slot : SLOT_NONE;
 	s->seen_version = is_watched ? id_of(&sight.version) : 0;
 	s->seen_age = is_watched ? (uint8_t)((NOW_NS - sight.since_ns) / TICK_NS) : 0;
 	s->seen_dead = is_dead;

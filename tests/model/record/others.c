@@ -43,7 +43,7 @@ void host_watch(struct world *w, int c, int e, int slot)
 
 	show_sight(s, slot);
 	show_lease(&w->store.leases[slot]);
-	record_sight_note(&sight, &version, &lease, 0, NOW_NS);
+	record_sight_note(&sight, &version, &lease, 0, false, NOW_NS);
 	take_sight(s, slot);
 }
 
@@ -55,7 +55,7 @@ void host_drop(struct world *w, int slot)
 
 	sight = (struct record_sight){0};
 	show_lease(&w->store.leases[slot]);
-	record_sight_note(&sight, &version, &lease, 0, NOW_NS);
+	record_sight_note(&sight, &version, &lease, 0, false, NOW_NS);
 	if (record_sweep_lease(&sight, named, setup->ttl * TICK_NS, NOW_NS) == RECORD_DROP)
 		w->store.leases[slot] = (struct lrec){0};
 }

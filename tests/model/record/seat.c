@@ -127,23 +127,29 @@ static void bid_send(struct seat *s, const struct record_campaign *task)
 	b->w = b->e.w;
 }
 
+static void look_read(const struct lrec *l, bool is_fresh)
+{
+	struct record_version version = version_of(l->w);
+
+	show_lease(l);
+	record_sight_note(&sight, &version, l->w != 0 ? &lease : NULL, election.ttl_ns, is_fresh,
+			  NOW_NS);
+}
+
 /* R3, R4: a sight from the table, or a new one. */
-static void campaign_look(struct world *w, struct seat *s, const struct record_campaign *task,
+static void campaign_look(const struct world *w, struct seat *s, const struct record_campaign *task,
 			  struct record_turn *t, const struct course *how)
 {
 	int slot = slot_of(task->rival);
-	const struct lrec *l =
-		how->look == LOOK_OLD ? &w->copy.leases[slot] : &w->store.leases[slot];
-	struct record_version version = version_of(l->w);
+	const struct lrec *l = &w->store.leases[slot];
 
 	show_sight(s, slot);
-	if (how->look != LOOK_TABLE || !sight.is_known) {
-		show_lease(l);
-		record_sight_note(&sight, &version, l->w != 0 ? &lease : NULL, election.ttl_ns,
-				  t->now_ns);
-	}
+	if (how->look != LOOK_TABLE || !sight.is_known)
+		look_read(how->look == LOOK_OLD ? &w->copy.leases[slot] : l, false);
+	if (record_sight_is_unsure(&sight))
+		look_read(l, true);
 	take_sight(s, slot);
-	answer(t, BATON_OUTCOME_OK, l->w);
+	answer(t, BATON_OUTCOME_OK, 0);
 }
 
 static void campaign_bury(struct world *w, int c, const struct record_campaign *task,

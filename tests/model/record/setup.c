@@ -30,6 +30,8 @@ static const struct setup small_worlds[] = {
 	{"2, 1, 2, writes travel, one is late", SIZE(2, 1, 2), CRASH, LATE, .travels = true,
 	 .depth = 17},
 	{"2, 1, 3, old reads", SIZE(2, 1, 3), CRASH, .old_reads = true, .depth = 11},
+	{"2, 1, 2, old reads, living leases' records are deleted", SIZE(2, 1, 2), FEW,
+	 .old_reads = true, .deletes = true, .depth = 14},
 	{"2, 1, 3, two writes late", SIZE(2, 1, 3), ALL, .strays = 2, .depth = 12},
 	{"2, 2, 3", SIZE(2, 2, 3), CRASH, .depth = 11},
 	{"3, 1, 4", SIZE(3, 1, 4), .depth = 11},

@@ -339,7 +339,13 @@ static void claims(struct cand *cand)
 	}
 }
 
-/* A leader whose election was hinted at looks for an order. */
+static void obey(struct seat *s, const struct baton_order *order)
+{
+	s->role = ROLE_LEAVES;
+	s->heir = order->kind == BATON_ORDER_TRANSFER ? order->target[0] - 'a' : -1;
+}
+
+/* A leader whose election was hinted at looks for an order, and whether it still leads (S5). */
 static void observe(struct cand *cand, int e)
 {
 	struct seat *s = &cand->seats[e];
@@ -353,11 +359,12 @@ static void observe(struct cand *cand, int e)
 	s->is_hinted = false;
 	errand(cand, VERB_OTHER);
 	record_driver_observe(cand->lanes[BATON_LANE_CAMPAIGN], &call, &o, 1);
-	if (o.outcome != BATON_OUTCOME_OK || s->role != ROLE_LEADS || record.order.id == 0 ||
-	    record.order.term != s->term)
+	if (o.outcome != BATON_OUTCOME_OK || s->role != ROLE_LEADS || record.term < s->term)
 		return;
-	s->role = ROLE_LEAVES;
-	s->heir = record.order.kind == BATON_ORDER_TRANSFER ? record.order.target[0] - 'a' : -1;
+	if (!record.held || strcmp(record.lease_id, s->lease) != 0 || record.term != s->term)
+		s->role = ROLE_NONE;
+	else if (record.order.id != 0 && record.order.term == s->term)
+		obey(s, &record.order);
 }
 
 static void look_after(struct cand *cand)

@@ -64,8 +64,10 @@ static void evict(int e)
 static void meddle_locks(int e)
 {
 	if (locks[e].is_foreign) {
+		tell("another program gives the lock of %s back", election_names[e]);
 		locks[e].is_foreign = false;
 	} else if (!lock_is_taken(e)) {
+		tell("another program takes the lock of %s", election_names[e]);
 		locks[e].is_foreign = true;
 		locks[e].lease[0] = '\0';
 	} else if (world.params.breaks) {

@@ -567,10 +567,13 @@ static int lock_set(struct baton_call *call, const char *name, const char *lease
 
 	if (outcome != BATON_OUTCOME_OK)
 		return outcome;
-	if (!is_ours && (!takes || lock_is_taken(e)))
+	if (!is_ours && (!takes || lock_is_taken(e))) {
+		tell("the lock of %s is not %s's", name, lease_id);
 		return BATON_OUTCOME_REFUSED;
+	}
 	locks[e].until_ns = world.now_ns + ttl_ns / world.params.server_rate * 1000;
 	(void)snprintf(locks[e].lease, sizeof(locks[e].lease), "%s", lease_id);
+	tell("the lock of %s is %s's until %.3f", name, lease_id, (double)locks[e].until_ns / 1e9);
 	if (takes)
 		locks[e].was_broken = false;
 	return ask(call) == BATON_OUTCOME_OK ? BATON_OUTCOME_OK : BATON_OUTCOME_UNKNOWN;
@@ -598,8 +601,10 @@ static int sim_lock_drop(void *lane, struct baton_call *call, const char *name,
 	int outcome = ask(call);
 
 	(void)lane;
-	if (outcome == BATON_OUTCOME_OK && strcmp(locks[e].lease, lease_id) == 0)
+	if (outcome == BATON_OUTCOME_OK && strcmp(locks[e].lease, lease_id) == 0) {
+		tell("the lock of %s is given back by %s", name, lease_id);
 		locks[e].lease[0] = '\0';
+	}
 	return outcome;
 }
 

@@ -234,10 +234,6 @@ static void draw_params(struct params *p)
 	p->locks = !is_weak && world_random(4) == 0;
 	p->breaks = p->locks && world_random(2) == 0;
 	draw_weather(&p->weather, p->ttl_ns);
-	/* R4 watches what is absent, too. An old read from before a lease was opened, together with
-	 * somebody who deletes it by hand, is more than that can bear: one of the two at a time. */
-	if (p->deletes)
-		p->weather.stale = 0;
 }
 
 static void tell_params(const struct params *p)

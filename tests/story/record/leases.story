@@ -255,7 +255,8 @@ story R4_absent_is_watched_like_any_version
     1s      deleted A1
     1s      B campaigns
                 reads e: A1 in term 1 v2 (begun)
-                looks at A1: missing v0, known for 0s (it names a lease)
+                looks at A1: missing, perhaps not there yet (it names a lease)
+                looks at A1 fresh: missing v0, known for 0s (it names a lease)
                 refused (held)
     11s     B campaigns
                 reads e: A1 in term 1 v2 (begun)
@@ -267,6 +268,39 @@ story R4_absent_is_watched_like_any_version
                 writes A1 from v1: refused (begun)
                 reads A1 fresh: dead (another version was in the way)
                 refused (it is gone)
+
+story R4_what_is_missing_is_read_fresh
+    An old read shows B what was before A's lease was opened. That begins no wait: when somebody deletes
+    the record later, A has still a whole ttl since its last renewal.
+    given A leads
+
+    0s      B opens
+                writes B1 from v0: ok (begun)
+                ok (written)
+    0s      B campaigns, its look old
+                reads e: A1 in term 1 v2 (begun)
+                looks at A1: missing, perhaps not there yet (it names a lease)
+                looks at A1 fresh: alive v1, known for 0s (it names a lease)
+                refused (held)
+    9s      A renews
+                writes A1 from v1: ok (begun)
+                ok (written)
+    10s     deleted A1
+    10s     B campaigns
+                reads e: A1 in term 1 v2 (begun)
+                looks at A1: missing, perhaps not there yet (it names a lease)
+                looks at A1 fresh: missing v0, known for 0s (it names a lease)
+                refused (held)
+    15s     B campaigns, its look old
+                reads e: A1 in term 1 v2 (begun)
+                looks at A1: missing v0, known for 5s (it names a lease)
+                refused (held)
+    20s     B campaigns
+                reads e: A1 in term 1 v2 (begun)
+                looks at A1: missing v0, known for 10s (it names a lease)
+                buries A1 from v0: ok (its lease was unchanged for its whole ttl)
+                writes e from v2: B1 in term 2: ok (its lease is dead)
+                ok: leads in term 2 (written)
 
 story R4_a_look_that_fails
     Nobody who can't look at a lease takes it for dead.

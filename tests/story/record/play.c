@@ -67,7 +67,8 @@ bool play_given(struct world *w, const char *line, const char **error)
 /* What becomes of which write; at the end of a line. */
 static bool take_fate(struct world *w, struct words *words, const char **error)
 {
-	static const char *const fates[] = {"", "lost", "unanswered", "copied", "late", "fails"};
+	static const char *const fates[] = {"",     "lost",  "unanswered", "copied",
+					    "late", "fails", "old"};
 	static const char *const whats[][2] = {
 		{"claim", "e"},     {"write", "e"}, {"renewal", "l"}, {"opening", "l"},
 		{"tombstone", "l"}, {"read", "r"},  {"look", "s"},    {"lock", "k"}};
@@ -89,7 +90,7 @@ static bool take_fate(struct world *w, struct words *words, const char **error)
 	for (size_t i = 1; how != NULL && i < sizeof(fates) / sizeof(fates[0]); i++)
 		if (strcmp(how, fates[i]) == 0)
 			w->fate = (enum fate)i;
-	*error = "a write is lost, unanswered, copied or late, or fails";
+	*error = "a write is lost, unanswered, copied or late, or fails; a look is old";
 	return w->fated != 0 && w->fate != FATE_NONE && words_peek(words) == NULL;
 }
 

@@ -172,25 +172,43 @@ void task_open(struct world *w, size_t c)
 
 /* ---- campaigns ---- */
 
+static void look_read(const struct world *w, struct record_sight *sight,
+		      const struct lease_record *r, bool is_fresh)
+{
+	struct record_version version = version_of(r->version);
+
+	record_sight_note(sight, &version, r->version != 0 ? &r->value : NULL, election.ttl_ns,
+			  is_fresh, w->now_ns);
+}
+
+/* Old: from before it was opened. */
 static void campaign_look(struct world *w, struct someone *s, const struct record_campaign *task,
 			  struct record_turn *t)
 {
+	static const struct lease_record none;
 	size_t c, i;
 	char name[4];
 
 	lease_find(task->rival, &c, &i);
 	const struct lease_record *r = &w->leases[c][i];
 	struct record_sight *sight = &s->sights[c][i];
-	struct record_version version = version_of(r->version);
 	bool fails = w->fate == FATE_FAILED && w->fated == 's';
+	bool is_old = w->fate == FATE_OLD && w->fated == 's';
 
 	if (!fails)
-		record_sight_note(sight, &version, r->version != 0 ? &r->value : NULL,
-				  election.ttl_ns, w->now_ns);
+		look_read(w, sight, is_old ? &none : r, false);
+	bool is_unsure = record_sight_is_unsure(sight);
+
+	if (is_unsure) {
+		lines_add(&w->trace, "looks at %s: missing, perhaps not there yet (%s)",
+			  lease_name(c, i, name), record_why_text(task->task.why));
+		look_read(w, sight, r, true);
+	}
 	answer(t, fails ? BATON_OUTCOME_FAILED : BATON_OUTCOME_OK, r->version);
 	uint64_t known_ns = sight->is_known ? w->now_ns - sight->since_ns : 0;
 
-	lines_add(&w->trace, "looks at %s: %s v%llu, known for %llus (%s)", lease_name(c, i, name),
+	lines_add(&w->trace, "looks at %s%s: %s v%llu, known for %llus (%s)",
+		  lease_name(c, i, name), is_unsure ? " fresh" : "",
 		  fails                         ? "failed"
 		  : record_sight_is_dead(sight) ? "dead"
 		  : r->version == 0             ? "missing"
@@ -282,7 +300,7 @@ static void edit_run(struct world *w, struct record_edit *task)
 		lease_find(election.lease, &c, &i);
 		struct record_version version = version_of(w->leases[c][i].version);
 
-		record_sight_note(&sight, &version, &w->leases[c][i].value, 0, w->now_ns);
+		record_sight_note(&sight, &version, &w->leases[c][i].value, 0, true, w->now_ns);
 		t.sight = &sight;
 	}
 	while ((op = record_edit_step(task, &t)) != RECORD_DONE) {
@@ -343,7 +361,7 @@ void task_sweep(struct world *w, size_t by)
 
 			if (r->version == 0)
 				continue;
-			record_sight_note(sight, &version, &r->value, 0, w->now_ns);
+			record_sight_note(sight, &version, &r->value, 0, true, w->now_ns);
 			int what =
 				record_sweep_lease(sight, strcmp(w->election.value.lease, id) == 0,
 						   record_idle_ns(r->value.ttl_ns), w->now_ns);

@@ -14,7 +14,7 @@
 
 #define LEASES_MAX 3u /* of one candidate */
 
-enum fate { FATE_NONE, FATE_LOST, FATE_UNANSWERED, FATE_COPIED, FATE_LATE, FATE_FAILED };
+enum fate { FATE_NONE, FATE_LOST, FATE_UNANSWERED, FATE_COPIED, FATE_LATE, FATE_FAILED, FATE_OLD };
 
 /* A record: its version is 0 while it isn't there. */
 struct lease_record {

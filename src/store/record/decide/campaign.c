@@ -162,7 +162,9 @@ static int campaign_buried(struct record_campaign *c, struct record_turn *t)
 			return ask(c, PHASE_LOOK, RECORD_LOOK, RECORD_WHY_CONFLICT);
 		}
 		record_sight_note(t->sight, &t->version, is_there ? t->lease : NULL,
-				  t->election->ttl_ns, t->now_ns);
+				  t->election->ttl_ns, false, t->now_ns);
+		if (record_sight_is_unsure(t->sight))
+			return ask(c, PHASE_LOOK, RECORD_LOOK, RECORD_WHY_CONFLICT);
 		t->outcome = BATON_OUTCOME_OK;
 		return campaign_looked(c, t);
 	default: return end_unsure(c, RECORD_WHY_FAILED);

@@ -30,7 +30,8 @@
  *  5. `election` is the record as last read or told, also while the answer is about a lease; where
  *     there is none it is empty but for its name. After WRITE it is what is to be written.
  *  6. LOOK is answered from the table of sights; where that has no sight of the lease, or one
- *     that is older than a poll, its record is read and noted with record_sight_note() first.
+ *     that is older than a poll, its record is read and noted with record_sight_note() first;
+ *     and read again, fresh, if the sight is unsure.
  *     A sight is kept only while an election that is looked at names its lease.
  *  7. Claims that were won, or that may have landed, stand in a book, one struct record_claim
  *     each. A claim in doubt stays there until its lease is given up, or until record_settle
@@ -95,7 +96,7 @@ enum record_why {
 struct record_sight {
 	struct record_version version; /* n = 0: its record is missing, which is watched alike */
 	uint64_t ttl_ns;               /* from the record, not from our settings (rule 6) */
-	uint64_t since_ns;             /* when that version was first received */
+	uint64_t since_ns;             /* when that version was first received; NEVER: unsure */
 	uint64_t noted_ns;             /* ... and last */
 	uint32_t death;                /* enum record_death */
 	bool is_known;
@@ -144,9 +145,13 @@ struct record_task {
 /* ---- expiry.c: when a lease is over (R2, R3, R4), when a reservation is (R11) ---- */
 
 /* The record was received at read_ns: found with that version, or missing (lease NULL), when ttl_ns
- * is what the election says. */
+ * is what the election says, or 0: none does. is_fresh: by a linearizable read. */
 void record_sight_note(struct record_sight *s, const struct record_version *version,
-		       const struct record_lease *lease, uint64_t ttl_ns, uint64_t read_ns);
+		       const struct record_lease *lease, uint64_t ttl_ns, bool is_fresh,
+		       uint64_t read_ns);
+/* It is missing, and no wait has begun: by a read that may be older than the lease, or no election
+ * names it. */
+bool record_sight_is_unsure(const struct record_sight *s);
 /* When the wait for its end is over; 0: it is dead. RECORD_NEVER: nothing is known. */
 uint64_t record_sight_end_ns(const struct record_sight *s);
 /* R2: known dead. */

@@ -6,6 +6,12 @@
  * up, if nothing was written in between; and whoever acts on that writes from that very version.
  * What this must never do: count from when we asked, which may be long before the version was
  * written; or keep the wait when the version has changed.
+ *
+ * A record that is missing has no version of its own. An old read may show what was before the
+ * lease was opened, and somebody may delete the record later: both look alike. So the wait for a
+ * missing record begins with a fresh read: the lease was opened before somebody named it, and so
+ * whoever misses its record then misses it for good. Nor does it begin while nobody knows how long
+ * it is.
  */
 #include "store/record/decide/parts.h"
 
@@ -16,18 +22,26 @@ static uint64_t after_ns(uint64_t now_ns, uint64_t d)
 }
 
 void record_sight_note(struct record_sight *s, const struct record_version *version,
-		       const struct record_lease *lease, uint64_t ttl_ns, uint64_t read_ns)
+		       const struct record_lease *lease, uint64_t ttl_ns, bool is_fresh,
+		       uint64_t read_ns)
 {
+	bool counts = lease != NULL || (is_fresh && ttl_ns != 0);
+
 	/* Dead is final: what a late copy of an open makes of a swept record is nobody's. */
 	if (record_sight_is_dead(s))
 		return;
-	if (!s->is_known || !record_same_version(&s->version, version))
-		s->since_ns = read_ns;
+	if (!s->is_known || !record_same_version(&s->version, version) || record_sight_is_unsure(s))
+		s->since_ns = counts ? read_ns : RECORD_NEVER;
 	s->is_known = true;
 	s->version = *version;
 	s->noted_ns = read_ns;
 	s->ttl_ns = lease != NULL ? lease->ttl_ns : ttl_ns;
 	s->death = lease != NULL ? lease->death : RECORD_ALIVE;
+}
+
+bool record_sight_is_unsure(const struct record_sight *s)
+{
+	return s->is_known && s->since_ns == RECORD_NEVER;
 }
 
 bool record_sight_is_dead(const struct record_sight *s)
