@@ -242,6 +242,11 @@ baton_conformance_on(s3 s3 --lease 2000 --jobs 8)
 # All cases on the server for SQL Server's statements, which the debug build runs a few of.
 set(build asan)
 baton_conformance_on(mssql mssql --lease 3000 --jobs 6)
+if(TEST conformance/asan-mssql)
+	set(leaks ${PROJECT_SOURCE_DIR}/tests/mssql/leaks.txt)
+	set_tests_properties(conformance/asan-mssql PROPERTIES
+		ENVIRONMENT LSAN_OPTIONS=print_suppressions=0:suppressions=${leaks})
+endif()
 set(build debug)
 
 # And behind a bad network, where they wait even more: only safety counts (conformance --help).

@@ -4,6 +4,7 @@
 #
 # What is committed is written to a file before it is answered: a server that was killed has it.
 import asyncio
+import bisect
 import json
 import os
 import time
@@ -27,7 +28,8 @@ class Database:
     """What all sessions share."""
 
     def __init__(self, path):
-        self.rows = {}  # key -> [w, value, at, rv]
+        self.rows = {}  # key -> [w, value, at, rv], in the order of row versions
+        self.keys = []  # in their own order
         self.has_tables = False
         self.layout = 0
         self.last_rv = 0x7d0
@@ -53,12 +55,32 @@ class Database:
                 if "layout" in change:
                     self.has_tables, self.layout = True, change["layout"]
                 if change.get("forget"):
-                    self.rows, self.has_tables = {}, False
+                    self.rows, self.keys, self.has_tables = {}, [], False
                 for key, row in change.get("rows", {}).items():
-                    self.rows.pop(key, None)
+                    self.put(key, row)
                     if row is not None:
-                        self.rows[key] = row
                         self.last_rv = max(self.last_rv, row[3])
+
+    def put(self, key, row):
+        """None: it goes."""
+        was_there = self.rows.pop(key, None) is not None
+        if row is not None:
+            self.rows[key] = row
+        if row is not None and not was_there:
+            bisect.insort(self.keys, key)
+        elif row is None and was_there:
+            del self.keys[bisect.bisect_left(self.keys, key)]
+
+    def between(self, a, b):
+        """The keys from a on, below b."""
+        return self.keys[bisect.bisect_left(self.keys, a):bisect.bisect_left(self.keys, b)]
+
+    def changed_since(self, seen):
+        """The newest first."""
+        for key in reversed(self.rows):
+            if self.rows[key][3] <= seen:
+                return
+            yield key
 
     def note(self, **change):
         self.file.write((json.dumps(change) + "\n").encode())
@@ -77,9 +99,7 @@ class Database:
                 for key, new in changes.items()}
         self.note(rows=rows)
         for key, row in rows.items():
-            self.rows.pop(key, None)
-            if row is not None:
-                self.rows[key] = row
+            self.put(key, row)
         self.wake()
 
     def wake(self):
@@ -88,7 +108,7 @@ class Database:
 
     def forget(self):
         self.note(forget=True)
-        self.rows, self.has_tables, self.layout = {}, False, 0
+        self.rows, self.keys, self.has_tables, self.layout = {}, [], False, 0
         self.wake()
 
     def free_session(self, session):
@@ -179,8 +199,7 @@ class Session:
 
     async def list(self, a, b, v):
         self.need("SELECT")
-        return "ssvi", [self.row(key, row, v == 1) for key, row in self.db.rows.items()
-                        if a <= key < b]
+        return "ssvi", [self.row(key, self.db.rows[key], v == 1) for key in self.db.between(a, b)]
 
     async def update(self, k, n, v, w):
         await self.write("UPDATE", [k])
@@ -222,8 +241,8 @@ class Session:
         self.need("SELECT")
 
         def changed():
-            return [[key, row[3], 0] for key, row in self.db.rows.items()
-                    if row[3] > seen and a <= key < b and key not in self.db.held]
+            return [[key, self.db.rows[key][3], 0] for key in self.db.changed_since(seen)
+                    if a <= key < b and key not in self.db.held]
         until = time.monotonic() + t * SLOW_S
         while not changed() and (left := until - time.monotonic()) > 0:
             try:
@@ -232,7 +251,7 @@ class Session:
                 await asyncio.wait_for(asyncio.Event().wait(), SLOW_S / 2)
             except asyncio.TimeoutError:
                 pass
-        n = sum(a <= key < b and key not in self.db.held for key in self.db.rows)
+        n = sum(key not in self.db.held for key in self.db.between(a, b))
         return "sii", [[None, self.db.min_active() - 1, n], *changed()]
 
     async def doctor(self):

@@ -90,7 +90,7 @@ static int type_of(const struct mssql_param *p)
 	return p->n > SHORT_MAX ? SYBNTEXT : SYBVARCHAR;
 }
 
-static bool send_parameters(struct mssql_worker *w)
+static bool add_parameters(struct mssql_worker *w)
 {
 	const struct mssql_request *r = &w->request;
 	/* The library wants what it doesn't change without const. */
@@ -185,10 +185,11 @@ static int execute_request(struct mssql_worker *w)
 		return MSSQL_UNSENT;
 	bool is_batch = w->request.declared == NULL;
 
-	if (is_batch ? dbcmd(w->db, w->request.sql) != SUCCEED : !send_parameters(w))
+	if ((is_batch ? dbcmd(w->db, w->request.sql) != SUCCEED : !add_parameters(w)) ||
+	    !may_send(w)) {
+		(void)dbrpcinit(w->db, "", DBRPCRESET); /* the library frees what it has sent */
 		return MSSQL_UNSENT;
-	if (!may_send(w))
-		return MSSQL_UNSENT;
+	}
 	bool is_good = is_batch ? dbsqlsend(w->db) == SUCCEED : dbrpcsend(w->db) == SUCCEED;
 
 	is_good = is_good && dbsqlok(w->db) == SUCCEED && take_results(w);

@@ -72,8 +72,9 @@ static void meddle_locks(int e)
 		locks[e].lease[0] = '\0';
 	} else if (world.params.breaks) {
 		tell("somebody breaks the lock of %s", election_names[e]);
+		(void)memcpy(locks[e].broken[locks[e].lease[0] - 'a'], locks[e].lease,
+			     sizeof(locks[e].lease));
 		locks[e].lease[0] = '\0';
-		locks[e].was_broken = true;
 		world.n_faults++;
 	}
 }

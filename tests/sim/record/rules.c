@@ -173,11 +173,11 @@ static void check_election(int e)
 		if (!is_weak() && (strcmp(r->lease, cand->lease.id) != 0 || r->nonce != s->nonce ||
 				   r->term != s->term))
 			rule_break(RULE_S1_RECORD);
+		if (locks[e].is_foreign && strcmp(locks[e].broken[i], cand->lease.id) != 0)
+			rule_break(RULE_LOCK_FOREIGN);
 	}
 	if (leaders > 1 && !world.params.evicts)
 		rule_break(RULE_S1_EXCLUSION);
-	if (leaders > 0 && locks[e].is_foreign && !locks[e].was_broken)
-		rule_break(RULE_LOCK_FOREIGN);
 }
 
 void rules_check(void)

@@ -169,8 +169,9 @@ void tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 struct lock {
 	uint64_t until_ns;
 	bool is_foreign;
-	bool was_broken; /* by hand, since it was last taken */
 	char lease[BATON_LEASE_ID_MAX + 1];
+	/* Of each candidate: the lease whose lock was broken by hand, and not taken since. */
+	char broken[CANDS][BATON_LEASE_ID_MAX + 1];
 };
 
 extern struct record_adapter sim_adapter;

@@ -575,7 +575,7 @@ static int lock_set(struct baton_call *call, const char *name, const char *lease
 	(void)snprintf(locks[e].lease, sizeof(locks[e].lease), "%s", lease_id);
 	tell("the lock of %s is %s's until %.3f", name, lease_id, (double)locks[e].until_ns / 1e9);
 	if (takes)
-		locks[e].was_broken = false;
+		locks[e].broken[lease_id[0] - 'a'][0] = '\0';
 	return ask(call) == BATON_OUTCOME_OK ? BATON_OUTCOME_OK : BATON_OUTCOME_UNKNOWN;
 }
 
