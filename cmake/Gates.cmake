@@ -80,6 +80,7 @@ if(TARGET model-file)
 endif()
 if(TARGET sim-record)
 	baton_gate(sim/record 240 400 sim sim-record --worlds 250)
+	baton_gate(sim/record-fresh 120 400 sim sim-record --worlds 100 --from fresh)
 endif()
 if(TARGET model-record)
 	baton_gate(model/record-small 310 400 model model-record --size small)
@@ -198,7 +199,8 @@ if(TARGET conformance AND TARGET baton_module_mysql)
 		LABELS "conformance;servers")
 endif()
 
-# SQL Server's application locks. Not N2: whoever is frozen keeps its session, and so the lock.
+# SQL Server's application locks. Not N2, nor N15: whoever is frozen keeps its session, and so the
+# lock.
 if(TARGET conformance AND TARGET baton_module_mssql)
 	baton_gate(conformance/mssql-applock 250 400 conformance ${in_memory}
 		${PROJECT_SOURCE_DIR}/tests/servers with mssql -- build/debug/conformance
