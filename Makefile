@@ -34,7 +34,7 @@ help:
 	@echo '  make bench      measure, beside clock_gettime, flock(1) and fsync (STORE=redis: on'
 	@echo '                  that, beside its own benchmark; or any kind of tests/servers)'
 	@echo '  make evidence   measure and prove, and write docs/evidence: half an hour on quiet'
-	@echo '                  cores (QUICK=1: five minutes)'
+	@echo '                  cores (QUICK=1: five minutes; STORES=redis,etcd)'
 	@echo
 	@echo 'Keep tidy:'
 	@echo '  make lint       form, clang-tidy, cppcheck, layers, purity, size, style'
@@ -103,7 +103,7 @@ bench:
 evidence:
 	@tools/deps test
 	@tools/build release
-	@tools/evidence/run $(if $(QUICK),--quick)
+	@tools/evidence/run $(if $(QUICK),--quick) $(if $(STORES),--stores $(STORES))
 
 site:
 	@tools/deps site

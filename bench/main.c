@@ -29,9 +29,9 @@ struct one_row {
 static struct one_row rows[ROWS_MAX];
 static int n_rows;
 static char dir[256];
+static const char *folder;
 
-static void write_json(const char *path);
-static void write_svg(const char *path);
+static void write_files(void);
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
@@ -132,7 +132,6 @@ static void begin_samples(const char *out)
 int main(int argc, char **argv)
 {
 	struct plan p = read_plan(argc, argv);
-	char path[512];
 	int within = 0;
 	int over = 0;
 
@@ -140,7 +139,9 @@ int main(int argc, char **argv)
 	if (mkdtemp(dir) == NULL)
 		bench_die("No directory can be made in that FOLDER for the measurements.");
 	(void)atexit(remove_dir);
+	folder = p.out;
 	begin_samples(p.out);
+	(void)atexit(write_files); /* also when it gives up: what is measured is measured */
 	if (p.store != NULL)
 		bench_store(p.store, p.quick, p.only);
 	else if (p.only_command)
@@ -151,10 +152,6 @@ int main(int argc, char **argv)
 		within += rows[i].budget > 0 && rows[i].value <= rows[i].budget;
 		over += rows[i].budget > 0 && rows[i].value > rows[i].budget;
 	}
-	(void)snprintf(path, sizeof(path), "%s/bench.json", p.out);
-	write_json(path);
-	(void)snprintf(path, sizeof(path), "%s/bench.svg", p.out);
-	write_svg(path);
 	(void)printf("bench: %d rows, %d within budget, %d over budget\n", n_rows, within, over);
 	return over == 0 ? 0 : 1;
 }
@@ -182,12 +179,24 @@ void row(const char *what, double value, double budget, const char *unit, const 
 	(void)fflush(stdout);
 }
 
-static void write_json(const char *path)
+static FILE *create(const char *name)
 {
-	FILE *f = fopen(path, "we");
+	char path[512];
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+	f = fopen(path, "we");
+	if (f == NULL)
+		(void)fprintf(stderr, "%s can't be written.\n", path);
+	return f;
+}
+
+static void write_json(void)
+{
+	FILE *f = create("bench.json");
 
 	if (f == NULL)
-		bench_die("%s can't be written.", path);
+		return;
 	(void)fprintf(f, "[\n");
 	for (int i = 0; i < n_rows; i++)
 		(void)fprintf(f,
@@ -200,13 +209,13 @@ static void write_json(const char *path)
 }
 
 /* Bars of value / budget; the line is the budget. */
-static void write_svg(const char *path)
+static void write_svg(void)
 {
-	FILE *f = fopen(path, "we");
+	FILE *f = create("bench.svg");
 	int y = 40;
 
 	if (f == NULL)
-		bench_die("%s can't be written.", path);
+		return;
 	(void)fprintf(f,
 		      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"900\" height=\"%d\" "
 		      "font-family=\"sans-serif\" font-size=\"12\">\n"
@@ -231,6 +240,12 @@ static void write_svg(const char *path)
 		f, "<line x1=\"580\" y1=\"34\" x2=\"580\" y2=\"%d\" stroke=\"black\"/>\n</svg>\n",
 		y);
 	(void)fclose(f);
+}
+
+static void write_files(void)
+{
+	write_json();
+	write_svg();
 }
 
 /* ---- what all measurements use ---- */

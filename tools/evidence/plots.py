@@ -66,7 +66,8 @@ def growth(title, series, x_label, unit, footer):
     picture = svg.Picture(width, height, title, footer)
     points = [p for _, line in series for p in line]
     xs = svg.Scale([x for x, _ in points], left, width - right)
-    ys = svg.Scale([y for _, y in points], bottom, top)
+    # Room above and below: a small difference must not look like a large one.
+    ys = svg.Scale([f * y for _, y in points for f in (0.4, 2.5)], bottom, top)
     for value, labelled in ys.ticks():
         y = ys.at(value)
         picture.line(left, y, width - right, y, "grid")
