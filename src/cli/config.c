@@ -16,7 +16,7 @@
 
 #include "cli/cli.h"
 
-#define SIZE_LIMIT (1 << 20) /* of the file: what is longer is no configuration */
+#define SIZE_LIMIT (1 << 20) /* of the file: a longer file is not a configuration */
 
 /* A file, and who wants to know what is in it. */
 struct source {

@@ -108,7 +108,7 @@ void deadline_enforce(struct run *r)
 	/* As we see it: a guard that was frozen with us wakes up with us, and does its work. */
 	if (r->overdue_ns == 0)
 		r->overdue_ns = now_ns;
-	/* A guard that doesn't is no guard. */
+	/* A guard that doesn't answer can't guard. */
 	if (now_ns >= r->overdue_ns + r->plan.page->drain_ns / 8) {
 		(void)kill(r->guard, SIGKILL);
 		log_say(BATON_LOG_ERROR, "the guard does not answer; it is killed");

@@ -105,7 +105,7 @@ static void set_up_guard(struct guard *g)
 /*
  * On a busy machine the KILL must not wait for its turn: where there is no work lock, the margin is
  * all that keeps a successor from starting too early. A guard sleeps nearly always, so nobody is
- * kept from anything. Who may not have the priority does without.
+ * kept from anything. A user without that right does without the priority.
  */
 static void hurry(struct guard_plan *plan)
 {

@@ -101,7 +101,7 @@ static void fill_stdio(void)
 			(void)!open("/dev/null", O_RDWR | O_CLOEXEC);
 }
 
-/* An answer that nobody can read is none, whatever the verb has found out. */
+/* An answer that can't be written is a failure, whatever the verb has found out. */
 static int end_output(int code)
 {
 	bool failed = ferror(stdout) != 0;

@@ -48,7 +48,7 @@ static int make_dir(char *path)
 	return 0;
 }
 
-/* What is no letter of a URL's path is written %xx. */
+/* A character that a URL's path can't have is written %xx. */
 static char *file_url(const char *path)
 {
 	char *url = malloc(strlen(path) * 3 + 6);

@@ -354,8 +354,8 @@ static int read_flags(struct reader *r, int argc, char **argv)
 	return 0;
 }
 
-/* Inside the command of another `baton run`, BATON_ID says who that one is. A candidate of the same
- * name would be its twin. */
+/* Inside the command of another `baton run`, BATON_ID is the id of that candidate. A second
+ * candidate with the same id would be a duplicate. */
 static bool is_inherited(const struct row *row)
 {
 	return row->at == AT(id) && getenv("BATON_TERM") != NULL;
@@ -444,7 +444,7 @@ static void apply_profile(struct reader *r)
 	};
 	int32_t lease = find_row("lease", 5);
 
-	/* Timings follow from the lease: who gives only that wants thirds of it. */
+	/* Timings follow from the lease: a user who gives only the lease wants thirds of it. */
 	if (r->given[lease] != FROM_NOBODY)
 		return;
 	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {

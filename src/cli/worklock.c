@@ -430,7 +430,8 @@ static void look_at_all(const struct hunt *hunt, bool thorough)
 		(void)closedir(proc);
 }
 
-/* `tick`: how often we were here. Who can't be caught in a while is no longer worth a processor. */
+/* `tick`: how often we were here. A process that can't be caught in a while is no longer worth a
+ * processor. */
 static void end_holders(const struct guard_plan *plan, int fd, pid_t spared, unsigned tick)
 {
 	struct hunt hunt = {.own_guard = plan->pid, .spared = spared};

@@ -80,7 +80,7 @@ static void note_lost(struct audience *a, const struct audience_event *ev)
 
 static void note_stopped(struct audience *a, bool wanted)
 {
-	/* Who was told to start meanwhile has done so in the same step, or is about to. */
+	/* An election that was started meanwhile has begun in the same step, or is about to. */
 	a->stopped = !wanted && a->n_starts == 0;
 	a->n_stops++;
 	a->pending |= NEWS_STOPPED;

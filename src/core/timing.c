@@ -4,7 +4,7 @@
  */
 #include "core/timing.h"
 
-/* So many who look at once are no herd. */
+/* This many candidates that look at once don't count as a herd. */
 #define FEW 8
 #define STAGGER_NS ((uint64_t)500000)
 

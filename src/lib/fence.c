@@ -224,8 +224,9 @@ static int create_temporary(const char *path, char name[PATH_MAX])
 }
 
 /*
- * First use. The second slot is left blank: who finds the file like that finishes it, and forces
- * its folder to disk before anything is accepted. EEXIST: somebody was quicker, which is fine.
+ * First use. The second slot is left blank: a process that finds the file like that finishes it,
+ * and forces its folder to disk before anything is accepted. EEXIST: somebody was quicker, which is
+ * fine.
  */
 static int create_file(const char *path, uint64_t term, struct baton_error *err)
 {

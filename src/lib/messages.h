@@ -16,7 +16,7 @@ const char *text_timing(enum timing_fault fault);
 
 /*
  * 1 to max bytes of strictly valid UTF-8 without control characters: fit for the name of an
- * election, an id or an address. NULL is none.
+ * election, an id or an address. NULL is not valid.
  */
 bool text_is_name(const char *s, size_t max);
 /* The same, but 0 to BATON_METADATA_MAX bytes. */

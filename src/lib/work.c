@@ -271,7 +271,7 @@ bool baton_context_wait(const struct baton_context *ctx, int64_t timeout_ms)
 	struct pollfd fd = {.fd = ctx->fd, .events = POLLIN};
 
 	/* The descriptor is a timer at the deadline: a frozen loop can't keep it from firing. What
-	 * a renewal has moved meanwhile is no end. */
+	 * a renewal has moved meanwhile is not the end. */
 	while (baton_context_is_leader(ctx)) {
 		uint64_t now_ns = clock_boot_ns();
 

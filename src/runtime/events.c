@@ -547,7 +547,7 @@ static void fill_waits(const struct baton_election *e, struct baton_event *out)
 	(void)snprintf(out->text, sizeof(out->text), "%s", e->wait->text);
 }
 
-/* Of a leadership that is over, the deadline is none; its work may have time left. */
+/* A leadership that is over has no deadline; its work may have time left. */
 static void fill_deadline(const struct baton_election *e, struct baton_event *out)
 {
 	if (atomic_load(&e->term_cell) != 0)

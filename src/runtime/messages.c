@@ -18,7 +18,7 @@ struct meaning {
 	int code;
 };
 
-/* What isn't named here ends no leadership and is no error. */
+/* A reason that isn't listed here ends no leadership and is not an error. */
 static const struct meaning meanings[] = {
 	[WHY_EXPIRED] = {"expired", BATON_REASON_EXPIRED, 0},
 	[WHY_REFUSED] = {"refused", BATON_REASON_REFUSED, 0},

@@ -100,7 +100,7 @@ void page_renewed(void *page, int64_t deadline_ns, int64_t end_ns)
 {
 	struct writer *w = page;
 
-	/* What comes late is no leadership any more. */
+	/* A grant that comes late is not a leadership any more. */
 	if (w == NULL || atomic_load(&w->page->deadline_boot_ns) == 0)
 		return;
 	atomic_store(&w->page->end_boot_ns, end_ns);

@@ -1,6 +1,6 @@
 /*
- * options.h: what the URLs of several drivers can say, and the values of options. False: that is no
- * value for it; the driver says so, and knows the rest.
+ * options.h: what the URLs of several drivers can say, and the values of options. False: the value
+ * is not valid; the driver says so, and knows the rest.
  */
 #ifndef BATON_STORE_OPTIONS_H
 #define BATON_STORE_OPTIONS_H
@@ -20,7 +20,7 @@ bool option_path(const char *value, char *out, size_t size); /* from the root on
 bool option_flag(const char *value, bool *out);              /* 0 or 1 */
 bool option_number(const char *value, uint32_t max, uint32_t *out);
 
-/* Each key=value of a URL to `set`, which says false where that is nothing for it. 0, or -1 with
+/* Passes each key=value of a URL to `set`, which returns false if it is not valid. 0, or -1 with
  * the sentence; store and page name the driver and its manual: "Redis", "baton-redis(7)". */
 int option_each(struct url_part query, bool (*set)(void *o, const char *key, const char *value),
 		void *o, const char *store, const char *page, struct baton_error *err);
@@ -33,7 +33,7 @@ struct option_host {
 	char port[8];
 };
 
-/* Servers of a URL, and who logs in there. */
+/* Servers of a URL, and the user that logs in there. */
 struct option_login {
 	struct option_host hosts[OPTION_HOSTS_MAX];
 	size_t n_hosts;
@@ -56,7 +56,8 @@ int option_login_check(const struct option_login *login, struct baton_error *err
 bool option_password(const struct option_login *login, char *out, size_t size,
 		     struct baton_error *err);
 
-/* Whom to trust, and who we are. Empty: what the system trusts, nobody, the name in the URL. */
+/* Which authorities to trust, and our certificate. Empty: those that the system trusts, no
+ * certificate, the name in the URL. */
 struct option_tls {
 	char ca[OPTION_PATH_MAX];
 	char cert[OPTION_PATH_MAX];
@@ -64,7 +65,7 @@ struct option_tls {
 	char server_name[BATON_NAME_MAX + 1];
 };
 
-/* False: it is none of these, or that is no value for it. */
+/* False: the key is not one of these, or the value is not valid. */
 bool option_tls(struct option_tls *tls, const char *key, const char *value);
 /* 0, or -1 with the sentence. `say` names the way to TLS in this store's URLs. */
 int option_tls_check(const struct option_tls *tls, bool is_on, const char *say,

@@ -97,7 +97,8 @@ int net_open_unix(struct net *n, const char *path);
 /* What one of n gets of the time that is left. */
 uint64_t net_share_ns(uint64_t deadline_ns, uint64_t n);
 
-/* All of it, or -1 with the sentence. Who is woken meanwhile leaves no half of a message behind. */
+/* All of it, or -1 with the sentence. A caller that is woken meanwhile leaves no half of a message
+ * behind. */
 int net_send(struct net *n, const char *from, size_t size);
 /* Some bytes: 0. Or -1 with the sentence; or it is no failure to be woken, or that nothing comes,
  * for those who wait for nothing in particular. */

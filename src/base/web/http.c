@@ -245,7 +245,7 @@ static bool need_answers(struct http *h, size_t n)
 	return true;
 }
 
-/* A share of the time is no more than that at first: who is far away answers by then, too. */
+/* A share of the time is no more than that at first: a distant server answers by then, too. */
 #define SHARE_NS CLOCK_NS_PER_S
 
 /* One request that does no harm: HTTP_OK if there is a reply, whatever it says. */
@@ -403,7 +403,7 @@ static void batch_turn(struct http *h, struct batch *b)
 	}
 }
 
-/* The deadline has passed: who isn't done is late. */
+/* The deadline has passed: requests that are not done are late. */
 static void batch_give_up(struct http *h, struct batch *b)
 {
 	for (size_t i = 0; i < HTTP_PARALLEL; i++) {

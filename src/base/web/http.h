@@ -42,7 +42,7 @@ enum http_result {
 	HTTP_LATE,        /* the deadline */
 	HTTP_UNAVAILABLE, /* no such name, nobody there, connection lost */
 	HTTP_UNTRUSTED,   /* TLS: we don't trust it, it doesn't trust us, or a file can't be used */
-	HTTP_STRANGE,     /* that is no HTTP, or more than we take */
+	HTTP_STRANGE,     /* not HTTP, or more than we accept */
 	HTTP_MEMORY,
 	/* Of streams only: */
 	HTTP_WOKEN, /* the wake descriptor can be read; the stream goes on */

@@ -111,7 +111,7 @@ static bool take_bytes(struct proto *rest, uint64_t n, struct proto *out)
 	return true;
 }
 
-/* The next field. False: there is none, or what is there is no field; then rest->n tells. */
+/* The next field. False: there is none, or the bytes are not a valid field; rest->n tells which. */
 static bool proto_take(struct proto *rest, struct field *f)
 {
 	uint64_t tag;

@@ -1,6 +1,6 @@
 /*
  * proto.h: protocol buffers as they go over a wire: messages are made, and read without trusting
- * whoever sent them. No message is known here: who reads one says first what it must look like (a
+ * whoever sent them. No message is known here: a reader says first what a message must look like (a
  * shape), and has proto_fits() look through all of it; from then on no reading can go wrong.
  *
  *     static const struct proto_shape kv[] = {{1, PROTO_BYTES}, {2, PROTO_NUMBER}, {0}};

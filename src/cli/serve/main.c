@@ -137,7 +137,7 @@ int main(int argc, char **argv)
 	if (code != 0)
 		return code;
 	log_setup(&s);
-	log_never_wait(); /* who reads the log must never hold up an answer */
+	log_never_wait(); /* a slow reader of the log must never delay an answer */
 	if (s.observe != NULL && s.observe[0] != '\0') {
 		prefix = observed_prefix(&s);
 		if (prefix == NULL)

@@ -228,7 +228,7 @@ void text_add(struct serve_text *t, const char *text);
 void text_add_n(struct serve_text *t, const char *text, size_t n);
 void text_number(struct serve_text *t, int64_t n);
 void text_unsigned(struct serve_text *t, uint64_t n);
-/* With its quotes; what is no UTF-8 becomes U+FFFD. */
+/* With its quotes; bytes that are not UTF-8 become U+FFFD. */
 void text_string(struct serve_text *t, const char *text);
 /* An instant as ISO 8601 in UTC, with quotes; null where it is 0. */
 void text_time(struct serve_text *t, int64_t wall_ms);

@@ -20,7 +20,7 @@ struct parsed {
 	char room[SERVE_TARGET_MAX + PARSE_SEGMENTS + 2 * PARSE_PAIRS];
 };
 
-/* False: it is no target that we take: too long, too deep, a wrong %xx, a zero byte. */
+/* False: the target is refused: too long, too deep, a wrong %xx, a zero byte. */
 bool parse_target(const char *target, struct parsed *out);
 /* NULL: the query has no such key. */
 const char *parse_query(const struct parsed *p, const char *key);

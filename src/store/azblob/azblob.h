@@ -75,7 +75,7 @@ struct azblob_options {
 };
 
 int azblob_options_parse(struct azblob_options *o, const char *text, struct baton_error *err);
-/* "https://host:port/path"; false: that is none. */
+/* "https://host:port/path"; false: not such an address. */
 bool azblob_endpoint_parse(const char *text, struct azblob_endpoint *out);
 
 struct azblob_store {
@@ -120,7 +120,7 @@ struct azblob_ask {
 /* What is signed: method, path with query, "name: value" headers, bytes of the body. */
 void azblob_string_to_sign(struct bytes *out, const char *account, const char *method,
 			   const char *path, const char *const *headers, size_t size);
-/* The header that proves the key; false: that is no key. */
+/* The header that proves the key; false: the key is not valid. */
 bool azblob_sign(const char *account, const char *key, const char *to_sign, size_t n, char *out,
 		 size_t size);
 /* As in "Fri, 26 Jun 2015 23:39:12 GMT", in any locale. */

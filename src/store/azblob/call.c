@@ -345,8 +345,8 @@ void azblob_container_is_gone(struct azblob_store *s)
 	container_set(s, false);
 }
 
-/* Looked for with a right that is needed anyhow: to list. Who may not make it works once it is
- * there. */
+/* Looked for with a right that is needed anyhow: to list. A login that may not make it works once
+ * it is there. */
 int azblob_see_to_container(struct azblob_lane *lane, struct baton_call *call)
 {
 	struct azblob_store *s = lane->store;

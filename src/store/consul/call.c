@@ -68,7 +68,7 @@ static void unreachable(struct baton_call *call, const struct http_reply *reply)
 			 reply->text);
 }
 
-/* The words of an answer that is no JSON, on one line. */
+/* The words of an answer that is not JSON, on one line. */
 static void keep_text(struct consul_answer *answer, const struct http_reply *reply)
 {
 	const char *at = reply->body + strspn(reply->body, " \t\r\n\"");

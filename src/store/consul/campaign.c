@@ -308,7 +308,7 @@ static int campaign_hear(struct batch *b, const struct consul_answer *answer)
 	return BATON_OUTCOME_OK;
 }
 
-/* It was not: who is to blame? An outcome for all of them, or OK. */
+/* It was not carried out: which campaign is the cause? An outcome for all of them, or OK. */
 static int campaign_hear_errors(struct batch *b, const struct consul_answer *answer)
 {
 	if (consul_n_errors(answer) == 0)

@@ -163,7 +163,7 @@ void consul_op_count(struct consul_lane *lane, const struct web_lease *lease, ui
 struct consul_answer {
 	json_t *json; /* to be given back with json_decref(); may be NULL */
 	int status;
-	char text[200]; /* of one that is no JSON */
+	char text[200]; /* of an answer that is not JSON */
 };
 
 /*
@@ -240,7 +240,7 @@ json_t *consul_state(const struct consul_store *s, const char *name,
 uint64_t consul_native(const json_t *kv);
 /* The same of a key that is made, and locked, at that index. */
 uint64_t consul_new_native(uint64_t index);
-/* Who has the claim of this key. False: nobody. is_foreign: another program has. */
+/* The holder of this key's claim. False: it is free. is_foreign: another program holds it. */
 bool consul_read_claim(const json_t *kv, struct baton_record *out, bool *is_foreign);
 
 /* ---- history.c ---- */

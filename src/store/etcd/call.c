@@ -72,7 +72,7 @@ static void unreachable(struct baton_call *call, const struct http_reply *reply)
 			 reply->text);
 }
 
-/* No gRPC came back: that is no etcd, or something else answers for it. */
+/* No gRPC came back: it is not etcd, or a proxy answers in its place. */
 static int call_no_grpc(struct etcd_lane *lane, struct baton_call *call, unsigned turn, int status)
 {
 	if (status == 200)
@@ -325,7 +325,7 @@ int etcd_call(struct etcd_lane *lane, struct baton_call *call, const struct etcd
 		(void)store_fail(&call->error, BATON_E_MEMORY, "no memory for a request");
 		return outcome;
 	}
-	/* Past its deadline nothing is asked: that is no fault of the member's, either. */
+	/* Past its deadline nothing is asked: that is not the member's fault, either. */
 	if (is_late(call)) {
 		(void)store_fail(&call->error, BATON_E_TIMEOUT, "no time was left to ask etcd");
 		return outcome;

@@ -106,7 +106,7 @@ static int examine_version(struct visit *v)
 
 	(void)proto_text(answer, ETCD_STATUS_VERSION, version, sizeof(version));
 	etcd_done(&answer);
-	/* Who isn't let in has reached it, too. */
+	/* A client that isn't let in has reached the server, too. */
 	if (outcome != BATON_OUTCOME_OK && v->quiet.error.code != BATON_E_DENIED) {
 		v->call->error = v->quiet.error;
 		return -1;

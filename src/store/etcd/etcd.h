@@ -293,7 +293,7 @@ bool etcd_read_claim(struct proto kv, struct baton_record *out);
 /* The first claim of each of these ranges, and how many they are. */
 size_t etcd_get_claims(struct bytes *b, enum etcd_part part, struct etcd_store *s,
 		       const char *name);
-/* The condition that there is none. */
+/* The condition that there is no claim. */
 void etcd_compare_no_claims(struct bytes *b, struct etcd_store *s, const char *name);
 /* Of n answers at `at`, the first claim; none: it is empty. False: others' keys are among them that
  * we didn't know: etcd_learn_nested() first, and ask again. */

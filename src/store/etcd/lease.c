@@ -157,7 +157,7 @@ static int lease_confirm(struct etcd_lane *lane, struct baton_call *call, uint64
 
 	*n_keys = proto_number(answer, ETCD_RANGE_COUNT);
 	etcd_done(&answer);
-	if (outcome == BATON_OUTCOME_OK && raft_term == 0) /* who doesn't tell confirms nothing */
+	if (outcome == BATON_OUTCOME_OK && raft_term == 0) /* without it nothing is confirmed */
 		return etcd_strange(call);
 	if (outcome == BATON_OUTCOME_OK && lane->raft_term != raft_term) {
 		(void)store_fail(&call->error, BATON_E_UNAVAILABLE,

@@ -193,7 +193,7 @@ int etcd_read_election(struct etcd_lane *lane, struct baton_call *call, const ch
 
 /*
  * Who doesn't watch would like to know how long the leader's lease still is; whole seconds, rounded
- * down. That it can't be told is no reason to fail.
+ * down. If the store can't tell, that is not a failure.
  */
 static void record_read_time_left(struct etcd_lane *lane, struct baton_call *call, uint64_t number,
 				  struct baton_record *record)

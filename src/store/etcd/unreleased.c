@@ -4,7 +4,7 @@
  * etcd breaks A2: a member that led the cluster, was frozen, and thaws, ends the leases that it
  * thinks are over before it learns that others lead, and renew them (etcd issue 15247, seen up to
  * 3.6.16). The claims on such a lease are gone, and pushed as gone, while their holder has every
- * right to go on until it hears of that. So a claim that is gone is no proof that its holder is.
+ * right to go on until it hears of that. So a missing claim doesn't prove that its holder is gone.
  *
  * A claim brings a note with it, and its release takes the note away, each in one transaction. A
  * candidate that finds a note without its claim waits a whole lease of that holder's before it

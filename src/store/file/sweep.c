@@ -19,9 +19,9 @@
 #define FRESH_MS 60000 /* a temporary may be between its making and its lock for so long */
 
 /*
- * The lease goes first and .alive last: who is killed in between leaves what still says "died".
- * Only the dead are swept. One that is frozen past its expiry keeps its files until it wakes up,
- * or dies; they harm nobody.
+ * The lease goes first and .alive last: a process that is killed in between leaves what still says
+ * "died". Only the dead are swept. One that is frozen past its expiry keeps its files until it
+ * wakes up, or dies; they harm nobody.
  */
 static void sweep_lease(struct file_lane *lane, const char *id)
 {

@@ -285,7 +285,8 @@ static void campaign_end_process(struct kube_lane *lane, struct baton_call *call
 	t->is_wanted = false;
 }
 
-/* Made, and to be claimed in the next round. What isn't sure to be made is no claim in any case. */
+/* Made, and to be claimed in the next round. An object that may not have been made is not a claim
+ * in any case. */
 static void campaign_hear_new(struct kube_lane *lane, struct attempt *t, struct kube_call *call)
 {
 	if (call->outcome == BATON_OUTCOME_OK) {

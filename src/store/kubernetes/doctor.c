@@ -26,7 +26,7 @@ static int examine_version(struct visit *v)
 	(void)snprintf(c.path, sizeof(c.path), "%s/version", config->prefix);
 	int outcome = kube_call(v->lane, v->call, &c);
 
-	/* Who may not ask for the version has reached it all the same. */
+	/* A client that may not ask for the version has still reached the server. */
 	if (outcome == BATON_OUTCOME_OK || c.status == 403) {
 		TELL(v, OK, "reachability", NULL,
 		     "An API server answers at %s:%s, as %.150s says; the namespace is %s.",

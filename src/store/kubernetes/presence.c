@@ -15,7 +15,7 @@
 #include "store/kubernetes/kube.h"
 
 #define CALL_NS (2 * CLOCK_NS_PER_S)
-/* Who has been silent for that much longer than its lease doesn't come back. */
+/* A process that has been silent for that much longer than its lease doesn't come back. */
 #define SWEEP_MS ((int64_t)3600 * 1000)
 #define SWEEP_FIRST_NS (60 * CLOCK_NS_PER_S)
 #define SWEEP_NS (3600 * CLOCK_NS_PER_S)
@@ -187,7 +187,7 @@ static void presence_sweep(struct kube_lane *lane, struct baton_call *call)
 	const json_t *shown = js_get(candidates.answer, "items");
 	bool is_whole = js_text(js_get(processes.answer, "metadata"), "continue")[0] == '\0';
 
-	/* What we see ourselves wakes us: that is no reason to give up. */
+	/* Our own writes wake us, too: that is not a reason to stop. */
 	http_heed_wake(lane->beat, 0);
 	for (size_t i = 0; is_known && i < json_array_size(alive); i++)
 		if (presence_is_over(lane->store, json_array_get(alive, i), &processes))

@@ -46,7 +46,7 @@ static void text_of(const bson_t *reply, const char *name, char *out, size_t siz
 			       : "");
 }
 
-/* FerretDB 1 lets two win: its compare-and-set is none. */
+/* FerretDB 1 lets two win: its compare-and-set is not atomic. */
 static void tell_version(struct visit *v, struct baton_call *call)
 {
 	bson_t reply;

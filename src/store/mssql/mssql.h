@@ -203,7 +203,7 @@ bool mssql_connect(struct mssql_lane *lane, struct mssql_line *line, struct bato
 /* Carries out a request on the lane's own connection. `found` is given the rows. */
 int mssql_run(struct mssql_lane *lane, struct baton_call *call, const struct mssql_request *request,
 	      mssql_row_found *found, void *arg, uint64_t *n_changed);
-/* The sentence of an answer that is none. */
+/* The sentence for an answer that can't be understood. */
 void mssql_tell(const struct mssql_lane *lane, struct baton_error *err,
 		const struct mssql_answer *a);
 

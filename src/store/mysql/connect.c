@@ -406,7 +406,8 @@ static bool see_to_table(struct mysql_lane *lane)
 	return true;
 }
 
-/* The session is as it must be, or is none. Of several hosts a read-only one is passed over. */
+/* Checks that the session is as it must be, or closes it. A read-only host is skipped if there are
+ * others. */
 static bool set_up_session(struct mysql_lane *lane)
 {
 	struct state s = {.isolation = ""};

@@ -1,8 +1,8 @@
 /*
  * schema.c: the tables, and the guard on the resource's side.
  *
- * InnoDB, because a table without transactions is no compare-and-set. VARBINARY, because collations
- * take different names for one (rule 5).
+ * InnoDB, because a table without transactions has no compare-and-set. VARBINARY, because
+ * collations take different names for one (rule 5).
  */
 #include <stddef.h>
 

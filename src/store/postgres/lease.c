@@ -27,7 +27,8 @@ static int open_lease(struct pg_lane *l, struct baton_call *call, const struct b
 {
 	char ttl_ms[24], from[BOUND_SIZE], to[BOUND_SIZE];
 	bool has_locks = pg_session_could_be_for(l, lease);
-	/* Who has no lock of its own must not be judged by one, nor who is outlived by others. */
+	/* A lease without a lock of its own must not be judged by a lock, nor a lease with
+	 * `outlive`. */
 	bool fast = l->store->info.fast && has_locks && !lease->outlive;
 	const char *params[] = {lease->id, lease->owner, lease->address, ttl_ms, fast ? "t" : "f"};
 	const char *dash = strrchr(lease->id, '-');

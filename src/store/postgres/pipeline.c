@@ -145,7 +145,7 @@ static void too_late(struct pg_lane *lane)
 {
 	store_fail(&lane->call->error, BATON_E_TIMEOUT,
 		   "PostgreSQL did not answer in time; the connection is given up");
-	/* S7: who may still lead doesn't give its lock away. */
+	/* S7: a candidate that may still lead keeps its lock. */
 	lane->owes =
 		lane->is_apart || (lane == lane->store->lock_lane && lane->conn.may_have_locks);
 	if (!lane->owes)

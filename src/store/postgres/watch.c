@@ -348,7 +348,7 @@ static int watch_catch_up(struct pg_lane *l, struct pg_lane *s, struct baton_cal
 /* Brings everything up to date. OK, or why not. */
 static int watch_attend(struct pg_lane *l, struct baton_call *call)
 {
-	/* Who is told of a dead leader needs the session that we would look with. */
+	/* A standby that hears of a dead leader needs the session that we would look with. */
 	if (pg_waiters_attend(l, lock_freed, false) && watch_index_has_hints(&l->watch->names))
 		return BATON_OUTCOME_OK;
 	if (l->watch->is_current && l->watch->listens)
@@ -368,7 +368,7 @@ static int watch_attend(struct pg_lane *l, struct baton_call *call)
 	if (outcome != BATON_OUTCOME_OK) {
 		call->error = inner.error;
 		stop_listening(l);
-		/* S7: who may still lead doesn't give its lock away. */
+		/* S7: a candidate that may still lead keeps its lock. */
 		if (s == l && !s->conn.connecting)
 			pg_conn_close(s);
 	}

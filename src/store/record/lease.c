@@ -24,7 +24,7 @@ static void lease_job(struct record_job *j, const struct record_store *s, uint32
 	j->u.keep = (struct record_keep){.intent = intent, .lease = lease, .own = own};
 }
 
-/* One that is to go on: what we know of its record, or false: it is none of ours. */
+/* A lease that is to go on: fills in what we know of its record. False: it is not ours. */
 static bool lease_own(struct record_store *s, const char *id, struct record_own *own)
 {
 	store_lock(&s->base);

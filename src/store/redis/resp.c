@@ -207,7 +207,7 @@ static int resp_scan_array(struct resp_in *in, int64_t n)
 	return 1;
 }
 
-/* Goes past one element; 1, 0: it isn't all there, -1: it is none. */
+/* Skips one element: 1; 0: it isn't complete yet; -1: it is malformed. */
 static int resp_scan_one(struct resp_in *in)
 {
 	size_t at = in->scanned;

@@ -74,9 +74,9 @@ int resp_take(struct resp_in *in, const struct resp **reply);
 
 /* ---- what stands in a reply ---- */
 
-/* The text of an item; "" if it is none. */
+/* The text of an item; "" if the item is not a text. */
 const char *resp_get(const struct resp *list, size_t i);
-/* A number written as text or sent as one; false: it is none, or doesn't fit. */
+/* A number, sent as a number or as text. False: not a number, or too large. */
 bool resp_get_u64(const struct resp *list, size_t i, uint64_t *out);
 bool resp_get_i64(const struct resp *list, size_t i, int64_t *out);
 bool resp_is(const struct resp *list, size_t i, const char *text);

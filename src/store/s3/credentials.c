@@ -434,7 +434,7 @@ static int from_instance(struct s3_lane *lane, uint64_t deadline_ns, struct s3_k
 	int rc = metadata.http != NULL ? ask_instance(&metadata, out) : -1;
 
 	http_free(metadata.http);
-	/* Nobody there: so this is no such instance. */
+	/* No service answers: this is not such an instance. */
 	return rc < 0 && err->code == BATON_E_UNAVAILABLE && base[0] == '\0' ? 0 : rc;
 }
 

@@ -150,8 +150,8 @@ int web_watch_wait(struct web_lane *lane, const struct web_watch *w, struct bato
 		   uint64_t *cookies, size_t max);
 /* Closes the stream; all are hinted at when there is one again. */
 void web_watch_break(struct web_lane *lane);
-/* Whether a change would be heard of: it is listened for, and a lease shows that somebody speaks.
- * Who has none, because it only observes, has to look now and then. */
+/* Whether a change would be heard of: it is listened for, and a lease shows that somebody speaks. A
+ * candidate without a lease, which only observes, has to look now and then. */
 bool web_is_watched(struct web_store *s, const char *name);
 /* Takes what woke the watch lane; false: nothing did. */
 bool web_take_wake(const struct web_store *s);
@@ -202,7 +202,7 @@ char *web_claim_text(const struct baton_lease *lease, uint64_t nonce, int64_t si
 		     const struct baton_profile *profile);
 /* Who has the claim. False: it isn't one of ours. */
 bool web_claim_read(const char *value, struct baton_record *out);
-/* A claim of others, who write what they like; `otherwise` where that is no name. */
+/* A claim of another program, which may write anything; `otherwise` if that is not a valid name. */
 void web_claim_foreign(const char *value, const char *otherwise, struct baton_record *out);
 /* The claim shows this profile already. */
 bool web_claim_shows(const struct baton_record *r, const struct baton_profile *p);
