@@ -449,10 +449,12 @@ public:
 	/* Contends from now on. Does no I/O. */
 	void start()
 	{
-		detail::checked(baton_election_start(seat_->c));
+		{
+			std::lock_guard<std::mutex> guard(handle_->mutex);
+			detail::checked(baton_election_start(seat_->c));
+			seat_->is_over = false;
+		}
 		handle_->start_thread();
-		std::lock_guard<std::mutex> guard(handle_->mutex);
-		seat_->is_over = false;
 	}
 	/* Steps down, waits for open leads, gives the claim back. Throws BATON_E_TIMEOUT if that
 	 * takes longer than time; the stop then goes on in the background. */
@@ -589,8 +591,7 @@ private:
 	/* Starts if not started. False: the election was stopped, or the time has passed. */
 	bool wait_to_lead(std::optional<instant> until)
 	{
-		if (status().state == BATON_STATE_STOPPED && !is_over())
-			start();
+		start_unless_over();
 		std::unique_lock<std::mutex> guard(handle_->mutex);
 		auto is_time = [this] { return seat_->is_over || leads(); };
 		if (!until)
@@ -612,10 +613,16 @@ private:
 		return context;
 	}
 
-	bool is_over() const
+	/* One step: a start must not follow a stop that another thread has asked for. */
+	void start_unless_over()
 	{
-		std::lock_guard<std::mutex> guard(handle_->mutex);
-		return seat_->is_over;
+		{
+			std::lock_guard<std::mutex> guard(handle_->mutex);
+			if (seat_->is_over || status().state != BATON_STATE_STOPPED)
+				return;
+			detail::checked(baton_election_start(seat_->c));
+		}
+		handle_->start_thread();
 	}
 
 	template <class Body> static void call(Body &body, lead &l)

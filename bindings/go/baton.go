@@ -27,10 +27,12 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"math"
 	"os"
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 )
@@ -124,7 +126,55 @@ type store struct {
 	pumped    chan struct{}
 	leads     int
 	left      chan struct{} // closed when the last lead is left
+	closing   bool          // nothing begins any more
 	closed    bool
+	users     users // calls that use the handle, or that of an election
+}
+
+// users counts calls that use a handle of C, so that none uses it when it is freed.
+type users struct {
+	n atomic.Int64 // negative: it is closed
+}
+
+// enter says whether the handle can be used: then leave must follow.
+func (u *users) enter() bool {
+	if u.n.Add(1) > 0 {
+		return true
+	}
+	u.n.Add(-1)
+	return false
+}
+
+func (u *users) leave() { u.n.Add(-1) }
+
+// close lets nobody in any more, and waits for those who are. False: it was closed before.
+func (u *users) close() bool {
+	for {
+		n := u.n.Load()
+		if n < 0 {
+			return false
+		}
+		if u.n.CompareAndSwap(n, n+math.MinInt64) {
+			break
+		}
+	}
+	for i := 0; u.n.Load() != math.MinInt64; i++ {
+		if i < 100 {
+			runtime.Gosched() // most calls never wait
+		} else {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	return true
+}
+
+// use calls C, unless the store is closed.
+func (s *store) use(call func() error) error {
+	if !s.users.enter() {
+		return ErrClosed
+	}
+	defer s.users.leave()
+	return call()
 }
 
 func millis(d time.Duration) C.uint64_t {
@@ -200,15 +250,28 @@ func (s *store) abandon() {
 }
 
 // ID is this process' own in the elections of the store.
-func (s *Store) ID() string { return C.GoString(C.baton_id(s.handle)) }
+func (s *Store) ID() string { return s.text(func() *C.char { return C.baton_id(s.handle) }) }
 
 // Promises is what this store promises, and under which faults it doesn't: text for people.
-func (s *Store) Promises() string { return C.GoString(C.baton_promises(s.handle)) }
+func (s *Store) Promises() string {
+	return s.text(func() *C.char { return C.baton_promises(s.handle) })
+}
+
+func (s *store) text(ask func() *C.char) (text string) {
+	_ = s.use(func() error {
+		text = C.GoString(ask())
+		return nil
+	})
+	return text
+}
 
 // Lease is how long a dead leader's claim stands.
 func (s *Store) Lease() time.Duration {
 	var t C.struct_baton_timings
-	C.baton_get_timings_sized(s.handle, &t, C.sizeof_struct_baton_timings)
+	_ = s.use(func() error {
+		C.baton_get_timings_sized(s.handle, &t, C.sizeof_struct_baton_timings)
+		return nil
+	})
 	return time.Duration(t.lease_ns)
 }
 
@@ -244,9 +307,9 @@ func (s *Store) Close() error {
 		s.mu.Unlock()
 		return nil
 	}
-	for handle, e := range s.elections {
-		C.baton_election_stop(handle, 0)
-		e.wakeUp(true)
+	s.closing = true
+	for _, e := range s.elections {
+		e.stopNow()
 	}
 	left := make(chan struct{})
 	s.left = left
@@ -267,6 +330,7 @@ func (s *Store) Close() error {
 	}
 	s.closed = true
 	s.mu.Unlock()
+	s.users.close()
 	_ = s.pump.Close()
 	<-s.pumped
 	for _, e := range s.elections {
@@ -285,19 +349,27 @@ var open sync.Map
 // open. It waits for that, and for the work, no longer than a second.
 func Exit(code int) {
 	limit := time.Now().Add(time.Second)
-	var all []*C.struct_baton_election
+	var all []*election
 	open.Range(func(key, _ any) bool {
 		s := key.(*store)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		for handle := range s.elections {
-			C.baton_election_stop(handle, 0)
-			all = append(all, handle)
+		for _, e := range s.elections {
+			all = append(all, e)
 		}
 		return true
 	})
-	for _, handle := range all {
-		C.baton_election_stop(handle, C.int64_t(max(0, time.Until(limit).Milliseconds())))
+	for _, wait := range []bool{false, true} {
+		for _, e := range all {
+			_ = e.store.use(func() error {
+				ms := max(0, time.Until(limit).Milliseconds())
+				if !wait {
+					ms = 0
+				}
+				C.baton_election_stop(e.handle, C.int64_t(ms))
+				return nil
+			})
+		}
 	}
 	os.Exit(code)
 }

@@ -119,7 +119,7 @@ func (s *Store) Election(name string, options *ElectionOptions) (*Election, erro
 	defer C.free(unsafe.Pointer(c))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	if s.closing {
 		return nil, ErrClosed
 	}
 	if code := C.baton_election_new(s.handle, c, &o, &e.handle, &err); code != 0 {
@@ -133,12 +133,24 @@ func (s *Store) Election(name string, options *ElectionOptions) (*Election, erro
 	return &Election{e, s}, nil
 }
 
-func (e *election) wakeUp(stop bool) {
+func (e *election) wakeUp() {
 	e.mu.Lock()
-	e.stopped = e.stopped || stop
+	e.wakeLocked()
+	e.mu.Unlock()
+}
+
+func (e *election) wakeLocked() {
 	close(e.wake)
 	e.wake = make(chan struct{})
-	e.mu.Unlock()
+}
+
+// stopNow never waits. No start that has begun earlier comes after it.
+func (e *election) stopNow() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.stopped = true
+	C.baton_election_stop(e.handle, 0)
+	e.wakeLocked()
 }
 
 // The pump has taken an event.
@@ -149,7 +161,7 @@ func (e *election) took(event Event, token C.uint64_t) {
 		e.mu.Unlock()
 	}
 	if event.Kind == Became || event.Kind == Lost || event.Kind == Stopped {
-		e.wakeUp(false)
+		e.wakeUp()
 	}
 	if e.events != nil {
 		e.events <- told{event, token}
@@ -188,38 +200,60 @@ func (e *Election) Name() string { return e.name }
 
 // Start contends from now on. It is idempotent and never blocks.
 func (e *Election) Start() error {
-	e.mu.Lock()
-	e.stopped = false
-	e.mu.Unlock()
-	return failure(C.baton_election_start(e.handle), nil)
+	return e.store.use(func() error {
+		e.store.mu.Lock()
+		defer e.store.mu.Unlock()
+		if e.store.closing {
+			return ErrClosed
+		}
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.stopped = false
+		return failure(C.baton_election_start(e.handle), nil)
+	})
 }
 
 // Stop steps down and stops contending. It waits until the work has ended and the claim is
 // released; an end of ctx ends the waiting, and the rest goes on in the background. Not from within
 // the work of a lead: return from that instead.
 func (e *Election) Stop(ctx context.Context) error {
-	C.baton_election_stop(e.handle, 0)
-	e.wakeUp(true)
-	for {
-		code := C.baton_election_stop(e.handle, 50)
-		if code != C.BATON_E_TIMEOUT {
-			return failure(code, nil)
+	return e.store.use(func() error {
+		e.stopNow()
+		for {
+			code := C.baton_election_stop(e.handle, 50)
+			if code != C.BATON_E_TIMEOUT {
+				return failure(code, nil)
+			}
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
 		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
+	})
 }
 
 // Leads asks the clock whether this candidate leads now.
-func (e *Election) Leads() bool { return bool(C.baton_is_leader(e.handle)) }
+func (e *Election) Leads() bool {
+	if !e.store.users.enter() {
+		return false
+	}
+	defer e.store.users.leave()
+	return bool(C.baton_is_leader(e.handle))
+}
 
 // Term is that of the present leadership, 0 if there is none: the fencing token.
-func (e *Election) Term() uint64 { return uint64(C.baton_term(e.handle)) }
+func (e *Election) Term() uint64 {
+	if !e.store.users.enter() {
+		return 0
+	}
+	defer e.store.users.leave()
+	return uint64(C.baton_term(e.handle))
+}
 
 // Resign steps down, and leaves it to others for so long.
 func (e *Election) Resign(quiet time.Duration) error {
-	return failure(C.baton_resign(e.handle, C.int64_t(millis(quiet))), nil)
+	return e.store.use(func() error {
+		return failure(C.baton_resign(e.handle, C.int64_t(millis(quiet))), nil)
+	})
 }
 
 // Transfer steps down in favour of the named candidate.
@@ -230,7 +264,9 @@ func (e *Election) Transfer(candidate string) error {
 	}
 	c := C.CString(candidate)
 	defer C.free(unsafe.Pointer(c))
-	return failure(C.baton_transfer(e.handle, c, &err), &err)
+	return e.store.use(func() error {
+		return failure(C.baton_transfer(e.handle, c, &err), &err)
+	})
 }
 
 // ReportHealth says how healthy this candidate is, from 0 to 1000; "" leaves the metadata.
@@ -243,14 +279,20 @@ func (e *Election) ReportHealth(score uint32, metadata string) error {
 		c = C.CString(metadata)
 		defer C.free(unsafe.Pointer(c))
 	}
-	return failure(C.baton_report_health(e.handle, C.uint32_t(score), c), nil)
+	return e.store.use(func() error {
+		return failure(C.baton_report_health(e.handle, C.uint32_t(score), c), nil)
+	})
 }
 
 // TryAcquire tries to become leader now, and says in a word what kept it from leading: "held".
 func (e *Election) TryAcquire(timeout time.Duration) (leads bool, obstacle string, err error) {
-	var why C.int
-	code := C.baton_try_acquire(e.handle, C.int64_t(millis(timeout)), &why)
-	return code == 1, C.GoString(C.baton_obstacle_name(why)), failure(code, nil)
+	err = e.store.use(func() error {
+		var why C.int
+		code := C.baton_try_acquire(e.handle, C.int64_t(millis(timeout)), &why)
+		leads, obstacle = code == 1, C.GoString(C.baton_obstacle_name(why))
+		return failure(code, nil)
+	})
+	return leads, obstacle, err
 }
 
 // Status is who leads, as far as this candidate knows.
@@ -266,8 +308,10 @@ type Status struct {
 // Status is from memory, and asks nobody.
 func (e *Election) Status() (Status, error) {
 	var s C.struct_baton_status
-	if code := C.baton_get_status_sized(e.handle, &s, C.sizeof_struct_baton_status); code != 0 {
-		return Status{}, failure(code, nil)
+	if err := e.store.use(func() error {
+		return failure(C.baton_get_status_sized(e.handle, &s, C.sizeof_struct_baton_status), nil)
+	}); err != nil {
+		return Status{}, err
 	}
 	status := Status{
 		State: C.GoString(C.baton_state_name(s.state)), Leads: bool(s.is_leader),
@@ -289,9 +333,11 @@ func (s *Store) Observe(name string) (leader string, term uint64, err error) {
 	var e C.struct_baton_error
 	c := C.CString(name)
 	defer C.free(unsafe.Pointer(c))
-	if code := C.baton_observe_sized(s.handle, c, &o, C.sizeof_struct_baton_observed,
-		&e); code < 0 {
-		return "", 0, failure(code, &e)
+	if err := s.use(func() error {
+		return failure(C.baton_observe_sized(s.handle, c, &o, C.sizeof_struct_baton_observed,
+			&e), &e)
+	}); err != nil {
+		return "", 0, err
 	}
 	return C.GoString(&o.leader[0]), uint64(o.term), nil
 }
@@ -311,10 +357,11 @@ func (s *Store) Candidates(name string) ([]Candidate, error) {
 	var e C.struct_baton_error
 	c := C.CString(name)
 	defer C.free(unsafe.Pointer(c))
-	code := C.list_candidates(s.handle, c, &found, &e)
-	defer C.free(unsafe.Pointer(found.list))
-	if code < 0 {
-		return nil, failure(code, &e)
+	defer func() { C.free(unsafe.Pointer(found.list)) }()
+	if err := s.use(func() error {
+		return failure(C.list_candidates(s.handle, c, &found, &e), &e)
+	}); err != nil {
+		return nil, err
 	}
 	var list []Candidate
 	for _, one := range unsafe.Slice(found.list, int(found.n)) {

@@ -24,10 +24,8 @@ import "C"
 import (
 	"context"
 	"log"
-	"math"
 	"os"
 	"runtime"
-	"sync/atomic"
 	"time"
 	"unsafe"
 )
@@ -50,7 +48,7 @@ type lead struct {
 	cancel   context.CancelCauseFunc
 	file     *os.File // the runtime polls it: readable when the leadership ends
 	watched  chan struct{}
-	users    atomic.Int64 // calls that use the handle; negative: it is closed
+	users    users
 }
 
 // Enter binds work to the present leadership: an error of [CodeNotLeader] if there is none. The
@@ -61,7 +59,7 @@ func (e *Election) Enter(parent context.Context) (*Lead, error) {
 	s := e.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	if s.closing {
 		return nil, ErrClosed
 	}
 	if code := C.baton_enter(e.handle, &l.handle, &err); code != 0 {
@@ -121,12 +119,11 @@ func (l *lead) reason() *LostError {
 }
 
 func (l *lead) leads() bool {
-	if l.users.Add(1) < 0 {
-		l.users.Add(-1)
+	if !l.users.enter() {
 		return false
 	}
 	leads := bool(C.lead_leads(C.uintptr_t(uintptr(unsafe.Pointer(l.handle)))))
-	l.users.Add(-1)
+	l.users.leave()
 	return leads
 }
 
@@ -141,35 +138,30 @@ func (l *Lead) Context() context.Context { return l.ctx }
 
 // TimeLeft is how long Leads stays true if nothing more is heard from the store.
 func (l *Lead) TimeLeft() time.Duration {
-	if l.users.Add(1) < 0 {
-		l.users.Add(-1)
+	if !l.users.enter() {
 		return 0
 	}
 	left := C.baton_context_time_left_ms(l.handle)
-	l.users.Add(-1)
+	l.users.leave()
 	return time.Duration(left) * time.Millisecond
 }
 
 // Alive is a sign of life of the work (see WorkTimeout).
-func (l *Lead) Alive() { C.baton_alive(l.election.handle) }
+func (l *Lead) Alive() {
+	_ = l.election.store.use(func() error {
+		C.baton_alive(l.election.handle)
+		return nil
+	})
+}
 
 // Close says that the work has ended. A leadership that is lost may pass on from here.
 func (l *Lead) Close() {
-	for {
-		users := l.users.Load()
-		if users < 0 {
-			return
-		}
-		if l.users.CompareAndSwap(users, users+math.MinInt64) {
-			break
-		}
+	if !l.users.close() {
+		return
 	}
 	runtime.SetFinalizer(l, nil)
 	_ = l.file.Close()
 	<-l.watched
-	for l.users.Load() != math.MinInt64 { // calls that never wait
-		runtime.Gosched()
-	}
 	l.cancel(context.Canceled)
 	s := l.lead.election.store
 	s.mu.Lock()

@@ -153,6 +153,20 @@ def scenario_closes_waiting(w):
     assert one.ask("leads", "e") == ["1"]
 
 
+def scenario_closes_starting(w):
+    """Closing while the loop starts its election ends the loop: no start comes after the stop."""
+    one = w.driver()
+    for i in range(40):
+        store, election = f"s{i}", f"e{i}"
+        one.ask("open", store, w.url, "lease_ms=4000", "retry_ms=100")
+        one.ask("election", election, store, "night", "observe_only=1")
+        one.ask("run", election, "wait")
+        while one.ask("status", election)[0] == "stopped":
+            pass
+        one.ask("close", store)
+        assert one.event("end", election) == ["stopped"]
+
+
 def scenario_two_elections(w):
     """A body that doesn't end delays no event of another election of the same store."""
     one = w.candidate()
