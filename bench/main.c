@@ -46,36 +46,68 @@ static void remove_dir(void)
 	(void)nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-static void measure(bool quick)
+/* A directory of its own for each. */
+static const char *file_url(const char *part)
 {
-	char url[512];
+	static char url[512];
 
-	bench_memory(quick);
-	bench_is_leader(quick);
+	(void)snprintf(url, sizeof(url), "file:%s/%s", dir, part);
+	return url;
+}
+
+static void handoff(bool quick)
+{
 	bench_handoff("memory:bench", "memory", quick);
-	(void)snprintf(url, sizeof(url), "file:%s/handoff", dir);
-	bench_handoff(url, "file", quick);
-	(void)snprintf(url, sizeof(url), "file:%s/orders", dir);
-	bench_orders(url, "file", 0, quick);
-	(void)snprintf(url, sizeof(url), "file:%s/growth", dir);
-	bench_growth(url, "file", NULL, NULL, quick);
-	bench_crash(quick);
-	bench_command(quick);
-	bench_many(quick);
+	bench_handoff(file_url("handoff"), "file", quick);
+}
+
+static void orders(bool quick)
+{
+	bench_orders(file_url("orders"), "file", 0, quick);
+}
+
+static void growth(bool quick)
+{
+	bench_growth(file_url("growth"), "file", NULL, NULL, quick);
+}
+
+/* Without a server; only: one part of it, or NULL. */
+static void measure(bool quick, const char *only)
+{
+	static const struct {
+		const char *name;
+		void (*run)(bool quick);
+	} parts[] = {
+		{"memory", bench_memory},   {"is_leader", bench_is_leader},
+		{"handoff", handoff},       {"orders", orders},
+		{"growth", growth},         {"crash", bench_crash},
+		{"command", bench_command}, {"many", bench_many},
+	};
+	bool is_any = false;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		if (only != NULL && strcmp(only, parts[i].name) != 0)
+			continue;
+		parts[i].run(quick);
+		is_any = true;
+	}
+	if (!is_any)
+		bench_die("There is nothing to measure that is called %s.", only);
 }
 
 struct plan {
 	const char *store; /* NULL: those without a server */
-	const char *only;  /* NULL: all rows of the store */
+	const char *only;  /* NULL: all rows */
 	const char *out;
 	bool quick;
-	bool only_command;
 };
 
 static void usage(int status)
 {
 	(void)fputs(
 		"usage: bench [--quick | --command] [FOLDER]\n"
+		"       bench [--quick] [--only memory|is_leader|handoff|orders|growth|crash|\n"
+		"             command|many] [FOLDER]\n"
 		"       bench [--quick] --store URL\n"
 		"             [--only PART[,PART...]]\n"
 		"Measures the library and `baton run` without a server (--command: `baton run`\n"
@@ -101,7 +133,7 @@ static struct plan read_plan(int argc, char **argv)
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (option) {
 		case 'q': p.quick = true; break;
-		case 'c': p.only_command = true; break;
+		case 'c': p.only = "command"; break;
 		case 's': p.store = optarg; break;
 		case 'o': p.only = optarg; break;
 		case 'h': usage(0); break;
@@ -110,8 +142,7 @@ static struct plan read_plan(int argc, char **argv)
 	}
 	if (optind < argc)
 		p.out = argv[optind++];
-	if (optind < argc || (p.only_command && p.store != NULL) ||
-	    (p.only != NULL && p.store == NULL))
+	if (optind < argc)
 		usage(2);
 	return p;
 }
@@ -144,10 +175,8 @@ int main(int argc, char **argv)
 	(void)atexit(write_files); /* also when it gives up: what is measured is measured */
 	if (p.store != NULL)
 		bench_store(p.store, p.quick, p.only);
-	else if (p.only_command)
-		bench_command(p.quick);
 	else
-		measure(p.quick);
+		measure(p.quick, p.only);
 	for (int i = 0; i < n_rows; i++) {
 		within += rows[i].budget > 0 && rows[i].value <= rows[i].budget;
 		over += rows[i].budget > 0 && rows[i].value > rows[i].budget;

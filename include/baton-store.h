@@ -117,7 +117,7 @@ struct baton_record {
 	struct baton_order order;
 	int before; /* BATON_END_...; only of a campaign that was won */
 	/* About how many candidates there are while a claim stands; 0: not known. If there are
-	 * many, standbys act on a hint one after the other. */
+	 * many, a few act on a hint at once, and the others look one after the other. */
 	uint32_t n_candidates;
 };
 

@@ -126,6 +126,7 @@ enum note {
 	X(DUE, "due")                                                             \
 	X(RETRY, "retry")                                                         \
 	X(HINTED, "a hint")                                                       \
+	X(IN_TURN, "its turn after a hint")                                       \
 	X(EXPIRED, "the deadline has passed")                                     \
 	X(REFUSED, "the store says that it is not ours")                          \
 	X(FAILED, "the call failed")                                              \

@@ -203,12 +203,17 @@ static void election_observed(struct step *s)
 		observation_inspect(s, v);
 		return;
 	}
+	/* L2: nobody has it, nor is it kept for another. Whoever looks in its turn would campaign
+	 * but for what it sees: so also if a lease is over, or the answer is older than we are. */
+	bool turn = e->cause == WHY_IN_TURN;
+	bool old = v->term < e->floor;
+	bool free = (!v->held && v->free_in_ns == NEVER) || (turn && v->free_in_ns == 0);
+
 	observation_hear(s, v);
 	if (v->mine) /* a claim that we don't know of, or old news: ask who knows */
 		lease_ask(s->l, WHY_STRANGE);
-	/* L2: nobody has it, nor is it kept for another. */
-	if (!v->held && v->free_in_ns == NEVER && v->term >= e->floor && step_may_campaign(s))
-		step_plan(s, s->now_ns, WHY_FREE);
+	if ((old ? turn : free) && step_may_campaign(s))
+		step_plan(s, s->now_ns, old ? WHY_STRANGE : WHY_FREE);
 }
 
 /* Who led has had its turn. */
@@ -473,7 +478,7 @@ static void stand_by(struct step *s)
 		ask_for_place(s);
 	else if (s->now_ns < e->next_ns)
 		return;
-	else if (step_may_campaign(s))
+	else if (step_may_campaign(s) && e->cause != WHY_IN_TURN)
 		campaign(s);
 	else
 		call(s, ACT_OBSERVE, e->cause);

@@ -61,20 +61,21 @@ void observation_calm(struct step *s, bool news)
 		return;
 	}
 	e->calm_ns = e->call_ns + ((s->l->timing.retry_ns << e->idle) >> IDLE_MAX);
-	if (e->cause == WHY_HINTED && e->idle < IDLE_MAX)
+	if ((e->cause == WHY_HINTED || e->cause == WHY_IN_TURN) && e->idle < IDLE_MAX)
 		e->idle++;
 }
 
 void observation_hint(struct step *s)
 {
 	const struct election *e = s->e;
-	/* L4: a crowd of standbys sets out one after the other. L2: a leader hears at once. */
+	/* L4: of a crowd of standbys a few campaign at once, and the others look one after the
+	 * other. L2: a leader hears at once. */
 	unsigned crowd = e->state == ELECTION_STANDBY ? e->crowd : 0;
-	uint64_t start_ns = s->now_ns + timing_stagger_ns(&s->l->timing, crowd, s->ev->random);
-	uint64_t when_ns = max_ns(start_ns, s->e->calm_ns);
+	uint64_t wait_ns = timing_stagger_ns(&s->l->timing, crowd, s->ev->random);
+	uint64_t when_ns = max_ns(s->now_ns + wait_ns, e->calm_ns);
 
-	if (when_ns < s->e->next_ns)
-		step_plan(s, when_ns, WHY_HINTED);
+	if (when_ns < e->next_ns)
+		step_plan(s, when_ns, wait_ns > 0 ? WHY_IN_TURN : WHY_HINTED);
 }
 
 void observation_poll(struct step *s, const struct view *v)

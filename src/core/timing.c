@@ -140,5 +140,9 @@ uint64_t timing_stagger_ns(const struct timing *t, unsigned crowd, uint64_t rand
 {
 	if (crowd <= FEW)
 		return 0;
-	return jitter_ns(min_ns(crowd * STAGGER_NS, t->retry_ns / 32), random);
+	uint64_t all_ns = min_ns(crowd * STAGGER_NS, t->retry_ns / 32);
+	uint64_t few_ns = all_ns / crowd * FEW;
+	uint64_t turn_ns = jitter_ns(all_ns, random);
+
+	return turn_ns > few_ns ? turn_ns - few_ns : 0;
 }

@@ -84,8 +84,9 @@ uint64_t timing_call_ns(const struct timing *t);
 uint64_t timing_hold_ns(const struct timing *t);
 /* Exponential backoff, full jitter: between 0 and retry * 2^attempt, at most retry_max (L4). */
 uint64_t timing_backoff_ns(const struct timing *t, unsigned attempt, uint64_t random);
-/* Where more than a few stand by, a hint is heeded by one after the other: a random part of 0.5 ms
- * for each of them, at most of a 32nd of the retry period (L4). */
+/* Where more than a few stand by, a hint is heeded by a few at once, whom chance picks (L2), and by
+ * the others one after the other: 0.5 ms for each of them, and a 32nd of the retry period for all,
+ * at most (L4). */
 uint64_t timing_stagger_ns(const struct timing *t, unsigned crowd, uint64_t random);
 /* Where nobody tells us that a claim has ended: between a half and all of retry_max. */
 uint64_t timing_poll_ns(const struct timing *t, uint64_t random);

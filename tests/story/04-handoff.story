@@ -577,9 +577,9 @@ story S8_words_that_come_when_nobody_leads
             now leads yes
 
 story L4_a_crowd_sets_out_one_after_the_other
-    Where more than a few stand by, each waits for its turn after a hint: a random part of 0.5ms
-    for each of them. One that leads heeds a hint at once, and a look at a free election says
-    nothing of how many there are.
+    Where more than a few stand by, each waits for its turn after a hint, 0.5ms for each of them,
+    and then looks before it campaigns: by then somebody leads. One that leads heeds a hint at once,
+    and a look at a free election says nothing of how many there are.
     with candidates A B
     given B: standby of A term 3
 
@@ -588,23 +588,73 @@ story L4_a_crowd_sets_out_one_after_the_other
     1.1s    B: held by A term 4 watched crowd 100
                 B: leader is A in term 4 (held)
     2s      B: hint
-    2.025s  ...
-                B: campaign #3 floor 4 (a hint)
-    2.03s   B: held by A term 5 watched crowd 60000
+    2.021s  ...
+                B: observe (its turn after a hint)
+    2.03s   B: observed held by A term 5 watched crowd 60000
                 B: leader is A in term 5 (held)
     3s      B: hint
-    3.03125s ...
-                B: campaign #4 floor 5 (a hint)
-    3.04s   B: refused reserved term 5 free_in 1s
+    3.031241672s ...
+                B: observe (its turn after a hint)
+    3.04s   B: observed reserved term 5 free_in 1s
                 B: nobody leads after term 5 (free)
     3.1s    B: hint
-    3.13125s ...
-                B: campaign #5 floor 5 (a hint)
-    3.14s   B: won term 6 watched
+    3.131241672s ...
+                B: observe (its turn after a hint)
+    3.14s   B: observed free term 5
+                B: campaign #6 floor 5 (free)
+    3.15s   B: won term 6 watched
                 B: became leader in term 6 (won)
                 B: leader is B in term 6 (held)
     3.2s    B: hint
                 B: observe (a hint)
+
+story L4_a_turn_that_finds_nothing_new_counts
+    Hints that lead to nothing are heeded ever later, by one that waits for its turn, too.
+    with candidates A B
+    given B: standby of A term 3
+
+    1s      B: hint
+                B: campaign #2 floor 3 (a hint)
+    1.1s    B: held by A term 4 watched crowd 100
+                B: leader is A in term 4 (held)
+    2s      B: hint
+    2.021s  ...
+                B: observe (its turn after a hint)
+    2.03s   B: observed held by A term 4 watched crowd 100
+    2.04s   B: hint
+    2.0835s ...
+                B: observe (its turn after a hint)
+    2.09s   B: observed held by A term 4 watched crowd 100
+    2.1s    B: hint
+    2.2085s ...
+                B: observe (its turn after a hint)
+
+story L2_the_first_of_a_crowd_is_not_delayed
+    Chance picks a few of a crowd, who campaign when the hint comes. Whoever looks in its turn
+    campaigns, too, if it finds a lease that is over, or an answer older than what it knows.
+    with candidates A B
+    given B: standby of A term 3
+
+    1s      B: hint
+                B: campaign #2 floor 3 (a hint)
+    1.1s    B: held by A term 4 watched crowd 100
+                B: leader is A in term 4 (held)
+    2s      B: hint random 0.07
+                B: campaign #3 floor 4 (a hint)
+    2.01s   B: held by A term 5 watched crowd 100
+                B: leader is A in term 5 (held)
+    3s      B: hint
+    3.021s  ...
+                B: observe (its turn after a hint)
+    3.03s   B: observed held by A term 5 watched free_in 0s
+                B: campaign #5 floor 5 (free)
+    3.04s   B: held by A term 6 watched crowd 100
+                B: leader is A in term 6 (held)
+    4s      B: hint
+    4.021s  ...
+                B: observe (its turn after a hint)
+    4.03s   B: observed free term 2
+                B: campaign #7 floor 6 (the record is not what we know)
 
 story L2_a_few_set_out_at_once
     A handful of standbys is no herd: each heeds a hint when it comes.

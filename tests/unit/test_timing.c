@@ -315,7 +315,8 @@ static void backoff_is_spread_over_the_whole(void **state)
 	}
 }
 
-/* L4: a few set out at once; more of them one after the other, within a bound (L2). */
+/* L4: a few set out at once; more of them one after the other, within a bound (L2). Of every crowd
+ * about eight don't wait. */
 static void crowds_are_staggered(void **state)
 {
 	struct timing t = defaults();
@@ -324,9 +325,14 @@ static void crowds_are_staggered(void **state)
 	for (unsigned n = 0; n <= 8; n++)
 		assert_int_equal(timing_stagger_ns(&t, n, 0xffff), 0);
 	assert_int_equal(timing_stagger_ns(&t, 9, 0), 0);
-	assert_int_equal(timing_stagger_ns(&t, 9, 0x8000), 2250000);
-	assert_int_equal(timing_stagger_ns(&t, 100, 0x8000), 25000000);
-	assert_int_equal(timing_stagger_ns(&t, UINT16_MAX, 0x8000), t.retry_ns / 64);
+	assert_int_equal(timing_stagger_ns(&t, 9, 0x8000), 0);
+	assert_in_range(timing_stagger_ns(&t, 9, 0xffff), 499000, 500000);
+	assert_int_equal(timing_stagger_ns(&t, 100, 0x8000), 21000000);
+	assert_int_equal(timing_stagger_ns(&t, 100, 0x147a), 0); /* 8 % */
+	assert_in_range(timing_stagger_ns(&t, 100, 0x147c), 1, 2000);
+	assert_in_range(timing_stagger_ns(&t, UINT16_MAX, 0x8000), t.retry_ns / 64 - 10000,
+			t.retry_ns / 64);
+	assert_true(timing_stagger_ns(&t, UINT16_MAX, 0xffff) < t.retry_ns / 32);
 }
 
 static void backoff_at_the_extremes(void **state)

@@ -35,6 +35,7 @@ enum column {
 	COL_EXPIRES,
 	COL_NOW,
 	COL_BEACON,
+	COL_CROWD,
 };
 
 /* ---- what is known of others' leases ---- */
@@ -162,6 +163,7 @@ static void fill_holder(const PGresult *r, int row, struct baton_record *out)
 	out->since_ms = pg_number(r, row, COL_SINCE);
 	out->priority = (int32_t)pg_number(r, row, COL_PRIORITY);
 	out->score_permille = (uint32_t)pg_number(r, row, COL_SCORE);
+	out->n_candidates = (uint32_t)pg_number(r, row, COL_CROWD);
 	pg_copy(out->lease_id, sizeof(out->lease_id), r, row, COL_LEASE);
 	pg_copy(out->leader, sizeof(out->leader), r, row, COL_OWNER);
 	pg_copy(out->address, sizeof(out->address), r, row, COL_ADDRESS);

@@ -27,6 +27,8 @@
 #define NO_ORDER                                                                   \
 	"order_id = NULL, order_term = NULL, order_kind = 0, order_quiet_ms = 0, " \
 	"order_target = '', order_note = ''"
+/* Of so many candidates nobody need know more: they heed a hint one after the other. */
+#define CROWD_MAX_DIGITS "200"
 #define IS_FREE "(e.lease IS NULL OR NOT EXISTS (SELECT FROM @lease l WHERE l.id = e.lease))"
 
 /* The lock of an election, for other programs to compute, too; and that of a lease's session. */
@@ -228,7 +230,9 @@ const char *const pg_statements[PG_STATEMENTS] = {
 		"o.id = c.lease WHERE c.name = e.name AND o.owner = e.order_target AND c.healthy "
 		"AND o.expires > clock_timestamp()), "
 		"l.id, l.owner, l.address, l.seq, l.ttl_ms, " EPOCH "l.expires" AS_US ", " NOW_US
-		", " BEACON_IF_FAST " FROM unnest($1::text[]) WITH ORDINALITY AS w(name, i) JOIN "
+		", " BEACON_IF_FAST ", (SELECT count(*) FROM (SELECT FROM @candidate c WHERE "
+		"c.name = e.name LIMIT " CROWD_MAX_DIGITS ") AS crowd)"
+		" FROM unnest($1::text[]) WITH ORDINALITY AS w(name, i) JOIN "
 		"@election e ON e.name = w.name LEFT JOIN @lease l ON l.id = e.lease",
 	[PG_LISTEN] = "LISTEN ^",
 	[PG_HELD_BY] = "SELECT name, lease FROM @election WHERE lease = ANY($1::text[])",
