@@ -27,6 +27,19 @@ set_tests_properties(chaos/file chaos/broken PROPERTIES LABELS chaos TIMEOUT 400
 baton_half_cores(chaos/file 500 2)
 baton_half_cores(chaos/broken 500 2)
 
+# A deadline that another process trusts, on the stores that prove death.
+add_executable(chaos_outlive tests/chaos/outlive.c)
+target_include_directories(chaos_outlive PRIVATE include)
+target_link_libraries(chaos_outlive PRIVATE baton_flags baton baton_common)
+add_test(NAME chaos/outlive-file COMMAND chaos_outlive file: 40)
+set_tests_properties(chaos/outlive-file PROPERTIES LABELS chaos TIMEOUT 300)
+if(TARGET baton_module_postgres)
+	add_test(NAME chaos/outlive-postgres COMMAND ${PROJECT_SOURCE_DIR}/tests/servers with
+		postgres -- $<TARGET_FILE:chaos_outlive> {url}?fast=1 25)
+	set_tests_properties(chaos/outlive-postgres PROPERTIES LABELS "chaos;servers" TIMEOUT 300
+		SKIP_RETURN_CODE 77)
+endif()
+
 # On real servers, which are hurt as well (tests/chaos/world.py). They mostly wait for leases.
 function(baton_chaos_on world module failovers)
 	if(NOT TARGET baton_module_${module})

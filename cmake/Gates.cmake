@@ -388,7 +388,7 @@ set(of_verify
 	"build/.*" "(asan|faults|mutants|install|deb|jepsen|site)/.*"
 	"model/(default|record-default)" "serve/proof-.*"
 	"bindings/rest-.*"
-	"chaos/(file|memcached|azblob|broken|redis|postgres|mssql|s3|mariadb)(-.*)?"
+	"chaos/(file|outlive|memcached|azblob|broken|redis|postgres|mssql|s3|mariadb)(-.*)?"
 	"chaos/(mongodb|etcd|consul|kubernetes)(-.*)?"
 	"conformance/(asan|tsan|network|postgres|mssql|mysql)-.*" # builds, bad networks, modes
 	"conformance/debug-(azblob|redis-.*|valkey|s3)"
