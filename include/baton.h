@@ -144,7 +144,7 @@ struct baton_trace_record {
 
 struct baton_options {
 	size_t size;             /* sizeof(struct baton_options); set by baton_options_init() */
-	const char *id;          /* this candidate; default: host, pid, boot and random bits */
+	const char *id;          /* this candidate's name; default: host, pid, boot, random bits */
 	const char *address;     /* where others can reach this candidate; default none */
 	uint64_t lease_ms;       /* 15000: how long a dead leader's claim stands */
 	uint64_t renew_ms;       /* 0 = lease/3, from send to send */
@@ -201,7 +201,7 @@ struct baton_timings {
 	uint64_t retry_max_ns;
 	uint64_t call_ns; /* how long one call to the store may take */
 	uint32_t drift_permille;
-	bool proves_death; /* this store replaces a leader whose process is dead at once */
+	bool proves_death; /* this store at once replaces a leader whose process is dead */
 };
 
 /* Fills in the fields that your program was compiled with. Call it by the name without _sized. */
@@ -227,8 +227,8 @@ enum baton_event_kind {
 	BATON_EVENT_LOST,       /* this candidate no longer leads; `reason` and `text` say why */
 	BATON_EVENT_CHANGED,    /* the leader has changed; `leader` is "" if there is none */
 	BATON_EVENT_ERROR,      /* `code`, `text`, `detail`; at most one a second for one cause */
-	BATON_EVENT_STOPPED,    /* baton_election_stop() is complete: the claim is released */
-	BATON_EVENT_WAITS,      /* no candidate can lead for `wait_ms`; `text` says why; once */
+	BATON_EVENT_STOPPED,    /* baton_election_stop() is complete */
+	BATON_EVENT_WAITS,      /* no candidate can lead for `wait_ms`; `text` says why */
 	BATON_EVENT_RENEWED,    /* the deadline of `term` has moved; only with tell_renewals */
 };
 
