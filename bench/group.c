@@ -196,9 +196,8 @@ void bench_orders(const char *url, const char *name, double trip_ms, bool quick)
 			(void)snprintf(what, sizeof(what), "%s: handoff among %d by %s, p%d", name,
 				       g.n, way_names[way], percents[i]);
 			(void)snprintf(beside, sizeof(beside), "by stop: %.3f ms", stop_ms[i]);
-			row(what, ms,
-			    way == BY_STOP ? 0 : stop_ms[i] + 2 * trip_ms + ORDER_EXTRA_MS, "ms",
-			    beside);
+			row(what, ms, way == BY_STOP ? 0 : stop_ms[i] + trip_ms + ORDER_EXTRA_MS,
+			    "ms", beside);
 		}
 		samples_done(&s);
 	}
