@@ -296,7 +296,7 @@ endif()
 
 # `baton serve` as a program: each case of tests/serve/run; those that take long are told apart.
 if(TARGET baton_serve)
-	foreach(suite run callbacks telemetry proof dashboard)
+	foreach(suite run callbacks telemetry proof)
 		set(file ${PROJECT_SOURCE_DIR}/tests/serve/${suite})
 		if(NOT EXISTS ${file})
 			continue()
@@ -309,6 +309,19 @@ if(TARGET baton_serve)
 				$<TARGET_FILE:baton_command> ${name})
 			set_tests_properties(serve/${suite}-${name} PROPERTIES SKIP_RETURN_CODE 77)
 		endforeach()
+	endforeach()
+endif()
+
+# Its dashboard in a real browser: each case of tests/dashboard/run.
+if(TARGET baton_serve)
+	set(suite ${PROJECT_SOURCE_DIR}/tests/dashboard/run)
+	set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${suite})
+	file(STRINGS ${suite} cases REGEX "^def case_")
+	foreach(case IN LISTS cases)
+		string(REGEX REPLACE "^def case_([a-z0-9_]+).*" "\\1" name ${case})
+		baton_gate(dashboard/${name} 60 300 servers ${suite}
+			$<TARGET_FILE:baton_command> ${name})
+		set_tests_properties(dashboard/${name} PROPERTIES SKIP_RETURN_CODE 77)
 	endforeach()
 endif()
 
@@ -374,7 +387,7 @@ set(of_test
 	"(unit|story|fuzz)/.*" # the edit loop's
 	"store/.*" # the file store, killed and stopped at every system call
 	"(cli|examples|completion|systemd|docs|telemetry)/.*"
-	"serve/(run|callbacks|telemetry|dashboard)-.*"
+	"serve/(run|callbacks|telemetry)-.*"
 	"sim/.*" "model/(small|itself|file.*|record-small)"
 	"bindings/few-.*" # five scenarios of each language, and its README's example
 	"chaos/(judge|world)" # the rig of `make chaos` itself
@@ -386,7 +399,7 @@ set(of_test
 	"gate/(links|messages|pages|shellcheck|size|style|symbols|words)")
 set(of_verify
 	"build/.*" "(asan|faults|mutants|install|deb|jepsen|site)/.*"
-	"model/(default|record-default)" "serve/proof-.*"
+	"model/(default|record-default)" "serve/proof-.*" "dashboard/.*"
 	"bindings/rest-.*"
 	"chaos/(file|outlive|memcached|azblob|broken|redis|postgres|mssql|s3|mariadb)(-.*)?"
 	"chaos/(mongodb|etcd|consul|kubernetes)(-.*)?"

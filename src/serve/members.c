@@ -442,6 +442,16 @@ static void publish_event(struct member *m, const struct baton_event *event)
 	streams_publish(m, &told);
 }
 
+/* One leader after another is a change; the first that is seen is not, nor is a gap between two. */
+static void count_change(struct member *m, const struct baton_event *event)
+{
+	if (event->leader[0] == '\0')
+		return;
+	if (m->changed_term != 0 && event->term > m->changed_term)
+		m->changes[m->n_changes++ % CHANGES] = clock_wall_ms();
+	m->changed_term = event->term;
+}
+
 static void take_one(struct member *m, const struct baton_event *event)
 {
 	switch (event->kind) {
@@ -452,7 +462,7 @@ static void take_one(struct member *m, const struct baton_event *event)
 	case BATON_EVENT_CHANGED:
 		m->v.has_answer = true;
 		m->v.lease_left_ms = -1;
-		m->changes[m->n_changes++ % CHANGES] = clock_wall_ms();
+		count_change(m, event);
 		telemetry_changed(m, event);
 		hooks_changed(m, event);
 		break;

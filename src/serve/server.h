@@ -78,6 +78,8 @@ struct stream {
 	struct member *member; /* of STREAM_LEAD and STREAM_ELECTOR */
 	struct bytes out;
 	size_t sent;
+	size_t beginning; /* so many bytes of out, which are not counted as unsent */
+	bool is_begun;
 	int64_t spoken_ns;
 	int kind;
 	bool lines;
@@ -108,6 +110,7 @@ struct member {
 	struct stream *leads; /* not a list of its own: the one that is told `became` */
 	int64_t changes[CHANGES];
 	unsigned n_changes;
+	uint64_t changed_term; /* of the last leader that was seen; 0: none was */
 	uint32_t score;
 	void *page;
 	struct hooks *hooks;       /* NULL: there are no callbacks */

@@ -20,13 +20,15 @@
 
 static void stream_put(struct stream *st, const char *text, size_t n)
 {
-	if (st->out.n - st->sent + n > SERVER_UNSENT && st->out.n > st->sent &&
-	    st->spoken_ns != 0) {
+	size_t from = st->sent > st->beginning ? st->sent : st->beginning;
+
+	/* What the stream began with is as long as there are elections: it takes time to send. */
+	if (st->is_begun && st->out.n - from + n > SERVER_UNSENT && st->out.n > from) {
 		st->is_gone = true; /* it doesn't read */
 	} else {
 		if (st->sent == st->out.n) {
 			bytes_clear(&st->out);
-			st->sent = 0;
+			st->sent = st->beginning = 0;
 		}
 		if (!bytes_add(&st->out, text, n, (size_t)1 << 30))
 			st->is_gone = true;
@@ -84,6 +86,8 @@ ssize_t stream_read(void *cls, uint64_t at, char *to, size_t room)
 		n = n < room ? n : room;
 		(void)memcpy(to, st->out.at + st->sent, n);
 		st->sent += n;
+		/* The HTTP library asks for more when it is run, not when the socket is ready. */
+		st->call->server->is_resumed = true;
 		return (ssize_t)n;
 	}
 	if (st->is_over)
@@ -175,6 +179,8 @@ struct stream *stream_new(struct call *call, struct member *member)
 		begin_events(st);
 	else
 		say_elector(st);
+	st->is_begun = true;
+	st->beginning = st->out.n;
 	if (epoll_ctl(s->gone_fd, EPOLL_CTL_ADD, call->link->fd, &event) != 0)
 		st->is_gone = errno != EEXIST;
 	return st;

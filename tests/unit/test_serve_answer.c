@@ -210,6 +210,13 @@ static void rights(void **state)
 	assert_int_equal(ask("/leader/web"), 200);
 	request.authorization = "bearer reader-secret-1234";
 	assert_int_equal(ask("/v1"), 200);
+	assert_true(says("\"mode\":\"reader\""));
+	request.authorization = "Bearer operator-secret-xy";
+	assert_int_equal(ask("/v1"), 200);
+	assert_true(says("\"mode\":\"operator\""));
+	view.read_only = true;
+	assert_int_equal(ask("/v1"), 200);
+	assert_true(says("\"mode\":\"reader\""));
 }
 
 static void orders_name_their_term(void **state)
@@ -320,7 +327,15 @@ static void front_page(void **state)
 	assert_false(says("<b>"));
 	assert_int_equal(ask("/a.js"), 200);
 	assert_true(reply.is_asset && reply.n_body == 2);
+	view.read_token = "reader-secret-1234"; /* the page, to ask for it: without a name */
+	assert_int_equal(ask("/a.js"), 200);
+	assert_int_equal(ask("/"), 200);
+	assert_true(says("<table>") && !says("web"));
 	request.accept = "*/*";
+	view.elections = rows + 1;
+	view.n_elections = 1;
+	assert_int_equal(ask("/"), 401);
+	view.read_token = NULL;
 	view.elections = rows + 1;
 	view.n_elections = 1;
 	assert_int_equal(ask("/"), 200);

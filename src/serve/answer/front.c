@@ -26,6 +26,21 @@ static const char *state_word(const struct serve_election *e)
 	return e->leader[0] != '\0' ? "led" : "leaderless";
 }
 
+static void write_cell(struct serve_text *out, const char *text)
+{
+	text_add(out, "<td>");
+	text_escaped(out, text);
+	text_add(out, "</td>");
+}
+
+static void write_number(struct serve_text *out, int64_t n)
+{
+	text_add(out, "<td>");
+	text_number(out, n);
+	text_add(out, "</td>");
+}
+
+/* The cells of the table's head, but for the lease, which runs, and the actions. */
 static void write_table_row(struct serve_text *out, const struct serve_view *v,
 			    const struct serve_election *e)
 {
@@ -36,19 +51,25 @@ static void write_table_row(struct serve_text *out, const struct serve_view *v,
 	since[time.n] = '\0';
 	if (e->since_ms > 0)
 		since[20] = '\0'; /* to the second, without the quotation mark */
-	text_add(out, "<tr><td>");
-	text_add(out, state_word(e));
-	text_add(out, "</td><th scope=\"row\">");
+	text_add(out, "<tr>");
+	write_cell(out, state_word(e));
+	text_add(out, "<th scope=\"row\">");
 	text_escaped(out, e->name);
 	text_add(out, "</th><td>");
 	text_escaped(out, e->leader);
-	text_add(out, serve_leads(v, e) ? " (this one)</td><td>" : "</td><td>");
-	text_add(out, e->since_ms > 0 ? since + 1 : "");
-	text_add(out, "</td><td>");
+	text_add(out, serve_leads(v, e) ? " (this one)</td>" : "</td>");
+	write_cell(out, e->since_ms > 0 ? since + 1 : "");
+	write_cell(out, "");
+	text_add(out, "<td>");
 	text_unsigned(out, e->term);
-	text_add(out, "</td><td>");
-	text_escaped(out, e->reason);
-	text_add(out, "</td></tr>\n");
+	text_add(out, "</td>");
+	if (e->n_candidates < 0)
+		write_cell(out, "");
+	else
+		write_number(out, e->n_candidates);
+	write_number(out, e->changes_day);
+	write_cell(out, e->error[0] != '\0' ? e->error : e->reason);
+	text_add(out, "<td></td></tr>\n");
 }
 
 static void answer_page(struct way *w, const struct serve_asset *page)
@@ -56,13 +77,14 @@ static void answer_page(struct way *w, const struct serve_asset *page)
 	struct serve_text *out = &w->reply->body;
 	size_t n = strlen(MARK);
 	size_t at = 0;
+	bool reads = guard_rights(w) != 0;
 
 	while (at + n < page->n && memcmp(page->text + at, MARK, n) != 0)
 		at++;
 	w->reply->status = 200;
 	w->reply->type = page->type;
 	text_add_n(out, page->text, at);
-	for (size_t i = 0; i < w->view->n_elections && i < 1000; i++)
+	for (size_t i = 0; reads && i < w->view->n_elections && i < 1000; i++)
 		write_table_row(out, w->view, w->view->elections[i]);
 	if (at + n < page->n)
 		text_add_n(out, page->text + at + n, page->n - at - n);
@@ -85,7 +107,8 @@ void front_answer(struct way *w)
 		return;
 	if (w->parsed.n_segments == 0 && v->n_elections == 1 &&
 	    !header_has(w->request->accept, "text/html")) {
-		answer_elector(w);
+		if (guard_allows(w, SERVE_READ | SERVE_APPLY | SERVE_OPERATE))
+			answer_elector(w);
 	} else if (asset == NULL) {
 		serve_problem(w->reply, 404, "invalid", "there is nothing here");
 	} else if (w->parsed.n_segments == 0) {

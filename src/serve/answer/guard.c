@@ -162,6 +162,13 @@ static unsigned rights_of(const struct way *w, bool *is_wrong)
 	return 0;
 }
 
+unsigned guard_rights(const struct way *w)
+{
+	bool is_wrong;
+
+	return rights_of(w, &is_wrong);
+}
+
 bool guard_allows(struct way *w, unsigned right)
 {
 	bool is_wrong;

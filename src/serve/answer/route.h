@@ -19,6 +19,8 @@ struct way {
 bool guard_admits(struct way *w);
 /* Whether it has the rights; false: 401 or 403 is in the reply. */
 bool guard_allows(struct way *w, unsigned right);
+/* The rights of whoever asks; a set of bits. */
+unsigned guard_rights(const struct way *w);
 
 /* ---- the rooms ---- */
 

@@ -41,9 +41,14 @@ static void write_timings(struct serve_text *out, const struct serve_view *v)
 	text_add(out, t->proves_death ? "true}" : "false}");
 }
 
+/* What whoever asks may do here: the dashboard offers no more. */
 static const char *role_word(const struct way *w)
 {
-	return w->view->read_only ? "reader" : "operator";
+	unsigned rights = guard_rights(w);
+
+	if ((rights & SERVE_OPERATE) != 0 && !w->view->read_only)
+		return "operator";
+	return (rights & SERVE_APPLY) != 0 ? "application" : "reader";
 }
 
 /* The process: without the braces around it. */

@@ -1,314 +1,624 @@
 // The dashboard of baton serve: takes over the table that the server has written, follows the stream
-// of events, and gives orders with the term that is shown. All text goes in by textContent: names and
-// metadata come from anybody who may write to the store.
+// of events, and gives orders with the term that is shown. It must never make markup of what it was
+// told: names, notes and metadata come from anybody who may write to the store. All of it goes in as
+// text. And it must never show as present what it has not heard of lately.
 const $ = (id) => document.getElementById(id);
 const rows = new Map(), logs = new Map(), sparks = [];
-let info = null, selected = 0, filter = "", wanted = "all", alive = 0, source = null, shown = [];
+let info = null, mode = "reader", token = "", stream = null, heardAt = 0, goodAt = 0, lost = false;
+let shown = [], counts = {}, stale = true, wanted = "all", filter = "", selected = -1;
+const calm = matchMedia("(prefers-reduced-motion: reduce)"), narrow = matchMedia("(max-width: 860px)");
 
-function el(tag, props, ...kids) {
-	const e = document.createElement(tag);
+// ---- small tools ----
+function put(e, props, kids) {
 	for (const [k, v] of Object.entries(props || {})) {
-		if (k === "class") e.className = v;
-		else if (k.startsWith("on")) e.addEventListener(k.slice(2), v);
-		else if (v !== undefined && v !== false) e.setAttribute(k, v === true ? "" : v);
+		if (k.startsWith("on")) e.addEventListener(k.slice(2), v);
+		else if (v !== undefined && v !== null && v !== false) e.setAttribute(k, v === true ? "" : v);
 	}
-	e.append(...kids.filter((k) => k !== null && k !== undefined).map((k) => k instanceof Node ? k : String(k)));
+	e.append(...kids.flat().filter((k) => k !== null && k !== undefined && k !== false).map((k) => k instanceof Node ? k : String(k)));
 	return e;
 }
-function svg(tag, props, text) {
-	const e = document.createElementNS("http://www.w3.org/2000/svg", tag);
-	for (const [k, v] of Object.entries(props)) e.setAttribute(k, v);
-	if (text !== undefined) e.textContent = text;
-	return e;
-}
+const el = (tag, props, ...kids) => put(document.createElement(tag), props, kids);
+const svg = (tag, props, ...kids) => put(document.createElementNS("http://www.w3.org/2000/svg", tag), props, kids);
 const now = () => performance.now();
+const known = () => lost ? heardAt : now(); // what is shown stands still when there is no news
+const ago = (t) => Date.now() - (now() - known()) - Date.parse(t);
+const say = (e, text) => { if (e.textContent !== text) e.textContent = text; };
+const style = (e, name) => { if (e.className !== name) e.className = name; };
+const many = (n, word) => n + " " + word + (n === 1 ? "" : "s");
 function span(ms) {
 	const s = Math.max(0, ms) / 1000;
+	if (s < 0.01 && ms > 0) return ms.toFixed(1) + " ms";
 	if (s < 1) return Math.round(ms) + " ms";
 	if (s < 60) return s.toFixed(s < 10 ? 1 : 0) + " s";
 	if (s < 3600) return Math.floor(s / 60) + " min " + Math.floor(s % 60) + " s";
 	if (s < 86400) return Math.floor(s / 3600) + " h " + Math.floor(s / 60 % 60) + " min";
 	return Math.floor(s / 86400) + " d " + Math.floor(s / 3600 % 24) + " h";
 }
-const clock = (t) => t ? new Date(t).toLocaleTimeString() : "";
-const us = (n) => n < 1000 ? n + " µs" : n < 1e6 ? (n / 1000).toFixed(0) + " ms" : (n / 1e6).toFixed(1) + " s";
-function stateOf(r) {
-	if (r.paused) return ["paused", "‖"];
-	if (r.health === "unhealthy") return ["unknown", "?"];
-	return r.leader ? ["led", "●"] : ["leaderless", "▲"];
+const two = (n) => String(n).padStart(2, "0");
+const clock = (t) => { const d = new Date(t); return two(d.getHours()) + ":" + two(d.getMinutes()) + ":" + two(d.getSeconds()); };
+const day = (t) => { const d = new Date(t); return d.getFullYear() + "-" + two(d.getMonth() + 1) + "-" + two(d.getDate()); };
+const when = (t) => (day(t) === day(Date.now()) ? "" : day(t) + " ") + clock(t);
+const us = (n) => n < 1000 ? n + " µs" : n < 1e6 ? (n / 1000).toFixed(n < 1e4 ? 1 : 0) + " ms" : (n / 1e6).toFixed(1) + " s";
+const href = (name) => "#/e/" + encodeURIComponent(name);
+const api = (name) => "v1/elections/" + encodeURIComponent(name);
+function ask(path, options) {
+	const headers = {...(token ? {Authorization: "Bearer " + token} : {}), ...(options && options.headers)};
+	return fetch(path, {cache: "no-store", ...options, headers});
 }
-const tag = (r) => { const [w, s] = stateOf(r); return el("span", {class: "tag " + w}, s, " ", w); };
-const rank = (r) => ({leaderless: 0, unknown: 1, paused: 2, led: 3})[stateOf(r)[0]];
+
+// ---- what an election is in ----
+const states = {leaderless: "nobody leads", unknown: "the store doesn't answer", paused: "paused by an operator", led: "somebody leads"};
+function stateOf(r) {
+	if (r.health === "unhealthy") return "unknown";
+	return r.paused ? "paused" : r.leader ? "led" : "leaderless";
+}
+const rank = (r) => ["leaderless", "unknown", "paused", "led"].indexOf(stateOf(r));
+const tag = (r) => { const w = stateOf(r); return el("span", {class: "tag " + w, title: states[w]}, el("i", {class: "shape", "aria-hidden": "true"}), w); };
+const filters = [["all", "elections", () => true], ["led", "led", (r) => r.leader], ["leaderless", "leaderless", (r) => !r.leader && !r.paused],
+	["paused", "paused", (r) => r.paused], ["lonely", "without standby", (r) => r.leader && r.n_healthy >= 0 && r.n_healthy < 2], ["changed", "changes, last hour", (r) => r.changes_hour > 0]];
+const canOrder = () => mode === "operator" && info.capabilities.includes("operate");
 
 // ---- what comes in ----
-function keep(r) {
-	r.at = now();
-	const old = rows.get(r.election);
-	rows.set(r.election, r);
-	if (old && old.leader !== r.leader) $("said").textContent = r.election + ": " + (r.leader || "nobody") + " leads";
+let news = [];
+function announce(text) {
+	news.push(text);
+	if (news.length === 1) setTimeout(() => { say($("said"), news.length > 4 ? many(news.length, "change") + " of leader" : news.join(". ")); news = []; }, 300);
 }
-function connect() {
-	source = new EventSource("v1/events");
-	const heard = () => { alive = now(); $("live").className = "chip live on"; document.body.classList.remove("lost"); $("banner").hidden = true; $("table").classList.remove("stale"); };
-	source.addEventListener("snapshot", (m) => { info = JSON.parse(m.data); rows.clear(); info.elections.forEach(keep); heard(); head(); draw(); });
-	for (const kind of ["became", "lost", "changed", "error", "waits", "stopped"])
-		source.addEventListener(kind, (m) => {
-			const e = JSON.parse(m.data); heard(); keep(e.row);
-			const list = logs.get(e.election) || []; list.unshift(e); list.length = Math.min(list.length, 100); logs.set(e.election, list);
-			later();
-		});
-	source.addEventListener("row", (m) => { heard(); keep(JSON.parse(m.data)); later(); });
-	source.addEventListener("lease", (m) => {
-		const l = JSON.parse(m.data); heard();
-		for (const r of rows.values()) if (r.me.leads) { r.time_left_ms = l.time_left_ms; r.at = now(); }
-		info.store.renew_p50_us = l.renew_p50_us; info.store.renew_p99_us = l.renew_p99_us;
-		sparks.push(l.renew_p99_us); if (sparks.length > 40) sparks.shift(); head();
-	});
-	source.onerror = () => {
-		$("live").className = "chip live lost"; $("live").lastChild.textContent = "no news";
-		document.body.classList.add("lost"); $("table").classList.add("stale");
-		$("banner").hidden = false; $("banner").textContent = "The stream is lost: this is as of " + new Date().toLocaleTimeString() + ". Trying again.";
-	};
+// What the list and the strip depend on: the rest only changes the row itself.
+const signOf = (r) => [rank(r), r.leader, r.changes_hour, r.n_healthy].join("\n");
+function keep(r) {
+	const old = rows.get(r.election);
+	r.at = now();
+	r.sign = signOf(r);
+	r.drains = r.me.draining_term === "0" ? 0 : old && old.drains || r.at;
+	r.past = old && old.term === r.term ? old.past : undefined;
+	rows.set(r.election, r);
+	if (!old || old.sign !== r.sign) stale = true;
+	if (old && old.leader !== r.leader) announce(r.election + ": " + (r.leader ? r.leader + " leads" : "nobody leads"));
+	if (r.health !== "unhealthy") goodAt = Date.now();
+	later();
+}
+function take(kind, data) {
+	const m = JSON.parse(data);
+	if (kind === "snapshot") {
+		const names = new Set(m.elections.map((r) => r.election));
+		info = m;
+		for (const name of rows.keys()) if (!names.has(name)) rows.delete(name);
+		m.elections.forEach(keep);
+		if (m.store.renew_p99_us && !sparks.length) sparks.push([m.store.renew_p50_us, m.store.renew_p99_us]);
+		stale = true;
+		later();
+	} else if (kind === "row") keep(m);
+	else if (kind === "lease") {
+		for (const r of rows.values()) if (r.me.leads) { r.time_left_ms = m.time_left_ms; r.at = now(); }
+		Object.assign(info.store, {renew_p50_us: m.renew_p50_us, renew_p99_us: m.renew_p99_us});
+		sparks.push([m.renew_p50_us, m.renew_p99_us]);
+		if (sparks.length > 48) sparks.shift();
+		goodAt = Date.now();
+		drawHead();
+	} else if (m.row) {
+		const list = logs.get(m.election) || [];
+		list.unshift(m);
+		list.length = Math.min(list.length, 200);
+		logs.set(m.election, list);
+		keep(m.row);
+		if (m.election === seen.name) load(m.election);
+	}
+}
+function part(block) {
+	let kind = "message", data = "";
+	for (const line of block.split("\n")) {
+		if (line.startsWith("event: ")) kind = line.slice(7);
+		else if (line.startsWith("data: ")) data += line.slice(6);
+	}
+	if (data) take(kind, data);
+}
+// A fetch and not an EventSource: it sends a token, and sees the comments by which the stream lives.
+async function listen() {
+	stream = new AbortController();
+	const who = await ask("v1", {signal: stream.signal});
+	if (who.status === 401) {
+		$("banner").hidden = false;
+		say($("banner"), "A token is needed to read here.");
+		return login((await who.json()).detail);
+	}
+	if (!who.ok) throw Error((await who.json()).detail);
+	mode = (await who.json()).mode;
+	const answer = await ask("v1/events", {signal: stream.signal});
+	if (!answer.ok) throw Error((await answer.json()).detail);
+	const reader = answer.body.getReader(), text = new TextDecoder();
+	// A snapshot of 10,000 elections comes in thousands of pieces: they are joined once, at its end.
+	for (let pieces = [], last = ""; ;) {
+		const {done, value} = await reader.read();
+		if (done) throw Error("the server has ended it");
+		heard();
+		const more = text.decode(value, {stream: true});
+		pieces.push(more);
+		if ((last + more).includes("\n\n")) {
+			const blocks = pieces.join("").split("\n\n");
+			pieces = [blocks.pop()];
+			blocks.forEach(part);
+		}
+		last = pieces[pieces.length - 1].slice(-1);
+	}
+}
+function heard() {
+	heardAt = now();
+	if (!lost) return;
+	lost = false;
+	later();
+}
+async function follow() {
+	for (let wait = 250; ; wait = Math.min(4000, lost && now() - heardAt > 10e3 ? wait * 2 : 500)) {
+		try { if (await listen() === false) return; } catch (e) { lost = lost || new Date(); stream.abort(); later(); }
+		await new Promise((done) => setTimeout(done, wait));
+	}
 }
 let due = false;
 function later() { if (!due) { due = true; requestAnimationFrame(() => { due = false; draw(); }); } }
-function head() {
-	$("store").textContent = info.store.kind + " store";
-	$("latency").textContent = info.store.renew_p99_us ? "renewals p50 " + us(info.store.renew_p50_us) + ", p99 " + us(info.store.renew_p99_us) : "";
-	$("me").textContent = info.id; $("me").title = info.id;
-	$("mode").textContent = info.capabilities.includes("operate") ? "operator" : "read only";
-	const most = Math.max(1, ...sparks);
-	$("spark").replaceChildren(svg("polyline", {fill: "none", stroke: "currentColor", "stroke-width": 1.5, points: sparks.map((v, i) => (i * 2.1).toFixed(1) + "," + (20 - 18 * v / most).toFixed(1)).join(" ")}));
+
+// ---- the header ----
+function storeState() {
+	const all = [...rows.values()], down = all.filter((r) => r.health === "unhealthy");
+	if (all.length && down.length === all.length) return ["down", down.find((r) => r.error) || down[0]];
+	if (down.length) return ["partly down", down[0]];
+	return [info.store.renew_p99_us / 1000 > info.timings.grace_ms / 2 ? "slow" : "up", null];
+}
+function drawHead() {
+	const [state, bad] = storeState(), s = info.store;
+	for (const id of ["store", "me"]) $(id).hidden = false;
+	say($("store-kind"), s.kind);
+	say($("store-state"), state);
+	style($("store-shape"), "shape s-" + state.split(" ").pop());
+	$("store").title = bad ? bad.error : "the store answers";
+	$("renewals").hidden = !s.renew_p99_us;
+	say($("latency"), "renewals p50 " + us(s.renew_p50_us) + " · p99 " + us(s.renew_p99_us));
+	const most = Math.max(1, ...sparks.map((p) => p[1])), x = (i) => (96 - (sparks.length - 1 - i) * 2).toFixed(1);
+	const line = (n) => sparks.map((p, i) => x(i) + "," + (24 - 20 * p[n] / most).toFixed(1)).join(" ");
+	$("spark").replaceChildren(svg("polyline", {class: "p99", points: line(1)}), svg("polyline", {class: "p50", points: line(0)}));
+	say($("id"), info.id);
+	$("id").title = "this process: " + info.id;
+	say($("mode"), canOrder() ? "operator" : "read only");
+	const may = !canOrder() && info.capabilities.includes("operate");
+	$("mode").disabled = !may;
+	$("mode").title = may ? "give a token" : "";
+	say($("version"), "baton " + info.version);
+	drawBanner(state, bad);
+}
+function drawBanner(state, bad) {
+	const b = $("banner"), down = state === "down";
+	document.body.classList.toggle("old", !!lost || down);
+	b.hidden = !lost && !down;
+	if (lost) say(b, "The stream is lost. This is as of " + clock(lost) + ". Trying again …");
+	else if (down) say(b, "The store doesn't answer. This is as of " + clock(goodAt || Date.now()) + ". It says: " + (bad.error || "nothing"));
+}
+function drawAge() {
+	style($("live"), "fact live " + (lost ? "lost" : "on"));
+	say($("age"), lost ? "no news for " + span(now() - heardAt) : now() - heardAt < 1500 ? "live" : "live, " + span(now() - heardAt) + " ago");
 }
 
 // ---- the overview ----
-const filters = [["all", "elections", () => true], ["led", "led", (r) => r.leader], ["leaderless", "leaderless", (r) => !r.leader && !r.paused], ["paused", "paused", (r) => r.paused], ["lonely", "without standby", (r) => r.leader && r.n_candidates === 1], ["changed", "changed in the last hour", (r) => r.changes_hour > 0]];
-function drawStrip() {
-	const all = [...rows.values()];
-	$("strip").replaceChildren(...filters.map(([key, words, test]) => {
-		const n = key === "changed" ? all.reduce((s, r) => s + r.changes_hour, 0) : all.filter(test).length;
-		return el("button", {"aria-pressed": String(wanted === key), "data-key": key, class: key === "leaderless" && n ? "alarm" : "", onclick: () => { wanted = wanted === key ? "all" : key; draw(); }}, el("b", {}, n), key === "changed" ? "changes in the last hour" : words);
-	}));
+function pick() {
+	if (!stale) return;
+	stale = false;
+	const words = filter.toLowerCase().split(/\s+/).filter(Boolean), test = filters.find((f) => f[0] === wanted)[2];
+	counts = Object.fromEntries(filters.map((f) => [f[0], 0]));
+	shown = [];
+	for (const r of rows.values()) {
+		for (const [key, , is] of filters) if (is(r)) counts[key] += key === "changed" ? r.changes_hour : 1;
+		if (test(r) && words.every((w) => (r.election + "\n" + r.leader).toLowerCase().includes(w))) shown.push(r.election);
+	}
+	const ranks = new Map(shown.map((n) => [n, rank(rows.get(n))]));
+	shown.sort((a, b) => ranks.get(a) - ranks.get(b) || (a < b ? -1 : 1));
 }
-function bar(r) {
-	const b = el("div", {class: "bar", role: "img", "data-bar": r.election, "aria-label": "lease"}, el("i")); return b;
+function drawStrip() {
+	const strip = $("strip");
+	if (!strip.firstChild)
+		strip.append(...filters.map(([key, words]) => el("button", {type: "button", "data-key": key, onclick: () => { wanted = wanted === key ? "all" : key; stale = true; scrollTo(0, 0); draw(); }}, el("b"), el("span", {}, words))));
+	for (const b of strip.children) {
+		const n = counts[b.dataset.key];
+		say(b.firstChild, n.toLocaleString("en"));
+		b.setAttribute("aria-pressed", String(wanted === b.dataset.key));
+		style(b, n && (b.dataset.key === "leaderless" ? "alarm" : b.dataset.key === "lonely" || b.dataset.key === "paused" ? "warn" : ""));
+	}
+	say($("count"), shown.length === rows.size ? "" : shown.length.toLocaleString("en") + " of " + rows.size.toLocaleString("en"));
+}
+const bar = () => el("div", {class: "bar", role: "img"}, el("i"));
+// The lease of a leader elsewhere is looked at about once a second: what is missing that long is no sign.
+function lease(r) {
+	const t = info.timings, full = r.me.leads ? t.renew_ms + t.grace_ms : t.lease_ms, left = r.time_left_ms - (known() - r.at);
+	if (r.drains) return {part: 1 - (known() - r.drains) / t.drain_ms, kind: "drain", words: "drains: the work here has to end"};
+	if (!r.leader || r.time_left_ms === null) return {part: 0, kind: "none", words: r.leader ? "not looked at yet" : "nobody leads"};
+	if (r.me.leads) return {part: left / full, kind: left < t.grace_ms - 300 ? "grace" : "", words: span(left) + " left"};
+	if (left < -2000) return {part: 0, kind: "none", words: "not looked at lately"};
+	return {part: left / full, kind: left < t.lease_ms - t.renew_ms - t.grace_ms ? "drain" : left < t.lease_ms - t.renew_ms - 1300 ? "grace" : "", words: span(left) + " left"};
+}
+function setBar(b, r) {
+	const l = lease(r);
+	style(b, "bar " + l.kind);
+	b.firstChild.style.transform = "scaleX(" + Math.min(1, Math.max(0, l.part)).toFixed(3) + ")";
+	b.title = l.words;
+	b.setAttribute("aria-label", "lease: " + l.words);
 }
 function dots(r) {
-	if (r.n_candidates < 0) return el("span", {class: "dots"}, "…");
-	const n = Math.min(r.n_candidates, 12), h = Math.min(r.n_healthy, n);
-	return el("span", {class: "dots", title: r.n_healthy + " of " + r.n_candidates + " healthy"}, el("b", {}, "●".repeat(h)), "○".repeat(n - h), r.n_candidates > 12 ? "+" + (r.n_candidates - 12) : "");
+	if (r.n_candidates < 0) return el("span", {class: "dim"}, "…");
+	const n = Math.min(r.n_candidates, 8), sick = Math.min(r.n_candidates - r.n_healthy, n);
+	const words = many(r.n_candidates, "candidate") + ", " + r.n_healthy + " healthy";
+	return el("span", {class: "dots", role: "img", title: words, "aria-label": words},
+		Array.from({length: n}, (_, i) => el("i", {class: i >= n - sick ? "sick" : i === 0 && r.leader ? "leads" : ""})), r.n_candidates > n ? " +" + (r.n_candidates - n) : "");
 }
-function line(r, i) {
-	const can = info && info.capabilities.includes("operate");
-	return el("tr", {tabindex: 0, "data-i": i, "data-name": r.election, onclick: () => { location.hash = "#/e/" + encodeURIComponent(r.election); }},
-		el("td", {}, tag(r)), el("th", {scope: "row", class: "name", title: r.election}, r.election),
-		el("td", {class: "who", title: r.leader}, r.leader || "—", r.me.leads ? " (this one)" : ""),
-		el("td", {"data-since": r.since || ""}, r.since ? span(Date.now() - Date.parse(r.since)) : ""),
-		el("td", {}, bar(r)), el("td", {}, r.term), el("td", {}, dots(r)), el("td", {}, r.changes_day), el("td", {}, r.error || r.reason || ""),
-		el("td", {}, can ? el("button", {onclick: (e) => { e.stopPropagation(); r.paused ? ask(r, "resume") : ask(r, "resign"); }}, r.paused ? "resume" : "resign") : ""));
+const actions = (r) => r.paused ? ["resume"] : r.leader ? ["resign", "transfer", "pause"] : ["pause"];
+function cells(tr, r) {
+	const [state, name, leader, since, , term, candidates, changes, reason, act] = tr.cells, who = r.leader || "nobody";
+	const key = [stateOf(r), who, r.me.leads, r.term, r.n_candidates, r.n_healthy, r.changes_day, r.error, r.reason, r.past, canOrder()].join("\n");
+	say(since, r.leader && r.since ? span(ago(r.since)) : "");
+	setBar(tr.bar, r);
+	if (tr.key === key) return;
+	tr.key = key;
+	state.replaceChildren(tag(r));
+	name.firstChild.textContent = name.title = r.election;
+	leader.replaceChildren(el("span", {class: "clip", title: who}, who), r.me.leads ? el("span", {class: "pill"}, "here") : "");
+	leader.classList.toggle("dim", !r.leader);
+	say(term, r.term === "0" ? "" : r.term);
+	candidates.replaceChildren(dots(r));
+	say(changes, String(r.changes_day));
+	reason.title = r.error || "";
+	say(reason, r.error || r.reason || r.past || "");
+	act.replaceChildren(...(canOrder() ? actions(r).map((w) => el("button", {type: "button", "data-act": w, "aria-label": w + " " + r.election, onclick: (e) => { e.stopPropagation(); open(r.election, w); }}, w)) : []));
 }
-const HEIGHT = 47;
-function draw() {
-	const m = location.hash.match(/^#\/e\/(.+)$/);
-	$("overview").hidden = !!m; $("detail").hidden = !m;
-	if (m) { detail(decodeURIComponent(m[1])); return; }
-	drawStrip();
-	const test = filters.find((f) => f[0] === wanted)[2];
-	shown = [...rows.values()].filter((r) => test(r) && (r.election + " " + r.leader).includes(filter))
-		.sort((a, b) => rank(a) - rank(b) || (a.election < b.election ? -1 : 1));
-	const table = $("table");
-	if (table.tHead.rows[0].cells.length < 10)
-		table.tHead.replaceChildren(el("tr", {}, ...["state", "election", "leader", "since", "lease", "term", "candidates", "in 24 h", "last reason", "action"].map((t) => el("th", {scope: "col"}, t))));
-	table.setAttribute("aria-rowcount", shown.length);
-	drawRows(); drawEmpty();
+function newRow(name) {
+	const cell = (c) => el("td", {role: "cell", class: c});
+	const tr = el("tr", {role: "row", tabindex: -1, onclick: () => { location.hash = href(name); }}, cell("c-state"), el("th", {role: "rowheader", scope: "row", class: "c-name"}, el("a", {href: href(name), tabindex: -1})),
+		cell("c-leader"), cell("c-since"), cell("c-lease"), cell("c-term"), cell("c-dots"), cell("c-day"), cell("c-reason"), cell("c-act"));
+	tr.dataset.name = name;
+	tr.cells[4].append(tr.bar = bar());
+	return tr;
 }
-// Only what can be seen is there: 10,000 rows stay smooth.
+// Only what can be seen is there, and what is there stays: 10,000 rows cost as much as 50.
+const pool = new Map();
 function drawRows() {
-	const body = $("table").tBodies[0], focus = document.activeElement && document.activeElement.dataset.i;
-	let from = 0, to = shown.length;
-	if (shown.length > 200) {
-		const top = -$("table").getBoundingClientRect().top;
-		from = Math.max(0, Math.floor(top / HEIGHT) - 20); to = Math.min(shown.length, from + Math.ceil(innerHeight / HEIGHT) + 40);
-	}
-	const pad = (n) => { const td = el("td", {colspan: 10}); td.style.height = n * HEIGHT + "px"; return el("tr", {class: "spacer", "aria-hidden": "true"}, td); };
-	body.replaceChildren(...(from ? [pad(from)] : []), ...shown.slice(from, to).map((r, i) => line(r, from + i)), ...(to < shown.length ? [pad(shown.length - to)] : []));
-	if (focus !== undefined) { const r = body.querySelector('[data-i="' + focus + '"]'); if (r) r.focus({preventScroll: true}); }
-	bars();
+	const body = $("table").tBodies[0], height = narrow.matches ? 156 : 50, ahead = 8;
+	const top = -body.getBoundingClientRect().top;
+	const from = Math.max(0, Math.min(shown.length - 1, Math.floor(top / height) - ahead)), to = Math.min(shown.length, from + Math.ceil(innerHeight / height) + 2 * ahead);
+	const names = shown.slice(from, to), here = new Set(names), focus = document.activeElement;
+	const list = names.map((name, i) => {
+		const tr = pool.get(name) || newRow(name);
+		pool.set(name, tr);
+		tr.setAttribute("aria-rowindex", from + i + 2);
+		tr.tabIndex = from + i === Math.max(0, selected) ? 0 : -1;
+		cells(tr, rows.get(name));
+		return tr;
+	});
+	for (const name of pool.keys()) if (!here.has(name)) pool.delete(name);
+	const pad = (n) => { const td = el("td", {colspan: 10}), tr = el("tr", {class: "spacer", role: "presentation"}, td); td.style.height = n * height + "px"; return tr; };
+	const all = [...(from ? [pad(from)] : []), ...list, ...(to < shown.length ? [pad(shown.length - to)] : [])];
+	const same = all.length === body.children.length && all.every((e, i) => e === body.children[i] || (e.className === "spacer" && body.children[i].className === "spacer" && e.firstChild.style.height === body.children[i].firstChild.style.height));
+	if (!same) body.replaceChildren(...all);
+	if (focus !== document.activeElement && focus.isConnected) focus.focus({preventScroll: true});
+	$("table").setAttribute("aria-rowcount", shown.length + 1);
+	$("none").hidden = shown.length > 0 || rows.size === 0;
 }
 function drawEmpty() {
-	const e = $("empty"); e.hidden = rows.size > 0;
-	if (!e.hidden) e.replaceChildren(el("h2", {}, "No election yet"), el("p", {}, "Make one:"), el("pre", {}, "baton run hello -- sleep 1000\nbaton status hello\nbaton serve --observe='*'"));
+	const e = $("empty"), none = rows.size === 0;
+	e.hidden = !none;
+	$("strip").hidden = document.querySelector(".tools").hidden = document.querySelector(".list").hidden = none;
+	if (none && !e.firstChild)
+		e.append(el("h1", {}, "No election yet"), el("p", {}, "An election is there as soon as somebody takes part. Three commands make one, look at it, and show all of them here:"),
+			el("pre", {}, "baton run hello -- sleep 1000\nbaton status hello\nbaton serve --observe='*' --listen=127.0.0.1:8080"));
 }
-// The lease runs down between renewals, and stops when there is no news.
-function bars() {
-	if (!info || document.body.classList.contains("lost")) return;
-	const t = info.timings;
-	for (const b of document.querySelectorAll("[data-bar]")) {
-		const r = rows.get(b.dataset.bar);
-		if (!r) continue;
-		const mine = r.me.leads, full = mine ? t.renew_ms + t.grace_ms : t.lease_ms;
-		const left = r.time_left_ms === null ? 0 : Math.max(0, r.time_left_ms - (now() - r.at));
-		b.firstChild.style.transform = "scaleX(" + Math.min(1, left / full).toFixed(3) + ")";
-		b.className = "bar" + (r.me.draining_term !== "0" ? " drain" : left < full - t.renew_ms - 200 && r.leader ? " grace" : "");
-		b.title = r.leader ? span(left) + " left" : "nobody leads";
-	}
+function draw() {
+	if (!info) return;
+	const m = location.hash.match(/^#\/e\/(.+)$/);
+	$("overview").hidden = !!m;
+	$("detail").hidden = !m;
+	drawHead();
+	drawAge();
+	pick();
+	if (m) { let name = m[1]; try { name = decodeURIComponent(name); } catch (e) { /* as it is */ } return drawDetail(name); }
+	document.title = counts.leaderless ? "(" + counts.leaderless + ") baton" : "baton";
+	drawEmpty();
+	drawStrip();
+	drawRows();
 }
-setInterval(() => {
-	bars();
-	if (info && !document.body.classList.contains("lost")) $("live").lastChild.textContent = "live, " + span(now() - alive) + " ago";
-}, 200);
+// What the stream doesn't bring of rows that can be seen: leases of others where there are many elections, and how the last leadership ended.
+async function lookUp() {
+	if (!info || lost || $("overview").hidden || document.hidden) return;
+	const all = [...pool.keys()].map((n) => rows.get(n)).filter(Boolean);
+	const old = all.filter((r) => r.leader && !r.me.leads && now() - r.at > 2000 && rows.size > 25).slice(0, 6);
+	const bare = all.filter((r) => !r.reason && r.past === undefined && (r.term > 1 || (!r.leader && r.term > 0))).slice(0, 6);
+	await Promise.all([...old.map(async (r) => { const a = await ask(api(r.election)); if (a.ok) keep(await a.json()); }),
+		...bare.map(async (r) => {
+			r.past = "";
+			const a = await ask(api(r.election) + "/history?limit=2");
+			if (a.ok) { const l = (await a.json()).leaderships.find((x) => x.ended), x = rows.get(r.election); if (x) x.past = l ? l.ended : ""; later(); }
+		})]).catch(() => {});
+}
 
 // ---- one election ----
-let seen = {name: "", history: null, candidates: [], loaded: 0}, zoom = 3600e3;
+let seen = {name: ""}, zoom = 3600e3;
 async function load(name) {
-	const base = "v1/elections/" + encodeURIComponent(name);
-	const [s, h] = await Promise.all([fetch(base).then((r) => r.json()), fetch(base + "/history?check=1").then((r) => r.json())]);
-	seen = {name, history: h.leaderships ? h : {leaderships: [], proven: null, finding: h.detail}, candidates: s.candidates || [], metadata: s.metadata, loaded: now()};
-	if (s.election) keep(s);
+	try {
+		const [s, h] = await Promise.all([ask(api(name)), ask(api(name) + "/history?check=1&limit=" + (zoom ? 100 : 1000))]);
+		const status = await s.json(), history = await h.json();
+		if (seen.name !== name) return;
+		seen.loaded = now();
+		if (s.ok) { seen.candidates = status.candidates; seen.timings = status.timings; keep(status); }
+		seen.problem = s.ok ? "" : status.detail;
+		seen.history = h.ok ? history : {leaderships: [], proven: null, finding: history.detail};
+	} catch (e) { seen.problem = "no answer: " + e.message; }
+	seen.drawn = false;
 	later();
 }
-function detail(name) {
+const card = (title, id, ...kids) => el("div", {class: "card", id}, el("h2", {}, title), ...kids);
+function drawDetail(name) {
 	const r = rows.get(name), d = $("detail");
-	if (!r) { d.replaceChildren(el("p", {}, "There is no election of this name."), el("a", {href: "#/"}, "all elections")); return; }
-	if (seen.name !== name || now() - seen.loaded > 2000) { if (seen.name !== name) seen = {name, history: null, candidates: [], loaded: now()}; else seen.loaded = now(); load(name); }
-	const can = info.capabilities.includes("operate");
-	const act = (what, words) => el("button", {"data-act": what, disabled: what !== "resume" && what !== "pause" && !r.leader, onclick: () => ask(r, what)}, words);
-	d.replaceChildren(
-		el("div", {class: "row head"}, el("a", {href: "#/", "aria-label": "all elections"}, "← all"), el("h1", {}, r.election), tag(r), el("span", {class: "grow"}),
-			...(can ? [act("resign", "Resign…"), act("transfer", "Transfer…"), r.paused ? act("resume", "Resume…") : act("pause", "Pause…")] : [])),
-		el("div", {class: "card"}, el("h2", {}, "now"), el("dl", {class: "facts"},
-			...[["leader", r.leader || "nobody"], ["term", r.term], ["since", r.since ? clock(r.since) + " (" + span(Date.now() - Date.parse(r.since)) + ")" : ""], ["lease", bar(r)], ["address", r.address || "—"], ["this candidate", r.me.state + (r.me.attached ? ", " + r.me.attached + " attached" : "")], ["last reason", r.reason || "—"], ["waits", r.wait || "—"], ["store", r.error || "answers"]]
-				.flatMap(([k, v]) => [el("div", {}, el("dt", {}, k), el("dd", {}, v))]))),
-		el("div", {class: "card"}, el("h2", {}, "leaderships"), zooms(), gantt(), proof()),
-		el("div", {class: "card"}, el("h2", {}, "candidates"), candidates()),
-		el("div", {class: "card"}, el("h2", {}, "timings"), timings()),
-		el("div", {class: "card"}, el("h2", {}, "events"), el("ul", {class: "log"}, ...(logs.get(name) || []).map((e) =>
-			el("li", {}, el("time", {}, clock(e.time)), e.kind + " " + [e.leader, e.term !== "0" ? "term " + e.term : "", e.reason, e.text].filter(Boolean).join(" · "))), (logs.get(name) || []).length ? null : el("li", {}, "none since this page was opened"))));
-	bars();
+	if (seen.name !== name) {
+		seen = {name, candidates: [], history: null, loaded: now(), drawn: false};
+		if (r) load(name);
+		d.replaceChildren();
+		scrollTo(0, 0);
+	}
+	document.title = name + " · baton";
+	if (!r) return void d.replaceChildren(el("p", {}, "There is no election of this name here. "), el("a", {href: "#/"}, "All elections"));
+	if (!d.firstChild || d.key !== name) {
+		d.key = name;
+		d.replaceChildren(el("div", {class: "head", id: "d-head"}), card("Now", "d-now", el("dl", {class: "facts"})), el("div", {class: "card", id: "d-gantt"}),
+			el("div", {class: "card", id: "d-candidates"}), card("Timings", "d-timings", el("div")), card("Events", "d-log", el("ul", {class: "log", tabindex: 0, "aria-label": "events"})));
+	}
+	const head = [stateOf(r), r.leader, r.paused, canOrder()].join("\n");
+	if ($("d-head").key !== head) drawTitle(r, $("d-head"), head);
+	drawNow(r);
+	if (!seen.drawn) {
+		seen.drawn = true;
+		$("d-gantt").replaceChildren(el("div", {class: "row"}, el("h2", {}, "Leaderships"), el("span", {class: "grow"}), zooms()), ...gantt(), ...proof());
+		$("d-candidates").replaceChildren(el("h2", {}, "Candidates"), candidates());
+		$("d-log").lastChild.replaceChildren(...log(name));
+	}
+	$("d-timings").lastChild.replaceChildren(timings(r));
 }
-const zooms = () => el("div", {class: "row", style: undefined}, el("span", {class: "off"}, "zoom"), ...[["1 h", 3600e3], ["24 h", 86400e3], ["7 d", 604800e3], ["all", 0]].map(([w, z]) => el("button", {"aria-pressed": String(zoom === z), class: zoom === z ? "main" : "", onclick: () => { zoom = z; draw(); }}, w)));
-const ends = {"": "var(--good)", released: "var(--accent)", resigned: "var(--accent)", transferred: "var(--accent)", ordered: "var(--accent)", stopped: "var(--accent)"};
+function drawTitle(r, e, key) {
+	const first = e.key === undefined;
+	e.key = key;
+	e.replaceChildren(el("a", {href: "#/", class: "back"}, "← All elections"), el("div", {class: "row"}, el("h1", {tabindex: -1}, r.election), tag(r), el("span", {class: "grow"}),
+		canOrder() ? actions(r).map((w) => el("span", {class: "pair"}, el("button", {type: "button", "data-act": w, onclick: () => open(r.election, w)}, w[0].toUpperCase() + w.slice(1) + " …"),
+			el("button", {type: "button", class: "copy", "data-copy": w, title: "copy as command: " + command(r, w), "aria-label": "copy " + w + " as command", onclick: (x) => copy(command(r, w), x.currentTarget)}, icon()))) : null));
+	if (first) e.querySelector("h1").focus({preventScroll: true});
+}
+function drawNow(r) {
+	const dl = $("d-now").querySelector("dl"), me = r.me.state + (r.me.attached ? ", " + r.me.attached + " attached" : "") + (r.me.overruns ? ", " + many(r.me.overruns, "overrun") : "");
+	const facts = [["Leader", r.leader ? r.leader + (r.me.leads ? " (this process)" : "") : "nobody"], ["Term", r.term === "0" ? "none yet" : r.term], ["Since", r.leader && r.since ? when(r.since) + ", for " + span(ago(r.since)) : "—"],
+		["Lease", ""], ["Candidates", r.n_candidates < 0 ? "…" : r.n_candidates + ", " + r.n_healthy + " healthy"], ["Changes", r.changes_hour + " in 1 h, " + r.changes_day + " in 24 h"],
+		["Last reason", r.reason || r.past || ended() || "—"], ["Address", r.address || "—"], ["This process", me], ["Waits", r.wait || "—"], ["Store", r.error || seen.problem || "answers"]];
+	if (!dl.firstChild) {
+		dl.append(...facts.map(([k]) => el("div", {}, el("dt", {}, k), el("dd"))));
+		dl.children[3].lastChild.append(bar(), el("span"));
+	}
+	facts.forEach(([k, v], i) => { if (k !== "Lease") say(dl.children[i].lastChild, String(v)); });
+	const [b, words] = dl.children[3].lastChild.children;
+	setBar(b, r);
+	say(words, lease(r).words);
+}
+const ended = () => { const l = seen.history && seen.history.leaderships.find((x) => x.ended); return l ? l.ended : ""; };
+const zooms = () => el("div", {class: "zoom", role: "group", "aria-label": "zoom"}, ...[["1 h", 3600e3], ["6 h", 21600e3], ["24 h", 86400e3], ["7 d", 604800e3], ["all", 0]].map(([w, z]) =>
+	el("button", {type: "button", "aria-pressed": String(zoom === z), onclick: () => { zoom = z; seen.drawn = false; load(seen.name); draw(); document.querySelector('.zoom [aria-pressed="true"]').focus(); }}, w)));
+const endings = {leads: "leads", handed: "handed over", sick: "unhealthy or stalled", failed: "failed"};
+const kindOf = (l) => !l.ended ? "leads" : ["released", "resigned", "transferred", "ordered", "stopped", "paused", "closed"].includes(l.ended) ? "handed" : ["unhealthy", "stalled"].includes(l.ended) ? "sick" : "failed";
+// Of two leaderships, for how long nobody led between them: by the store's clock where both have it.
+function gapOf(l, next) {
+	if (l.clock && l.clock === next.clock && l.until_ns !== "0" && next.since_ns !== "0") return Number(BigInt(next.since_ns) - BigInt(l.until_ns)) / 1e6;
+	return l.until ? Date.parse(next.since) - Date.parse(l.until) : NaN;
+}
 function gantt() {
 	const list = seen.history ? seen.history.leaderships.slice().reverse() : [];
-	if (!list.length) return el("p", {class: "proof not"}, seen.history ? seen.history.finding || "No leadership yet." : "…");
-	const end = Date.now(), begin = zoom ? Math.max(end - zoom, Math.min(Date.parse(list[0].since), end - 10e3)) : Date.parse(list[0].since);
-	const names = [...new Set(list.map((l) => l.leader))].slice(-12), W = 1000, left = 150, lane = 26, h = names.length * lane + 24;
-	const x = (t) => left + (W - left - 8) * Math.min(1, Math.max(0, (t - begin) / Math.max(1, end - begin)));
-	const s = svg("svg", {class: "gantt", viewBox: "0 0 " + W + " " + h, role: "img", "aria-label": list.length + " leaderships"});
-	const p = svg("pattern", {id: "hatch", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)"});
-	p.append(svg("rect", {width: 2, height: 6, fill: "var(--bad)"})); s.append(p);
-	names.forEach((n, i) => { const t = svg("text", {x: 0, y: i * lane + 17}, n.length > 20 ? n.slice(0, 19) + "…" : n); t.append(svg("title", {}, n)); s.append(t, svg("line", {x1: left, x2: W - 8, y1: i * lane + 24, y2: i * lane + 24, stroke: "var(--line)"})); });
+	if (!list.length) return [el("p", {class: "dim"}, seen.history ? seen.history.finding || "Nobody has led yet." : "…")];
+	const end = Date.now(), first = Date.parse(list[0].since), begin = zoom ? Math.max(end - zoom, first - (end - first) * 0.02) : first - (end - first) * 0.02;
+	const inside = list.filter((l) => !l.until || Date.parse(l.until) >= begin), names = [...new Set([...inside.map((l) => l.leader), ...seen.candidates.map((c) => c.id)])].sort(), lanes = names.slice(0, 16);
+	const wide = $("detail").clientWidth - (narrow.matches ? 34 : 42), small = wide < 620, left = small ? 0 : 170, lane = small ? 44 : 32, base = small ? 18 : 5, H = lanes.length * lane, W = Math.max(280, wide);
+	const x = (t) => left + (W - left) * Math.min(1, Math.max(0, (t - begin) / Math.max(1, end - begin)));
+	const s = svg("svg", {class: "gantt", width: W, height: H + 26, role: "img", "aria-label": many(inside.length, "leadership") + "; the table below has them all"},
+		svg("pattern", {id: "hatch", width: 7, height: 7, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)"}, svg("rect", {width: 2.5, height: 7, class: "g-gap"})));
+	lanes.forEach((n, i) => s.append(svg("rect", {x: left, y: i * lane + base, width: W - left, height: 22, rx: 4, class: "g-lane"}), svg("text", {x: 0, y: i * lane + (small ? 13 : 21), class: "g-name"}, n.length > 22 ? n.slice(0, 21) + "…" : n, svg("title", {}, n))));
 	list.forEach((l, i) => {
-		const a = Date.parse(l.since), b = l.until ? Date.parse(l.until) : l.ended ? a : end, y = names.indexOf(l.leader) * lane;
-		if (b < begin || y < 0) return;
-		const bar = svg("rect", {x: x(a), y: y + 4, width: Math.max(2, x(b) - x(a)), height: 16, rx: 3, fill: ends[l.ended] || "var(--warn)"});
-		bar.append(svg("title", {}, "term " + l.term + ", " + l.leader + ", " + span(b - a) + (l.ended ? ", " + l.ended : ", leads") + (l.note ? ": " + l.note : "")));
-		s.append(bar);
-		const next = list[i + 1];
-		if (next && l.until && Date.parse(next.since) > b) {
-			const gap = svg("rect", {x: x(b), y: 0, width: Math.max(1, x(Date.parse(next.since)) - x(b)), height: names.length * lane, fill: "url(#hatch)", opacity: .6});
-			gap.append(svg("title", {}, "nobody led for " + span(Date.parse(next.since) - b))); s.append(gap);
+		const a = Date.parse(l.since), next = list[i + 1], b = l.until ? Date.parse(l.until) : next ? Date.parse(next.since) : end, at = lanes.indexOf(l.leader);
+		if (b < begin || at < 0) return;
+		const w = Math.max(3, x(b) - x(a)), words = l.ended || "leads";
+		s.append(svg("rect", {x: x(a), y: at * lane + base, width: w, height: 22, rx: 4, class: "g-" + kindOf(l)}, svg("title", {}, "term " + l.term + " · " + l.leader + " · " + span(b - a) + " · " + words + (l.note ? " · " + l.note : ""))));
+		if (w > 26 + 7 * words.length) s.append(svg("text", {x: x(a) + 8, y: at * lane + base + 15, class: "g-word"}, words));
+		const gap = next ? gapOf(l, next) : l.ended && l.until ? end - b : NaN;
+		if (gap > 0) {
+			const to = next ? Date.parse(next.since) : end, g = Math.max(2, x(to) - x(b));
+			s.append(svg("rect", {x: x(b), y: 0, width: g, height: H, fill: "url(#hatch)"}, svg("title", {}, "nobody led for " + span(gap))));
+			if (g > 52) s.append(svg("text", {x: x(b) + g / 2, y: H + 18, "text-anchor": "middle", class: "g-measure"}, span(gap)));
 		}
 	});
-	s.append(svg("text", {x: left, y: h - 4}, new Date(begin).toLocaleString()), svg("text", {x: W - 8, y: h - 4, "text-anchor": "end"}, "now"));
-	return s;
+	s.append(svg("text", {x: left, y: H + 18}, when(begin)), svg("text", {x: W, y: H + 18, "text-anchor": "end"}, "now"));
+	const key = el("div", {class: "legend"}, ...Object.entries(endings).filter(([k]) => inside.some((l) => kindOf(l) === k)).map(([k, w]) => el("span", {}, el("i", {class: "k-" + k}), w)), el("span", {}, el("i", {class: "k-gap"}), "nobody led"), names.length > lanes.length ? el("span", {}, "+ " + (names.length - lanes.length) + " more candidates") : null);
+	return [s, key];
 }
 function proof() {
 	const h = seen.history;
-	if (!h || h.proven === null) return "";
-	const n = h.leaderships.length;
-	return el("p", {class: "proof" + (h.proven ? "" : " not")}, h.proven ? "✓ no two overlapped: proven for the last " + n + (h.by_terms ? ", " + h.by_terms + " of them by their terms" : " by the clock of the store") : "✗ " + h.finding);
+	if (!h || h.proven === null) return [];
+	const list = h.leaderships, gaps = list.slice(0, -1).map((l, i) => gapOf(list[i + 1], l)).filter((g) => g >= 0), n = list.length;
+	const by = h.by_terms ? (h.by_terms === n - 1 ? "by their terms" : "by the clock of the store, " + h.by_terms + " by their terms") : "by the clock of the store";
+	const text = h.proven ? n > 1 ? "✓ No two overlapped: proven for the last " + n + " " + by + "." : "✓ There was one leadership: nothing to overlap with." : "✗ Not proven: " + h.finding + ".";
+	const cell = (t, c) => el("td", {class: c}, t);
+	return [el("p", {class: "proof" + (h.proven ? "" : " not")}, text, gaps.length ? el("span", {class: "dim"}, " Handovers took " + span(Math.min(...gaps)) + " to " + span(Math.max(...gaps)) + ".") : ""),
+		el("details", {}, el("summary", {}, "As a table"), el("div", {class: "scroll"}, el("table", {class: "plain"}, el("thead", {}, el("tr", {}, ...["Term", "Leader", "Since", "Until", "Ended", "Then nobody for", "Note"].map((t) => el("th", {scope: "col"}, t)))),
+			el("tbody", {}, ...list.map((l, i) => el("tr", {}, el("th", {scope: "row"}, l.term), cell(l.leader), cell(when(l.since)), cell(l.until ? when(l.until) : "—"), cell(l.ended || "leads"), cell(i && gapOf(l, list[i - 1]) >= 0 ? span(gapOf(l, list[i - 1])) : "—"), cell(l.note)))))))];
 }
 function candidates() {
-	return el("table", {}, el("thead", {}, el("tr", {}, ...["candidate", "role", "health", "priority", "last seen", "address", "metadata"].map((t) => el("th", {scope: "col"}, t)))),
-		el("tbody", {}, ...seen.candidates.map((c) => el("tr", {}, el("th", {scope: "row", class: "name", title: c.id}, c.id), el("td", {}, c.leader ? "● leader" : "○ standby"), el("td", {}, (c.healthy ? "✓ " : "✗ ") + c.score), el("td", {}, c.priority), el("td", {}, c.updated ? span(Date.now() - Date.parse(c.updated)) + " ago" : ""), el("td", {}, c.address), el("td", {class: "who", title: c.metadata}, c.metadata)))));
+	const list = seen.candidates || [];
+	if (!list.length) return el("p", {class: "dim"}, "No candidate takes part.");
+	return el("div", {class: "scroll"}, el("table", {class: "plain"}, el("thead", {}, el("tr", {}, ...["Candidate", "Role", "Score", "Priority", "Last seen", "Address", "Metadata"].map((t) => el("th", {scope: "col"}, t)))),
+		el("tbody", {}, ...list.map((c) => {
+			const score = el("span", {class: "score" + (c.healthy ? "" : " low"), title: c.healthy ? "at or above its minimum: it may lead" : "below its minimum: it may not lead"}, el("i", {}, el("b")), c.score.toFixed(2) + (c.healthy ? " ✓" : " ✗ below its minimum"));
+			score.querySelector("b").style.transform = "scaleX(" + Math.min(1, c.score) + ")";
+			return el("tr", {}, el("th", {scope: "row"}, c.id), el("td", {}, el("span", {class: "role" + (c.leader ? " leads" : "")}, c.leader ? "● leader" : "○ standby")), el("td", {}, score), el("td", {}, c.priority), el("td", {}, c.updated ? span(Date.now() - Date.parse(c.updated)) + " ago" : "—"), el("td", {}, c.address || "—"), el("td", {class: "wrap"}, c.metadata || "—"));
+		}))));
 }
-function timings() {
-	const t = info.timings, W = 1000, x = (ms) => 8 + (W - 16) * ms / t.gone_ms;
-	const s = svg("svg", {class: "gantt", viewBox: "0 0 " + W + " 66", role: "img", "aria-label": "renew " + t.renew_ms + " ms, grace " + t.grace_ms + " ms, lease " + t.lease_ms + " ms"});
-	const part = (a, b, fill, words) => { const r = svg("rect", {x: x(a), y: 8, width: Math.max(0, x(b) - x(a)), height: 22, fill, rx: 3}); r.append(svg("title", {}, words)); s.append(r, svg("text", {x: x(a) + 4, y: 46}, words)); };
-	part(0, t.renew_ms, "var(--good)", "renewed after " + span(t.renew_ms));
-	part(t.renew_ms, t.renew_ms + t.grace_ms, "var(--warn)", "grace " + span(t.grace_ms));
-	part(t.renew_ms + t.grace_ms, t.end_ms, "var(--bad)", "drain " + span(t.drain_ms));
-	part(t.end_ms, t.gone_ms, "var(--soft)", "others wait to " + span(t.gone_ms));
-	const p99 = info.store.renew_p99_us / 1000;
-	if (p99) s.append(svg("line", {x1: x(p99), x2: x(p99), y1: 2, y2: 36, stroke: "currentColor", "stroke-width": 2}), svg("text", {x: x(p99) + 4, y: 62}, "p99 of renewals: " + us(info.store.renew_p99_us)));
+// From the moment before a good renewal was sent: what is due when, and where the lease and the store are now.
+function timings(r) {
+	const t = seen.timings || info.timings, W = Math.max(280, $("detail").clientWidth - (narrow.matches ? 34 : 42)), x = (ms) => W * Math.min(1, ms / t.gone_ms), p99 = info.store.renew_p99_us / 1000, hold = t.renew_ms + t.grace_ms;
+	const parts = [[0, t.renew_ms, "t-renew", "until renewed", t.renew_ms], [t.renew_ms, hold, "t-grace", "grace", t.grace_ms], [hold, t.end_ms, "t-drain", "drain", t.drain_ms], [t.end_ms, t.gone_ms, "t-wait", "clocks may differ", t.gone_ms - t.end_ms]];
+	const s = svg("svg", {class: "gantt", width: W, height: 92, role: "img", "aria-label": parts.map((p) => p[3] + " " + span(p[4])).join(", ") + (p99 ? ", p99 of renewals " + span(p99) : "")});
+	for (const [a, b, kind, words, ms] of parts) {
+		const w = Math.max(0, x(b) - x(a) - 2), text = words + " " + span(ms), fits = w > 7.2 * text.length + 12;
+		s.append(svg("rect", {x: x(a), y: 22, width: w, height: 26, rx: 4, class: kind}, svg("title", {}, text)));
+		if (fits || w > 54) s.append(svg("text", {x: x(a) + 8, y: 39, class: "t-word"}, fits ? text : span(ms)));
+	}
+	const spent = r.leader && r.time_left_ms !== null && !lost ? (r.me.leads ? hold : t.lease_ms) - (r.time_left_ms - (known() - r.at)) : -1;
+	if (spent >= 0) s.append(svg("line", {x1: x(spent), x2: x(spent), y1: 14, y2: 52, class: "needle"}), svg("text", {x: Math.min(x(spent), W - 30), y: 11, "text-anchor": x(spent) > 30 ? "middle" : "start"}, "now"));
+	if (p99) s.append(svg("line", {x1: x(p99) + 1, x2: x(p99) + 1, y1: 22, y2: 66, class: "p99-line"}), svg("text", {x: x(p99) + 6, y: 66}, "renewals: p99 " + span(p99) + " of " + span(t.grace_ms) + " of grace"));
+	s.append(svg("text", {x: 0, y: 87}, "0"), svg("text", {x: W, y: 87, "text-anchor": "end"}, "others lead after " + span(t.gone_ms)));
 	return s;
+}
+function log(name) {
+	const since = info.since || (info.since = Date.now()), past = (seen.history ? seen.history.leaderships : []).flatMap((l) => [l.ended && l.until ? {time: l.until, kind: "ended", leader: l.leader, term: l.term, reason: l.ended, text: l.note} : null, {time: l.since, kind: "elected", leader: l.leader, term: l.term}]).filter((e) => e && Date.parse(e.time) < since);
+	const list = [...(logs.get(name) || []), ...past].sort((a, b) => Date.parse(b.time) - Date.parse(a.time)).slice(0, 200);
+	if (!list.length) return [el("li", {class: "dim"}, "Nothing yet.")];
+	return list.map((e) => el("li", {}, el("time", {datetime: e.time}, when(e.time)), el("b", {class: "e-" + e.kind}, e.kind), el("span", {}, [e.leader || (e.kind === "changed" ? "nobody leads" : ""), e.term && e.term !== "0" ? "term " + e.term : "", e.reason, e.text].filter(Boolean).join(" · "))));
 }
 
 // ---- orders ----
-function words(r, what) {
-	const t = info.timings, standby = Math.max(0, (r.n_healthy < 0 ? 1 : r.n_healthy) - 1), gaps = [];
-	const list = seen.name === r.election && seen.history ? seen.history.leaderships : [];
-	list.forEach((l, i) => { if (i && l.until) gaps.push(Date.parse(list[i - 1].since) - Date.parse(l.until)); });
-	const took = gaps.filter((g) => g >= 0).slice(0, 5);
-	const past = took.length ? " The last handovers took " + span(Math.min(...took)) + " to " + span(Math.max(...took)) + "." : "";
-	if (what === "resign") return r.leader + " stops its work within " + span(t.drain_ms) + "; " + (standby ? "one of " + standby + " healthy standby" + (standby > 1 ? "s" : "") + " takes over." : "nobody stands by: it may lead again after a while.") + past;
-	if (what === "transfer") return r.leader + " stops its work within " + span(t.drain_ms) + ", and the candidate that you choose takes over." + past;
-	if (what === "pause") return (r.leader || "Whoever leads") + " stops its work, and nobody leads until somebody resumes the election.";
-	return "The pause ends: candidates campaign again.";
+const quote = (w) => /^[\w.@:/+-]+$/.test(w) ? w : "'" + w.replaceAll("'", "'\\''") + "'";
+function command(r, what, to, note) {
+	return ["baton", what, note ? "--note=" + quote(note) : "", quote(r.election), what === "transfer" ? "--to " + (to ? quote(to) : "ID") : ""].filter(Boolean).join(" ");
 }
-function command(r, what, to) { return "baton " + what + " " + JSON.stringify(r.election) + (what === "transfer" ? " --to " + JSON.stringify(to || "ID") : ""); }
-async function ask(r, what) {
-	if (seen.name !== r.election) await load(r.election);
-	const d = $("dialog"), note = el("input", {id: "note", maxlength: 200}), sure = el("input", {id: "sure", autocomplete: "off"});
-	const to = el("select", {id: "to"}, ...seen.candidates.filter((c) => !c.leader && c.healthy).map((c) => el("option", {value: c.id}, c.id)));
-	const go = el("button", {class: "main", id: "go", disabled: what === "pause" || (what === "transfer" && !to.length)}, what), steps = el("div", {class: "steps"}), error = el("p", {class: "error", role: "alert"});
-	sure.addEventListener("input", () => { go.disabled = sure.value !== r.election; });
-	go.addEventListener("click", () => order(r, what, {note: note.value, to: to.value}, {go, steps, error}));
-	d.replaceChildren(el("h2", {}, what[0].toUpperCase() + what.slice(1) + " " + r.election), el("p", {}, words(r, what)),
-		...(what === "transfer" ? [el("label", {for: "to"}, "to"), to] : []),
-		...(what === "pause" ? [el("label", {for: "sure"}, "type the name of the election"), sure] : []),
-		...(what === "resign" || what === "transfer" ? [el("label", {for: "note"}, "note: who, and why"), note] : []),
-		el("p", {}, el("code", {}, command(r, what, to.value)), " ", el("button", {onclick: () => navigator.clipboard && navigator.clipboard.writeText(command(r, what, to.value))}, "copy as command")), steps, error,
-		el("div", {class: "row"}, el("button", {onclick: () => d.close()}, "close"), go));
-	d.showModal();
+const icon = () => svg("svg", {width: 14, height: 14, viewBox: "0 0 14 14", fill: "none", stroke: "currentColor", "stroke-width": 1.5, "aria-hidden": "true"}, svg("rect", {x: 4.75, y: 4.75, width: 8.5, height: 8.5, rx: 2}), svg("path", {d: "M9.5 2.5a2 2 0 0 0-1.7-1.75H2.75a2 2 0 0 0-2 2v5A2 2 0 0 0 2.5 9.5"}));
+async function copy(text, button) {
+	let words = "copied";
+	try { await navigator.clipboard.writeText(text); } catch (e) { words = "not copied: " + e.message; }
+	button.replaceChildren(words === "copied" ? "✓" : "✗");
+	say($("said"), words);
+	setTimeout(() => button.replaceChildren(icon()), 1200);
 }
-async function order(r, what, body, ui) {
+function sentence(r, what) {
+	const t = info.timings, standby = Math.max(0, r.n_healthy - (r.leader ? 1 : 0)), list = seen.history && seen.name === r.election ? seen.history.leaderships : [];
+	const took = list.slice(0, -1).map((l, i) => [gapOf(list[i + 1], l), kindOf(list[i + 1])]).filter(([g, k]) => g >= 0 && k === "handed").map(([g]) => g).slice(0, 5);
+	const past = took.length ? " The last handovers took " + (took.length > 1 ? span(Math.min(...took)) + " to " : "") + span(Math.max(...took)) + "." : "", stops = (r.leader || "The leader") + " stops its work within " + span(t.drain_ms);
+	if (what === "resign") return stops + "; " + (r.n_healthy < 0 ? "a standby takes over, if there is one." : standby ? (standby > 1 ? "one of " + standby + " healthy standbys" : "the one healthy standby") + " takes over." : "nobody stands by: the election has no leader until somebody campaigns.") + past;
+	if (what === "transfer") return stops + "; then the candidate that you choose leads." + past;
+	if (what === "pause") return (r.leader ? stops + ". " : "") + "Nobody leads " + r.election + " until somebody resumes it.";
+	return "The pause ends: " + (r.n_healthy > 0 ? "one of " + many(r.n_healthy, "healthy candidate") : "whoever campaigns first") + " leads.";
+}
+function dialog(...kids) {
+	$("dialog").replaceChildren(...kids);
+	if (!$("dialog").open) $("dialog").showModal();
+}
+const close = (words) => el("button", {type: "button", id: "close", onclick: () => $("dialog").close()}, words);
+async function open(name, what) {
+	if (seen.name !== name) { seen = {name, candidates: [], history: null, loaded: now(), drawn: false}; }
+	await load(name);
+	const r = rows.get(name), others = (seen.candidates || []).filter((c) => !c.leader), fit = others.filter((c) => c.healthy);
+	const to = el("select", {id: "to"}, ...fit.map((c) => el("option", {value: c.id}, c.id + (c.priority ? " (priority " + c.priority + ")" : "")))), note = el("input", {id: "note", maxlength: 200, autocomplete: "off"}), sure = el("input", {id: "sure", autocomplete: "off", spellcheck: "false"});
+	const ui = {go: el("button", {type: "submit", class: "main" + (what === "pause" ? " danger" : ""), id: "go"}, what), text: el("p", {id: "will"}, sentence(r, what)), steps: el("ol", {class: "steps", hidden: true}), error: el("p", {class: "error", role: "alert"}), code: el("code"), r};
+	const check = () => { ui.go.disabled = what === "pause" ? sure.value !== name : what === "transfer" && !fit.length; say(ui.code, command(ui.r, what, to.value, note.value)); };
+	for (const e of [to, note, sure]) e.addEventListener("input", check);
+	const noted = what === "resign" || what === "transfer", field = (id, words, e) => el("div", {class: "field"}, el("label", {for: id}, words), e);
+	const form = el("form", {method: "dialog"}, el("h2", {id: "dialog-title"}, what[0].toUpperCase() + what.slice(1) + " " + name), ui.text,
+		what === "transfer" ? fit.length ? field("to", "To", to) : el("p", {class: "error"}, "No healthy candidate stands by.") : null, what === "pause" ? field("sure", "Type the name of the election: " + name, sure) : null, noted ? field("note", "Note: who, and why (kept in the history)", note) : null,
+		el("div", {class: "command"}, ui.code, el("button", {type: "button", class: "copy", id: "copy", "aria-label": "copy as command", title: "copy as command", onclick: (e) => copy(ui.code.textContent, e.currentTarget)}, icon())), ui.steps, ui.error, el("div", {class: "row end"}, close("Cancel"), ui.go));
+	form.addEventListener("submit", (e) => { e.preventDefault(); if (!ui.go.disabled) order(ui, what, {note: note.value, to: to.value}, check); });
+	check();
+	dialog(form);
+	(what === "pause" ? sure : what === "transfer" && fit.length ? to : noted ? note : ui.go).focus();
+}
+async function order(ui, what, body, check) {
+	const r = ui.r, began = now(), posts = what === "resign" || what === "transfer", headers = {"Content-Type": "application/json", "Baton-Request": "1"};
+	if (r.term !== "0") headers["If-Match"] = '"' + r.term + '"';
+	const names = what === "resume" ? ["ordered", "resumed", "elected"] : what === "pause" ? ["ordered", "stopping", "released"] : ["ordered", "stopping", "released", "elected"];
+	const items = Object.fromEntries(names.map((n) => [n, el("li", {}, el("b", {}, n), el("span"))]));
+	const step = (n, words) => { const e = items[n]; if (e.className === "on") return; e.className = "on"; say(e.lastChild, (words ? words + " " : "") + span(now() - began)); const next = names[names.indexOf(n) + 1]; if (next && !items[next].className) items[next].className = "next"; };
 	ui.go.disabled = true;
-	const began = now(), step = (w) => ui.steps.append(el("span", {class: "on"}, "✓ " + w + " " + span(now() - began)));
-	const base = "v1/elections/" + encodeURIComponent(r.election), headers = {"Content-Type": "application/json", "Baton-Request": "1", "If-Match": '"' + r.term + '"'};
-	const method = what === "pause" ? "PUT" : what === "resume" ? "DELETE" : "POST";
-	const target = base + (method === "POST" ? "/" + what : "/paused");
-	const send = method === "POST" ? JSON.stringify(what === "transfer" ? {to: body.to, note: body.note} : {note: body.note}) : undefined;
-	if (method !== "POST") delete headers["If-Match"];
+	say(ui.error, "");
 	try {
-		const a = await fetch(target, {method, headers, body: send});
-		if (!a.ok) { ui.error.textContent = (await a.json()).detail; ui.go.disabled = false; return; }
-		step("ordered");
-		const until = now() + 60e3;
-		let told = "";
-		for (;;) {
-			const n = rows.get(r.election), phase = what === "pause" ? (n.leader ? "" : "paused") : what === "resume" ? (n.paused ? "" : "resumed") : n.leader && n.term !== r.term ? "elected" : !n.leader ? "released" : n.me.draining_term !== "0" ? "stopping" : "";
-			if (phase && phase !== told) { step(phase + (phase === "elected" ? ": " + n.leader : "")); told = phase; }
-			if (["elected", "paused", "resumed"].includes(phase) || now() > until) return;
-			await new Promise((done) => setTimeout(done, 30));
-		}
-	} catch (e) { ui.error.textContent = "no answer: " + e.message; ui.go.disabled = false; }
+		const a = await ask(api(r.election) + (posts ? "/" + what + (r.term === "0" ? "?any=1" : "") : "/paused"), {method: posts ? "POST" : what === "pause" ? "PUT" : "DELETE", headers, body: posts ? JSON.stringify(what === "transfer" ? body : {note: body.note}) : undefined});
+		if (!a.ok) return void await refuse(ui, what, a.status, (await a.json()).detail, check);
+	} catch (e) { say(ui.error, "No answer: " + e.message + ". Whether the order arrived is not known: look at the table."); check(); return; }
+	ui.steps.replaceChildren(...names.map((n) => items[n]));
+	ui.steps.hidden = false;
+	step("ordered");
+	say($("close"), "Close");
+	ui.go.hidden = true;
+	for (const until = now() + 60e3; now() < until; await new Promise((done) => setTimeout(done, 25))) {
+		const n = rows.get(r.election);
+		if (!n || !$("dialog").open) return;
+		const freed = !n.leader || n.term !== r.term;
+		if (what === "resume") { if (!n.paused) step("resumed"); if (n.leader) { step("elected", n.leader); return; } continue; }
+		if (n.me.draining_term !== "0" || n.me.state === "resigning" || freed) step("stopping");
+		if (freed) step("released");
+		if (what === "pause" && freed) return;
+		if (n.leader && n.term !== r.term && n.health !== "unhealthy") { step("elected", n.leader); return void took(ui, r); }
+	}
+	say(ui.error, "It is still under way after a minute: the table and the history will show how it went.");
+}
+// Another leads by now, or may not be asked: nothing was done, and a new click is needed for what is true now.
+async function refuse(ui, what, status, detail, check) {
+	if (status === 401) { $("dialog").close(); return login(detail); }
+	if (status === 412) { await load(ui.r.election); ui.r = rows.get(ui.r.election); say(ui.text, sentence(ui.r, what)); }
+	say(ui.error, "Nothing was done: " + detail + "." + (status === 412 ? " " + (ui.r.leader || "Nobody") + " leads in term " + ui.r.term + ": the button is for this term now." : ""));
+	check();
+}
+async function took(ui, r) {
+	await load(r.election);
+	const list = seen.history ? seen.history.leaderships : [], i = list.findIndex((l) => l.term === r.term), gap = i > 0 ? gapOf(list[i], list[i - 1]) : NaN;
+	if (gap >= 0) ui.steps.after(el("p", {class: "proof"}, "✓ Nobody led for " + span(gap) + (list[i].clock && list[i].clock === list[i - 1].clock ? " by the clock of the store." : ".")));
+}
+function login(why) {
+	const field = el("input", {id: "token", type: "password", autocomplete: "off"}), form = el("form", {method: "dialog"}, el("h2", {id: "dialog-title"}, "Token"), el("p", {}, why ? why[0].toUpperCase() + why.slice(1) + "." : "With the token of operators, orders can be given from here."),
+		el("div", {class: "field"}, el("label", {for: "token"}, "Kept in this tab, until it is loaded again"), field), el("div", {class: "row end"}, close("Cancel"), el("button", {type: "submit", class: "main", id: "use"}, "use")));
+	form.addEventListener("submit", (e) => { e.preventDefault(); token = field.value.trim(); $("dialog").close(); $("banner").hidden = true; if (stream) stream.abort(); if (!running) run(); });
+	dialog(form);
+	return false;
 }
 
 // ---- keys ----
-function move(n) {
-	selected = Math.min(shown.length - 1, Math.max(0, selected + n));
-	let r = $("table").querySelector('[data-i="' + selected + '"]');
-	if (!r) { scrollTo(0, selected * HEIGHT); drawRows(); r = $("table").querySelector('[data-i="' + selected + '"]'); }
-	if (r) r.focus();
+function move(to) {
+	if (!shown.length) return;
+	selected = Math.min(shown.length - 1, Math.max(0, to));
+	const height = narrow.matches ? 156 : 50, at = $("table").tBodies[0].getBoundingClientRect().top + scrollY + selected * height, bar = document.querySelector("header").offsetHeight;
+	if (at < scrollY + bar + 8) scrollTo(0, at - bar - 60);
+	else if (at + height > scrollY + innerHeight) scrollTo(0, at + height - innerHeight + 24);
+	drawRows();
+	const tr = pool.get(shown[selected]);
+	if (tr) tr.focus({preventScroll: true});
 }
 function help() {
-	$("dialog").replaceChildren(el("h2", {}, "Keys"), el("p", {}, "j and k move, Enter opens, Esc goes back, / filters, ? shows this."), el("div", {class: "row"}, el("button", {onclick: () => $("dialog").close()}, "close")));
-	$("dialog").showModal();
+	dialog(el("h2", {id: "dialog-title"}, "Keys"), el("dl", {class: "keys"}, ...[["j k", "next and previous election"], ["Enter", "open it"], ["Esc", "back, or close"], ["/", "filter"], ["?", "this"]].map(([k, w]) => el("div", {}, el("dt", {}, ...k.split(" ").map((x) => el("kbd", {}, x))), el("dd", {}, w)))), el("div", {class: "row end"}, close("Close")));
+	$("close").focus();
+}
+function back() {
+	const name = seen.name;
+	location.hash = "#/";
+	draw();
+	move(Math.max(0, shown.indexOf(name)));
 }
 addEventListener("keydown", (e) => {
-	if ($("dialog").open || e.ctrlKey || e.metaKey || e.altKey) return;
-	if (e.target.id === "filter") { if (e.key === "Escape" || e.key === "Enter") { e.target.blur(); move(0); e.preventDefault(); } return; }
-	if (e.key === "j") move(document.activeElement.dataset.i === undefined ? 0 : 1);
-	else if (e.key === "k") move(-1);
-	else if (e.key === "Enter" && e.target.dataset.name) location.hash = "#/e/" + encodeURIComponent(e.target.dataset.name);
-	else if (e.key === "Escape") location.hash = "#/";
-	else if (e.key === "/") { e.preventDefault(); $("filter").focus(); }
+	if ($("dialog").open || e.ctrlKey || e.metaKey || e.altKey || !info) return;
+	const t = e.target, table = !$("overview").hidden;
+	if (t.id === "filter") { if (e.key === "Escape" || e.key === "Enter") { e.preventDefault(); if (e.key === "Escape" && filter) { t.value = filter = ""; stale = true; draw(); } else move(0); } return; }
+	if (e.key === "j" || e.key === "k") { if (table) move(selected < 0 ? 0 : selected + (e.key === "j" ? 1 : -1)); }
+	else if (e.key === "Enter" && t.dataset.name !== undefined) location.hash = href(t.dataset.name);
+	else if (e.key === "Escape") { if (!table) back(); else if (wanted !== "all") { wanted = "all"; stale = true; draw(); } }
+	else if (e.key === "/" && table) { e.preventDefault(); $("filter").focus(); }
 	else if (e.key === "?") help();
 });
-$("filter").addEventListener("input", (e) => { filter = e.target.value; draw(); });
-addEventListener("hashchange", () => { if (info) draw(); });
-addEventListener("scroll", () => { if (shown.length > 200 && !$("overview").hidden) drawRows(); }, {passive: true});
-connect();
+$("filter").addEventListener("input", (e) => { filter = e.target.value; stale = true; selected = -1; later(); });
+$("mode").addEventListener("click", () => login(""));
+$("table").addEventListener("focusin", (e) => { const tr = e.target.closest("tr[data-name]"); if (tr) selected = shown.indexOf(tr.dataset.name); });
+addEventListener("hashchange", () => { if (info) { if (!$("detail").hidden) { seen = {name: ""}; $("detail").key = null; } draw(); } });
+addEventListener("scroll", () => { if (info && !$("overview").hidden) drawRows(); }, {passive: true});
+addEventListener("resize", () => { seen.drawn = false; later(); });
+let running = false;
+async function run() { running = true; await follow(); running = false; }
+// Between events: leases run down while there is news, and stop when there is none.
+setInterval(() => {
+	if (!info) return;
+	if (!lost && now() - heardAt > 25e3) { lost = new Date(); stream.abort(); draw(); }
+	drawAge();
+	if (lost) { drawHead(); return; }
+	if (!$("overview").hidden) for (const tr of pool.values()) { const r = rows.get(tr.dataset.name); if (r) cells(tr, r); }
+	else if (seen.name) { if (now() - seen.loaded > 3000 && !document.hidden && rows.has(seen.name)) { seen.loaded = now(); load(seen.name); } later(); }
+}, calm.matches ? 1000 : 250);
+setInterval(lookUp, 1000);
+run();
