@@ -125,10 +125,24 @@ else()
 	message(STATUS "driver memcached: NOT built, OpenSSL (libssl-dev) is missing")
 endif()
 
+# src/store/postgres/functions.sql as bytes of a C file. It is for users, and is printed.
+function(baton_postgres_functions out)
+	set(file ${PROJECT_SOURCE_DIR}/src/store/postgres/functions.sql)
+	set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+	file(READ ${file} bytes HEX)
+	string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
+	file(CONFIGURE OUTPUT ${out} @ONLY CONTENT "/* Made by cmake/Drivers.cmake. */
+#include \"store/postgres/postgres.h\"
+const char pg_functions_script[] = {${bytes}0};
+")
+endfunction()
+
 find_package(PostgreSQL 14) # the client: pipelines
 if(NOT EXISTS ${PROJECT_SOURCE_DIR}/src/store/postgres)
 elseif(PostgreSQL_FOUND)
-	baton_driver(postgres SCHEMES postgres postgresql LIBRARIES PostgreSQL::PostgreSQL)
+	baton_postgres_functions(${PROJECT_BINARY_DIR}/postgres_functions.c)
+	baton_driver(postgres SCHEMES postgres postgresql LIBRARIES PostgreSQL::PostgreSQL
+		SOURCES ${PROJECT_BINARY_DIR}/postgres_functions.c)
 else()
 	message(STATUS "driver postgres: NOT built, libpq (libpq-dev) is missing")
 endif()

@@ -114,6 +114,7 @@ struct baton_record {
 	 * text says why, in a few words that fit behind "waits 22 s: ". Such an answer is not a
 	 * failure. */
 	char wait[BATON_WAIT_MAX + 1];
+	bool functions; /* marked for the store's own functions (see `functions` below) */
 	struct baton_order order;
 	int before; /* BATON_END_...; only of a campaign that was won */
 	/* About how many candidates there are while a claim stands; 0: not known. If there are
@@ -294,6 +295,9 @@ struct baton_driver {
 	/* Does what observe (of one election) and candidates do, in one request. */
 	int (*survey)(void *lane, struct baton_call *call, struct baton_observation *observation,
 		      void (*found)(void *arg, const struct baton_candidate *candidate), void *arg);
+	/* As `schema`: what makes functions in the store with which any program contends that can
+	 * call them. NULL where there is none. */
+	const char *functions;
 };
 
 /* The symbol that a driver module exports: its struct baton_driver. */

@@ -600,7 +600,8 @@ struct baton_observed {
 	size_t size; /* of what the library has filled in */
 	bool has_leader;
 	bool paused;
-	uint64_t term;                   /* the highest so far: the leader's, if there is one */
+	bool functions; /* the store's functions may take it over, by the store's clock */
+	uint64_t term;  /* the highest so far: the leader's, if there is one */
 	char leader[BATON_NAME_MAX + 1]; /* "": no leader */
 	char address[BATON_NAME_MAX + 1];
 	char metadata[BATON_METADATA_MAX + 1];
@@ -749,7 +750,8 @@ struct baton_driver_info {
 	const char *schema;
 	const char *fence;
 	bool lists_elections;
-	bool outlives; /* baton_options.outlive is supported */
+	bool outlives;         /* baton_options.outlive is supported */
+	const char *functions; /* as schema: what makes functions for other programs to call */
 };
 
 /* Calls found() for each driver: first those that are built in, then the modules. Returns the

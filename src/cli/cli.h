@@ -95,6 +95,7 @@ struct settings {
 	int64_t stop_time_ms;
 	const char *to;
 	int64_t fence;
+	int64_t functions;
 	int64_t quiet_ms;
 	int64_t term; /* -1: not given */
 	const char *note;

@@ -181,6 +181,8 @@ static const struct row rows[] = {
 	 NULL, "no", false},
 	{"fence", NULL, "print the guard that refuses older terms instead", VERB_SCHEMA, YES,
 	 AT(fence), NULL, "no", false},
+	{"functions", NULL, "print functions for other programs to call instead", VERB_SCHEMA, YES,
+	 AT(functions), NULL, "no", false},
 	{"json", NULL, "print JSON, for programs", VERB_ALL & ~(unsigned)(VERB_SCHEMA | VERB_SERVE),
 	 YES, AT(json), NULL, "no", false},
 	{"config", "FILE", "configuration (BATON_CONFIG, ~/.config/baton.conf)", STORE_VERBS, TEXT,

@@ -165,7 +165,8 @@ static void status_json(const struct settings *s, const struct baton_observed *s
 		(void)printf(",\"time_left_ms\":%lld", (long long)st->lease_left_ms);
 	else
 		(void)printf(",\"time_left_ms\":null");
-	(void)printf(",\"paused\":%s,\"wait_ms\":%lld,", st->paused ? "true" : "false",
+	(void)printf(",\"paused\":%s,\"functions\":%s,\"wait_ms\":%lld,",
+		     st->paused ? "true" : "false", st->functions ? "true" : "false",
 		     (long long)st->wait_ms);
 	key_text("wait", st->wait);
 	(void)printf(",");
@@ -213,6 +214,8 @@ static void status_text(const struct settings *s, const struct baton_observed *s
 			     (unsigned long long)st->term);
 		status_times(st);
 	}
+	if (st->functions)
+		(void)printf("functions  may take over when a lease ends by the store's clock\n");
 	if (n > 0) {
 		(void)printf("\n");
 		candidates_text(list, n);

@@ -148,6 +148,7 @@ int verb_stores(struct settings *s)
 struct schema {
 	const char *store;
 	bool fence;
+	bool functions;
 	bool is_known;
 	bool is_there;
 };
@@ -155,7 +156,7 @@ struct schema {
 static void show_schema(void *arg, const struct baton_driver_info *d)
 {
 	struct schema *schema = arg;
-	const char *text = schema->fence ? d->fence : d->schema;
+	const char *text = schema->fence ? d->fence : schema->functions ? d->functions : d->schema;
 
 	if (strcmp(d->name, schema->store) != 0)
 		return;
@@ -167,15 +168,19 @@ static void show_schema(void *arg, const struct baton_driver_info *d)
 
 int verb_schema(struct settings *s)
 {
-	struct schema schema = {.store = s->name, .fence = s->fence != 0};
+	struct schema schema = {
+		.store = s->name, .fence = s->fence != 0, .functions = s->functions != 0};
 
+	if (schema.fence && schema.functions)
+		return cli_usage("--fence and --functions are two scripts; choose one");
 	(void)baton_list_drivers(show_schema, &schema);
 	if (!schema.is_known)
 		return cli_usage("there is no store \"%s\" here; \"baton stores\" lists them",
 				 s->name);
 	if (!schema.is_there)
 		log_say(BATON_LOG_INFO, "%s stores %s", s->name,
-			schema.fence ? "have no guard to install: see baton_fence_check(3)"
-				     : "need no tables");
+			schema.fence       ? "have no guard to install: see baton_fence_check(3)"
+			: schema.functions ? "have no functions to install"
+					   : "need no tables");
 	return EXIT_OK;
 }

@@ -188,6 +188,7 @@ static void give_observed(const struct baton_record *r, struct baton_observed *o
 	struct baton_observed all = {
 		.has_leader = r->held,
 		.paused = r->paused,
+		.functions = r->functions,
 		.term = r->term,
 	};
 

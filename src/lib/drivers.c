@@ -147,6 +147,7 @@ static void tell_driver(const struct baton_driver *d, const char *module, driver
 		info.fence = table.fence;
 		info.lists_elections = table.list != NULL;
 		info.outlives = known.outlives;
+		info.functions = table.functions;
 	}
 	found(arg, &info);
 }

@@ -10,8 +10,9 @@ import rig
 from rig import LIMIT_S, servers, wait_for
 
 
-class World(rig.World):
+class World(rig.Judged):
     foreign = ("BATON_", "PG")
+    work = rig.World.work
 
     def __init__(self, kind):
         super().__init__(kind)
@@ -34,9 +35,9 @@ class World(rig.World):
         wait_for(lambda: "leads e in term" in self.said(name), name + " to lead")
         return self.term()
 
-    def psql_command(self):
+    def psql_command(self, user="baton"):
         return ["psql", "-X", "-q", "-A", "-t", "-h", self.info["socket"], "-p",
-                self.info["port"], "-U", "baton", "-d", "baton"]
+                self.info["port"], "-U", user, "-d", "baton"]
 
     def psql(self, *commands):
         words = [word for command in commands for word in ("-c", command)]
@@ -130,3 +131,30 @@ def begins_again(w):
     except AssertionError: # it still runs
         return False
     return True
+
+
+def runs(w, script):
+    """An administrator runs what the command prints, without an error."""
+    subprocess.run([*w.psql_command(), "-v", "ON_ERROR_STOP=1"], env=w.env, input=script, text=True,
+                   timeout=LIMIT_S, check=True)
+
+
+def make_tables(w):
+    runs(w, w.baton("schema", "postgres").stdout)
+
+
+def guard(w):
+    for _ in range(2): # a second time changes nothing
+        runs(w, w.baton("schema", "postgres", "--fence").stdout)
+
+
+def asks(w, sql, user="app"):
+    """What somebody without other rights is told."""
+    done = subprocess.run([*w.psql_command(user), "-v", "ON_ERROR_STOP=1", "-c", sql], env=w.env,
+                          text=True, capture_output=True, timeout=LIMIT_S, check=False)
+    return (done.stdout + done.stderr).strip()
+
+
+def expect(got, words):
+    if words not in got:
+        raise AssertionError(f"{got!r}, without {words!r}")

@@ -93,7 +93,8 @@ class CTimings(Structure):
 
 
 class CObserved(Structure):
-    _fields_ = [("size", c_size_t), ("has_leader", c_bool), ("paused", c_bool), ("term", c_uint64),
+    _fields_ = [("size", c_size_t), ("has_leader", c_bool), ("paused", c_bool),
+                ("functions", c_bool), ("term", c_uint64),
                 ("leader", c_char * (NAME_MAX + 1)), ("address", c_char * (NAME_MAX + 1)),
                 ("metadata", c_char * (METADATA_MAX + 1)), ("since_ms", c_int64),
                 ("lease_left_ms", c_int64), ("score_permille", c_uint32), ("priority", c_int32),

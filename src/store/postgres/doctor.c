@@ -32,6 +32,9 @@ enum {
 	MAY_CREATE,
 };
 
+/* Columns of PG_EXAMINE_FUNCTIONS. */
+enum { HAS_FUNCTIONS, N_MARKED, MARKED };
+
 /* Columns of PG_EXAMINE_TABLES. */
 enum { TABLE, IS_UNLOGGED, MISSING_RIGHTS, HAS_USAGE };
 
@@ -39,6 +42,8 @@ struct visit {
 	struct pg_lane *lane;
 	struct doctor doctor;
 	bool is_unfit;
+	bool has_tables; /* ... that this role may use */
+	bool has_functions;
 };
 
 #define TELL(v, level, ...) doctor_tell(&(v)->doctor, BATON_FINDING_##level, __VA_ARGS__)
@@ -216,8 +221,39 @@ static void look_at_tables(struct visit *v, const PGresult *r, bool may_create)
 	}
 	for (int row = 0; row < PQntuples(r); row++)
 		told = look_at_table(v, r, row) || told;
+	v->has_tables = !told;
 	if (!told)
 		TELL(v, OK, "rights", NULL, "The tables are there, and this role may use them.");
+}
+
+/* ---- the functions ---- */
+
+/* Whatever is marked ends by the server's clock, too. */
+static int look_at_functions(struct visit *v)
+{
+	char marked[WORD_SIZE];
+
+	pg_results_clear(v->lane);
+	pg_push(v->lane, PG_EXAMINE_FUNCTIONS, 0, NULL);
+	if (pg_run(v->lane) != BATON_OUTCOME_OK)
+		return -1;
+	const PGresult *r = pg_result(v->lane, 0);
+	long long n = pg_number(r, 0, N_MARKED);
+
+	v->has_functions = pg_is_true(r, 0, HAS_FUNCTIONS);
+	word(r, 0, MARKED, marked);
+	if (v->has_functions && n > 0)
+		TELL(v, WARNING, "functions",
+		     "Let the server's clock be slewed, never set, while anybody leads; or SELECT "
+		     "baton.mark_for_functions(NAME, false).",
+		     "Elections are marked for SQL functions (%lld: %s%s): there, programs that "
+		     "call them take over when a lease is over by the server's clock.",
+		     n, marked, n > 3 ? ", ..." : "");
+	else if (v->has_functions)
+		TELL(v, OK, "functions", NULL,
+		     "SQL functions are installed, and no election is marked for them: by the "
+		     "server's clock they end only leases that they made.");
+	return 0;
 }
 
 /* ---- the way there ---- */
@@ -238,7 +274,11 @@ static int look_at_clock(struct visit *v)
 	}
 	doctor_tell_trips(&v->doctor, &trips, "A request");
 	doctor_tell_clock(&v->doctor, &trips,
-			  "No lease depends on it; times in the history and reservations do.");
+			  v->has_functions
+				  ? "Leases that SQL functions made or may end depend on it, and "
+				    "times in the history and reservations."
+				  : "No lease depends on it; times in the history and reservations "
+				    "do.");
 	return 0;
 }
 
@@ -261,6 +301,8 @@ static int examine_server(struct visit *v)
 		TELL(v, OK, "tables", NULL, "mode=advisory&fast=1 needs none.");
 	else
 		look_at_tables(v, pg_result(v->lane, 1), pg_is_true(r, 0, MAY_CREATE));
+	if (v->has_tables && look_at_functions(v) != 0)
+		return -1;
 	return look_at_clock(v);
 }
 

@@ -14,25 +14,33 @@
 /* What a lease must have to be renewed three times over a network, with TLS, in time. */
 #define MIN_LEASE_NS ((uint64_t)300000000)
 
+/* Of a server's clock, which decides nothing else (expiry.h). */
+#define FUNCTIONS_END                                                                      \
+	" Programs that call SQL functions (baton schema postgres --functions) go by the " \
+	"server's clock: leases that functions made, and all leases in elections that "    \
+	"are marked for functions, end by it, so that a jump can let two lead there."
+
 static const char promises[] =
 	"At most one leader at a time and terms that only grow, among all processes that use the "
 	"same database and schema, as long as the server keeps what it committed: through its "
 	"crashes and restarts, and through jumps of its clock. Through a failover only with "
 	"synchronous replication: with asynchronous replication the last commits may be lost, and "
 	"with them a claim, so that two may lead for a moment. Terms still grow then as long as "
-	"one candidate lives that saw the highest one: check them where it matters.";
+	"one candidate lives that saw the highest one: check them where it "
+	"matters." FUNCTIONS_END;
 
 static const char advisory_promises[] =
 	"At most one leader at a time and terms that only grow, as with mode=lease. Beyond that "
 	"the leader holds the advisory lock of its election, so that other programs that take the "
 	"same lock are kept out, and keep it out: until the server ends its session, which it does "
-	"when that was silent for a lease or is terminated, or when the server itself ends.";
+	"when that was silent for a lease or is terminated, or when the server "
+	"itself ends." FUNCTIONS_END;
 
 static const char fast_promises[] =
 	"A dead leader is replaced at once, and terms only grow, as with mode=lease. One leader at "
 	"a time only while the server keeps its sessions: one that it ends (pg_terminate_backend, "
 	"a restart, a failover) lets another lead before its lock_lane knows. Check terms where it "
-	"matters.";
+	"matters." FUNCTIONS_END;
 
 static void store_free(struct pg_store *s)
 {
@@ -297,4 +305,5 @@ const struct baton_driver baton_driver = {
 	.schema = pg_schema_script,
 	.fence = pg_fence_script,
 	.list = pg_list,
+	.functions = pg_functions_script,
 };

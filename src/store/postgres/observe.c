@@ -36,6 +36,7 @@ enum column {
 	COL_NOW,
 	COL_BEACON,
 	COL_CROWD,
+	COL_FUNCTIONS,
 };
 
 /* ---- what is known of others' leases ---- */
@@ -184,6 +185,7 @@ static void record_fill(struct pg_store *store, const PGresult *r, int row,
 
 	out->term = pg_unsigned(r, row, COL_TERM);
 	out->paused = pg_is_true(r, row, COL_PAUSED);
+	out->functions = pg_is_true(r, row, COL_FUNCTIONS);
 	if (!PQgetisnull(r, row, COL_LEASE)) {
 		fill_holder(r, row, out);
 		out->free_in_ns = record_free_in(store, r, row, o->lease_id);

@@ -10,6 +10,7 @@
  *   resolve.c       names to addresses within a deadline
  *   schema.c        the tables: printed, made on demand, and their version
  *   fence.c         a guard for the databases that leaders write to: printed only
+ *   functions.sql   elections for programs that call SQL: printed only
  *   sql.c           the statements
  *   expiry.c        whose lease has surely ended: pure, the safety of this store rests on it
  *   lease.c         leases: open, renew, close, and the claims on them
@@ -116,7 +117,8 @@
 	X(HISTORY, "baton_history")                     \
 	X(LIST, "baton_list")                           \
 	X(EXAMINE, "baton_examine")                     \
-	X(EXAMINE_TABLES, "baton_examine_tables")
+	X(EXAMINE_TABLES, "baton_examine_tables")       \
+	X(EXAMINE_FUNCTIONS, "baton_examine_functions")
 
 enum pg_statement {
 #define X(word, name) PG_##word,
@@ -363,7 +365,8 @@ void pg_lookups_free(struct pg_lookup *list);
 /* The tables are there and of our version, or are made; 0, or FAILED. */
 int pg_schema_check(struct pg_lane *lane, struct baton_call *call);
 extern const char pg_schema_script[];
-extern const char pg_fence_script[]; /* fence.c */
+extern const char pg_fence_script[];     /* fence.c */
+extern const char pg_functions_script[]; /* functions.sql */
 
 /* ---- observe.c: what is known of others' leases, for all lanes ---- */
 

@@ -45,7 +45,8 @@
 	"	order_target text NOT NULL DEFAULT '',\n"                                \
 	"	order_note text NOT NULL DEFAULT '',\n"                                  \
 	"	reserved_for text,\n"                                                    \
-	"	reserved_until timestamptz\n"                                            \
+	"	reserved_until timestamptz,\n"                                           \
+	"	functions boolean NOT NULL DEFAULT false\n"                              \
 	") WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05,\n"        \
 	"	autovacuum_vacuum_threshold = 1000);\n"                                  \
 	"CREATE INDEX IF NOT EXISTS election_lease ON " at                         \

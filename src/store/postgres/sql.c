@@ -231,7 +231,7 @@ const char *const pg_statements[PG_STATEMENTS] = {
 		"AND o.expires > clock_timestamp()), "
 		"l.id, l.owner, l.address, l.seq, l.ttl_ms, " EPOCH "l.expires" AS_US ", " NOW_US
 		", " BEACON_IF_FAST ", (SELECT count(*) FROM (SELECT FROM @candidate c WHERE "
-		"c.name = e.name LIMIT " CROWD_MAX_DIGITS ") AS crowd)"
+		"c.name = e.name LIMIT " CROWD_MAX_DIGITS ") AS crowd), e.functions"
 		" FROM unnest($1::text[]) WITH ORDINALITY AS w(name, i) JOIN "
 		"@election e ON e.name = w.name LEFT JOIN @lease l ON l.id = e.lease",
 	[PG_LISTEN] = "LISTEN ^",
@@ -354,6 +354,12 @@ const char *const pg_statements[PG_STATEMENTS] = {
 		"has_schema_privilege(n.oid, 'USAGE') FROM pg_class c JOIN pg_namespace n ON "
 		"n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relkind = 'r' AND c.relname IN "
 		"('version', 'lease', 'election', 'candidate', 'history') ORDER BY c.relname",
+	/* Are there functions, how many elections are marked for them, and which to begin with. */
+	[PG_EXAMINE_FUNCTIONS] =
+		"SELECT to_regprocedure('@try_become_leader(varchar, varchar, integer)') IS NOT "
+		"NULL, (SELECT count(*) FROM @election WHERE functions), coalesce((SELECT "
+		"string_agg(m.name, ', ') FROM (SELECT name FROM @election WHERE functions "
+		"ORDER BY name LIMIT 3) AS m), '')",
 };
 
 /* What stands for a letter in the statements, or NULL: itself. */
