@@ -65,6 +65,7 @@ void bench_is_leader(bool quick);
 void bench_handoff(const char *url, const char *name, bool quick);
 void bench_crash(bool quick);
 void bench_command(bool quick);
+void bench_serve(bool quick);
 void bench_many(bool quick);
 /* Among several candidates: by each way to ask for a handoff, and by the number of standbys.
  * trip_ms: a raw durable write. requests: those that the server has served; NULL: nobody counts. */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,6 +40,7 @@ pid_t bench_start(char *const *argv, int *out, bool waits)
 
 	if (pid == 0) {
 		(void)setpgid(0, 0);
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* whoever cuts us */
 		(void)dup2(fds[1], STDOUT_FILENO);
 		(void)execvp(argv[0], argv);
 		_exit(127);

@@ -81,7 +81,8 @@ static void measure(bool quick, const char *only)
 		{"memory", bench_memory},   {"is_leader", bench_is_leader},
 		{"handoff", handoff},       {"orders", orders},
 		{"growth", growth},         {"crash", bench_crash},
-		{"command", bench_command}, {"many", bench_many},
+		{"command", bench_command}, {"serve", bench_serve},
+		{"many", bench_many},
 	};
 	bool is_any = false;
 
@@ -107,14 +108,15 @@ static void usage(int status)
 	(void)fputs(
 		"usage: bench [--quick | --command] [FOLDER]\n"
 		"       bench [--quick] [--only memory|is_leader|handoff|orders|growth|crash|\n"
-		"             command|many] [FOLDER]\n"
+		"             command|serve|many] [FOLDER]\n"
 		"       bench [--quick] --store URL\n"
 		"             [--only PART[,PART...]]\n"
-		"Measures the library and `baton run` without a server (--command: `baton run`\n"
-		"alone), or a store on a server that is thrown away afterwards (parts: handoff,\n"
-		"orders, growth, peers, crash, fast, standby, many); --quick takes a\n"
-		"tenth of the samples. The rows also go to FOLDER/bench.json and bench.svg, the\n"
-		"samples of distributions to FOLDER/bench.samples, a line of JSON for each.\n"
+		"Measures the library, `baton run` and `baton serve` without a server\n"
+		"(--command: `baton run` alone), or a store on a server that is thrown away\n"
+		"afterwards (parts: handoff, orders, growth, peers, crash, fast, standby, many);\n"
+		"--quick takes a tenth of the samples. The rows also go to FOLDER/bench.json and\n"
+		"bench.svg, the samples of distributions to FOLDER/bench.samples, a line of JSON\n"
+		"for each.\n"
 		"FOLDER is `build` unless it is named.\n",
 		status == 0 ? stdout : stderr);
 	exit(status);

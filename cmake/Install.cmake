@@ -1,5 +1,5 @@
 # What `make install` copies where: headers, the shared library with its links, pkg-config and CMake
-# packages, man pages, shell completion, the systemd unit; with BATON_INSTALL_STATIC also
+# packages, man pages, shell completion, the systemd units; with BATON_INSTALL_STATIC also
 # libbaton.a. Included after Library.cmake.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -88,7 +88,11 @@ install(FILES ${completions}/baton.bash DESTINATION ${BATON_BASH_DIR} RENAME bat
 	COMPONENT runtime)
 install(FILES ${completions}/_baton DESTINATION ${BATON_ZSH_DIR} COMPONENT runtime)
 install(FILES ${completions}/baton.fish DESTINATION ${BATON_FISH_DIR} COMPONENT runtime)
-configure_file(${PROJECT_SOURCE_DIR}/packaging/baton@.service.in
-	${PROJECT_BINARY_DIR}/baton@.service @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/baton@.service DESTINATION ${BATON_UNIT_DIR}
-	COMPONENT runtime)
+foreach(unit baton@.service baton-serve.service baton-serve.socket)
+	configure_file(${PROJECT_SOURCE_DIR}/packaging/${unit}.in ${PROJECT_BINARY_DIR}/${unit}
+		@ONLY)
+	if(unit MATCHES "@" OR TARGET baton_serve)
+		install(FILES ${PROJECT_BINARY_DIR}/${unit} DESTINATION ${BATON_UNIT_DIR}
+			COMPONENT runtime)
+	endif()
+endforeach()

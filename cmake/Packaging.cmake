@@ -14,6 +14,13 @@ foreach(part unit notify)
 	baton_outer_test(systemd/${part} systemd ${PROJECT_BINARY_DIR}/baton@.service
 		$<TARGET_FILE:baton_command> ${part})
 endforeach()
+if(TARGET baton_serve)
+	foreach(part unit serve)
+		baton_outer_test(systemd/serve-${part} systemd
+			${PROJECT_BINARY_DIR}/baton-serve.service $<TARGET_FILE:baton_command>
+			${part})
+	endforeach()
+endif()
 foreach(part json guide)
 	baton_outer_test(docs/${part} docs $<TARGET_FILE:baton_command> ${part})
 endforeach()

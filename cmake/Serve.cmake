@@ -45,11 +45,23 @@ if(PKG_CONFIG_FOUND)
 endif()
 if(MICROHTTPD_FOUND AND GNUTLS_FOUND)
 	file(GLOB serve_sources CONFIGURE_DEPENDS src/serve/*.c src/cli/serve/*.c)
-	add_executable(baton_serve ${serve_sources} ${PROJECT_BINARY_DIR}/serve_assets.c
-		src/cli/options.c src/cli/config.c src/cli/format.c src/cli/log.c src/cli/open.c)
-	target_include_directories(baton_serve PRIVATE include src)
-	target_link_libraries(baton_serve PRIVATE baton_flags baton_answer baton baton_telemetry
-		baton_common PkgConfig::MICROHTTPD PkgConfig::GNUTLS Threads::Threads)
+	set(serve_libraries baton_flags baton_answer baton baton_telemetry baton_common
+		PkgConfig::MICROHTTPD PkgConfig::GNUTLS Threads::Threads)
+	# Once, also for the sidecar that is broken on purpose.
+	add_library(baton_serve_objects OBJECT ${serve_sources}
+		${PROJECT_BINARY_DIR}/serve_assets.c src/cli/options.c src/cli/config.c
+		src/cli/format.c src/cli/log.c src/cli/open.c)
+	target_include_directories(baton_serve_objects PRIVATE include src)
+	target_link_libraries(baton_serve_objects PRIVATE baton_flags PkgConfig::MICROHTTPD
+		PkgConfig::GNUTLS)
+	add_executable(baton_serve $<TARGET_OBJECTS:baton_serve_objects>)
+	target_link_libraries(baton_serve PRIVATE ${serve_libraries})
+	if(BATON_TESTS)
+		add_executable(serve_broken tests/serve/broken.c
+			$<TARGET_OBJECTS:baton_serve_objects>)
+		target_link_libraries(serve_broken PRIVATE ${serve_libraries})
+		target_link_options(serve_broken PRIVATE -Wl,--wrap=baton_open)
+	endif()
 	file(RELATIVE_PATH to_library ${CMAKE_INSTALL_FULL_LIBEXECDIR}/baton
 		${CMAKE_INSTALL_FULL_LIBDIR})
 	set_target_properties(baton_serve PROPERTIES OUTPUT_NAME serve

@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "cli/supervise.h"
+#include "telemetry/service.h"
 
 #define BACKOFF_MIN_NS (100 * CLOCK_NS_PER_MS)
 #define BACKOFF_MAX_NS (30 * CLOCK_NS_PER_S)
@@ -123,7 +124,7 @@ static int contend_once(struct run *r)
 	else if (r->s->on_held == ON_HELD_EXIT)
 		r->give_up_ns = now_ns + r->lease_ns; /* the store doesn't say who leads */
 	notify_setup(r);
-	notify_say("READY=1\nSTATUS=stands by for %.200s", r->s->name);
+	service_say("READY=1\nSTATUS=stands by for %.200s", r->s->name);
 	return 0;
 }
 
@@ -271,7 +272,7 @@ static void told_to_wait(const struct run *r, const struct baton_event *event)
 	if (s == 0)
 		return;
 	log_say(BATON_LOG_INFO, "%s: waits %lld s: %s", r->s->name, s, event->text);
-	notify_say("STATUS=waits %lld s for %.100s: %.200s", s, r->s->name, event->text);
+	service_say("STATUS=waits %lld s for %.100s: %.200s", s, r->s->name, event->text);
 }
 
 /* S7: only now may the leadership pass on. */

@@ -133,7 +133,6 @@ void health_done(struct run *r);
 /* ---- notify.c ---- */
 
 void notify_setup(struct run *r);
-void notify_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* What we do, in a sentence; nothing more after it was said that we stop. */
 void notify_status(const struct run *r, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -5,6 +5,7 @@
  * and who dies by a signal is seen to die by it.
  */
 #include "cli/supervise.h"
+#include "telemetry/service.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -176,7 +177,7 @@ void supervise_end(struct run *r, int code)
 	if (r->is_leading)
 		telemetry_stepping_down(r, BATON_REASON_NONE);
 	if (!r->is_anew)
-		notify_say("STOPPING=1\nSTATUS=stops");
+		service_say("STOPPING=1\nSTATUS=stops");
 	/* For who pulls events, a stop says that the work has ended: so that comes first. */
 	if (r->child == CHILD_NONE && hooks_are_over(r))
 		supervise_leave(r);

@@ -1,6 +1,7 @@
 /*
  * driver_calls.c: jobs of one kind for one lease become one call of the driver. The memory for a
- * call stays with the lane and grows to the largest batch; one job can always be served.
+ * call stays with the lane, for a few jobs; what a large batch needs in addition is given back. One
+ * job can always be served.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,8 @@
 #include "runtime/messages.h"
 #include "runtime/pace.h"
 #include "runtime/runtime.h"
+
+#define ROOM_KEPT 16 /* 1,000 elections begin in one batch, and then hardly ever have one again */
 
 struct batch {
 	struct baton_campaign *campaigns;
@@ -71,10 +74,9 @@ static bool calls_grow(void **p, size_t n, size_t size)
 	return q != NULL;
 }
 
+/* Room for so many, which may be fewer than before. False: room is as it was. */
 static bool calls_reserve(struct batch *t, size_t n)
 {
-	if (n <= t->room)
-		return true;
 	if (!calls_grow((void **)&t->campaigns, n, sizeof(*t->campaigns)) ||
 	    !calls_grow((void **)&t->releases, n, sizeof(*t->releases)) ||
 	    !calls_grow((void **)&t->observations, n, sizeof(*t->observations)) ||
@@ -108,7 +110,7 @@ void batch_run(struct lane *lane, struct job **jobs, size_t n)
 	uint64_t now_ns = clock_boot_ns();
 	uint64_t call_ns = timing_call_ns(&lane->handle->timing);
 	size_t done = 0;
-	size_t chunk = calls_reserve(t, n) ? n : t->room;
+	size_t chunk = n <= t->room || calls_reserve(t, n) ? n : t->room;
 
 	for (size_t i = 0; i < n; i++) {
 		jobs[i]->sent_ns = now_ns;
@@ -127,6 +129,8 @@ void batch_run(struct lane *lane, struct job **jobs, size_t n)
 		verbs[jobs[done]->kind](lane, jobs + done, k);
 		done += k;
 	}
+	if (t->room > ROOM_KEPT && !calls_reserve(t, ROOM_KEPT))
+		t->room = ROOM_KEPT; /* some of them are larger than that */
 }
 
 /* ---- the verbs ---- */

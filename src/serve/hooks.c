@@ -221,7 +221,7 @@ void hooks_changed(struct member *m, const struct baton_event *event)
 		.old_term = event->old_term,
 		.leader = event->leader,
 		.old_leader = event->old_leader,
-		.leader_address = strcmp(m->leader, event->leader) == 0 ? m->address : ""};
+		.leader_address = strcmp(m->v.leader, event->leader) == 0 ? m->v.address : ""};
 
 	if (event->leader[0] != '\0') {
 		(void)strcpy(h->seen, event->leader);

@@ -267,8 +267,9 @@ static void refresh_for(struct call *call)
 	const char *name = NULL;
 
 	if (!parse_target(call->target, &p) ||
-	    (p.n_segments == 1 && strcmp(p.segments[0], "livez") == 0))
-		return;
+	    (p.n_segments == 1 &&
+	     (strcmp(p.segments[0], "livez") == 0 || strcmp(p.segments[0], "metrics") == 0)))
+		return; /* these are about no election, or ask for themselves */
 	if (p.n_segments == 2 && strcmp(p.segments[0], "v1") != 0)
 		name = p.segments[1];
 	else if (p.n_segments > 2)
@@ -620,6 +621,14 @@ bool http_start(struct server *s)
 	return s->plain != NULL && (!tls || s->tls != NULL);
 }
 
+/* Whether a connection could go on without anything coming in: a stream takes several steps. */
+static bool has_more(struct MHD_Daemon *daemon)
+{
+	MHD_UNSIGNED_LONG_LONG wait_ms = 1;
+
+	return daemon != NULL && MHD_get_timeout(daemon, &wait_ms) == MHD_YES && wait_ms == 0;
+}
+
 void http_run(struct server *s)
 {
 	int rounds = 0;
@@ -630,6 +639,8 @@ void http_run(struct server *s)
 		(void)MHD_run(s->plain);
 		if (s->tls != NULL)
 			(void)MHD_run(s->tls);
+		if (has_more(s->plain) || has_more(s->tls))
+			s->is_resumed = true; /* the loop comes back at once */
 	} while (s->is_resumed && ++rounds < 4);
 }
 

@@ -45,6 +45,9 @@ static void take_activated(struct server *s)
 			s->unix_fd = fd;
 		else if (family != AF_UNIX && s->tcp_fd < 0)
 			s->tcp_fd = fd;
+		else
+			s->config->say(BATON_LOG_WARN, "one socket of a kind is served; the "
+						       "others that were handed over are not");
 	}
 	s->is_activated = s->unix_fd >= 0;
 	(void)unsetenv("LISTEN_PID");
@@ -116,17 +119,36 @@ static bool is_guarded(const struct server *s)
 	return s->config->tls_cert != NULL && s->config->read_token_file != NULL;
 }
 
+/* What other hosts can reach needs more than an address. */
+static int check_reach(const struct server *s, const struct sockaddr *at, const char *where)
+{
+	if (is_loopback_address(at) || is_guarded(s))
+		return SERVE_ENDED;
+	s->config->say(BATON_LOG_ERROR,
+		       "%s is open to other hosts: that needs --tls-cert, --tls-key and "
+		       "--read-token-file",
+		       where);
+	return SERVE_WRONG;
+}
+
+/* The same for a socket that was handed over. */
+static int check_activated(const struct server *s)
+{
+	struct sockaddr_storage at = {0};
+	socklen_t n = sizeof(at);
+
+	if (s->tcp_fd < 0)
+		return SERVE_ENDED;
+	(void)getsockname(s->tcp_fd, (struct sockaddr *)&at, &n);
+	return check_reach(s, (struct sockaddr *)&at, "the socket of the service manager");
+}
+
 static int listen_at(struct server *s, const struct addrinfo *at)
 {
 	const int one = 1;
 
-	if (!is_loopback_address(at->ai_addr) && !is_guarded(s)) {
-		s->config->say(BATON_LOG_ERROR,
-			       "%s is open to other hosts: that needs --tls-cert, --tls-key and "
-			       "--read-token-file",
-			       s->config->listen);
+	if (check_reach(s, at->ai_addr, s->config->listen) != SERVE_ENDED)
 		return SERVE_WRONG;
-	}
 	s->tcp_fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s->tcp_fd >= 0)
 		(void)setsockopt(s->tcp_fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
@@ -184,7 +206,8 @@ static void say_address(const struct server *s)
 		s->config->say(BATON_LOG_INFO, "serves http%s://%s%s%s:%s/",
 			       s->config->tls_cert != NULL ? "s" : "", strchr(host, ':') ? "[" : "",
 			       host, strchr(host, ':') ? "]" : "", port);
-	s->config->say(BATON_LOG_INFO, "serves the socket %s", s->config->socket);
+	s->config->say(BATON_LOG_INFO, "serves the socket %s",
+		       s->is_activated ? "of the service manager" : s->config->socket);
 }
 
 int listen_open(struct server *s)
@@ -196,7 +219,8 @@ int listen_open(struct server *s)
 		return SERVE_WRONG;
 	}
 	take_activated(s);
-	if (s->unix_fd < 0)
+	code = check_activated(s);
+	if (code == SERVE_ENDED && s->unix_fd < 0)
 		code = open_unix(s);
 	if (code == SERVE_ENDED && s->tcp_fd < 0 && s->config->listen != NULL)
 		code = open_tcp(s);

@@ -13,16 +13,34 @@
 #include "serve/page.h"
 #include "serve/server.h"
 
-#define HOUR_MS ((int64_t)3600 * 1000)
+#define HOUR_S ((int64_t)3600)
 #define NS_PER_MS ((int64_t)CLOCK_NS_PER_MS)
 
-static void copy(char *to, size_t size, const char *from)
-{
-	size_t n = strlen(from);
+static const char no_words[] = "";
 
-	n = n < size ? n : size - 1;
-	(void)memcpy(to, from, n);
-	to[n] = '\0';
+/* A copy; where there is no memory for it, nothing is said. */
+static void set_words(const char **at, const char *words)
+{
+	if (strcmp(*at, words) == 0)
+		return;
+	char *copy = words[0] != '\0' ? strdup(words) : NULL;
+
+	if (*at != no_words)
+		free((char *)(uintptr_t)*at);
+	*at = copy != NULL ? copy : no_words;
+}
+
+static void member_free(struct member *m)
+{
+	set_words(&m->v.leader, "");
+	set_words(&m->v.address, "");
+	set_words(&m->v.error, "");
+	set_words(&m->v.wait, "");
+	page_close(m->page);
+	hooks_remove(m);
+	telemetry_remove(m);
+	free(m->changes);
+	free(m);
 }
 
 struct member *members_find(struct server *s, const char *name)
@@ -97,7 +115,7 @@ static int begin_member(struct member *m, bool takes_part, struct baton_error *e
 
 bool members_add(struct server *s, const char *name, bool takes_part)
 {
-	struct member *m = calloc(1, sizeof(*m));
+	struct member *m = calloc(1, sizeof(*m) + strlen(name) + 1);
 	struct baton_error err = {0};
 
 	if (m == NULL || !make_room(s)) {
@@ -106,14 +124,14 @@ bool members_add(struct server *s, const char *name, bool takes_part)
 	}
 	m->server = s;
 	m->score = 1000;
-	copy(m->name, sizeof(m->name), name);
+	(void)strcpy(m->name, name);
 	m->v = (struct serve_election){.name = m->name,
 				       .takes_part = takes_part,
-				       .leader = m->leader,
-				       .address = m->address,
-				       .wait = m->wait,
-				       .error = m->error,
-				       .reason = m->reason,
+				       .leader = no_words,
+				       .address = no_words,
+				       .wait = no_words,
+				       .error = no_words,
+				       .reason = no_words,
 				       .state_name = "stopped",
 				       .condition_name = "degraded",
 				       .condition = BATON_CONDITION_DEGRADED,
@@ -130,10 +148,7 @@ bool members_add(struct server *s, const char *name, bool takes_part)
 		s->config->say(BATON_LOG_ERROR, "%s: %s", name,
 			       err.text[0] != '\0' ? err.text : baton_strerror(err.code));
 		baton_election_free(m->election);
-		page_close(m->page);
-		hooks_remove(m);
-		telemetry_remove(m);
-		free(m);
+		member_free(m);
 		return false;
 	}
 	insert(s, m);
@@ -144,10 +159,7 @@ void members_free(struct server *s)
 {
 	for (size_t i = 0; i < s->n_members; i++) {
 		baton_leave(s->members[i]->hold);
-		page_close(s->members[i]->page);
-		hooks_remove(s->members[i]);
-		telemetry_remove(s->members[i]);
-		free(s->members[i]);
+		member_free(s->members[i]);
 	}
 	s->n_members = 0;
 }
@@ -183,13 +195,28 @@ bool members_have_stopped(const struct server *s)
 
 static void count_changes(struct member *m)
 {
-	int64_t now_ms = clock_wall_ms();
+	int64_t now_s = clock_wall_ms() / 1000;
 
 	m->v.changes_hour = m->v.changes_day = 0;
 	for (unsigned i = 0; i < m->n_changes && i < CHANGES; i++) {
-		m->v.changes_hour += m->changes[i] > now_ms - HOUR_MS;
-		m->v.changes_day += m->changes[i] > now_ms - 24 * HOUR_MS;
+		m->v.changes_hour += m->changes[i] > now_s - HOUR_S;
+		m->v.changes_day += m->changes[i] > now_s - 24 * HOUR_S;
 	}
+}
+
+/* Most elections change rarely: the room doubles as they do. */
+static void note_change(struct member *m)
+{
+	unsigned n = m->n_changes;
+
+	if (n < CHANGES && (n & (n - 1)) == 0) {
+		uint32_t *changes = reallocarray(m->changes, n != 0 ? 2 * n : 1, sizeof(*changes));
+
+		if (changes == NULL)
+			return;
+		m->changes = changes;
+	}
+	m->changes[m->n_changes++ % CHANGES] = (uint32_t)(clock_wall_ms() / 1000);
 }
 
 void member_refresh(struct member *m)
@@ -207,17 +234,17 @@ void member_refresh(struct member *m)
 	m->v.condition_name = baton_condition_name(m->v.condition);
 	m->v.has_answer = m->v.has_answer || m->v.condition != BATON_CONDITION_UNHEALTHY;
 	if (m->v.condition != BATON_CONDITION_UNHEALTHY)
-		m->error[0] = '\0';
+		set_words(&m->v.error, "");
 	else if (err.text[0] != '\0')
-		copy(m->error, sizeof(m->error), err.text);
+		set_words(&m->v.error, err.text);
 	m->v.paused = st.paused;
 	m->v.term = st.term;
 	m->v.since_ms = st.leader_since_ms;
 	m->v.score_permille = st.score_permille;
 	m->v.wait_ms = st.wait_ms;
-	copy(m->wait, sizeof(m->wait), st.wait);
-	copy(m->leader, sizeof(m->leader), st.leader);
-	copy(m->address, sizeof(m->address), st.leader_address);
+	set_words(&m->v.wait, st.wait);
+	set_words(&m->v.leader, st.leader);
+	set_words(&m->v.address, st.leader_address);
 	m->v.leads = baton_get_deadline(m->election, &deadline_ns, &end_ns) == 1 && m->is_open &&
 		     m->hold != NULL && !m->is_lost && baton_context_is_leader(m->hold);
 	m->v.deadline_boot_ns = m->v.leads ? deadline_ns : 0;
@@ -400,7 +427,7 @@ static void take_lost(struct member *m, const struct baton_event *event)
 {
 	atomic_store(&m->is_open, false);
 	page_lost(m->page);
-	copy(m->reason, sizeof(m->reason), baton_reason_name(event->reason));
+	m->v.reason = baton_reason_name(event->reason);
 	if (m->hold == NULL)
 		return;
 	m->is_lost = true;
@@ -408,7 +435,7 @@ static void take_lost(struct member *m, const struct baton_event *event)
 	hooks_lost(m, event->reason);
 	member_refresh(m);
 	if (m->leads != NULL)
-		stream_tell_lead(m->leads, "lost", m->reason);
+		stream_tell_lead(m->leads, "lost", m->v.reason);
 }
 
 static void take_renewed(struct member *m, const struct baton_event *event)
@@ -448,7 +475,7 @@ static void count_change(struct member *m, const struct baton_event *event)
 	if (event->leader[0] == '\0')
 		return;
 	if (m->changed_term != 0 && event->term > m->changed_term)
-		m->changes[m->n_changes++ % CHANGES] = clock_wall_ms();
+		note_change(m);
 	m->changed_term = event->term;
 }
 
@@ -466,7 +493,7 @@ static void take_one(struct member *m, const struct baton_event *event)
 		telemetry_changed(m, event);
 		hooks_changed(m, event);
 		break;
-	case BATON_EVENT_ERROR: copy(m->error, sizeof(m->error), event->text); break;
+	case BATON_EVENT_ERROR: set_words(&m->v.error, event->text); break;
 	default: break;
 	}
 	publish_event(m, event);

@@ -51,6 +51,13 @@ static bool fill_page(struct page *p, const char *name, const char *id)
 	return true;
 }
 
+/* The words are in the file, where readers find them; while nothing is written, our own map of it
+ * needs no memory. There may be thousands of pages. */
+static void rest(const struct writer *w)
+{
+	(void)madvise(w->page, PAGE_SIZE_BYTES, MADV_DONTNEED);
+}
+
 bool page_open(const char *dir, const char *name, const char *id, void **page,
 	       struct baton_error *err)
 {
@@ -79,6 +86,7 @@ bool page_open(const char *dir, const char *name, const char *id, void **page,
 		return fail(err, path,
 			    is_ours ? "can't be written" : "is written by another baton serve");
 	}
+	rest(w);
 	*page = w;
 	return true;
 }
@@ -94,6 +102,7 @@ void page_became(void *page, uint64_t term, int64_t deadline_ns, int64_t end_ns)
 	atomic_store(&w->page->end_boot_ns, end_ns);
 	(void)atomic_fetch_add(&w->page->changes, 1);
 	atomic_store(&w->page->deadline_boot_ns, deadline_ns);
+	rest(w);
 }
 
 void page_renewed(void *page, int64_t deadline_ns, int64_t end_ns)
@@ -105,6 +114,7 @@ void page_renewed(void *page, int64_t deadline_ns, int64_t end_ns)
 		return;
 	atomic_store(&w->page->end_boot_ns, end_ns);
 	atomic_store(&w->page->deadline_boot_ns, deadline_ns);
+	rest(w);
 }
 
 void page_lost(void *page)

@@ -5,6 +5,7 @@
 #include "serve/serve.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,12 +19,14 @@
 #include "serve/assets.h"
 #include "serve/server.h"
 #include "telemetry/callbacks.h"
+#include "telemetry/service.h"
 
 #define TICK_MS 1000
 #define SETTLE_MS 100
 #define LIST_MS 5000
 #define LOOK_MS 1000
-#define LOOKS 25 /* at once */
+#define LOOKS 25      /* at once */
+#define TRIM_MS 10000 /* how often memory that is free goes back to the system */
 #define NS_PER_MS ((int64_t)CLOCK_NS_PER_MS)
 
 int64_t server_now_ns(void)
@@ -165,6 +168,7 @@ static void take_signals(struct server *s)
 			continue;
 		}
 		s->config->say(BATON_LOG_INFO, "stopping");
+		service_say("STOPPING=1");
 		members_stop(s);
 	}
 }
@@ -174,6 +178,14 @@ static void do_due(struct server *s)
 {
 	int64_t now_ns = server_now_ns();
 
+	if (s->watchdog_ns != 0 && now_ns >= s->alive_ns) {
+		s->alive_ns = now_ns + s->watchdog_ns;
+		service_say("WATCHDOG=1");
+	}
+	if (now_ns - s->trimmed_ns > TRIM_MS * NS_PER_MS) {
+		s->trimmed_ns = now_ns;
+		(void)malloc_trim(0);
+	}
 	http_tick(s);
 	streams_tick(s);
 	telemetry_tick(s);
@@ -210,7 +222,7 @@ static void run_loop(struct server *s)
 	while (!s->is_stopping || !members_have_stopped(s)) {
 		struct epoll_event events[64];
 		int64_t now_ns = server_now_ns();
-		int64_t wait_ms = TICK_MS;
+		int64_t wait_ms = s->watchdog_ns == 0 ? TICK_MS : SETTLE_MS;
 
 		if (s->is_stopping && now_ns > s->stop_until_ns)
 			return;
@@ -289,6 +301,10 @@ int serve_run(const struct serve_config *config)
 	if (code == SERVE_ENDED)
 		code = telemetry_listen(s);
 	if (code == SERVE_ENDED) {
+		s->watchdog_ns = (int64_t)service_watchdog_ns();
+		service_say("READY=1\nSTATUS=%s %zu election%s",
+			    config->observe ? "observes" : "takes part in", config->n_names,
+			    config->n_names == 1 ? "" : "s");
 		run_loop(s);
 		code = members_have_stopped(s) ? SERVE_ENDED : SERVE_ABANDONED;
 	}

@@ -94,9 +94,9 @@ struct stream {
 	bool is_overrun;
 };
 
-/* One election. */
+/* One election. There may be thousands: words take the room that they need. */
 struct member {
-	struct serve_election v; /* as serve_answer() sees it */
+	struct serve_election v; /* as serve_answer() sees it; its words are set by set_words() */
 	struct server *server;
 	struct baton_election *election;
 	struct baton_context *hold; /* the work of the present or the last leadership */
@@ -108,19 +108,14 @@ struct member {
 	bool is_stopped;
 	bool is_looked_at;
 	struct stream *leads; /* not a list of its own: the one that is told `became` */
-	int64_t changes[CHANGES];
+	uint32_t *changes;    /* wall time in seconds; the last CHANGES of them */
 	unsigned n_changes;
 	uint64_t changed_term; /* of the last leader that was seen; 0: none was */
 	uint32_t score;
 	void *page;
 	struct hooks *hooks;       /* NULL: there are no callbacks */
 	struct handover *handover; /* NULL: nobody wants traces */
-	char name[BATON_NAME_MAX + 1];
-	char leader[BATON_NAME_MAX + 1];
-	char address[BATON_NAME_MAX + 1];
-	char error[256];
-	char reason[32];
-	char wait[BATON_WAIT_MAX + 1];
+	char name[];
 };
 
 /* An event that is kept for those who come back. */
@@ -158,6 +153,9 @@ struct server {
 	bool is_renewed;
 	int64_t stop_until_ns;
 	int64_t listed_ns;
+	int64_t trimmed_ns;
+	int64_t watchdog_ns; /* how often the service manager wants a sign of life; 0: never */
+	int64_t alive_ns;    /* when it gets the next one */
 	int64_t looked_ns;
 	size_t look_at;
 	char boot_id[40];

@@ -249,7 +249,7 @@ void telemetry_opened(struct member *m)
 void telemetry_lost(struct member *m, uint64_t term)
 {
 	if (m->handover != NULL)
-		(void)handover_leaving(m->handover, term, m->reason);
+		(void)handover_leaving(m->handover, term, m->v.reason);
 }
 
 void telemetry_drained(struct member *m)

@@ -45,6 +45,7 @@ struct exposition {
 	struct baton_metric last; /* of that family; labels and counts are not valid any more */
 	double bounds[BUCKETS_MAX];
 	struct sum *sums;
+	bool is_summed; /* of that family: "__other__" has it */
 	bool has_failed;
 };
 
@@ -138,6 +139,19 @@ static void put_text(struct exposition *x, const char *text)
 	put(x, text, strlen(text));
 }
 
+/* Most of what is told are whole numbers, and there are many. */
+static const char *count_text(uint64_t n, char out[40])
+{
+	char *at = out + 39;
+
+	*at = '\0';
+	do {
+		*--at = (char)('0' + n % 10);
+		n /= 10;
+	} while (n != 0);
+	return memmove(out, at, (size_t)(out + 40 - at));
+}
+
 /* The shortest decimal that reads back as the same number. whole: "1.0" for 1. */
 static const char *number_text(double value, bool whole, char out[40])
 {
@@ -145,6 +159,8 @@ static const char *number_text(double value, bool whole, char out[40])
 		return strcpy(out, "NaN");
 	if (isinf(value))
 		return strcpy(out, value > 0 ? "+Inf" : "-Inf");
+	if (!whole && value >= 0 && value < EXACT && value == (double)(uint64_t)value)
+		return count_text((uint64_t)value, out);
 	if (value == floor(value) && fabs(value) < EXACT) {
 		(void)snprintf(out, 40, whole ? "%.1f" : "%.0f", value);
 		return out;
@@ -179,8 +195,14 @@ static void labels_text(const struct baton_metric *m, bool is_other, char out[LA
 		const struct baton_label *l = &m->labels[i];
 		bool is_election = strcmp(l->name, "election") == 0;
 
-		n += (size_t)snprintf(out + n, LABELS_SIZE - n, "%s%.64s=\"", n > 0 ? "," : "",
-				      l->name);
+		size_t n_name = strnlen(l->name, 64);
+
+		if (n > 0)
+			out[n++] = ',';
+		(void)memcpy(out + n, l->name, n_name);
+		n += n_name;
+		out[n++] = '=';
+		out[n++] = '"';
 		n += escape(is_election && is_other ? EXPOSITION_OTHER : l->value, true, out + n,
 			    LABELS_SIZE - n - 2);
 		out[n++] = '"';
@@ -210,6 +232,13 @@ static void note_status(struct exposition *x, const char *election, double value
 	(void)bytes_add(&x->statuses, value != 0 ? "\"} 1\n" : "\"} 0\n", 5, TEXT_MAX);
 }
 
+/* Sums of these say how many. */
+static bool is_countable(const char *name)
+{
+	return strcmp(name, "baton_is_leader") == 0 || strcmp(name, "baton_has_leader") == 0 ||
+	       strcmp(name, "baton_paused") == 0 || strcmp(name, "baton_candidates") == 0;
+}
+
 void exposition_add(void *arg, const struct baton_metric *m)
 {
 	struct exposition *x = arg;
@@ -220,7 +249,10 @@ void exposition_add(void *arg, const struct baton_metric *m)
 	if (strcmp(x->family, m->name) != 0) {
 		end_family(x);
 		begin_family(x, m);
+		x->is_summed = m->type != BATON_METRIC_GAUGE || is_countable(m->name);
 	}
+	if (is_other && !x->is_summed)
+		return;
 	labels_text(m, is_other, labels);
 	if (is_other) {
 		add_to_other(x, m, labels);
@@ -289,14 +321,12 @@ static void write_histogram(struct exposition *x, const struct baton_metric *m, 
 		count += m->counts[i];
 		if (i + 1 < m->n_buckets && (m->n_buckets - 1 - i) % step != 0)
 			continue;
-		(void)snprintf(value, sizeof(value), "%llu", (unsigned long long)count);
 		put_sample(x, "_bucket", labels,
 			   number_text(m->bounds[i], x->format == EXPOSITION_OPENMETRICS, bound),
-			   value);
+			   count_text(count, value));
 	}
 	put_sample(x, "_sum", labels, NULL, number_text(m->sum, false, value));
-	(void)snprintf(value, sizeof(value), "%llu", (unsigned long long)count);
-	put_sample(x, "_count", labels, NULL, value);
+	put_sample(x, "_count", labels, NULL, count_text(count, value));
 }
 
 static void write_series(struct exposition *x, const struct baton_metric *m, const char *labels)
@@ -347,18 +377,11 @@ static void forget_names(struct exposition *x)
 	}
 }
 
-/* Sums of these say how many. */
-static bool is_countable(const char *name)
-{
-	return strcmp(name, "baton_is_leader") == 0 || strcmp(name, "baton_has_leader") == 0 ||
-	       strcmp(name, "baton_paused") == 0 || strcmp(name, "baton_candidates") == 0;
-}
-
 static void add_to_other(struct exposition *x, const struct baton_metric *m, const char *labels)
 {
 	struct sum *s = x->sums;
 
-	if ((m->type == BATON_METRIC_GAUGE && !is_countable(m->name)) || m->n_buckets > BUCKETS_MAX)
+	if (m->n_buckets > BUCKETS_MAX)
 		return;
 	while (s != NULL && strcmp(s->labels, labels) != 0)
 		s = s->next;

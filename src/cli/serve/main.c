@@ -3,8 +3,10 @@
  * handle, and serves. The deadlines that it tells are trusted by programs that outlive it, and the
  * handle says so.
  */
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/page.h"
@@ -123,11 +125,25 @@ static int serve_by(struct settings *s, const char *prefix)
 							      : EXIT_INTERNAL;
 }
 
+/* A page is a descriptor, and so is a connection: as many as we may have. */
+static void raise_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int main(int argc, char **argv)
 {
 	static struct settings s; /* what it points to lives as long as the process */
 	char *prefix = NULL;
 
+	(void)mallopt(M_ARENA_MAX,
+		      1); /* what threads share needs less; none of them is in a hurry */
+	raise_limit();
 	log_guess(argv);
 	s.argv = argv;
 	if (argc < 2)
