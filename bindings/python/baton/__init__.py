@@ -93,7 +93,7 @@ class Store:
         self._wakers: Set[Callable[[], None]] = set()
         self._is_forked = False
         self._make_locks()
-        self._is_dead = False
+        self._is_dead = self._is_closing = False
         _stores.add(self)
 
     def _make_locks(self) -> None:
@@ -181,8 +181,10 @@ class Store:
         if timeout is None:
             timeout = self.timings.gone
         until = time.monotonic() + timeout
-        for election in list(self._elections.values()):
-            election._stop_quietly()
+        with self._lock:
+            self._is_closing = True
+            for election in list(self._elections.values()):
+                election._stop_quietly()
         self._wake_all()
         with self._changed:
             while any(lead is not None for lead in (find() for find in self._leads.values())):
@@ -223,8 +225,8 @@ class Store:
         return self._handle
 
     def _start_pump(self) -> None:
-        handle = self._b()
         with self._lock:
+            handle = self._b()
             if self._pump is None:
                 self._pump = Pump(self, handle)
 

@@ -110,9 +110,13 @@ class Election:
 
     def start(self) -> "Election":
         """Contends from now on. Does no I/O."""
-        self.store._start_pump()
-        self._is_over = False
-        checked(_lib.election_start(self._e()))
+        with self.store._lock:  # no start comes after the stops of a close
+            e = self._e()
+            if self.store._is_closing:
+                raise BatonError(Code.NOT_STARTED, "the store is being closed")
+            self.store._start_pump()
+            self._is_over = False
+            checked(_lib.election_start(e))
         return self
 
     def stop(self, timeout: Optional[float] = None) -> None:
@@ -120,10 +124,12 @@ class Election:
 
         Goes on in the background if that takes longer than timeout (BatonError with TIMEOUT).
         """
-        self._is_over = True
-        e = self._e()
+        with self.store._lock:
+            self._is_over = True
+            e = self._e()
+            if timeout != 0:
+                _lib.election_stop(e, 0)  # leads are told, and waiters, before we wait
         if timeout != 0:
-            _lib.election_stop(e, 0)  # leads are told, and waiters, before we wait
             self.store._wake_all()
         result = _lib.election_stop(e, ms(timeout))
         self.store._wake_all()
@@ -273,8 +279,9 @@ class Election:
         return self._handle
 
     def _start_once(self) -> None:
-        if self.status().state == State.STOPPED and not self._is_over:
-            self.start()
+        with self.store._lock:
+            if self.status().state == State.STOPPED and not self._is_over:
+                self.start()
 
     def _enter_if_leads(self) -> Optional[Lead]:
         if self._handle is None or not _lib.is_leader(self._handle):
