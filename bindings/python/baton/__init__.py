@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any, Callable, Dict, List, Optional, Set, Type, TypeVar
 
 from . import _lib
-from ._election import Election, Event, Status, _in_thread, is_async
+from ._election import Election, Event, Status, _in_thread, holding, is_async
 from ._lead import Lead, LostError
 from ._lib import (BatonError, Code, Condition, EventKind, Obstacle, Reason, State,
                    bytes_of, checked, ms, text_of)
@@ -100,24 +100,29 @@ class Store:
         # A finalizer may run wherever memory is allocated, under these locks too.
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
+        self._n_calls = 0  # into C, which a close waits for
 
     @property
+    @holding
     def id(self) -> str:
         """Our own id in the elections of this store."""
         return text_of(_lib.store_id(self._b()))
 
     @property
+    @holding
     def promises(self) -> str:
         """What this store promises, and under which faults it doesn't: text for people."""
         return text_of(_lib.promises(self._b()))
 
     @property
+    @holding
     def timings(self) -> Timings:
         t = _lib.CTimings()
         checked(_lib.get_timings(self._b(), byref(t), ctypes.sizeof(t)))
         return Timings(t.lease_ns / 1e9, t.renew_ns / 1e9, t.grace_ns / 1e9, t.drain_ns / 1e9,
                        t.end_ns / 1e9, t.gone_ns / 1e9, t.proves_death)
 
+    @holding
     def election(self, name: str, *, metadata: Optional[str] = None, priority: int = 0,
                  preempt: float = 0, observe_only: bool = False, manual: bool = False,
                  min_score: Optional[float] = None, check_health: bool = True,
@@ -141,6 +146,7 @@ class Store:
         self._elections[handle.value] = election
         return election
 
+    @holding
     def observe(self, name: str) -> Observed:
         """Asks the store who leads. Blocks."""
         o = _lib.CObserved()
@@ -150,22 +156,26 @@ class Store:
                         None if o.lease_left_ms < 0 else o.lease_left_ms / 1000, o.wait_ms / 1000,
                         text_of(o.wait))
 
+    @holding
     def order_resign(self, name: str, *, term: int = 0, quiet: float = 0,
                      note: Optional[str] = None) -> None:
         """Orders the leader to step down; with a term, only the leader of that term. Blocks."""
         _lib.order_resign(self._b(), bytes_of(name, "the name"), term, ms(quiet),
                           bytes_of(note, "the note"))
 
+    @holding
     def order_transfer(self, name: str, candidate: str, *, term: int = 0,
                        note: Optional[str] = None) -> None:
         """Orders the leader to hand over to that candidate. Blocks."""
         _lib.order_transfer(self._b(), bytes_of(name, "the name"), term,
                             bytes_of(candidate, "the candidate"), bytes_of(note, "the note"))
 
+    @holding
     def pause(self, name: str) -> None:
         """Nobody leads until resume(). Blocks."""
         _lib.pause(self._b(), bytes_of(name, "the name"))
 
+    @holding
     def resume(self, name: str) -> None:
         _lib.resume(self._b(), bytes_of(name, "the name"))
 
@@ -274,12 +284,14 @@ class Store:
 
     def _end(self) -> None:
         """Closes the handle. Leads that were forgotten keep it: memory is not freed under them."""
-        with self._lock:
+        with self._changed:
             handle, self._handle, pump = self._handle, None, self._pump
             self._is_dead, self._pump = True, None
             forgotten = bool(self._leads)
-        for election in self._elections.values():
-            election._forget()
+            for election in self._elections.values():
+                election._forget()
+            while self._n_calls > 0:
+                self._changed.wait()
         _stores.discard(self)
         if pump is not None and not self._is_forked:
             pump.end()

@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 import ctypes
 import dataclasses
+import functools
 import inspect
 import queue
 import time
@@ -21,6 +22,23 @@ if TYPE_CHECKING:
     from . import Store
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def holding(method: F) -> F:
+    """A close of the store waits until this call has returned: nothing is freed under it."""
+    @functools.wraps(method)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        store = getattr(self, "store", self)
+        with store._changed:
+            store._n_calls += 1
+        try:
+            return method(self, *args, **kwargs)
+        finally:
+            with store._changed:
+                store._n_calls -= 1
+                store._changed.notify_all()
+    return call  # type: ignore[return-value]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,21 +95,22 @@ class Election:
 
     @property
     def leads(self) -> bool:
-        """Whether this candidate leads now. No I/O, no lock."""
-        e = self._handle
-        return e is not None and _lib.is_leader(e)
+        """Whether this candidate leads now. No I/O."""
+        with self.store._lock:
+            return self._handle is not None and _lib.is_leader(self._handle)
 
     @property
     def term(self) -> int:
         """The term of the present leadership; 0 if there is none."""
-        e = self._handle
-        return 0 if e is None else int(_lib.term(e))
+        with self.store._lock:
+            return 0 if self._handle is None else int(_lib.term(self._handle))
 
     @property
     def time_left(self) -> float:
-        e = self._handle
-        return 0.0 if e is None else int(_lib.time_left_ms(e)) / 1000
+        with self.store._lock:
+            return 0.0 if self._handle is None else int(_lib.time_left_ms(self._handle)) / 1000
 
+    @holding
     def status(self) -> Status:
         s = _lib.CStatus()
         checked(_lib.get_status(self._e(), byref(s), ctypes.sizeof(s)))
@@ -100,6 +119,7 @@ class Election:
                       s.leader_since_ms / 1000, s.time_left_ms / 1000, s.score_permille / 1000,
                       s.wait_ms / 1000, text_of(s.wait))
 
+    @holding
     def condition(self) -> Tuple[Condition, str]:
         """What the election looks like from here, and a sentence if the store fails."""
         error = _lib.CError()
@@ -108,6 +128,7 @@ class Election:
 
     # ---- contending ----
 
+    @holding
     def start(self) -> "Election":
         """Contends from now on. Does no I/O."""
         with self.store._lock:  # no start comes after the stops of a close
@@ -119,6 +140,7 @@ class Election:
             checked(_lib.election_start(e))
         return self
 
+    @holding
     def stop(self, timeout: Optional[float] = None) -> None:
         """Steps down, waits for the work that is bound to a Lead, then gives the claim back.
 
@@ -139,31 +161,37 @@ class Election:
     async def stop_async(self, timeout: Optional[float] = None) -> None:
         await _in_thread(self.stop, timeout)
 
+    @holding
     def try_acquire(self, timeout: float = 10) -> Tuple[bool, Obstacle]:
         """Tries to become leader now: whether it leads, and what kept it from that."""
         obstacle = ctypes.c_int(0)
         leads = checked(_lib.try_acquire(self._e(), ms(timeout), byref(obstacle)))
         return bool(leads), known(Obstacle, obstacle.value)
 
+    @holding
     def resign(self, quiet: float = 0) -> None:
         """Steps down, and leaves it to others for quiet seconds."""
         checked(_lib.resign(self._e(), ms(quiet)))
 
+    @holding
     def transfer(self, candidate: str) -> None:
         """Steps down in favour of the candidate with that id."""
         _lib.transfer(self._e(), bytes_of(candidate, "the candidate"))
 
+    @holding
     def report_health(self, score: float, metadata: Optional[str] = None) -> None:
         """Our own health, 0 to 1."""
         checked(_lib.report_health(self._e(), max(0, round(score * 1000)),
                                    bytes_of(metadata, "the metadata")))
 
+    @holding
     def alive(self) -> None:
         """The work gives a sign of life (see work_timeout)."""
         _lib.alive(self._e())
 
     # ---- leads ----
 
+    @holding
     def enter(self) -> Lead:
         """Binds work to the present leadership; BatonError with NOT_LEADER if there is none."""
         e, context = self._e(), ctypes.c_void_p()
@@ -284,7 +312,7 @@ class Election:
                 self.start()
 
     def _enter_if_leads(self) -> Optional[Lead]:
-        if self._handle is None or not _lib.is_leader(self._handle):
+        if not self.leads:
             return None
         try:
             return self.enter()
@@ -297,13 +325,15 @@ class Election:
         """The work of that leadership has ended, though it may not be lost: others first."""
         if lead._context is not None:
             raise BatonError(Code.BUSY, "the lead was not left: use `with lead:`")
-        if self._handle is not None and _lib.term(self._handle) == lead.term:
-            _lib.resign(self._handle, 0)
+        with self.store._lock:
+            if self._handle is not None and _lib.term(self._handle) == lead.term:
+                _lib.resign(self._handle, 0)
 
     def _stop_quietly(self) -> None:
-        if self._handle is not None and not self.store._is_dead:
-            self._is_over = True
-            _lib.election_stop(self._handle, 0)
+        with self.store._lock:
+            if self._handle is not None and not self.store._is_dead:
+                self._is_over = True
+                _lib.election_stop(self._handle, 0)
 
     def _leave(self, lead: Lead) -> None:
         with self.store._lock:
