@@ -91,8 +91,6 @@ install(FILES ${completions}/baton.fish DESTINATION ${BATON_FISH_DIR} COMPONENT 
 foreach(unit baton@.service baton-serve.service baton-serve.socket)
 	configure_file(${PROJECT_SOURCE_DIR}/packaging/${unit}.in ${PROJECT_BINARY_DIR}/${unit}
 		@ONLY)
-	if(unit MATCHES "@" OR TARGET baton_serve)
-		install(FILES ${PROJECT_BINARY_DIR}/${unit} DESTINATION ${BATON_UNIT_DIR}
-			COMPONENT runtime)
-	endif()
 endforeach()
+# Those of `baton serve` are installed with its program (Serve.cmake).
+install(FILES ${PROJECT_BINARY_DIR}/baton@.service DESTINATION ${BATON_UNIT_DIR} COMPONENT runtime)

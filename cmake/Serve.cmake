@@ -69,6 +69,9 @@ if(MICROHTTPD_FOUND AND GNUTLS_FOUND)
 		INSTALL_RPATH "$ORIGIN/${to_library}")
 	install(TARGETS baton_serve RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/baton
 		COMPONENT runtime)
+	install(FILES ${PROJECT_BINARY_DIR}/baton-serve.service
+		${PROJECT_BINARY_DIR}/baton-serve.socket
+		DESTINATION ${BATON_UNIT_DIR} COMPONENT runtime)
 else()
 	message(STATUS "baton serve: not built, libmicrohttpd or gnutls is missing "
 		"(libmicrohttpd-dev)")

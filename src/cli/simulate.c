@@ -4,6 +4,7 @@
  * long nobody would lead. What calls take comes from a file of `baton doctor --measure --json`.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@
 #define FILE_MAX_BYTES (1 << 20)
 #define RESTART_S 10
 #define BAR_COLUMNS 40
+#define CLASSES_MAX 27 /* of gaps: up to 5e8 ms */
 
 /* A store near by, where no file says what calls take: half of them within a millisecond. */
 static const double near_ms[] = {0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.3, 2, 10};
@@ -208,15 +210,15 @@ static void show_row(const struct plan *p)
 static void show_picture(const struct plan *p)
 {
 	const struct simulate_result *r = &p->result;
-	static const double steps[] = {2, 2.5, 2};
+	static const double steps[] = {1, 2, 5};
 	uint64_t below = 0;
-	double ms = 1;
 	char longest[32];
 
 	(void)printf("\nHow long nobody led, %s timings: %llu times, the longest %s\n", p->name,
 		     (unsigned long long)r->gaps,
 		     span_of((double)r->longest_ns / 1e6, longest, sizeof(longest)));
-	for (size_t i = 0; r->gaps > below && ms < 1e9; ms *= steps[i++ % 3]) {
+	for (size_t i = 0; r->gaps > below && i < CLASSES_MAX; i++) {
+		double ms = steps[i % 3] * pow(10, (double)(i / 3));
 		uint64_t n = simulate_gaps_below(r, ms) - below;
 		char text[32];
 

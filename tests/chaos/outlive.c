@@ -60,7 +60,7 @@ static struct seat *seats; /* in shared memory */
 static char dir[128];
 static pid_t owner; /* of that directory: none of its children */
 
-static _Noreturn void die(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static _Noreturn void die(const char *format, ...)
 {
 	va_list args;
 
