@@ -218,7 +218,8 @@ static void show_picture(const struct plan *p)
 		     (unsigned long long)r->gaps,
 		     span_of((double)r->longest_ns / 1e6, longest, sizeof(longest)));
 	for (size_t i = 0; r->gaps > below && i < CLASSES_MAX; i++) {
-		double ms = steps[i % 3] * pow(10, (double)(i / 3));
+		size_t digits = i / 3;
+		double ms = steps[i % 3] * pow(10, (double)digits);
 		uint64_t n = simulate_gaps_below(r, ms) - below;
 		char text[32];
 
