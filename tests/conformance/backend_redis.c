@@ -22,8 +22,8 @@
 
 #include "proxy.h"
 
-/* Longer than any lease of the suite. */
-#define MAX_LEASE_MS 8000
+/* Longer than any lease of a case, also where the case is tried again with a longer one. */
+#define MAX_LEASE_MS(t) ((t)->lease_ms > 6000 ? (t)->lease_ms / 3 * 4 : 8000)
 #define NEW_PASSWORD (">" PASSWORD)
 #define REPLY_SIZE ((size_t)1 << 20) /* all keys of a thousand elections */
 #define RIGHTS                                                                                    \
@@ -234,7 +234,7 @@ static const char *key(const struct hand *h, const char *kind, const char *name)
 }
 
 /* A server that has just begun lets nobody win for a while, and that is tested elsewhere. */
-static bool settle(struct hand *h)
+static bool settle(const struct testcase *t, struct hand *h)
 {
 	for (;;) {
 		const char *at = ask(&h->admin, "INFO", "server")
@@ -243,7 +243,7 @@ static bool settle(struct hand *h)
 
 		if (at == NULL)
 			return false;
-		if (strtoul(strchr(at, ':') + 1, NULL, 10) * 1000 > MAX_LEASE_MS + 1000)
+		if (strtoul(strchr(at, ':') + 1, NULL, 10) * 1000 > MAX_LEASE_MS(t) + 1000)
 			return true;
 		pass_time(100);
 	}
@@ -330,7 +330,8 @@ static bool write_url(struct testcase *t, const struct hand *h, const char *base
 	unsigned port = proxy_port(h->proxy);
 	char own[128];
 
-	snprintf(own, sizeof(own), "prefix=%s&max_lease=%d", h->label, MAX_LEASE_MS);
+	snprintf(own, sizeof(own), "prefix=%s&max_lease=%" PRIu64, h->label,
+		 (uint64_t)MAX_LEASE_MS(t));
 	if (h->way == SENTINEL) {
 		snprintf(t->url, sizeof(t->url), "redis+sentinel://%s:%s@%.*s/%s?%s", h->label,
 			 PASSWORD, (int)strcspn(hosts, "/"), hosts, h->label, own);
@@ -351,7 +352,7 @@ static bool place(struct testcase *t, const char *base_url, const char *label)
 		return false;
 	t->hand = h;
 	snprintf(h->label, sizeof(h->label), "%s", label);
-	if (!find_home(h, base_url) || !settle(h) || !learn_scripts(h) || !allow(h))
+	if (!find_home(h, base_url) || !settle(t, h) || !learn_scripts(h) || !allow(h))
 		return false;
 	for (int v = 1; v < N_VERBS; v++)
 		words[v] = h->shas[v];
