@@ -484,9 +484,9 @@ static int age_of_store(void *lane, struct baton_call *call, struct record_age *
 	}
 	uint64_t old_s = born_s < s.time_s ? s.time_s - born_s : 0;
 
-	/* Seconds are cut off, on both ends. */
+	/* The server cuts seconds off, and looks at the clock once a second: it is up to two behind. */
 	old_s = old_s < s.uptime_s ? old_s : s.uptime_s;
-	age->uptime_ns = old_s > 1 ? (old_s - 1) * CLOCK_NS_PER_S : 0;
+	age->uptime_ns = old_s > 2 ? (old_s - 2) * CLOCK_NS_PER_S : 0;
 	age->server_ms = s.time_s * 1000;
 	return BATON_OUTCOME_OK;
 }

@@ -200,8 +200,11 @@ bool memcached_read_stats(struct memcached_lane *l, struct memcached_stats *stat
 	for (;;) {
 		if (!memcached_read(l, &r))
 			return false;
-		if (memcached_is(&r, "END"))
+		if (memcached_is(&r, "END")) {
+			/* A server that has just begun says two seconds already. */
+			stats->uptime_s -= stats->uptime_s < 2 ? stats->uptime_s : 2;
 			return true;
+		}
 		if (!memcached_is(&r, "STAT")) {
 			(void)memcached_refuse(l, &r);
 			memcached_disconnect(l);
