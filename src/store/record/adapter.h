@@ -137,6 +137,7 @@ struct record_alarms {
 struct record_age {
 	uint64_t uptime_ns; /* since it may have lost everything */
 	uint64_t server_ms; /* its wall clock */
+	uint64_t coarse_ns; /* it may be older than that by so much */
 };
 
 struct record_adapter {

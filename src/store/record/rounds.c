@@ -528,8 +528,9 @@ static void round_write(struct round *r)
 			round_follow(s, &r->jobs[i]);
 }
 
-/* How old a store that forgets is: asked after what was read, and before what is claimed. */
-static void round_age(struct round *r, struct record_weak *weak)
+/* How old a store that forgets is: asked after what was read, and before what is claimed. Returns
+ * how coarse that is. */
+static uint64_t round_age(struct round *r, struct record_weak *weak)
 {
 	const struct record_store *s = r->lane->store;
 	struct record_age age = {0};
@@ -539,6 +540,7 @@ static void round_age(struct round *r, struct record_weak *weak)
 	weak->uptime_ns = age.uptime_ns;
 	weak->server_ms = age.server_ms;
 	weak->max_lease_ns = s->options.max_lease_ms * CLOCK_NS_PER_MS;
+	return age.coarse_ns;
 }
 
 /* All that are not done say what is next. Returns how many that is. */
@@ -549,8 +551,7 @@ static size_t round_step(struct round *r)
 	bool is_weak = s->adapter->is_weak && r->jobs[0].kind == RECORD_JOB_CAMPAIGN;
 	size_t n = 0;
 
-	if (is_weak)
-		round_age(r, &weak);
+	uint64_t coarse_ns = is_weak ? round_age(r, &weak) : 0;
 	uint64_t now_ns = clock_boot_ns();
 
 	store_lock(&s->base);
@@ -573,7 +574,7 @@ static size_t round_step(struct round *r)
 							     : &j->sight;
 		j->turn.weak = is_weak ? &weak : NULL;
 		if (is_weak && weak.max_lease_ns > weak.uptime_ns)
-			j->young_ns = weak.max_lease_ns - weak.uptime_ns;
+			j->young_ns = weak.max_lease_ns - weak.uptime_ns + coarse_ns;
 		j->op = job_step(j);
 		if (j->op == RECORD_BURY)
 			j->buried = j->turn.sight->version;
