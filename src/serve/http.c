@@ -150,6 +150,22 @@ void http_tick(struct server *s)
 
 /* ---- calls ---- */
 
+/*
+ * A suspended call goes on although its client has closed its side meanwhile. libmicrohttpd reads
+ * from a resumed connection before it asks for the answer, and gives the call up at the end of the
+ * input. Only a connection with a time limit of its own is asked first: so the call gets one, which
+ * is too long to matter.
+ */
+#define ASKED_FIRST_S 86400U
+
+static void call_suspend(struct call *call)
+{
+	(void)MHD_set_connection_option(call->connection, MHD_CONNECTION_OPTION_TIMEOUT,
+					ASKED_FIRST_S);
+	MHD_suspend_connection(call->connection);
+	call->is_suspended = true;
+}
+
 static void *call_new(void *cls, const char *uri, struct MHD_Connection *connection)
 {
 	struct call *call = calloc(1, sizeof(*call));
@@ -184,11 +200,12 @@ static void call_completed(void *cls, struct MHD_Connection *connection, void **
 	struct call *call = *con_cls;
 
 	(void)cls;
-	(void)connection;
 	(void)code;
 	*con_cls = NULL;
 	if (call == NULL)
 		return;
+	if (call->is_suspended)
+		(void)MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, 0U);
 	if (call->is_waiting)
 		forget_wait(call);
 	if (call->stream != NULL)
@@ -225,7 +242,7 @@ static bool call_waits_on(struct call *call)
 	call->server->waiting = call;
 	r->task = SERVE_STATUS;
 	r->status = 200;
-	MHD_suspend_connection(call->connection);
+	call_suspend(call);
 	return true;
 }
 
@@ -441,7 +458,7 @@ static enum MHD_Result ask_store(struct call *call)
 		serve_problem(r, 503, "memory", "there is no memory");
 		return send_reply(call);
 	}
-	MHD_suspend_connection(call->connection);
+	call_suspend(call);
 	return MHD_YES;
 }
 

@@ -60,6 +60,7 @@ struct call {
 	bool is_begun;
 	bool is_asked; /* the worker has, or the wait is over */
 	bool is_waiting;
+	bool is_suspended; /* it was, once */
 	bool is_full;
 	bool is_order;      /* waits for the leader that follows ... */
 	uint64_t seen_term; /* ... this one */
