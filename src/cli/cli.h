@@ -194,10 +194,14 @@ void log_guess(char **argv);
 void log_setup(const struct settings *s);
 /* From now on no line waits for who reads standard error. */
 void log_never_wait(void);
-/* The span that JSON lines belong to from now on. */
-void log_trace(const uint8_t trace[16], const uint8_t span[8]);
+bool log_is_json(void);
+/* The span that JSON lines about this election belong to from now on. */
+void log_trace(const char *election, const uint8_t trace[16], const uint8_t span[8]);
 /* One sentence on standard error. */
 void log_say(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* One that names this election, and is about this term; 0: about none. */
+void log_say_of(int level, const char *election, uint64_t term, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
 /* What the library logs. */
 void log_record(void *arg, const struct baton_log_record *record);
 /* Says what is wrong with the use, and returns EXIT_USAGE. */

@@ -12,9 +12,9 @@
 
 #define QUIET_MS 30000 /* after a gate that stayed closed: others first */
 
-static void say(int level, const char *text)
+static void say(int level, const char *election, const char *text)
 {
-	log_say(level, "%s", text);
+	log_say_of(level, election, 0, "%s", text);
 }
 
 int hooks_begin(struct run *r)

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/name_table.h"
 #include "cli/cli.h"
 #include "telemetry/trace.h"
 
@@ -25,15 +27,29 @@ static int log_fd = STDERR_FILENO;
 static bool log_is_socket;
 static bool log_waits = true;
 static atomic_uint log_n_unsaid; /* lines, of any thread */
-/* Hex of trace and span. A line may be written by another thread while the next one comes: so there
- * are several, and the old ones stay for a while. */
-#define TRACES 8
-static char log_traces[TRACES][2][33];
-static atomic_uint log_n_traces;
 static const char *const level_names[] = {"", "error", "warn", "info", "debug"};
 
-static void emit_line(int level, const char *election, uint64_t term, const char *message,
-		      const char *detail);
+/* The span that lines about an election belong to; it stays until the next one comes. Any thread
+ * writes lines. */
+struct log_span {
+	struct name_node node;
+	char trace[33]; /* hex */
+	char span[17];
+	char election[];
+};
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER; /* of the table */
+static struct name_table log_spans;
+
+struct log_line {
+	int level;
+	const char *election; /* NULL: none, or the one that all is about */
+	uint64_t term;        /* 0: none */
+	const char *message;
+	const char *detail;  /* NULL: none */
+	bool names_election; /* the message does */
+};
+
+static void emit_line(const struct log_line *l);
 
 void log_guess(char **argv)
 {
@@ -72,13 +88,34 @@ void log_never_wait(void)
 	log_waits = false;
 }
 
-void log_trace(const uint8_t trace[16], const uint8_t span[8])
+bool log_is_json(void)
 {
-	unsigned n = atomic_load(&log_n_traces) + 1;
+	return log_format == LOG_JSON;
+}
 
-	trace_hex(trace, 16, log_traces[n % TRACES][0]);
-	trace_hex(span, 8, log_traces[n % TRACES][1]);
-	atomic_store(&log_n_traces, n);
+/* With the lock. NULL: no memory. */
+static struct log_span *span_of(const char *election)
+{
+	struct log_span *s = (struct log_span *)name_table_find(&log_spans, election);
+
+	if (s != NULL || name_table_reserve(&log_spans) != 0)
+		return s;
+	s = calloc(1, sizeof(*s) + strlen(election) + 1);
+	if (s != NULL)
+		name_table_add(&log_spans, &s->node, strcpy(s->election, election));
+	return s;
+}
+
+void log_trace(const char *election, const uint8_t trace[16], const uint8_t span[8])
+{
+	(void)pthread_mutex_lock(&log_lock);
+	struct log_span *s = span_of(election);
+
+	if (s != NULL) {
+		trace_hex(trace, 16, s->trace);
+		trace_hex(span, 8, s->span);
+	}
+	(void)pthread_mutex_unlock(&log_lock);
 }
 
 void log_say(int level, const char *format, ...)
@@ -91,7 +128,24 @@ void log_say(int level, const char *format, ...)
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	emit_line(level, NULL, 0, text, NULL);
+	emit_line(&(struct log_line){.level = level, .message = text});
+}
+
+void log_say_of(int level, const char *election, uint64_t term, const char *format, ...)
+{
+	char text[1024];
+	va_list args;
+
+	if (level > log_level)
+		return;
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	emit_line(&(struct log_line){.level = level,
+				     .election = election,
+				     .term = term,
+				     .message = text,
+				     .names_election = true});
 }
 
 void log_record(void *arg, const struct baton_log_record *record)
@@ -104,7 +158,11 @@ void log_record(void *arg, const struct baton_log_record *record)
 		level = BATON_LOG_DEBUG;
 	if (level > log_level || record->message == NULL)
 		return;
-	emit_line(record->level, record->election, record->term, record->message, record->detail);
+	emit_line(&(struct log_line){.level = record->level,
+				     .election = record->election,
+				     .term = record->term,
+				     .message = record->message,
+				     .detail = record->detail});
 }
 
 int cli_usage(const char *format, ...)
@@ -115,53 +173,58 @@ int cli_usage(const char *format, ...)
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	emit_line(BATON_LOG_ERROR, NULL, 0, text, NULL);
+	emit_line(&(struct log_line){.level = BATON_LOG_ERROR, .message = text});
 	return EXIT_USAGE;
 }
 
-static void write_json(FILE *out, int level, const char *election, uint64_t term,
-		       const char *message, const char *detail)
+static void write_span(FILE *out, const char *election)
 {
+	(void)pthread_mutex_lock(&log_lock);
+	const struct log_span *s = (struct log_span *)name_table_find(&log_spans, election);
+
+	if (s != NULL)
+		(void)fprintf(out, ",\"trace_id\":\"%s\",\"span_id\":\"%s\"", s->trace, s->span);
+	(void)pthread_mutex_unlock(&log_lock);
+}
+
+static void write_json(FILE *out, const struct log_line *l)
+{
+	const char *election = l->election != NULL ? l->election : log_election;
 	char time[40];
 
 	(void)fprintf(out, "{\"time\":\"%s\",\"level\":\"%s\",\"message\":",
-		      text_utc(clock_wall_ms(), time, sizeof(time)), level_names[level]);
-	text_json(out, message);
-	if (election == NULL)
-		election = log_election;
+		      text_utc(clock_wall_ms(), time, sizeof(time)), level_names[l->level]);
+	text_json(out, l->message);
 	if (election != NULL) {
 		(void)fprintf(out, ",\"election\":");
 		text_json(out, election);
 	}
-	if (term != 0)
-		(void)fprintf(out, ",\"term\":%llu", (unsigned long long)term);
-	if (detail != NULL && detail[0] != '\0') {
+	if (l->term != 0)
+		(void)fprintf(out, ",\"term\":%llu", (unsigned long long)l->term);
+	if (l->detail != NULL && l->detail[0] != '\0') {
 		(void)fprintf(out, ",\"detail\":");
-		text_json(out, detail);
+		text_json(out, l->detail);
 	}
-	unsigned n = atomic_load(&log_n_traces);
-
-	if (n != 0)
-		(void)fprintf(out, ",\"trace_id\":\"%s\",\"span_id\":\"%s\"",
-			      log_traces[n % TRACES][0], log_traces[n % TRACES][1]);
+	if (election != NULL)
+		write_span(out, election);
 	(void)fprintf(out, "}\n");
 }
 
 /* The length of the line; 0: there is no memory. */
-static size_t compose_line(char *line, size_t size, int level, const char *election, uint64_t term,
-			   const char *message, const char *detail)
+static size_t compose_line(char *line, size_t size, const struct log_line *l)
 {
+	const char *election = l->names_election ? NULL : l->election;
 	FILE *out = fmemopen(line, size, "w");
 
 	if (out == NULL)
 		return 0;
 	if (log_format == LOG_JSON) {
-		write_json(out, level, election, term, message, detail);
+		write_json(out, l);
 	} else {
 		(void)fprintf(out, "baton: %s%s%s", election != NULL ? election : "",
-			      election != NULL ? ": " : "", message);
-		if (detail != NULL && detail[0] != '\0')
-			(void)fprintf(out, " (%s)", detail);
+			      election != NULL ? ": " : "", l->message);
+		if (l->detail != NULL && l->detail[0] != '\0')
+			(void)fprintf(out, " (%s)", l->detail);
 		(void)fputc('\n', out);
 	}
 	(void)fflush(out);
@@ -184,22 +247,21 @@ static bool put(const char *line, size_t n)
 	return write(log_fd, line, n) == (ssize_t)n;
 }
 
-static void emit_line(int level, const char *election, uint64_t term, const char *message,
-		      const char *detail)
+static void emit_line(const struct log_line *l)
 {
 	char line[PIPE_BUF];
 	char text[64];
+	const struct log_line unsaid = {.level = BATON_LOG_WARN, .message = text};
 	unsigned n_unsaid = atomic_exchange(&log_n_unsaid, 0);
 
 	if (n_unsaid > 0) {
 		(void)snprintf(text, sizeof(text), "%u line%s could not be written", n_unsaid,
 			       n_unsaid == 1 ? "" : "s");
-		if (!put(line,
-			 compose_line(line, sizeof(line), BATON_LOG_WARN, NULL, 0, text, NULL))) {
+		if (!put(line, compose_line(line, sizeof(line), &unsaid))) {
 			(void)atomic_fetch_add(&log_n_unsaid, n_unsaid + 1);
 			return;
 		}
 	}
-	if (!put(line, compose_line(line, sizeof(line), level, election, term, message, detail)))
+	if (!put(line, compose_line(line, sizeof(line), l)))
 		(void)atomic_fetch_add(&log_n_unsaid, 1);
 }

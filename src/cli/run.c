@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "cli/supervise.h"
+#include "telemetry/handover.h"
 #include "telemetry/service.h"
 
 #define BACKOFF_MIN_NS (100 * CLOCK_NS_PER_MS)
@@ -217,22 +218,14 @@ static void became_leader(struct run *r, const struct baton_event *event)
 	hooks_elected(r, event);
 	supervise_start(r);
 	/* Said when it is done: a disk, too, may keep who writes to it waiting (L7). */
-	log_say(BATON_LOG_INFO, "leads %s in term %llu as %s", r->s->name,
-		(unsigned long long)r->term, baton_id(r->b));
+	log_say_of(BATON_LOG_INFO, r->s->name, r->term, "leads %s in term %llu as %s", r->s->name,
+		   (unsigned long long)r->term, baton_id(r->b));
 	notify_status(r, "leads %.200s in term %llu", r->s->name, (unsigned long long)r->term);
-}
-
-/* After these the claim stands, and is renewed, until the child has ended. */
-static bool is_voluntary(int reason)
-{
-	return reason == BATON_REASON_STOPPED || reason == BATON_REASON_RESIGNED ||
-	       reason == BATON_REASON_ORDERED || reason == BATON_REASON_TRANSFERRED ||
-	       reason == BATON_REASON_UNHEALTHY || reason == BATON_REASON_PAUSED;
 }
 
 static void lost_leadership(struct run *r, const struct baton_event *event)
 {
-	bool voluntary = is_voluntary(event->reason);
+	bool voluntary = handover_is_voluntary(event->reason);
 
 	telemetry_stepping_down(r, event->reason);
 
@@ -244,8 +237,8 @@ static void lost_leadership(struct run *r, const struct baton_event *event)
 		supervise_stop(r, r->stop_signal != 0 ? r->stop_signal : r->plan.on_loss,
 			       voluntary);
 	hooks_lost(r, event->reason);
-	log_say(voluntary ? BATON_LOG_INFO : BATON_LOG_WARN, "leads %s no more: %s", r->s->name,
-		event->text);
+	log_say_of(voluntary ? BATON_LOG_INFO : BATON_LOG_WARN, r->s->name, event->term,
+		   "leads %s no more: %s", r->s->name, event->text);
 	notify_status(r, "stands by for %.200s", r->s->name);
 }
 

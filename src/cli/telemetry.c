@@ -215,7 +215,7 @@ void telemetry_became(struct run *r, const struct baton_event *event)
 	if (r->plan.page->traceparent_is_foreign && !t->traces)
 		return;
 	trace_parent(id->trace, t->run.id, t->traces, r->plan.page->traceparent);
-	log_trace(id->trace, t->run.id);
+	log_trace(r->s->name, id->trace, t->run.id);
 }
 
 void telemetry_started(struct run *r)
@@ -251,7 +251,7 @@ void telemetry_stepping_down(struct run *r, int reason)
 
 	if (handover_leaving(&t->handover, r->term, word) &&
 	    (!r->plan.page->traceparent_is_foreign || t->traces))
-		log_trace(h->leaving_id.trace, h->step_down);
+		log_trace(r->s->name, h->leaving_id.trace, h->step_down);
 }
 
 void telemetry_released(struct run *r)

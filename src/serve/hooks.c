@@ -45,7 +45,7 @@ bool hooks_start(struct server *s)
 					    .timeout_ns = (uint64_t)c->callback_timeout_ms *
 							  CLOCK_NS_PER_MS,
 					    .environment = s->environment,
-					    .say = c->say_text};
+					    .say = c->say_text_of};
 
 	s->callbacks = s->environment != NULL ? callbacks_new(&plan, &err) : NULL;
 	if (s->callbacks == NULL)
@@ -122,10 +122,10 @@ static void gate_ended(void *arg, bool ok)
 		member_open(m);
 		return;
 	}
-	m->server->config->say(BATON_LOG_WARN,
-			       "%s is not led: --on-elected has failed; leaves it to others for a "
-			       "while",
-			       m->name);
+	m->server->config->say_of(BATON_LOG_WARN, m->name, m->hold_term,
+				  "%s is not led: --on-elected has failed; leaves it to others for "
+				  "a while",
+				  m->name);
 	(void)baton_resign(m->election, QUIET_MS);
 }
 

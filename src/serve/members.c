@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "serve/page.h"
 #include "serve/server.h"
+#include "telemetry/handover.h"
 
 #define HOUR_S ((int64_t)3600)
 #define NS_PER_MS ((int64_t)CLOCK_NS_PER_MS)
@@ -404,6 +405,9 @@ void member_open(struct member *m)
 	telemetry_opened(m);
 	give_work(m);
 	streams_opened(m);
+	m->server->config->say_of(BATON_LOG_INFO, m->name, m->hold_term,
+				  "leads %s in term %llu as %s", m->name,
+				  (unsigned long long)m->hold_term, m->server->view.id);
 }
 
 static void take_became(struct member *m, const struct baton_event *event)
@@ -425,7 +429,8 @@ static void take_became(struct member *m, const struct baton_event *event)
 
 static void take_lost(struct member *m, const struct baton_event *event)
 {
-	atomic_store(&m->is_open, false);
+	bool was_open = atomic_exchange(&m->is_open, false);
+
 	page_lost(m->page);
 	m->v.reason = baton_reason_name(event->reason);
 	if (m->hold == NULL)
@@ -436,6 +441,10 @@ static void take_lost(struct member *m, const struct baton_event *event)
 	member_refresh(m);
 	if (m->leads != NULL)
 		stream_tell_lead(m->leads, "lost", m->v.reason);
+	if (was_open) /* else nobody has heard that we led */
+		m->server->config->say_of(
+			handover_is_voluntary(event->reason) ? BATON_LOG_INFO : BATON_LOG_WARN,
+			m->name, m->hold_term, "leads %s no more: %s", m->name, event->text);
 }
 
 static void take_renewed(struct member *m, const struct baton_event *event)

@@ -11,6 +11,7 @@
 #include <baton.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct serve_config {
 	struct baton *baton; /* the caller's; closed by the caller, if serve_run() says so */
@@ -46,7 +47,13 @@ struct serve_config {
 	size_t metrics_elections; /* that have series of their own */
 	bool metrics_client_go;
 	void (*say)(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+	/* About an election, and a term of it; 0: none. */
+	void (*say_of)(int level, const char *election, uint64_t term, const char *format, ...)
+		__attribute__((format(printf, 4, 5)));
 	void (*say_text)(int level, const char *text);
+	void (*say_text_of)(int level, const char *election, const char *text);
+	/* The span that lines about an election belong to; NULL: they don't tell it. */
+	void (*trace)(const char *election, const uint8_t trace[16], const uint8_t span[8]);
 };
 
 enum serve_end {

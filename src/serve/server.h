@@ -115,7 +115,7 @@ struct member {
 	uint32_t score;
 	void *page;
 	struct hooks *hooks;       /* NULL: there are no callbacks */
-	struct handover *handover; /* NULL: nobody wants traces */
+	struct handover *handover; /* NULL: nobody is told of traces */
 	char name[];
 };
 

@@ -367,9 +367,9 @@ void streams_tick(struct server *s)
 			continue;
 		st->is_overrun = true;
 		st->member->v.overruns++;
-		s->config->say(BATON_LOG_WARN,
-			       "%s: the work of term %llu goes on past its end (overrun)",
-			       st->member->name, (unsigned long long)st->told_term);
+		s->config->say_of(BATON_LOG_WARN, st->member->name, st->told_term,
+				  "%s: the work of term %llu goes on past its end (overrun)",
+				  st->member->name, (unsigned long long)st->told_term);
 	}
 }
 

@@ -209,7 +209,7 @@ bool telemetry_add(struct member *m)
 {
 	struct server *s = m->server;
 
-	if (!s->telemetry->traces && s->callbacks == NULL)
+	if (!s->telemetry->traces && s->callbacks == NULL && s->config->trace == NULL)
 		return true;
 	m->handover = calloc(1, sizeof(*m->handover));
 	if (m->handover == NULL)
@@ -236,8 +236,11 @@ void telemetry_changed(struct member *m, const struct baton_event *event)
 
 void telemetry_became(struct member *m, const struct baton_event *event)
 {
-	if (m->handover != NULL)
-		handover_became(m->handover, event);
+	if (m->handover == NULL)
+		return;
+	handover_became(m->handover, event);
+	if (m->server->config->trace != NULL)
+		m->server->config->trace(m->name, m->handover->id.trace, m->handover->id.root);
 }
 
 void telemetry_opened(struct member *m)
@@ -248,8 +251,12 @@ void telemetry_opened(struct member *m)
 
 void telemetry_lost(struct member *m, uint64_t term)
 {
-	if (m->handover != NULL)
-		(void)handover_leaving(m->handover, term, m->v.reason);
+	if (m->handover == NULL)
+		return;
+	(void)handover_leaving(m->handover, term, m->v.reason);
+	if (m->server->config->trace != NULL)
+		m->server->config->trace(m->name, m->handover->leaving_id.trace,
+					 m->handover->step_down);
 }
 
 void telemetry_drained(struct member *m)

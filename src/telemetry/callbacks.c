@@ -248,8 +248,9 @@ static void tell_fifo(struct callback_queue *q, const struct callback_event *eve
 	if (!is_told) {
 		c->counts[event->kind][RESULT_DROPPED]++;
 		if (!c->is_full)
-			c->plan.say(BATON_LOG_WARN, "no process reads the pipe of --notify-fifo: "
-						    "events are dropped until there is room");
+			c->plan.say(BATON_LOG_WARN, NULL,
+				    "no process reads the pipe of --notify-fifo: "
+				    "events are dropped until there is room");
 	}
 	c->is_full = !is_told;
 }
@@ -480,7 +481,7 @@ static void say(const struct callback_queue *q, const char *what)
 
 	(void)snprintf(text, sizeof(text), "the callback on-%s of %.253s %.100s",
 		       kind_names[q->running->kind], q->election, what);
-	q->owner->plan.say(BATON_LOG_WARN, text);
+	q->owner->plan.say(BATON_LOG_WARN, q->election, text);
 }
 
 static void run_next(struct callback_queue *q)

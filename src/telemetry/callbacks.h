@@ -27,8 +27,8 @@ struct callbacks_plan {
 	const char *fifo;                     /* NULL: none */
 	uint64_t timeout_ns;                  /* of each */
 	char **environment;                   /* without variables of our own */
-	/* A sentence for the log. */
-	void (*say)(int level, const char *text);
+	/* A sentence for the log, about this election; NULL: about none. */
+	void (*say)(int level, const char *election, const char *text);
 };
 
 /* What a command is told. Strings are copied. */

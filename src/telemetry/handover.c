@@ -5,6 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool handover_is_voluntary(int reason)
+{
+	return reason == BATON_REASON_STOPPED || reason == BATON_REASON_RESIGNED ||
+	       reason == BATON_REASON_ORDERED || reason == BATON_REASON_TRANSFERRED ||
+	       reason == BATON_REASON_UNHEALTHY || reason == BATON_REASON_PAUSED;
+}
+
 bool handover_is_exported(const struct handover *h)
 {
 	const struct exporter *e = h->exporter;

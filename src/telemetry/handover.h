@@ -28,6 +28,8 @@ struct handover {
 	uint8_t step_down[8]; /* its span */
 };
 
+/* After these reasons the claim stands, and is renewed, until the work has ended. */
+bool handover_is_voluntary(int reason);
 /* Whether spans are sent anywhere. */
 bool handover_is_exported(const struct handover *h);
 /* Election, store and term, as attributes. */

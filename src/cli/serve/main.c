@@ -67,6 +67,11 @@ static void say_text(int level, const char *text)
 	log_say(level, "%s", text);
 }
 
+static void say_text_of(int level, const char *election, const char *text)
+{
+	log_say_of(level, election, 0, "%s", text);
+}
+
 static int serve_by(struct settings *s, const char *prefix)
 {
 	static char socket_path[PAGE_PATH_MAX];
@@ -114,7 +119,10 @@ static int serve_by(struct settings *s, const char *prefix)
 		.metrics_elections = (size_t)s->metrics_elections,
 		.metrics_client_go = s->metrics_compat == METRICS_CLIENT_GO,
 		.say = log_say,
+		.say_of = log_say_of,
 		.say_text = say_text,
+		.say_text_of = say_text_of,
+		.trace = log_is_json() ? log_trace : NULL,
 	};
 
 	code = serve_run(&config);
