@@ -13,9 +13,9 @@ file(GLOB library_sources CONFIGURE_DEPENDS
 # What the command and the drivers that are modules have as well, since nothing of it is exported:
 # compiled once for all of them. Who links it takes what it needs.
 set(common_sources src/base/bytes.c src/base/clock.c src/base/lookup.c src/base/name_table.c
-	src/base/page.c src/base/secret.c src/base/sha256.c src/base/thread.c src/base/url.c
-	src/store/base.c src/store/doctor.c src/store/names.c src/store/net.c src/store/options.c
-	src/store/watch_index.c)
+	src/base/nearest.c src/base/page.c src/base/secret.c src/base/sha256.c src/base/thread.c
+	src/base/url.c src/store/base.c src/store/doctor.c src/store/names.c src/store/net.c
+	src/store/options.c src/store/watch_index.c)
 add_library(baton_common STATIC ${common_sources})
 target_include_directories(baton_common PUBLIC include src)
 target_link_libraries(baton_common PRIVATE baton_flags)

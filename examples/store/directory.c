@@ -38,10 +38,23 @@ struct path {
 
 /* ---- the store ---- */
 
+static const struct option_known directory_known[] = {
+	{"prefix", OPTION_IS_NAMES(RECORD_PREFIX_MAX)},
+	{"poll", OPTION_IS_POLL},
+	{NULL, NULL},
+};
+
 static bool directory_option(void *options, const char *key, const char *value)
 {
 	return record_option(options, key, value); /* it has none of its own */
 }
+
+static const struct option_list directory_options = {
+	.store = "a directory",
+	.page = "docs/new-store.md",
+	.known = directory_known,
+	.set = directory_option,
+};
 
 /* Parses and allocates only. */
 static int directory_open(const struct baton_store_config *config, struct record_options *options,
@@ -61,8 +74,7 @@ static int directory_open(const struct baton_store_config *config, struct record
 		(void)store_fail(err, BATON_E_URL, "expected directory:/path/to/a/directory");
 		return BATON_E_URL;
 	}
-	if (option_each(url.query, directory_option, options, "a directory", "docs/new-store.md",
-			err) != 0) {
+	if (option_each(url.query, &directory_options, options, err) != 0) {
 		free(d);
 		return BATON_E_URL;
 	}

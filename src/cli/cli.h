@@ -173,8 +173,6 @@ int config_read(const char *path, bool must_exist, const char *election,
 bool text_parse_time(const char *text, int64_t *ms);
 /* "0.1" or "10%" as 100. 1; or 0: not a number; or -1: a number that is no part. */
 int text_parse_part(const char *text, int64_t *permille);
-/* The nearest of a NULL-terminated list, or NULL if none is near. */
-const char *text_nearest(const char *word, const char *const *list);
 /* A length of time for people: "850ms", "12s", "3m 5s", "2h 10m". */
 const char *text_span(int64_t ms, char *out, size_t size);
 /* A wall time for people, local; and for programs, in UTC. */

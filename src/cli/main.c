@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "cli/cli.h"
 
 static int run_verb(int argc, char **argv);
@@ -154,7 +155,7 @@ static const struct cli_verb *find_verb(const char *word)
 		if (strcmp(word, verbs[i].name) == 0)
 			return &verbs[i];
 	}
-	const char *near = text_nearest(word, names);
+	const char *near = nearest_word(word, names);
 
 	if (near != NULL)
 		(void)cli_usage("there is no \"%s\"; did you mean \"baton %s\"?", word, near);

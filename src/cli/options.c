@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "cli/cli.h"
 
 enum kind { TIME, SPAN, PERMILLE, NUMBER, YES, WORD, TEXT, SIGNAL };
@@ -262,7 +263,7 @@ static int unknown_flag(const struct reader *r, const char *name)
 	char word[64];
 
 	(void)snprintf(word, sizeof(word), "%.*s", n_name, name);
-	const char *near = text_nearest(word, names);
+	const char *near = nearest_word(word, names);
 
 	if (near != NULL)
 		return cli_usage("there is no option --%s; did you mean --%s?", word, near);
@@ -395,7 +396,7 @@ static int set_key(void *arg, const char *key, const char *value, const char *wh
 		for (size_t k = 0; k < N_ROWS; k++)
 			if (rows[k].is_election)
 				names[n++] = rows[k].name;
-		const char *near = text_nearest(key, names);
+		const char *near = nearest_word(key, names);
 
 		return near != NULL ? cli_usage("%s: there is no \"%s\"; did you mean \"%s\"?",
 						where, key, near)
@@ -515,7 +516,7 @@ static bool parse_word(const struct row *row, const char *value, int64_t *out)
 /* What would have been right. */
 static int bad_value(const struct row *row, const char *value, const char *where)
 {
-	const char *near = row->kind == WORD ? text_nearest(value, row->words) : NULL;
+	const char *near = row->kind == WORD ? nearest_word(value, row->words) : NULL;
 	static const char *const right[] = {
 		[TIME] = "a time such as 500ms, 15s or 2m",
 		[SPAN] = "a time above 0 such as 500ms, 15s or 2m",

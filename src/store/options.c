@@ -4,10 +4,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
+#include "base/nearest.h"
 #include "base/secret.h"
 #include "store/base.h"
 #include "store/options.h"
+
+#define OPTION_KEY_MAX 64
+#define OPTION_KNOWN_MAX 24
+#define OPTION_JOINED_MAX 165
 
 bool option_text(const char *value, char *out, size_t size)
 {
@@ -37,24 +43,110 @@ bool option_number(const char *value, uint32_t max, uint32_t *out)
 	return *out <= max;
 }
 
-int option_each(struct url_part query, bool (*set)(void *o, const char *key, const char *value),
-		void *o, const char *store, const char *page, struct baton_error *err)
+/* ---- all options of a URL ---- */
+
+static const struct option_known *find_known(const struct option_known *row, const char *key,
+					     bool ignores_case)
 {
-	char key[32];
+	for (; row != NULL && row->key != NULL; row++)
+		if ((ignores_case ? strcasecmp(row->key, key) : strcmp(row->key, key)) == 0)
+			return row;
+	return NULL;
+}
+
+/* Control characters would break the line of a log. */
+static void make_printable(char *text)
+{
+	for (; *text != '\0'; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			*text = '?';
+}
+
+/* A password where the path of its file belongs, or a login in an address. */
+static bool may_be_secret(const char *key, const char *value)
+{
+	static const char *const words[] = {"password", "token", "key", "file"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcasestr(key, words[i]) != NULL)
+			return true;
+	return strchr(value, '@') != NULL;
+}
+
+/* "a, b, c": the names that there is room for. */
+static void join_names(const char *const *names, char *out, size_t size)
+{
+	size_t n = 0;
+
+	for (out[0] = '\0'; *names != NULL; names++) {
+		size_t need =
+			strlen(*names) + strlen(", ") + (names[1] != NULL ? strlen("...") : 0);
+
+		if (n + need >= size) {
+			(void)snprintf(out + n, size - n, "...");
+			return;
+		}
+		n += (size_t)snprintf(out + n, size - n, "%s%s", *names,
+				      names[1] != NULL ? ", " : "");
+	}
+}
+
+static int option_is_unknown(const struct option_list *list, const char *key,
+			     struct baton_error *err)
+{
+	const char *names[OPTION_KNOWN_MAX + 1];
+	char joined[OPTION_JOINED_MAX];
+	size_t n = 0;
+
+	for (; n < OPTION_KNOWN_MAX && list->known[n].key != NULL; n++)
+		names[n] = list->known[n].key;
+	names[n] = NULL;
+	const char *near = nearest_word(key, names);
+
+	if (near != NULL)
+		return store_fail(err, BATON_E_URL,
+				  "unknown option \"%.40s\" of %s; did you mean \"%s\"?", key,
+				  list->store, near);
+	join_names(names, joined, sizeof(joined));
+	return store_fail(err, BATON_E_URL, "unknown option \"%.40s\"; %s has %s", key, list->store,
+			  joined);
+}
+
+static int option_is_invalid(const struct option_known *row, char *value, struct baton_error *err)
+{
+	make_printable(value);
+	if (may_be_secret(row->key, value))
+		return store_fail(err, BATON_E_URL, "invalid value for \"%s\"; expected %s",
+				  row->key, row->expected);
+	return store_fail(err, BATON_E_URL, "invalid value for \"%s\": \"%.40s\"; expected %s",
+			  row->key, value, row->expected);
+}
+
+int option_each(struct url_part query, const struct option_list *list, void *o,
+		struct baton_error *err)
+{
+	char key[OPTION_KEY_MAX];
 	char value[OPTION_PATH_MAX];
 	int got;
 
-	while ((got = url_next_option(&query, key, sizeof(key), value, sizeof(value))) == 1)
-		if (!set(o, key, value))
-			return store_fail(
-				err, BATON_E_URL,
-				"unknown option \"%.31s\" of this store (%s), or not a valid "
-				"value for it; see %s",
-				key, store, page);
+	while ((got = url_next_option(&query, key, sizeof(key), value, sizeof(value))) == 1) {
+		const struct option_known *row = find_known(list->known, key, list->ignores_case);
+
+		if (row == NULL)
+			row = find_known(list->also, key, list->ignores_case);
+		if (row == NULL) {
+			make_printable(key);
+			return option_is_unknown(list, key, err);
+		}
+		if (!list->set(o, row->key, value))
+			return option_is_invalid(row, value, err);
+	}
 	if (got != 0)
-		return store_fail(err, BATON_E_URL,
-				  "the options of this store (%s) are written key=value&key=value",
-				  store);
+		return store_fail(
+			err, BATON_E_URL,
+			"an option of the URL can't be read; write key=value&key=value, "
+			"values of up to %d bytes, and special characters as %%XX; see %s",
+			OPTION_PATH_LENGTH, list->page);
 	return 0;
 }
 

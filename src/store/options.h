@@ -13,6 +13,12 @@
 #include "baton-store.h"
 
 #define OPTION_PATH_MAX 512
+#define OPTION_PATH_LENGTH 511 /* without the NUL */
+/* Limits of poll= and max_lease=. */
+#define OPTION_POLL_MIN_MS 100
+#define OPTION_POLL_MAX_MS 60000
+#define OPTION_MAX_LEASE_MIN_MS 100
+#define OPTION_MAX_LEASE_MAX_MS 86400000
 
 /* All refuse what is empty, or has no room. */
 bool option_text(const char *value, char *out, size_t size);
@@ -20,13 +26,46 @@ bool option_path(const char *value, char *out, size_t size); /* from the root on
 bool option_flag(const char *value, bool *out);              /* 0 or 1 */
 bool option_number(const char *value, uint32_t max, uint32_t *out);
 
-/* Passes each key=value of a URL to `set`, which returns false if it is not valid. 0, or -1 with
- * the sentence; store and page name the driver and its manual: "Redis", "baton-redis(7)". */
-int option_each(struct url_part query, bool (*set)(void *o, const char *key, const char *value),
-		void *o, const char *store, const char *page, struct baton_error *err);
+/* What would be right, for sentences: "expected 0 or 1". Limits are plain numbers. */
+#define OPTION_IS_FLAG "0 or 1"
+#define OPTION_IS_PATH "the full path of a file"
+#define OPTION_IS_SERVER_NAME "the name in the server's certificate"
+#define OPTION_IS_NUMBER(min, max) OPTION_DIGITS(min) " to " OPTION_DIGITS(max)
+#define OPTION_IS_MS(min, max) OPTION_IS_NUMBER(min, max) ", in milliseconds"
+#define OPTION_IS_POLL OPTION_IS_MS(OPTION_POLL_MIN_MS, OPTION_POLL_MAX_MS)
+#define OPTION_IS_MAX_LEASE OPTION_IS_MS(OPTION_MAX_LEASE_MIN_MS, OPTION_MAX_LEASE_MAX_MS)
+#define OPTION_IS_TEXT(max) "1 to " OPTION_DIGITS(max) " bytes"
+#define OPTION_IS_NAMES(max) \
+	"names of letters, digits and -_. with one '/' between them, " OPTION_IS_TEXT(max)
+#define OPTION_DIGITS(number) OPTION_DIGITS_OF_VALUE(number)
+#define OPTION_DIGITS_OF_VALUE(number) #number
+
+struct option_known {
+	const char *key;
+	const char *expected; /* what would be right */
+};
+
+/* The options of a driver's URLs. Each table ends with a row without a key. */
+struct option_list {
+	const char *store; /* "a Redis store" */
+	const char *page;  /* of the manual: "baton-redis(7)" */
+	const struct option_known *known;
+	/* NULL, or options that sentences don't suggest: other spellings, and those that the driver
+	 * refuses with a sentence of its own. */
+	const struct option_known *also;
+	bool ignores_case; /* of keys */
+	/* False: the value is not valid. The key is one of the tables, as it is spelled there. */
+	bool (*set)(void *o, const char *key, const char *value);
+};
+
+/* Sets all options of a URL. 0, or -1 with the sentence about the first that is unknown or has a
+ * value that is not valid. A value that may be a secret is not in the sentence. */
+int option_each(struct url_part query, const struct option_list *list, void *o,
+		struct baton_error *err);
 
 #define OPTION_HOSTS_MAX 16
 #define OPTION_TEXT_MAX 256
+#define OPTION_TEXT_LENGTH 255 /* without the NUL */
 
 struct option_host {
 	char name[OPTION_TEXT_MAX];

@@ -162,6 +162,15 @@ static void locks_end_session(const struct memory_store *s)
 	(void)pthread_mutex_unlock(&s->shelf->lock);
 }
 
+static const struct option_known memory_known[] = {
+	{"locks", "session or duration"},
+	{"push", OPTION_IS_FLAG},
+	{"prefix", OPTION_IS_NAMES(RECORD_PREFIX_MAX)},
+	{"poll", OPTION_IS_POLL},
+	{"max_lease", OPTION_IS_MAX_LEASE},
+	{NULL, NULL},
+};
+
 static bool memory_set(void *o, const char *key, const char *value)
 {
 	struct record_options *options = o;
@@ -180,6 +189,13 @@ static bool memory_set(void *o, const char *key, const char *value)
 	return is_flag;
 }
 
+static const struct option_list memory_options = {
+	.store = "a memory+record store",
+	.page = "adapter.h",
+	.known = memory_known,
+	.set = memory_set,
+};
+
 static int memory_open(const struct baton_store_config *config, struct record_options *options,
 		       void **out, struct baton_error *err)
 {
@@ -189,7 +205,7 @@ static int memory_open(const struct baton_store_config *config, struct record_op
 
 	options->is_polled = true;
 	if (!url_split(config->url, &url) || !url_decode(url.path, name, sizeof(name)) ||
-	    option_each(url.query, memory_set, options, "memory+record", "adapter.h", err) != 0) {
+	    option_each(url.query, &memory_options, options, err) != 0) {
 		free(s);
 		(void)store_fail(err, BATON_E_URL, "expected memory+record:NAME");
 		return BATON_E_URL;

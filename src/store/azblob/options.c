@@ -79,6 +79,25 @@ static bool set_mode(struct azblob_options *o, const char *value)
 	return is_lease || strcmp(value, "record") == 0;
 }
 
+#define A_LOGIN "the full path of one file: key_file, sas_file or connection_file"
+
+static const struct option_known known[] = {
+	{"endpoint", "http://host:port/path or https://host:port/path"},
+	{"key_file", A_LOGIN},
+	{"sas_file", A_LOGIN},
+	{"connection_file", A_LOGIN},
+	{"login", "workload or managed"},
+	{"client_id", OPTION_IS_TEXT(AZBLOB_ID_MAX)},
+	{"tenant_id", OPTION_IS_TEXT(AZBLOB_ID_MAX)},
+	{"ca", OPTION_IS_PATH},
+	{"mode", "record or bloblease"},
+	{"blob",
+	 "the name of a blob: " OPTION_IS_TEXT(AZBLOB_BASE_MAX) ", without a '/' at the front"},
+	{"prefix", OPTION_IS_NAMES(RECORD_PREFIX_MAX)},
+	{"poll", OPTION_IS_POLL},
+	{NULL, NULL},
+};
+
 static bool set_option(void *options, const char *key, const char *value)
 {
 	struct azblob_options *o = options;
@@ -107,6 +126,13 @@ static bool set_option(void *options, const char *key, const char *value)
 	}
 	return record_option(o->record, key, value);
 }
+
+static const struct option_list options = {
+	.store = "an Azure Blob store",
+	.page = AZBLOB_PAGE,
+	.known = known,
+	.set = set_option,
+};
 
 /* Options that people try, and that would show a secret to whoever sees the URL. */
 static int refuse_secrets(struct url_part query, struct baton_error *err)
@@ -257,7 +283,7 @@ int azblob_options_parse(struct azblob_options *o, const char *text, struct bato
 	char prefix[RECORD_PREFIX_MAX + 1];
 
 	(void)snprintf(prefix, sizeof(prefix), "%s", o->record->prefix);
-	if (option_each(url.query, set_option, o, "Azure Blob", AZBLOB_PAGE, err) != 0)
+	if (option_each(url.query, &options, o, err) != 0)
 		return BATON_E_URL;
 	if (had_prefix && strcmp(prefix, o->record->prefix) != 0) {
 		(void)store_fail(err, BATON_E_URL,

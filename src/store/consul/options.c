@@ -14,7 +14,25 @@
 #include "store/consul/consul.h"
 
 #define NODE "baton"
-#define MOST_MS (24 * 3600 * 1000)
+#define TTL_MIN_MS 100
+#define TTL_MAX_MS 86400000
+
+static const struct option_known known[] = {
+	{"prefix", OPTION_IS_TEXT(CONSUL_PREFIX_MAX) ", without a '/' at the front"},
+	{"token_file", OPTION_IS_PATH},
+	{"dc", OPTION_IS_TEXT(BATON_NAME_MAX)},
+	{"ns", OPTION_IS_TEXT(BATON_NAME_MAX)},
+	{"partition", OPTION_IS_TEXT(BATON_NAME_MAX)},
+	{"node", OPTION_IS_TEXT(BATON_NAME_MAX)},
+	{"checks", "names of health checks: a,b,c"},
+	{"lock_delay", OPTION_IS_MS(0, CONSUL_LOCK_DELAY_MAX_MS)},
+	{"session_ttl_min", OPTION_IS_MS(TTL_MIN_MS, TTL_MAX_MS)},
+	{"ca", OPTION_IS_PATH},
+	{"cert", OPTION_IS_PATH},
+	{"key", OPTION_IS_PATH},
+	{"server_name", OPTION_IS_SERVER_NAME},
+	{NULL, NULL},
+};
 
 static bool set_option(void *options, const char *key, const char *value)
 {
@@ -37,9 +55,17 @@ static bool set_option(void *options, const char *key, const char *value)
 	if (strcmp(key, "lock_delay") == 0)
 		return option_number(value, CONSUL_LOCK_DELAY_MAX_MS, &o->lock_delay_ms);
 	if (strcmp(key, "session_ttl_min") == 0)
-		return option_number(value, MOST_MS, &o->ttl_min_ms) && o->ttl_min_ms >= 100;
+		return option_number(value, TTL_MAX_MS, &o->ttl_min_ms) &&
+		       o->ttl_min_ms >= TTL_MIN_MS;
 	return option_tls(&o->web.files, key, value);
 }
+
+static const struct option_list options = {
+	.store = "a Consul store",
+	.page = "baton-consul(7)",
+	.known = known,
+	.set = set_option,
+};
 
 /* What Consul's own command looks at, in its order; a file before a variable. */
 static int ask_environment(struct consul_options *o, struct baton_error *err)
@@ -82,7 +108,7 @@ static int options_check(struct consul_options *o, struct baton_error *err)
 
 static int parse_query(struct consul_options *o, struct url_part query, struct baton_error *err)
 {
-	if (option_each(query, set_option, o, "Consul", "baton-consul(7)", err) != 0)
+	if (option_each(query, &options, o, err) != 0)
 		return -1;
 	return options_check(o, err);
 }

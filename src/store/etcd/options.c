@@ -18,6 +18,17 @@
 
 /* ---- what stands behind the '?' ---- */
 
+static const struct option_known known[] = {
+	{"prefix", OPTION_IS_TEXT(ETCD_PREFIX_MAX)},
+	{"user", OPTION_IS_TEXT(BATON_NAME_MAX)},
+	{"password_file", OPTION_IS_PATH},
+	{"ca", OPTION_IS_PATH},
+	{"cert", OPTION_IS_PATH},
+	{"key", OPTION_IS_PATH},
+	{"server_name", OPTION_IS_SERVER_NAME},
+	{NULL, NULL},
+};
+
 static bool set_option(void *options, const char *key, const char *value)
 {
 	struct etcd_options *o = options;
@@ -30,6 +41,13 @@ static bool set_option(void *options, const char *key, const char *value)
 		return option_path(value, o->password_file, sizeof(o->password_file));
 	return option_tls(&o->web.files, key, value);
 }
+
+static const struct option_list options = {
+	.store = "an etcd store",
+	.page = "baton-etcd(7)",
+	.known = known,
+	.set = set_option,
+};
 
 static int options_check(const struct etcd_options *o, struct baton_error *err)
 {
@@ -50,7 +68,7 @@ static int options_check(const struct etcd_options *o, struct baton_error *err)
 
 static int parse_query(struct etcd_options *o, struct url_part query, struct baton_error *err)
 {
-	if (option_each(query, set_option, o, "etcd", "baton-etcd(7)", err) != 0)
+	if (option_each(query, &options, o, err) != 0)
 		return -1;
 	return options_check(o, err);
 }

@@ -38,6 +38,16 @@ static bool set_label(const char *value, char *out, size_t size)
 	return strspn(value, plain) == strlen(value) && option_text(value, out, size);
 }
 
+static const struct option_known known[] = {
+	{"kubeconfig", OPTION_IS_PATH},
+	{"context", "the name of a context of the kubeconfig"},
+	{"service_account", "the full path of a directory"},
+	{"process_lease", OPTION_IS_FLAG},
+	{"pod", "the name of a pod"},
+	{"pod_label", "the key of a label: letters, digits and -._/"},
+	{NULL, NULL},
+};
+
 static bool set_option(void *options, const char *key, const char *value)
 {
 	struct kube_options *o = options;
@@ -57,6 +67,13 @@ static bool set_option(void *options, const char *key, const char *value)
 	return false;
 }
 
+static const struct option_list options = {
+	.store = "a Kubernetes store",
+	.page = "baton-kubernetes(7)",
+	.known = known,
+	.set = set_option,
+};
+
 /* A pod's host name is its own name, unless it says otherwise. */
 static int find_pod(struct kube_options *o, struct baton_error *err)
 {
@@ -74,7 +91,7 @@ static int find_pod(struct kube_options *o, struct baton_error *err)
 
 static int parse_query(struct kube_options *o, struct url_part query, struct baton_error *err)
 {
-	if (option_each(query, set_option, o, "Kubernetes", "baton-kubernetes(7)", err) != 0)
+	if (option_each(query, &options, o, err) != 0)
 		return -1;
 	return find_pod(o, err);
 }

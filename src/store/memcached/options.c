@@ -14,6 +14,21 @@
 #define PORT "11211"
 #define EXAMPLE "memcached://host:11211"
 
+static const struct option_known known[] = {
+	{"weak", "ok"},
+	{"max_lease", OPTION_IS_MAX_LEASE},
+	{"user", OPTION_IS_TEXT(OPTION_TEXT_LENGTH)},
+	{"password_file", OPTION_IS_PATH},
+	{"tls", OPTION_IS_FLAG},
+	{"ca", OPTION_IS_PATH},
+	{"cert", OPTION_IS_PATH},
+	{"key", OPTION_IS_PATH},
+	{"server_name", OPTION_IS_SERVER_NAME},
+	{"prefix", OPTION_IS_NAMES(MEMCACHED_PREFIX_MAX)},
+	{"poll", OPTION_IS_POLL},
+	{NULL, NULL},
+};
+
 static bool set_option(void *options, const char *key, const char *value)
 {
 	struct memcached_options *o = options;
@@ -31,6 +46,13 @@ static bool set_option(void *options, const char *key, const char *value)
 	return record_option(o->record, key, value) &&
 	       strlen(o->record->prefix) <= MEMCACHED_PREFIX_MAX;
 }
+
+static const struct option_list options = {
+	.store = "a memcached store",
+	.page = "baton-memcached(7)",
+	.known = known,
+	.set = set_option,
+};
 
 static int parse_host(struct memcached_options *o, struct url_part list, struct baton_error *err)
 {
@@ -78,8 +100,7 @@ int memcached_options_parse(struct memcached_options *o, const char *text, struc
 	o->tls = url.scheme.n == strlen("memcacheds");
 	(void)snprintf(o->record->prefix, sizeof(o->record->prefix), "baton");
 	if (parse_host(o, url.authority, err) != 0 ||
-	    option_each(url.query, set_option, o, "memcached", "baton-memcached(7)", err) != 0 ||
-	    options_check(o, err) != 0)
+	    option_each(url.query, &options, o, err) != 0 || options_check(o, err) != 0)
 		return BATON_E_URL;
 	return BATON_OK;
 }

@@ -8,12 +8,12 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "store/mongodb/mongodb.h"
 
 #define PORT "27017"
 #define EXAMPLE "mongodb://user@host:27017/database"
+#define A_FLAG "true or false"
 
 static bool set_flag(const char *value, bool *out)
 {
@@ -23,11 +23,11 @@ static bool set_flag(const char *value, bool *out)
 
 static bool set_mechanism(struct mongodb_options *o, const char *value)
 {
-	static const char *const known[] = {"SCRAM-SHA-1", "SCRAM-SHA-256", "MONGODB-X509",
-					    "PLAIN"};
+	static const char *const mechanisms[] = {"SCRAM-SHA-1", "SCRAM-SHA-256", "MONGODB-X509",
+						 "PLAIN"};
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (strcmp(value, known[i]) == 0)
+	for (size_t i = 0; i < sizeof(mechanisms) / sizeof(mechanisms[0]); i++)
+		if (strcmp(value, mechanisms[i]) == 0)
 			return option_text(value, o->mechanism, sizeof(o->mechanism));
 	return false;
 }
@@ -37,11 +37,11 @@ static bool is_so_anyhow(const char *key, const char *value)
 {
 	bool is_on;
 
-	return (strcasecmp(key, "retryWrites") == 0 && set_flag(value, &is_on)) ||
-	       (strcasecmp(key, "w") == 0 && strcmp(value, "majority") == 0) ||
-	       (strcasecmp(key, "journal") == 0 && strcmp(value, "true") == 0) ||
-	       (strcasecmp(key, "readPreference") == 0 && strcmp(value, "primary") == 0) ||
-	       strcasecmp(key, "appName") == 0;
+	return (strcmp(key, "retryWrites") == 0 && set_flag(value, &is_on)) ||
+	       (strcmp(key, "w") == 0 && strcmp(value, "majority") == 0) ||
+	       (strcmp(key, "journal") == 0 && strcmp(value, "true") == 0) ||
+	       (strcmp(key, "readPreference") == 0 && strcmp(value, "primary") == 0) ||
+	       strcmp(key, "appName") == 0;
 }
 
 static bool set_push(struct mongodb_options *o, const char *value)
@@ -49,6 +49,37 @@ static bool set_push(struct mongodb_options *o, const char *value)
 	o->record->is_polled = strcmp(value, "poll") == 0;
 	return o->record->is_polled || strcmp(value, "stream") == 0;
 }
+
+static const struct option_known known[] = {
+	{"password_file", OPTION_IS_PATH},
+	{"replicaSet", OPTION_IS_TEXT(OPTION_TEXT_LENGTH)},
+	{"directConnection", A_FLAG},
+	{"authSource", OPTION_IS_TEXT(63)},
+	{"authMechanism", "SCRAM-SHA-1, SCRAM-SHA-256, MONGODB-X509 or PLAIN"},
+	{"tls", A_FLAG},
+	{"ca", OPTION_IS_PATH},
+	{"cert", OPTION_IS_PATH},
+	{"key", OPTION_IS_PATH},
+	{"server_name", OPTION_IS_SERVER_NAME},
+	{"collection", OPTION_IS_TEXT(63) ", without $ and quotes, and not system.*"},
+	{"prefix", OPTION_IS_NAMES(RECORD_PREFIX_MAX)},
+	{"poll", OPTION_IS_POLL},
+	{"push", "stream or poll"},
+	{NULL, NULL},
+};
+
+/* Those of MongoDB's own connection strings that have a name here, or are so anyhow. */
+static const struct option_known also[] = {
+	{"ssl", A_FLAG},
+	{"tlsCAFile", OPTION_IS_PATH},
+	{"tlsCertificateKeyFile", OPTION_IS_PATH},
+	{"retryWrites", A_FLAG},
+	{"w", "majority"},
+	{"journal", "true"},
+	{"readPreference", "primary"},
+	{"appName", OPTION_IS_TEXT(OPTION_TEXT_LENGTH)},
+	{NULL, NULL},
+};
 
 static bool set_option(void *options, const char *key, const char *value)
 {
@@ -61,25 +92,34 @@ static bool set_option(void *options, const char *key, const char *value)
 		       option_text(value, o->collection, sizeof(o->collection));
 	if (strcmp(key, "push") == 0)
 		return set_push(o, value);
-	if (strcasecmp(key, "replicaSet") == 0)
+	if (strcmp(key, "replicaSet") == 0)
 		return option_text(value, o->replica_set, sizeof(o->replica_set));
-	if (strcasecmp(key, "authSource") == 0)
+	if (strcmp(key, "authSource") == 0)
 		return option_text(value, o->auth_source, sizeof(o->auth_source));
-	if (strcasecmp(key, "authMechanism") == 0)
+	if (strcmp(key, "authMechanism") == 0)
 		return set_mechanism(o, value);
-	if (strcasecmp(key, "directConnection") == 0)
+	if (strcmp(key, "directConnection") == 0)
 		return set_flag(value, &o->is_direct);
-	if (strcasecmp(key, "tls") == 0 || strcasecmp(key, "ssl") == 0) {
+	if (strcmp(key, "tls") == 0 || strcmp(key, "ssl") == 0) {
 		o->has_tls = true;
 		return set_flag(value, &o->tls);
 	}
-	if (strcasecmp(key, "tlsCAFile") == 0)
+	if (strcmp(key, "tlsCAFile") == 0)
 		return option_tls(&o->files, "ca", value);
-	if (strcasecmp(key, "tlsCertificateKeyFile") == 0)
+	if (strcmp(key, "tlsCertificateKeyFile") == 0)
 		return option_tls(&o->files, "cert", value);
 	return is_so_anyhow(key, value) || option_tls(&o->files, key, value) ||
 	       record_option(o->record, key, value);
 }
+
+static const struct option_list options = {
+	.store = "a MongoDB store",
+	.page = "baton-mongodb(7)",
+	.known = known,
+	.also = also,
+	.ignores_case = true,
+	.set = set_option,
+};
 
 static int parse_hosts(struct mongodb_options *o, struct url_part list, struct baton_error *err)
 {
@@ -148,7 +188,7 @@ int mongodb_options_parse(struct mongodb_options *o, const char *text, struct ba
 	o->is_srv = url.scheme.n > strlen("mongodb");
 	(void)snprintf(o->collection, sizeof(o->collection), "baton");
 	if (parse_hosts(o, url.authority, err) != 0 ||
-	    option_each(url.query, set_option, o, "MongoDB", "baton-mongodb(7)", err) != 0)
+	    option_each(url.query, &options, o, err) != 0)
 		return BATON_E_URL;
 	o->tls = o->has_tls ? o->tls : o->is_srv; /* as everybody does it */
 	return check(o, err) == 0 ? BATON_OK : BATON_E_URL;

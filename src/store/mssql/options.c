@@ -40,6 +40,26 @@ static bool set_push(struct mssql_options *o, const char *value)
 	return o->record->is_polled || strcmp(value, "waitfor") == 0;
 }
 
+static const struct option_known known[] = {
+	{"password_file", OPTION_IS_PATH},
+	{"encrypt", "mandatory, optional or off"},
+	{"ca", OPTION_IS_PATH},
+	{"push", "waitfor or poll"},
+	{"mode", "record or applock"},
+	{"resource", OPTION_IS_TEXT(OPTION_TEXT_LENGTH)},
+	{"prefix", OPTION_IS_NAMES(RECORD_PREFIX_MAX)},
+	{"poll", OPTION_IS_POLL},
+	{NULL, NULL},
+};
+
+/* The client library can't do these: see check_options(). */
+static const struct option_known also[] = {
+	{"cert", OPTION_IS_PATH},
+	{"key", OPTION_IS_PATH},
+	{"server_name", OPTION_IS_SERVER_NAME},
+	{NULL, NULL},
+};
+
 static bool set_option(void *options, const char *key, const char *value)
 {
 	struct mssql_options *o = options;
@@ -59,6 +79,14 @@ static bool set_option(void *options, const char *key, const char *value)
 		return set_push(o, value);
 	return option_tls(&o->files, key, value) || record_option(o->record, key, value);
 }
+
+static const struct option_list options = {
+	.store = "a SQL Server store",
+	.page = "baton-mssql(7)",
+	.known = known,
+	.also = also,
+	.set = set_option,
+};
 
 static int parse_hosts(struct mssql_options *o, struct url_part list, struct baton_error *err)
 {
@@ -113,8 +141,7 @@ int mssql_options_parse(struct mssql_options *o, const char *text, struct baton_
 	if (option_database(text, &url, o->database, sizeof(o->database), "SQL Server", EXAMPLE,
 			    err) != 0 ||
 	    parse_hosts(o, url.authority, err) != 0 ||
-	    option_each(url.query, set_option, o, "SQL Server", "baton-mssql(7)", err) != 0 ||
-	    check_options(o, err) != 0)
+	    option_each(url.query, &options, o, err) != 0 || check_options(o, err) != 0)
 		return BATON_E_URL;
 	return BATON_OK;
 }

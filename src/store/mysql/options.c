@@ -20,6 +20,27 @@ static bool set_tls(struct mysql_options *o, const char *value)
 	return o->tls || strcmp(value, "0") == 0 || strcmp(value, "off") == 0;
 }
 
+static const struct option_known known[] = {
+	{"password_file", OPTION_IS_PATH},
+	{"socket", "the full path of a socket, of up to 107 bytes"},
+	{"tls", "1 or required, 0 or off"},
+	{"ca", OPTION_IS_PATH},
+	{"cert", OPTION_IS_PATH},
+	{"key", OPTION_IS_PATH},
+	{"push", "lock or poll"},
+	{"mode", "record or lock"},
+	{"lock", OPTION_IS_TEXT(OPTION_TEXT_LENGTH)},
+	{"prefix", OPTION_IS_NAMES(RECORD_PREFIX_MAX)},
+	{"poll", OPTION_IS_POLL},
+	{NULL, NULL},
+};
+
+/* The client library can't do this: see check_options(). */
+static const struct option_known also[] = {
+	{"server_name", OPTION_IS_SERVER_NAME},
+	{NULL, NULL},
+};
+
 static bool set_option(void *options, const char *key, const char *value)
 {
 	struct mysql_options *o = options;
@@ -43,6 +64,14 @@ static bool set_option(void *options, const char *key, const char *value)
 		return option_text(value, o->lock, sizeof(o->lock));
 	return option_tls(&o->files, key, value) || record_option(o->record, key, value);
 }
+
+static const struct option_list options = {
+	.store = "a MySQL store",
+	.page = "baton-mysql(7)",
+	.known = known,
+	.also = also,
+	.set = set_option,
+};
 
 static int parse_hosts(struct mysql_options *o, struct url_part list, struct baton_error *err)
 {
@@ -73,8 +102,7 @@ int mysql_options_parse(struct mysql_options *o, const char *text, struct baton_
 	if (option_database(text, &url, o->database, sizeof(o->database), "MySQL", EXAMPLE, err) !=
 		    0 ||
 	    parse_hosts(o, url.authority, err) != 0 ||
-	    option_each(url.query, set_option, o, "MySQL", "baton-mysql(7)", err) != 0 ||
-	    check_options(o, err) != 0)
+	    option_each(url.query, &options, o, err) != 0 || check_options(o, err) != 0)
 		return BATON_E_URL;
 	return BATON_OK;
 }

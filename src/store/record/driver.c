@@ -11,10 +11,7 @@
 #include "store/options.h"
 #include "store/record/layer.h"
 
-#define POLL_MIN_MS 100
-#define POLL_MAX_MS 60000
 #define MAX_LEASE_MS 30000
-#define MAX_LEASE_MAX_MS 86400000
 
 /* ---- options ---- */
 
@@ -32,11 +29,12 @@ static bool option_prefix(const char *value, char out[RECORD_PREFIX_MAX + 1])
 bool record_option(struct record_options *o, const char *key, const char *value)
 {
 	if (strcmp(key, "poll") == 0)
-		return option_number(value, POLL_MAX_MS, &o->poll_ms) && o->poll_ms >= POLL_MIN_MS;
+		return option_number(value, OPTION_POLL_MAX_MS, &o->poll_ms) &&
+		       o->poll_ms >= OPTION_POLL_MIN_MS;
 	if (strcmp(key, "max_lease") == 0)
 		return o->max_lease_ms != 0 &&
-		       option_number(value, MAX_LEASE_MAX_MS, &o->max_lease_ms) &&
-		       o->max_lease_ms >= POLL_MIN_MS;
+		       option_number(value, OPTION_MAX_LEASE_MAX_MS, &o->max_lease_ms) &&
+		       o->max_lease_ms >= OPTION_MAX_LEASE_MIN_MS;
 	return strcmp(key, "prefix") == 0 && option_prefix(value, o->prefix);
 }
 

@@ -18,6 +18,9 @@
 
 #define PORT "6379"
 #define SENTINEL_PORT "26379"
+#define PREFIX_MAX 200
+#define WAIT_MAX 16
+#define HISTORY_MAX 10000
 
 static int options_parse_scheme(struct redis_options *o, const struct url *url,
 				struct baton_error *err);
@@ -143,7 +146,7 @@ static bool options_set_prefix(struct redis_options *o, const char *value)
 {
 	size_t n = strlen(value);
 
-	if (n == 0 || n > 200 || strpbrk(value, "{}") != NULL)
+	if (n == 0 || n > PREFIX_MAX || strpbrk(value, "{}") != NULL)
 		return false;
 	(void)snprintf(o->prefix, sizeof(o->prefix), "{%s}:", value);
 	return true;
@@ -151,7 +154,8 @@ static bool options_set_prefix(struct redis_options *o, const char *value)
 
 static bool set_max_lease(struct redis_options *o, const char *value)
 {
-	return option_number(value, 86400000, &o->max_lease_ms) && o->max_lease_ms >= 100;
+	return option_number(value, OPTION_MAX_LEASE_MAX_MS, &o->max_lease_ms) &&
+	       o->max_lease_ms >= OPTION_MAX_LEASE_MIN_MS;
 }
 
 /* Those of the Sentinels, which need not be those of the server. */
@@ -159,8 +163,6 @@ static bool options_set_sentinel(struct redis_options *o, const char *key, const
 {
 	struct redis_secret *secret = &o->sentinel_password;
 
-	if (o->mode != REDIS_SENTINEL)
-		return false;
 	if (strcmp(key, "sentinel_user") == 0)
 		return option_text(value, o->sentinel_user, sizeof(o->sentinel_user));
 	if (strcmp(key, "sentinel_password") == 0)
@@ -168,6 +170,31 @@ static bool options_set_sentinel(struct redis_options *o, const char *key, const
 	return strcmp(key, "sentinel_password_file") == 0 &&
 	       option_path(value, secret->file, sizeof(secret->file));
 }
+
+static const struct option_known known[] = {
+	{"prefix", OPTION_IS_TEXT(PREFIX_MAX) ", without { and }"},
+	{"db", "0 to 65535, and no db= with redis+cluster://"},
+	{"max_lease", OPTION_IS_MAX_LEASE},
+	{"wait", OPTION_IS_NUMBER(0, WAIT_MAX) " replicas"},
+	{"durable", OPTION_IS_FLAG},
+	{"history", OPTION_IS_NUMBER(0, HISTORY_MAX) " claims"},
+	{"user", OPTION_IS_TEXT(BATON_NAME_MAX)},
+	{"password_file", OPTION_IS_PATH},
+	{"sentinel_user", OPTION_IS_TEXT(BATON_NAME_MAX)},
+	{"sentinel_password_file", OPTION_IS_PATH},
+	{"tls", OPTION_IS_FLAG},
+	{"ca", OPTION_IS_PATH},
+	{"cert", OPTION_IS_PATH},
+	{"key", OPTION_IS_PATH},
+	{"server_name", OPTION_IS_SERVER_NAME},
+	{NULL, NULL},
+};
+
+/* A URL that has a password in it is not what sentences suggest. */
+static const struct option_known also[] = {
+	{"sentinel_password", OPTION_IS_TEXT(OPTION_PATH_LENGTH)},
+	{NULL, NULL},
+};
 
 static bool options_set(void *options, const char *key, const char *value)
 {
@@ -182,9 +209,9 @@ static bool options_set(void *options, const char *key, const char *value)
 	if (strcmp(key, "max_lease") == 0)
 		return set_max_lease(o, value);
 	if (strcmp(key, "wait") == 0)
-		return option_number(value, 16, &o->wait);
+		return option_number(value, WAIT_MAX, &o->wait);
 	if (strcmp(key, "history") == 0)
-		return option_number(value, 10000, &o->history);
+		return option_number(value, HISTORY_MAX, &o->history);
 	if (strcmp(key, "durable") == 0)
 		return option_flag(value, &o->durable);
 	if (strcmp(key, "user") == 0)
@@ -196,13 +223,31 @@ static bool options_set(void *options, const char *key, const char *value)
 	return option_tls(&o->files, key, value);
 }
 
+static const struct option_list list = {
+	.store = "a Redis store",
+	.page = "baton-redis(7)",
+	.known = known,
+	.also = also,
+	.set = options_set,
+};
+
 static bool is_twice(const struct redis_secret *secret)
 {
 	return secret->text[0] != '\0' && secret->file[0] != '\0';
 }
 
+static bool has_sentinel_options(const struct redis_options *o)
+{
+	return o->sentinel_user[0] != '\0' || o->sentinel_password.text[0] != '\0' ||
+	       o->sentinel_password.file[0] != '\0';
+}
+
 static int options_check(const struct redis_options *o, bool was_secure, struct baton_error *err)
 {
+	if (o->mode != REDIS_SENTINEL && has_sentinel_options(o))
+		return store_fail(err, BATON_E_URL,
+				  "sentinel_user and sentinel_password_file are for "
+				  "redis+sentinel:// only");
 	if (was_secure && !o->tls)
 		return store_fail(err, BATON_E_URL, "rediss:// is TLS: tls=0 contradicts it");
 	if (option_tls_check(&o->files, o->tls, "rediss://, or tls=1 with Sentinel and Cluster",
@@ -234,7 +279,7 @@ static int options_parse_query(struct redis_options *o, struct url_part query,
 {
 	bool was_secure = o->tls;
 
-	if (option_each(query, options_set, o, "Redis", "baton-redis(7)", err) != 0)
+	if (option_each(query, &list, o, err) != 0)
 		return -1;
 	return options_check(o, was_secure, err);
 }

@@ -53,6 +53,21 @@ static bool has_dots(const char *prefix)
 	return false;
 }
 
+static const struct option_known known[] = {
+	{"region", "a-z, 0-9 and '-', as in eu-central-1"},
+	{"endpoint", "http://host:port or https://host:port, without a path"},
+	{"path_style", OPTION_IS_FLAG},
+	{"profile", OPTION_IS_TEXT(127)},
+	{"credentials_file", OPTION_IS_PATH},
+	{"ca", OPTION_IS_PATH},
+	{"cert", OPTION_IS_PATH},
+	{"key", OPTION_IS_PATH},
+	{"server_name", OPTION_IS_SERVER_NAME},
+	{"prefix", OPTION_IS_NAMES(RECORD_PREFIX_MAX) ", not only dots, and none in the path"},
+	{"poll", OPTION_IS_POLL},
+	{NULL, NULL},
+};
+
 static bool set_option(void *options, const char *key, const char *value)
 {
 	struct s3_options *o = options;
@@ -73,6 +88,13 @@ static bool set_option(void *options, const char *key, const char *value)
 		       record_option(o->record, key, value);
 	return option_tls(&o->files, key, value) || record_option(o->record, key, value);
 }
+
+static const struct option_list options = {
+	.store = "an S3 store",
+	.page = "baton-s3(7)",
+	.known = known,
+	.set = set_option,
+};
 
 static int parse_place(struct s3_options *o, const struct url *url, struct baton_error *err)
 {
@@ -107,8 +129,7 @@ int s3_options_parse(struct s3_options *o, const char *text, struct baton_error 
 		(void)store_fail(err, BATON_E_URL, "not a valid URL of an S3 store; say " EXAMPLE);
 		return BATON_E_URL;
 	}
-	if (parse_place(o, &url, err) != 0 ||
-	    option_each(url.query, set_option, o, "S3", "baton-s3(7)", err) != 0 ||
+	if (parse_place(o, &url, err) != 0 || option_each(url.query, &options, o, err) != 0 ||
 	    option_tls_check(&o->files, !o->has_endpoint || o->host.tls, "endpoint=https://...",
 			     err) != 0)
 		return BATON_E_URL;
