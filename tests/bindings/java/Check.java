@@ -38,21 +38,45 @@ public final class Check {
 
     private static void twoLatches(String url) throws InterruptedException {
         BlockingQueue<String> told = new LinkedBlockingQueue<>();
+        BlockingQueue<String> toldOne = new LinkedBlockingQueue<>();
         try (LeaderLatch two = latch(url, "two", told)) {
-            try (LeaderLatch one = latch(url, "one", told)) {
+            try (LeaderLatch one = latch(url, "one", toldOne)) {
                 one.start();
                 one.await();
-                next(told, "one leads");
+                next(toldOne, "one leads");
                 check(one.hasLeadership() && one.getId().equals("one"), "one has the leadership");
                 two.start();
                 check(!two.await(100, TimeUnit.MILLISECONDS), "two waits");
                 check(two.getLeader().equals("one") || two.getLeader().isEmpty(), "who leads");
             }
-            next(told, "one does not");
+            next(toldOne, "one does not");
             check(two.await(60, TimeUnit.SECONDS), "two leads in the end");
             next(told, "two leads");
         }
         next(told, "two does not");
+    }
+
+    // A listener that is still busy with a leadership when the latch is closed hears of its end.
+    private static void closedAtOnce(String url) throws InterruptedException {
+        BlockingQueue<String> told = new LinkedBlockingQueue<>();
+        LeaderLatch latch = latch(url, "young", told);
+        latch.addListener(new LeaderLatchListener() {
+            @Override
+            public void isLeader() {
+                try {
+                    Thread.sleep(200);
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                }
+            }
+
+            @Override
+            public void notLeader() {}
+        });
+        latch.start();
+        next(told, "young leads");
+        latch.close();
+        check("young does not".equals(told.poll()), "it has heard of the end");
     }
 
     public static void main(String[] args) throws Exception {
@@ -60,6 +84,8 @@ public final class Check {
         try {
             twoLatches("file:" + folder);
             System.out.println("ok twoLatches");
+            closedAtOnce("file:" + folder);
+            System.out.println("ok closedAtOnce");
         } finally {
             try (Stream<Path> all = Files.walk(folder)) {
                 all.sorted(Comparator.reverseOrder()).forEach(path -> path.toFile().delete());

@@ -62,6 +62,7 @@ public final class Election {
         private final Consumer<Event> onEvent;
         private long changes;
         boolean stopped;
+        private boolean contends; // until the application was told that the stop is complete
         Event lost;
 
         State(long handle, Consumer<Event> onEvent) {
@@ -72,7 +73,24 @@ public final class Election {
         synchronized void note(Event event) {
             if (event.kind == Event.Kind.LOST)
                 lost = event;
+            if (event.kind == Event.Kind.STOPPED)
+                end();
             changed();
+        }
+
+        synchronized void begin() {
+            stopped = false;
+            contends = true;
+        }
+
+        synchronized void end() {
+            contends = false;
+        }
+
+        /** Waits until the application has heard all that happened before the stop. */
+        synchronized void awaitStopped(long untilNs) {
+            for (long left; contends && (left = untilNs - System.nanoTime()) > 0; )
+                Store.pause(this, left / 1_000_000 + 1);
         }
 
         synchronized void changed() {
@@ -154,10 +172,11 @@ public final class Election {
     /** Contends from now on. Idempotent; never blocks. */
     public void start() {
         store.pump.with(() -> {
-            synchronized (state) {
-                state.stopped = false;
-            }
-            return Lib.check(Lib.baton_election_start(state.handle), null);
+            state.begin();
+            int code = Lib.baton_election_start(state.handle);
+            if (code < 0)
+                state.end();
+            return Lib.check(code, null);
         });
     }
 

@@ -170,6 +170,15 @@ public final class Store implements AutoCloseable {
         warning.clean();
     }
 
+    /** Waits for somebody who changes what, so long at most; an interrupt ends no closing. */
+    static void pause(Object what, long ms) {
+        try {
+            what.wait(ms);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
     /** What the thread of a store knows. It must not know the Store, which it would keep for ever. */
     static final class Pump {
         final long handle;
@@ -206,11 +215,12 @@ public final class Store implements AutoCloseable {
             stopAll(0);
         }
 
+        private synchronized List<Election.State> all() {
+            return new ArrayList<>(elections.values());
+        }
+
         void stopAll(long ms) {
-            List<Election.State> all;
-            synchronized (this) {
-                all = new ArrayList<>(elections.values());
-            }
+            List<Election.State> all = all();
             if (!guard.enter())
                 return;
             try {
@@ -243,28 +253,21 @@ public final class Store implements AutoCloseable {
             Lib.Libc.write(wake, new long[] {1}, 8);
         }
 
-        private synchronized void waitForLeads() {
+        private long leaseMs() {
             Memory timings = new Memory(Lib.TIMINGS_SIZE);
             Lib.baton_get_timings_sized(handle, timings, Lib.TIMINGS_SIZE);
-            long until = System.nanoTime() + timings.getLong(Lib.TIMINGS_LEASE);
+            return timings.getLong(Lib.TIMINGS_LEASE) / 1_000_000;
+        }
+
+        private synchronized void waitForLeads() {
+            long until = System.nanoTime() + leaseMs() * 1_000_000;
             while (!leads.isEmpty()) {
                 long left = (until - System.nanoTime()) / 1_000_000;
                 if (left <= 0)
                     throw new BatonException(Code.BUSY.number,
                             "leads of this store are still open");
-                pause(left);
+                pause(this, left);
             }
-        }
-
-        private void pause(long ms) {
-            boolean interrupted = false;
-            try {
-                wait(ms);
-            } catch (InterruptedException e) {
-                interrupted = true; // closing goes on
-            }
-            if (interrupted)
-                Thread.currentThread().interrupt();
         }
 
         boolean end() {
@@ -274,6 +277,9 @@ public final class Store implements AutoCloseable {
             boolean interrupted = Thread.interrupted();
             try {
                 waitForLeads();
+                long until = System.nanoTime() + leaseMs() * 1_000_000;
+                for (Election.State e : all())
+                    e.awaitStopped(until);
                 if (!guard.close())
                     return false;
                 ended = true;
@@ -288,7 +294,7 @@ public final class Store implements AutoCloseable {
                 }
                 synchronized (this) {
                     while (unfinished != 0)
-                        pause(1000);
+                        pause(this, 1000);
                 }
                 Lib.Libc.close(wake);
                 Lib.baton_close(handle);
