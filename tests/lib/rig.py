@@ -185,6 +185,12 @@ class World:
     def said(self, name):
         return read(self.path(name + ".log")).decode()
 
+    def all_said(self):
+        """The end of what each candidate said, for whoever looks for the cause of a failure."""
+        logs = sorted(n for n in os.listdir(self.folder) if n.endswith(".log"))
+        return "".join(f"\n-- {n}\n{read(self.path(n))[-3000:].decode(errors='replace')}"
+                       for n in logs) + "\n" * bool(logs)
+
     def secret_file(self, secret=SECRET, name="password"):
         """The password in a file, as a user would keep it."""
         with open(self.path(name), "w", encoding="ascii") as file:
@@ -348,7 +354,7 @@ def run_case(case, world):
     except Missing as what:
         return f"SKIPPED, CAN'T RUN HERE, missing: {what}"
     except (AssertionError, subprocess.SubprocessError, OSError, ValueError) as error:
-        return f"FAILED: {error!r}"
+        return f"FAILED: {error!r}{world.all_said()}"
     finally:
         world.end()
 
