@@ -32,6 +32,7 @@ class World:
     def __init__(self, folder):
         self.folder = folder
         self.started = []
+        self.command = BATON
         self.env = {k: v for k, v in os.environ.items()
                     if not k.startswith(("BATON_", "OTEL_", "TRACEPARENT"))}
         self.env.update(BATON_STORE="file:" + folder + "/store", HOME=folder,
@@ -41,13 +42,23 @@ class World:
     def path(self, name):
         return os.path.join(self.folder, name)
 
+    def for_anybody(self):
+        """From now on the command is where every user can run it: a tree may be in a folder of the
+        user who runs the tests."""
+        place = self.path("command")
+        os.mkdir(place)
+        self.command = shutil.copy(BATON, place)
+        with contextlib.suppress(FileNotFoundError):  # an installed command finds its library
+            shutil.copy(os.path.join(os.path.dirname(BATON), "libbaton.so.0"), place)
+            self.env["LD_LIBRARY_PATH"] = place
+
     def baton(self, *args, env=None, **more):
-        return subprocess.run([BATON, *args], env={**self.env, **(env or {})}, text=True,
+        return subprocess.run([self.command, *args], env={**self.env, **(env or {})}, text=True,
                               capture_output=True, timeout=LIMIT_S, **more)
 
     def popen(self, *args, stderr=subprocess.PIPE, before=(), **more):
         """`before`: a command that runs the command, such as unshare(1)."""
-        p = subprocess.Popen([*before, BATON, *args], env=self.env, text=True, stderr=stderr,
+        p = subprocess.Popen([*before, self.command, *args], env=self.env, text=True, stderr=stderr,
                              **more)
         self.started.append(p)
         return p
