@@ -9,7 +9,7 @@
 
 #define KEPT_MAX ((size_t)64 << 10)
 
-/* For n more and the NUL. */
+/* Makes room for n more bytes and the NUL. */
 static bool bytes_reserve(struct bytes *b, size_t n)
 {
 	if (n > SIZE_MAX / 2 - 1 - b->n)

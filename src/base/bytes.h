@@ -1,6 +1,6 @@
 /*
- * bytes.h: bytes that grow. What fails is remembered, so that who puts many pieces together asks
- * once, at the end.
+ * bytes.h: bytes that grow. A failure is remembered, so that a caller that puts many pieces
+ * together asks once, at the end.
  */
 #ifndef BATON_BYTES_H
 #define BATON_BYTES_H

@@ -8,10 +8,10 @@
 
 #include "base/clock.h"
 
-/* How long a wait for the name service lasts before somebody who wants to wake us is seen. */
+/* How long a wait for the name service lasts before it looks whether it was woken. */
 #define STEP_NS (50 * CLOCK_NS_PER_MS)
 
-/* What a question points to lives as long as it does. */
+/* A question, with all that it points to. */
 struct lookup {
 	struct gaicb question;
 	struct addrinfo hints;
@@ -31,7 +31,8 @@ void lookup_cancel(struct lookup **under_way)
 	struct lookup *l = *under_way;
 
 	*under_way = NULL;
-	/* What can't be cancelled will still be written to: it is left to the C library. */
+	/* A question that can't be cancelled will still be written to: it is left to the C
+	 * library. */
 	if (l != NULL && gai_cancel(&l->question) != EAI_NOTCANCELED)
 		lookup_free(l);
 }

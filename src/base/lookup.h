@@ -1,8 +1,8 @@
 /*
- * lookup.h: names to addresses, with a deadline. The system's resolver knows none, so names are
- * looked up beside the caller's thread (getaddrinfo_a); a question that outlives its call is picked
- * up by the next one that asks for the same name, so a dead name service costs one thread per
- * caller and not one per try. Addresses written as numbers need none of that.
+ * lookup.h: names to addresses, with a deadline. The system's resolver has none, so names are
+ * looked up beside the caller's thread (getaddrinfo_a). A question that outlives its call is picked
+ * up by the next call that asks for the same name. So a dead name service costs one thread per
+ * caller, and not one per try. Addresses written as numbers need none of that.
  */
 #ifndef BATON_LOOKUP_H
 #define BATON_LOOKUP_H
@@ -21,7 +21,7 @@ struct lookup;
  */
 int lookup(struct lookup **under_way, const char *host, const char *port, uint64_t deadline_ns,
 	   int wake, struct addrinfo **list);
-/* Gives up on it; *under_way is NULL then. */
+/* Gives up on the question; *under_way is NULL then. */
 void lookup_cancel(struct lookup **under_way);
 
 #pragma GCC visibility pop

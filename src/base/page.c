@@ -12,8 +12,9 @@
 
 #define FLAT_MAX 200
 
-/* What is a letter, a digit, '-' or '_' stands for itself, the rest is %xx; a name that gets too
- * long is its hash. The page has the name itself, so that none is taken for another. */
+/* A letter, a digit, '-' or '_' stands for itself, and so does a '.' that is not the first
+ * character; the rest is %xx. A name that gets too long is replaced by its hash. The page has the
+ * name itself, so that no page is taken for another one. */
 int page_path(const char *dir, const char *name, char path[PAGE_PATH_MAX])
 {
 	char flat[3 * PAGE_WORD_MAX + 1];

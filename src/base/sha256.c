@@ -71,7 +71,7 @@ struct hash {
 
 static void hash_begin(struct hash *h)
 {
-	/* The same of the square roots of the first 8. */
+	/* The same for the square roots of the first 8 primes. */
 	static const uint32_t first[8] = {
 		0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
 		0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,

@@ -1,7 +1,7 @@
 /*
- * term.h: terms: their range, the next one, and what can be wrong with it. The core, what decides
- * for record stores, and all drivers count by it. It is pure: it calls nobody and remembers
- * nothing. A driver that lets its store count (SQL, Lua) says the same there, with these digits.
+ * term.h: terms: their range, the next one, and what can be wrong with it. The core, the rules for
+ * record stores and all drivers count by it. It is pure: it calls nobody and remembers nothing. A
+ * driver that lets its store count (SQL, Lua) says the same in that language, with these digits.
  */
 #ifndef BATON_TERM_H
 #define BATON_TERM_H
@@ -32,7 +32,7 @@ enum term_fault {
 #undef X
 };
 
-/* Of a store that has its terms in two parts: at the end of the range, it stays there. */
+/* The sum, for a store that keeps a term in two parts. At the end of the range it stays there. */
 static inline uint64_t term_sum(uint64_t a, uint64_t b)
 {
 	return a < TERM_MAX && b < TERM_MAX - a ? a + b : TERM_MAX;
@@ -51,8 +51,8 @@ static inline enum term_fault term_check(uint64_t stored, uint64_t floor)
 	return TERM_FINE;
 }
 
-/* That term; 0: there is none, and *fault says why. `least` is for a store that counts time, and
- * whose terms are no lower than its clock; 0 for all others. */
+/* The next term; 0: there is none, and *fault says why. `least` is for a store that counts time,
+ * and whose terms are no lower than its clock; 0 for all others. */
 static inline uint64_t term_next(uint64_t stored, uint64_t floor, uint64_t least,
 				 enum term_fault *fault)
 {

@@ -1,7 +1,7 @@
 /*
- * thread.c: see thread.h. All signals are blocked while a thread is made, which inherits that, but
- * for those that say that the thread itself did something impossible: blocked, they would kill the
- * process without the handler that it may have for them.
+ * thread.c: see thread.h. All signals are blocked while a thread is made, and the thread inherits
+ * that. The exceptions are the signals that say that the thread itself did something impossible: if
+ * they were blocked, they would kill the process without its handler for them.
  */
 #include "base/thread.h"
 

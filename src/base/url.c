@@ -124,7 +124,7 @@ bool url_take_login(struct url_part *authority, char *user, size_t user_size, ch
 	return url_decode(login, user, user_size) && url_decode(secret, password, password_size);
 }
 
-/* "host", "host:port", "[::1]:port" into what is what; false: it is none of these. */
+/* "host", "host:port", "[::1]:port" into name and port; false: it is none of these. */
 static bool split_host(struct url_part text, struct url_part *name, struct url_part *port)
 {
 	const char *end = text.at + text.n;

@@ -26,7 +26,7 @@ struct url {
 	bool has_authority; /* there was a "//" */
 };
 
-/* False: no URL (no scheme, a control character, a blank, a fragment). */
+/* False: not a URL (no scheme, a control character, a blank, a fragment). */
 bool url_split(const char *text, struct url *out);
 
 /* False: a '%' without two hex digits, an encoded NUL, or no room. Terminates. */
@@ -37,8 +37,8 @@ bool url_decode(struct url_part part, char *out, size_t size);
 bool url_take_login(struct url_part *authority, char *user, size_t user_size, char *password,
 		    size_t password_size);
 
-/* Takes the next of "host,host:port,[::1]:port" off the list; the port is 8 bytes, and has the
- * usual one in it when there is none. 1: there was one; 0: the end; -1: malformed. */
+/* Takes the next of "host,host:port,[::1]:port" off the list; the port has 8 bytes, and keeps what
+ * is in it (the usual one) if the list names none. 1: there was one; 0: the end; -1: malformed. */
 int url_next_host(struct url_part *list, char *name, size_t size, char *port);
 
 /* Takes the next "key=value" off the query. 1: there was one; 0: the end; -1: malformed. */

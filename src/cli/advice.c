@@ -74,7 +74,8 @@ void advice_compute(const struct measured *m, struct advice rows[ADVICE_ROWS])
 	double drain_ms = m->stop_ms + 2 * m->pause_ms;
 	double lease_ms = (grace_ms + drain_ms) / (2.0 / 3 - m->drift);
 
-	/* A grace of less than a third of the lease would give the rest to nobody. */
+	/* The lease is rounded up: the grace gets what is left over, which nothing else would
+	 * use. */
 	lease_ms = round_up(larger(lease_ms, larger(m->floor_ms, 300)));
 	grace_ms = larger(grace_ms, lease_ms * (2.0 / 3 - m->drift) - drain_ms);
 	rows[0] = (struct advice){.name = "recommended",

@@ -3,9 +3,9 @@
  * work lock (and wait for it), look at the deadline once more, become the command. Whatever fails
  * on the way, the command doesn't run.
  *
- * In a PID namespace of its own there are two processes more: one that stays outside, since who
- * holds the work lock can only be seen and killed from there, and the first one inside: when that
- * ends, or the guard does, the kernel kills all others in there.
+ * In a PID namespace of its own there are two processes more: one that stays outside, because the
+ * holder of the work lock can only be seen and killed from there; and the first one inside. When
+ * that one ends, or the guard does, the kernel kills all others in the namespace.
  *
  *     guard --- outside (has the lock) --- first, "baton-init" --- the command
  */
@@ -72,12 +72,13 @@ static void die_with_guard(const struct guard_plan *plan)
 	struct pollfd guard = {.fd = plan->self, .events = POLLIN};
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* It may have died before. In a PID namespace it can't be seen as parent. */
+	/* The guard may have died before. In a PID namespace it can't be seen as parent. */
 	if (poll(&guard, 1, 0) != 0)
 		_exit(NOT_STARTED);
 }
 
-/* To what we were started with: the kernel takes the guard's priority from us, and more. */
+/* Back to the scheduling that we were started with: at the fork, the kernel takes the guard's
+ * priority from us, and our own policy and niceness with it. */
 static void slow_down(const struct guard_plan *plan)
 {
 	const struct sched_param none = {0};
@@ -87,7 +88,7 @@ static void slow_down(const struct guard_plan *plan)
 	(void)setpriority(PRIO_PROCESS, 0, plan->nice);
 }
 
-/* Nothing that is meant for the command ends or stops those around it. */
+/* All signals are blocked: none that is meant for the command ends or stops those around it. */
 static pid_t fork_inside(const struct guard_plan *plan)
 {
 	sigset_t all;
@@ -97,7 +98,7 @@ static pid_t fork_inside(const struct guard_plan *plan)
 	pid_t pid = fork();
 
 	if (pid == 0)
-		die_with_guard(plan); /* by those in between, who do */
+		die_with_guard(plan); /* its parent does, and so it does, too */
 	if (pid < 0)
 		refuse(plan, "no process can be made");
 	return pid;
@@ -120,12 +121,12 @@ static _Noreturn void be_first(const struct guard_plan *plan, pid_t child)
 		if (pid == child)
 			guard_send(plan->socket, GUARD_PAUSED, WSTOPSIG(status), 0, "");
 	}
-	/* It can't end by a signal as its child did. */
+	/* This process can't end by a signal, as its child may have done. */
 	guard_send(plan->socket, GUARD_STATUS, status, 0, "");
 	end_as(status);
 }
 
-/* Only what becomes the command returns. */
+/* Returns only in the process that becomes the command. */
 static void enter_namespace(const struct guard_plan *plan)
 {
 	int status = 0;

@@ -171,7 +171,7 @@ int config_read(const char *path, bool must_exist, const char *election,
 
 /* "500ms", "15s", "2m", "1h", "0" as milliseconds. False: none of these. */
 bool text_parse_time(const char *text, int64_t *ms);
-/* "0.1" or "10%" as 100. 1; or 0: not a number; or -1: a number that is no part. */
+/* "0.1" or "10%" as 100. 1; or 0: not a number; or -1: a number, but not a part. */
 int text_parse_part(const char *text, int64_t *permille);
 /* A length of time for people: "850ms", "12s", "3m 5s", "2h 10m". */
 const char *text_span(int64_t ms, char *out, size_t size);
@@ -187,17 +187,17 @@ void text_wrap(FILE *out, const char *text, int indent, int columns);
 
 /* ---- log.c ---- */
 
-/* The form of what is said before the options are understood: by a look at them. */
+/* Guesses, from the arguments, the form of what is said before the options are understood. */
 void log_guess(char **argv);
 void log_setup(const struct settings *s);
-/* From now on no line waits for who reads standard error. */
+/* From now on no line waits for the reader of standard error. */
 void log_never_wait(void);
 bool log_is_json(void);
 /* The span that JSON lines about this election belong to from now on. */
 void log_trace(const char *election, const uint8_t trace[16], const uint8_t span[8]);
 /* One sentence on standard error. */
 void log_say(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* One that names this election, and is about this term; 0: about none. */
+/* A sentence that names this election, and is about this term; 0: about none. */
 void log_say_of(int level, const char *election, uint64_t term, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 /* What the library logs. */
@@ -214,7 +214,7 @@ int open_handle(const struct settings *s, struct baton **out);
 void open_election_options(const struct settings *s, struct baton_election_options *o);
 /* The exit code for a code of the library. */
 int open_exit_code(int code);
-/* Says it, and returns the exit code. */
+/* Says what went wrong, and returns the exit code. */
 int open_fail(const struct baton_error *err);
 
 /* ---- the verbs ---- */

@@ -18,7 +18,7 @@
 
 #define SIZE_LIMIT (1 << 20) /* of the file: a longer file is not a configuration */
 
-/* A file, and who wants to know what is in it. */
+/* A file, and the function that wants to know what is in it. */
 struct source {
 	const char *path;
 	const char *election;
@@ -53,8 +53,8 @@ static int read_line(const struct source *from, char *line, const char *where, b
 }
 
 /*
- * Twice through the text: what is for all first, then what is for this election, so that the
- * section wins wherever it stands. The text is taken apart: each pass needs a copy of its own.
+ * The text is read twice: first what is for all elections, then what is for this one, so that the
+ * section wins wherever it stands. A pass takes the text apart, so each needs a copy of its own.
  */
 static int config_pass(const struct source *from, char *text, bool sections)
 {
@@ -106,7 +106,7 @@ static char *config_read_file(const char *path, size_t *size)
 	return text;
 }
 
-/* A link that leads nowhere is there: somebody wanted a file. */
+/* A link that leads nowhere is not missing: a file was wanted. */
 static bool is_missing(const char *path)
 {
 	struct stat st;

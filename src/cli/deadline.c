@@ -38,7 +38,7 @@ int deadline_setup(struct run *r)
 	struct guard_page *page = r->plan.page;
 	struct baton_timings t;
 
-	/* Not those that we have asked for: the store may need an earlier end than we do. */
+	/* Not the timings that we have asked for: the store may need an earlier end than we do. */
 	if (baton_get_timings(r->b, &t) != 0)
 		return EXIT_INTERNAL;
 	uint64_t margin_ns = t.drain_ns / 4 < MARGIN_MAX_NS ? t.drain_ns / 4 : MARGIN_MAX_NS;
@@ -63,7 +63,7 @@ uint64_t deadline_word(const struct run *r)
 	return end_ns > 0 ? (uint64_t)end_ns - r->margin_ns : 0;
 }
 
-/* 0: lost again before we came to hear of it; the child won't be started. */
+/* A word of 0: lost again before we came to hear of it; the child won't be started. */
 void deadline_begin(struct run *r)
 {
 	atomic_store(&r->plan.page->kill_ns, deadline_word(r));
@@ -89,7 +89,7 @@ uint64_t deadline_next_ns(const struct run *r)
 
 	if (r->child == CHILD_NONE)
 		return UINT64_MAX;
-	/* What is overdue is looked after until nothing is left of it. */
+	/* If the word has passed, look again and again until nothing is left of the child. */
 	return now_ns < at_ns ? at_ns : now_ns + LOOK_NS;
 }
 
@@ -105,7 +105,8 @@ void deadline_enforce(struct run *r)
 	}
 	if (r->group > 0)
 		(void)kill(-r->group, SIGKILL);
-	/* As we see it: a guard that was frozen with us wakes up with us, and does its work. */
+	/* Counted from when we see it: a guard that was frozen with us wakes up with us, and does
+	 * its work. */
 	if (r->overdue_ns == 0)
 		r->overdue_ns = now_ns;
 	/* A guard that doesn't answer can't guard. */
@@ -116,7 +117,7 @@ void deadline_enforce(struct run *r)
 	}
 }
 
-/* False: there is nobody left who could end. */
+/* False: no child is left. */
 static bool clear_away(struct run *r)
 {
 	siginfo_t info = {0};
@@ -135,7 +136,8 @@ void deadline_take_over(struct run *r)
 {
 	if (r->group > 0)
 		(void)kill(-r->group, SIGKILL);
-	/* With the guard dead its orphans are ours: until nobody is left, the dead ones first. */
+	/* The guard is dead, so its orphans are ours: reap the dead and kill the others, until none
+	 * is left. */
 	while (clear_away(r)) {
 		isolate_kill(&r->plan);
 		tree_signal(SIGKILL);

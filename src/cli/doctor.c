@@ -87,7 +87,7 @@ int verb_doctor(struct settings *s)
 	baton_close(b);
 	if (worst < 0) {
 		if (r.json && r.n > 0)
-			summarize(&r, BATON_FINDING_ERROR); /* what was begun is ended */
+			summarize(&r, BATON_FINDING_ERROR); /* the JSON that was begun is ended */
 		return open_fail(&err);
 	}
 	summarize(&r, worst);

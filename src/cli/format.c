@@ -44,7 +44,7 @@ int text_parse_part(const char *text, int64_t *permille)
 	if (end == text || (*end != '\0' && strcmp(end, "%") != 0))
 		return 0;
 	part *= *end == '%' ? 10 : 1000;
-	if (!(part >= 0 && part <= 1000)) /* nor nan */
+	if (!(part >= 0 && part <= 1000)) /* nan is not, either */
 		return -1;
 	*permille = (int64_t)(part + 0.5);
 	return 1;

@@ -3,8 +3,9 @@
  * or drivers, so it stays tiny and can't hang; it has one job: nothing that it has started lives
  * past the word in the shared page.
  *
- * It is the child's parent, and the reaper of everything that the child leaves behind, so nobody
- * escapes by leaving the process group. "Ended" is said when there is nothing left to wait for.
+ * It is the child's parent, and the reaper of everything that the child leaves behind, so no
+ * process escapes by leaving the process group. "Ended" is said when there is nothing left to wait
+ * for.
  *
  *                 START                exit, STOP, deadline, supervisor gone
  *     idle ------------------> running -----------------------------------> ending
@@ -39,9 +40,9 @@ struct guard {
 	bool reaped;
 	bool asked; /* the first signal was sent */
 	bool orphaned;
-	bool ended_by_us; /* the main process, and not by itself */
+	bool ended_by_us; /* the main process was told to end before it did */
 	int status;
-	uint64_t stop_ns; /* KILL then, though the word says later; UINT64_MAX: no */
+	uint64_t stop_ns; /* when to KILL, if before the word; UINT64_MAX: not */
 };
 
 static void set_up_guard(struct guard *g);
@@ -86,7 +87,8 @@ static void set_up_guard(struct guard *g)
 	sigset_t children;
 
 	(void)prctl(PR_SET_NAME, "baton-guard");
-	/* Its own group: what is meant for the supervisor's must not take the guard along. */
+	/* Its own group: a signal that is meant for the supervisor's must not take the guard
+	 * along. */
 	(void)setpgid(0, 0);
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	hurry(g->plan);
@@ -104,8 +106,8 @@ static void set_up_guard(struct guard *g)
 
 /*
  * On a busy machine the KILL must not wait for its turn: where there is no work lock, the margin is
- * all that keeps a successor from starting too early. A guard sleeps nearly always, so nobody is
- * kept from anything. A user without that right does without the priority.
+ * all that keeps a successor from starting too early. A guard sleeps nearly always, so its priority
+ * keeps no other process waiting. A user without that right does without the priority.
  */
 static void hurry(struct guard_plan *plan)
 {
@@ -127,7 +129,7 @@ static uint64_t kill_time(const struct guard *g)
 	return g->stop_ns < word ? g->stop_ns : word;
 }
 
-/* The supervisor asks at the loss; so late, it is frozen. */
+/* When the guard asks by itself: the supervisor asks at the loss, and by now it must be frozen. */
 static uint64_t ask_time(const struct guard *g)
 {
 	uint64_t word = atomic_load(&g->plan->page->kill_ns);
@@ -136,7 +138,9 @@ static uint64_t ask_time(const struct guard *g)
 	return word > before ? word - before : 0;
 }
 
-/* To the group, and to those who left it. */
+/*
+ * Signals the group, and, with KILL or when the main process has ended, those that left the group.
+ */
 static void signal_all(const struct guard *g, int sig)
 {
 	if (!g->reaped)
@@ -151,7 +155,7 @@ static void ask(struct guard *g, int sig)
 {
 	g->asked = true;
 	signal_all(g, sig);
-	/* Whoever is stopped can't hear it. */
+	/* A stopped process can't hear it. */
 	if (sig != SIGKILL)
 		signal_all(g, SIGCONT);
 }
@@ -221,7 +225,7 @@ static void start_child(struct guard *g, const struct guard_message *m)
 		drop_work(g->plan);
 		return;
 	}
-	(void)setpgid(pid, pid); /* here too: whoever is first */
+	(void)setpgid(pid, pid); /* both do this: either may be first */
 	g->child = pid;
 	guard_send(g->plan->socket, GUARD_FORKED, pid, 0, "");
 }

@@ -4,10 +4,10 @@
  *     supervisor ---- socket, shared page ---- guard ---- fork, lock, exec ---- child
  *
  * The page has one word that changes: the instant, on the boot clock, at which all that the guard
- * has started must be dead. The supervisor moves it after every good renewal, and stops to when it
- * can't; the guard needs no word from anybody to act on it. A successor that waits for the work
- * lock reads the word, too (worklock.c). The rest of the page is what only an open store can tell,
- * and is written once, before the first START.
+ * has started must be dead. The supervisor moves it after every good renewal, and no longer does so
+ * when it can't; the guard acts on it without being told. A successor that waits for the work lock
+ * reads the word, too (worklock.c). The rest of the page is what only an open store can tell, and
+ * is written once, before the first START.
  */
 #ifndef BATON_GUARD_H
 #define BATON_GUARD_H
@@ -30,7 +30,7 @@ struct guard_page {
 	uint64_t drain_ns;        /* TERM comes so long before KILL */
 	uint64_t late_ns;         /* the guard lets the supervisor go first by this */
 	uint64_t limit_ns;        /* from the last good renewal to the KILL, at most */
-	bool is_replaced_at_once; /* when the supervisor dies: nothing tells the next one to wait */
+	bool is_replaced_at_once; /* if the supervisor dies, nothing makes a successor wait */
 	mode_t work_mode;
 	char traceparent[64]; /* for the next child; written before its START */
 	bool traceparent_is_foreign;
@@ -53,7 +53,7 @@ enum guard_kind {
 	GUARD_CANT_RUN, /* value: errno of exec */
 	GUARD_REFUSED,  /* no lock, or too late: nothing was started; value: errno; text */
 	GUARD_PAUSED,   /* value: the signal that stopped the child (job control) */
-	GUARD_REAPED,   /* the process group's number may be somebody else's from now on */
+	GUARD_REAPED,   /* the process group's number may be reused from now on */
 	GUARD_STATUS,   /* value: the child's wait status, from inside a PID namespace */
 	GUARD_ENDED,    /* value: wait status; number: 1 if not by itself; nothing is left */
 };
@@ -82,7 +82,7 @@ struct guard_plan {
 	char **environment; /* has room for our own */
 	const char *election;
 	int work_fd;   /* of the work lock's file, in the guard and in the child */
-	sigset_t mask; /* what the child's was when we began */
+	sigset_t mask; /* of signals, when we began: the child gets it */
 };
 
 /* Never returns. */
@@ -96,9 +96,9 @@ int worklock_open(const struct guard_plan *plan);
 /* Takes the work lock, in the child, and keeps it for all that come after exec. -1 with errno. */
 int worklock_take(const struct guard_plan *plan, uint64_t term);
 
-/* Which of the two we may have; before the guard is forked. */
+/* Chooses which of the two we may have; before the guard is forked. */
 void isolate_choose(struct guard_plan *plan);
-/* Makes the cgroup of this guard, if it is to be one. 0, or an exit code after saying why. */
+/* Makes the cgroup of this guard, if a cgroup was chosen. 0, or an exit code after saying why. */
 int isolate_make(const struct guard_plan *plan, pid_t guard);
 /* Enters the cgroup, if there is one. -1 with errno. */
 int isolate_enter(const struct guard_plan *plan);
@@ -108,11 +108,12 @@ void isolate_done(const struct guard_plan *plan);
 /* Ends what a dead guard has left in a cgroup of its own. */
 void isolate_end_left(const char *path, unsigned long long guard, unsigned long long start);
 
-/* Sends a message over the socket; what can't be sent is lost with who should have got it. So is,
- * of what can come without end, or from who must keep the time, what there is no room for. */
+/* Sends a message over the socket; a message to a dead process is lost. If there is no room,
+ * messages that can come without end are lost, too (SIGNAL, PAUSED), and those whose sender must
+ * keep the time (STOP, REAPED). */
 void guard_send(int socket, int kind, int value, uint64_t number, const char *text);
 
-/* Signals all children of this process, those that it inherited among them. */
+/* Signals all children of this process, also those that it inherited. */
 void tree_signal(int sig);
 /* The start time of a process, in the kernel's ticks since the host's boot, whatever the time
  * namespace; 0: there is none. Seen from two of them, it may differ by a tick. */

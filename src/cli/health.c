@@ -1,7 +1,7 @@
 /*
  * health.c: the health command: its exit code, or a number on its last line, is the candidate's
- * score. One that takes longer than its interval, or a second at least, is killed and counts as 0.
- * What a command leaves in its process group is killed when it has ended.
+ * score. A command that takes longer than its interval, and longer than a second, is killed and
+ * counts as 0. What a command leaves in its process group is killed when it has ended.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -112,7 +112,7 @@ static void begin_check(struct run *r)
 		return;
 	}
 	(void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
-	/* As the child's, but for term and trace: the store's secrets are not for it. */
+	/* The child's environment without term and trace: the store's secrets are not in it. */
 	int failed = spawn_check(h, r->s->health_cmd, r->plan.environment + 2, ends[1]);
 
 	(void)close(ends[1]);
@@ -175,7 +175,7 @@ static int64_t last_number(struct health *h)
 	return score;
 }
 
-/* Its group, too: what is left there would pile up, and hold our standard error open. */
+/* Kills its group, too: what is left there would pile up, and hold our standard error open. */
 void health_ended(const struct run *r, pid_t pid)
 {
 	if (r->health.pid != 0 && pid == r->health.pid)

@@ -116,7 +116,7 @@ static void lost_ended(void *arg, bool ok)
 {
 	struct run *r = arg;
 
-	(void)ok; /* whatever it says, the work has ended */
+	(void)ok; /* whatever its result is, the work has ended */
 	r->hooks.is_ended = true;
 }
 
@@ -178,8 +178,8 @@ void hooks_tick(struct run *r)
 {
 	if (r->hooks.callbacks == NULL)
 		return;
-	/* What was promised last counts: a claim that is given back of our own will is renewed
-	 * until then, and a lease that is no more tells nothing. */
+	/* The later word counts. A claim that we give back of our own will is renewed until then;
+	 * and of a lease that is gone, the library has no word any more. */
 	uint64_t word = deadline_word(r);
 	uint64_t told = atomic_load(&r->plan.page->kill_ns);
 

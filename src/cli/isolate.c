@@ -4,9 +4,9 @@
  * of version 2 that was delegated to us, by its file cgroup.kill. Where neither can be had, nothing
  * is started.
  *
- * A cgroup is called after its guard, baton-PID-START: should supervisor and guard be killed
- * together, whoever finds the work lock's record can tell that the guard is dead, and ends what it
- * has left.
+ * A cgroup is named after its guard, baton-PID-START. If supervisor and guard are killed together,
+ * a successor that reads the work lock's record can tell that the guard is dead, and ends what the
+ * guard has left.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -190,12 +190,12 @@ void isolate_end_left(const char *path, unsigned long long guard, unsigned long 
 	struct stat st;
 
 	(void)snprintf(wanted, sizeof(wanted), "/baton-%llu-%llu", guard, start);
-	/* Only what that dead guard of our own user has made. */
+	/* Only a cgroup that this dead guard of our own user has made. */
 	if (path[0] != '/' || name == NULL || strcmp(name, wanted) != 0 || stat(path, &st) != 0 ||
 	    st.st_uid != geteuid())
 		return;
 	(void)write_to(path, "cgroup.kill", "1");
-	/* Busy as long as one of them dies. */
+	/* The cgroup is busy until the last process in it is dead. */
 	for (int i = 0; i < 1000 && rmdir(path) != 0 && errno == EBUSY; i++)
 		(void)poll(NULL, 0, 1);
 }

@@ -1,7 +1,8 @@
 /*
  * log.c: what the command says on standard error: sentences for people, or one JSON object a line.
  * A line is one write(2), so that lines of several processes don't mix. `baton run` must never wait
- * for who reads them (L7): what there is no room for is counted, and the count is said later.
+ * for the reader of these lines (L7): lines that there is no room for are counted, and the count is
+ * said later.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -22,7 +23,7 @@
 
 static int log_level = BATON_LOG_INFO;
 static int log_format = LOG_TEXT;
-static const char *log_election; /* which all is about */
+static const char *log_election; /* the election that all lines are about */
 static int log_fd = STDERR_FILENO;
 static bool log_is_socket;
 static bool log_waits = true;
@@ -46,7 +47,7 @@ struct log_line {
 	uint64_t term;        /* 0: none */
 	const char *message;
 	const char *detail;  /* NULL: none */
-	bool names_election; /* the message does */
+	bool names_election; /* the message itself names it */
 };
 
 static void emit_line(const struct log_line *l);
@@ -67,8 +68,8 @@ void log_guess(char **argv)
 void log_setup(const struct settings *s)
 {
 	log_level = (int)s->log_level;
-	/* What goes wrong is said in the form that was asked for. The output of run is its
-	 * command's: there it is all that --json changes. */
+	/* Errors are said in the form that was asked for. The output of run is its command's, so
+	 * there --json changes nothing but the log. */
 	log_format = s->json != 0 ? LOG_JSON : (int)s->log_format;
 	log_election = s->name;
 }
@@ -79,7 +80,7 @@ void log_never_wait(void)
 	int fd = -1;
 
 	(void)fstat(STDERR_FILENO, &st);
-	/* O_NONBLOCK on what we were given would be the child's as well. */
+	/* O_NONBLOCK on the descriptor that we were given would hold for the child as well. */
 	if (S_ISFIFO(st.st_mode) || isatty(STDERR_FILENO) == 1)
 		fd = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd >= 0)
@@ -153,7 +154,7 @@ void log_record(void *arg, const struct baton_log_record *record)
 	int level = record->level;
 
 	(void)arg;
-	/* What it tells of the election's course, the verbs say in their own words. */
+	/* The verbs tell the election's course in their own words. */
 	if (level == BATON_LOG_INFO)
 		level = BATON_LOG_DEBUG;
 	if (level > log_level || record->message == NULL)
@@ -241,7 +242,8 @@ static bool put(const char *line, size_t n)
 
 	if (log_is_socket)
 		return send(log_fd, line, n, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)n;
-	/* Another user's may not be opened anew; but a pipe with any room has it for a line. */
+	/* A pipe of another user may not have been opened anew; but if it has any room, it has room
+	 * for a line. */
 	if (!log_waits && (poll(&out, 1, 0) != 1 || (out.revents & POLLOUT) == 0))
 		return false;
 	return write(log_fd, line, n) == (ssize_t)n;

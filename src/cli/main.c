@@ -1,6 +1,6 @@
 /*
- * main.c: the front door: finds the verb, reads its options, calls it. What isn't understood is
- * answered with one sentence and the nearest word that would be.
+ * main.c: the front door: finds the verb, reads its options, calls it. A word that isn't understood
+ * is answered with one sentence and the nearest word that would be.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,8 +27,8 @@ static const struct cli_verb verbs[] = {
 	 verb_run, true},
 	{"status", VERB_STATUS, "NAME", "Show the leader, its term, since when, and the standbys.",
 	 "Exits with 0 if there is a leader, 1 if there is none, 2 if the store fails.\n"
-	 "JSON: election, health, leader, term, since, time_left_ms, paused, wait_ms,\n"
-	 "wait, address, metadata, candidates, error.\n",
+	 "JSON: election, health, leader, term, since, time_left_ms, paused, functions,\n"
+	 "wait_ms, wait, address, metadata, candidates, error.\n",
 	 verb_status, true},
 	{"watch", VERB_WATCH, "NAME", "Print one line for each change of leader.",
 	 "JSON: time, election, leader, term, old_leader, old_term; or time, election,\n"
@@ -39,17 +39,18 @@ static const struct cli_verb verbs[] = {
 	 "metadata.\n",
 	 verb_candidates, true},
 	{"resign", VERB_RESIGN, "NAME", "Order the leader to step down.",
-	 "Exits with 0 if the order was left, 1 if there is no leader, or not in --term.\n",
+	 "Exits with 0 if the order was left, 1 if there is no leader, or the leader has\n"
+	 "another term than --term.\n",
 	 verb_resign, true},
 	{"transfer", VERB_TRANSFER, "NAME --to ID", "Order the leader to hand over to ID.",
-	 "Exits with 0 if the order was left, 1 if there is no leader, or not in --term,\n"
-	 "or if ID can't take over.\n",
+	 "Exits with 0 if the order was left, 1 if there is no leader, or the leader has\n"
+	 "another term than --term, or ID can't take over.\n",
 	 verb_transfer, true},
 	{"pause", VERB_PAUSE, "NAME", "Pause the election: no candidate leads until resume.", "",
 	 verb_pause, true},
 	{"resume", VERB_RESUME, "NAME", "End the pause.", "", verb_resume, true},
 	{"history", VERB_HISTORY, "NAME", "List past leaderships: leader, term, times, end.",
-	 "With --check exits with 0 if no two leaderships overlapped, else with 1.\n"
+	 "With --check, exits with 0 if no two leaderships overlapped, else with 1.\n"
 	 "JSON: a list of term, leader, since, until, ended, clock, since_ns, until_ns,\n"
 	 "note.\n",
 	 verb_history, true},
@@ -60,9 +61,9 @@ static const struct cli_verb verbs[] = {
 	 verb_check, true},
 	{"doctor", VERB_DOCTOR, "", "Examine the store: what is wrong, and what would help.",
 	 "Exits with 0 without warnings, 1 with warnings, 2 with errors.\n"
-	 "JSON: level, findings; of each: check, level, text, fix. --measure: samples,\n"
-	 "p50_ms, p99_ms, p999_ms, worst_ms, outage_ms, pause_ms, stop_ms, timings,\n"
-	 "renewals_ms.\n",
+	 "JSON: level, findings; of each finding: check, level, text, fix. --measure:\n"
+	 "samples, p50_ms, p99_ms, p999_ms, worst_ms, outage_ms, pause_ms, stop_ms,\n"
+	 "timings, renewals_ms.\n",
 	 verb_doctor, false},
 	{"simulate", VERB_SIMULATE, "", "Simulate years of an election: what timings would mean.",
 	 "JSON: a list of name, lease_ms, renew_ms, grace_ms, years, crash, freeze,\n"
@@ -70,8 +71,9 @@ static const struct cli_verb verbs[] = {
 	 verb_simulate, false},
 	{"serve", VERB_SERVE, "[NAME...]",
 	 "Answer over HTTP who leads, for programs and probes; a dashboard.",
-	 "Always on a unix socket; --listen=127.0.0.1:8080 adds TCP. SIGTERM ends it.\n"
-	 "Exits with 0, 64: usage, 69: the store refuses, 70: can't serve.\n",
+	 "Always serves a unix socket; --listen=127.0.0.1:8080 adds TCP. SIGTERM ends it.\n"
+	 "Exits with 0 on SIGTERM; 64: usage; 69: the store denies access; 70: can't\n"
+	 "serve.\n",
 	 verb_serve, false},
 	{"page", VERB_PAGE, "NAME", "Tell whether the candidate of this host's baton serve leads.",
 	 "Exits with 0 if the candidate leads, 1 if it doesn't, 69 if there is no page.\n"
@@ -94,7 +96,10 @@ int main(int argc, char **argv)
 	return end_output(run_verb(argc, argv));
 }
 
-/* Closed ones stay closed for the command of run, but no file of ours may slip in there. */
+/*
+ * Descriptors that were closed stay closed for the command of run, but no file of ours may take
+ * their numbers.
+ */
 static void fill_stdio(void)
 {
 	for (int fd = 0; fd < 3; fd++)

@@ -201,7 +201,7 @@ static void show_json(const struct measured *m, const struct advice rows[ADVICE_
 			     rows[i].most_ms, rows[i].false_a_year, rows[i].false_at_most,
 			     rows[i].requests_a_minute, rows[i].is_enough ? "true" : "false");
 	(void)printf("],\"renewals_ms\":[");
-	for (size_t i = 0; i < m->n && i < KEPT; i++) { /* all of them, or as evenly */
+	for (size_t i = 0; i < m->n && i < KEPT; i++) { /* all of them, or evenly chosen ones */
 		double part = m->n <= KEPT ? (double)(i + 1) / (double)m->n
 					   : (double)(i + 1) / (double)KEPT;
 

@@ -11,7 +11,7 @@
 
 #include "cli/cli.h"
 
-/* For ourselves, whatever the umask leaves of it. */
+/* A directory for our own user, whatever the umask is. */
 static int make_one(const char *path)
 {
 	if (mkdir(path, 0700) != 0)
@@ -20,8 +20,8 @@ static int make_one(const char *path)
 }
 
 /*
- * Makes all folders of the path. The last one too: nobody mounts the default store, so a question
- * that comes before the first candidate has an answer there, that nobody leads.
+ * Makes all folders of the path. The last one, too: the default store is not a mount that may be
+ * missing. So a question that comes before the first candidate has an answer: nobody leads.
  */
 static int make_dir(char *path)
 {
@@ -35,7 +35,7 @@ static int make_dir(char *path)
 	}
 	if (make_one(path) != 0)
 		return errno == EEXIST ? 0 : -1;
-	/* It will hold terms, which may not be lost with it. */
+	/* The directory will hold terms, which may not be lost with it. */
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int above = fd >= 0 ? openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
@@ -104,7 +104,8 @@ int open_handle(const struct settings *s, struct baton **out)
 	baton_options_init(&o);
 	o.id = s->id;
 	o.address = s->address;
-	/* Who only asks or orders keeps no lease; these fit whatever drift a store wants. */
+	/* A verb that only asks or orders keeps no lease; these timings fit whatever drift a store
+	 * wants. */
 	o.lease_ms = s->lease_ms != 0 ? (uint64_t)s->lease_ms : 30000;
 	o.renew_ms = s->lease_ms != 0 ? (uint64_t)s->renew_ms : 5000;
 	o.grace_ms = s->lease_ms != 0 ? (uint64_t)s->grace_ms : 7500;

@@ -3,7 +3,8 @@
  * it, so that none can be forgotten. What is given on the command line wins over the environment
  * (BATON_LEASE for --lease), that over the configuration file, that over the profile.
  *
- * Values are kept as int64_t or string at the row's offset; `given` remembers who has spoken.
+ * Values are kept as int64_t or string at the row's offset; `given` remembers which source a value
+ * came from.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -42,7 +43,7 @@ static const char *const attach_words[] = {"any", "require", NULL};
 	(VERB_ALL & \
 	 ~(unsigned)(VERB_STORES | VERB_SCHEMA | VERB_VERSION | VERB_PAGE | VERB_SIMULATE))
 #define TIMED_VERBS (VERB_RUN | VERB_DOCTOR | VERB_SERVE) /* they keep a lease */
-#define PLANNED_VERBS (TIMED_VERBS | VERB_SIMULATE)       /* it keeps one in its mind */
+#define PLANNED_VERBS (TIMED_VERBS | VERB_SIMULATE)       /* simulate keeps a simulated one */
 #define LEADING_VERBS (VERB_RUN | VERB_SERVE)
 
 static const struct row rows[] = {
@@ -88,11 +89,11 @@ static const struct row rows[] = {
 	 AT(health_interval_ms), NULL, "5s", true},
 	{"on-held", "wait|exit", "while another candidate leads: wait, or exit with 75", VERB_RUN,
 	 WORD, AT(on_held), held_words, "wait", true},
-	{"wait", "TIME", "stop waiting after this, and exit with 75 (never)", VERB_RUN, TIME,
+	{"wait", "TIME", "stop waiting after this time, and exit with 75 (never)", VERB_RUN, TIME,
 	 AT(wait_ms), NULL, NULL, true},
 	{"on-loss", "SIGNAL", "the first signal when the leadership ends (TERM)", VERB_RUN, SIGNAL,
 	 AT(on_loss), NULL, "TERM", true},
-	{"stop-timeout", "TIME", "time from a signal to stop until KILL (10s)", VERB_RUN, TIME,
+	{"stop-timeout", "TIME", "how long COMMAND has to end until KILL (10s)", VERB_RUN, TIME,
 	 AT(stop_timeout_ms), NULL, "10s", true},
 	{"restart", "yes|no", "keep leading when COMMAND ends, and start it again", VERB_RUN, YES,
 	 AT(restart), NULL, "no", true},
@@ -106,8 +107,8 @@ static const struct row rows[] = {
 	 AT(on_change), NULL, NULL, true},
 	{"notify-fifo", "PATH", "a pipe that gets one JSON line per event", LEADING_VERBS, TEXT,
 	 AT(notify_fifo), NULL, NULL, true},
-	{"callback-timeout", "TIME", "a callback is killed after this (10s)", LEADING_VERBS, SPAN,
-	 AT(callback_timeout_ms), NULL, "10s", true},
+	{"callback-timeout", "TIME", "kill a callback that takes longer than this (10s)",
+	 LEADING_VERBS, SPAN, AT(callback_timeout_ms), NULL, "10s", true},
 	{"agent-check", "PORT", "answer HAProxy on this port: \"ready up\" or \"maint\"",
 	 LEADING_VERBS, TEXT, AT(agent_check), NULL, NULL, true},
 	{"metrics-file", "PATH", "write metrics to this file, for node_exporter", VERB_RUN, TEXT,
@@ -142,37 +143,36 @@ static const struct row rows[] = {
 	 NULL, NULL, false},
 	{"listen", "HOST:PORT", "also listen on TCP: 127.0.0.1:8080", VERB_SERVE, TEXT, AT(listen),
 	 NULL, NULL, false},
-	{"observe", "PREFIX*", "only observe; with PREFIX*: all such elections", VERB_SERVE, TEXT,
-	 AT(observe), NULL, NULL, false},
-	{"attach", "any|require", "require: campaign only while a /lead is open", VERB_SERVE, WORD,
-	 AT(attach), attach_words, "any", false},
-	{"read-only", NULL, "refuse all operations", VERB_SERVE, YES, AT(read_only), NULL, "no",
-	 false},
-	{"host", "NAMES", "host names that clients may use, with commas", VERB_SERVE, TEXT,
+	{"observe", "PREFIX*", "only observe; PREFIX*: all elections with that prefix", VERB_SERVE,
+	 TEXT, AT(observe), NULL, NULL, false},
+	{"attach", "any|require", "require: campaign only while a client has /lead open",
+	 VERB_SERVE, WORD, AT(attach), attach_words, "any", false},
+	{"read-only", NULL, "refuse all orders", VERB_SERVE, YES, AT(read_only), NULL, "no", false},
+	{"host", "NAMES", "host names that clients may use, separated by commas", VERB_SERVE, TEXT,
 	 AT(host), NULL, NULL, false},
-	{"token-file", "FILE", "an operator's token, for TCP", VERB_SERVE, TEXT, AT(token_file),
+	{"token-file", "FILE", "the token of operators, for TCP", VERB_SERVE, TEXT, AT(token_file),
 	 NULL, NULL, false},
-	{"app-token-file", "FILE", "the application's token", VERB_SERVE, TEXT, AT(app_token_file),
-	 NULL, NULL, false},
-	{"read-token-file", "FILE", "a token that reading needs", VERB_SERVE, TEXT,
+	{"app-token-file", "FILE", "the token of the application, for TCP", VERB_SERVE, TEXT,
+	 AT(app_token_file), NULL, NULL, false},
+	{"read-token-file", "FILE", "the token that reading over TCP needs", VERB_SERVE, TEXT,
 	 AT(read_token_file), NULL, NULL, false},
-	{"operators", "NAMES", "users and @groups that may operate by the socket", VERB_SERVE, TEXT,
-	 AT(operators), NULL, NULL, false},
+	{"operators", "NAMES", "users and @groups that may give orders by the socket", VERB_SERVE,
+	 TEXT, AT(operators), NULL, NULL, false},
 	{"applications", "NAMES", "users and @groups that count as the application", VERB_SERVE,
 	 TEXT, AT(applications), NULL, NULL, false},
 	{"tls-cert", "FILE", "TLS on TCP: the server's certificate chain", VERB_SERVE, TEXT,
 	 AT(tls_cert), NULL, NULL, false},
 	{"tls-key", "FILE", "TLS on TCP: the server's private key", VERB_SERVE, TEXT, AT(tls_key),
 	 NULL, NULL, false},
-	{"client-ca", "FILE", "the CA that must have signed client certificates", VERB_SERVE, TEXT,
-	 AT(client_ca), NULL, NULL, false},
+	{"client-ca", "FILE", "clients need a certificate that this CA has signed", VERB_SERVE,
+	 TEXT, AT(client_ca), NULL, NULL, false},
 	{"page-dir", "PATH", "the folder of the pages (/run/baton)", VERB_SERVE | VERB_PAGE, TEXT,
 	 AT(page_dir), NULL, NULL, false},
 	{"quiet", "TIME", "the old leader doesn't campaign for this long (0)", VERB_RESIGN, TIME,
 	 AT(quiet_ms), NULL, "0", false},
 	{"to", "ID", "the candidate that takes over", VERB_TRANSFER, TEXT, AT(to), NULL, NULL,
 	 false},
-	{"term", "N", "the term of the leadership that is meant",
+	{"term", "N", "which leadership is meant: its term",
 	 VERB_CHECK | VERB_RESIGN | VERB_TRANSFER, NUMBER, AT(term), NULL, "-1", false},
 	{"note", "TEXT", "who gives the order and why, for the history",
 	 VERB_RESIGN | VERB_TRANSFER, TEXT, AT(note), NULL, NULL, false},
@@ -180,10 +180,10 @@ static const struct row rows[] = {
 	 false},
 	{"check", NULL, "prove that no two leaderships overlapped", VERB_HISTORY, YES, AT(check),
 	 NULL, "no", false},
-	{"fence", NULL, "print the guard that refuses older terms instead", VERB_SCHEMA, YES,
+	{"fence", NULL, "instead, print the guard that refuses older terms", VERB_SCHEMA, YES,
 	 AT(fence), NULL, "no", false},
-	{"functions", NULL, "print functions for other programs to call instead", VERB_SCHEMA, YES,
-	 AT(functions), NULL, "no", false},
+	{"functions", NULL, "instead, print functions that other programs can call", VERB_SCHEMA,
+	 YES, AT(functions), NULL, "no", false},
 	{"json", NULL, "print JSON, for programs", VERB_ALL & ~(unsigned)(VERB_SCHEMA | VERB_SERVE),
 	 YES, AT(json), NULL, "no", false},
 	{"config", "FILE", "configuration (BATON_CONFIG, ~/.config/baton.conf)", STORE_VERBS, TEXT,
@@ -411,7 +411,7 @@ static int set_key(void *arg, const char *key, const char *value, const char *wh
 static int read_config(struct reader *r)
 {
 	const char *path = r->s->config;
-	const char *election = r->s->name != NULL ? r->s->name : ""; /* no section's */
+	const char *election = r->s->name != NULL ? r->s->name : ""; /* "": no section is meant */
 	const char *home = getenv("XDG_CONFIG_HOME");
 	char own[PATH_MAX];
 	int n;
@@ -562,7 +562,7 @@ static int set_row(struct reader *r, size_t i, const char *value, const char *wh
 
 		if (copy == NULL)
 			return EXIT_INTERNAL;
-		(void)memcpy(&old, at, sizeof(old)); /* of lower rank, or NULL */
+		(void)memcpy(&old, at, sizeof(old)); /* the value of a lower source, or NULL */
 		free(old);
 		(void)memcpy(at, &copy, sizeof(copy));
 	} else {

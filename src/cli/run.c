@@ -26,7 +26,7 @@
 #define BACKOFF_MAX_NS (30 * CLOCK_NS_PER_S)
 #define LOOK_NS (10 * CLOCK_NS_PER_MS)
 #define REFUSED_MAX 5                   /* 1.5 s */
-#define WORKED_NS (10 * CLOCK_NS_PER_S) /* after so long, it was no failed start */
+#define WORKED_NS (10 * CLOCK_NS_PER_S) /* a longer run was not a failed start */
 
 static int check(const struct settings *s);
 static int contend_once(struct run *r);
@@ -69,7 +69,7 @@ static int check(const struct settings *s)
 	return 0;
 }
 
-/* A store that excludes fewer than one may think. */
+/* Warns of a store that excludes fewer processes than one may think. */
 static void warn_of_store(const struct settings *s)
 {
 	if (s->is_default_store)
@@ -123,7 +123,7 @@ static int contend_once(struct run *r)
 	if (r->s->wait_ms >= 0)
 		r->give_up_ns = now_ns + (uint64_t)r->s->wait_ms * CLOCK_NS_PER_MS;
 	else if (r->s->on_held == ON_HELD_EXIT)
-		r->give_up_ns = now_ns + r->lease_ns; /* the store doesn't say who leads */
+		r->give_up_ns = now_ns + r->lease_ns; /* if the store doesn't say who leads */
 	notify_setup(r);
 	service_say("READY=1\nSTATUS=stands by for %.200s", r->s->name);
 	return 0;
@@ -170,7 +170,9 @@ static void run_loop(struct run *r)
 	}
 }
 
-/* When to give up; or to look whether to: a pause, and the end of the first try, are no events. */
+/*
+ * When to give up, or to look whether to: neither a pause nor the end of the first try is an event.
+ */
 static uint64_t look_ns(const struct run *r)
 {
 	bool waits = !r->is_leading && !r->is_stopping && r->child == CHILD_NONE;
@@ -193,7 +195,7 @@ static void arm_wait(struct run *r)
 			at_ns = times[i];
 	struct itimerspec when = {0};
 
-	if (at_ns == 0) /* at once: none at all would be "never" */
+	if (at_ns == 0) /* at once: a time of 0 would mean "never" */
 		at_ns = 1;
 	if (at_ns != UINT64_MAX)
 		when.it_value = (struct timespec){.tv_sec = (time_t)(at_ns / CLOCK_NS_PER_S),
@@ -217,7 +219,7 @@ static void became_leader(struct run *r, const struct baton_event *event)
 	telemetry_became(r, event);
 	hooks_elected(r, event);
 	supervise_start(r);
-	/* Said when it is done: a disk, too, may keep who writes to it waiting (L7). */
+	/* Said when it is done: a disk, too, may keep its writer waiting (L7). */
 	log_say_of(BATON_LOG_INFO, r->s->name, r->term, "leads %s in term %llu as %s", r->s->name,
 		   (unsigned long long)r->term, baton_id(r->b));
 	notify_status(r, "leads %.200s in term %llu", r->s->name, (unsigned long long)r->term);
@@ -257,7 +259,7 @@ static void leader_changed(struct run *r, const struct baton_event *event)
 	notify_status(r, "stands by for %.200s, which %.200s leads", r->s->name, event->leader);
 }
 
-/* It is over by itself, and nothing went wrong. */
+/* The wait ends by itself, and nothing went wrong. */
 static void told_to_wait(const struct run *r, const struct baton_event *event)
 {
 	long long s = (event->wait_ms + 999) / 1000;
@@ -371,7 +373,7 @@ static int give_up(const struct run *r, bool held)
 	count_tries(r, &answered, &failed);
 	bool fails = !held && is_failing(r, &err);
 
-	if (!fails && !held && failed && !answered) { /* some calls go well, and this one never */
+	if (!fails && !held && failed && !answered) { /* other calls go well, a campaign never */
 		fails = true;
 		(void)strcpy(err.text, "no campaign was answered");
 	}
@@ -412,7 +414,10 @@ static void start_later(struct run *r, uint64_t now_ns)
 	r->backoff_ns = r->backoff_ns * 2 < BACKOFF_MAX_NS ? r->backoff_ns * 2 : BACKOFF_MAX_NS;
 }
 
-/* Nothing was started, and not for want of time: what is in the way here need not be elsewhere. */
+/*
+ * Nothing was started, although there was time: what is in the way here need not be in the way
+ * elsewhere.
+ */
 static void not_started(struct run *r, uint64_t now_ns)
 {
 	if (++r->n_refused < REFUSED_MAX) {
@@ -435,9 +440,9 @@ void run_child_ended(struct run *r, int status, bool by_us)
 	r->status = status;
 	telemetry_child_ended(r, status);
 	if (r->is_lost || r->is_refused || by_us) {
-		/* Ended by us, or never begun: we contend again, or are about to end. The guard may
-		 * know of the loss before us: we were frozen. */
-		if (!r->is_refused) /* there was no command to have a code */
+		/* Ended by us, or never begun: we contend again, or are about to end. If we were
+		 * frozen, the guard may know of the loss before us. */
+		if (!r->is_refused) /* no command ran that could have a code */
 			r->exit_code = code;
 		if (r->is_lost || !r->is_leading || r->is_stopping)
 			return;

@@ -1,6 +1,6 @@
 /*
- * run.h: the supervisor of `baton run`, in pieces: run.c decides, watchdog of the deadline is
- * deadline.c, health.c asks the health command, notify.c speaks to the service manager.
+ * run.h: the supervisor of `baton run`, in pieces: run.c decides, deadline.c enforces the deadline,
+ * health.c asks the health command, notify.c speaks to the service manager.
  *
  * One thread, one poll(2). Events of the library are pulled; the election drains by hand: the claim
  * is kept until the supervisor says that nothing of the child is left (S7).
@@ -32,7 +32,7 @@ struct health {
 struct hooks {
 	struct callbacks *callbacks; /* NULL: there are none */
 	struct callback_queue *queue;
-	uint64_t term;      /* whose on-lost is owed; 0: none */
+	uint64_t term;      /* the term whose on-lost is still to run; 0: none */
 	const char *reason; /* of its end, as far as it is known */
 	uint64_t seen_term; /* of the last leader that we have heard of */
 	char seen[BATON_NAME_MAX + 1];
@@ -48,7 +48,7 @@ struct run {
 	struct baton *b;
 	struct baton_election *e;
 	pid_t guard;
-	int guard_fd; /* its pidfd; -1: it is dead, and all it had with it */
+	int guard_fd; /* its pidfd; -1: the guard is dead, and all that it has started */
 	int socket;
 	int signals;
 	int timer;
@@ -62,31 +62,31 @@ struct run {
 	int child;
 	pid_t group;
 	uint64_t term;
-	uint64_t began_ns;   /* we */
-	uint64_t try_ns;     /* the first try to lead */
-	uint64_t started_ns; /* the child */
+	uint64_t began_ns;   /* when we began */
+	uint64_t try_ns;     /* when the first try to lead began */
+	uint64_t started_ns; /* when the child was started */
 	uint64_t restart_ns; /* when to start it again; 0: not */
 	uint64_t backoff_ns;
-	uint64_t stop_ns;     /* a voluntary stop is over then */
+	uint64_t stop_ns;     /* when the stop under way is over */
 	uint64_t overdue_ns;  /* since when we see that the guard is late; 0: it isn't */
 	int cant_run;         /* errno of exec */
 	int status;           /* wait status, if has_status */
 	bool has_status;      /* told from inside a PID namespace */
-	unsigned n_refused;   /* in a row, for another reason than is_late */
+	unsigned n_refused;   /* refusals in a row, for another reason than is_late */
 	bool is_refused;      /* the command was not started */
 	bool is_late;         /* because there was no time left for it */
 	bool is_lost;         /* LOST was pulled, and no BECAME since */
-	uint64_t lost_term;   /* its work has not been said to have ended; 0: it has */
+	uint64_t lost_term;   /* the end of this term's work is yet to be said; 0: none */
 	bool is_leading;      /* between BECAME and LOST */
-	bool is_twin_leading; /* another candidate that has our id */
+	bool is_twin_leading; /* another candidate has our id, and leads */
 	bool is_stopping;
 	bool is_done;
-	int guard_error; /* it ended by itself, and this is why: it could not do its work */
+	int guard_error; /* errno: why the guard ended by itself; 0: it didn't */
 	bool has_left;   /* stopping, and nothing runs: the leadership is given back */
 	bool is_anew;    /* begin anew instead of ending */
-	int stop_signal; /* that asked us to stop; 0: none */
+	int stop_signal; /* the signal that asked us to stop; 0: none */
 	int exit_code;
-	uint64_t give_up_ns; /* waiting for the leadership; or for the end */
+	uint64_t give_up_ns; /* when to give up waiting for the leadership; or for the end */
 	uint64_t notify_ns;  /* the next sign of life for the service manager */
 	uint64_t notify_every_ns;
 	struct hooks hooks;
@@ -95,7 +95,7 @@ struct run {
 
 /* ---- deadline.c: the word, and its enforcement by the supervisor ---- */
 
-/* By the timings of the open store. 0, or an exit code. */
+/* Sets the word up by the timings of the open store. 0, or an exit code. */
 int deadline_setup(struct run *r);
 /* Moves the word if the store has confirmed us. */
 void deadline_move(struct run *r);
@@ -119,7 +119,7 @@ void health_setup(struct run *r);
 int health_begin(struct run *r);
 /* There is a health command that counts, and it has not answered yet. */
 bool health_is_unknown(const struct run *r);
-/* By the last answer. */
+/* Whether the last answer allows it. */
 bool health_may_campaign(const struct run *r);
 void health_tick(struct run *r);
 void health_read(struct run *r);
@@ -133,7 +133,7 @@ void health_done(struct run *r);
 /* ---- notify.c ---- */
 
 void notify_setup(struct run *r);
-/* What we do, in a sentence; nothing more after it was said that we stop. */
+/* Says what we do, in a sentence; no longer does so after it was said that we stop. */
 void notify_status(const struct run *r, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void notify_tick(struct run *r);
@@ -146,7 +146,7 @@ void hooks_elected(struct run *r, const struct baton_event *event);
 /* The gate has let us pass, or there is none. */
 bool hooks_may_start(const struct run *r);
 void hooks_lost(struct run *r, int reason);
-/* Nothing of the command is left: begins what comes behind it, and says whether that has ended. */
+/* Nothing of the command is left: begins on-lost, and says whether that has ended. */
 bool hooks_are_over(struct run *r);
 void hooks_changed(struct run *r, const struct baton_event *event);
 int hooks_fd(const struct run *r);
@@ -162,8 +162,9 @@ int telemetry_listen(struct run *r);
 /* Something happened that metrics should show soon. */
 void telemetry_hurry(struct run *r);
 void telemetry_tick(struct run *r);
-/* What becomes of the spans of a handover: a leader was heard of, or none; we lead; the command
- * runs; it has ended; we are about to lead no more (again when the reason is known); it is done. */
+/* The steps of a handover, for its spans: a leader was heard of, or none; we lead; the command
+ * runs; the command has ended; we are about to lead no more (again when the reason is known); the
+ * leadership is given back. */
 void telemetry_changed(struct run *r, const struct baton_event *event);
 void telemetry_became(struct run *r, const struct baton_event *event);
 void telemetry_started(struct run *r);

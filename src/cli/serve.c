@@ -1,6 +1,7 @@
 /*
  * serve.c: `baton serve` is a program of its own, so that `baton run` never loads an HTTP library:
- * this verb starts it in its place. And `baton page`, which reads what that program writes.
+ * this verb starts it in its place. The other verb here, `baton page`, reads what that program
+ * writes.
  */
 #include <errno.h>
 #include <string.h>

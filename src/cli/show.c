@@ -320,7 +320,7 @@ static void history_text(const struct baton_leadership *list, int n)
 			     list[i].leader, list[i].note[0] != '\0' ? "  " : "", list[i].note);
 }
 
-/* Newest first. */
+/* The list is newest first. */
 static int history_check(const struct settings *s, const struct baton_leadership *list, int n)
 {
 	struct proof proof = proof_of(list, (size_t)n);

@@ -1,8 +1,8 @@
 /*
  * supervise.c: see supervise.h. Signals are read from a descriptor, never handled; the library's
  * threads inherit the blocked mask. What a shell or a service manager expects of a command holds
- * for this one too: TERM ends it, INT, HUP and QUIT are the child's to decide on, TSTP stops both,
- * and who dies by a signal is seen to die by it.
+ * for this one too: TERM ends it; the child decides on INT, HUP and QUIT; TSTP stops both; and if a
+ * signal ends us, our parent sees that.
  */
 #include "cli/supervise.h"
 #include "telemetry/service.h"
@@ -40,7 +40,7 @@ int supervise_setup(struct run *r)
 
 	r->began_ns = clock_boot_ns();
 	log_never_wait();
-	/* A parent that ignores it hands that on through exec, and nobody's end could be seen. */
+	/* If our parent ignores SIGCHLD, so do we after exec, and no child's end could be seen. */
 	(void)signal(SIGCHLD, SIG_DFL);
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, &plan->mask);
@@ -75,7 +75,7 @@ int supervise_setup(struct run *r)
 	return r->signals >= 0 && r->timer >= 0 ? 0 : setup_fail("a timer");
 }
 
-/* By errno. */
+/* Says why, by errno. */
 static int setup_fail(const char *what)
 {
 	log_say(BATON_LOG_ERROR, "%s can't be made: %s%s", what, strerror(errno),
@@ -83,8 +83,8 @@ static int setup_fail(const char *what)
 	return EXIT_INTERNAL;
 }
 
-/* By nohup(1), or by a shell that runs us in the background. A blocked signal would come all the
- * same, ignored or not. */
+/* A signal that was already ignored at start stays ignored: by nohup(1), or by a shell that runs us
+ * in the background. A blocked signal would come all the same, ignored or not. */
 static bool is_ignored(int sig)
 {
 	struct sigaction now = {0};
@@ -94,7 +94,7 @@ static bool is_ignored(int sig)
 	return sigaction(sig, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
-/* One that we were given is handed on, unless we trace ourselves. */
+/* A traceparent that we were given is handed on, unless we trace ourselves. */
 static void keep_traceparent(struct guard_page *page)
 {
 	const char *given = getenv("TRACEPARENT");
@@ -105,7 +105,9 @@ static void keep_traceparent(struct guard_page *page)
 	page->traceparent_is_foreign = true;
 }
 
-/* Shared by all that are forked from us; and, by its descriptor, to be read by a successor. */
+/*
+ * The page is shared by all that are forked from us; and a successor can read it by its descriptor.
+ */
 static void make_page(struct guard_plan *plan)
 {
 	const size_t n = sizeof(*plan->page);
@@ -155,7 +157,7 @@ void supervise_start(struct run *r)
 
 void supervise_stop(struct run *r, int sig, bool voluntary)
 {
-	/* A lease can outlive the claim on it (L5), and then moves the word on no more. */
+	/* A lease can outlive the claim on it (L5); its renewals then no longer move the word. */
 	uint64_t word = voluntary ? 0 : deadline_word(r);
 	uint64_t at_ns = voluntary   ? clock_boot_ns() + r->plan.patience_ns
 			 : word != 0 ? word
@@ -178,7 +180,7 @@ void supervise_end(struct run *r, int code)
 		telemetry_stepping_down(r, BATON_REASON_NONE);
 	if (!r->is_anew)
 		service_say("STOPPING=1\nSTATUS=stops");
-	/* For who pulls events, a stop says that the work has ended: so that comes first. */
+	/* We pull our events, so a stop says that the work has ended: the work must end first. */
 	if (r->child == CHILD_NONE && hooks_are_over(r))
 		supervise_leave(r);
 	else if (r->child != CHILD_NONE && !r->is_lost)
@@ -285,7 +287,7 @@ static void reap_guard(struct run *r)
 {
 	siginfo_t info = {0};
 
-	/* The guard is left to its pidfd; all others, as of a first process, are taken. */
+	/* The guard is left to its pidfd. All others are reaped, as a first process has to. */
 	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
 		int status;
 
@@ -306,7 +308,7 @@ static void reap_guard(struct run *r)
 	}
 }
 
-/* The signal's own way, or for us if there is no child. */
+/* TERM is for us; the others go to the child, or are for us if there is no child. */
 static void asked_to_end(struct run *r, int sig)
 {
 	if (r->is_stopping && r->stop_signal != 0 && r->child == CHILD_NONE) {
@@ -363,9 +365,10 @@ void supervise_signals(struct run *r)
 /* ---- the end ---- */
 
 /*
- * A guard can only be made while there are no threads, so who has lost it becomes a new program:
- * the claim was given back, nothing runs, and it contends as if just started. Once a second at
- * most, lest somebody who kills guards all the time keeps us busy.
+ * A guard can only be made while there are no threads, so a supervisor that has lost its guard
+ * becomes a new program: the claim was given back, nothing runs, and it contends as if just
+ * started. It does so once a second at most, so that we are not kept busy where guards are killed
+ * all the time.
  */
 static void begin_anew(struct run *r)
 {
@@ -391,7 +394,7 @@ int supervise_finish(struct run *r)
 
 	if (sig == 0 || r->exit_code != EXIT_SIGNAL + sig)
 		return r->exit_code;
-	/* Asked to end by a signal, and ended by it: seen so by shells and service managers. */
+	/* A signal asked us to end: we die by it, so that shells and service managers see that. */
 	(void)setrlimit(RLIMIT_CORE, &none);
 	(void)signal(sig, SIG_DFL);
 	(void)raise(sig);

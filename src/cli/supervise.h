@@ -8,7 +8,7 @@
 int supervise_setup(struct run *r);
 /* Has the guard start the command, in the present term. */
 void supervise_start(struct run *r);
-/* Has it end: voluntary with all the patience there is, else by the word. */
+/* Has the guard end it: with all the patience there is if that is voluntary, else by the word. */
 void supervise_stop(struct run *r, int sig, bool voluntary);
 /* We end with this code, once nothing runs and nothing is owed. */
 void supervise_end(struct run *r, int code);

@@ -22,8 +22,8 @@
 
 struct telemetry {
 	struct exposition *text;
-	struct metrics_file *file; /* NULL: nobody wants it */
-	struct agent_check *agent; /* NULL: as well */
+	struct metrics_file *file; /* NULL: not wanted */
+	struct agent_check *agent; /* NULL: not wanted */
 	uint64_t next_ns;
 	struct exporter exporter;
 	uint64_t send_ns; /* when metrics are sent again */
@@ -240,7 +240,7 @@ void telemetry_child_ended(struct run *r, int status)
 		    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 	s.is_error = !r->is_lost && !r->is_stopping && status != 0;
 	handover_send(&t->handover, &s);
-	trace_random(t->run.id); /* should it be started again */
+	trace_random(t->run.id); /* in case it is started again */
 }
 
 void telemetry_stepping_down(struct run *r, int reason)

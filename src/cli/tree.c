@@ -1,6 +1,6 @@
 /*
  * tree.c: processes as /proc shows them. A reaper of orphans finds here all that is left of what it
- * has started: whoever left the process group, or became a daemon, is its child by now.
+ * has started: a process that left the process group, or became a daemon, is its child by now.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -33,7 +33,8 @@ static uint64_t stat_field(pid_t pid, int number)
 	text[n] = '\0';
 	char *at = strrchr(text, ')');
 
-	/* The third is the state: what waits to be reaped is dead, and may wait for long. */
+	/* The third is the state: a process that waits to be reaped is dead, and may wait for
+	 * long. */
 	if (at != NULL && strlen(at) > 2 && strchr("ZX", at[2]) != NULL)
 		return 0;
 	for (int i = 2; at != NULL && i < number; i++)
@@ -70,11 +71,11 @@ bool tree_boot_offset(int64_t *ns)
 			*ns = seconds * (int64_t)CLOCK_NS_PER_S + strtoll(at, NULL, 10);
 	}
 	(void)fclose(in);
-	/* The file is about our children's, which need not be ours. */
+	/* The file is about the namespace of our children, which need not be ours. */
 	return found && same_target("/proc/self/ns/time", "/proc/self/ns/time_for_children");
 }
 
-/* The kernel shows it on the clock of whoever asks: here it is shifted back to the host's. */
+/* The kernel shows it on the clock of the asking process: here it is shifted back to the host's. */
 uint64_t tree_start_time(pid_t pid)
 {
 	const int64_t tick_ns = (int64_t)CLOCK_NS_PER_S / sysconf(_SC_CLK_TCK);
@@ -88,7 +89,7 @@ uint64_t tree_start_time(pid_t pid)
 
 bool tree_is_same_start(uint64_t a, uint64_t b)
 {
-	/* Two shifts that are rounded, and never to 0, which is for the dead. */
+	/* Both were shifted and rounded, so they may differ by one; 0 is for the dead. */
 	return a != 0 && b != 0 && a - b + 1 <= 2;
 }
 
@@ -98,9 +99,9 @@ pid_t tree_pid(const char *entry)
 }
 
 /*
- * Whoever forks and leaves is gone before its signal comes, but its session isn't. One that is
- * neither ours nor our parent's was begun by what we have started, so all in it are ours to kill;
- * and nobody forks its way out of a group that is killed.
+ * A process that forks and leaves is gone before its signal comes, but its session isn't. A session
+ * that is neither ours nor our parent's was begun by a process that we have started, so all in it
+ * are ours to kill. And no process forks its way out of a group that is killed.
  */
 static void signal_one(pid_t pid, int sig)
 {
@@ -123,7 +124,7 @@ static bool signal_list(pid_t task, int sig)
 
 	if (fd < 0)
 		return false;
-	/* What doesn't fit is found when these are gone: whoever kills calls again. */
+	/* What doesn't fit is found when these are gone: a caller that kills calls again. */
 	ssize_t n = read(fd, text, sizeof(text) - 1);
 
 	(void)close(fd);

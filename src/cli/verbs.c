@@ -1,6 +1,6 @@
 /*
- * verbs.c: the short verbs: orders to whoever leads, what stores there are and what they
- * need, which version this is.
+ * verbs.c: the short verbs: orders to the leader, what stores there are and what they need, which
+ * version this is.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,17 +1,17 @@
 /*
- * worklock.c: on stores that have one (baton_work_lock), the last word: an open file description
- * lock on the election's file `work`, which the child takes on a description that it shares with
- * its guard and its descendants. No second child starts while the guard of the first one has
- * something left to end; nor, whatever became of supervisor and guard, while a descendant lives
- * that has kept the descriptor.
+ * worklock.c: the work lock, on stores that have one (baton_work_lock): an open file description
+ * lock on the election's file `work`. The child takes it on a description that it shares with its
+ * guard and its descendants. So no second child starts while the guard of the first one has
+ * something left to end. And none starts while a descendant lives that has kept the descriptor,
+ * whatever became of supervisor and guard.
  *
  * The holder writes down who it is, and where its guard's page can be read. A child that finds the
- * lock held waits, for the old guard is at it. When that guard is dead, or the old work's time is
- * over, the child kills the processes that still hold the lock: only those of its own PID
- * namespace, and those that it may kill. The page says when the time is over, by the word that
- * the old guard itself goes by; where it can't be read, the length of a lease is waited. A guard
- * that lives then was frozen: it is woken up, since only it can find processes that have closed the
- * descriptor.
+ * lock held waits, because the old guard is ending the old work. When that guard is dead, or the
+ * old work's time is over, the child kills the processes that still hold the lock: only those of
+ * its own PID namespace, and those that it may kill. The page says when the time is over, by the
+ * word that the old guard itself goes by; where it can't be read, the child waits for the length of
+ * a lease. A guard that still lives then was frozen: it is woken up, because only the guard can
+ * find processes that have closed the descriptor.
  *
  * It must never start a command without the lock; how long it waits is only politeness.
  */
@@ -36,11 +36,11 @@
 #define LOOK_MS 20
 #define CHASED 64 /* of the newest processes */
 #define CHASE_NS (5 * CLOCK_NS_PER_MS)
-#define EAGER_TICKS 250u               /* 5 s: then once in so many */
+#define EAGER_TICKS 250u               /* 5 s; then only each 250th */
 #define THOROUGH_TICKS 50u             /* once a second */
 #define WAKING_NS (2 * CLOCK_NS_PER_S) /* a guard that was woken up has so long to act */
 
-/* Who holds it, as it says. */
+/* The holder of the lock, as it describes itself. */
 struct record {
 	unsigned long long pid;
 	unsigned long long start;
@@ -53,7 +53,7 @@ struct record {
 	char cgroup[PATH_MAX]; /* "-": none */
 };
 
-/* For whom the lock's holders are looked for. */
+/* How the lock's holders are looked for: by the lock's file, and sparing two guards. */
 struct hunt {
 	struct stat file;
 	pid_t own_guard;
@@ -67,7 +67,7 @@ static void end_holders(const struct guard_plan *plan, int fd, pid_t spared, uns
 static bool is_abandoned(const struct record *r);
 static void end_left(int fd);
 
-/* O_CREAT is for who makes it: on a file of others in a sticky directory that they may write, the
+/* O_CREAT is only used to make the file: on a file of another user in a sticky directory, the
  * kernel can refuse it (fs.protected_regular). */
 static int open_or_make(const char *path, mode_t mode)
 {
@@ -78,7 +78,7 @@ static int open_or_make(const char *path, mode_t mode)
 		fd = open(path, flags);
 		if (fd < 0 && errno == ENOENT)
 			fd = open(path, flags | O_CREAT | O_EXCL, mode);
-	} while (fd < 0 && errno == EEXIST); /* another was faster */
+	} while (fd < 0 && errno == EEXIST); /* another process was faster */
 	return fd;
 }
 
@@ -91,7 +91,7 @@ int worklock_open(const struct guard_plan *plan)
 	if (fd < 0)
 		return low;
 	(void)close(low);
-	(void)fchmod(fd, mode); /* against the umask; not ours if it isn't our file */
+	(void)fchmod(fd, mode); /* against the umask; fails if it isn't our file */
 	return fd;
 }
 
@@ -110,7 +110,9 @@ int worklock_take(const struct guard_plan *plan, uint64_t term)
 	return 0;
 }
 
-/* The lock is ours; but one who closed all descriptors may live on in a dead guard's cgroup. */
+/*
+ * The lock is ours; but a process that closed all descriptors may live on in a dead guard's cgroup.
+ */
 static void end_left(int fd)
 {
 	struct record r = {0};
@@ -141,7 +143,7 @@ static unsigned long long own_pidns(void)
 	return stat("/proc/self/ns/pid", &st) == 0 ? (unsigned long long)st.st_ino : 0;
 }
 
-/* Nobody is left who would end it in time. */
+/* The holder's guard is dead, so nobody ends the old work in time. */
 static bool is_abandoned(const struct record *r)
 {
 	return r->pidns == own_pidns() &&
@@ -158,8 +160,8 @@ static void say_whom(const struct guard_plan *plan, const struct record *r, bool
 	guard_send(plan->socket, GUARD_WAITING, 0, 0, text);
 }
 
-/* The old guard's page, open; -1: it can't be read. Only what looks like one is opened at all: the
- * record may be anybody's who may write to the store. */
+/* The old guard's page, open; -1: it can't be read. Only a file that looks like a page is opened at
+ * all: any process that may write to the store may have written the record. */
 static int open_page(const struct record *r)
 {
 	char path[64];
@@ -279,7 +281,7 @@ static void write_record(const struct guard_plan *plan, int fd, uint64_t term)
 			 (unsigned long long)(plan->page->limit_ns / CLOCK_NS_PER_MS),
 			 (unsigned long long)term, has_one ? cgroup : "-");
 
-	/* For those who wait; the lock itself needs none. */
+	/* The record is for those who wait; the lock itself needs none. */
 	(void)!ftruncate(fd, 0);
 	(void)!pwrite(fd, text, (size_t)n, 0);
 }
@@ -334,7 +336,7 @@ static bool read_record(int fd, struct record *r)
 
 /* ---- the end of the patience ---- */
 
-/* This descriptor of it is one of the lock's, not only of the file. */
+/* Whether this descriptor of the process has the lock, and not only the file. */
 static bool has_lock(pid_t pid, const char *number, const struct stat *file)
 {
 	char path[300];
@@ -373,7 +375,7 @@ static bool is_holder(pid_t pid, bool thorough, const struct stat *file)
 	return found;
 }
 
-/* The pidfd is opened first, then the look: so it is the process that we looked at. */
+/* The pidfd is opened before the look, so that the signal goes to the process that we looked at. */
 static void end_holder(const struct hunt *hunt, pid_t pid, bool thorough)
 {
 	if (pid <= 0 || pid == getpid() || pid == hunt->own_guard)
@@ -403,8 +405,8 @@ static pid_t newest_pid(void)
 }
 
 /*
- * Whoever forks and leaves all the time is gone before a look at every process has come to it. So
- * the newest ones are looked at again and again, for a moment.
+ * A process that forks and leaves all the time is gone before a look at every process has come to
+ * it. So the newest ones are looked at again and again, for a moment.
  */
 static void chase(const struct hunt *hunt)
 {
@@ -418,7 +420,7 @@ static void chase(const struct hunt *hunt)
 	} while (clock_boot_ns() < until_ns);
 }
 
-/* Where the descriptor nearly always is, or at all descriptors: that takes long. */
+/* Looks where the descriptor nearly always is, or at all descriptors, which takes long. */
 static void look_at_all(const struct hunt *hunt, bool thorough)
 {
 	DIR *proc = opendir("/proc");

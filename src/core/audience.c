@@ -28,8 +28,9 @@ bool audience_is_busy(const struct audience *a)
 /* ---- from the core ---- */
 
 /*
- * S8: the work may have ended without anybody waiting for LOST, and the candidate may lead again
- * before the news of the last leadership were heard. A leadership that nobody heard of is left out.
+ * S8: the work may end although no thread waits for LOST. The candidate may then lead again before
+ * the application has heard of its last leadership. If BECAME and LOST of that leadership both
+ * still wait, both are dropped: the application never hears of that leadership.
  */
 static void note_became(struct audience *a, uint64_t term)
 {
@@ -56,7 +57,7 @@ static void queue_lost(struct audience *a, const struct audience_event *ev)
 	a->pending |= NEWS_LOST;
 }
 
-/* Whether the loss needs no event to be dealt with. */
+/* Whether the loss counts as dealt with at once, without an event. */
 static bool is_dealt_at_loss(const struct audience *a, uint64_t term)
 {
 	if (a->over)
@@ -80,7 +81,8 @@ static void note_lost(struct audience *a, const struct audience_event *ev)
 
 static void note_stopped(struct audience *a, bool wanted)
 {
-	/* An election that was started meanwhile has begun in the same step, or is about to. */
+	/* An election that was started again has begun in this step (wanted), or is about to
+	 * (n_starts). */
 	a->stopped = !wanted && a->n_starts == 0;
 	a->n_stops++;
 	a->pending |= NEWS_STOPPED;
@@ -96,7 +98,10 @@ static void take_note(struct audience *a, const struct audience_event *ev)
 		note_stopped(a, ev->wanted);
 }
 
-/* S8: of these, nothing after stop. RENEWED only for who asked for it, while work goes on. */
+/*
+ * S8: none of these is told after a stop; the core itself says no CHANGED then. RENEWED is told
+ * only if the application asked for it, and while work goes on.
+ */
 static void add_news(struct audience *a, uint8_t news)
 {
 	bool is_told = news == NEWS_CHANGED || !a->stopped;
@@ -116,8 +121,8 @@ static void take_timer(struct audience *a, uint64_t now_ns)
 /* ---- from the application ---- */
 
 /*
- * LOST waits for the BECAME that it belongs to, and not for the one after it; nor does STOPPED,
- * which belongs to neither.
+ * LOST waits for the BECAME of its own leadership, but not for the BECAME of a later one. STOPPED
+ * belongs to no leadership, and does not wait for the BECAME of a later one either.
  */
 static uint8_t next_news(const struct audience *a)
 {
@@ -155,7 +160,7 @@ static void take_news(struct audience *a, const struct audience_event *ev,
 
 static void finish_told(struct audience *a)
 {
-	/* Not for an earlier leadership, while the work of the last one goes on. */
+	/* The LOST of an earlier leadership does not end the work of the last one. */
 	if (a->taken_for != 0 && a->taken_for == a->led && !a->by_hand)
 		a->dealt = true;
 	a->taken_for = 0;
@@ -182,10 +187,10 @@ static bool enter(struct audience *a, uint64_t term)
 static void leave(struct audience *a)
 {
 	CORE_ASSERT(a->n_contexts > 0);
-	a->n_contexts--; /* at the loss, those that are open are what is waited for */
+	a->n_contexts--; /* after a loss, has_drained() waits for those that are open */
 }
 
-/* A late word of an old work must not end a newer one's. */
+/* A late "drained" of an earlier leadership must not end the work of a newer one. */
 static bool drained(struct audience *a, uint64_t term, bool over)
 {
 	if (term != a->led || a->work == WORK_NONE || (a->work == WORK_RUNS && !over))
@@ -202,7 +207,10 @@ static void ask_start(struct audience *a)
 	a->self_stop = false;
 }
 
-/* Whoever asks for the stop, and takes events by hand, has dealt with those before it. */
+/*
+ * Without a handler, or with drain_by_hand, an application that asks for the stop has dealt with an
+ * earlier loss.
+ */
 static void ask_stop(struct audience *a)
 {
 	a->self_stop = true;
@@ -210,7 +218,10 @@ static void ask_stop(struct audience *a)
 		a->dealt = true;
 }
 
-/* What a handler works with may be gone after this, and an election that was pulled, too. */
+/*
+ * After this, the application may have freed what its handler works with. Where it pulls events, it
+ * may also have freed the election of the last one.
+ */
 static void mute(struct audience *a)
 {
 	a->muted = true;
@@ -268,7 +279,7 @@ static void take_event(struct audience *a, const struct audience_event *ev,
 	}
 }
 
-/* S7: dealt with, and nothing of it runs. */
+/* S7: the loss is dealt with, and no context is open. */
 static bool has_drained(struct audience *a)
 {
 	if (a->work != WORK_DRAINS || !a->dealt || a->n_contexts > 0)

@@ -15,15 +15,16 @@
  * The work of a lost leadership is dealt with
  *   handler           when the handler of its LOST returns
  *   no handler        when its LOST was taken and is done; at the loss, if contexts are open or
- *                     somebody runs functions by it; after the drain time, if nobody takes events
+ *                     a thread runs functions by it; after the drain time, if nobody takes events
  *   drain_by_hand     never by an event: when its last context is left, or by the word "drained"
  *   any of them       by the word "drained" with its term; without a handler or by hand, by stop
  * It has ended when it is dealt with and no context is open.
  *
  * What it must never do: tell LOST before the BECAME that it belongs to, or one of them twice, or
  * one without the other (S8); tell anything of a freed election; say "drained" while a context
- * is open, while LOST is unheard by whoever should hear it, or for another leadership than the one
- * that was lost last (S7); forget to say it (or the claim is kept for ever).
+ * is open, while the application has yet to hear a LOST that it should hear, or for another
+ * leadership than the one that was lost last (S7); forget to say "drained" (or the claim is kept
+ * for ever).
  *
  * It is as pure as its two siblings (core.h). Its caller holds one lock while it steps.
  */
@@ -32,7 +33,7 @@
 
 #include "core/core.h"
 
-/* Kinds of news: bits, so that a set of them is what waits. */
+/* Kinds of news. They are bits, because a set of them may wait. */
 enum news {
 	NEWS_BECAME = 1,
 	NEWS_LOST = 2,
@@ -68,7 +69,7 @@ enum audience_event_kind {
 /* All fields that an event doesn't need are zero. */
 struct audience_event {
 	uint64_t now_ns;
-	uint64_t drain_ns; /* NOTE_LOST: how long work has that nobody is told about */
+	uint64_t drain_ns; /* NOTE_LOST: how long the work has if nobody is told of the loss */
 	uint64_t term;
 	uint64_t token;
 	uint8_t kind;
@@ -104,15 +105,15 @@ struct audience {
 	uint64_t entered; /* the term of the last context */
 	uint64_t became_term;
 	uint64_t lost_term;
-	uint64_t lost_for;  /* the term whose work is dealt with when the LOST that waits is */
-	uint64_t taken_for; /* the same of the LOST that is being told; else 0 */
+	uint64_t lost_for;  /* the term whose work is dealt with once the waiting LOST is */
+	uint64_t taken_for; /* the same for the LOST that is being told; else 0 */
 	uint64_t token;     /* of what is being told; 0: nothing */
-	uint64_t drain_ns;  /* nobody listens: the work is dealt with then; or NEVER */
+	uint64_t drain_ns;  /* nobody listens: when the work counts as dealt with; or NEVER */
 	uint32_t n_contexts;
 	uint32_t n_runners;
-	uint16_t n_starts;  /* asked for, and not heard of by the core */
-	uint16_t n_stops;   /* that have come to their end */
-	uint16_t stops_due; /* so many when the last one that was asked for has */
+	uint16_t n_starts;  /* starts that the core has not heard of yet */
+	uint16_t n_stops;   /* stops that have come to their end */
+	uint16_t stops_due; /* what n_stops will be when the last stop asked for has ended */
 	uint8_t pending;    /* NEWS_... that wait */
 	uint8_t lost_why;
 	uint8_t work; /* of the leadership `led` */
@@ -121,7 +122,7 @@ struct audience {
 	bool tells_renewals;
 	bool stopped;
 	bool self_stop; /* the application itself asked for the stop */
-	bool over;      /* WORK_RUNS: it said that it has ended; the core has yet to say "lost" */
+	bool over;      /* WORK_RUNS: the work has ended; the core has yet to say "lost" */
 	bool dealt;     /* WORK_DRAINS: the application has dealt with the loss */
 	bool freed;
 	bool muted;

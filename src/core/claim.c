@@ -26,8 +26,9 @@ void claim_step_down(struct step *s, uint8_t why)
 }
 
 /*
- * L5: a stalled work won't tell us when it has ended. It gets the time that it would have after
- * any other loss, then the claim passes on. Only this one: the others on the lease are well.
+ * L5: work that has stalled won't tell us when it has ended. It gets the time that it would have
+ * after any other loss; then its claim is given back. The other claims on the lease are not
+ * affected.
  */
 static void stall(struct step *s)
 {
@@ -61,7 +62,7 @@ void claim_transfer(struct step *s, uint32_t target, bool target_ok)
 
 /* ---- winning and finding ---- */
 
-/* Where the lease is down, its close gives back all that it carries. */
+/* Gives the claim back. If the lease is down, the close of the lease does that. */
 static void give_back(struct step *s, uint8_t why)
 {
 	struct election *e = s->e;
@@ -81,7 +82,10 @@ static void give_back(struct step *s, uint8_t why)
 	step_plan(s, s->now_ns, why);
 }
 
-/* S3, S9: such a grant is no leadership; a store that makes them is not asked again soon. */
+/*
+ * S3, S9: a grant with such a term makes no leader. A store that makes such grants is not asked
+ * again soon.
+ */
 static void refuse(struct step *s, uint8_t why)
 {
 	step_note(s, NOTE_ERROR, why)->term = s->e->term;
@@ -111,7 +115,7 @@ static void claim_lead(struct step *s, uint8_t why)
 	step_answer(s, NOTE_ACQUIRED, why);
 }
 
-/* A claim is ours. S5: it is led only if it is wanted and in time; else it goes back. */
+/* A claim is ours. S5: we lead on it only if we want to and are in time; else we give it back. */
 static void claim_hold(struct step *s, uint8_t why)
 {
 	struct election *e = s->e;
@@ -143,8 +147,8 @@ void claim_won(struct step *s)
 }
 
 /*
- * Rule 8: adopted is only the claim of a campaign that ended UNKNOWN, in a term that was never
- * reported, nor seen as another's; all else goes back (L3).
+ * Rule 8: we adopt a claim only if its campaign ended UNKNOWN, and its term was neither reported
+ * before nor seen as another candidate's. All other claims go back (L3).
  */
 void claim_found(struct step *s, const struct view *v)
 {
@@ -164,7 +168,7 @@ void claim_found(struct step *s, const struct view *v)
 		claim_hold(s, WHY_ADOPTED);
 		return;
 	}
-	/* Where such claims come from there may be more: not at the speed of the wire (L4). */
+	/* More such claims may come: do not turn them over as fast as the store answers (L4). */
 	e->quiet_ns = max_ns(e->quiet_ns, s->now_ns + s->l->timing.retry_ns);
 	give_back(s, WHY_ORPHAN);
 }
@@ -189,7 +193,7 @@ void claim_listed(struct step *s)
 	const struct view *v = &s->ev->view;
 	bool known = v->held && v->nonce == e->nonce && v->term == e->term;
 
-	/* Asked before we knew what we know now, or on a lease that is no more. */
+	/* The question is older than what we know now, or was about a lease that is no more. */
 	if (s->ev->call != s->l->claims_answered || s->ev->call <= e->mark ||
 	    !lease_stands(s->l, s->l->epoch))
 		return;

@@ -2,30 +2,28 @@
  * core.h: the words that the machines of the core share: what can happen
  * (events), what is to be done (actions), and why.
  *
- * The core decides everything and does nothing. It is two state machines,
- * lease.h and election.h, each one function: (state, event) -> (state,
- * actions); and a third one, audience.h, between the election and the
- * application. It makes no system call, reads no clock, allocates nothing, keeps no
- * pointer and writes no log: time and random bits come in with the event. That is
- * what lets the simulator run it through years in minutes, and the search visit
- * all of its states.
+ * The core decides everything and does nothing. It is three state machines: lease.h, election.h,
+ * and audience.h between the election and the application. Each is one function: (state, event) ->
+ * (state, actions). The core makes no system call, reads no clock, allocates nothing, keeps no
+ * pointer and writes no log: time and random bits come in with the event. That is what lets the
+ * simulator run it through years in minutes, and the search visit all of its states.
  *
  * What the caller owes the core:
  *  1. Time never goes back, and counts suspend (CLOCK_BOOTTIME; A4).
  *  2. Every action that is a call gets exactly one event with its `call` number as the
- *     answer, at the latest soon after its limit, whatever happens. Who doesn't
- *     know the outcome says OUTCOME_UNKNOWN.
+ *     answer, at the latest soon after its limit, whatever happens. A caller that doesn't know the
+ *     outcome says OUTCOME_UNKNOWN.
  *  3. ACT_LEASE_UP and ACT_LEASE_DOWN are told to every election on that lease as
  *     EV_LEASE_UP and EV_LEASE_DOWN, before any other event.
  *  4. An answer to ACT_CLAIMS goes to the lease as EV_CLAIMS and then, when it is OK, to
- *     every election on that lease as EV_CLAIM, held or not. (A claim of an election
- *     that no longer exists is the caller's to release.)
+ *     every election on that lease as EV_CLAIM, held or not. (The caller releases a claim of an
+ *     election that no longer exists.)
  *  5. Every lease that was opened is closed by ACT_CLOSE before the next one is opened. The caller
  *     drops all that it has of the lease (a lock, a session, a descriptor) when the store confirms
- *     the close, and in any case when the action says `ended`: nobody asks for it again. Only of a
- *     lease whose opening ended UNKNOWN nothing more is heard: ACT_OPEN ends what is left of it.
- *  6. After each step it asks lease_wake_ns() and election_wake_ns(), and delivers EV_TIMER
- *     then or later. An EV_TIMER too many does no harm.
+ *     the close, and in any case when the action says `ended`, because no other close follows. A
+ *     lease whose opening ended UNKNOWN is not closed: the next ACT_OPEN ends what is left of it.
+ *  6. After each step the caller asks lease_wake_ns() and election_wake_ns(), and delivers EV_TIMER
+ *     at that time or later. An EV_TIMER too many does no harm.
  */
 #ifndef BATON_CORE_H
 #define BATON_CORE_H
@@ -92,7 +90,7 @@ enum action_kind {
 	/* calls for the lease */
 	ACT_OPEN = 1,
 	ACT_RENEW,
-	ACT_CLOSE, /* gives back all that the lease carries; ended: which is nothing any more */
+	ACT_CLOSE, /* gives back all that the lease carries; ended: it carries nothing any more */
 	ACT_CLAIMS,
 	/* for all elections on the lease */
 	ACT_LEASE_UP,
@@ -187,7 +185,7 @@ struct view {
 	uint16_t score;   /* the leader's */
 	bool held;        /* the leader's claim stands */
 	bool mine;        /* held on the asker's own lease */
-	bool watched;     /* the end of this claim will be pushed for certain: no timer */
+	bool watched;     /* the end of this claim is sure to be pushed: no timer is needed */
 	bool paused;
 	bool target_ok; /* the target of the order is a healthy candidate */
 	uint8_t order;
@@ -213,7 +211,7 @@ struct event {
 
 struct action {
 	uint64_t call;
-	uint64_t limit_ns; /* the call is over by then; who can't tell says UNKNOWN */
+	uint64_t limit_ns; /* the call is over by then; if its outcome isn't known: UNKNOWN */
 	uint64_t epoch;    /* which incarnation of the lease */
 	uint64_t nonce;
 	uint64_t term;
@@ -223,7 +221,7 @@ struct action {
 	uint8_t kind;
 	uint8_t note;
 	uint8_t why;
-	bool ended; /* ACT_CLOSE: the lease has surely ended by itself; not asked for again */
+	bool ended; /* ACT_CLOSE: the lease has surely ended by itself; no other close follows */
 };
 
 /* More than one step can ever make. */
@@ -243,7 +241,7 @@ static inline struct action *actions_add(struct actions *out, uint8_t kind, uint
 	return a;
 }
 
-/* Counts failures in a row, as far as anybody cares. */
+/* Counts failures in a row, up to the highest number that fits. */
 static inline void count_up(uint8_t *n)
 {
 	if (*n < UINT8_MAX)

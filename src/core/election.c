@@ -151,7 +151,8 @@ static void campaign_refused(struct step *s)
 		return;
 	}
 	observation_hear(s, v);
-	/* Refused though nobody has it (the lease was gone): no push will come, so try again. */
+	/* Refused although the election is free (our lease was gone): no push will come, so try
+	 * again. */
 	if (!v->held && v->free_in_ns == NEVER && !v->paused)
 		step_retry(s, WHY_RETRY);
 	step_answer(s, NOTE_NOT_ACQUIRED, v->paused ? WHY_PAUSED : WHY_HELD);
@@ -163,7 +164,7 @@ static void election_campaigned(struct step *s)
 
 	e->state = ELECTION_STANDBY;
 	e->mark = s->l->serial;
-	/* An own lease waits for this answer, before it is closed and another one is there. */
+	/* An own lease is closed, and another one opened, only after this answer. */
 	CORE_ASSERT(!s->l->own || e->epoch == s->l->epoch);
 	if (s->ev->outcome == OUTCOME_UNKNOWN && s->l->own)
 		lease_doubt(s->l, s->now_ns);
@@ -203,8 +204,10 @@ static void election_observed(struct step *s)
 		observation_inspect(s, v);
 		return;
 	}
-	/* L2: nobody has it, nor is it kept for another. Whoever looks in its turn would campaign
-	 * but for what it sees: so also if a lease is over, or the answer is older than we are. */
+	/* L2: `free`: no candidate leads, and the election is not reserved for another one. A
+	 * candidate in its turn looks where it would otherwise campaign. So it campaigns after the
+	 * look even if it only sees that a lease is over, or if the answer is older than what it
+	 * knows. */
 	bool turn = e->cause == WHY_IN_TURN;
 	bool old = v->term < e->floor;
 	bool free = (!v->held && v->free_in_ns == NEVER) || (turn && v->free_in_ns == 0);
@@ -216,13 +219,16 @@ static void election_observed(struct step *s)
 		step_plan(s, s->now_ns, old ? WHY_STRANGE : WHY_FREE);
 }
 
-/* Who led has had its turn. */
+/* A candidate that has led lets the others go first. */
 static void others_first(struct step *s)
 {
 	s->e->quiet_ns = max_ns(s->e->quiet_ns, s->now_ns + timing_hold_ns(&s->l->timing));
 }
 
-/* L3: tried until the store confirms, or says that it was no longer ours, or the lease ends. */
+/*
+ * L3: a release is tried until the store confirms it or says that the claim was no longer ours, or
+ * until the lease ends.
+ */
 static void claim_released(struct step *s)
 {
 	struct election *e = s->e;
@@ -240,7 +246,7 @@ static void claim_released(struct step *s)
 	}
 }
 
-/* Somebody waits to hear whether we can lead now. */
+/* The application waits to hear whether we can lead now. */
 static void try_asked(struct step *s)
 {
 	struct election *e = s->e;
@@ -354,7 +360,7 @@ static void take_event(struct step *s)
 			claim_transfer(s, s->ev->target, s->ev->target_ok);
 		break;
 	case EV_HEALTH: election_health(s); break;
-	case EV_ALIVE: /* claim_settle() has seen to it that it is in time */
+	case EV_ALIVE: /* claim_settle() has made sure that it is in time */
 		if (e->state == ELECTION_LEADING && e->options.work_timeout_ns != 0)
 			e->work_ns = s->now_ns + e->options.work_timeout_ns;
 		break;
@@ -370,7 +376,7 @@ static void take_event(struct step *s)
 	}
 }
 
-/* A hint counts as soon as it can be followed, also one that overtook an answer. */
+/* A hint is followed as soon as that is possible, also a hint that overtook an answer. */
 static void heed_hint(struct step *s)
 {
 	struct election *e = s->e;
@@ -410,7 +416,7 @@ static void election_drain(struct step *s)
 	}
 }
 
-/* S6: the store gives it back only if lease, nonce and term are these. */
+/* S6: the store releases the claim only if lease, nonce and term match. */
 static void release_claim(struct step *s)
 {
 	struct election *e = s->e;

@@ -16,9 +16,9 @@
  * of the lease. election_leads() is the whole truth about it and needs no thread to run.
  *
  * What it must never do: report a leadership that election_leads() denies, or one twice
- * (S5, S8); give a claim back before the work has ended (S7), except where the work was lost and
- * had its time; touch a claim that isn't its own (S6); walk away from a claim that it may
- * have (L3); ask the store without need (L4); stop contending by itself (L8).
+ * (S5, S8); give a claim back before the work has ended (S7), except where the work stalled and had
+ * its time; touch a claim that isn't its own (S6); walk away from a claim that it may have (L3);
+ * ask the store without need (L4); stop contending by itself (L8).
  */
 #ifndef BATON_ELECTION_H
 #define BATON_ELECTION_H
@@ -89,7 +89,7 @@ void election_step(struct election *e, struct lease *l, const struct event *ev,
 		   struct actions *out);
 uint64_t election_wake_ns(const struct election *e, const struct lease *l);
 
-/* The question of all questions: S1 and S2 are about its answer. */
+/* Whether this candidate leads now: S1 and S2 are about the answer. */
 bool election_leads(const struct election *e, const struct lease *l, uint64_t now_ns);
 
 #endif

@@ -58,7 +58,7 @@ static void die(struct lease *l, uint8_t why, struct actions *out)
 	actions_add(out, ACT_LEASE_DOWN, why)->epoch = l->epoch;
 }
 
-/* S2: the deadline ends it, whatever else this event brings. */
+/* S2: the deadline ends the lease, whatever else this event brings. */
 static void expire(struct lease *l, const struct event *ev, struct actions *out)
 {
 	if (l->state == LEASE_LIVE && ev->now_ns >= l->deadline_ns)
@@ -108,8 +108,8 @@ static void lease_opened(struct lease *l, const struct event *ev, struct actions
 }
 
 /*
- * The first retry follows at once, on a fresh connection: a dead one is the usual cause. Later
- * ones back off, but not so far that no more try would fit before the deadline: two failed tries
+ * The first retry follows at once, on a fresh connection, because a dead one is the usual cause.
+ * Later retries back off, but another try must still fit before the deadline. So two failed tries
  * are always survived, even where each took its whole time and a little more (L6).
  */
 static void retry_renewal(struct lease *l, const struct event *ev)
@@ -227,8 +227,9 @@ static void open_lease(struct lease *l, const struct event *ev, struct actions *
 }
 
 /*
- * L3: tried until it is confirmed, or until the lease has surely ended by itself; then once more,
- * for what the caller has of it. One that is to keep its claim is closed only then.
+ * L3: the close is tried until it is confirmed, or until the lease has surely ended by itself. Then
+ * it is sent once more, so that the caller drops what it has of the lease. A lease that is to keep
+ * its claim is closed only when it has ended.
  */
 static void close_lease(struct lease *l, const struct event *ev, struct actions *out)
 {
@@ -268,8 +269,9 @@ static bool is_unused(const struct lease *l)
 }
 
 /*
- * S7: the dead lease is kept until the work on it is over, or had its time. And an own one until
- * its campaign is answered, which may make it anew: so the close gives that back, too (L3).
+ * S7: the dead lease is kept until the work on it is over, or had its time. An own lease is also
+ * kept until its campaign is answered: that campaign may make the lease anew, and then the close
+ * gives that back, too (L3).
  */
 static uint64_t close_due_ns(const struct lease *l)
 {
@@ -321,7 +323,7 @@ uint64_t lease_wake_ns(const struct lease *l)
 
 void lease_enlist(struct lease *l)
 {
-	if (lease_is_left(l)) /* it is in the way of the next one */
+	if (lease_is_left(l)) /* close it now: it is in the way of the next one */
 		l->next_ns = 0;
 	l->n_started++;
 }
@@ -361,7 +363,7 @@ void lease_doubt(struct lease *l, uint64_t now_ns)
 {
 	CORE_ASSERT(l->own);
 	l->opened = true;
-	l->tried_ns = now_ns; /* it landed before now, whenever it was sent */
+	l->tried_ns = now_ns; /* the campaign landed before now, whenever it was sent */
 }
 
 void lease_grant(struct lease *l, uint64_t sent_ns, uint64_t now_ns)
@@ -389,7 +391,7 @@ void lease_ask(struct lease *l, uint8_t why)
 	l->why_ask = why;
 }
 
-/* Keeps the counts true, and remembers what they were since the last renewal was sent. */
+/* Keeps the counts true, and notes their extremes since the last renewal was sent. */
 void lease_tally(struct lease *l, struct tally *was, bool sure, bool maybe, bool work)
 {
 	if (was->epoch == l->epoch) {

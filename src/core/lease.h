@@ -17,7 +17,7 @@
  *
  * What it must never do: count a renewal from its answer instead of its send (S2); come back
  * after its deadline (S5); close before the work of its elections is over, or had its time (S7);
- * leave a lease unclosed that was opened, for its caller keeps something of each (duty 5).
+ * leave a lease unclosed that was opened, because the caller keeps something of each (duty 5).
  */
 #ifndef BATON_LEASE_H
 #define BATON_LEASE_H
@@ -64,14 +64,14 @@ struct lease {
 	uint8_t why_down; /* DEAD, CLOSING: why */
 	uint8_t why_ask;  /* ask: why */
 	bool own;
-	bool opened; /* it is there, or may be: to be closed */
-	bool ended;  /* the close under way is the last one: it has ended by itself */
-	bool keep;   /* a claim was left on it on purpose: it ends by itself before it is closed */
-	bool ask;    /* what is on it must be asked for */
+	bool opened; /* it exists in the store, or may: it must be closed */
+	bool ended;  /* the close under way is the last one: the lease has ended by itself */
+	bool keep;   /* a claim is left on it on purpose: it is closed after its end */
+	bool ask;    /* the store must be asked what is held on it */
 	uint8_t pad[5];
 };
 
-/* How one election stands in the books of its lease. */
+/* What one election adds to the counts of its lease. */
 struct tally {
 	uint64_t epoch;
 	bool sure;
@@ -87,21 +87,23 @@ uint64_t lease_wake_ns(const struct lease *l);
 /* For elections: they hold no pointer to their lease, but are handed it with each step. */
 void lease_enlist(struct lease *l);
 void lease_leave(struct lease *l);
-/* A claim stays on it on purpose: unless somebody needs it, it is closed when it has expired. */
+/* A claim stays on the lease on purpose: unless an election needs the lease again, it is closed
+ * only after it has expired. */
 void lease_keep(struct lease *l);
-/* Whether it only waits for that: nothing is to be given back. */
+/* Whether the lease only waits to expire: nothing is to be given back. */
 bool lease_is_left(const struct lease *l);
 /* Whether a claim won on that incarnation may be led now. */
 bool lease_bears(const struct lease *l, uint64_t epoch, uint64_t now_ns);
 /* Whether a campaign may be sent now. */
 bool lease_ready(const struct lease *l, uint64_t now_ns);
-/* Whether a claim on that incarnation must be given back by itself; else the close does it. */
+/* Whether a claim on that incarnation needs its own release; else the close gives it back. */
 bool lease_stands(const struct lease *l, uint64_t epoch);
-/* An own lease was granted by a campaign sent then. Too late, it closes: that gives it back. */
+/* An own lease was granted by a campaign sent at sent_ns. If that is too late, the lease is closed,
+ * which gives it back. */
 void lease_grant(struct lease *l, uint64_t sent_ns, uint64_t now_ns);
-/* A campaign ended UNKNOWN: with it an own lease may be there. */
+/* A campaign ended UNKNOWN: the own lease that comes with its claim may exist. */
 void lease_doubt(struct lease *l, uint64_t now_ns);
-/* An own lease went with its claim. */
+/* The release of its claim has ended an own lease. */
 void lease_spend(struct lease *l);
 /* Ask the store what is held on it. */
 void lease_ask(struct lease *l, uint8_t why);

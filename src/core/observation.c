@@ -1,6 +1,6 @@
 /*
  * observation.c: what an election makes of what the store says, and when it looks again. Nothing
- * here makes anybody leader: a wrong, old or missing sight costs time, never safety.
+ * here makes anybody leader: a wrong, old or missing view costs time, never safety.
  */
 #include "core/step.h"
 
@@ -69,7 +69,7 @@ void observation_hint(struct step *s)
 {
 	const struct election *e = s->e;
 	/* L4: of a crowd of standbys a few campaign at once, and the others look one after the
-	 * other. L2: a leader hears at once. */
+	 * other. L2: a leader looks at once. */
 	unsigned crowd = e->state == ELECTION_STANDBY ? e->crowd : 0;
 	uint64_t wait_ns = timing_stagger_ns(&s->l->timing, crowd, s->ev->random);
 	uint64_t when_ns = max_ns(s->now_ns + wait_ns, e->calm_ns);
@@ -80,7 +80,7 @@ void observation_hint(struct step *s)
 
 void observation_poll(struct step *s, const struct view *v)
 {
-	/* Who knows less than we do promises nothing. */
+	/* A view that is older than what we know promises nothing. */
 	bool watched = v->watched && v->term >= s->e->floor;
 	uint64_t wait_ns = watched ? NEVER : timing_poll_ns(&s->l->timing, s->ev->random);
 
@@ -109,12 +109,13 @@ static void plan_by_record(struct step *s, const struct view *v, bool news)
 void observation_hear(struct step *s, const struct view *v)
 {
 	struct election *e = s->e;
-	/* A claim of ours that we don't lead on is nobody's. */
+	/* A claim of ours that we don't lead on counts as nobody's. */
 	uint32_t leader = v->held && v->leader != e->self ? v->leader : NOBODY;
-	/* L2: an order is for the leader, but a release may follow, whose hint must not wait. L4:
-	 * of all orders in a term only one is news. */
+	/* L2: an order is for the leader, but a release may follow, and its hint must not wait. L4:
+	 * only one order in a term is news. */
 	bool ordered = v->order != ORDER_NONE && v->term > e->ordered_term;
-	/* L4: what isn't believed is no news, or a store that forgot makes a hot loop of hints. */
+	/* L4: a view that we don't believe is not news, or a store that forgot would make a hot
+	 * loop of hints. */
 	bool news =
 		v->term > e->floor ||
 		(v->term == e->floor && (v->paused != e->paused || leader != e->leader || ordered));
@@ -125,7 +126,8 @@ void observation_hear(struct step *s, const struct view *v)
 		step_retry(s, WHY_RETRY);
 		return;
 	}
-	/* Even from an old answer: taken wrongly it costs a look, kept for ever the leader. */
+	/* The pause is taken even from an old answer. Taken wrongly, it costs one more look; kept
+	 * for ever, it would cost the leader. */
 	e->paused = v->paused;
 	if (v->term >= e->floor) { /* else an old answer, or a store that forgot */
 		if (v->term == TERM_MAX && e->floor < TERM_MAX)

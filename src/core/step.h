@@ -1,9 +1,9 @@
 /*
  * step.h: what the three parts of the election machine share. Private to src/core.
  *
- *   election.c  events in, what is due, when to wake
- *   claim.c     winning, leading, losing, giving back
- *   observation.c     what the store says, and when to look again
+ *   election.c     events in, what is due, when to wake
+ *   claim.c        winning, leading, losing, giving back
+ *   observation.c  what the store says, and when to look again
  */
 #ifndef BATON_STEP_H
 #define BATON_STEP_H
@@ -35,7 +35,7 @@ uint64_t step_unquiet_ns(const struct step *s);
 bool step_may_campaign(const struct step *s);
 
 /* claim.c */
-/* S2: ends a leadership whose time is up; the clock is asked before the event is. */
+/* S2: ends a leadership whose time is up, before the event is looked at. */
 void claim_settle(struct step *s);
 /* S5, S7: not leader from here on. `claimed`: the claim stands, and is ours to give back. */
 void claim_lose(struct step *s, uint8_t why, bool claimed);
@@ -52,14 +52,14 @@ void claim_listed(struct step *s);
 void claim_lease_down(struct step *s);
 
 /* observation.c */
-/* Any term is believed first; after that, none that jumps too far. */
+/* The first term is believed, up to TERM_MAX; after that, a term that jumps too far is not. */
 bool observation_is_credible(const struct election *e, uint64_t term);
 /* A standby hears of the leader, from an observation or from a refused campaign. */
 void observation_hear(struct step *s, const struct view *v);
 /* The leader looks at its own record. */
 void observation_inspect(struct step *s, const struct view *v);
 void observation_leader(struct step *s, uint32_t leader, uint64_t term);
-/* Somebody better than the leader asks for its place, after a while. */
+/* A candidate that outranks the leader asks for its place, after a while. */
 void observation_weigh(struct step *s);
 /* L4: a look that finds nothing new makes the next hint wait, each time longer. */
 void observation_calm(struct step *s, bool news);

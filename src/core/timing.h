@@ -44,7 +44,7 @@ struct options {
 /* Why a setting can't be used; the texts live in the library. */
 enum timing_fault {
 	TIMING_OK,
-	TIMING_WARN_RENEW,     /* fine, but one lost renewal less is survived: renew > lease/3 */
+	TIMING_WARN_RENEW,     /* allowed, but survives one lost renewal less: renew > lease/3 */
 	TIMING_LEASE_RANGE,    /* 10 ms to 24 h */
 	TIMING_LEASE_STORE,    /* below the store's minimum */
 	TIMING_DRIFT_RANGE,    /* 0 to 50 % */
@@ -59,12 +59,13 @@ enum timing_fault {
 	TIMING_PREEMPT,        /* above 24 h, or shorter than the lease: it would flap */
 	TIMING_SCORE_RANGE,    /* the minimum score is above 1.0 */
 	TIMING_PRIORITY_RANGE, /* beyond a million either way */
-	TIMING_OBSERVE_MANUAL, /* who only observes can't acquire */
+	TIMING_OBSERVE_MANUAL, /* a candidate that only observes can't acquire */
 };
 
 /*
- * Fills in what was not given (0): lease 15 s, renew and grace a third of it, retry 2 s or a
- * sixth, retry_max five times retry; and a drift of 10 % for NEVER, since 0 % is a wish, too.
+ * Fills in what was not given (0): lease 15 s, renew and grace a third of the lease, retry 2 s or a
+ * sixth of the lease if that is less, retry_max five times retry. A drift that was not given is
+ * NEVER, because 0 % is a valid choice; it becomes 10 %.
  */
 void timing_fill(struct timing *t);
 enum timing_fault timing_check(const struct timing *t, uint64_t store_min_lease_ns);
@@ -74,21 +75,22 @@ enum timing_fault options_check(const struct options *o, const struct timing *t)
 
 /* lease * (1 - drift): how long after its send a renewal is good for, on our own clock. */
 uint64_t timing_end_ns(const struct timing *t);
-/* lease * (1 + drift): how long after its landing somebody else's may still be good. */
+/* lease * (1 + drift): how long after it landed another process's renewal may still be good. */
 uint64_t timing_gone_ns(const struct timing *t);
 /* What is left for the work to stop in. */
 uint64_t timing_drain_ns(const struct timing *t);
 /* How long one call may take: two failed ones are survived inside the grace. */
 uint64_t timing_call_ns(const struct timing *t);
-/* How long a released election is kept for a named successor, or for anybody else. */
+/* How long a released election is kept for a named successor; and how long the candidate that
+ * released it stays away, for the others. */
 uint64_t timing_hold_ns(const struct timing *t);
 /* Exponential backoff, full jitter: between 0 and retry * 2^attempt, at most retry_max (L4). */
 uint64_t timing_backoff_ns(const struct timing *t, unsigned attempt, uint64_t random);
-/* Where more than a few stand by, a hint is heeded by a few at once, whom chance picks (L2), and by
- * the others one after the other: 0.5 ms for each of them, and a 32nd of the retry period for all,
- * at most (L4). */
+/* How long a standby waits before it follows a hint. If more than a few stand by, chance picks a
+ * few that don't wait (L2). The others follow one after the other: each has 0.5 ms on average, and
+ * all of them together have at most a 32nd of the retry period (L4). */
 uint64_t timing_stagger_ns(const struct timing *t, unsigned crowd, uint64_t random);
-/* Where nobody tells us that a claim has ended: between a half and all of retry_max. */
+/* When to look again where no push tells of a claim's end: after a half to all of retry_max. */
 uint64_t timing_poll_ns(const struct timing *t, uint64_t random);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * admin.c: questions and orders that go straight to the store, on one lane that they share: they
- * block up to the time of two calls and disturb no election of the handle.
+ * admin.c: questions and orders that go straight to the store, on one lane that they share. They
+ * block for at most the time of two calls, and disturb no election of the handle.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,10 +10,16 @@
 #include "lib/lib.h"
 #include "lib/messages.h"
 
-/* A connection that nobody used for so long may be dead: rather a new one than a failure. */
+/*
+ * A connection that nobody used for so long may be dead: a new connection is better than a failed
+ * call.
+ */
 #define IDLE_NS (2 * CLOCK_NS_PER_S)
 
-/* app.lock is held: the lane, if nobody uses it for the time of a call. */
+/*
+ * app.lock is held: takes the lane, after a wait of up to one call's time if another thread uses
+ * it.
+ */
 static int take_lane(struct baton *b)
 {
 	uint64_t until_ns = clock_boot_ns() + timing_call_ns(&b->timing);
@@ -113,7 +119,7 @@ struct list {
 	struct baton_leadership last; /* ... else the one before */
 };
 
-/* For the metrics: how many candidates there were when somebody asked. */
+/* For the metrics: how many candidates there were when they were listed. */
 static void keep_candidates(struct baton *b, const char *name, const struct list *l)
 {
 	(void)pthread_mutex_lock(&b->app.lock);
@@ -243,7 +249,9 @@ int baton_survey_sized(struct baton *b, const char *name, struct baton_observed 
 
 /* ---- orders ---- */
 
-/* Rule 10: an order names the term that it is meant for; 0 stands for whoever leads now. */
+/*
+ * Rule 10: an order names the term that it is meant for; 0 stands for the candidate that leads now.
+ */
 static int find_term(struct baton *b, const char *name, struct baton_order *order,
 		     struct baton_error *err)
 {
@@ -288,7 +296,7 @@ static int leave_order(struct baton *b, const char *name, struct baton_order *or
 		return code;
 	int outcome = b->driver->order(lane, &call, name, order);
 
-	/* It led a moment ago: whoever named the term is told that it is over. */
+	/* It led a moment ago: a caller that named the term is told that this term is over. */
 	if (outcome == BATON_OUTCOME_REFUSED && is_meant && call.error.code == 0)
 		call.error.code = BATON_E_STALE;
 	return admin_finish(b, outcome, &call, err);
@@ -320,7 +328,7 @@ static void found_candidate(void *arg, const struct baton_candidate *c)
 	}
 }
 
-/* N28: refused cleanly if it isn't there, or isn't well. */
+/* N28: a transfer is refused cleanly if its target isn't there, or isn't healthy. */
 static int check_candidate(struct baton *b, const char *name, const char *id,
 			   struct baton_error *err)
 {
@@ -423,8 +431,8 @@ int baton_list_candidates(struct baton *b, const char *name,
 }
 
 /*
- * The auditor: by how much a leadership began before the one that ended, on a clock of the store.
- * Told newest first; each pair counts once, when its later one is new to us.
+ * The auditor: by how much a leadership began before the previous one ended, on a clock of the
+ * store. Leaderships are told newest first. Each pair counts once, when the later one is new to us.
  */
 static void audit(struct list *l, const struct baton_leadership *h)
 {
@@ -453,7 +461,7 @@ static void keep_audit(struct baton *b, const char *name, const struct list *l)
 	(void)pthread_mutex_lock(&b->app.lock);
 	struct numbers *numbers = numbers_of(b, name);
 
-	/* Another may have read it meanwhile: then that one has counted. */
+	/* Another thread may have read it meanwhile: then that thread has counted. */
 	if (numbers != NULL && atomic_load(&numbers->audited) == l->audited) {
 		atomic_fetch_add(&numbers->overlap_ns, l->overlap_ns);
 		atomic_store(&numbers->audited, max_ns(l->audited, l->newest));

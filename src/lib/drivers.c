@@ -1,6 +1,6 @@
 /*
  * drivers.c: the one list of drivers. What is compiled in stands here; any other scheme is looked
- * for as a module, so that a program starts without every client library there is.
+ * for as a module, so that a program need not load every client library.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -47,7 +47,10 @@ static bool get_scheme(const char *url, char *scheme)
 	return true;
 }
 
-/* For those who build drivers; a program with more rights than its user doesn't listen to it. */
+/*
+ * BATON_MODULE_DIR is for developers of drivers. A program with more rights than its user ignores
+ * it.
+ */
 static const char *module_dir(void)
 {
 	const char *dir = secure_getenv("BATON_MODULE_DIR");

@@ -72,7 +72,9 @@ int baton_election_new(struct baton *b, const char *name,
 	return code;
 }
 
-/* What a store that may forget leases waits for is the longest of them, the same for everybody. */
+/*
+ * A store that may forget leases waits for the longest one, so that is the same for all candidates.
+ */
 static int check_longest(const struct baton *b, struct baton_error *err)
 {
 	const struct baton_traits *t = b->traits;
@@ -169,7 +171,8 @@ int baton_election_start(struct baton_election *e)
 		return code;
 	struct app *app = &e->handle->app;
 
-	/* With the lock: what the loop says of stops before it hears of this is not about it. */
+	/* With the lock: a stop that the loop reports before it hears of this start is not about
+	 * it. */
 	(void)pthread_mutex_lock(&app->lock);
 	code = lib_post(e, EV_START);
 	if (code == 0)
@@ -189,7 +192,7 @@ int baton_election_stop(struct baton_election *e, int64_t timeout_ms)
 
 	(void)pthread_mutex_lock(&b->app.lock);
 	for (const struct baton_context *c = e->contexts; c != NULL; c = c->next)
-		if (pthread_equal(c->thread, pthread_self())) /* it would wait for itself */
+		if (pthread_equal(c->thread, pthread_self())) /* a thread can't wait for itself */
 			until_ns = 0;
 	(void)events_say(e, AUDIENCE_STOP);
 	(void)pthread_mutex_unlock(&b->app.lock);
@@ -197,11 +200,12 @@ int baton_election_stop(struct baton_election *e, int64_t timeout_ms)
 	if (code != 0)
 		return code;
 	(void)pthread_mutex_lock(&b->app.lock);
-	/* Somebody may start it again meanwhile: this stop is over all the same. */
+	/* Another thread may start it again meanwhile: this stop is over all the same. */
 	const struct audience *a = &e->audience;
 	uint16_t due = a->stops_due;
 
-	/* S8: no handler is called after this has returned, also if it had stopped before. */
+	/* S8: no handler is called after this has returned, also if the election had stopped
+	 * before. */
 	while ((!audience_has_stopped(a, due) || (a->stopped && audience_is_busy(a))) &&
 	       events_wait(b, until_ns))
 		;
@@ -235,7 +239,7 @@ void baton_election_free(struct baton_election *e)
 
 /*
  * Wait-free. The deadline is read before the term: a leadership's term is taken away before a
- * new incarnation of the lease gets a deadline, so the two can't be of different lives.
+ * new incarnation of the lease gets a deadline, so the two always belong to the same incarnation.
  */
 bool lib_leads(const struct baton_election *e, uint64_t *term)
 {

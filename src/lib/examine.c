@@ -1,7 +1,7 @@
 /*
- * examine.c: what a store is like. The driver tells what only it knows; what every store has is
- * tried here, on a lease that carries nothing: may it be opened, renewed and closed, and is the way
- * there short enough for the timings of the handle.
+ * examine.c: what a store is like. The driver tells what only it knows. What every store has is
+ * tried here, on a lease that carries nothing: can it be opened, renewed and closed, and is the
+ * store near enough for the timings of the handle?
  */
 #include <stdio.h>
 
@@ -9,7 +9,7 @@
 #include "lib/lib.h"
 #include "store/doctor.h"
 
-/* All questions of a driver together: who examines is patient, not as a renewal is. */
+/* For all questions of a driver together: an examination may take longer than a renewal. */
 #define PATIENCE_NS (5 * NS_PER_S)
 
 static double ms(uint64_t ns)
@@ -22,7 +22,7 @@ static double seconds(uint64_t ns)
 	return (double)ns / (double)NS_PER_S;
 }
 
-/* The sentence of a driver says what would be right, too. */
+/* There is no advice: the driver's sentence says what would be right, too. */
 static void tell_failure(struct doctor *d, const char *check, const struct baton_call *call)
 {
 	int code = call->error.code != 0 ? call->error.code : BATON_E_UNAVAILABLE;
@@ -90,7 +90,7 @@ static void tell_failover(struct doctor *d, const struct baton *b)
 		    seconds(timing_gone_ns(t) + more_ns), at_once ? ", one that dies at once" : "");
 }
 
-/* A lease of its own, which no executor of this handle has. */
+/* Tries a lease that no executor of this handle has. */
 static void try_lease(struct doctor *d, struct baton *b, void *lane)
 {
 	struct baton_lease lease = {.ttl_ns = b->timing.lease_ns,

@@ -51,7 +51,7 @@ int baton_fence_check(struct baton_fence *fence, uint64_t term)
 {
 	uint64_t highest = __atomic_load_n(&fence->highest, __ATOMIC_ACQUIRE);
 
-	if (term == 0) /* what baton_term() says to who doesn't lead */
+	if (term == 0) /* what baton_term() says if the candidate doesn't lead */
 		return BATON_E_STALE;
 	while (term > highest)
 		if (__atomic_compare_exchange_n(&fence->highest, &highest, term, true,
@@ -76,7 +76,7 @@ int baton_fence_file(const char *path, uint64_t term, struct baton_error *err)
 	if (rc == 0)
 		rc = check_file(fd, path, term, err);
 	if (fd >= 0) {
-		/* Said aloud, because a child that was forked meanwhile shares the lock. */
+		/* A close is not enough: a child that was forked meanwhile shares the lock. */
 		(void)fcntl(fd, F_OFD_SETLK, &unlock);
 		(void)close(fd);
 	}
@@ -139,7 +139,7 @@ static void slot_make(char slot[SLOT_SIZE + 1], uint64_t term)
 	slot[SLOT_SIZE] = '\0';
 }
 
-/* The term, or 0: not a slot as we write it, to the last byte. */
+/* The term; 0: the slot is not, to the last byte, as we write it. */
 static uint64_t slot_read(const char slot[SLOT_SIZE])
 {
 	char expected[SLOT_SIZE + 1];
@@ -225,8 +225,8 @@ static int create_temporary(const char *path, char name[PATH_MAX])
 
 /*
  * First use. The second slot is left blank: a process that finds the file like that finishes it,
- * and forces its folder to disk before anything is accepted. EEXIST: somebody was quicker, which is
- * fine.
+ * and forces its folder to disk before anything is accepted. EEXIST: another process was quicker,
+ * which is fine.
  */
 static int create_file(const char *path, uint64_t term, struct baton_error *err)
 {
@@ -285,7 +285,7 @@ static int open_file(const char *path, uint64_t term, int *fd, struct baton_erro
 	return lock_file(*fd, path, err);
 }
 
-/* Into the slot that can be spared, to the disk, into the other one. */
+/* Writes the term into the spare slot, forces it to disk, and writes it into the other slot. */
 static int accept_term(int fd, const char *path, uint64_t term, int spare, struct baton_error *err)
 {
 	if (slot_write(fd, spare, term) != 0)

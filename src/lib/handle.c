@@ -78,7 +78,10 @@ static int handle_prepare(struct baton *b, struct baton_error *err)
 	return events_init(b, err);
 }
 
-/* Who only asks or orders needs none of this. What couldn't be made is made the next time. */
+/*
+ * A program that only asks or orders needs none of this. What couldn't be made is made the next
+ * time.
+ */
 int lib_start(struct baton *b, struct baton_error *err)
 {
 	(void)pthread_mutex_lock(&b->start_lock);
@@ -128,7 +131,7 @@ int baton_open(const char *url, const struct baton_options *options, struct bato
 
 /* ---- options ---- */
 
-/* Unique by construction: host, pid, boot and start are in the random bits' company, never cut. */
+/* Host and pid are for people. The digits of the incarnation make it unique, and are never cut. */
 static void default_id(struct baton *b)
 {
 	char host[65] = "";
@@ -242,7 +245,7 @@ static int handle_open_store(struct baton *b, const char *url, struct baton_erro
 
 static void wait_for_lease(struct baton *b, uint64_t until_ns)
 {
-	/* All is stopped: the lease closes by itself, which the deadline cell shows as 0. */
+	/* All elections are stopped: the core closes the lease by itself, and is_open says when. */
 	(void)pthread_mutex_lock(&b->app.lock);
 	while (b->shared != NULL && atomic_load(&b->shared->is_open) && events_wait(b, until_ns))
 		;
@@ -268,7 +271,8 @@ void baton_close(struct baton *b)
 		if (is_ours)
 			election_unref(e); /* the loop's reference keeps it until it has left */
 	}
-	/* S8: no store is needed for that, and a loop that is kept from running doesn't end it. */
+	/* S8: waits without a limit. The loop needs no store to let go of the elections; and if the
+	 * loop is kept from running, the wait goes on. */
 	while (b->app.n_kept > 0)
 		(void)events_wait(b, NEVER);
 	while (b->app.all != NULL && events_wait(b, until_ns))
@@ -285,7 +289,7 @@ static void free_handle(struct baton *b)
 	for (int i = 0; i < 3; i++)
 		lane_stop(&b->lanes[i]);
 	loop_stop(b);
-	/* Not before: the loop, which may be behind, wakes the watch lane. */
+	/* Not before the loop has ended: it may be behind, and wakes the watch lane. */
 	for (int i = 0; i < 3; i++)
 		lane_done(&b->lanes[i]);
 	if (b->admin.lane != NULL)

@@ -18,7 +18,7 @@ int lib_check(const struct baton *b);
 /* Posts an event of that kind to the election's core, and doesn't wait for it. */
 int lib_post(struct baton_election *e, uint8_t kind);
 
-/* Whether the election leads in that term now. */
+/* Whether the election leads now. *term: in which term, if it does. */
 bool lib_leads(const struct baton_election *e, uint64_t *term);
 
 /* drivers.c: the driver for a URL's scheme, compiled in or loaded; NULL: err says why. */
@@ -28,10 +28,10 @@ const struct baton_driver *drivers_find(const char *url, void **library, struct 
 void drivers_copy(const struct baton_driver *d, struct baton_driver *out);
 void drivers_copy_traits(const struct baton_traits *t, struct baton_traits *out);
 
-/* Threads and lanes, when the first election is made; does nothing when they are there. */
+/* Makes threads and lanes, when the first election is made; does nothing when they are there. */
 int lib_start(struct baton *b, struct baton_error *err);
 
-/* The lane for calls that block, shared by all who ask; and gives it back. */
+/* Takes the lane for calls that block, which all callers share; and gives it back. */
 int lib_lane(struct baton *b, void **lane, struct baton_call *call, struct baton_error *err);
 void lib_lane_done(struct baton *b);
 

@@ -228,9 +228,9 @@ bool text_is_metadata(const char *s)
 }
 
 /*
- * The bytes of the first character of s, or 0: not UTF-8. The terminating 0 continues nothing, so
- * this never reads beyond it. Overlong forms and halves of UTF-16 pairs are refused: they are
- * second spellings of other names.
+ * The bytes of the first character of s, or 0: not UTF-8. The terminating 0 is not a continuation
+ * byte, so this never reads beyond it. Overlong forms and halves of UTF-16 pairs are refused: they
+ * are second spellings of other names.
  */
 static size_t rune_at(const char *s, uint32_t *rune)
 {

@@ -45,7 +45,7 @@ static void tell(struct teller *t, const struct baton_metric *m, const char *lab
 	t->n++;
 }
 
-/* Buckets of powers of two in some unit, of which a second has so many. */
+/* Buckets of powers of two, in a unit of which a second has per_second. */
 static void tell_histogram(struct teller *t, const struct baton_metric *m,
 			   const struct histogram *h, double per_second, const char *label,
 			   const char *value, const char *label2, const char *value2)
@@ -62,7 +62,7 @@ static void tell_histogram(struct teller *t, const struct baton_metric *m,
 				    .sum = (double)atomic_load(&h->sum) / per_second};
 
 	for (int i = 0; i < BATON_HISTOGRAM_BUCKETS; i++) {
-		/* cppcheck-suppress unreadVariable // read by who is told, through the struct */
+		/* cppcheck-suppress unreadVariable // read by emit(), through the struct */
 		bounds[i] = i + 1 < BATON_HISTOGRAM_BUCKETS
 				    ? (double)((UINT64_C(1) << i) - 1) / per_second
 				    : INFINITY;
@@ -380,7 +380,7 @@ static bool take_shots(struct teller *t)
 
 		s->e = election_ref(e);
 		s->numbers = atomic_load(&e->numbers);
-		/* One that goes on counts already. */
+		/* An overrun that goes on counts already. */
 		s->n_overruns = events_overruns(e);
 		if (s->numbers != NULL)
 			s->n_overruns += (double)atomic_load(&s->numbers->overruns);

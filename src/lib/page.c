@@ -1,7 +1,7 @@
 /*
  * page.c: reads the page in shared memory that `baton serve` writes: whether its candidate leads,
- * without a call to anybody. It must never say yes for a page of another boot, of other clocks, or
- * of another election.
+ * without a call to any process. It must never say yes for a page of another boot, of other clocks,
+ * or of another election.
  */
 #include <baton.h>
 #include <errno.h>

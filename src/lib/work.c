@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "lib/lib.h"
 
-#define ELECTION_ENDED INT32_MIN /* no code and no function's result that we return */
+#define ELECTION_ENDED INT32_MIN /* the election was stopped: not one of the codes */
 
 static uint64_t quiet_ns(int64_t ms)
 {
@@ -38,7 +38,7 @@ int baton_try_acquire(struct baton_election *e, int64_t timeout_ms, int *obstacl
 	uint64_t until_ns = events_until_ns(timeout_ms);
 
 	(void)pthread_mutex_lock(&b->app.lock);
-	/* One answer serves all who ask meanwhile. */
+	/* One answer serves all threads that ask meanwhile. */
 	uint32_t id = ++e->acquire_id;
 
 	(void)pthread_mutex_unlock(&b->app.lock);
@@ -72,7 +72,8 @@ int baton_drained(struct baton_election *e, uint64_t term)
 	if (code != 0)
 		return code;
 	uint64_t leads_in;
-	/* What the clock has ended is over for good, though the loop may not have noticed. */
+	/* A leadership that the clock has ended is over for good, though the loop may not have
+	 * noticed. */
 	bool over = !(lib_leads(e, &leads_in) && leads_in == term);
 
 	(void)pthread_mutex_lock(&e->handle->app.lock);
@@ -147,7 +148,7 @@ void baton_leave(struct baton_context *ctx)
 		return;
 	struct baton_election *e = ctx->election;
 
-	/* In a forked child the descriptor is its own, and all else the parent's. */
+	/* In a forked child, the descriptor is the child's, and all else is the parent's. */
 	if (lib_check(e->handle) != 0) {
 		(void)close(ctx->fd);
 	} else {
@@ -270,8 +271,8 @@ bool baton_context_wait(const struct baton_context *ctx, int64_t timeout_ms)
 	uint64_t until_ns = events_until_ns(timeout_ms);
 	struct pollfd fd = {.fd = ctx->fd, .events = POLLIN};
 
-	/* The descriptor is a timer at the deadline: a frozen loop can't keep it from firing. What
-	 * a renewal has moved meanwhile is not the end. */
+	/* The descriptor is a timer at the deadline: a frozen loop can't keep it from firing. A
+	 * deadline that a renewal has moved meanwhile is not the end. */
 	while (baton_context_is_leader(ctx)) {
 		uint64_t now_ns = clock_boot_ns();
 

@@ -1,8 +1,8 @@
 /*
- * contexts.c: work that is bound to a leadership. Each context has a timer on CLOCK_BOOTTIME that
- * is set to the deadline, is moved by every renewal, and to now when the leadership is lost: its
- * descriptor becomes readable in time though every thread of the library stands still, and at once
- * after a suspend (S2). Readable means: ask whether it still leads.
+ * contexts.c: work that is bound to a leadership. Each context has a timer on CLOCK_BOOTTIME. The
+ * timer is set to the deadline; every renewal moves it, and a lost leadership sets it to now. So
+ * its descriptor becomes readable in time even if every thread of the library stands still, and at
+ * once after a suspend (S2). Readable means: ask whether this candidate still leads.
  */
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -24,8 +24,9 @@ static void set_timer(int fd, uint64_t when_ns)
 }
 
 /*
- * Only of the lease that the leadership stands on: another, opened since, says nothing of it. The
- * end is read before whose it is: should that change in between, it is not taken for ours.
+ * The end counts only if it is that of the lease that the leadership stands on. A lease that was
+ * opened since says nothing about this leadership. The end is read before its epoch: if the loop
+ * changes them in between, the epochs differ, and the end is not taken for ours.
  */
 uint64_t work_end_of(const struct baton_election *e)
 {
@@ -56,7 +57,7 @@ int context_enter(struct baton_election *e, struct baton_context *ctx, uint64_t 
 	ctx->next = e->contexts;
 	e->contexts = ctx;
 	atomic_fetch_add(&e->executor->n_contexts, 1);
-	/* After it is counted: whoever moves the deadline from here on sees it. */
+	/* After the context is counted: from here on, a move of the deadline reaches it. */
 	set_timer(ctx->fd, deadline_of(e));
 	return 0;
 }

@@ -130,7 +130,7 @@ void batch_run(struct lane *lane, struct job **jobs, size_t n)
 		done += k;
 	}
 	if (t->room > ROOM_KEPT && !calls_reserve(t, ROOM_KEPT))
-		t->room = ROOM_KEPT; /* some of them are larger than that */
+		t->room = ROOM_KEPT; /* could not shrink: some arrays are larger */
 }
 
 /* ---- the verbs ---- */
@@ -290,9 +290,9 @@ static void drop_profile(struct baton_profile *p)
 }
 
 /*
- * What the record says, in the core's words. Where there is no memory for somebody's name it is as
- * if nothing had been read: else a standby couldn't name its leader, and a leader would hand over
- * to nobody, until something else happens (N21). What was won, was won.
+ * Puts what the record says into the core's words. If there is no memory for the name of a
+ * candidate, the call counts as failed. Otherwise a standby couldn't name its leader, and a leader
+ * would hand over to nobody, until something else happens (N21). A campaign that was won stays won.
  */
 static void take_view(struct job *job, const struct baton_record *record, int read, int *outcome,
 		      int *code)

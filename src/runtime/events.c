@@ -1,8 +1,8 @@
 /*
  * events.c: between the loop and the application. The loop leaves news with an election; a
- * dispatcher thread calls its handler, or the application pulls it. What is told when, and when the
- * work of a lost leadership has ended (S7, S8), core/audience.h decides: here its words are carried
- * out, and its news are put into sentences.
+ * dispatcher thread calls its handler, or the application pulls it. core/audience.h decides what is
+ * told when, and when the work of a lost leadership has ended (S7, S8). This file carries out what
+ * it says, and puts its news into sentences.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "runtime/messages.h"
 #include "runtime/runtime.h"
 
-/* What is read of a wait at two moments may differ by so much: it is the same wait. */
+/* If two reads of a wait differ by no more than this, it is the same wait. */
 #define SAME_WAIT_NS CLOCK_NS_PER_S
 
 static void *dispatch_main(void *arg);
@@ -105,7 +105,8 @@ bool events_overruns(const struct baton_election *e)
 {
 	if (e->audience.work != WORK_DRAINS || e->overran)
 		return false;
-	/* A lease that work stands on is closed when its time is up; then another one follows. */
+	/* A lease that work stands on is closed when the work's time is up; then another lease
+	 * follows. */
 	bool is_closed = atomic_load(&e->executor->end_epoch) != atomic_load(&e->work_epoch);
 
 	return is_closed || clock_boot_ns() > work_end_of(e);
@@ -144,8 +145,9 @@ static void note_lost(struct baton_election *e, const struct action *a)
 }
 
 /*
- * From when nobody led, as far as we know, or from when we set out to replace who did. A store that
- * doesn't say how that one ended has told us of a release, or has let us wait for the end.
+ * A handover is counted from when nobody led, as far as we know, or from when we set out to replace
+ * the leader. If the store doesn't say how the last leadership ended, the reason of our campaign
+ * does: we have waited for the end of a lease, or were told of a release.
  */
 static void count_handover(struct baton_election *e)
 {
@@ -245,7 +247,7 @@ void events_note(struct baton_election *e, const struct action *a)
 	default: note_acquired(e, a); break;
 	}
 	(void)pthread_mutex_unlock(&b->app.lock);
-	/* Or they would wake up only to wait for the lock. */
+	/* Not under the lock: the threads would wake up only to wait for it. */
 	(void)pthread_cond_broadcast(&b->app.changed);
 	if (a->note == NOTE_BECAME || a->note == NOTE_LOST)
 		log_put(b, BATON_LOG_INFO, 0, e->name, a->term, text_of_why(a->why),
@@ -344,7 +346,7 @@ static void tell_error(struct baton_election *e, unsigned source, uint8_t why, i
 		log_error(e, source, why, code, detail);
 }
 
-/* Whoever hears events may want each; whoever reads a log wants what is new. */
+/* An application that takes events may want each of them; the reader of a log wants what is new. */
 static void log_error(struct baton_election *e, unsigned source, uint8_t why, int code,
 		      const char *detail)
 {
@@ -392,7 +394,7 @@ void events_seen(struct baton_election *e)
 	(void)pthread_mutex_unlock(&app->lock);
 }
 
-/* Told once: a wait that is heard of again ends when it was said to. */
+/* A wait is told once. If it is read again with the same end, it is the same wait. */
 void events_waits(struct baton_election *e, const struct baton_record *r)
 {
 	struct app *app = &e->handle->app;
@@ -405,7 +407,7 @@ void events_waits(struct baton_election *e, const struct baton_record *r)
 	(void)pthread_mutex_lock(&app->lock);
 	if (e->wait == NULL)
 		e->wait = calloc(1, sizeof(*e->wait));
-	if (e->wait == NULL) { /* it is told when there is memory again */
+	if (e->wait == NULL) { /* the wait is told when there is memory again */
 		(void)pthread_mutex_unlock(&app->lock);
 		return;
 	}
@@ -430,7 +432,7 @@ void events_store(struct baton *b, const struct baton_error *err)
 	if (err->code == 0 && atomic_load_explicit(&b->app.store_fails, memory_order_relaxed) == 0)
 		return;
 	(void)pthread_mutex_lock(&b->app.lock);
-	if (err->code != 0) { /* its words outlive it: the loop may not have told them yet */
+	if (err->code != 0) { /* its words outlive the call: the loop may not have told them yet */
 		b->app.store_error = *err;
 		b->app.store_said_ns = clock_boot_ns();
 	}
@@ -452,7 +454,7 @@ static struct events_queue *queue_of(const struct baton_election *e)
 
 static void calm_events_fd(struct app *app);
 
-/* Whatever happens, it stands in the queue if and only if there is something to deliver. */
+/* The election stands in its queue if and only if there is something to deliver. */
 static void queue_election(struct baton_election *e, bool deliver)
 {
 	static const uint64_t one = 1;
@@ -470,7 +472,7 @@ static void queue_election(struct baton_election *e, bool deliver)
 	e->events.queued = deliver;
 	if (!deliver) {
 		calm_events_fd(app);
-		election_unref(e); /* never the last one: the caller has one, too */
+		election_unref(e); /* never the last reference: the caller has one, too */
 		return;
 	}
 	e->events.is_urgent = is_urgent;
@@ -519,7 +521,7 @@ static struct baton_election *first_of(const struct events_queue queues[N_QUEUES
 	return e != NULL ? e : TAILQ_FIRST(&queues[USUAL]);
 }
 
-/* Nothing more to read: the descriptor must not say otherwise. */
+/* If there is nothing more to pull, the descriptor must not be readable. */
 static void calm_events_fd(struct app *app)
 {
 	uint64_t count;
@@ -542,7 +544,7 @@ static void fill_waits(const struct baton_election *e, struct baton_event *out)
 	uint64_t now_ns = clock_boot_ns();
 
 	out->kind = BATON_EVENT_WAITS;
-	if (e->wait->until_ns > now_ns) /* it is there since the news are */
+	if (e->wait->until_ns > now_ns) /* the wait was made before its news */
 		out->wait_ms = (int64_t)((e->wait->until_ns - now_ns) / NS_PER_MS);
 	(void)snprintf(out->text, sizeof(out->text), "%s", e->wait->text);
 }
@@ -626,7 +628,7 @@ static void *dispatch_main(void *arg)
 			continue;
 		}
 		take_event(e, &ev);
-		ev.token = 0; /* its return is the word */
+		ev.token = 0; /* the handler's return says that it is dealt with */
 		bool is_muted = e->audience.muted;
 
 		(void)pthread_mutex_unlock(&b->app.lock);
@@ -678,9 +680,9 @@ int events_finish(struct baton *b, uint64_t token)
 }
 
 /*
- * The application frees the election. What its handler works with may be gone after this (S8), and
- * what baton_wait() hands out must be an election that can be used. A program that never takes
- * events loses nothing by it: all that waits for it goes.
+ * The application frees the election. After this, what its handler works with may be gone (S8), and
+ * baton_wait() must not hand out the election any more. Its waiting news are dropped, so nothing is
+ * kept for a program that never takes events.
  */
 void events_mute(struct baton_election *e)
 {
@@ -735,7 +737,7 @@ bool events_wait(struct baton *b, uint64_t until_ns)
 
 	if (now_ns >= until_ns)
 		return false;
-	/* The condition's clock stands still in suspend: a second at most. */
+	/* The condition's clock stands still in suspend, so one wait lasts a second at most. */
 	uint64_t wait_ns = min_ns(until_ns - now_ns, CLOCK_NS_PER_S);
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &at);

@@ -1,6 +1,6 @@
 /*
  * execute.c: steps the cores and carries out what they decide: calls go to the lanes, news to the
- * application, cells to whoever asks. Runs on the loop's thread only.
+ * application, and what other threads may ask for to the cells. Runs on the loop's thread only.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +51,10 @@ static uint64_t next_random(struct baton *b)
 	return b->random * 2685821657736338717u;
 }
 
-/* Descriptors of running work end with the deadline, whether or not anybody lives to say so. */
+/*
+ * Moves the timers of running work: its descriptors become readable at the deadline, even if no
+ * thread is left to say so.
+ */
 static void move_contexts(struct executor *c, struct baton_election *only)
 {
 	struct app *app = &c->handle->app;
@@ -83,7 +86,10 @@ static void show_lease(struct executor *c)
 	(void)pthread_mutex_unlock(&c->handle->app.lock);
 }
 
-/* The order matters: a leadership begins with the term cell and ends with it (S5). */
+/*
+ * The order matters (S5): the term cell is set last when a leadership begins, and cleared first
+ * when it ends.
+ */
 static void show_election(struct baton_election *e)
 {
 	bool leads = e->core.state == ELECTION_LEADING;
@@ -122,11 +128,14 @@ void executor_step(struct executor *c, struct event *ev)
 	show_lease(c);
 	execute_calls(c, NULL, &out);
 	set_lease_timer(c);
-	if (c->core.own && c->elections != NULL) /* whose lease has ended */
+	if (c->core.own && c->elections != NULL) /* it can leave if its lease has ended */
 		loop_try_leave(c->elections);
 }
 
-/* Nobody listens for events and nobody runs work by our functions: it had its time. */
+/*
+ * Where nobody takes events and no work runs by our functions, the work counts as ended once it had
+ * its time.
+ */
 static void auto_drain(struct baton_election *e, uint64_t now_ns)
 {
 	struct app *app = &e->handle->app;
@@ -146,7 +155,7 @@ static void set_election_timer(struct baton_election *e)
 			min_ns(e->auto_drain_ns, e->executor->publish_ns)));
 }
 
-/* Where nothing is renewed, what wasn't shown is shown after a while. */
+/* Where nothing is renewed, a profile that couldn't be shown is shown after a while. */
 static void publish_late(struct baton_election *e, uint64_t now_ns)
 {
 	if (now_ns < e->executor->publish_ns)
@@ -262,7 +271,7 @@ static void execute_calls(struct executor *c, struct baton_election *e, const st
 	}
 }
 
-/* Nobody needs the lease any more: it is closed, and what hangs on it goes with it. */
+/* No election needs the lease any more: the lease is closed, and what hangs on it goes with it. */
 static bool goes_with_lease(const struct baton_election *e)
 {
 	const struct lease *l = &e->executor->core;
@@ -270,7 +279,10 @@ static bool goes_with_lease(const struct baton_election *e)
 	return !l->own && !l->keep && (l->n_started == 0 || atomic_load(&e->handle->is_closing));
 }
 
-/* With the next renewal, which there may not be where a lease carries one election. */
+/*
+ * What failed is repeated with the next renewal. A lease that carries one election may see no
+ * renewal, so a timer is set there.
+ */
 static void publish_later(struct baton_election *e)
 {
 	if (!e->executor->core.own)
@@ -296,7 +308,7 @@ void executor_publish(struct baton_election *e)
 		return;
 	}
 	if (!show && goes_with_lease(e))
-		return; /* should it stay after all, it is made up for with the next renewal */
+		return; /* if the lease stays after all, the next renewal makes up for this */
 	e->publish_job = calloc(1, sizeof(*e->publish_job));
 	if (e->publish_job == NULL) {
 		publish_later(e);
@@ -402,7 +414,10 @@ static void claims_done(struct executor *c, const struct job *job)
 	}
 }
 
-/* What works if this was answered. As long as another leads, nobody has to campaign. */
+/*
+ * Which sources of failures work if this was answered. While another candidate leads, or the
+ * election is paused, no campaign is needed.
+ */
 static unsigned works_with(const struct baton_election *e, unsigned source)
 {
 	unsigned works = FAILURE_OBSERVE | source;
@@ -425,7 +440,7 @@ static void election_done(struct baton_election *e, struct job *job)
 			   .outcome = job->outcome,
 			   .view = e->view};
 
-	/* A lease of its own is granted with the claim: also if only the answer was lost. */
+	/* An own lease is granted with the claim, also if only the answer was lost. */
 	if (job->kind == JOB_CAMPAIGN && e->executor->core.own &&
 	    (job->outcome == BATON_OUTCOME_OK || job->outcome == BATON_OUTCOME_UNKNOWN)) {
 		atomic_store(&e->executor->renewed_boot_ns, job->sent_ns);
@@ -448,7 +463,10 @@ static void election_done(struct baton_election *e, struct job *job)
 		executor_hint(e);
 }
 
-/* What a campaign or a look will see that is still to be sent needs no other look after it. */
+/*
+ * If a campaign or a look is under way, the hint waits for it: a call that is sent after the hint
+ * sees the change by itself, and no other look is needed.
+ */
 void executor_hint(struct baton_election *e)
 {
 	struct event ev = {.kind = EV_HINT};
@@ -463,7 +481,7 @@ static void publish_done(struct baton_election *e, struct job *job)
 {
 	bool is_done = job->outcome == BATON_OUTCOME_OK;
 
-	if (job->kind == JOB_WITHDRAW) /* refused: it went with its lease */
+	if (job->kind == JOB_WITHDRAW) /* refused: the profile went with its lease */
 		is_done = is_done || job->outcome == BATON_OUTCOME_REFUSED;
 	e->published = job->kind == JOB_PUBLISH || (e->published && !is_done);
 	e->publish_job = NULL;

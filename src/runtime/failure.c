@@ -1,5 +1,6 @@
 /*
- * failure.c: see failure.h. No clock and no memory of its own: whoever calls says what time it is.
+ * failure.c: see failure.h. It has no clock and no memory of its own: the caller says what time it
+ * is.
  *
  *     well --add--> failing: told --add, time for it--> reminded --remove of the last--> well: told
  *       ^                                                                                  |
@@ -14,11 +15,12 @@
 
 #define REMIND_NS (60 * CLOCK_NS_PER_S)       /* for the first time; then after twice as long */
 #define REMIND_MAX_NS (3600 * CLOCK_NS_PER_S) /* at most */
-#define CALM_NS (60 * CLOCK_NS_PER_S)         /* what comes back sooner was never over */
+#define CALM_NS (60 * CLOCK_NS_PER_S)         /* a failure that comes back sooner was never over */
 
 static bool is_over(const struct failure *f, uint64_t now_ns)
 {
-	/* What has no end of its own is over when it was not heard of for long. */
+	/* A failure of the watch has no end of its own: it is over when it was not heard of for
+	 * long. */
 	if (f->sources == FAILURE_WATCH)
 		return now_ns - f->last_ns >= 2 * f->every_ns;
 	return f->sources == 0 && now_ns - f->last_ns >= CALM_NS;

@@ -2,7 +2,7 @@
  * lane.c: the threads that call the driver. The loop puts jobs in, the lane carries them out, in
  * batches where it can, and posts them back. A renewal has a lane of its own, so that nothing
  * queues in front of it; releases go before all else in the campaign lane, candidates' profiles
- * come last, and let the next leader go first.
+ * come last, and wait a moment after a release, so that the next leader goes first.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 #include "runtime/messages.h"
 #include "runtime/runtime.h"
 
-/* L2: a store writes one thing after the other, and who takes over what we gave back has to write.
- * What only shows us to others lets that go first. */
+/* L2: a store writes one thing after the other, and the candidate that takes over what we gave back
+ * has to write. What only shows us to others waits this long, and lets that go first. */
 #define YIELD_NS (10 * CLOCK_NS_PER_MS)
 
 static void *lane_main(void *arg);
@@ -56,7 +56,10 @@ void lane_stop(struct lane *lane)
 	lane->running = false;
 }
 
-/* Of what nobody will do any more, only these belong to nobody else. */
+/*
+ * Of the jobs that will not run any more, only strays are to be freed: the others belong to a lease
+ * or an election.
+ */
 static void drop_strays(struct lane *lane)
 {
 	for (int q = 0; q < LANE_QUEUES; q++) {
@@ -84,7 +87,8 @@ void lane_done(struct lane *lane)
 
 void lane_put(struct lane *lane, struct job *job, bool first)
 {
-	/* Between campaigns, what only shows us to others would break up their batches. */
+	/* Jobs that only show us to others have a queue of their own: between campaigns, they would
+	 * break up the batches. */
 	bool shows = job->kind == JOB_PUBLISH || job->kind == JOB_WITHDRAW;
 	int q = first ? 0 : shows ? 2 : 1;
 
@@ -95,7 +99,8 @@ void lane_put(struct lane *lane, struct job *job, bool first)
 	*lane->last[q] = &job->m;
 	lane->last[q] = &job->m.next;
 	(void)pthread_mutex_unlock(&lane->lock);
-	/* Or it would wake up only to wait for the lock. It ends after us. */
+	/* Not under the lock: the lane would wake up only to wait for it. The lane ends after
+	 * us. */
 	(void)pthread_cond_signal(&lane->wake);
 }
 
@@ -130,7 +135,7 @@ int lane_wait(struct lane *lane, uint64_t ns)
 	return pthread_cond_timedwait(&lane->wake, &lane->lock, &until);
 }
 
-/* For how long there is nothing but what can wait. */
+/* How long the profiles have to wait; 0: not at all, or there is something more urgent. */
 static uint64_t yield_ns(const struct lane *lane)
 {
 	uint64_t now_ns = clock_boot_ns();

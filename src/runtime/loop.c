@@ -83,7 +83,7 @@ void loop_post_list(struct baton *b, struct message *first, struct message *last
 	*b->mail.last = first;
 	b->mail.last = &last->next;
 	(void)pthread_mutex_unlock(&b->mail.lock);
-	if (was_empty) /* else it is awake already, and will see these, too */
+	if (was_empty) /* else the loop is awake already, and will see these, too */
 		(void)!write(b->mail.event_fd, &one, sizeof(one));
 }
 
@@ -262,7 +262,7 @@ static bool can_go(const struct executor *c)
 	return c->core.state == LEASE_CLOSED && !c->job.busy && !c->claims_job.busy;
 }
 
-/* A lease of its own that was left to end by itself has yet to be closed then. */
+/* An own lease that was left to end by itself must still be closed after its election has left. */
 static void leave_executor(struct baton *b, struct executor *c)
 {
 	if (can_go(c)) {
@@ -323,7 +323,7 @@ void loop_try_leave(struct baton_election *e)
 	e->handle->leaving = e;
 }
 
-/* After each step, for those who take it go on with the election and its lease. */
+/* After each step, not in it: the functions of a step go on using the election and its lease. */
 static void let_leave(struct baton *b)
 {
 	while (b->leaving != NULL) {
@@ -331,7 +331,7 @@ static void let_leave(struct baton *b)
 
 		b->leaving = e->leaving_next;
 		e->leaving = false;
-		if (!can_leave(e)) /* it has begun something, whose end tries again */
+		if (!can_leave(e)) /* it has begun something; the end of that tries again */
 			continue;
 		unlink_election(b, e);
 		atomic_fetch_sub(&b->counters.elections, 1);
@@ -361,7 +361,7 @@ void election_unref(struct baton_election *e)
 		return;
 	free(e->events.error);
 	free(e->failure);
-	free(e->publish_job); /* which a lane that has ended didn't get to */
+	free(e->publish_job); /* a job that its lane didn't get to before it ended */
 	free(atomic_load(&e->numbers));
 	free(e->metadata);
 	free(e->leader_metadata);
@@ -396,7 +396,7 @@ static void handle_attach(struct baton *b, struct baton_election *e)
 	(void)pthread_mutex_unlock(&b->app.lock);
 }
 
-/* What was asked for has been heard of. */
+/* The core has heard of a start or a stop that was asked for. */
 static void note_asked(struct baton_election *e, uint8_t kind)
 {
 	struct app *app = &e->handle->app;
@@ -421,7 +421,7 @@ static void handle_event(struct baton_election *e, struct event *ev)
 	note_asked(e, ev->kind);
 	if (e->handle->watch_untold)
 		tell_watch_failed(e->handle);
-	/* A lease of its own lives only while it leads: who waits is shown all the same. */
+	/* An own lease lives only while its election leads; a standby is shown all the same. */
 	if ((ev->kind == EV_START || ev->kind == EV_HEALTH) &&
 	    (e->executor->core.deadline_ns != 0 || e->executor->core.state == LEASE_READY))
 		executor_publish(e);
@@ -432,7 +432,7 @@ static void handle_poke(struct baton_election *e)
 	uint32_t pokes = atomic_exchange(&e->pokes, 0);
 	struct event ev = {0};
 
-	if (e->left) /* let go of twice, by who frees it and by who closes the handle */
+	if (e->left) /* let go of twice: when it was freed, and when the handle was closed */
 		pokes = 0;
 	if ((pokes & POKE_ALIVE) != 0) {
 		ev.kind = EV_ALIVE;
@@ -472,7 +472,10 @@ static void handle_hint(struct baton *b, uint64_t cookie)
 		executor_step(b->shared, &ev);
 }
 
-/* A driver may say it once and then live with it: who starts later is told, too. */
+/*
+ * A driver may say once that its watch is broken, and then live with it. So an election that starts
+ * later is told, too.
+ */
 static void tell_watch_failed(struct baton *b)
 {
 	(void)pthread_mutex_lock(&b->app.lock);
@@ -498,7 +501,7 @@ static void handle_unwatched(struct message *m)
 	loop_try_leave(e);
 }
 
-/* True: it is time to go. */
+/* True: the loop is to end. */
 static bool loop_handle_message(struct baton *b, struct message *m)
 {
 	struct post *p = (struct post *)m;

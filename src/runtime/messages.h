@@ -12,7 +12,7 @@ const char *text_of_why(uint8_t why);
 const char *text_word_of_why(uint8_t why);
 /* What an error event says. */
 const char *text_of_error(int code, uint8_t why);
-/* Says that no descriptor or thread is to be had; the code. */
+/* Says that no descriptor or thread is left; returns the code. */
 int text_fail_limits(struct baton_error *err);
 /* BATON_REASON_... of a lost leadership */
 int reason_of_why(uint8_t why);

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 
 #define HOUR_NS (3600 * CLOCK_NS_PER_S)
-#define FEWEST 2 /* one slow call in an hour is no pace */
+#define FEWEST 2 /* one slow call in an hour says nothing */
 
 /* The 99.9th percentile is above half of a call's time. */
 static bool is_slow(const struct pace *p)

@@ -1,6 +1,6 @@
 /*
  * peers.c: the others. The core knows them by small numbers; their ids and addresses are kept
- * here, once each. What a driver says in names is put into the core's words here.
+ * here, once each. This file puts what a driver says in names into the core's words.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,8 +132,9 @@ void peers_done(struct baton *b)
 }
 
 /*
- * Rule 5: an id is a label, the incarnation decides. Somebody else with our id is somebody else:
- * a newline, which no id can have, keeps the two apart.
+ * Rule 5: an id is a label; the incarnation decides. Another process with our id is another
+ * candidate. Its key is the id, a newline and the lease: no id has a newline, so that keeps the two
+ * apart.
  */
 static uint32_t leader_number(struct baton_election *e, const struct baton_record *r, bool *twin)
 {
@@ -151,7 +152,7 @@ static uint32_t leader_number(struct baton_election *e, const struct baton_recor
 	return peers_find(b, key, r->address);
 }
 
-/* What people may ask for beyond the core's words. */
+/* Keeps what the application may ask for and the core has no word for. */
 static void remember_leader(struct baton_election *e, const struct baton_record *r, bool twin)
 {
 	struct app *app = &e->handle->app;

@@ -1,6 +1,6 @@
 /*
- * runtime.h: the only place with threads, clocks and timers. It turns what happens into events
- * for the core, the core's actions into calls of the driver and news for the application.
+ * runtime.h: the only place with threads, clocks and timers. It turns what happens into events for
+ * the core, and the core's actions into calls of the driver and news for the application.
  *
  * Threads of one handle, and what each owns
  *   loop        all cores (struct lease, struct election), the timer heap, the list of elections
@@ -13,8 +13,8 @@
  *   logger      calls the application's log function; only if there is one.
  *   the application's own threads: they post messages, read cells, and wait.
  *
- * Locks, each held for a few instructions only; under app.lock, mail.lock or peers.lock may be
- * taken, and no other lock is taken while one is held
+ * Locks, each held for a few instructions only. While app.lock is held, mail.lock or peers.lock may
+ * be taken; otherwise no lock is taken while another one is held.
  *   mail.lock   the mailbox of the loop (any thread posts, the loop takes)
  *   lane.lock   a lane's queue (the loop puts, the lane takes)
  *   app.lock    what the application sees and waits for: struct events, queues of elections with
@@ -53,9 +53,9 @@ enum message_kind {
 	MSG_POKE,         /* election: see its pokes */
 	MSG_DONE,         /* job: a lane has carried it out */
 	MSG_HINT,         /* cookie: an election, or BATON_HINT_ALL */
-	MSG_HINT_SPARE,   /* at everything, in memory that was set aside */
+	MSG_HINT_SPARE,   /* a hint at everything, in memory that was set aside */
 	MSG_WATCH,        /* for the watch lane: a name to add */
-	MSG_UNWATCHED,    /* for that, to remove it; then: no hint for it is on its way any more */
+	MSG_UNWATCHED,    /* to that lane: a name to remove; back: no hint for it comes any more */
 	MSG_WATCH_FAILED, /* app.watch_error says why */
 	MSG_QUIT,
 };
@@ -71,7 +71,7 @@ struct post {
 	struct baton_election *election;
 	struct event event;
 	uint64_t cookie;
-	bool *done; /* app.lock: set once it was taken; or NULL */
+	bool *done; /* app.lock: set once the loop has dealt with it; or NULL */
 };
 
 enum job_kind {
@@ -123,7 +123,7 @@ struct executor {
 	struct lease core;
 	struct baton *handle;
 	struct baton_election *elections; /* linked by executor_next */
-	struct executor *left_next;       /* an own one whose election has left */
+	struct executor *left_next;       /* an own lease whose election has left */
 	_Atomic uint64_t *deadline_cell;
 	struct heap_item timer;
 	struct job job;
@@ -132,10 +132,10 @@ struct executor {
 	uint32_t number;            /* tells this process' leases apart */
 	uint32_t n_held;            /* answer of a renewal */
 	uint32_t n_publish_due;
-	uint64_t publish_ns;         /* an own one: when to show its election again; or NEVER */
-	_Atomic uint32_t n_contexts; /* app.lock to change it: open ones of its elections */
+	uint64_t publish_ns;         /* own lease: when to show its election again; or NEVER */
+	_Atomic uint32_t n_contexts; /* open contexts of its elections; app.lock to change it */
 	bool claims_short;           /* the list of claims is not complete */
-	_Atomic bool is_open;        /* something of it may be in the store */
+	_Atomic bool is_open;        /* something of the lease may be in the store */
 	_Atomic int64_t renewed_wall_ms;
 	_Atomic uint64_t renewed_boot_ns;
 	_Atomic uint64_t end_epoch; /* of the incarnation that lives, or lived last ... */
@@ -144,8 +144,8 @@ struct executor {
 
 enum { POKE_DRAINED = 1, POKE_ALIVE = 2, POKE_DETACH = 4, POKE_QUEUED = 8 };
 
-/* ---- what the application is to be told. Whether and when, core/audience.h decides; here stand
- * what is said, and the queue of those that have something to say ---- */
+/* ---- what the application is told. core/audience.h decides whether and when; here stand the
+ * words, and the queue of the elections that have something to tell ---- */
 
 /* When each code was last told, and the store's words for the last one. */
 struct error_event {
@@ -164,18 +164,18 @@ struct events {
 	uint8_t error_why;
 	bool queued;
 	bool is_urgent;   /* queued with LOST */
-	pthread_t puller; /* whose event is being told */
+	pthread_t puller; /* the thread that is being told */
 };
 
 /* Nobody can lead before a certain time. */
 struct wait {
-	uint64_t until_ns; /* 0: that is over */
+	uint64_t until_ns; /* 0: the wait is over */
 	char text[BATON_WAIT_MAX + 1];
 };
 
 /*
- * Counted references keep it: one of the application's, one of the loop's, one for each queue
- * that it stands in, one for each thread inside a call on it.
+ * Counted references keep an election: one of the application's, one of the loop's, one for each
+ * queue that it stands in, one for each thread inside a call on it.
  */
 struct baton_election {
 	struct election core;
@@ -189,10 +189,10 @@ struct baton_election {
 	_Atomic uint64_t term_cell;       /* the term that we lead in, else 0 */
 	_Atomic uint64_t work_cell;       /* L5: leads only before this */
 	_Atomic uint64_t work_epoch;      /* of the lease that the last leadership stands on */
-	_Atomic uint64_t overdue_cell;    /* L5: its claim passes on then */
+	_Atomic uint64_t overdue_cell;    /* L5: when its claim is given back */
 	_Atomic uint64_t alive_ns;        /* the last sign of life that was passed on */
 	struct message poke;
-	uint64_t hint_ns;                /* 0: none has come during the call under way */
+	uint64_t hint_ns;                /* when a hint came during the call under way; 0: none */
 	uint64_t auto_drain_ns;          /* nobody listens: when the work counts as ended */
 	const struct claim_found *claim; /* while the loop tells of claims */
 	struct heap_item timer;
@@ -201,20 +201,20 @@ struct baton_election {
 	struct view view;        /* the answer to the job; the lane's until it is done */
 	struct failure *failure; /* made with the first one; or NULL */
 	uint64_t arg_nonce;
-	uint64_t arg_term; /* of a campaign the floor */
+	uint64_t arg_term; /* of a campaign: its floor */
 	uint64_t arg_hold_ns;
 	uint32_t arg_target;
 	uint8_t arg_why;
-	uint8_t trying;   /* FAILURE_...: what is being answered; 0: nothing that can last */
+	uint8_t trying;   /* FAILURE_...: source of the failed answer being handled; or 0 */
 	uint8_t lost_why; /* of the last leadership */
-	uint8_t before;   /* BATON_END_...: of who held what we have won */
+	uint8_t before;   /* BATON_END_...: how the leadership before ours ended */
 	bool publish_due;
 	bool published;
 	bool detached; /* the application has let go of it */
 	bool watched;  /* from its first start on */
 	bool unwatching;
 	bool unwatched; /* no hint names it any more */
-	bool leaving;   /* in the handle's list of those */
+	bool leaving;   /* in the handle's list of elections that leave */
 	struct baton_election *leaving_next;
 	struct message watch[2]; /* MSG_WATCH, MSG_UNWATCHED */
 	/* app.lock from here on */
@@ -229,7 +229,7 @@ struct baton_election {
 	bool seen_paused;
 	bool left;       /* the loop has let go of it */
 	bool twin;       /* another living candidate has our id */
-	bool overran;    /* the work of the last leadership is counted as such */
+	bool overran;    /* the last leadership's work is counted as an overrun */
 	int attach_code; /* 1: not yet */
 	uint32_t seen_leader;
 	uint32_t score;
@@ -298,17 +298,17 @@ struct app {
 	pthread_cond_t dispatch; /* elections with a handler have news */
 	struct events_queue handled[N_QUEUES];
 	struct events_queue pulled[N_QUEUES];
-	struct events_queue pulling; /* whose events baton_wait() returned last */
+	struct events_queue pulling; /* elections whose events baton_wait() returned last */
 	struct baton_election *all;
-	uint32_t n_kept; /* while closing: how many of them have not been let go */
-	int events_fd;   /* readable while somebody is in pulled */
-	uint64_t tokens; /* so many events were taken */
+	uint32_t n_kept; /* while closing: how many elections have not been let go */
+	int events_fd;   /* readable while an election is in pulled */
+	uint64_t tokens; /* how many events were taken */
 	bool has_puller;
 	bool quit;
 	struct baton_error store_error; /* the last failure of a call */
 	uint64_t store_said_ns;         /* when that was */
 	struct baton_error watch_error; /* the last failure of the watch */
-	_Atomic int store_fails;        /* whether no call went well since; without the lock, too */
+	_Atomic int store_fails;        /* no call went well since; also read without the lock */
 };
 
 struct peers {
@@ -351,8 +351,8 @@ struct counters {
 	struct histogram callbacks;  /* us */
 };
 
-/* What is counted of an election in which a leadership was lost or taken over, or of which the
- * application has listed something. */
+/* What is counted of one election, from when a leadership was lost or taken over, or the
+ * application has listed something of it. */
 struct numbers {
 	_Atomic uint64_t lost[BATON_REASON_PAUSED + 1];
 	struct histogram tenure;                          /* ms */
@@ -382,7 +382,7 @@ struct admin {
 struct baton {
 	const struct baton_driver *driver; /* &driver_table */
 	const struct baton_traits *traits; /* &traits_known */
-	struct baton_driver driver_table;  /* all zero where the driver is older than we */
+	struct baton_driver driver_table;  /* zero where an older driver has less than we know */
 	struct baton_traits traits_known;
 	void *store;
 	void *driver_library; /* dlopen()ed, or NULL */
@@ -396,9 +396,9 @@ struct baton {
 	void *trace_arg;
 	bool outlive;
 	struct executor *shared; /* where leases are shared: the one executor */
-	struct executor *left;   /* own ones that wait for the end of their leases */
-	uint32_t n_numbered;     /* so many were made */
-	uint32_t n_executors;    /* so many there are */
+	struct executor *left;   /* those of own leases that have yet to end */
+	uint32_t n_numbered;     /* how many executors were made */
+	uint32_t n_executors;    /* how many there are */
 	struct mailbox mail;
 	struct lane lanes[3];
 	struct app app;
@@ -424,15 +424,15 @@ struct baton {
 	bool is_warned;             /* start_lock: of what the store lacks */
 	bool loop_running;
 	_Atomic bool is_closing;     /* baton_close() was called */
-	bool watch_untold;           /* app.watch_error is for whoever starts next */
+	bool watch_untold;           /* app.watch_error is for the election that starts next */
 	struct baton *registry_next; /* fork.c's lock */
 };
 
 /* loop.c */
 int loop_start(struct baton *b, struct baton_error *err);
 void loop_stop(struct baton *b);
-/* Frees it after this step, once the application let go of it and nothing in the loop or in the
- * lanes refers to it. */
+/* Frees the election after this step, if the application has let go of it and nothing in the loop
+ * or in the lanes refers to it. */
 void loop_try_leave(struct baton_election *e);
 struct baton_election *loop_find(struct baton *b, const char *name);
 /* 0, or BATON_E_MEMORY. ev may be NULL for messages that carry none. */
@@ -440,7 +440,7 @@ int loop_post(struct baton *b, uint8_t message, struct baton_election *e, const 
 /* The same for an event, and the loop has dealt with it when this returns: cells included. */
 int loop_tell(struct baton_election *e, const struct event *ev);
 void loop_post_message(struct baton *b, struct message *m);
-/* Some at once, linked from the first to the last. */
+/* Several at once, linked from the first to the last. */
 void loop_post_list(struct baton *b, struct message *first, struct message *last);
 /* Needs no memory: for what must not get lost. */
 void loop_poke(struct baton_election *e, uint32_t poke);
@@ -461,11 +461,13 @@ void executor_done(struct baton *b, struct job *job);
 
 /* lane.c */
 int lane_start(struct baton *b, int kind, struct baton_error *err);
-/* Its thread ends, with what is queued; the driver's lane stays until lane_done(). */
+/* Ends the lane's thread; what is queued does not run. The driver's lane stays until
+ * lane_done(). */
 void lane_stop(struct lane *lane);
 void lane_done(struct lane *lane);
 void lane_put(struct lane *lane, struct job *job, bool first);
-/* With its lock: until something is put in, or for so long: then ETIMEDOUT. */
+/* The lane's lock is held: waits until something is put in, or for so long; then it returns
+ * ETIMEDOUT. */
 int lane_wait(struct lane *lane, uint64_t ns);
 void lane_watch(struct lane *lane, struct baton_election *e, bool add);
 
@@ -487,17 +489,17 @@ void events_note(struct baton_election *e, const struct action *a);
 void events_error(struct baton_election *e, unsigned source, uint8_t why, int code);
 /* These sources of failures work, or aren't needed. */
 void events_works(struct baton_election *e, unsigned sources);
-/* What others may ask of the election, after a step. */
+/* After a step: keeps what other threads may ask of the election. */
 void events_seen(struct baton_election *e);
 /* What a lane has read: whether nobody can lead before a certain time. */
 void events_waits(struct baton_election *e, const struct baton_record *r);
-/* The lease was renewed: for those who want to hear of it. */
+/* The lease was renewed: tells the elections that want to hear of it. */
 void events_renewed(struct baton_election *e);
 /* The application has let go of it, and it is stopped. */
 void events_let_go(struct baton_election *e);
 /* app.lock is held: steps the audience, and carries out what it says. */
 struct audience_result events_tell(struct baton_election *e, const struct audience_event *ev);
-/* The same, for what is no more than a word. */
+/* The same, for an event that is its kind and no more. */
 struct audience_result events_say(struct baton_election *e, uint8_t kind);
 /* app.lock is held: nothing is told of it any more, and nothing waits to be. */
 void events_mute(struct baton_election *e);
@@ -514,10 +516,11 @@ void events_store(struct baton *b, const struct baton_error *err);
 int events_init(struct baton *b, struct baton_error *err);
 int events_start(struct baton *b, struct baton_error *err);
 void events_stop(struct baton *b);
-/* After the loop has stopped: what nobody took. */
+/* After the loop has stopped: drops what nobody took. */
 void events_done(struct baton *b);
 int events_pull(struct baton *b, int64_t timeout_ms, struct baton_event *out);
-/* That event is dealt with, whoever took it. BATON_E_STALE: no such one is. */
+/* The event with this token is dealt with, whichever thread took it. BATON_E_STALE: there is no
+ * such event. */
 int events_finish(struct baton *b, uint64_t token);
 /* app.lock held: waits for app.changed until then (NEVER: for ever); false: too late. */
 bool events_wait(struct baton *b, uint64_t until_ns);
@@ -529,12 +532,12 @@ bool events_on_dispatcher(const struct baton *b);
 int context_enter(struct baton_election *e, struct baton_context *ctx, uint64_t term);
 /* Takes it out of its election; the descriptor is closed. */
 void context_leave(struct baton_context *ctx);
-/* The leadership is lost: their descriptors say so now. */
+/* The leadership is lost: the descriptors of its contexts say so now. */
 void contexts_cancel(struct baton_election *e);
 /* What the cells show: until when it leads, and until when its work may go on; 0: not known. */
 uint64_t deadline_of(const struct baton_election *e);
 uint64_t work_end_of(const struct baton_election *e);
-/* Those of the election end at the deadline that its cells show. */
+/* The descriptors of the election's contexts end at the deadline that its cells show. */
 void contexts_move(struct baton_election *e);
 
 /* peers.c */
@@ -565,7 +568,7 @@ void log_put(struct baton *b, int level, int code, const char *election, uint64_
 	     const char *detail, const char *format, ...) __attribute__((format(printf, 7, 8)));
 
 /* What a driver says about an election, in the core's words. */
-/* False: there is no memory for the name of somebody in the record. */
+/* False: there is no memory for the name of a candidate in the record. */
 bool peers_view(struct baton_election *e, const struct job *job, const struct baton_record *r,
 		struct view *v);
 

@@ -83,7 +83,9 @@ static size_t watch_list_change(struct lane *lane, struct message *list, size_t 
 	return n;
 }
 
-/* Nothing to watch, or the watch is broken: until there are changes, or a while has passed. */
+/*
+ * Nothing to watch, or the watch is broken: waits until there are changes, or a while has passed.
+ */
 static void rest(struct lane *lane, uint64_t ns)
 {
 	(void)pthread_mutex_lock(&lane->lock);
@@ -117,13 +119,13 @@ static void post_hints(struct lane *lane, const uint64_t *cookies, int n)
 		loop_post_message(lane->handle, &lane->spare.m);
 }
 
-/* Who waits for hints must know that none will come for a while. */
+/* An application that relies on hints must know that none will come for a while. */
 static void watch_tell_failure(struct lane *lane, const struct baton_error *err)
 {
 	struct app *app = &lane->handle->app;
 
-	/* Before the event, so that whoever hears of it finds the store failing, too; but a limit
-	 * of this machine says nothing about the store. */
+	/* Before the event, so that its handler finds the store failing, too. But a limit of this
+	 * machine says nothing about the store. */
 	if (err->code != BATON_E_SYSTEM)
 		events_store(lane->handle, err);
 	(void)pthread_mutex_lock(&app->lock);
@@ -164,7 +166,8 @@ void *watch_main(void *arg)
 		n_watched = watch_list_change(lane, list, n_watched);
 		if (quit)
 			break;
-		/* Who only asks or orders needs no watch, and the store none of its making. */
+		/* A process that only asks or orders needs no watch, and the store is spared
+		 * one. */
 		if (n_watched == 0) {
 			rest(lane, WAIT_NS);
 			continue;

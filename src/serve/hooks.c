@@ -1,8 +1,8 @@
 /*
- * hooks.c: the callbacks of `baton serve`: on-elected before anybody is told that this candidate
+ * hooks.c: the callbacks of `baton serve`: on-elected before any client is told that this candidate
  * leads, on-lost after the work has ended and before the claim is given back, on-change whenever
- * the leader changes. They are those of `baton run`; where that has a command, this has connections
- * and deadlines that were told.
+ * the leader changes. They are those of `baton run`. Where `baton run` has a command, `baton serve`
+ * has connections, and deadlines that were told.
  *
  * It must never let work begin before its gate has opened, nor wait for a command.
  */
@@ -19,7 +19,7 @@
 /* What the callbacks of one election have come to. */
 struct hooks {
 	struct callback_queue *queue;
-	uint64_t term;      /* whose on-lost is owed; 0: none */
+	uint64_t term;      /* the term whose on-lost is still to run; 0: none */
 	const char *reason; /* of its end, as far as it is known */
 	int64_t end_ns;     /* until then its commands may run */
 	uint64_t seen_term; /* of the last leader that we have heard of */
@@ -95,8 +95,8 @@ static void put_event(struct member *m, const struct callback_event *event,
 	callbacks_put(m->hooks->queue, &told, done, m);
 }
 
-/* Until its end, less a margin for the killing, the work of the leadership may go on. What was
- * promised last counts: a lease that is no more tells nothing. */
+/* The work of the leadership may go on until its end, less a margin for the killing. The latest end
+ * that was told counts: a lease that is gone tells none. */
 static void move_limit(struct member *m)
 {
 	int64_t margin_ns = (int64_t)m->server->view.timings.drain_ns / 4;
@@ -177,7 +177,7 @@ static void lost_ended(void *arg, bool ok)
 {
 	struct member *m = arg;
 
-	(void)ok; /* whatever it says, the work has ended */
+	(void)ok; /* whatever its result is, the work has ended */
 	m->hooks->is_ended = true;
 }
 
@@ -189,7 +189,7 @@ bool hooks_are_over(struct member *m)
 		return true;
 	move_limit(m);
 	if (h->gate_runs)
-		return false; /* it is being killed */
+		return false; /* on-elected is being killed */
 	if (!h->is_ending) {
 		const struct callback_event told = {.kind = CALLBACK_LOST,
 						    .term = h->term,

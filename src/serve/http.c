@@ -95,7 +95,7 @@ static void connection_changes(void *cls, struct MHD_Connection *connection, voi
 	}
 }
 
-/* The oldest that hasn't asked anything makes room. False: all of them are at work. */
+/* The oldest connection without a request makes room. False: all connections have one. */
 static bool evict_oldest(struct server *s)
 {
 	struct link *oldest = NULL;
@@ -128,7 +128,7 @@ void http_accept(struct server *s, int listener)
 			(void)close(fd);
 			continue;
 		}
-		/* It closes the descriptor where it doesn't take it. */
+		/* MHD closes the descriptor if it doesn't take it. */
 		(void)MHD_add_connection(daemon, fd, (struct sockaddr *)&from, n);
 	}
 }
@@ -151,10 +151,10 @@ void http_tick(struct server *s)
 /* ---- calls ---- */
 
 /*
- * A suspended call goes on although its client has closed its side meanwhile. libmicrohttpd reads
- * from a resumed connection before it asks for the answer, and gives the call up at the end of the
- * input. Only a connection with a time limit of its own is asked first: so the call gets one, which
- * is too long to matter.
+ * A suspended call must go on although its client has closed its side meanwhile. But libmicrohttpd
+ * reads from a resumed connection before it asks for the answer, and gives the call up at the end
+ * of the input. It asks first only if the connection has a time limit of its own. So the call gets
+ * a limit that is too long to matter.
  */
 #define ASKED_FIRST_S 86400U
 
@@ -246,7 +246,7 @@ static bool call_waits_on(struct call *call)
 	return true;
 }
 
-/* Those whose election has changed, or whose time is over, go on. */
+/* Calls whose election has changed, or whose time is over, go on. */
 static void wake_waiting(struct server *s)
 {
 	struct call *next;
@@ -276,7 +276,7 @@ static const char *header(struct call *call, const char *name)
 	return MHD_lookup_connection_value(call->connection, MHD_HEADER_KIND, name);
 }
 
-/* What the answer is about is brought up to date: one election, or all. */
+/* Brings up to date what the answer is about: one election, or all. */
 static void refresh_for(struct call *call)
 {
 	struct server *s = call->server;
@@ -286,7 +286,7 @@ static void refresh_for(struct call *call)
 	if (!parse_target(call->target, &p) ||
 	    (p.n_segments == 1 &&
 	     (strcmp(p.segments[0], "livez") == 0 || strcmp(p.segments[0], "metrics") == 0)))
-		return; /* these are about no election, or ask for themselves */
+		return; /* these are about no election, or refresh by themselves */
 	if (p.n_segments == 2 && strcmp(p.segments[0], "v1") != 0)
 		name = p.segments[1];
 	else if (p.n_segments > 2)
@@ -378,7 +378,7 @@ static void write_metrics(struct call *call)
 	r->n_body = n;
 }
 
-/* What needs no store: done, health, signs of life, a deadline that was told. */
+/* Does what needs no store: done, health, signs of life, a deadline that was told. */
 static void call_execute(struct call *call)
 {
 	struct serve_reply *r = &call->reply;

@@ -56,7 +56,7 @@ static void take_activated(struct server *s)
 
 /* ---- the unix socket ---- */
 
-/* Whether somebody answers there. */
+/* Whether a process answers there. */
 static bool is_answered(const struct sockaddr_un *at)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -119,7 +119,7 @@ static bool is_guarded(const struct server *s)
 	return s->config->tls_cert != NULL && s->config->read_token_file != NULL;
 }
 
-/* What other hosts can reach needs more than an address. */
+/* An address that other hosts can reach needs TLS and a token as well. */
 static int check_reach(const struct server *s, const struct sockaddr *at, const char *where)
 {
 	if (is_loopback_address(at) || is_guarded(s))
@@ -192,7 +192,7 @@ static int open_tcp(struct server *s)
 	return code;
 }
 
-/* Says where, also for port 0. */
+/* Says where it listens, also for port 0. */
 static void say_address(const struct server *s)
 {
 	struct sockaddr_storage at = {0};
@@ -256,7 +256,7 @@ static bool is_in_group(const char *name, const struct passwd *user)
 	return false;
 }
 
-/* "USER,@GROUP"; without a list, the user that runs this. */
+/* "USER,@GROUP". The user that runs this is always listed; without a list, so is root. */
 static bool is_listed(const char *list, uid_t uid)
 {
 	const struct passwd *user;

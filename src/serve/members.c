@@ -1,10 +1,11 @@
 /*
  * members.c: the elections of this process, and whose work each leadership is. The work of a
  * leadership is one context of the library: it is entered at BECAME and left when the work has
- * ended, and the claim is kept as long. Work has ended when the connection that was told `became`
- * is closed at both ends, or `done` was said, and every deadline that somebody was told has passed.
+ * ended, and the claim is kept as long. Work has ended when `done` was said; or when the connection
+ * that was told `became` is closed at both ends, and every deadline that a client was told has
+ * passed.
  *
- * It must never leave a context while somebody may still trust a deadline (S7).
+ * It must never leave a context while a client may still trust a deadline (S7).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -170,7 +171,7 @@ void members_stop(struct server *s)
 	int64_t grace_ns = (int64_t)(s->view.timings.lease_ns + s->view.timings.drain_ns);
 
 	if (s->is_stopping) {
-		s->stop_until_ns = 0; /* asked twice: whoever asks can't wait */
+		s->stop_until_ns = 0; /* asked twice: the caller can't wait */
 		return;
 	}
 	s->is_stopping = true;
@@ -263,7 +264,7 @@ void members_refresh_all(struct server *s)
 
 /* ---- work ---- */
 
-/* Whoever stands by first is told. */
+/* The connection that has stood by for longest is told. */
 static struct stream *find_standby(const struct member *m)
 {
 	struct stream *found = NULL;
@@ -341,7 +342,7 @@ void member_detach(struct member *m, struct stream *stream)
 	m->v.n_leads--;
 	if (m->leads == stream) {
 		m->leads = NULL;
-		/* Over a network nobody knows whether it has ended: what was told holds. */
+		/* Over a network nobody knows whether the work has ended: what was told holds. */
 		if (!stream->call->link->is_local && !stream->is_done) {
 			member_refresh(m);
 			member_told(m, m->v.leads ? m->v.deadline_boot_ns : stream->end_ns);
@@ -363,7 +364,7 @@ static void settle(struct member *m)
 	telemetry_released(m);
 }
 
-/* The work has ended, and what comes behind it. */
+/* The work has ended; true: on-lost has ended, too. */
 static bool is_drained(struct member *m)
 {
 	if (!m->is_drained)
@@ -397,7 +398,7 @@ void member_open(struct member *m)
 	int64_t deadline_ns = 0;
 	int64_t end_ns = 0;
 
-	/* As they are now: the gate may have taken its time. */
+	/* The times as they are now: the gate may have taken long. */
 	if (baton_get_deadline(m->election, &deadline_ns, &end_ns) != 1)
 		return;
 	atomic_store(&m->is_open, true);
@@ -478,7 +479,10 @@ static void publish_event(struct member *m, const struct baton_event *event)
 	streams_publish(m, &told);
 }
 
-/* One leader after another is a change; the first that is seen is not, nor is a gap between two. */
+/*
+ * A leader after another one is a change. Neither the first leader that is seen nor a gap between
+ * two leaders is one.
+ */
 static void count_change(struct member *m, const struct baton_event *event)
 {
 	if (event->leader[0] == '\0')

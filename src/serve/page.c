@@ -37,7 +37,7 @@ static struct page *map_page(int fd)
 	return at != MAP_FAILED ? at : NULL;
 }
 
-/* Nobody reads it as ours before the magic is there. */
+/* No reader takes the page for ours before the magic is there. */
 static bool fill_page(struct page *p, const char *name, const char *id)
 {
 	atomic_store(&p->deadline_boot_ns, 0);

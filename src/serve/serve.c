@@ -194,7 +194,8 @@ static void do_due(struct server *s)
 		s->listed_ns = now_ns;
 		worker_list(s);
 	}
-	/* While somebody looks, what the store knows of others' leases is asked for, bit by bit. */
+	/* While a client has a stream open, the store is asked for what it knows of others' leases,
+	 * bit by bit. */
 	if (s->n_streams > 0 && s->n_members > 0 && now_ns - s->looked_ns > LOOK_MS * NS_PER_MS) {
 		s->looked_ns = now_ns;
 		for (size_t i = 0; i < LOOKS && i < s->n_members; i++)

@@ -20,7 +20,7 @@ struct serve_config {
 	size_t n_names;
 	bool observe;               /* the names are only observed */
 	const char *observe_prefix; /* all that the store lists and that begin so; NULL: none */
-	bool attach_require;        /* campaign only while somebody holds a /lead open */
+	bool attach_require;        /* campaign only while a client holds a /lead open */
 	bool read_only;
 	const char *store; /* its kind */
 	const char *version;
@@ -30,7 +30,7 @@ struct serve_config {
 	const char *token_file;
 	const char *app_token_file;
 	const char *read_token_file;
-	const char *operators; /* USER,@GROUP; NULL: the user that runs this */
+	const char *operators; /* USER,@GROUP, besides the user that runs this; NULL: root */
 	const char *applications;
 	const char *tls_cert;
 	const char *tls_key;

@@ -58,9 +58,9 @@ struct call {
 	char *room; /* of the reply's body */
 	struct bytes body;
 	bool is_begun;
-	bool is_asked; /* the worker has, or the wait is over */
+	bool is_asked; /* the worker has answered, or the wait is over */
 	bool is_waiting;
-	bool is_suspended; /* it was, once */
+	bool is_suspended; /* it was suspended, once */
 	bool is_full;
 	bool is_order;      /* waits for the leader that follows ... */
 	uint64_t seen_term; /* ... this one */
@@ -88,8 +88,8 @@ struct stream {
 	bool is_suspended;
 	bool is_half_closed;
 	bool is_over; /* ends when all is sent */
-	bool is_gone; /* the other end is */
-	bool is_done; /* its work has ended, by word */
+	bool is_gone; /* the other end is gone */
+	bool is_done; /* its work has ended: `done` was said */
 	uint64_t told_term;
 	int64_t end_ns; /* told at the loss; 0: not lost */
 	bool is_overrun;
@@ -102,13 +102,13 @@ struct member {
 	struct baton_election *election;
 	struct baton_context *hold; /* the work of the present or the last leadership */
 	uint64_t hold_term;
-	int64_t told_ns; /* the latest deadline that somebody was told */
+	int64_t told_ns; /* the latest deadline that a client was told */
 	bool is_lost;
 	atomic_bool is_open; /* its gate: others may be told that we lead */
 	bool is_drained;     /* the work of the last leadership has ended */
 	bool is_stopped;
 	bool is_looked_at;
-	struct stream *leads; /* not a list of its own: the one that is told `became` */
+	struct stream *leads; /* the stream that was told `became`; NULL: none */
 	uint32_t *changes;    /* wall time in seconds; the last CHANGES of them */
 	unsigned n_changes;
 	uint64_t changed_term; /* of the last leader that was seen; 0: none was */
@@ -119,7 +119,7 @@ struct member {
 	char name[];
 };
 
-/* An event that is kept for those who come back. */
+/* An event that is kept for clients that come back. */
 struct kept {
 	struct member *member;
 	struct serve_event event;
@@ -145,9 +145,9 @@ struct server {
 	int unix_fd;
 	int tcp_fd;
 	int epoll_fd;
-	int gone_fd; /* an epoll for those that went away while their connection was suspended */
+	int gone_fd; /* an epoll: sees clients go away whose connection is suspended */
 	int signal_fd;
-	int done_fd; /* an eventfd: the worker has */
+	int done_fd; /* an eventfd: the worker has finished something */
 	bool is_resumed;
 	bool is_activated; /* the unix socket was handed over */
 	bool is_stopping;
@@ -165,7 +165,7 @@ struct server {
 	char *tokens[3];
 	struct telemetry *telemetry;
 	struct callbacks *callbacks; /* NULL: there are none */
-	char **environment;          /* theirs */
+	char **environment;          /* that of the callbacks */
 	/* the worker's */
 	pthread_t worker;
 	bool has_worker;
@@ -194,7 +194,7 @@ int member_done(struct member *m, uint64_t term);
 void member_attach(struct member *m, struct stream *stream);
 /* The stream is over: closed at both ends, or `done` was said. */
 void member_detach(struct member *m, struct stream *stream);
-/* No more is written from the other end: whoever leads is to stop. */
+/* The other end writes no more: if it has the work, that is to stop. */
 void member_half_closed(struct member *m, struct stream *stream);
 void member_report(struct member *m);
 /* The gate has opened: others may be told that we lead. */
@@ -214,7 +214,7 @@ void stream_wake(struct stream *st);
 void stream_end(struct stream *st);
 /* What is told of a leadership: `became`, `standby`, `renewed`, `lost`. */
 void stream_tell_lead(struct stream *st, const char *kind, const char *reason);
-/* An event for all who listen, and for those who come back. */
+/* An event for all clients that listen, and for those that come back. */
 void streams_publish(struct member *m, const struct serve_event *event);
 /* The row of an election has changed without an event. */
 void streams_publish_row(struct member *m);
@@ -282,7 +282,7 @@ void telemetry_opened(struct member *m);
 void telemetry_lost(struct member *m, uint64_t term);
 void telemetry_drained(struct member *m);
 void telemetry_released(struct member *m);
-/* Where a command belongs: the handover to us, or the one from us; "": not known. */
+/* Which span a command belongs to: the handover to us, or the one from us; "": not known. */
 void telemetry_parent(const struct member *m, bool is_lost, char out[TRACE_PARENT_SIZE]);
 
 /* ---- listen.c ---- */

@@ -3,7 +3,7 @@
  * connection without news is suspended, and the HTTP library doesn't look at it then: a second
  * epoll does, and notices at once that the other end is gone.
  *
- * It must never keep more than a bounded amount for somebody who doesn't read.
+ * It must never keep more than a bounded amount for a client that doesn't read.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,9 +22,9 @@ static void stream_put(struct stream *st, const char *text, size_t n)
 {
 	size_t from = st->sent > st->beginning ? st->sent : st->beginning;
 
-	/* What the stream began with is as long as there are elections: it takes time to send. */
+	/* What the stream began with grows with the number of elections: it takes time to send. */
 	if (st->is_begun && st->out.n - from + n > SERVER_UNSENT && st->out.n > from) {
-		st->is_gone = true; /* it doesn't read */
+		st->is_gone = true; /* the client doesn't read */
 	} else {
 		if (st->sent == st->out.n) {
 			bytes_clear(&st->out);
@@ -125,7 +125,7 @@ static void say_kept(struct stream *st, const struct kept *kept)
 		stream_say(st, kept->event.seq, kept->event.kind, &text);
 }
 
-/* What was missed, if it is still known; else all there is. */
+/* Tells what the client has missed, if that is still known; else all there is. */
 static void begin_events(struct stream *st)
 {
 	struct server *s = st->call->server;
@@ -241,7 +241,7 @@ void stream_tell_lead(struct stream *st, const char *kind, const char *reason)
 	if (is_lost) {
 		int64_t drain_ns = (int64_t)s->view.timings.drain_ns;
 
-		/* Where the lease holds on, the drain time; where it doesn't, what is left. */
+		/* If the lease holds on, the drain time; if it doesn't, what is left. */
 		st->end_ns = m->v.end_boot_ns > now_ns && m->v.end_boot_ns < now_ns + drain_ns
 				     ? m->v.end_boot_ns
 				     : now_ns + drain_ns;
@@ -328,7 +328,10 @@ void streams_opened(struct member *m)
 			say_elector(st);
 }
 
-/* One lease carries all elections of a process: all that lead have the same new deadline. */
+/*
+ * Where one lease carries all elections of a process, all that lead have the same new deadline; the
+ * first one's is told.
+ */
 void streams_renewed(struct server *s)
 {
 	char room[512];

@@ -63,7 +63,7 @@ bool telemetry_start(struct server *s)
 	return t->text != NULL;
 }
 
-/* On a thread of its own. What the gate keeps closed doesn't lead yet. */
+/* Called on a thread of its own. An election whose gate is closed doesn't lead yet. */
 static bool is_up(void *arg)
 {
 	const struct member *m = arg;

@@ -1,6 +1,6 @@
 /*
- * worker.c: the thread that asks the store, one question after the other: what the loop must never
- * wait for. Questions of clients wait for their answer with their connection suspended.
+ * worker.c: the thread that asks the store, one question after the other. The loop must never wait
+ * for the store. Questions of clients wait for their answer with their connection suspended.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -251,7 +251,7 @@ void worker_stop(struct server *s)
 	}
 }
 
-/* Looks wait behind those who ask. */
+/* Looks and lists wait behind the questions of clients. */
 static bool worker_add(struct server *s, struct job *j)
 {
 	struct job **at = &s->queue;
@@ -285,7 +285,7 @@ void worker_look(struct member *m)
 {
 	struct job *j;
 
-	if (m->is_looked_at) /* it must never pile up */
+	if (m->is_looked_at) /* looks must never pile up */
 		return;
 	j = calloc(1, sizeof(*j));
 	if (j == NULL)
@@ -367,7 +367,7 @@ static void answer_call(struct job *j)
 	call_resume(call);
 }
 
-/* What a look has found out of an election that others lead, or that waits. */
+/* What a look has found out about an election that others lead, or that waits. */
 static void take_look(struct job *j, struct member *m)
 {
 	if (m == NULL)

@@ -42,7 +42,7 @@ static size_t pending_of(uint8_t kind)
 	}
 }
 
-/* With no room for it a request is lost, as in a network with too many of them. */
+/* A request that there is no room for is lost, as in a network with too many of them. */
 static void send_request(struct world *w, struct candidate *c, const struct action *a)
 {
 	uint64_t travel_ns = world_travel_ns(w);
@@ -55,7 +55,7 @@ static void send_request(struct world *w, struct candidate *c, const struct acti
 
 	*m = (struct message){
 		.at_ns = w->now_ns + travel_ns, .travel_ns = travel_ns, .act = *a, .life = c->life};
-	if (a->kind == ACT_OBSERVE) /* says of a record whether it is on our lease */
+	if (a->kind == ACT_OBSERVE) /* the answer says whether a record is on our lease */
 		m->act.epoch = c->lease.epoch;
 }
 
@@ -125,7 +125,7 @@ static void give_answer(struct world *w, struct candidate *c, size_t at, const s
 			      (struct event){.kind = EV_CLAIM, .call = was.call, .view = m->view});
 }
 
-/* Whether anything of it can run: then a message that has come is read. */
+/* Whether the process can run: only then it reads messages that have come. */
 static bool is_awake(const struct world *w, const struct candidate *c)
 {
 	return c->is_up && w->now_ns >= c->frozen_ns;

@@ -17,7 +17,7 @@ static bool is_held(const struct world *w)
 	return w->record.holder != NOBODY && w->now_ns < w->record.ends_ns;
 }
 
-/* On the lease that the message is about. */
+/* Whether the record is held on the lease that the message is about. */
 static bool is_mine(const struct world *w, const struct candidate *c, const struct message *m)
 {
 	return is_held(w) && w->record.holder == c->number && w->record.life == m->life &&

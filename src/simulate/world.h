@@ -88,7 +88,7 @@ bool world_is_store_away(const struct world *w);
 /* ---- candidate.c ---- */
 
 void candidate_boot(struct world *w, struct candidate *c);
-/* Whatever is due for it now. */
+/* Does what is due for the candidate now. */
 void candidate_act(struct world *w, struct candidate *c);
 void candidate_hint(struct world *w, struct candidate *c);
 
@@ -102,7 +102,7 @@ void store_answer(struct world *w, struct candidate *c, struct message *m);
 void tally_became(struct world *w, const struct candidate *c);
 void tally_lost(struct world *w, const struct candidate *c);
 void tally_crashed(struct world *w, const struct candidate *c);
-/* Nobody led from the last loss to the end. */
+/* Counts the time from the last loss to the end, in which nobody led. */
 void tally_end(struct world *w);
 
 #endif

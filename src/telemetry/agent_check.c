@@ -40,7 +40,7 @@ static struct agent_check *agent_fail(struct agent_check *a, struct baton_error 
 	return NULL;
 }
 
-/* Takes it apart; false: not an address with a port. */
+/* Takes an address apart; false: not an address with a port. */
 static bool split_where(const char *where, char host[256], char port[8])
 {
 	const char *colon = strrchr(where, ':');
@@ -121,7 +121,7 @@ int agent_check_port(const struct agent_check *a)
 					      : ((struct sockaddr_in *)&at)->sin_port);
 }
 
-/* A few bytes fit into any socket's buffer; one that takes none has asked in vain. */
+/* A few bytes fit into any socket's buffer; a socket that takes none gets no answer. */
 static void answer_one(const struct agent_check *a, int fd)
 {
 	const char *text = a->leads(a->arg) ? "ready up\n" : "maint\n";
@@ -145,7 +145,7 @@ static void *answer_all(void *arg)
 		if (fd >= 0)
 			answer_one(a, fd);
 		else if (errno == EMFILE || errno == ENFILE)
-			(void)poll(fds, 1, 100); /* no descriptor: not at full speed */
+			(void)poll(fds, 1, 100); /* no descriptor is left: wait a moment */
 	}
 	return NULL;
 }

@@ -16,7 +16,7 @@ struct agent_check;
  */
 struct agent_check *agent_check_new(const char *where, bool (*leads)(void *arg), void *arg,
 				    struct baton_error *err);
-/* The port that it has. */
+/* The port that it listens on. */
 int agent_check_port(const struct agent_check *a);
 /* leads() isn't called any more after this. Takes NULL. */
 void agent_check_free(struct agent_check *a);

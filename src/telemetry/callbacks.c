@@ -30,7 +30,7 @@ enum result { RESULT_OK, RESULT_FAILED, RESULT_KILLED, RESULT_DROPPED, RESULTS }
 static const char *const kind_names[] = {"elected", "lost", "change"};
 static const char *const result_names[] = {"ok", "failed", "killed", "dropped"};
 
-/* One that waits for its turn, or runs. */
+/* A command that waits for its turn, or runs. */
 struct job {
 	struct job *next;
 	int kind;
@@ -50,9 +50,9 @@ struct callback_queue {
 	pid_t pid; /* of what runs; 0: none */
 	int pidfd;
 	bool is_killed;
-	bool gives_way; /* it was killed for another, and is told again */
+	bool gives_way; /* it was killed for another command, and runs again */
 	uint64_t started_ns;
-	uint64_t at_ns; /* its time is over then */
+	uint64_t at_ns; /* when its time is over */
 	uint64_t limit_ns;
 };
 
@@ -62,7 +62,7 @@ struct callbacks {
 	int epoll;
 	int timer;
 	int fifo;
-	bool is_full;       /* the pipe, and that was said */
+	bool is_full;       /* the pipe is full, and that was said */
 	unsigned n_changes; /* of on-change that run */
 	uint64_t counts[CALLBACK_KINDS][RESULTS];
 	uint64_t buckets[CALLBACK_KINDS][BUCKETS];
@@ -188,7 +188,7 @@ static bool open_fifo(struct callbacks *c, struct baton_error *err)
 			       c->plan.fifo, strerror(errno));
 		return false;
 	}
-	/* For reading, too: lines are kept while there is no reader, as many as fit. */
+	/* Opened for reading, too: so lines are kept while there is no reader, as many as fit. */
 	c->fifo = open(c->plan.fifo, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	if (c->fifo < 0 || fstat(c->fifo, &st) != 0 || !S_ISFIFO(st.st_mode)) {
 		err->code = BATON_E_INVALID;
@@ -275,7 +275,7 @@ void callbacks_put(struct callback_queue *q, const struct callback_event *event,
 	job->done = done;
 	job->arg = arg;
 	if (event->kind == CALLBACK_CHANGE)
-		callbacks_cancel(q, CALLBACK_CHANGE); /* one that waits: the newest counts */
+		callbacks_cancel(q, CALLBACK_CHANGE); /* one that still waits: the newest counts */
 	struct job **end = &q->waiting;
 
 	while (*end != NULL && (event->kind == CALLBACK_CHANGE || (*end)->kind != CALLBACK_CHANGE))
@@ -306,7 +306,7 @@ void callbacks_cancel(struct callback_queue *q, int kind)
 			job->done(job->arg, false);
 		job_free(job);
 	}
-	/* A change that runs is left to end: its successor comes behind it. */
+	/* An on-change that runs is left to end: its successor comes after it. */
 	if (q->running != NULL && q->running->kind == kind && kind != CALLBACK_CHANGE)
 		kill_running(q);
 }
@@ -389,7 +389,9 @@ static struct job *job_new(const struct callback_queue *q, const struct callback
 	return job;
 }
 
-/* Its standard output goes where our log goes: that of `run` is its command's. */
+/*
+ * What the callback prints goes where our log goes: the standard output of `run` is its command's.
+ */
 static int spawn_command(struct callback_queue *q, char **argv, char **environment)
 {
 	posix_spawn_file_actions_t files;
@@ -421,7 +423,7 @@ static int spawn_command(struct callback_queue *q, char **argv, char **environme
 	return error;
 }
 
-/* Ours first: a program takes the first of two. */
+/* Our variables stand first: of two with one name, a program takes the first. */
 static char **make_environment(const struct callbacks *c, const struct job *job)
 {
 	size_t n = 0;
@@ -492,7 +494,7 @@ static void run_next(struct callback_queue *q)
 		bool is_change = q->waiting->kind == CALLBACK_CHANGE;
 
 		if (is_change && *n_changes >= CHANGES_MAX)
-			break; /* until another has ended */
+			break; /* until another on-change has ended */
 		*n_changes += is_change;
 		q->running = q->waiting;
 		q->waiting = q->running->next;
@@ -528,7 +530,7 @@ static void count_job(struct callback_queue *q, int result)
 	c->seconds[kind] += (double)ns / 1e9;
 }
 
-/* What ran is no more. Its done() may put the next. */
+/* The command that ran has ended. Its done() may put the next one. */
 static void end_job(struct callback_queue *q, int status)
 {
 	struct job *job = q->running;
@@ -592,7 +594,8 @@ void callbacks_process(struct callbacks *c)
 			continue;
 		if (waitid(P_PID, (id_t)q->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
 		    info.si_pid == q->pid) {
-			/* What it has left in its group; its number is still its own. */
+			/* Kills what the command has left in its group; its number is still its
+			 * own. */
 			(void)kill(-q->pid, SIGKILL);
 			if (waitpid(q->pid, &status, 0) == q->pid)
 				end_job(q, status);
@@ -602,7 +605,7 @@ void callbacks_process(struct callbacks *c)
 		}
 		run_next(q);
 	}
-	/* Those that waited for one of another election to end. */
+	/* Queues that waited until an on-change of another election had ended. */
 	for (struct callback_queue *q = c->queues; q != NULL; q = q->next)
 		if (q->waiting != NULL && q->running == NULL)
 			run_next(q);
@@ -667,7 +670,7 @@ void callbacks_metrics(const struct callbacks *c,
 				  .bounds = bounds,
 				  .n_buckets = BUCKETS};
 	for (int i = 0; i < BUCKETS; i++)
-		/* cppcheck-suppress unreadVariable // read by who is told, through the struct */
+		/* cppcheck-suppress unreadVariable // read by emit(), through the struct */
 		bounds[i] = i + 1 < BUCKETS ? (double)((UINT64_C(1) << i)) / 1e3 : INFINITY;
 	for (int k = 0; k < CALLBACK_KINDS; k++) {
 		/* cppcheck-suppress unreadVariable // the same */

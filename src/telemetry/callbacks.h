@@ -4,15 +4,16 @@
  *
  *     on-elected  a gate: the work begins when it has exited with 0
  *     on-lost     after the work has stopped; the claim is given back when it has ended
- *     on-change   whoever leads now; only the newest change counts
+ *     on-change   after a change of leader; only the newest change counts
  *
- * One runs at a time for one election, in order. A running on-change gives way to the other two: it
- * is killed, and told again behind them. Of all elections, a few of on-change run at a time. Each
- * command has a process group of its own, which is killed when its time is over, and when it has
- * ended.
+ * For one election, one command runs at a time, in order. A running on-change gives way to the
+ * other two: it is killed, and runs again after them. Over all elections, a few on-change run at a
+ * time. Each command has a process group of its own, which is killed when its time is over, and
+ * when it has ended.
  *
- * One thread, that of the caller's loop: it polls callbacks_fd() and calls callbacks_process(). No
- * call waits. A command gets our environment without what is ours, and no secret.
+ * All of it runs on one thread, that of the caller's loop, which polls callbacks_fd() and calls
+ * callbacks_process(). No call waits. A command gets our environment without our own variables, and
+ * no secret.
  */
 #ifndef BATON_CALLBACKS_H
 #define BATON_CALLBACKS_H
@@ -47,8 +48,8 @@ struct callback_event {
 struct callbacks;
 struct callback_queue; /* of one election */
 
-/* Our environment without what is ours: the store's URL, its secrets, the service manager's
- * socket. So many places are left free at its beginning. NULL: no memory. */
+/* Our environment without our own variables: the store's URL, its secrets, the service manager's
+ * socket. The first n_free places of it are left free. NULL: no memory. */
 char **callbacks_environment(size_t n_free);
 
 /* NULL after filling in err: the pipe can't be had, or no memory. */
@@ -66,7 +67,7 @@ struct callback_queue *callbacks_queue(struct callbacks *c, const char *election
 void callbacks_put(struct callback_queue *q, const struct callback_event *event,
 		   void (*done)(void *arg, bool ok), void *arg);
 /* Kills the command for this kind if it runs, and takes it from the queue if it doesn't yet; either
- * way its done() is called with false. */
+ * way its done() is called with false. An on-change that runs is left to end. */
 void callbacks_cancel(struct callback_queue *q, int kind);
 /* No command for a leadership runs past this instant of CLOCK_BOOTTIME; 0: no limit. An on-lost
  * that begins later, as after a freeze, has all its time: what was set up must be taken down. */
@@ -77,7 +78,7 @@ int callbacks_fd(const struct callbacks *c);
 void callbacks_process(struct callbacks *c);
 /* Whether this child is one of ours: then callbacks_process() reaps it, and nobody else may. */
 bool callbacks_owns(const struct callbacks *c, pid_t pid);
-/* All children were killed and reaped by somebody else. */
+/* All children were killed and reaped by the caller. */
 void callbacks_forget(struct callbacks *c);
 
 /* baton_hooks_total, baton_hook_seconds: as baton_metrics() does. */

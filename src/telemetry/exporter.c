@@ -47,7 +47,7 @@ int exporter_open(struct exporter *e, const char *instance,
 	e->x = ops->open(instance, say, err);
 	if (e->x == NULL)
 		return err->code;
-	e->ops = ops; /* the module stays: a thread of it may outlive us */
+	e->ops = ops; /* the module stays loaded: its thread may outlive us */
 	return 0;
 }
 

@@ -139,7 +139,7 @@ static void put_text(struct exposition *x, const char *text)
 	put(x, text, strlen(text));
 }
 
-/* Most of what is told are whole numbers, and there are many. */
+/* Most numbers are whole, and there are many: this is faster than printf(). */
 static const char *count_text(uint64_t n, char out[40])
 {
 	char *at = out + 39;
@@ -185,7 +185,7 @@ static size_t escape(const char *from, bool quotes, char *out, size_t size)
 	return n;
 }
 
-/* "a=\"b\",c=\"d\"". The election's own name is left out of what is meant for "__other__". */
+/* "a=\"b\",c=\"d\"". For "__other__", that name stands in the place of the election's own. */
 static void labels_text(const struct baton_metric *m, bool is_other, char out[LABELS_SIZE])
 {
 	size_t n = 0;
@@ -232,7 +232,7 @@ static void note_status(struct exposition *x, const char *election, double value
 	(void)bytes_add(&x->statuses, value != 0 ? "\"} 1\n" : "\"} 0\n", 5, TEXT_MAX);
 }
 
-/* Sums of these say how many. */
+/* Gauges whose sum over elections says how many. */
 static bool is_countable(const char *name)
 {
 	return strcmp(name, "baton_is_leader") == 0 || strcmp(name, "baton_has_leader") == 0 ||
@@ -278,7 +278,7 @@ static void begin_family(struct exposition *x, const struct baton_metric *m)
 
 	if (is_open && m->type == BATON_METRIC_COUNTER && n > 6 &&
 	    strcmp(name + n - 6, "_total") == 0) {
-		n -= 6; /* there a counter's name is that without it */
+		n -= 6; /* in OpenMetrics a counter's family has no "_total" */
 		name[n] = '\0';
 	}
 	(void)escape(m->help, is_open, help, sizeof(help));
@@ -309,7 +309,7 @@ static void put_sample(struct exposition *x, const char *suffix, const char *lab
 	put(x, "\n", 1);
 }
 
-/* Of a histogram of an election only every second bucket: there may be many. */
+/* Of an election's histogram, only every second bucket is written: there may be many elections. */
 static void write_histogram(struct exposition *x, const struct baton_metric *m, const char *labels)
 {
 	size_t step = strncmp(labels, "election=", 9) == 0 ? 2 : 1;
@@ -361,7 +361,7 @@ static bool is_named(struct exposition *x, const char *election)
 	return name != NULL;
 }
 
-/* Those of elections that are gone make room. */
+/* Names of elections that are gone make room. */
 static void forget_names(struct exposition *x)
 {
 	struct name_node *node = name_table_next(&x->names, NULL);

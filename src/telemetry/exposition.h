@@ -18,7 +18,7 @@
 
 #include <baton.h>
 
-#define EXPOSITION_ELECTIONS 200 /* unless somebody says otherwise */
+#define EXPOSITION_ELECTIONS 200 /* unless the caller wants another number */
 #define EXPOSITION_OTHER "__other__"
 
 enum exposition_format { EXPOSITION_PROMETHEUS, EXPOSITION_OPENMETRICS };

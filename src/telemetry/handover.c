@@ -36,7 +36,7 @@ void handover_send(const struct handover *h, struct span *s)
 		h->exporter->ops->span(h->exporter->x, s);
 }
 
-/* Ends it with one word of how, and frees it. */
+/* Ends the span with one word that says how, and frees it. */
 static void end_span(struct handover *h, struct span **at, const char *result, bool is_error)
 {
 	if (*at == NULL)

@@ -4,7 +4,7 @@
  * trace.h. A handover that never came to work ends as an error.
  *
  * One thread at a time. Nothing is allocated unless the exporter wants spans; the ids are there
- * without it, for the commands and programs that are told where they belong.
+ * without it, for the commands and programs that are told which span they belong to.
  */
 #ifndef BATON_HANDOVER_H
 #define BATON_HANDOVER_H
@@ -13,15 +13,15 @@
 
 #include "telemetry/exporter.h"
 
-/* Zeroed, but for the first three. */
+/* The first three are set by the owner; all else begins as zero. */
 struct handover {
 	const struct exporter *exporter;
 	const char *url; /* the store's */
 	const char *election;
 	uint64_t seen_term;  /* of the last leader that we have heard of */
-	int64_t notice_ns;   /* wall time: since then nobody leads; 0: somebody does */
+	int64_t notice_ns;   /* wall time: since then nobody leads; 0: a leader is known */
 	struct trace_id id;  /* of the handover that made us leader */
-	struct span *taking; /* under way; NULL: none is, or nobody wants it */
+	struct span *taking; /* under way; NULL: none is, or spans are not wanted */
 	struct span *leaving;
 	uint64_t leaving_term; /* 0: no step-down is under way */
 	struct trace_id leaving_id;
@@ -42,7 +42,7 @@ void handover_changed(struct handover *h, const struct baton_event *event, const
 void handover_became(struct handover *h, const struct baton_event *event);
 /* The work has begun, or may begin. */
 void handover_started(struct handover *h);
-/* This leadership ends; true: it is the first word of it. The reason may come later: "". */
+/* This leadership ends; true: this is the first call for it. The reason may come later: "". */
 bool handover_leaving(struct handover *h, uint64_t term, const char *reason);
 void handover_drained(struct handover *h);
 void handover_released(struct handover *h);

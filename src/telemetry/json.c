@@ -15,7 +15,7 @@ static size_t utf8_length(const unsigned char *at)
 	for (size_t i = 1; i < n; i++)
 		if ((at[i] & 0xc0) != 0x80)
 			return 0;
-	/* Overlong, half of a pair, or beyond the last one. */
+	/* Overlong, half of a surrogate pair, or beyond the last character. */
 	if ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) ||
 	    (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] > 0x8f))
 		return 0;

@@ -131,7 +131,7 @@ static int replace_file(const char *path, const char *text, size_t n)
 
 	if (length < 0 || (size_t)length >= sizeof(temporary))
 		return ENAMETOOLONG;
-	/* What another process of our number has left; a link would lead elsewhere. */
+	/* Removes what an earlier process of our number has left; a link would lead elsewhere. */
 	(void)unlink(temporary);
 	int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
 

@@ -32,7 +32,7 @@ static double n_descriptors(void)
 {
 	struct stat st;
 
-	/* Newer kernels have counted them; there may be thousands. */
+	/* Newer kernels tell their number here: there may be thousands to count. */
 	if (stat("/proc/self/fd", &st) == 0 && st.st_size > 0)
 		return (double)st.st_size;
 	DIR *folder = opendir("/proc/self/fd");

@@ -82,7 +82,7 @@ void trace_random(uint8_t id[8])
 
 		(void)memcpy(id, &now, 8);
 	}
-	id[0] |= 1; /* zero means that there is none */
+	id[0] |= 1; /* an id of zero means that there is none */
 }
 
 void trace_hex(const uint8_t *id, size_t n, char *out)

@@ -50,15 +50,15 @@ struct span {
 };
 
 /*
- * Of the handover that ends this term. The store is named by its URL, without user, password and
- * options, but for those that choose a part of it: candidates that write it differently have traces
- * of their own.
+ * The ids of the handover that ends this term. The store is named by its URL, without user,
+ * password and options; only options that choose a part of the store stay. Candidates that write
+ * the URL differently have traces of their own.
  */
 struct trace_id trace_of(const char *url, const char *election, uint64_t old_term);
 
 /* Wall time in nanoseconds. */
 int64_t trace_now(void);
-/* An id that nobody else has. */
+/* An id that no other span has. */
 void trace_random(uint8_t id[8]);
 /* "00-...-...-01", as W3C's Trace Context has it. */
 void trace_parent(const uint8_t trace[16], const uint8_t span[8], bool sampled,

@@ -18,7 +18,7 @@
 
 #include "base/clock.h"
 
-/* Half-open connections are noticed by the system, too, for the sake of lanes that are idle. */
+/* The system notices half-open connections, too, because an idle lane would not. */
 #define KEEPALIVE_S 15
 #define USER_TIMEOUT_MS 20000
 
@@ -184,7 +184,7 @@ static int host_find(struct net *n, const struct net_place *place)
 	return count;
 }
 
-/* Where it fails, another address may be better, unless it is for a reason of ours. */
+/* After a failure another address may be better, unless the reason is on our side. */
 static int elsewhere(const struct net *n)
 {
 	return n->why == NET_UNAVAILABLE || n->why == NET_LATE ? NET_ELSEWHERE : -1;
@@ -329,6 +329,6 @@ bool net_is_sound(const struct net *n)
 {
 	struct pollfd fd = {.fd = n->fd, .events = POLLIN};
 
-	/* Nothing was asked: whatever can be read now is the end, or out of turn. */
+	/* Nothing was asked: what can be read now is the end of the connection, or out of turn. */
 	return n->fd >= 0 && poll(&fd, 1, 0) == 0;
 }

@@ -44,7 +44,7 @@ struct net {
 	uint64_t deadline_ns;
 	int wake;                   /* an eventfd that ends a wait for input, or -1 */
 	bool has_sent;              /* a byte of the last message is on its way */
-	const char *peer;           /* whom sentences are about; not copied */
+	const char *peer;           /* how sentences name the other side; not copied */
 	struct lookup *lookup;      /* a name that is being looked up, also beyond a call */
 	struct addrinfo *addresses; /* of the name that was looked up last; NULL: none */
 	size_t turn;                /* which of them answered last */
@@ -52,8 +52,9 @@ struct net {
 	char text[NET_TEXT_MAX];    /* ... and its sentence */
 };
 
-/* PEM files; "": those that the system trusts, none of ours, the key is in cert. They are read when
- * a connection is first made, and again after one was refused. Not copied. */
+/* PEM files. An empty name means: ca: those that the system trusts; cert: none; key: it is in cert.
+ * The files are read when a connection is first made, and again after one was refused. Not
+ * copied. */
 struct net_files {
 	const char *ca;
 	const char *cert;
@@ -69,10 +70,11 @@ void net_tls_free(struct net_tls *tls);
 void net_init(struct net *n, const char *peer);
 void net_done(struct net *n);
 void net_close(struct net *n);
-/* S10: in a child of fork(). Nothing is said, and nothing is freed. */
+/* S10: for a child of fork(): closes the socket, says nothing to the other side, and frees
+ * nothing. */
 void net_forget(struct net *n);
 
-/* Where to. */
+/* Where to connect. */
 struct net_place {
 	const char *host;
 	const char *port;
@@ -80,16 +82,17 @@ struct net_place {
 	const char *name;    /* that the certificate must have */
 };
 
-/* What is said first on a connection: 0: that is the right one. NET_ELSEWHERE: nobody was there, or
- * not the one that we look for; another address may be better. -1: no other one would be. */
+/* Says the first words on a connection. 0: this is the right one. NET_ELSEWHERE: no server was
+ * there, or not the one that we look for; another address may be better. -1: no other address would
+ * be better. */
 enum { NET_ELSEWHERE = -2 };
 typedef int net_talk(void *arg);
 
 /*
- * Connects, and talks. The addresses of a host share the time, up to the first answers: one that
- * drops what comes must not take it all, nor one that accepts connections and stays silent. The one
- * that answered is the first to be tried the next time. 0, or what talk returned, or NET_ELSEWHERE
- * or -1 with the sentence.
+ * Connects, and talks. The addresses of a host share the time until one answers: neither an address
+ * that drops what comes nor one that accepts connections and stays silent may take it all. The
+ * address that answered is tried first the next time. 0, or what talk returned, or NET_ELSEWHERE or
+ * -1 with the sentence.
  */
 int net_reach(struct net *n, const struct net_place *place, net_talk *talk, void *arg);
 /* The same on a socket of this machine: 0, or -1 with the sentence. */
@@ -97,11 +100,11 @@ int net_open_unix(struct net *n, const char *path);
 /* What one of n gets of the time that is left. */
 uint64_t net_share_ns(uint64_t deadline_ns, uint64_t n);
 
-/* All of it, or -1 with the sentence. A caller that is woken meanwhile leaves no half of a message
- * behind. */
+/* Sends all of it, or returns -1 with the sentence. A wake doesn't interrupt it, so that no half of
+ * a message is left behind. */
 int net_send(struct net *n, const char *from, size_t size);
-/* Some bytes: 0. Or -1 with the sentence; or it is no failure to be woken, or that nothing comes,
- * for those who wait for nothing in particular. */
+/* Receives some bytes: 0, or -1 with the sentence. NET_WOKEN, and NET_NOTHING at the deadline, are
+ * not failures: the caller may have waited for nothing in particular. */
 enum { NET_WOKEN = 1, NET_NOTHING };
 int net_receive(struct net *n, char *to, size_t room, size_t *got);
 /* Makes a failure of these two. Returns -1. */
@@ -109,7 +112,7 @@ int net_fail_nothing(struct net *n, int rc, const char *what);
 /* Nothing is wrong with the idle connection, as far as one can see without asking. */
 bool net_is_sound(const struct net *n);
 
-/* Until the socket can be read or written: 0; NET_WOKEN, or -1: see errno. */
+/* Waits until the socket can be read or written: 0; NET_WOKEN, or -1: see errno. */
 int net_wait(const struct net *n, short events);
 /* Keeps the sentence. Always -1. */
 int net_fail(struct net *n, int why, const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -166,8 +166,8 @@ static int tls_refuse(struct net *n, const SSL *ssl, const char *name)
 
 	if (why == X509_V_OK)
 		return tls_fail(n, NET_UNAVAILABLE,
-				"no handshake: is that a port that speaks TLS, and wants no other "
-				"certificate of ours");
+				"no handshake; expected a server that speaks TLS here and accepts "
+				"our certificate");
 	ERR_clear_error();
 	return net_fail(n, NET_UNTRUSTED, "TLS: the certificate of %.80s is refused: %.80s", name,
 			X509_verify_cert_error_string(why));

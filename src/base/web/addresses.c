@@ -1,13 +1,14 @@
 /*
  * addresses.c: the addresses of hosts, as libcurl wants them. Its own resolver can't be given up
- * on: who removes a request whose name is being looked up waits for that, past every deadline.
+ * on: the removal of a request whose name is being looked up waits for the name, past every
+ * deadline.
  *
- * What is known is used for a minute, and after that until something newer is known: a name service
- * that doesn't answer harms nobody who has a connection, or an address.
+ * Known addresses are used for a minute, and after that until newer ones are known. So a name
+ * service that doesn't answer harms no client that has a connection, or an address.
  *
- * A name may have several addresses, of which one is used at a time: libcurl would wait for half of
- * a call before it tries the second one, and would never leave one that accepts connections and
- * stays silent. After a failure it is the next one's turn.
+ * A name may have several addresses, of which one is used at a time. If libcurl had them all, it
+ * would wait for half of a call before it tries the second one, and would never leave one that
+ * accepts connections and stays silent. After a failure the next address is used.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -110,7 +111,7 @@ static void name_learn(struct name *n, const struct addrinfo *list)
 	n->until_ns = clock_boot_ns() + KNOWN_NS;
 }
 
-/* Asks; does not wait when there is something to go on with. */
+/* Asks the name service; does not wait for it if an address is known. */
 static int name_ask(struct http *h, struct name *n, uint64_t deadline_ns)
 {
 	struct addrinfo *list = NULL;

@@ -38,7 +38,7 @@ static struct http_request grpc_make_request(const struct grpc_request *request,
 				     .prove_ns = request->prove_ns};
 }
 
-/* A text in a header is written as in a URL; one that can't be read is better than none. */
+/* A text in a header is encoded as in a URL; a text that can't be decoded is better than none. */
 int grpc_status_of(const struct http_reply *reply, char text[HTTP_TEXT_MAX])
 {
 	char number[16];
@@ -72,7 +72,7 @@ int grpc_call(struct http *h, const struct grpc_request *request, uint64_t deadl
 	reply->status = grpc_status_of(http, reply->text);
 	if (reply->status != GRPC_OK)
 		return HTTP_OK;
-	/* No message at all has no size that it could fail to have. */
+	/* An empty body would pass the second test: its size and that of its frame are both 0. */
 	if (http->body_size < HTTP_FRAME ||
 	    http_frame(http->body, http->body_size) != http->body_size) {
 		http->result = HTTP_STRANGE;

@@ -22,7 +22,7 @@
 #define GRPC_METADATA_MAX 4
 
 enum grpc_status {
-	GRPC_NONE = -1, /* that was no gRPC: see http.status */
+	GRPC_NONE = -1, /* the reply was not gRPC: see http.status */
 	GRPC_OK = 0,
 	GRPC_INVALID = 3,
 	GRPC_NOT_FOUND = 5,
@@ -42,7 +42,7 @@ struct grpc_request {
 
 struct grpc_reply {
 	struct http_reply http; /* result, sent, and what went wrong below gRPC */
-	int status;             /* enum grpc_status, or another of them */
+	int status;             /* enum grpc_status, or another status of gRPC */
 	char text[HTTP_TEXT_MAX];
 	struct proto message; /* until the next call on this client */
 };
@@ -52,7 +52,7 @@ struct bytes *grpc_begin(struct bytes *b);
 /* The result of http_call(). HTTP_STRANGE also where GRPC_OK comes without a message. */
 int grpc_call(struct http *h, const struct grpc_request *request, uint64_t deadline_ns,
 	      struct grpc_reply *reply);
-/* Of a stream, http_stream_next() gives the messages. */
+/* http_stream_next() gives the messages of the stream. */
 int grpc_stream_open(struct http *h, const struct grpc_request *request, uint64_t deadline_ns,
 		     struct http_reply *reply);
 /* What has come with a reply, or at the end of a stream: its status and its text. */

@@ -99,7 +99,7 @@ void http_free(struct http *h)
 {
 	if (h == NULL)
 		return;
-	/* What libcurl has would be said goodbye to on the parent's connections: it is left. */
+	/* libcurl would say goodbye on the parent's connections: what it has is left. */
 	if (!h->is_forgotten) {
 		drop_connections(h);
 		for (size_t i = 0; i < HTTP_PARALLEL; i++) {
@@ -154,7 +154,7 @@ static int http_begin(struct http *h, struct request *s, const struct http_reque
 	struct name *name;
 	struct http_reply *reply = s->reply;
 
-	/* What nobody waits for isn't asked: it would be carried out all the same. */
+	/* A request that nobody waits for isn't sent: it would be carried out all the same. */
 	if (ms_until(deadline_ns) == 0)
 		return http_fail(reply, HTTP_LATE, "no time was left for it");
 	if (h->multi == NULL && !new_multi(h))
@@ -168,7 +168,7 @@ static int http_begin(struct http *h, struct request *s, const struct http_reque
 	return HTTP_OK;
 }
 
-/* HTTP/2 has a request in two frames at least: together they wake the server once. */
+/* HTTP/2 sends a request in two frames at least: sent together, they wake the server once. */
 static void cork_sockets(const struct http *h, int is_corked)
 {
 	for (size_t i = 0; h->h2 && i < HTTP_SOCKETS_MAX; i++)
@@ -177,7 +177,7 @@ static void cork_sockets(const struct http *h, int is_corked)
 					 sizeof(is_corked));
 }
 
-/* A request is still to be sent: its first part, at least. */
+/* Whether a request is still to be sent: its first part, at least. */
 static bool is_sending(const struct http *h)
 {
 	bool is = false;
@@ -208,7 +208,7 @@ static void http_work(struct http *h)
 	}
 }
 
-/* Until there is something to do, the deadline, or (true) somebody wakes us. */
+/* Waits until there is something to do, or for the deadline, or until we are woken (true). */
 static bool http_await(struct http *h, uint64_t deadline_ns, bool may_wake)
 {
 	struct curl_waitfd wake = {.fd = h->wake, .events = CURL_WAIT_POLLIN};
@@ -245,7 +245,9 @@ static bool need_answers(struct http *h, size_t n)
 	return true;
 }
 
-/* A share of the time is no more than that at first: a distant server answers by then, too. */
+/*
+ * At first, the share of one address is no more than this: a distant server answers by then, too.
+ */
 #define SHARE_NS CLOCK_NS_PER_S
 
 /* One request that does no harm: HTTP_OK if there is a reply, whatever it says. */
@@ -287,7 +289,9 @@ static int http_probe(struct http *h, const struct http_host *host, uint64_t unt
 	return reply->result;
 }
 
-/* All addresses in turn, each with a share of the time; the rest is for what is to be asked. */
+/*
+ * Tries all addresses in turn, each with a share of the time; the rest is for the request itself.
+ */
 static int http_prove_once(struct http *h, const struct http_host *host, struct name *name,
 			   uint64_t end_ns, uint64_t share_ns, bool is_stream,
 			   struct http_reply *reply)
@@ -310,8 +314,8 @@ static int http_prove_once(struct http *h, const struct http_host *host, struct 
 	return is_late ? HTTP_LATE : result;
 }
 
-/* Sees to it that the address whose turn it is answers, where there is another one. HTTP_OK, or why
- * nobody was asked. */
+/* Makes sure that the address whose turn it is answers, if there is another one. HTTP_OK, or why
+ * none can be asked. */
 static int http_prove(struct http *h, const struct http_request *request, uint64_t deadline_ns,
 		      bool is_stream, struct http_reply *reply)
 {
@@ -325,17 +329,17 @@ static int http_prove(struct http *h, const struct http_request *request, uint64
 		return http_fail(reply, HTTP_MEMORY, "no memory for a reply");
 	(void)http_fail(reply, HTTP_LATE, "no time was left for it");
 	result = http_prove_once(h, request->host, name, end_ns, SHARE_NS, is_stream, reply);
-	if (result == HTTP_LATE && ms_until(end_ns) > 0) /* they may be far away, or busy */
+	if (result == HTTP_LATE && ms_until(end_ns) > 0) /* the servers may be far away, or busy */
 		result = http_prove_once(h, request->host, name, end_ns, UINT64_MAX, is_stream,
 					 reply);
-	reply->sent = false; /* nothing of what is to be asked */
+	reply->sent = false; /* nothing of the request itself */
 	reply->result = result == HTTP_WOKEN ? HTTP_LATE : result;
 	return reply->result;
 }
 
 /* ---- calls ---- */
 
-/* A batch: which request is next, and who is under way. */
+/* A batch: which request is next, and how many are under way. */
 struct batch {
 	const struct http_request *requests;
 	struct http_reply *replies;
@@ -351,7 +355,9 @@ static const struct http_host *batch_host(const struct batch *b, const struct re
 	return b->requests[s->reply - b->replies].host;
 }
 
-/* It was for a connection that had ended by then, and nothing was sent. */
+/*
+ * Begins a request again that was for a connection that had ended by then: nothing of it was sent.
+ */
 static bool batch_begin_fresh(struct http *h, const struct batch *b, struct request *s)
 {
 	struct http_reply *reply = s->reply;
@@ -379,7 +385,7 @@ static void batch_finish(struct http *h, struct batch *b, struct request *s)
 	b->n_under_way--;
 }
 
-/* Puts the next requests into what is free, and takes what is done out of them. */
+/* Takes out the requests that are done, and puts the next ones into the free places. */
 static void batch_turn(struct http *h, struct batch *b)
 {
 	for (size_t i = 0; i < HTTP_PARALLEL; i++) {
@@ -504,7 +510,7 @@ int http_stream_open(struct http *h, const struct http_request *request, enum ht
 	if (http_prove(h, request, deadline_ns, true, reply) != HTTP_OK)
 		return reply->result;
 	if (h->h2)
-		drop_connections(h); /* a stream has one of its own */
+		drop_connections(h); /* a stream has a connection of its own */
 	if (!need_answers(h, 1))
 		return http_fail(reply, HTTP_MEMORY, "no memory for a reply");
 	s->answer = &h->answers[0];
@@ -547,11 +553,11 @@ static size_t stream_next_piece(const struct http *h)
 		return b->n > 0 ? http_frame(b->at, b->n) : 0;
 	const char *end = b->n > 0 && h->pieces == HTTP_LINES ? memchr(b->at, '\n', b->n) : NULL;
 
-	/* At the end, also a line without one. */
+	/* At the end of the body, a line needs no newline. */
 	return end != NULL ? (size_t)(end - b->at) + 1 : is_end ? b->n : 0;
 }
 
-/* True: there is one, or the whole body, which may be empty. */
+/* True: there is a piece, or the whole body, which may be empty. */
 static bool stream_take_piece(struct http *h, struct http_reply *reply)
 {
 	struct request *s = &h->requests[0];

@@ -19,9 +19,10 @@
  * time for that; then it is the next one's turn. A host with one address isn't asked.
  *
  * Also: no redirect is followed, no proxy is used, no variable of the environment is asked, bodies
- * are bounded, one request per connection at a time, so that giving one up takes no other along: by
- * HTTP/1.1, or by HTTP/2 where that is all that the server speaks (h2). TLS 1.2 or later with chain
- * and name verified; there is no switch against that. A request is never sent twice by itself.
+ * are bounded. A connection has one request at a time, so that giving one up takes no other along.
+ * The protocol is HTTP/1.1, or HTTP/2 where that is all that the server speaks (h2). TLS is 1.2 or
+ * later, with chain and name verified; there is no switch against that. A request is never sent
+ * twice by itself.
  */
 #ifndef BATON_HTTP_H
 #define BATON_HTTP_H
@@ -60,7 +61,7 @@ struct http_config {
 	const char *key_text;
 	const char *server_name; /* what the certificate must be for, if not the host's name */
 	size_t body_max;         /* 0: 16 MiB; of a stream: one piece */
-	bool h2;                 /* HTTP/2, known to be spoken there; under TLS it is agreed upon */
+	bool h2;                 /* the server speaks HTTP/2; under TLS both agree on it */
 	int wake;          /* descriptor that ends a wait for a stream or a name, or 0: none */
 	const char *probe; /* a path that anybody may ask for; NULL: "/". Not copied */
 };
@@ -78,8 +79,8 @@ struct http_request {
 	const char *const *headers; /* "Name: value", NULL at the end; may be NULL */
 	const char *body;           /* may be NULL */
 	size_t body_size;
-	/* Other hosts could be asked instead: by then this one has to have shown that it answers,
-	 * before the request is sent. 0: there is no other one. */
+	/* Where other hosts could be asked instead: until when this host has to show that it
+	 * answers, before the request is sent. 0: there is no other host. */
 	uint64_t prove_ns;
 };
 
@@ -87,7 +88,7 @@ struct http_reply {
 	int result; /* enum http_result */
 	int status; /* 0: none came */
 	bool sent;  /* a byte of the request may have left this machine */
-	/* Until the next call on this client; body never NULL, with a NUL behind it. */
+	/* Valid until the next call on this client. body is never NULL, and has a NUL behind it. */
 	const char *body;
 	size_t body_size;
 	char text[HTTP_TEXT_MAX]; /* unless OK: what went wrong, without a full stop */
@@ -108,13 +109,14 @@ void http_forget(struct http *h);
 /* reply->result, too. */
 int http_call(struct http *h, const struct http_request *request, uint64_t deadline_ns,
 	      struct http_reply *reply);
-/* n of them, some at a time, in no certain order. True: all OK. */
+/* Makes n calls, several at a time, in no certain order. True: all OK. */
 bool http_call_all(struct http *h, const struct http_request *requests, size_t n,
 		   uint64_t deadline_ns, struct http_reply *replies);
-/* From then on, on the boot clock, what wakes the client ends its calls, too, as late ones: a call
- * has its time, however often somebody wakes us. */
+/* From from_ns on (boot clock; 0: never), a wake ends calls, too, as late ones. Before that, a call
+ * has its time, however often the client is woken. */
 void http_heed_wake(struct http *h, uint64_t from_ns);
-/* A header of the reply, without the blanks around it; "" if it has none. As long as body is. */
+/* A header of the reply, without the blanks around it; "" if it has none. As long as the body is
+ * valid. */
 const char *http_header(const struct http_reply *reply, const char *name, char *out, size_t size);
 
 /*
@@ -140,8 +142,8 @@ bool http_stream_is_open(const struct http *h);
 /* gRPC puts a byte (0: not compressed) and a size of four before each message. */
 #define HTTP_FRAME 5
 
-/* The size of the first one with what is before it; 0: it isn't all there; SIZE_MAX: it is none
- * that we can read. */
+/* The size of the first message, with these bytes; 0: it isn't all there; SIZE_MAX: we can't read
+ * it. */
 size_t http_frame(const char *data, size_t n);
 
 /* One segment of a path, or a value of a query, as it may stand there. False: no room. */

@@ -30,7 +30,7 @@ static size_t number_size(const char *text, size_t n, size_t at, bool *is_intege
 	return size;
 }
 
-/* The same with long integers in quotes. */
+/* Copies the text, with long integers in quotes. */
 static void quote_integers(const char *text, size_t n, struct bytes *out)
 {
 	for (size_t at = 0, size; at < n; at += size) {
@@ -47,8 +47,8 @@ static void quote_integers(const char *text, size_t n, struct bytes *out)
 	}
 }
 
-/* jansson refuses a text for one integer above 2^63, though nobody may want that one: then those
- * are texts, as others write them. */
+/* jansson refuses a whole text because of one integer above 2^63, even if nobody wants that one.
+ * Then long integers are read as texts, as other servers write them. */
 json_t *js_parse(const char *text, size_t n)
 {
 	struct bytes quoted = {0};

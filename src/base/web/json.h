@@ -14,8 +14,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* A value, to be given back with json_decref(); NULL: no JSON. Where an integer is too large for
- * jansson, long ones are texts. */
+/* A value, to be given back with json_decref(); NULL: not JSON. If an integer is too large for
+ * jansson, long integers are texts. */
 json_t *js_parse(const char *text, size_t n);
 /* Of an object: a member. */
 const json_t *js_get(const json_t *object, const char *key);
@@ -23,7 +23,7 @@ const char *js_text(const json_t *object, const char *key);
 /* A number, or a text of digits only: JSON's numbers end at 2^53, so 64 bits often come as text. */
 bool js_u64(const json_t *object, const char *key, uint64_t *out);
 bool js_i64(const json_t *object, const char *key, int64_t *out);
-/* The text that a base64 member stands for. False: it isn't there, is no base64, has a NUL in it,
+/* The text that a base64 member stands for. False: it isn't there, is not base64, has a NUL in it,
  * or there is no room. */
 bool js_base64(const json_t *object, const char *key, char *out, size_t size);
 
@@ -32,7 +32,7 @@ bool js_base64(const json_t *object, const char *key, char *out, size_t size);
 
 /* out has BASE64_SIZE(n) bytes. */
 void base64_encode(const void *from, size_t n, char *out);
-/* The number of bytes, a NUL behind them; or -1: no base64, or no room. */
+/* The number of bytes, a NUL behind them; or -1: not base64, or no room. */
 long base64_decode(const char *from, size_t n, char *out, size_t size);
 
 #pragma GCC visibility pop

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* A shape may come back to itself; what is sent to us must not go on for ever. */
+/* A shape may contain itself; but a message that is sent to us must not go on for ever. */
 #define DEPTH_MAX 8
 #define VARINT_MAX 10
 #define FIELD_MAX ((uint64_t)0x1fffffff)
@@ -60,14 +60,14 @@ size_t proto_begin(struct bytes *b, unsigned field)
 	return b->n;
 }
 
-/* Its length stands in front of it, in as few bytes as it needs: so what there is moves. */
+/* The length stands in front of the message, in as few bytes as it needs: so the message moves. */
 void proto_end(struct bytes *b, size_t begin)
 {
 	char out[VARINT_MAX];
 	size_t size = b->n - begin;
 	size_t n = varint(size, out);
 
-	put(b, out, n); /* for the room */
+	put(b, out, n); /* makes the room */
 	if (b->has_failed)
 		return;
 	(void)memmove(b->at + begin + n, b->at + begin, size);

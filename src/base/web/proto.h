@@ -1,7 +1,7 @@
 /*
- * proto.h: protocol buffers as they go over a wire: messages are made, and read without trusting
- * whoever sent them. No message is known here: a reader says first what a message must look like (a
- * shape), and has proto_fits() look through all of it; from then on no reading can go wrong.
+ * proto.h: protocol buffers as they go over a wire: messages are made, and read without trust in
+ * the sender. This file knows no message: a reader says first what a message must look like (a
+ * shape), and has proto_fits() look through all of it. From then on no reading can go wrong.
  *
  *     static const struct proto_shape kv[] = {{1, PROTO_BYTES}, {2, PROTO_NUMBER}, {0}};
  *     struct proto m = {data, n};
@@ -46,13 +46,14 @@ struct proto_shape {
 	const struct proto_shape *of; /* a message's */
 };
 
-/* True: it is whole, and each field that the shape names is of that kind, down to the last. */
+/* True: the message is whole, and each field that the shape names is of its kind, at every
+ * depth. */
 bool proto_fits(struct proto m, const struct proto_shape *shape);
 
-/* The last one of that number, as protocol buffers have it. */
+/* The last field of that number, as protocol buffers want it. */
 uint64_t proto_number(struct proto m, unsigned field);
 struct proto proto_get(struct proto m, unsigned field);
-/* The i-th one of that number. */
+/* The i-th field of that number. */
 struct proto proto_item(struct proto m, unsigned field, size_t i);
 size_t proto_count(struct proto m, unsigned field);
 /* One after the other: *rest begins as the message. False: there are no more. */

@@ -15,8 +15,8 @@
 #define HEAD_MAX ((size_t)64 << 10)
 #define BASE_MAX (2 * HTTP_NAME_MAX + 32)
 /*
- * libcurl 7.88 takes up to 32 KiB of HTTP/2 from a socket. What of that finds no room here it keeps
- * to itself, and then waits for the socket: for ever, if that was all that there was to come.
+ * libcurl 7.88 takes up to 32 KiB of HTTP/2 from a socket. It keeps to itself what finds no room
+ * here, and then waits for the socket: for ever, if nothing more comes.
  */
 #define ROOM (64L << 10)
 
@@ -45,8 +45,9 @@ static size_t take_head(char *data, size_t one, size_t n, void *arg)
 }
 
 /*
- * Called before the first byte of a request is sent. libcurl sends it once more if the connection,
- * used before, ends without a reply: but it may have been carried out, so nothing is sent twice.
+ * Called before the first byte of a request is sent. libcurl sends a request once more if a
+ * connection that was used before ends without a reply. But the server may have carried it out, so
+ * nothing is sent twice.
  */
 static int about_to_send(void *arg, char *to, char *from, int to_port, int from_port)
 {
@@ -59,7 +60,7 @@ static int about_to_send(void *arg, char *to, char *from, int to_port, int from_
 	return s->n_sent++ == 0 ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
 }
 
-/* A peer that is gone is noticed in some ten seconds, also by who only listens. */
+/* A peer that is gone is noticed in some ten seconds, also by a client that only listens. */
 static void set_keepalive(int fd)
 {
 	static const struct {
@@ -144,9 +145,10 @@ static int request_set_habits(struct request *s)
 }
 
 /*
- * libcurl 7.88 switches a connection that is known to speak HTTP/2 to it once more whenever it is
- * used again, and breaks it (curl issue 10634). What it isn't told it does right; only a fresh
- * connection would then begin with HTTP/1.1, and ask for more: so there must be none.
+ * libcurl 7.88 breaks a connection that is known to speak HTTP/2 whenever it is used again: it
+ * switches that connection to HTTP/2 once more (curl issue 10634). If it isn't told that the server
+ * speaks HTTP/2, it uses the connection rightly. Only a fresh connection would then begin with
+ * HTTP/1.1, and ask for more: so none is made then.
  */
 static bool is_again(const struct http *h)
 {
@@ -257,7 +259,7 @@ static int request_set_message(struct request *s, const struct http_request *req
 		SET(COPYPOSTFIELDS, request->body);
 	}
 	SET(CUSTOMREQUEST, request->method);
-	/* Not to be asked whether a body is welcome; not to be told that it is a form. */
+	/* libcurl must neither ask whether a body is welcome nor say that the body is a form. */
 	if (!slist_add(&s->headers, "Expect:") || !slist_add(&s->headers, "Content-Type:"))
 		return -1;
 	for (const char *const *h = request->headers; h != NULL && *h != NULL; h++)

@@ -4,7 +4,7 @@
  *   http.c       calls and streams: what is under way, and for how long
  *   request.c    one request as a handle of libcurl
  *   addresses.c  the addresses of hosts, as libcurl wants them
- *   headers.c    what stands in requests: encoding, secrets, headers
+ *   headers.c    what stands in requests and replies beside the body
  */
 #ifndef BATON_HTTP_REQUEST_H
 #define BATON_HTTP_REQUEST_H
@@ -41,7 +41,7 @@ struct request {
 	bool is_added; /* to the multi handle */
 	bool is_done;
 	bool is_too_much; /* more than body_max */
-	bool is_again;    /* on a connection that is there, or not at all */
+	bool is_again;    /* only on a connection that is there */
 	CURLcode code;    /* when it is done */
 	char error[CURL_ERROR_SIZE];
 };
@@ -67,7 +67,7 @@ struct http {
 	size_t next_name;
 	int sockets[HTTP_SOCKETS_MAX]; /* -1: none */
 	int wake;                      /* -1: none */
-	uint64_t heed_ns;              /* when calls, too, end by it; 0: never */
+	uint64_t heed_ns;              /* from when on a wake ends calls, too; 0: never */
 	size_t body_max;
 	char *ca, *ca_text, *cert, *cert_text, *key, *key_text, *server_name; /* or NULL */
 	const char *probe; /* the path that is asked for to see whether anybody answers */
@@ -80,8 +80,8 @@ struct http {
 	bool is_forgotten; /* in a child of fork() */
 };
 
-/* Makes the handle ready: 0, or -1 (no memory). reply and answer are set. fresh: nothing may be
- * left to chance with a connection that is there. */
+/* Makes the handle ready: 0, or -1 (no memory). reply and answer are set. fresh: it must work on a
+ * fresh connection, too. */
 int request_fill(struct request *s, const struct http_request *request, const struct name *name,
 		 uint64_t connect_ms, bool fresh);
 /* What became of it, in *out: result, status, sent, body, text. */
@@ -91,7 +91,7 @@ void request_clear(struct request *s);
 /* The host's addresses: HTTP_OK, or the result, with the text in *reply. */
 int addresses_find(struct http *h, const struct http_host *host, uint64_t deadline_ns,
 		   struct name **name, struct http_reply *reply);
-/* Nobody was there, or nobody answered: look it up again, and use the next one. */
+/* The host was not there, or did not answer: look it up again, and use the next address. */
 void addresses_doubt(struct http *h, const struct http_host *host);
 void addresses_next(struct name *n);
 void addresses_free(struct http *h);

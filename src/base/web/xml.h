@@ -52,8 +52,8 @@ int xml_next(struct xml *x);
 /* At XML_OPEN and XML_CLOSE: the element has that name, and stands in one of that name. NULL as the
  * parent: in any, or in none. */
 bool xml_is(const struct xml *x, const char *parent, const char *name);
-/* The text of the first element of that name that has one. False: there is none such, it has no
- * room, or the document is bad; "" then. */
+/* The text of the first element of that name that has one. False: there is no such element, its
+ * text has no room, or the document is bad; then out is "". */
 bool xml_find(const char *text, size_t n, const char *name, char *out, size_t size);
 
 #pragma GCC visibility pop

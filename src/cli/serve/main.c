@@ -1,7 +1,7 @@
 /*
  * main.c of the program behind `baton serve`: reads the same options as the command does, opens the
- * handle, and serves. The deadlines that it tells are trusted by programs that outlive it, and the
- * handle says so.
+ * handle, and serves. Programs that outlive it trust the deadlines that it tells, and the handle
+ * says so.
  */
 #include <malloc.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static int open_outliving(struct settings *s, struct baton **out)
 	o.drift_permille = (uint32_t)s->drift_permille;
 	o.dispatchers = 1; /* we pull our events */
 	o.log = log_record;
-	/* Who only observes tells no deadlines. */
+	/* A server that only observes tells no deadlines. */
 	o.outlive = s->observe == NULL;
 	return baton_open(s->store, &o, out, &err) == 0 ? 0 : open_fail(&err);
 }
@@ -133,7 +133,7 @@ static int serve_by(struct settings *s, const char *prefix)
 							      : EXIT_INTERNAL;
 }
 
-/* A page is a descriptor, and so is a connection: as many as we may have. */
+/* A page needs a descriptor, and so does a connection: we take as many as we may have. */
 static void raise_limit(void)
 {
 	struct rlimit limit;
@@ -150,7 +150,7 @@ int main(int argc, char **argv)
 	char *prefix = NULL;
 
 	(void)mallopt(M_ARENA_MAX,
-		      1); /* what threads share needs less; none of them is in a hurry */
+		      1); /* an arena that threads share needs less; none of them is in a hurry */
 	raise_limit();
 	log_guess(argv);
 	s.argv = argv;

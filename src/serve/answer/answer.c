@@ -1,6 +1,7 @@
 /*
- * answer.c: the way of a request: taken apart, probes first, then who may come in, then the room
- * that it asks for. What can't be answered is said as a problem with one sentence.
+ * answer.c: the way of a request. It is taken apart; probes are answered first; then guard.c says
+ * whether it may come in; then the file for its path answers it. What can't be answered becomes a
+ * problem with one sentence.
  */
 #include <string.h>
 

@@ -40,7 +40,7 @@ struct serve_request {
 	const char *body;
 	size_t n_body;
 	bool is_unix;
-	unsigned peer_rights; /* by the credentials of who is at the other end of a unix socket */
+	unsigned peer_rights; /* by the credentials of the other end of a unix socket */
 };
 
 /* One election as the process knows it. */
@@ -52,7 +52,7 @@ struct serve_election {
 	bool has_answer; /* the store has spoken of it */
 	int state;
 	int condition;
-	const char *state_name; /* "observing" for who only watches */
+	const char *state_name; /* "observing" if it is only observed */
 	const char *condition_name;
 	uint64_t my_term;         /* of our last leadership */
 	int64_t deadline_boot_ns; /* of it; 0: it is over */
@@ -149,7 +149,7 @@ struct serve_reply {
 	int task;
 	const char *type;  /* of the body; "": there is none */
 	const char *allow; /* of 405; else NULL */
-	bool challenge;    /* 401: says how */
+	bool challenge;    /* 401: the reply says how to log in */
 	bool is_asset;     /* body_at has it */
 	bool is_copied;    /* the same, and it has to be copied */
 	bool has_role;     /* the headers Baton-Term, ... are sent */
@@ -159,7 +159,7 @@ struct serve_reply {
 	char etag[40]; /* "": none */
 	/* of the task */
 	const struct serve_election *election;
-	uint64_t term; /* 0: whichever */
+	uint64_t term; /* 0: any */
 	int64_t wait_ms;
 	uint64_t after; /* the long poll waits for a later event; UINT64_MAX: it doesn't */
 	int64_t quiet_ms;
@@ -239,7 +239,7 @@ void text_escaped(struct serve_text *t, const char *text);
 
 #define SERVE_PATHS 27
 
-/* The number of the path that a target names, for who counts; 0: "other". */
+/* The number of the path that a target names, to count requests by; 0: "other". */
 size_t serve_path(const char *target);
 /* "/leader/{name}". */
 const char *serve_path_name(size_t path);

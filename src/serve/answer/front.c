@@ -1,7 +1,7 @@
 /*
  * front.c: the front page: for browsers the dashboard, whose table is there without a script, too;
- * for programs that know other sidecars, who leads the one election that there is. Names come from
- * anybody who may write to the store: none of them is ever markup.
+ * for programs that know other sidecars, the leader of the only election. Any process that may
+ * write to the store can make names: none of them is ever markup.
  */
 #include <string.h>
 
@@ -40,7 +40,10 @@ static void write_number(struct serve_text *out, int64_t n)
 	text_add(out, "</td>");
 }
 
-/* The cells of the table's head, but for the lease, which runs, and the actions. */
+/*
+ * A cell for each in the table's head. Those of the lease, which runs, and of the actions stay
+ * empty.
+ */
 static void write_table_row(struct serve_text *out, const struct serve_view *v,
 			    const struct serve_election *e)
 {

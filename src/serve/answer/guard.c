@@ -1,7 +1,7 @@
 /*
- * guard.c: who may. A page in somebody's browser must not reach us by a name of its own (DNS
- * rebinding), nor send forms; whoever comes over TCP shows a token; whoever comes over the unix
- * socket is known by credentials. It must never say which part of a token was wrong.
+ * guard.c: who may do what. A page in a user's browser must not reach us by a host name of its own
+ * (DNS rebinding), nor send forms. A client over TCP shows a token; a client over the unix socket
+ * is known by its credentials. No reply may ever say which part of a token was wrong.
  */
 #include <string.h>
 
@@ -85,7 +85,10 @@ static bool is_json(const char *type)
 	return n > 0 && equals_case(type, "application/json", n);
 }
 
-/* A browser sends none of these from another page without asking first, and we never say yes. */
+/*
+ * A browser sends none of these from a page of another site without asking first, and we never say
+ * yes.
+ */
 static bool guard_change(struct way *w)
 {
 	const struct serve_request *r = w->request;
@@ -125,7 +128,7 @@ bool guard_admits(struct way *w)
 	return is_safe(w) || guard_change(w);
 }
 
-/* Takes as long for a wrong token as for the right one, whatever they share. */
+/* Takes as long for a wrong token as for the right one, however much of it is right. */
 static bool is_token(const char *given, const char *token)
 {
 	size_t n = token != NULL ? strlen(token) : 0;

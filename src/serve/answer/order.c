@@ -34,7 +34,10 @@ static const char *take_member(void *arg, const char *key, const struct parsed_v
 	return "the body has a member that is not known here";
 }
 
-/* "7" with its quotes, or * where any=1 stands. False: the reply says what is wrong. */
+/*
+ * Takes the term from If-Match, "7" with its quotes. Where one is required, ?any=1 stands for it.
+ * False: the reply says what is wrong.
+ */
 static bool take_match(struct way *w, const struct serve_election *e, bool required)
 {
 	const char *match = w->request->if_match;

@@ -103,7 +103,7 @@ const char *parse_query(const struct parsed *p, const char *key)
 
 /* ---- numbers ---- */
 
-/* Digits only; what follows them. NULL: none, or too many. */
+/* Reads digits only; returns what follows them. NULL: there are none, or too many. */
 static const char *parse_digits(const char *text, uint64_t *n)
 {
 	const char *from = text;
@@ -335,7 +335,7 @@ const char *parse_object(const char *body, size_t n,
 		if (wrong == NULL)
 			wrong = take(arg, key, &value);
 		if (wrong != NULL)
-			/* take() says it in a sentence of its own, never by what it was given. */
+			/* take() returns a sentence of its own, never what it was given. */
 			return wrong; /* cppcheck-suppress returnDanglingLifetime */
 	}
 	c.at++;

@@ -1,7 +1,6 @@
 /*
- * path.c: which of the paths that there are a request names: for whoever counts requests, since
- * names of elections are not to be labels. The files of the dashboard, and what there isn't, are
- * "other".
+ * path.c: which of the known paths a request names. Requests are counted by it, because names of
+ * elections must not become labels. The files of the dashboard, and unknown paths, are "other".
  */
 #include <string.h>
 

@@ -14,12 +14,12 @@ struct way {
 
 /* ---- guard.c ---- */
 
-/* Whether the request may come in at all: host, and for changes where it comes from. False: the
- * reply says why not. */
+/* Whether the request may come in at all: by its host, and, for changes, by where it comes from.
+ * False: the reply says why not. */
 bool guard_admits(struct way *w);
 /* Whether it has the rights; false: 401 or 403 is in the reply. */
 bool guard_allows(struct way *w, unsigned right);
-/* The rights of whoever asks; a set of bits. */
+/* The rights of the client; a set of bits. */
 unsigned guard_rights(const struct way *w);
 
 /* ---- the rooms ---- */

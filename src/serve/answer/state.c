@@ -41,7 +41,7 @@ static void write_timings(struct serve_text *out, const struct serve_view *v)
 	text_add(out, t->proves_death ? "true}" : "false}");
 }
 
-/* What whoever asks may do here: the dashboard offers no more. */
+/* What the client may do here: the dashboard offers no more. */
 static const char *role_word(const struct way *w)
 {
 	unsigned rights = guard_rights(w);
@@ -459,7 +459,7 @@ void serve_write_snapshot(struct serve_text *out, const struct serve_view *view)
 void serve_write_elector(struct serve_text *out, const struct serve_view *view,
 			 const struct serve_election *e)
 {
-	/* Ours only while we lead: a program takes its own name for leave to work. */
+	/* Our own name only while we lead: a program takes its own name for permission to work. */
 	bool is_over = strcmp(e->leader, view->id) == 0 && !serve_leads(view, e);
 
 	text_add(out, "{\"name\":");

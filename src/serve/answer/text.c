@@ -1,6 +1,6 @@
 /*
  * text.c: words into the caller's room: JSON, times, numbers, HTML. It must never write beyond that
- * room; it counts on, so that the caller knows how much is needed.
+ * room; beyond it, it only counts, so that the caller knows how much is needed.
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
  * work.c: the application's side: a connection that is the work, the word that work has ended, its
- * health, its signs of life. A stranger's word would end leaderships: these need the rights of the
- * application.
+ * health, its signs of life. These need the rights of the application, because a stranger's word
+ * would end leaderships.
  */
 #include <string.h>
 

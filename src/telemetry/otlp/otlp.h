@@ -58,7 +58,7 @@ struct otlp {
 	/* of the caller's thread: the metrics that are being told */
 	struct bytes body;
 	char family[128];
-	size_t marks[8]; /* where messages began that are open */
+	size_t marks[8]; /* where the open messages began */
 	bool is_family_open;
 
 	/* with the lock */
@@ -73,7 +73,7 @@ struct otlp {
 	uint64_t end_ns; /* CLOCK_MONOTONIC: then it stops whatever it does */
 	bool has_ended;
 	CURLM *multi;
-	bool is_failing; /* and that was said */
+	bool is_failing; /* it fails, and that was said */
 };
 
 /* ---- settings.c ---- */
@@ -93,8 +93,8 @@ void otlp_metrics_end(struct otlp *x);
 void otlp_metrics_begin_json(struct otlp *x);
 void otlp_metrics_add_json(struct otlp *x, const struct baton_metric *m);
 void otlp_metrics_end_json(struct otlp *x);
-/* baton_renewal_duration_seconds, seconds: baton.renewal.duration, s: what becomes that name again
- * where metrics of OpenTelemetry are kept in Prometheus. */
+/* baton_renewal_duration_seconds with the unit seconds becomes baton.renewal.duration with the unit
+ * s. Where Prometheus keeps metrics of OpenTelemetry, it makes the old name of that again. */
 const char *otlp_name(const struct baton_metric *m, char out[128]);
 const char *otlp_unit(const struct baton_metric *m);
 

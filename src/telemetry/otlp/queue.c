@@ -1,6 +1,6 @@
 /*
- * queue.c: the exporter as the rest of the process sees it: spans are queued, up to a limit, and
- * what is more is counted and left out. Of metrics only the newest count.
+ * queue.c: the exporter as the rest of the process sees it: spans are queued, up to a limit; spans
+ * beyond it are counted and left out. Of metrics only the newest count.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -173,7 +173,7 @@ static void otlp_close(void *arg, unsigned timeout_ms)
 
 	(void)pthread_mutex_lock(&x->lock);
 	x->is_ending = true;
-	x->end_ns = end_ns - timeout_ms * CLOCK_NS_PER_MS / 10; /* it is gone in time */
+	x->end_ns = end_ns - timeout_ms * CLOCK_NS_PER_MS / 10; /* the thread is to end in time */
 	(void)pthread_cond_broadcast(&x->changed);
 	(void)curl_multi_wakeup(x->multi);
 	while (!x->has_ended)

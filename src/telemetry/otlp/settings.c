@@ -1,7 +1,7 @@
 /*
- * settings.c: the variables of OpenTelemetry, as its specification has them. That of one signal
- * (OTEL_EXPORTER_OTLP_TRACES_...) wins over that of all. Values of headers are secrets: no sentence
- * repeats one.
+ * settings.c: the variables of OpenTelemetry, as its specification has them. A variable of one
+ * signal (OTEL_EXPORTER_OTLP_TRACES_...) wins over that of all signals. Values of headers are
+ * secrets: no sentence repeats one.
  */
 #include <ctype.h>
 #include <stdarg.h>
