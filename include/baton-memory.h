@@ -33,7 +33,7 @@ extern "C" {
 
 struct baton_memory; /* access to the switches of one store */
 
-/* What a handle asks of its store; each call of a batch counts once. */
+/* What a handle asks of its store. A batch counts as one call. */
 enum baton_memory_verb {
 	BATON_MEMORY_ANY,
 	BATON_MEMORY_OPEN,       /* opens a lease */
@@ -58,8 +58,8 @@ enum baton_memory_verb {
 #define BATON_MEMORY_ALWAYS UINT32_MAX
 
 /*
- * Opens the switches of the store that the URL names ("memory:NAME"). Makes the store if it doesn't
- * exist. err may be NULL.
+ * Opens the switches of the store that the URL names ("memory:NAME"), and makes the store if it
+ * doesn't exist. err may be NULL.
  */
 BATON_API int baton_memory_open(const char *url, struct baton_memory **out,
 				struct baton_error *err);
@@ -71,10 +71,10 @@ BATON_API void baton_memory_close(struct baton_memory *m);
 /* ---- the store's clock: leases and reservations end by it ---- */
 
 /*
- * Holds the clock (true) or lets it run again from where it stands (false). A held clock moves only
- * when it is set or advanced. The handles' own clocks are not touched. If the store's clock runs
- * ahead of them, the store breaks the promise that a lease is never shorter than asked for, so two
- * candidates may lead for a while.
+ * Stops the store's clock (true), or lets it run on from where it stands (false). A stopped clock
+ * moves only when it is set or advanced. The handles' own clocks are not touched. If the store's
+ * clock runs ahead of them, the store breaks the promise that a lease is never shorter than asked
+ * for, so two candidates may lead for a while.
  */
 BATON_API void baton_memory_hold_clock(struct baton_memory *m, bool held);
 /* The time that the store's clock shows. */
@@ -96,12 +96,12 @@ BATON_API int baton_memory_win(struct baton_memory *m, const char *name, uint32_
 BATON_API int baton_memory_lose(struct baton_memory *m, const char *name, uint32_t times);
 /*
  * No campaign wins before ms have passed on the store's clock, as on a server that has just started
- * and may have lost leases. 0 ends the wait. Present leaders go on. `why` is what candidates are
- * told; NULL: a general sentence.
+ * and may have lost leases. 0 ends the wait. Present leaders go on. Candidates are told `why`;
+ * NULL: a general sentence.
  */
 BATON_API void baton_memory_bar(struct baton_memory *m, uint64_t ms, const char *why);
 
-/* ---- faults: each verb has one at a time; the fault of BATON_MEMORY_ANY applies second ---- */
+/* ---- faults: a verb has one at a time; that of BATON_MEMORY_ANY is for verbs without one ---- */
 
 /* Calls fail with this code and sentence (NULL: a general one). Nothing is carried out. */
 BATON_API void baton_memory_fail(struct baton_memory *m, int verb, uint32_t times, int code,
@@ -145,13 +145,14 @@ BATON_API size_t baton_memory_expire(struct baton_memory *m, const char *id);
 /* Takes the claim on the named election away from its holder. Returns whether a claim stood. */
 BATON_API bool baton_memory_destroy(struct baton_memory *m, const char *name);
 /*
- * Overwrites the record of the named election: held by `leader` (NULL: not held) in exactly this
- * term, lower or higher than before, for ttl_ms (0: for ever). Returns 0 or BATON_E_MEMORY.
+ * Overwrites the record of the named election. `leader` (NULL: no candidate) then holds the
+ * election in exactly this term, lower or higher than before, for ttl_ms (0: for ever). Returns 0
+ * or BATON_E_MEMORY.
  */
 BATON_API int baton_memory_overwrite(struct baton_memory *m, const char *name, const char *leader,
 				     uint64_t term, uint64_t ttl_ms);
-/* Forgets everything, also terms, like a server that lost its disk. Breaks what the store
- * acknowledged. */
+/* Forgets everything, also terms, like a server that lost its disk. This breaks the promise that
+ * the store keeps what it acknowledged. */
 BATON_API void baton_memory_forget(struct baton_memory *m);
 
 /* ---- traffic ---- */

@@ -46,7 +46,7 @@ enum baton_outcome {
 struct baton_call {
 	uint64_t deadline_ns;     /* on CLOCK_BOOTTIME */
 	struct baton_error error; /* filled in unless the outcome is OK or a plain REFUSED */
-	bool is_unasked; /* set if answered locally: says nothing about the store's health */
+	bool is_unasked; /* set if the store was not asked: the answer doesn't show its health */
 	/* Given to lease_close: the lease has surely expired, and no call will name it again. So
 	 * the driver drops what it keeps of the lease, whatever the store says. */
 	bool is_last;
@@ -56,7 +56,7 @@ struct baton_call {
 struct baton_lease {
 	char id[BATON_LEASE_ID_MAX + 1];
 	uint64_t ttl_ns;
-	const char *owner;   /* the candidate's id: a label */
+	const char *owner;   /* the candidate's id, as a label */
 	const char *address; /* may be "" */
 	/* true: other processes trust the lease's deadline and may outlive the lease's process. No
 	 * proof of death ends such a lease, only its expiry. Given only to drivers whose traits say
@@ -64,7 +64,7 @@ struct baton_lease {
 	bool outlive;
 };
 
-/* How a candidate shows itself to others. */
+/* What a candidate shows of itself to others. */
 struct baton_profile {
 	const char *metadata; /* never NULL */
 	int32_t priority;
@@ -129,7 +129,7 @@ struct baton_campaign {
 	uint64_t nonce; /* different for every attempt */
 	uint64_t floor; /* the highest term that the runtime knows: the new one must be higher */
 	struct baton_profile profile;
-	int outcome; /* OK: won in `term`. REFUSED: `record` says why */
+	int outcome; /* OK: the candidate won, in `term`. REFUSED: `record` says why */
 	int code;
 	uint64_t term;
 	struct baton_record *record; /* the caller's memory */
@@ -182,7 +182,7 @@ struct baton_traits {
 	 * one) plus expiry_more_ns. */
 	uint32_t expiry_leases;
 	uint64_t expiry_more_ns;
-	/* With proves_death: the store does not apply it to leases with `outlive`. A driver without
+	/* With proves_death: the store proves no death for leases with `outlive`. A driver without
 	 * proves_death may leave this false. */
 	bool outlives;
 	const char *warning; /* logged once, in lower case: what the store lacks; NULL: nothing */
@@ -264,7 +264,7 @@ struct baton_driver {
 	int (*order)(void *lane, struct baton_call *call, const char *name,
 		     const struct baton_order *order);
 	int (*pause)(void *lane, struct baton_call *call, const char *name, bool paused);
-	/* Newest first. NULL where keeps_history is false. */
+	/* Newest first. NULL if keeps_history is false. */
 	int (*history)(void *lane, struct baton_call *call, const char *name, size_t max,
 		       void (*found)(void *arg, const struct baton_leadership *leadership),
 		       void *arg);
@@ -295,8 +295,8 @@ struct baton_driver {
 	/* Does what observe (of one election) and candidates do, in one request. */
 	int (*survey)(void *lane, struct baton_call *call, struct baton_observation *observation,
 		      void (*found)(void *arg, const struct baton_candidate *candidate), void *arg);
-	/* As `schema`: what makes functions in the store with which any program contends that can
-	 * call them. NULL where there is none. */
+	/* As `schema`: makes functions in the store. Any program that can call them can contend
+	 * without this library. NULL: none. */
 	const char *functions;
 };
 

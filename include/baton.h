@@ -344,10 +344,9 @@ BATON_API int64_t baton_time_left_ms(const struct baton_election *e);
 
 /*
  * Tells two instants on CLOCK_BOOTTIME. deadline_boot_ns: when baton_is_leader() turns false if the
- * store doesn't answer again. work_end_boot_ns: until when the work of this leadership may go on at
- * the latest. An instant that doesn't exist is 0. After a loss work_end_boot_ns stays until the
- * lease has ended. Either pointer may be NULL. Wait-free. Returns 1 if this candidate leads now,
- * else 0.
+ * store doesn't answer again. work_end_boot_ns: when the work of this leadership must have ended.
+ * An instant that doesn't exist is 0. After a loss work_end_boot_ns stays until the lease has
+ * ended. Either pointer may be NULL. Wait-free. Returns 1 if this candidate leads now, else 0.
  */
 BATON_API int baton_get_deadline(const struct baton_election *e, int64_t *deadline_boot_ns,
 				 int64_t *work_end_boot_ns);
@@ -372,8 +371,8 @@ struct baton_status {
 	int64_t leader_since_ms;      /* wall time, ms since 1970; 0: unknown */
 	int64_t last_renewal_ms;      /* wall time of the last successful renewal here; 0: none */
 	int64_t last_renewal_boot_ns; /* the same instant on CLOCK_BOOTTIME, for programs */
-	/* Until when the work of this candidate's last leadership may go on at the latest, on
-	 * CLOCK_BOOTTIME. 0: the lease has ended; the value told last still counts. */
+	/* When the work of this candidate's last leadership must have ended, on CLOCK_BOOTTIME.
+	 * 0: the lease has ended; the last value before still counts. */
 	int64_t work_end_boot_ns;
 	int64_t time_left_ms;
 	uint32_t score_permille;       /* this candidate's own */
@@ -426,7 +425,7 @@ BATON_API int baton_fd(const struct baton *b);
 /* What kept a candidate from leading. */
 enum baton_obstacle {
 	BATON_OBSTACLE_NONE,
-	BATON_OBSTACLE_HELD,      /* another candidate leads, or the leadership is kept for one */
+	BATON_OBSTACLE_HELD,      /* another candidate leads, or the election is kept for one */
 	BATON_OBSTACLE_PAUSED,    /* the election is paused */
 	BATON_OBSTACLE_UNHEALTHY, /* this candidate's score is too low */
 	BATON_OBSTACLE_DRAINING,  /* the work of this candidate's last leadership has not ended */
@@ -512,7 +511,7 @@ BATON_API int baton_transfer(struct baton_election *e, const char *candidate_id,
 			     struct baton_error *err);
 
 /*
- * ---- orders: any process with access to the store can give a leader an order. They block. ----
+ * ---- orders: any process with access to the store can give a leader an order. Calls block. ----
  *
  * term is the leadership that the order is meant for; 0: whichever candidate leads now.
  * BATON_E_STALE if that leadership has ended, BATON_E_NOT_LEADER if there is no leader. note says
@@ -559,9 +558,9 @@ BATON_API int baton_list_candidates(struct baton *b, const char *name,
 						  const struct baton_candidate *candidate),
 				    void *arg, struct baton_error *err);
 
-/* As baton_list_candidates(), but writes the first max candidates to an array. For languages that C
- * can't call. Returns the number of candidates, which may be more than max. Call it by the name
- * without _sized. */
+/* As baton_list_candidates(), but writes the first max candidates to an array, for languages whose
+ * functions C can't call. Returns the number of candidates, which may be more than max. Call it by
+ * the name without _sized. */
 BATON_API int baton_get_candidates_sized(struct baton *b, const char *name,
 					 struct baton_candidate *candidates, size_t max,
 					 size_t size, struct baton_error *err);
@@ -600,8 +599,8 @@ struct baton_observed {
 	size_t size; /* of what the library has filled in */
 	bool has_leader;
 	bool paused;
-	bool functions; /* the store's functions may take it over, by the store's clock */
-	uint64_t term;  /* the highest so far: the leader's, if there is one */
+	bool functions; /* the store's functions may end a lease here, by the store's clock */
+	uint64_t term;  /* the highest so far: the leader's, if there is a leader */
 	char leader[BATON_NAME_MAX + 1]; /* "": no leader */
 	char address[BATON_NAME_MAX + 1];
 	char metadata[BATON_METADATA_MAX + 1];
@@ -639,7 +638,7 @@ BATON_API int baton_list_elections(struct baton *b, const char *prefix, const ch
 
 /* ---- fencing, on the side of the resource ---- */
 
-/* Remembers the highest term that a resource was used with. All zero to begin with. */
+/* Remembers the highest term that a resource was used with. Must be zero at the start. */
 struct baton_fence {
 	uint64_t highest;
 };
@@ -751,7 +750,7 @@ struct baton_driver_info {
 	const char *fence;
 	bool lists_elections;
 	bool outlives;         /* baton_options.outlive is supported */
-	const char *functions; /* as schema: what makes functions for other programs to call */
+	const char *functions; /* as schema: makes functions that other programs can call */
 };
 
 /* Calls found() for each driver: first those that are built in, then the modules. Returns the
