@@ -118,21 +118,21 @@ static void tell_latencies(struct teller *t)
 	struct baton_metric delays = {
 		.name = "baton_loop_delay_seconds",
 		.help = "How late the library woke up: a busy or frozen machine."};
-	struct baton_metric callbacks = {.name = "baton_callback_seconds",
-					 .help = "How long handlers of the application took."};
+	struct baton_metric handlers = {.name = "baton_handler_seconds",
+					.help = "How long handlers of the application took."};
 
 	tell_histogram(t, &renewals, &c->renew_latency, 1e6, "store", t->b->driver->name, NULL,
 		       NULL);
 	tell_histogram(t, &campaigns, &c->campaign_latency, 1e6, "store", t->b->driver->name, NULL,
 		       NULL);
 	tell_histogram(t, &delays, &c->loop_delay, 1e6, NULL, NULL, NULL, NULL);
-	tell_histogram(t, &callbacks, &c->callbacks, 1e6, NULL, NULL, NULL, NULL);
-	struct baton_metric called = {.name = "baton_callbacks_total",
+	tell_histogram(t, &handlers, &c->handlers, 1e6, NULL, NULL, NULL, NULL);
+	struct baton_metric called = {.name = "baton_handlers_total",
 				      .help = "Calls of handlers of the application.",
 				      .type = BATON_METRIC_COUNTER};
 
 	for (int i = 0; i < BATON_HISTOGRAM_BUCKETS; i++)
-		called.value += (double)atomic_load(&c->callbacks.buckets[i]);
+		called.value += (double)atomic_load(&c->handlers.buckets[i]);
 	tell(t, &called, NULL, NULL, NULL, NULL);
 }
 

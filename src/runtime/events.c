@@ -636,7 +636,7 @@ static void *dispatch_main(void *arg)
 			uint64_t began_ns = clock_boot_ns();
 
 			e->handler(e->handler_arg, &ev);
-			count_into(&b->counters.callbacks, (clock_boot_ns() - began_ns) / 1000);
+			count_into(&b->counters.handlers, (clock_boot_ns() - began_ns) / 1000);
 		}
 		(void)pthread_mutex_lock(&b->app.lock);
 		finish_event(e);

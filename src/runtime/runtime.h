@@ -348,7 +348,7 @@ struct counters {
 	struct histogram campaign_latency;
 	struct histogram loop_delay; /* us that the loop woke too late */
 	struct histogram tenure;     /* ms */
-	struct histogram callbacks;  /* us */
+	struct histogram handlers;   /* us */
 };
 
 /* What is counted of one election, from when a leadership was lost or taken over, or the

@@ -645,7 +645,7 @@ void callbacks_metrics(const struct callbacks *c,
 	struct baton_label labels[2] = {{.name = "event"}, {.name = "result"}};
 	double bounds[BUCKETS];
 	struct baton_metric m = {.size = sizeof(m),
-				 .name = "baton_hooks_total",
+				 .name = "baton_callbacks_total",
 				 .help = "Callbacks, by how they ended.",
 				 .unit = "",
 				 .type = BATON_METRIC_COUNTER,
@@ -661,7 +661,7 @@ void callbacks_metrics(const struct callbacks *c,
 		}
 	}
 	m = (struct baton_metric){.size = sizeof(m),
-				  .name = "baton_hook_seconds",
+				  .name = "baton_callback_seconds",
 				  .help = "How long callbacks took.",
 				  .unit = "seconds",
 				  .type = BATON_METRIC_HISTOGRAM,

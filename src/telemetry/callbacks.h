@@ -81,7 +81,7 @@ bool callbacks_owns(const struct callbacks *c, pid_t pid);
 /* All children were killed and reaped by the caller. */
 void callbacks_forget(struct callbacks *c);
 
-/* baton_hooks_total, baton_hook_seconds: as baton_metrics() does. */
+/* baton_callbacks_total, baton_callback_seconds: as baton_metrics() does. */
 void callbacks_metrics(const struct callbacks *c,
 		       void (*emit)(void *arg, const struct baton_metric *metric), void *arg);
 

@@ -244,10 +244,10 @@ static void count_call(void *arg, const struct baton_event *ev)
 	(void)ev;
 }
 
-static void callbacks_are_timed(void **state)
+static void handlers_are_timed(void **state)
 {
 	struct baton_election_options o;
-	struct baton *b = open_as("memory:callbacks", "id-a");
+	struct baton *b = open_as("memory:handlers", "id-a");
 	struct baton_election *e = NULL;
 
 	(void)state;
@@ -257,8 +257,8 @@ static void callbacks_are_timed(void **state)
 	assert_int_equal(baton_election_start(e), 0);
 	assert_int_equal(baton_try_acquire(e, SOON_MS, NULL), 1);
 	assert_int_equal(baton_election_stop(e, SOON_MS), 0);
-	assert_true(value_of(b, "baton_callbacks_total", NULL) >= 2);
-	assert_true(count_of(b, "baton_callback_seconds", NULL) >= 2);
+	assert_true(value_of(b, "baton_handlers_total", NULL) >= 2);
+	assert_true(count_of(b, "baton_handler_seconds", NULL) >= 2);
 	baton_close(b);
 }
 
@@ -343,7 +343,7 @@ int main(void)
 		cmocka_unit_test(handovers_are_counted),
 		cmocka_unit_test(overdue_work_is_an_overrun),
 		cmocka_unit_test(work_beyond_the_lease_is_an_overrun),
-		cmocka_unit_test(callbacks_are_timed),
+		cmocka_unit_test(handlers_are_timed),
 		cmocka_unit_test(lists_are_remembered),
 		cmocka_unit_test(overlaps_are_audited),
 	};
