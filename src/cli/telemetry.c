@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "cli/run.h"
 #include "telemetry/agent_check.h"
+#include "telemetry/cap.h"
 #include "telemetry/exposition.h"
 #include "telemetry/handover.h"
 #include "telemetry/metrics_file.h"
@@ -21,6 +22,7 @@
 #define END_MS 1000
 
 struct telemetry {
+	struct cap *cap; /* on names of elections */
 	struct exposition *text;
 	struct metrics_file *file; /* NULL: not wanted */
 	struct agent_check *agent; /* NULL: not wanted */
@@ -55,7 +57,7 @@ static int begin_file(struct run *r, struct telemetry *t)
 
 	if (s->metrics_file == NULL)
 		return 0;
-	t->text = exposition_new(EXPOSITION_ELECTIONS, s->metrics_compat == METRICS_CLIENT_GO);
+	t->text = exposition_new(s->metrics_compat == METRICS_CLIENT_GO);
 	t->file = metrics_file_new(s->metrics_file, say_failure);
 	if (t->text != NULL && t->file != NULL)
 		return 0;
@@ -86,6 +88,9 @@ int telemetry_begin(struct run *r)
 	if (t == NULL)
 		return EXIT_INTERNAL;
 	r->telemetry = t;
+	t->cap = cap_new(CAP_ELECTIONS);
+	if (t->cap == NULL)
+		return EXIT_INTERNAL;
 	t->handover = (struct handover){
 		.exporter = &t->exporter, .url = r->s->store, .election = r->s->name};
 	int code = begin_file(r, t);
@@ -153,6 +158,17 @@ static void tell_all(struct run *r, void (*emit)(void *arg, const struct baton_m
 	process_metrics(emit, arg);
 }
 
+/* As `baton serve` does, which has more elections. False: no memory. */
+static bool tell_capped(struct run *r, void (*emit)(void *arg, const struct baton_metric *m),
+			void *arg)
+{
+	struct cap *cap = r->telemetry->cap;
+
+	cap_begin(cap, emit, arg);
+	tell_all(r, cap_add, cap);
+	return cap_end(cap);
+}
+
 static void put_file(struct run *r)
 {
 	struct telemetry *t = r->telemetry;
@@ -161,7 +177,8 @@ static void put_file(struct run *r)
 	if (t->file == NULL)
 		return;
 	exposition_begin(t->text, EXPOSITION_PROMETHEUS);
-	tell_all(r, exposition_add, t->text);
+	if (!tell_capped(r, exposition_add, t->text))
+		return;
 	const char *text = exposition_end(t->text, &n);
 
 	if (text != NULL)
@@ -176,8 +193,8 @@ static void put_metrics(struct run *r)
 	if (t->every_ns == 0)
 		return;
 	ops->metrics_begin(t->exporter.x);
-	tell_all(r, ops->metrics_add, t->exporter.x);
-	ops->metrics_end(t->exporter.x);
+	if (tell_capped(r, ops->metrics_add, t->exporter.x))
+		ops->metrics_end(t->exporter.x);
 }
 
 void telemetry_tick(struct run *r)
@@ -277,6 +294,7 @@ void telemetry_end(struct run *r)
 	metrics_file_end(t->file, END_MS);
 	exporter_close(&t->exporter, END_MS);
 	exposition_free(t->text);
+	cap_free(t->cap);
 	handover_done(&t->handover);
 	free(t);
 	r->telemetry = NULL;

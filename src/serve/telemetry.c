@@ -13,6 +13,7 @@
 #include "serve/server.h"
 #include "telemetry/agent_check.h"
 #include "telemetry/callbacks.h"
+#include "telemetry/cap.h"
 #include "telemetry/exposition.h"
 #include "telemetry/handover.h"
 #include "telemetry/process.h"
@@ -21,6 +22,7 @@
 #define CODES 24
 
 struct telemetry {
+	struct cap *cap; /* on names of elections */
 	struct exposition *text;
 	struct exporter exporter;
 	bool traces;
@@ -57,10 +59,13 @@ bool telemetry_start(struct server *s)
 	if (t == NULL)
 		return false;
 	s->telemetry = t;
-	t->text = exposition_new(s->config->metrics_elections, s->config->metrics_client_go);
-	s->view.has_metrics = t->text != NULL;
+	t->cap = cap_new(s->config->metrics_elections);
+	t->text = exposition_new(s->config->metrics_client_go);
+	if (t->cap == NULL || t->text == NULL)
+		return false;
+	s->view.has_metrics = true;
 	begin_exporter(s, t);
-	return t->text != NULL;
+	return true;
 }
 
 /* Called on a thread of its own. An election whose gate is closed doesn't lead yet. */
@@ -171,13 +176,23 @@ static void tell_all(struct server *s, void (*emit)(void *arg, const struct bato
 	process_metrics(emit, arg);
 }
 
+/* Whoever takes them, the same elections have series of their own. False: no memory. */
+static bool tell_capped(struct server *s, void (*emit)(void *arg, const struct baton_metric *m),
+			void *arg)
+{
+	struct cap *cap = s->telemetry->cap;
+
+	cap_begin(cap, emit, arg);
+	tell_all(s, cap_add, cap);
+	return cap_end(cap);
+}
+
 const char *telemetry_text(struct server *s, int format, size_t *n)
 {
 	struct exposition *x = s->telemetry->text;
 
 	exposition_begin(x, format);
-	tell_all(s, exposition_add, x);
-	return exposition_end(x, n);
+	return tell_capped(s, exposition_add, x) ? exposition_end(x, n) : NULL;
 }
 
 static void send_metrics(struct server *s)
@@ -188,8 +203,8 @@ static void send_metrics(struct server *s)
 	if (t->every_ns == 0)
 		return;
 	ops->metrics_begin(t->exporter.x);
-	tell_all(s, ops->metrics_add, t->exporter.x);
-	ops->metrics_end(t->exporter.x);
+	if (tell_capped(s, ops->metrics_add, t->exporter.x))
+		ops->metrics_end(t->exporter.x);
 }
 
 void telemetry_tick(struct server *s)
@@ -301,6 +316,7 @@ void telemetry_end(struct server *s)
 		return;
 	exporter_close(&t->exporter, END_MS);
 	exposition_free(t->text);
+	cap_free(t->cap);
 	free(t);
 	s->telemetry = NULL;
 }

@@ -1,7 +1,4 @@
-/*
- * exposition.c: see exposition.h. Series are written as they come; only those of "__other__" are
- * kept until the last one of their name has come, since they are sums.
- */
+/* exposition.c: see exposition.h. Series are written as they come. */
 #include "telemetry/exposition.h"
 
 #include <math.h>
@@ -10,62 +7,29 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "base/name_table.h"
+#include "telemetry/cap.h"
 
 #define TEXT_MAX ((size_t)1 << 30)
 #define LABELS_SIZE 1024
-#define BUCKETS_MAX 64
 #define EXACT 9007199254740992.0 /* whole numbers below this are exact in a double */
 
-/* An election that has series of its own. */
-struct name {
-	struct name_node node;
-	uint64_t seen; /* the last exposition that it was part of */
-	char text[];
-};
-
-/* A series of "__other__". */
-struct sum {
-	struct sum *next;
-	double value;
-	double sum;
-	uint64_t counts[BUCKETS_MAX];
-	char labels[LABELS_SIZE];
-};
-
 struct exposition {
-	size_t max_elections;
 	bool client_go;
 	int format;
-	uint64_t round;
-	struct name_table names;
 	struct bytes out;
-	struct bytes statuses;    /* of client-go */
-	char family[128];         /* the name that is being written; "": none */
-	struct baton_metric last; /* of that family; labels and counts are not valid any more */
-	double bounds[BUCKETS_MAX];
-	struct sum *sums;
-	bool is_summed; /* of that family: "__other__" has it */
-	bool has_failed;
+	struct bytes statuses; /* of client-go */
+	char family[128];      /* the name that is being written; "": none */
 };
 
 static void begin_family(struct exposition *x, const struct baton_metric *m);
-static void end_family(struct exposition *x);
-static bool is_named(struct exposition *x, const char *election);
-static void add_to_other(struct exposition *x, const struct baton_metric *m, const char *labels);
 static void write_series(struct exposition *x, const struct baton_metric *m, const char *labels);
-static void forget_names(struct exposition *x);
 
-struct exposition *exposition_new(size_t max_elections, bool client_go)
+struct exposition *exposition_new(bool client_go)
 {
 	struct exposition *x = calloc(1, sizeof(*x));
 
-	if (x == NULL || name_table_init(&x->names) != 0) {
-		free(x);
-		return NULL;
-	}
-	x->max_elections = max_elections;
-	x->client_go = client_go;
+	if (x != NULL)
+		x->client_go = client_go;
 	return x;
 }
 
@@ -73,10 +37,6 @@ void exposition_free(struct exposition *x)
 {
 	if (x == NULL)
 		return;
-	exposition_begin(x, EXPOSITION_PROMETHEUS);
-	x->round++;
-	forget_names(x);
-	name_table_done(&x->names);
 	bytes_done(&x->out);
 	bytes_done(&x->statuses);
 	free(x);
@@ -112,16 +72,8 @@ const char *exposition_content_type(int format)
 
 void exposition_begin(struct exposition *x, int format)
 {
-	while (x->sums != NULL) {
-		struct sum *next = x->sums->next;
-
-		free(x->sums);
-		x->sums = next;
-	}
 	x->format = format;
-	x->round++;
 	x->family[0] = '\0';
-	x->has_failed = false;
 	x->out.has_failed = x->statuses.has_failed = false;
 	bytes_clear(&x->out);
 	bytes_clear(&x->statuses);
@@ -185,16 +137,14 @@ static size_t escape(const char *from, bool quotes, char *out, size_t size)
 	return n;
 }
 
-/* "a=\"b\",c=\"d\"". For "__other__", that name stands in the place of the election's own. */
-static void labels_text(const struct baton_metric *m, bool is_other, char out[LABELS_SIZE])
+/* "a=\"b\",c=\"d\"". */
+static void labels_text(const struct baton_metric *m, char out[LABELS_SIZE])
 {
 	size_t n = 0;
 
 	out[0] = '\0';
 	for (size_t i = 0; i < m->n_labels && n + 128 < LABELS_SIZE; i++) {
 		const struct baton_label *l = &m->labels[i];
-		bool is_election = strcmp(l->name, "election") == 0;
-
 		size_t n_name = strnlen(l->name, 64);
 
 		if (n > 0)
@@ -203,8 +153,7 @@ static void labels_text(const struct baton_metric *m, bool is_other, char out[LA
 		n += n_name;
 		out[n++] = '=';
 		out[n++] = '"';
-		n += escape(is_election && is_other ? EXPOSITION_OTHER : l->value, true, out + n,
-			    LABELS_SIZE - n - 2);
+		n += escape(l->value, true, out + n, LABELS_SIZE - n - 2);
 		out[n++] = '"';
 		out[n] = '\0';
 	}
@@ -232,34 +181,18 @@ static void note_status(struct exposition *x, const char *election, double value
 	(void)bytes_add(&x->statuses, value != 0 ? "\"} 1\n" : "\"} 0\n", 5, TEXT_MAX);
 }
 
-/* Gauges whose sum over elections says how many. */
-static bool is_countable(const char *name)
-{
-	return strcmp(name, "baton_is_leader") == 0 || strcmp(name, "baton_has_leader") == 0 ||
-	       strcmp(name, "baton_paused") == 0 || strcmp(name, "baton_candidates") == 0;
-}
-
 void exposition_add(void *arg, const struct baton_metric *m)
 {
 	struct exposition *x = arg;
 	const char *election = election_of(m);
-	bool is_other = election != NULL && !is_named(x, election);
 	char labels[LABELS_SIZE];
 
-	if (strcmp(x->family, m->name) != 0) {
-		end_family(x);
+	if (strcmp(x->family, m->name) != 0)
 		begin_family(x, m);
-		x->is_summed = m->type != BATON_METRIC_GAUGE || is_countable(m->name);
-	}
-	if (is_other && !x->is_summed)
-		return;
-	labels_text(m, is_other, labels);
-	if (is_other) {
-		add_to_other(x, m, labels);
-		return;
-	}
+	labels_text(m, labels);
 	write_series(x, m, labels);
-	if (x->client_go && election != NULL && strcmp(m->name, "baton_is_leader") == 0)
+	if (x->client_go && election != NULL && strcmp(election, CAP_OTHER) != 0 &&
+	    strcmp(m->name, "baton_is_leader") == 0)
 		note_status(x, election, m->value);
 }
 
@@ -339,90 +272,8 @@ static void write_series(struct exposition *x, const struct baton_metric *m, con
 		put_sample(x, "", labels, NULL, number_text(m->value, false, value));
 }
 
-/* ---- names ---- */
-
-static bool is_named(struct exposition *x, const char *election)
-{
-	struct name *name = (struct name *)name_table_find(&x->names, election);
-
-	if (name == NULL && x->names.n < x->max_elections) {
-		size_t n = strlen(election) + 1;
-
-		name = calloc(1, sizeof(*name) + n);
-		if (name == NULL) {
-			x->has_failed = true;
-			return false;
-		}
-		(void)memcpy(name->text, election, n);
-		name_table_add(&x->names, &name->node, name->text);
-	}
-	if (name != NULL)
-		name->seen = x->round;
-	return name != NULL;
-}
-
-/* Names of elections that are gone make room. */
-static void forget_names(struct exposition *x)
-{
-	struct name_node *node = name_table_next(&x->names, NULL);
-
-	while (node != NULL) {
-		struct name_node *next = name_table_next(&x->names, node);
-
-		if (((struct name *)node)->seen != x->round) {
-			name_table_remove(&x->names, node);
-			free(node);
-		}
-		node = next;
-	}
-}
-
-static void add_to_other(struct exposition *x, const struct baton_metric *m, const char *labels)
-{
-	struct sum *s = x->sums;
-
-	if (m->n_buckets > BUCKETS_MAX)
-		return;
-	while (s != NULL && strcmp(s->labels, labels) != 0)
-		s = s->next;
-	if (s == NULL) {
-		s = calloc(1, sizeof(*s));
-		if (s == NULL) {
-			x->has_failed = true;
-			return;
-		}
-		(void)strcpy(s->labels, labels);
-		s->next = x->sums;
-		x->sums = s;
-	}
-	x->last = *m;
-	s->value += m->value;
-	s->sum += m->sum;
-	for (size_t i = 0; i < m->n_buckets; i++) {
-		s->counts[i] += m->counts[i];
-		x->bounds[i] = m->bounds[i];
-	}
-}
-
-static void end_family(struct exposition *x)
-{
-	while (x->sums != NULL) {
-		struct sum *s = x->sums;
-		struct baton_metric m = x->last;
-
-		m.value = s->value;
-		m.sum = s->sum;
-		m.counts = s->counts;
-		m.bounds = x->bounds;
-		write_series(x, &m, s->labels);
-		x->sums = s->next;
-		free(s);
-	}
-}
-
 const char *exposition_end(struct exposition *x, size_t *n)
 {
-	end_family(x);
 	x->family[0] = '\0';
 	if (x->statuses.n > 0) {
 		put_text(x, "# HELP leader_election_master_status Whether this candidate leads, "
@@ -432,8 +283,7 @@ const char *exposition_end(struct exposition *x, size_t *n)
 	}
 	if (x->format == EXPOSITION_OPENMETRICS)
 		put_text(x, "# EOF\n");
-	forget_names(x);
-	if (x->has_failed || x->out.has_failed || x->statuses.has_failed)
+	if (x->out.has_failed || x->statuses.has_failed)
 		return NULL;
 	*n = x->out.n;
 	return x->out.at != NULL ? x->out.at : "";

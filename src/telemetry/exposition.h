@@ -6,10 +6,8 @@
  *     process_metrics(exposition_add, x);
  *     text = exposition_end(x, &n);
  *
- * Elections are a label, and labels are what a monitoring system pays for. So only the first
- * max_elections names have series of their own; the others share the name "__other__". There,
- * counters and histograms are sums, gauges that say yes or no are counts, and other gauges are left
- * out. A name keeps its series until the election is gone. Ids never become labels.
+ * Elections are a label: cap.h stands between, so that not too many of them have series. Ids never
+ * become labels.
  *
  * One thread at a time. It asks nobody, and does no I/O.
  */
@@ -18,16 +16,13 @@
 
 #include <baton.h>
 
-#define EXPOSITION_ELECTIONS 200 /* unless the caller wants another number */
-#define EXPOSITION_OTHER "__other__"
-
 enum exposition_format { EXPOSITION_PROMETHEUS, EXPOSITION_OPENMETRICS };
 
 struct exposition;
 
 /* client_go: also leader_election_master_status{name}, as controllers of Kubernetes have it.
  * NULL: no memory. */
-struct exposition *exposition_new(size_t max_elections, bool client_go);
+struct exposition *exposition_new(bool client_go);
 void exposition_free(struct exposition *x);
 
 /* The format that an Accept header asks for; NULL: there is none. */

@@ -12,8 +12,26 @@
 
 #include <cmocka.h>
 
+#include "telemetry/cap.h"
 #include "telemetry/exposition.h"
 #include "telemetry/process.h"
+
+static struct cap *cap; /* NULL: all names have series of their own */
+
+static void begin(struct exposition *x)
+{
+	exposition_begin(x, EXPOSITION_PROMETHEUS);
+	if (cap != NULL)
+		cap_begin(cap, exposition_add, x);
+}
+
+static void add(struct exposition *x, const struct baton_metric *m)
+{
+	if (cap != NULL)
+		cap_add(cap, m);
+	else
+		exposition_add(x, m);
+}
 
 static void add_value(struct exposition *x, const char *name, int type, const char *election,
 		      const char *label, const char *word, double value)
@@ -28,7 +46,7 @@ static void add_value(struct exposition *x, const char *name, int type, const ch
 				 .n_labels = label != NULL ? 2 : 1,
 				 .value = value};
 
-	exposition_add(x, &m);
+	add(x, &m);
 }
 
 static void add_histogram(struct exposition *x, const char *election, uint64_t first)
@@ -49,12 +67,14 @@ static void add_histogram(struct exposition *x, const char *election, uint64_t f
 				 .count = first + 3,
 				 .sum = 1.5};
 
-	exposition_add(x, &m);
+	add(x, &m);
 }
 
 static const char *text_of(struct exposition *x)
 {
 	size_t n = 0;
+
+	assert_true(cap == NULL || cap_end(cap));
 	const char *text = exposition_end(x, &n);
 
 	assert_non_null(text);
@@ -64,7 +84,7 @@ static const char *text_of(struct exposition *x)
 
 static void test_prometheus(void **state)
 {
-	struct exposition *x = exposition_new(10, true);
+	struct exposition *x = exposition_new(true);
 
 	(void)state;
 	exposition_begin(x, EXPOSITION_PROMETHEUS);
@@ -97,7 +117,7 @@ static void test_prometheus(void **state)
 
 static void test_openmetrics(void **state)
 {
-	struct exposition *x = exposition_new(10, false);
+	struct exposition *x = exposition_new(false);
 
 	(void)state;
 	exposition_begin(x, EXPOSITION_OPENMETRICS);
@@ -121,10 +141,11 @@ static void test_openmetrics(void **state)
 /* What doesn't fit is summed where a sum means something, and left out where not. */
 static void test_cap(void **state)
 {
-	struct exposition *x = exposition_new(1, true);
+	struct exposition *x = exposition_new(true);
 
 	(void)state;
-	exposition_begin(x, EXPOSITION_PROMETHEUS);
+	cap = cap_new(1);
+	begin(x);
 	add_value(x, "baton_is_leader", BATON_METRIC_GAUGE, "a", NULL, NULL, 1);
 	add_value(x, "baton_is_leader", BATON_METRIC_GAUGE, "b", NULL, NULL, 1);
 	add_value(x, "baton_is_leader", BATON_METRIC_GAUGE, "c", NULL, NULL, 1);
@@ -149,31 +170,61 @@ static void test_cap(void **state)
 	assert_null(strstr(text, "\"b\""));
 	assert_null(strstr(text, "master_status{name=\"__other__\"}"));
 	exposition_free(x);
+	cap_free(cap);
+	cap = NULL;
+}
+
+/* Whoever takes metrics, the same elections have series of their own: also one that begins between
+ * two of them. */
+static void test_cap_is_shared(void **state)
+{
+	struct exposition *x = exposition_new(false);
+	struct exposition *y = exposition_new(false);
+
+	(void)state;
+	cap = cap_new(1);
+	begin(x);
+	add_value(x, "baton_is_leader", BATON_METRIC_GAUGE, "b", NULL, NULL, 1);
+	assert_non_null(strstr(text_of(x), "baton_is_leader{election=\"b\"} 1\n"));
+	begin(y);
+	add_value(y, "baton_is_leader", BATON_METRIC_GAUGE, "a", NULL, NULL, 1);
+	add_value(y, "baton_is_leader", BATON_METRIC_GAUGE, "b", NULL, NULL, 1);
+	const char *text = text_of(y);
+
+	assert_non_null(strstr(text, "{election=\"b\"} 1\nbaton_is_leader{election=\"__other__\"} "
+				     "1\n"));
+	exposition_free(x);
+	exposition_free(y);
+	cap_free(cap);
+	cap = NULL;
 }
 
 /* A name keeps its series while its election is there, whatever order they come in. */
 static void test_cap_is_steady(void **state)
 {
-	struct exposition *x = exposition_new(1, false);
+	struct exposition *x = exposition_new(false);
 
 	(void)state;
-	exposition_begin(x, EXPOSITION_PROMETHEUS);
+	cap = cap_new(1);
+	begin(x);
 	add_value(x, "baton_term", BATON_METRIC_GAUGE, "a", NULL, NULL, 1);
 	(void)text_of(x);
-	exposition_begin(x, EXPOSITION_PROMETHEUS);
+	begin(x);
 	add_value(x, "baton_term", BATON_METRIC_GAUGE, "b", NULL, NULL, 1);
 	add_value(x, "baton_term", BATON_METRIC_GAUGE, "a", NULL, NULL, 1);
 	const char *text = text_of(x);
 
 	assert_non_null(strstr(text, "\"a\""));
 	assert_null(strstr(text, "\"b\""));
-	exposition_begin(x, EXPOSITION_PROMETHEUS);
+	begin(x);
 	add_value(x, "baton_term", BATON_METRIC_GAUGE, "b", NULL, NULL, 1);
 	assert_null(strstr(text_of(x), "\"b\"")); /* the room is free from the next one on */
-	exposition_begin(x, EXPOSITION_PROMETHEUS);
+	begin(x);
 	add_value(x, "baton_term", BATON_METRIC_GAUGE, "b", NULL, NULL, 1);
 	assert_non_null(strstr(text_of(x), "\"b\""));
 	exposition_free(x);
+	cap_free(cap);
+	cap = NULL;
 }
 
 static void test_numbers(void **state)
@@ -192,7 +243,7 @@ static void test_numbers(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct exposition *x = exposition_new(1, false);
+		struct exposition *x = exposition_new(false);
 
 		exposition_begin(x, EXPOSITION_PROMETHEUS);
 		add_value(x, "g", BATON_METRIC_GAUGE, "e", NULL, NULL, cases[i].value);
@@ -221,7 +272,7 @@ static void test_choice(void **state)
 
 static void test_process(void **state)
 {
-	struct exposition *x = exposition_new(1, false);
+	struct exposition *x = exposition_new(false);
 
 	(void)state;
 	exposition_begin(x, EXPOSITION_OPENMETRICS);
@@ -239,10 +290,10 @@ static void test_process(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_prometheus), cmocka_unit_test(test_openmetrics),
-		cmocka_unit_test(test_cap),        cmocka_unit_test(test_cap_is_steady),
-		cmocka_unit_test(test_numbers),    cmocka_unit_test(test_choice),
-		cmocka_unit_test(test_process),
+		cmocka_unit_test(test_prometheus),    cmocka_unit_test(test_openmetrics),
+		cmocka_unit_test(test_cap),           cmocka_unit_test(test_cap_is_steady),
+		cmocka_unit_test(test_cap_is_shared), cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_choice),        cmocka_unit_test(test_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
