@@ -55,9 +55,11 @@ int verb_run(struct settings *s)
 		return code;
 	run_loop(&r);
 	health_done(&r);
-	telemetry_last(&r);
+	bool is_over = telemetry_last(&r);
+
 	hooks_end(&r);
-	baton_close(r.b);
+	if (is_over)
+		baton_close(r.b);
 	telemetry_end(&r);
 	return supervise_finish(&r);
 }

@@ -172,8 +172,9 @@ void telemetry_child_ended(struct run *r, int status);
 void telemetry_stepping_down(struct run *r, int reason);
 void telemetry_released(struct run *r);
 uint64_t telemetry_next_ns(const struct run *r);
-/* Before the handle is closed: the last figures. */
-void telemetry_last(struct run *r);
+/* Before the handle is closed: the last figures. False: the store hangs, and a question to it still
+ * uses the handle, which stays open: the process is about to end. */
+bool telemetry_last(struct run *r);
 /* Waits a moment for what is still to be written. */
 void telemetry_end(struct run *r);
 

@@ -17,6 +17,7 @@
 #include "telemetry/handover.h"
 #include "telemetry/metrics_file.h"
 #include "telemetry/process.h"
+#include "telemetry/survey.h"
 
 #define EVERY_NS (10 * CLOCK_NS_PER_S)
 #define END_MS 1000
@@ -26,6 +27,7 @@ struct telemetry {
 	struct exposition *text;
 	struct metrics_file *file; /* NULL: not wanted */
 	struct agent_check *agent; /* NULL: not wanted */
+	struct survey *survey;     /* NULL: not wanted */
 	uint64_t next_ns;
 	struct exporter exporter;
 	uint64_t send_ns; /* when metrics are sent again */
@@ -112,13 +114,21 @@ int telemetry_listen(struct run *r)
 {
 	struct baton_error err = {0};
 
-	if (r->s->agent_check == NULL)
-		return 0;
-	r->telemetry->agent = agent_check_new(r->s->agent_check, is_up, r, &err);
-	if (r->telemetry->agent == NULL)
-		return open_fail(&err);
-	log_say(BATON_LOG_DEBUG, "answers agent-check on port %d",
-		agent_check_port(r->telemetry->agent));
+	struct telemetry *t = r->telemetry;
+
+	if (r->s->agent_check != NULL) {
+		t->agent = agent_check_new(r->s->agent_check, is_up, r, &err);
+		if (t->agent == NULL)
+			return open_fail(&err);
+		log_say(BATON_LOG_DEBUG, "answers agent-check on port %d",
+			agent_check_port(t->agent));
+	}
+	if (t->file != NULL || t->every_ns != 0) {
+		t->survey = survey_begin(r->b, r->s->name);
+		if (t->survey == NULL)
+			log_say(BATON_LOG_WARN,
+				"metrics have no candidates: no memory, or no thread");
+	}
 	return 0;
 }
 
@@ -202,6 +212,8 @@ void telemetry_tick(struct run *r)
 	struct telemetry *t = r->telemetry;
 	uint64_t now_ns = clock_boot_ns();
 
+	if (r->is_stopping)
+		survey_stop(t->survey);
 	if (t->file != NULL && now_ns >= t->next_ns) {
 		t->next_ns = now_ns + EVERY_NS;
 		put_file(r);
@@ -217,6 +229,7 @@ void telemetry_tick(struct run *r)
 void telemetry_changed(struct run *r, const struct baton_event *event)
 {
 	handover_changed(&r->telemetry->handover, event, baton_id(r->b));
+	survey_hurry(r->telemetry->survey);
 }
 
 void telemetry_became(struct run *r, const struct baton_event *event)
@@ -278,13 +291,19 @@ void telemetry_released(struct run *r)
 
 /* ---- the end ---- */
 
-void telemetry_last(struct run *r)
+bool telemetry_last(struct run *r)
 {
-	agent_check_free(r->telemetry->agent); /* it asks the election, which is about to go */
-	r->telemetry->agent = NULL;
+	struct telemetry *t = r->telemetry;
+
+	agent_check_free(t->agent); /* it asks the election, which is about to go */
+	t->agent = NULL;
 	telemetry_released(r);
+	bool is_over = survey_end(t->survey, END_MS);
+
+	t->survey = NULL;
 	put_file(r);
 	put_metrics(r);
+	return is_over;
 }
 
 void telemetry_end(struct run *r)

@@ -10,6 +10,9 @@
 #include "lib/lib.h"
 #include "lib/messages.h"
 
+/* So old an overlap is no news to a process that has just begun. */
+#define AUDIT_BACK_MS (60 * 60 * INT64_C(1000))
+
 /*
  * A connection that nobody used for so long may be dead: a new connection is better than a failed
  * call.
@@ -113,7 +116,8 @@ struct list {
 	size_t max;
 	size_t n;
 	uint32_t n_healthy;
-	uint64_t audited;             /* leaderships up to this term were compared before */
+	uint64_t audited;             /* leaderships up to this term were compared before; ... */
+	int64_t audit_from_ms;        /* ... 0: none were: those since then count */
 	uint64_t overlap_ns;          /* of the others */
 	uint64_t newest;              /* term; 0: none was told yet, ... */
 	struct baton_leadership last; /* ... else the one before */
@@ -430,6 +434,15 @@ int baton_list_candidates(struct baton *b, const char *name,
 	return (int)l.n;
 }
 
+/* A process that has just begun counts what has happened in the last hour. If it counted all that
+ * the history keeps, each start would be told as an overlap of that moment. */
+static bool is_news(const struct list *l, const struct baton_leadership *h)
+{
+	if (l->audited != 0)
+		return h->term > l->audited;
+	return h->since_ms == 0 || h->since_ms >= l->audit_from_ms;
+}
+
 /*
  * The auditor: by how much a leadership began before the previous one ended, on a clock of the
  * store. Leaderships are told newest first. Each pair counts once, when the later one is new to us.
@@ -440,8 +453,8 @@ static void audit(struct list *l, const struct baton_leadership *h)
 
 	if (l->newest == 0)
 		l->newest = h->term;
-	else if (later->term > l->audited && h->clock[0] != '\0' &&
-		 strcmp(h->clock, later->clock) == 0 && h->until_ns > later->since_ns)
+	else if (is_news(l, later) && h->clock[0] != '\0' && strcmp(h->clock, later->clock) == 0 &&
+		 h->until_ns > later->since_ns)
 		l->overlap_ns += h->until_ns - later->since_ns;
 	l->last = *h;
 }
@@ -531,6 +544,7 @@ int baton_list_history(struct baton *b, const char *name, size_t max,
 	if (code != 0)
 		return code;
 	l.audited = audited_before(b, name);
+	l.audit_from_ms = b->opened_wall_ms - AUDIT_BACK_MS;
 	int outcome = b->driver->history(lane, &call, name, l.max, list_leadership, &l);
 
 	code = admin_finish(b, outcome, &call, err);

@@ -196,6 +196,7 @@ static int take_options(struct baton *b, const struct baton_options *options,
 	b->trace = o.trace;
 	b->trace_arg = o.trace_arg;
 	b->outlive = o.outlive;
+	b->opened_wall_ms = clock_wall_ms();
 	b->timing = (struct timing){
 		.lease_ns = ms_to_ns(o.lease_ms),
 		.renew_ns = ms_to_ns(o.renew_ms),

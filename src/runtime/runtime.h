@@ -360,7 +360,7 @@ struct numbers {
 	struct histogram handover[BATON_END_EXPIRED + 1]; /* us, by how the one before ended */
 	_Atomic uint64_t overruns;
 	_Atomic uint64_t overlap_ns; /* of leaderships in the history, ... */
-	_Atomic uint64_t audited;    /* ... up to this term; 0: nobody has read it */
+	_Atomic uint64_t audited;    /* ... up to this term; 0: none was read */
 	_Atomic uint32_t n_healthy;  /* candidates, when they were last listed */
 	_Atomic uint32_t n_unhealthy;
 	_Atomic bool is_listed;
@@ -395,6 +395,7 @@ struct baton {
 	void (*trace)(void *arg, const struct baton_trace_record *record);
 	void *trace_arg;
 	bool outlive;
+	int64_t opened_wall_ms;
 	struct executor *shared; /* where leases are shared: the one executor */
 	struct executor *left;   /* those of own leases that have yet to end */
 	uint32_t n_numbered;     /* how many executors were made */

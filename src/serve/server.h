@@ -108,6 +108,9 @@ struct member {
 	bool is_drained;     /* the work of the last leadership has ended */
 	bool is_stopped;
 	bool is_looked_at;
+	bool is_audited;      /* its history is about to be read */
+	bool has_changed;     /* its leader, since then */
+	int64_t audited_ns;   /* when that was */
 	struct stream *leads; /* the stream that was told `became`; NULL: none */
 	uint32_t *changes;    /* wall time in seconds; the last CHANGES of them */
 	unsigned n_changes;
@@ -159,6 +162,8 @@ struct server {
 	int64_t alive_ns;    /* when it gets the next one */
 	int64_t looked_ns;
 	size_t look_at;
+	bool cant_list;  /* the store: candidates, ... */
+	bool cant_audit; /* ... histories */
 	char boot_id[40];
 	char *hosts_text;
 	const char **hosts;
@@ -234,6 +239,8 @@ void worker_stop(struct server *s);
 bool worker_ask(struct call *call);
 /* Looks at an election that another leads, for how long its lease lasts. */
 void worker_look(struct member *m);
+/* Reads its history, for overlaps. */
+void worker_audit(struct member *m);
 void worker_list(struct server *s);
 void worker_take_finished(struct server *s);
 bool worker_is_stuck(const struct server *s, int64_t now_ns);

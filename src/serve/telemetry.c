@@ -17,9 +17,13 @@
 #include "telemetry/exposition.h"
 #include "telemetry/handover.h"
 #include "telemetry/process.h"
+#include "telemetry/survey.h"
 
 #define END_MS 1000
 #define CODES 24
+#define NS_PER_MS ((int64_t)CLOCK_NS_PER_MS)
+#define SURVEYS 50 /* elections whose candidates are listed in one round, at most */
+#define AUDITS 10  /* histories that are read */
 
 struct telemetry {
 	struct cap *cap; /* on names of elections */
@@ -28,6 +32,9 @@ struct telemetry {
 	bool traces;
 	uint64_t every_ns; /* 0: nobody wants metrics */
 	uint64_t send_ns;  /* when they are sent again */
+	int64_t survey_ns; /* when the store is asked again */
+	size_t survey_at;
+	size_t audit_at;
 	struct agent_check *agent;
 	/* requests, by path and code; codes take their places as they come */
 	int codes[CODES];
@@ -64,6 +71,7 @@ bool telemetry_start(struct server *s)
 	if (t->cap == NULL || t->text == NULL)
 		return false;
 	s->view.has_metrics = true;
+	t->survey_ns = server_now_ns() + (int64_t)survey_jitter_ms(SURVEY_FIRST_MS) * NS_PER_MS;
 	begin_exporter(s, t);
 	return true;
 }
@@ -207,11 +215,39 @@ static void send_metrics(struct server *s)
 		ops->metrics_end(t->exporter.x);
 }
 
+static bool needs_audit(const struct member *m, int64_t now_ns)
+{
+	return !m->is_audited && (m->has_changed || m->audited_ns == 0 ||
+				  now_ns - m->audited_ns > SURVEY_AUDIT_MS * NS_PER_MS);
+}
+
+/* What only the store knows, bit by bit: the worker asks, behind those who wait for an answer. */
+static void ask_around(struct server *s, int64_t now_ns)
+{
+	struct telemetry *t = s->telemetry;
+	size_t n = s->cant_audit ? 0 : s->n_members;
+
+	t->survey_ns = now_ns + (int64_t)survey_jitter_ms(SURVEY_MS) * NS_PER_MS;
+	for (size_t i = 0; !s->cant_list && i < SURVEYS && i < s->n_members; i++)
+		worker_look(s->members[t->survey_at++ % s->n_members]);
+	for (size_t n_asked = 0; n > 0 && n_asked < AUDITS; n--) {
+		struct member *m = s->members[t->audit_at++ % s->n_members];
+
+		if (!needs_audit(m, now_ns))
+			continue;
+		m->has_changed = false;
+		worker_audit(m);
+		n_asked++;
+	}
+}
+
 void telemetry_tick(struct server *s)
 {
 	struct telemetry *t = s->telemetry;
 	uint64_t now_ns = clock_boot_ns();
 
+	if (!s->is_stopping && (int64_t)now_ns >= t->survey_ns)
+		ask_around(s, (int64_t)now_ns);
 	if (t->every_ns != 0 && now_ns >= t->send_ns) {
 		t->send_ns = now_ns + t->every_ns;
 		send_metrics(s);
@@ -245,6 +281,7 @@ void telemetry_remove(struct member *m)
 
 void telemetry_changed(struct member *m, const struct baton_event *event)
 {
+	m->has_changed = true;
 	if (m->handover != NULL)
 		handover_changed(m->handover, event, m->server->view.id);
 }

@@ -9,8 +9,9 @@
 
 #include "base/clock.h"
 #include "serve/server.h"
+#include "telemetry/survey.h"
 
-enum job_kind { JOB_ASK, JOB_LOOK, JOB_LIST };
+enum job_kind { JOB_ASK, JOB_LOOK, JOB_AUDIT, JOB_LIST };
 
 struct job {
 	struct job *next;
@@ -135,15 +136,10 @@ static void ask_list(struct job *j)
 
 static void ask_status(struct job *j)
 {
-	struct baton *b = j->server->config->baton;
+	int n = baton_survey(j->server->config->baton, j->name, &j->observed,
+			     j->kind == JOB_ASK ? add_candidate : count_candidate, j, &j->err);
 
-	j->code = baton_observe(b, j->name, &j->observed, &j->err);
-	if (j->code == 0) {
-		int n = baton_list_candidates(b, j->name,
-					      j->kind == JOB_ASK ? add_candidate : count_candidate,
-					      j, &j->err);
-		j->code = n < 0 ? n : 0;
-	}
+	j->code = n < 0 ? n : 0;
 }
 
 static void job_execute(struct job *j)
@@ -158,6 +154,10 @@ static void job_execute(struct job *j)
 	}
 	if (j->kind == JOB_LOOK) {
 		ask_status(j);
+		return;
+	}
+	if (j->kind == JOB_AUDIT) {
+		j->code = survey_history(b, j->name);
 		return;
 	}
 	switch (r->task) {
@@ -281,20 +281,29 @@ bool worker_ask(struct call *call)
 	return worker_add(call->server, j);
 }
 
-void worker_look(struct member *m)
+/* A question about an election that no client asks. Questions must never pile up: is_asked says
+ * whether one waits. */
+static void add_question(struct member *m, int kind, bool *is_asked)
 {
-	struct job *j;
+	struct job *j = *is_asked ? NULL : calloc(1, sizeof(*j));
 
-	if (m->is_looked_at) /* looks must never pile up */
-		return;
-	j = calloc(1, sizeof(*j));
 	if (j == NULL)
 		return;
-	m->is_looked_at = true;
-	j->kind = JOB_LOOK;
+	*is_asked = true;
+	j->kind = kind;
 	j->server = m->server;
 	(void)strcpy(j->name, m->name);
 	(void)worker_add(m->server, j);
+}
+
+void worker_look(struct member *m)
+{
+	add_question(m, JOB_LOOK, &m->is_looked_at);
+}
+
+void worker_audit(struct member *m)
+{
+	add_question(m, JOB_AUDIT, &m->is_audited);
 }
 
 void worker_list(struct server *s)
@@ -370,6 +379,7 @@ static void answer_call(struct job *j)
 /* What a look has found out about an election that others lead, or that waits. */
 static void take_look(struct job *j, struct member *m)
 {
+	j->server->cant_list = j->code == BATON_E_UNSUPPORTED;
 	if (m == NULL)
 		return;
 	m->is_looked_at = m->is_looked_at && j->kind != JOB_LOOK;
@@ -383,9 +393,20 @@ static void take_look(struct job *j, struct member *m)
 		streams_publish_row(m);
 }
 
+static void take_audit(const struct job *j, struct member *m)
+{
+	j->server->cant_audit = j->code == BATON_E_UNSUPPORTED;
+	if (m == NULL)
+		return;
+	m->is_audited = false;
+	m->audited_ns = server_now_ns();
+}
+
 static void take_job(struct server *s, struct job *j)
 {
-	if (j->kind == JOB_LIST) {
+	if (j->kind == JOB_AUDIT) {
+		take_audit(j, members_find(s, j->name));
+	} else if (j->kind == JOB_LIST) {
 		for (size_t i = 0; i < j->n; i++) {
 			const char *name = ((char **)j->items)[i];
 
