@@ -225,7 +225,8 @@ endif()
 find_package(ZLIB)
 if(TARGET baton_web AND ZLIB_FOUND)
 	file(GLOB sources CONFIGURE_DEPENDS src/telemetry/otlp/*.c)
-	add_library(baton_otlp MODULE ${sources} src/telemetry/json.c src/telemetry/trace.c)
+	add_library(baton_otlp MODULE ${sources} src/telemetry/json.c
+		src/telemetry/namespace.c src/telemetry/trace.c)
 	target_include_directories(baton_otlp PRIVATE include src)
 	target_compile_definitions(baton_otlp PRIVATE BATON_VERSION="${PROJECT_VERSION}")
 	target_link_libraries(baton_otlp PRIVATE

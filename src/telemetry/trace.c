@@ -8,48 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/sha256.h"
-#include "base/url.h"
-
-#define TEXT_MAX ((size_t)1 << 20)
-
-/* These choose a part of a store: two parts have nothing to do with each other. */
-static bool chooses_part(const char *key)
-{
-	static const char *const keys[] = {"prefix", "namespace", "schema", "table", "collection"};
-
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		if (strcmp(key, keys[i]) == 0)
-			return true;
-	return false;
-}
-
-static void add_store(struct bytes *out, const char *url)
-{
-	struct url u;
-	char key[64];
-	char value[512];
-
-	if (!url_split(url, &u))
-		return;
-	const char *at = u.authority.at;
-	size_t n = u.has_authority ? u.authority.n : 0;
-
-	for (size_t i = n; i > 0; i--) {
-		if (at[i - 1] == '@') { /* behind user and password */
-			at += i;
-			n -= i;
-			break;
-		}
-	}
-	(void)bytes_add(out, u.scheme.at, u.scheme.n, TEXT_MAX);
-	(void)bytes_add(out, "\n", 1, TEXT_MAX);
-	(void)bytes_add(out, at, n, TEXT_MAX);
-	(void)bytes_add(out, "\n", 1, TEXT_MAX);
-	(void)bytes_add(out, u.path.at, u.path.n, TEXT_MAX);
-	while (url_next_option(&u.query, key, sizeof(key), value, sizeof(value)) == 1)
-		if (chooses_part(key))
-			bytes_print(out, "\n%s=%s", key, value);
-}
+#include "telemetry/namespace.h"
 
 struct trace_id trace_of(const char *url, const char *election, uint64_t old_term)
 {
@@ -58,7 +17,7 @@ struct trace_id trace_of(const char *url, const char *election, uint64_t old_ter
 	struct trace_id id;
 
 	bytes_print(&text, "baton.handover\n");
-	add_store(&text, url);
+	namespace_of(url, &text);
 	bytes_print(&text, "\n%s\n%llu", election, (unsigned long long)old_term);
 	sha256(text.at != NULL ? text.at : "", text.n, digest);
 	bytes_done(&text);

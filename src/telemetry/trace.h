@@ -50,9 +50,8 @@ struct span {
 };
 
 /*
- * The ids of the handover that ends this term. The store is named by its URL, without user,
- * password and options; only options that choose a part of the store stay. Candidates that write
- * the URL differently have traces of their own.
+ * The ids of the handover that ends this term. Of the store's URL only the namespace counts
+ * (namespace.h): candidates may write the URL differently.
  */
 struct trace_id trace_of(const char *url, const char *election, uint64_t old_term);
 
