@@ -83,7 +83,7 @@ foreach(source ${unit_sources})
 		target_link_libraries(${program} PRIVATE baton_record)
 	endif()
 	if(program STREQUAL test_advice) # a part of the command; it needs no library
-		target_sources(${program} PRIVATE src/cli/advice.c)
+		target_sources(${program} PRIVATE src/cli/advice.c src/cli/machine.c)
 		target_link_libraries(${program} PRIVATE m)
 	endif()
 	if(program MATCHES "^test_telemetry")

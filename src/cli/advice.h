@@ -18,11 +18,13 @@
 struct measured {
 	double *samples; /* of renewals, sorted */
 	size_t n;
-	double outage_ms; /* the longest run of failures */
-	double pause_ms;  /* the longest local pause */
-	double stop_ms;   /* what the work needs to stop */
-	double floor_ms;  /* no lease below this on this store */
-	double drift;     /* 0.1 */
+	double outage_ms;        /* the longest run of failures */
+	double pause_ms;         /* the longest local pause */
+	double pressure_percent; /* as machine.h tells them */
+	double steal_percent;
+	double stop_ms;  /* what the work needs to stop */
+	double floor_ms; /* no lease below this on this store */
+	double drift;    /* 0.1 */
 };
 
 /* One row of the table. */

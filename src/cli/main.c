@@ -62,8 +62,8 @@ static const struct cli_verb verbs[] = {
 	{"doctor", VERB_DOCTOR, "", "Examine the store: what is wrong, and what would help.",
 	 "Exits with 0 without warnings, 1 with warnings, 2 with errors.\n"
 	 "JSON: level, findings; of each finding: check, level, text, fix. --measure:\n"
-	 "samples, p50_ms, p99_ms, p999_ms, worst_ms, outage_ms, pause_ms, stop_ms,\n"
-	 "timings, renewals_ms.\n",
+	 "samples, p50_ms, p99_ms, p999_ms, worst_ms, outage_ms, pause_ms,\n"
+	 "pressure_percent, steal_percent, floor_ms, stop_ms, timings, renewals_ms.\n",
 	 verb_doctor, false},
 	{"simulate", VERB_SIMULATE, "", "Simulate years of an election: what timings would mean.",
 	 "JSON: a list of name, lease_ms, renew_ms, grace_ms, years, crash, freeze,\n"

@@ -1,7 +1,8 @@
 /*
  * measure.c: `baton doctor --measure`: renews a private lease ten times a second, and sees how long
- * each renewal takes, how long none comes through, and how long this machine stands still. Then
- * advice.c makes timings of that. It takes part in an election of its own, which nobody else has.
+ * each renewal takes, how long none comes through, how long this machine stands still, and what
+ * the kernel tells of that. Then advice.c makes timings of it. It takes part in an election of its
+ * own, which nobody else has.
  */
 #include <math.h>
 #include <pthread.h>
@@ -14,6 +15,7 @@
 #include "base/clock.h"
 #include "cli/advice.h"
 #include "cli/cli.h"
+#include "cli/machine.h"
 
 #define RENEW_MS 100
 #define GRACE_MS 8000
@@ -155,6 +157,26 @@ static void show_row(const struct advice *a)
 		     a->false_at_most, a->requests_a_minute);
 }
 
+static const char *text_percent(double value, char *out, size_t size)
+{
+	if (value < 0)
+		return "not told";
+	(void)snprintf(out, size, "%.1f %%", value);
+	return out;
+}
+
+static void show_machine(const struct measured *m)
+{
+	char pressure[32], steal[32], floor[32];
+
+	(void)printf("something waited for a processor (pressure): %s; the host took (steal): %s\n",
+		     text_percent(m->pressure_percent, pressure, sizeof(pressure)),
+		     text_percent(m->steal_percent, steal, sizeof(steal)));
+	(void)printf("the store's own floor, the least lease: %s\n",
+		     m->floor_ms > 0 ? text_span((int64_t)m->floor_ms, floor, sizeof(floor))
+				     : "not told");
+}
+
 static void show_text(const struct measured *m, const struct advice rows[ADVICE_ROWS])
 {
 	(void)printf("%zu renewals: half within %.2f ms, 99 %% within %.2f, 99.9 %% within %.2f, "
@@ -163,6 +185,7 @@ static void show_text(const struct measured *m, const struct advice rows[ADVICE_
 		     advice_quantile(m, 0.999), advice_quantile(m, 1));
 	(void)printf("longest time without one: %.0f ms; longest pause of this machine: %.1f ms\n",
 		     m->outage_ms, m->pause_ms);
+	show_machine(m);
 	if (m->n < NEEDED)
 		(void)printf("99.9 %% needs %d samples, you have %zu: measure for longer\n", NEEDED,
 			     m->n);
@@ -182,14 +205,27 @@ static void show_text(const struct measured *m, const struct advice rows[ADVICE_
 		     rows[0].renew_ms, rows[0].grace_ms);
 }
 
+/* A number, or null where it was not told. */
+static const char *json_number(double value, bool is_told, char *out, size_t size)
+{
+	(void)snprintf(out, size, is_told ? "%.3f" : "null", value);
+	return out;
+}
+
 static void show_json(const struct measured *m, const struct advice rows[ADVICE_ROWS])
 {
+	char pressure[32], steal[32], floor[32];
+
 	(void)printf("{\"samples\":%zu,\"p50_ms\":%.3f,\"p99_ms\":%.3f,\"p999_ms\":%.3f,"
-		     "\"worst_ms\":%.3f,\"outage_ms\":%.3f,\"pause_ms\":%.3f,\"stop_ms\":%.0f,"
-		     "\"timings\":[",
+		     "\"worst_ms\":%.3f,\"outage_ms\":%.3f,\"pause_ms\":%.3f,"
+		     "\"pressure_percent\":%s,\"steal_percent\":%s,\"floor_ms\":%s,"
+		     "\"stop_ms\":%.0f,\"timings\":[",
 		     m->n, advice_quantile(m, 0.5), advice_quantile(m, 0.99),
 		     advice_quantile(m, 0.999), advice_quantile(m, 1), m->outage_ms, m->pause_ms,
-		     m->stop_ms);
+		     json_number(m->pressure_percent, m->pressure_percent >= 0, pressure,
+				 sizeof(pressure)),
+		     json_number(m->steal_percent, m->steal_percent >= 0, steal, sizeof(steal)),
+		     json_number(m->floor_ms, m->floor_ms > 0, floor, sizeof(floor)), m->stop_ms);
 	for (int i = 0; i < ADVICE_ROWS; i++)
 		(void)printf("%s{\"name\":\"%s\",\"lease_ms\":%.0f,\"renew_ms\":%.0f,"
 			     "\"grace_ms\":%.0f,\"drain_ms\":%.0f,\"replaced_ms\":%.0f,"
@@ -231,13 +267,20 @@ static int measure_on(const struct settings *s, struct baton *b, struct measured
 		return open_fail(&err);
 	r.ahead_ns = t.renew_ns + t.grace_ns;
 	struct pauses pauses = {0};
+	struct machine before;
+	struct machine after;
 	pthread_t thread;
+
+	machine_look(&before);
 	bool watches = pthread_create(&thread, NULL, watch_pauses, &pauses) == 0;
 	int code = take_samples(b, &r, s->measure_ms);
 
 	atomic_store(&pauses.is_over, true);
 	if (watches)
 		(void)pthread_join(thread, NULL);
+	machine_look(&after);
+	m->pressure_percent = machine_pressure(&before, &after);
+	m->steal_percent = machine_steal(&before, &after);
 	m->outage_ms = (double)r.outage_ns / 1e6;
 	m->pause_ms = (double)atomic_load(&pauses.longest_ns) / 1e6;
 	return code;

@@ -1,5 +1,6 @@
 /*
- * test_advice.c: timings from what was measured, by the rules of advice.h.
+ * test_advice.c: timings from what was measured, by the rules of advice.h; and what the kernel
+ * tells of the machine meanwhile.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +10,7 @@
 #include <cmocka.h>
 
 #include "cli/advice.h"
+#include "cli/machine.h"
 
 #define N 1000
 
@@ -90,12 +92,52 @@ static void test_false_failovers(void **state)
 	assert_true(rows[2].is_enough);
 }
 
+static bool is_near(double a, double b)
+{
+	return a > b - 0.001 && a < b + 0.001;
+}
+
+static void test_machine(void **state)
+{
+	struct machine before = {.boot_ns = 1000000000};
+	struct machine after = {.boot_ns = 3000000000};
+
+	(void)state;
+	machine_read_pressure(&before, "some avg10=1.00 avg60=2.00 avg300=3.00 total=1000\n"
+				       "full avg10=0.00 avg60=0.00 avg300=0.00 total=7\n");
+	machine_read_pressure(&after, "some avg10=9.00 avg60=9.00 avg300=9.00 total=501000\n");
+	assert_true(is_near(machine_pressure(&before, &after), 25));
+	machine_read_stat(&before, "cpu  10 20 30 40 50 60 70 80 5 5\ncpu0 1 2 3 4 5 6 7 8 0 0\n");
+	machine_read_stat(&after, "cpu  20 20 30 40 50 60 70 120 5 5\n");
+	assert_true(is_near(machine_steal(&before, &after), 80));
+	assert_true(machine_steal(&before, &before) == 0);
+	assert_true(machine_steal(&after, &before) == MACHINE_NOT_TOLD); /* it went back */
+	assert_true(machine_pressure(&after, &before) == MACHINE_NOT_TOLD);
+}
+
+/* Kernels without them, old ones, and what is no number. */
+static void test_machine_not_told(void **state)
+{
+	static const char *const pressures[] = {NULL, "", "full total=7\n", "some total=x\n"};
+	static const char *const stats[] = {NULL, "", "cpu  1 2 3 4 5 6 7\n", "intr 1 2 3\n"};
+	struct machine told = {.has_pressure = true, .has_steal = true, .boot_ns = 1};
+	struct machine m = {.boot_ns = 2};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(stats) / sizeof(stats[0]); i++) {
+		machine_read_pressure(&m, pressures[i]);
+		machine_read_stat(&m, stats[i]);
+		assert_true(machine_pressure(&told, &m) == MACHINE_NOT_TOLD);
+		assert_true(machine_steal(&m, &told) == MACHINE_NOT_TOLD);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_quantiles),
-		cmocka_unit_test(test_rules),
-		cmocka_unit_test(test_false_failovers),
+		cmocka_unit_test(test_quantiles),        cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_false_failovers),  cmocka_unit_test(test_machine),
+		cmocka_unit_test(test_machine_not_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
