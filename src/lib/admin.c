@@ -12,6 +12,8 @@
 
 /* So old an overlap is no news to a process that has just begun. */
 #define AUDIT_BACK_MS (60 * 60 * INT64_C(1000))
+/* So many leaderships are enough for a look at the history, even if it is longer. */
+#define AUDIT_LEAST 100
 
 /*
  * A connection that nobody used for so long may be dead: a new connection is better than a failed
@@ -469,13 +471,19 @@ static uint64_t audited_before(struct baton *b, const char *name)
 	return term;
 }
 
+/* A short list may end before what was compared last: the pairs between are not looked at yet. */
+static bool has_gap(const struct list *l)
+{
+	return l->n == l->max && l->max < AUDIT_LEAST && l->last.term > l->audited;
+}
+
 static void keep_audit(struct baton *b, const char *name, const struct list *l)
 {
 	(void)pthread_mutex_lock(&b->app.lock);
 	struct numbers *numbers = numbers_of(b, name);
 
 	/* Another thread may have read it meanwhile: then that thread has counted. */
-	if (numbers != NULL && atomic_load(&numbers->audited) == l->audited) {
+	if (numbers != NULL && !has_gap(l) && atomic_load(&numbers->audited) == l->audited) {
 		atomic_fetch_add(&numbers->overlap_ns, l->overlap_ns);
 		atomic_store(&numbers->audited, max_ns(l->audited, l->newest));
 	}

@@ -327,6 +327,9 @@ static void overlaps_are_audited(void **state)
 	assert_true(value_of(a, "baton_overlap_seconds_total", NULL) == 0);
 	baton_memory_set_clock(m, baton_memory_clock_ms(m) - 250);
 	(void)lead(b, "n");
+	/* The last one alone says nothing of the pair, and must not count as looked at. */
+	assert_int_equal(baton_list_history(a, "n", 1, ignore_leadership, NULL, NULL), 1);
+	assert_true(value_of(a, "baton_overlap_seconds_total", NULL) == 0);
 	for (int i = 0; i < 2; i++) { /* each pair counts once */
 		assert_int_equal(baton_list_history(a, "n", 0, ignore_leadership, NULL, NULL), 2);
 		assert_true(value_of(a, "baton_overlap_seconds_total", NULL) == 0.25);
