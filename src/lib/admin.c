@@ -1,6 +1,6 @@
 /*
- * admin.c: questions and orders that go straight to the store, on one lane that they share. They
- * block for at most the time of two calls, and disturb no election of the handle.
+ * admin.c: questions and orders that go straight to the store, on one lane that they share. Each
+ * request blocks for at most the time of two calls, and disturbs no election of the handle.
  */
 #include <stdio.h>
 #include <string.h>
@@ -187,8 +187,11 @@ static int admin_look(struct baton *b, const char *name, struct baton_record *re
 		outcome = o.outcome;
 		if (o.code != 0 && call.error.code == 0)
 			call.error.code = o.code;
-		if (l != NULL && outcome == BATON_OUTCOME_OK)
+		if (l != NULL && outcome == BATON_OUTCOME_OK) {
+			/* A request of its own, with the time of a call of its own. */
+			call.deadline_ns = clock_boot_ns() + timing_call_ns(&b->timing);
 			outcome = b->driver->candidates(lane, &call, name, list_candidate, l);
+		}
 	}
 	return admin_finish(b, outcome, &call, err);
 }
