@@ -145,7 +145,7 @@ void store_lane_wake(void *lane)
 	uint64_t one = 1;
 
 	if (l->wake >= 0 && write(l->wake, &one, sizeof(one)) < 0)
-		return; /* it is full: so it wakes anyhow */
+		return; /* the counter is full, so the lane wakes anyhow */
 }
 
 void store_base_forget(void *store, void (*forget)(void *lane))
@@ -189,7 +189,8 @@ int store_turn_init(struct store_turn *turn)
 		(void)pthread_mutex_destroy(&turn->lock);
 		return -1;
 	}
-	/* It can't have the boot clock; that one is never behind this one. */
+	/* A condition can't wait by the boot clock. The boot clock is never behind the monotonic
+	 * one. */
 	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	int rc = pthread_cond_init(&turn->given, &attr);
 
@@ -207,7 +208,7 @@ void store_turn_done(struct store_turn *turn)
 
 struct store_waiting {
 	struct store_waiting *next;
-	bool is_handed; /* it has the turn, also if it doesn't know yet */
+	bool is_handed; /* it has the turn, even if its thread hasn't woken up yet */
 };
 
 static void line_up(struct store_turn *turn, struct store_waiting *me, bool first)
@@ -271,7 +272,7 @@ void store_turn_give(struct store_turn *turn)
 		go_away(turn, next);
 	}
 	(void)pthread_mutex_unlock(&turn->lock);
-	/* Or they would wake up only to wait for the lock. */
+	/* Only after the unlock: else the threads would wake up just to wait for the lock. */
 	if (is_handed)
 		(void)pthread_cond_broadcast(&turn->given);
 }

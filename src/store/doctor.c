@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "store/doctor.h"
 
-/* As far as wall clocks of two machines with NTP may be apart. */
+/* The wall clocks of two machines with NTP are never further apart. */
 #define CLOCK_APART_US 1000000
 
 void doctor_tell(struct doctor *d, int level, const char *check, const char *fix,

@@ -1,5 +1,5 @@
 /*
- * net.h: what a connection (base/net) says of a failure, as a driver's error.
+ * net.h: turns the failure of a connection (base/net) into a driver's error.
  */
 #ifndef BATON_STORE_NET_H
 #define BATON_STORE_NET_H
@@ -10,7 +10,7 @@
 
 struct baton_error;
 
-/* The code and the sentence. Always -1, as store_fail(). */
+/* Writes the code and the sentence into err. Returns -1 always, like store_fail(). */
 int store_fail_net(struct baton_error *err, const struct net *n);
 
 #pragma GCC visibility pop

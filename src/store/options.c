@@ -1,5 +1,5 @@
 /*
- * options.c: what the URLs of several drivers can say: see options.h.
+ * options.c: options that the URLs of several drivers have; see options.h.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ static void make_printable(char *text)
 			*text = '?';
 }
 
-/* A password where the path of its file belongs, or a login in an address. */
+/* The value may be a password where the path of its file belongs, or an address with a login. */
 static bool may_be_secret(const char *key, const char *value)
 {
 	static const char *const words[] = {"password", "token", "key", "file"};
@@ -73,7 +73,7 @@ static bool may_be_secret(const char *key, const char *value)
 	return strchr(value, '@') != NULL;
 }
 
-/* "a, b, c": the names that there is room for. */
+/* "a, b, c": as many names as there is room for. */
 static void join_names(const char *const *names, char *out, size_t size)
 {
 	size_t n = 0;

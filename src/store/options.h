@@ -1,6 +1,7 @@
 /*
- * options.h: what the URLs of several drivers can say, and the values of options. False: the value
- * is not valid; the driver says so, and knows the rest.
+ * options.h: options that the URLs of several drivers have, and the values of options. Unless its
+ * comment says otherwise, a function returns false for a value that is not valid, and the driver
+ * writes the sentence.
  */
 #ifndef BATON_STORE_OPTIONS_H
 #define BATON_STORE_OPTIONS_H
@@ -20,13 +21,13 @@
 #define OPTION_MAX_LEASE_MIN_MS 100
 #define OPTION_MAX_LEASE_MAX_MS 86400000
 
-/* All refuse what is empty, or has no room. */
+/* All of them refuse a value that is empty or has no room. */
 bool option_text(const char *value, char *out, size_t size);
-bool option_path(const char *value, char *out, size_t size); /* from the root on */
+bool option_path(const char *value, char *out, size_t size); /* must begin with '/' */
 bool option_flag(const char *value, bool *out);              /* 0 or 1 */
 bool option_number(const char *value, uint32_t max, uint32_t *out);
 
-/* What would be right, for sentences: "expected 0 or 1". Limits are plain numbers. */
+/* What a valid value is, for sentences: "expected 0 or 1". Limits are plain numbers. */
 #define OPTION_IS_FLAG "0 or 1"
 #define OPTION_IS_PATH "the full path of a file"
 #define OPTION_IS_SERVER_NAME "the name in the server's certificate"
@@ -42,7 +43,7 @@ bool option_number(const char *value, uint32_t max, uint32_t *out);
 
 struct option_known {
 	const char *key;
-	const char *expected; /* what would be right */
+	const char *expected; /* what a valid value is */
 };
 
 /* The options of a driver's URLs. Each table ends with a row without a key. */
@@ -50,16 +51,17 @@ struct option_list {
 	const char *store; /* "a Redis store" */
 	const char *page;  /* of the manual: "baton-redis(7)" */
 	const struct option_known *known;
-	/* NULL, or options that sentences don't suggest: other spellings, and those that the driver
-	 * refuses with a sentence of its own. */
+	/* Options that no sentence suggests: other spellings, and options that the driver refuses
+	 * with a sentence of its own. May be NULL. */
 	const struct option_known *also;
 	bool ignores_case; /* of keys */
-	/* False: the value is not valid. The key is one of the tables, as it is spelled there. */
+	/* False: the value is not valid. The key is from one of the tables, in its spelling
+	 * there. */
 	bool (*set)(void *o, const char *key, const char *value);
 };
 
-/* Sets all options of a URL. 0, or -1 with the sentence about the first that is unknown or has a
- * value that is not valid. A value that may be a secret is not in the sentence. */
+/* Sets all options of a URL. 0, or -1 with a sentence about the first option that is unknown or has
+ * a value that is not valid. The sentence never shows a value that may be a secret. */
 int option_each(struct url_part query, const struct option_list *list, void *o,
 		struct baton_error *err);
 
@@ -82,21 +84,21 @@ struct option_login {
 };
 
 /* user:password@host:port,host:port, with at most `max` hosts; `port` is the default. 0, or -1 with
- * the sentence, which shows the example. */
+ * a sentence that shows the example. */
 int option_login(struct option_login *login, struct url_part authority, size_t max,
 		 const char *port, const char *example, struct baton_error *err);
-/* The only name in a URL's path: /DATABASE. 0, or -1 with the sentence, for which `kind` ("MySQL")
- * and the example are. */
+/* The only name in a URL's path: /DATABASE. 0, or -1 with a sentence that names the `kind`
+ * ("MySQL") and shows the example. */
 int option_database(const char *text, struct url *url, char *out, size_t size, const char *kind,
 		    const char *example, struct baton_error *err);
-/* 0, or -1 with the sentence: a password stands in the URL and in a file. */
+/* 0, or -1 with a sentence: there is one password in the URL and another one in a file. */
 int option_login_check(const struct option_login *login, struct baton_error *err);
 /* The password, from its file if there is one. False: err says why not. */
 bool option_password(const struct option_login *login, char *out, size_t size,
 		     struct baton_error *err);
 
-/* Which authorities to trust, and our certificate. Empty: those that the system trusts, no
- * certificate, the name in the URL. */
+/* Which authorities to trust, and our certificate. If empty: the authorities that the system
+ * trusts, no certificate, and the server's name as in the URL. */
 struct option_tls {
 	char ca[OPTION_PATH_MAX];
 	char cert[OPTION_PATH_MAX];
@@ -106,7 +108,7 @@ struct option_tls {
 
 /* False: the key is not one of these, or the value is not valid. */
 bool option_tls(struct option_tls *tls, const char *key, const char *value);
-/* 0, or -1 with the sentence. `say` names the way to TLS in this store's URLs. */
+/* 0, or -1 with a sentence. `say` is what a URL of this store must say for TLS. */
 int option_tls_check(const struct option_tls *tls, bool is_on, const char *say,
 		     struct baton_error *err);
 

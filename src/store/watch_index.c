@@ -152,7 +152,7 @@ bool watch_index_has_hints(const struct watch_index *x)
 	return !TAILQ_EMPTY(&x->due);
 }
 
-/* The next one, which isn't due any more; NULL: none. */
+/* The next watcher that is due, which then isn't due any more; NULL: none is. */
 static const struct watcher *due_next(struct watch_index *x)
 {
 	struct watcher *watcher = TAILQ_FIRST(&x->due);

@@ -1,9 +1,9 @@
 /*
- * watch_index.h: which names are watched, by whom, and who is to be told: one for every driver that
- * gives hints. A driver's own struct for a name begins with struct watched, and has whatever else
- * the driver keeps with it.
+ * watch_index.h: which names are watched, who watches them, and which watchers are to get a hint.
+ * Every driver that gives hints uses it. A driver's own struct for a name begins with struct
+ * watched, and also holds whatever the driver keeps with the name.
  *
- * Nothing here locks: a driver has a lock already, or one thread alone.
+ * Nothing here locks: a driver has a lock already, or uses one thread only.
  */
 #ifndef BATON_STORE_WATCH_INDEX_H
 #define BATON_STORE_WATCH_INDEX_H
@@ -25,7 +25,7 @@ TAILQ_HEAD(watchers_due, watcher);
 /* The first member of what a driver knows of a name. The name is node.key. */
 struct watched {
 	struct name_node node;
-	struct watchers watchers; /* empty: it is known, but nobody watches it */
+	struct watchers watchers; /* empty: the name is known, but nobody watches it */
 };
 
 struct watch_index {
@@ -34,37 +34,39 @@ struct watch_index {
 	size_t size;
 };
 
-/* size: of the driver's struct. 0, or -1: no memory. */
+/* size: that of the driver's struct. 0, or -1: no memory. */
 int watch_index_init(struct watch_index *x, size_t size);
-/* Frees the names, too, and nothing that they point to. */
+/* Frees the names as well, but nothing that they point to. */
 void watch_index_done(struct watch_index *x);
 
-/* NULL: it isn't known. */
+/* NULL: the name isn't known. */
 struct watched *watch_index_find(const struct watch_index *x, const char *name);
-/* Makes one, where there is none: all zeros behind struct watched. NULL: no memory. */
+/* Finds or makes the name. In a new one everything behind struct watched is zero. NULL: no
+ * memory. */
 struct watched *watch_index_get(struct watch_index *x, const char *name);
-/* The one after `w`, the first after NULL; NULL at the end. `w` may be dropped after that. */
+/* The name after `w`, or the first one if `w` is NULL; NULL at the end. The caller may drop `w`
+ * then. */
 struct watched *watch_index_next(const struct watch_index *x, const struct watched *w);
-/* Nobody may watch it. */
+/* Only for a name that nobody watches. */
 void watch_index_drop(struct watch_index *x, struct watched *w);
 
-/* is_due: a hint is to be given at once. False: no memory. */
+/* is_due: the new watcher gets a hint at once. False: no memory. */
 bool watch_index_watch(struct watch_index *x, struct watched *w, uint64_t cookie, bool is_due);
-/* False: nobody watches it with that cookie. */
+/* False: nobody watches the name with that cookie. */
 bool watch_index_unwatch(struct watch_index *x, struct watched *w, uint64_t cookie);
 bool watch_index_is_watched(const struct watched *w);
 /* Finds or makes the name, and watches it; NULL: no memory. */
 struct watched *watch_index_add(struct watch_index *x, const char *name, uint64_t cookie,
 				bool is_due);
 
-/* Something about that name, or about any of them, may have changed. */
+/* Something about that name, or about any name, may have changed. */
 void watch_index_hint(struct watch_index *x, const struct watched *w);
 void watch_index_hint_all(struct watch_index *x);
 bool watch_index_has_hints(const struct watch_index *x);
-/* Takes those that are due, in the order in which they became so; 0: none. Each cookie stands there
- * once, however many hints there were. */
+/* Takes the cookies of watchers with a hint, in the order in which the hints came; 0: there is
+ * none. Each cookie comes once, however many hints there were. */
 size_t watch_index_take(struct watch_index *x, uint64_t *cookies, size_t max);
-/* All are told by something else. */
+/* Drops all hints: the watchers learn of the changes in another way. */
 void watch_index_forget_hints(struct watch_index *x);
 
 #pragma GCC visibility pop

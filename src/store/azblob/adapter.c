@@ -1,5 +1,5 @@
 /*
- * adapter.c: records as block blobs. azblob.h has the idea.
+ * adapter.c: records as block blobs. azblob.h describes how.
  */
 #include <curl/curl.h>
 #include <stdio.h>
@@ -13,12 +13,12 @@
 #include "store/azblob/azblob.h"
 
 #define VALUE_MAX ((uint32_t)1 << 20)
-/* Each is a request of its own, and takes some kilobytes while it is under way. */
+/* Each item is a request of its own, and takes some kilobytes while the request is under way. */
 #define BATCH_MAX 128
 #define PAGE_MAX "5000"
 /* A page of a list is a megabyte or several. */
 #define BODY_MAX ((size_t)32 << 20)
-/* So long a call of the watch lane goes on although somebody wakes us. */
+/* How long a call of the watch lane goes on although somebody wakes us. */
 #define PATIENCE_NS (CLOCK_NS_PER_S / 2)
 
 #define PROMISES                                                                                   \
@@ -122,7 +122,7 @@ static void forget_store(void *store)
 	store_base_forget(store, forget_lane);
 }
 
-/* A call of the watch lane may be ended by a wake, and one ends with it. */
+/* A wake may end a call of the watch lane. lane_end() then takes the wake. */
 static void lane_begin(struct azblob_lane *l)
 {
 	if (l->lane.wake >= 0)
@@ -150,7 +150,7 @@ static void batch_done(struct batch *b)
 	free(b->replies);
 }
 
-/* Memory, a login and a container; else all items have ended, and the caller is done. */
+/* Gets memory, a login and a container. False: all items have ended, and the caller is done. */
 static bool batch_begin(struct batch *b, struct azblob_lane *l, struct baton_call *call,
 			struct record_item *items, size_t n)
 {
@@ -175,7 +175,7 @@ static void batch_send(struct batch *b, struct azblob_lane *l, struct baton_call
 	lane_end(l);
 }
 
-/* An ETag without its quotes: lists show it so. n = 0: there is none that we could name. */
+/* The version for an ETag: without its quotes, as lists show it. n = 0: the ETag can't be used. */
 static struct record_version version_of(const char *etag)
 {
 	size_t n;
@@ -200,7 +200,7 @@ static void ask_if(struct azblob_ask *ask, const char *header, const struct reco
 	azblob_ask_header(ask, "%s: \"%.*s\"", header, (int)v->n, (const char *)v->bytes);
 }
 
-/* Since the record was written, by the server's clock. */
+/* The time since the record was written, by the server's clock. */
 static uint64_t age_of(const char *written, const char *now)
 {
 	time_t from = curl_getdate(written, NULL), to = curl_getdate(now, NULL);
@@ -247,7 +247,7 @@ static void get_judge(struct azblob_lane *l, struct baton_call *call, struct rec
 	item->code = call->error.code;
 }
 
-/* The service is consistent: a read after a write shows it. Old reads there are none. */
+/* All reads are fresh: the service is strongly consistent. */
 static void get_records(void *lane, struct baton_call *call, struct record_item *items, size_t n,
 			bool fresh)
 {
@@ -270,7 +270,7 @@ static void get_records(void *lane, struct baton_call *call, struct record_item 
 
 /* ---- put, drop ---- */
 
-/* Another version is there, or none where one was expected. */
+/* Another version is there, or there is no record where one was expected. */
 static bool is_conflict(const struct http_reply *reply)
 {
 	return azblob_says(reply, "ConditionNotMet") || azblob_says(reply, "BlobAlreadyExists") ||
@@ -349,14 +349,14 @@ struct listing {
 	record_found *found;
 	void *arg;
 	char marker[XML_TEXT_MAX];
-	/* The blob that is being read. */
+	/* Of the blob that is being read: */
 	char key[4 * AZBLOB_KEY_MAX];
 	struct record_version version;
 	uint64_t age_ns;
 	bool is_directory;
 };
 
-/* A blob's name as a key: see path_add_key(). False: it is none of ours. */
+/* Turns a blob's name into a key: see path_add_key(). False: it is none of ours. */
 static bool list_key(const struct listing *list, const char *name, char *out, size_t size)
 {
 	size_t skip = strlen(list->prefix), used = 0;
@@ -394,7 +394,7 @@ static void list_element(struct listing *list, const struct xml *x)
 							     .outcome = BATON_OUTCOME_OK});
 }
 
-/* One page. False: it can't be read. */
+/* Reads one page of a list. False: the page can't be read. */
 static bool list_page(struct listing *list, const struct http_reply *reply)
 {
 	struct xml *x = malloc(sizeof(*x));

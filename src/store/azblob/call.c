@@ -14,15 +14,15 @@
 #include "store/web/web.h"
 
 #define VERSION "2021-12-02"
-/* The service refuses what is signed with a clock that is further off. */
+/* The service refuses signatures that were made with a clock that is further off. */
 #define CLOCK_OFF_S 900
 #define RIGHTS "the role Storage Blob Data Contributor, or a SAS with sp=rcwdl"
 
 /* ---- a request ---- */
 
-/* Keys have no '/' beyond the first one, because a storage account may take what is before it for a
- * directory ("=s"), and no '.' at the end, because the service drops that ("=d"). The layer writes
- * two digits behind a '=', or a '-'. */
+/* Writes a key into a path. Every '/' but the first becomes "=s", because a storage account may
+ * take what is before it for a directory. A '.' at the end becomes "=d", because the service drops
+ * it. The layer's own keys have two digits or a '-' behind each '='. */
 static void path_add_key(const char *key, char *out, size_t size)
 {
 	size_t used = 0, n = strlen(key), first = strcspn(key, "/");
@@ -40,7 +40,7 @@ static void path_add_key(const char *key, char *out, size_t size)
 	out[used] = '\0';
 }
 
-/* For the container; returns what of the path is used. */
+/* Begins a request for the container. Returns how much of the path is used. */
 static size_t ask_begin(const struct azblob_lane *lane, struct azblob_ask *ask, const char *method)
 {
 	ask->method = method;
@@ -110,7 +110,7 @@ void azblob_ask_header(struct azblob_ask *ask, const char *format, ...)
 	ask->headers[++ask->n_lines] = NULL;
 }
 
-/* With a key the request is signed; a SAS goes into its path, a token into a header. */
+/* Adds the login: a key signs the request, a SAS goes into its path, a token into a header. */
 static void ask_finish(struct azblob_lane *lane, struct azblob_ask *ask)
 {
 	const char *account = lane->store->options.account;
@@ -196,7 +196,8 @@ bool azblob_ahead_s(const struct http_reply *reply, int64_t *out)
 	return at > 0;
 }
 
-/* When the SAS in use has ended, by the server's clock. False: it has not, or doesn't say. */
+/* Writes when the SAS in use has ended, by the server's clock. False: it has not ended, or that
+ * isn't known. */
 static bool sas_has_ended(const struct azblob_lane *lane, const struct http_reply *reply, char *out,
 			  size_t size)
 {
@@ -213,8 +214,8 @@ static bool sas_has_ended(const struct azblob_lane *lane, const struct http_repl
 	return false;
 }
 
-/* Why we are not let in. The service and its emulators don't agree on the word for it: so it is
- * found by what we know ourselves. */
+/* Writes why we are not let in. The service and its emulators use different words for it, so this
+ * judges mainly by what we know ourselves. */
 static void tell_denied(const struct azblob_lane *lane, const struct http_reply *reply, char *out,
 			size_t size)
 {
@@ -248,7 +249,7 @@ static void tell_denied(const struct azblob_lane *lane, const struct http_reply 
 		(void)snprintf(out, size, "the token has ended, or is for another service");
 }
 
-/* Words of the service that need somebody to do something. */
+/* Words of the service that call for an action of a person. */
 static const struct {
 	const char *said, *advice;
 	int code;
@@ -326,7 +327,8 @@ int azblob_fail(struct azblob_lane *lane, struct baton_call *call, const struct 
 		call->error = error;
 	if (reply->result != HTTP_OK)
 		return reply->sent ? BATON_OUTCOME_UNKNOWN : BATON_OUTCOME_FAILED;
-	/* A refusal is an answer. Whatever else comes may come from somebody in between. */
+	/* A refusal comes from the service itself. Any other answer may come from a proxy in
+	 * between. */
 	return status >= 400 && status < 500 && status != 408 ? BATON_OUTCOME_FAILED
 							      : BATON_OUTCOME_UNKNOWN;
 }
@@ -345,8 +347,8 @@ void azblob_container_is_gone(struct azblob_store *s)
 	container_set(s, false);
 }
 
-/* Looked for with a right that is needed anyhow: to list. A login that may not make it works once
- * it is there. */
+/* Looks for the container with the right to list, which is needed anyhow. A login that may not make
+ * the container works once somebody has made it. */
 int azblob_see_to_container(struct azblob_lane *lane, struct baton_call *call)
 {
 	struct azblob_store *s = lane->store;

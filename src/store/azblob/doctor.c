@@ -1,7 +1,7 @@
 /*
- * doctor.c: what account and container are like: who we are there and what we may do, whose clock
- * is off, and what keeps records from being written or lets them grow. It writes nothing: a write
- * whose condition can't hold shows a right as well.
+ * doctor.c: examines the account and the container: our login and its rights, the clocks, and
+ * settings that keep records from being written or let them grow. It writes nothing: a write whose
+ * condition can't hold shows whether we have the right.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ struct visit {
 	struct azblob_lane *lane;
 	struct baton_call *call;
 	struct doctor doctor;
-	bool is_unfit; /* so that nothing is to be tried */
+	bool is_unfit; /* the store can't be used, so nothing is tried */
 };
 
 static const char *const logins[] = {
@@ -64,7 +64,7 @@ static bool has_header(const struct http_reply *reply, const char *name, const c
 	return strcmp(http_header(reply, name, text, sizeof(text)), value) == 0;
 }
 
-/* What the container is set to. A SAS of the container alone may not ask. */
+/* The settings of the container. A SAS for the container alone may not read them. */
 static void tell_container(struct visit *v)
 {
 	const struct azblob_options *o = &v->lane->store->options;
@@ -92,7 +92,7 @@ static void tell_container(struct visit *v)
 	}
 }
 
-/* One write that can't succeed: 412 or 404 if we had the right to it. */
+/* Sends a write that can't succeed. The answer is 412 or 404 if we have the right to it. */
 static bool may_write(struct visit *v, const char *method)
 {
 	struct azblob_ask ask;
@@ -117,7 +117,7 @@ static bool may_write(struct visit *v, const char *method)
 	return false;
 }
 
-/* Any election's record shows what is done to blobs here. */
+/* Notes the record of some election: it shows what is done to blobs here. */
 static void note_record(void *arg, const struct record_item *item)
 {
 	char *key = arg;
@@ -147,7 +147,7 @@ static void tell_records(struct visit *v, const char *key)
 		     "records loses terms.");
 }
 
-/* Leases of other programs that never end keep all candidates out. */
+/* A lease of another program that never ends keeps all candidates out. */
 static void tell_leases(struct visit *v)
 {
 	const struct azblob_store *s = v->lane->store;
@@ -181,7 +181,7 @@ static void tell_leases(struct visit *v)
 	free(x);
 }
 
-/* How far what was written has come when the service has answered. */
+/* How safe a write is when the service has answered. */
 static void tell_account(struct visit *v)
 {
 	struct azblob_ask ask;
@@ -215,7 +215,7 @@ int azblob_examine(void *lane, struct baton_call *call,
 	struct http_reply reply;
 
 	if (azblob_log_in(v.lane, call) != 0)
-		return BATON_OUTCOME_FAILED; /* the caller tells the call's error */
+		return BATON_OUTCOME_FAILED; /* the caller reports the call's error */
 	azblob_ask(v.lane, &ask, "GET", SCRATCH);
 	(void)azblob_call(v.lane, call, &ask, &reply);
 	if (reply.result != HTTP_OK || (reply.status != 200 && reply.status != 404)) {

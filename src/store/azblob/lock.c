@@ -1,9 +1,9 @@
 /*
- * lock.c: mode=bloblease: the lease of a blob as the native lock of an election, so that other
- * programs that lease the same blob are kept away, and keep us away.
+ * lock.c: mode=bloblease: the lease of a blob is the native lock of an election. So we and other
+ * programs that lease the same blob exclude each other.
  *
- * The service lets a lease be renewed that has ended, as long as nobody else took it. That is a new
- * one: what this must never do is to count on such a lease as if it had been ours all the time.
+ * The service renews even a lease that has ended, as long as nobody else has taken one. That is a
+ * new lease. What this must never do: count on such a lease as if it had been ours all the time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,12 +19,12 @@
 /* A lock that we have, or may have. */
 struct azblob_lock {
 	struct azblob_lock *next;
-	uint64_t end_ns; /* of its duration, from before its last try */
+	uint64_t end_ns; /* when its duration ends, counted from before the last request */
 	char lease_id[BATON_LEASE_ID_MAX + 1];
 	char name[];
 };
 
-/* What the service calls the lease of one of ours. */
+/* The service's id for the blob lease that belongs to one of our leases. */
 static void guid_of(const char *lease_id, char out[GUID_SIZE])
 {
 	char hex[SHA256_HEX_SIZE];
@@ -36,7 +36,7 @@ static void guid_of(const char *lease_id, char out[GUID_SIZE])
 
 /* ---- what we have ---- */
 
-/* With the lock held; NULL: none. */
+/* With the store's lock held. *result is NULL if there is none. lease_id NULL: any lease's. */
 static struct azblob_lock **lock_find(struct azblob_store *s, const char *name,
 				      const char *lease_id)
 {
@@ -69,7 +69,7 @@ static bool lock_note(struct azblob_store *s, const char *name, const char *leas
 	return is_noted;
 }
 
-/* When it ends; 0: we have none. */
+/* When the lock ends; 0: we don't have it. */
 static uint64_t lock_end_ns(struct azblob_store *s, const char *name, const char *lease_id)
 {
 	store_lock(&s->base);
@@ -92,7 +92,7 @@ static void lock_forget(struct azblob_store *s, const char *name, const char *le
 	free(gone);
 }
 
-/* The lease of ours, older than this one, that has it; false: none. */
+/* Another lease of ours that still has the lock, from which this one takes it over; false: none. */
 static bool lock_older(struct azblob_store *s, const char *name, const char *lease_id,
 		       char out[BATON_LEASE_ID_MAX + 1])
 {
@@ -107,7 +107,7 @@ static bool lock_older(struct azblob_store *s, const char *name, const char *lea
 	return at != NULL;
 }
 
-/* blob= names one blob: it can't be the lock of two elections. */
+/* Whether blob= is the lock of another election already: one blob can't be the lock of two. */
 static bool lock_is_anothers(struct azblob_store *s, const char *name)
 {
 	store_lock(&s->base);
@@ -162,7 +162,7 @@ static int send_action(struct azblob_lane *lane, struct baton_call *call, const 
 	return azblob_call(lane, call, &ask, reply);
 }
 
-/* There is no blob yet: an empty one is made. Somebody else may have been first. */
+/* Makes an empty blob to lease. Another process may be faster, which does no harm. */
 static void make_blob(struct azblob_lane *lane, struct baton_call *call, const char *name)
 {
 	struct azblob_ask ask;
@@ -187,7 +187,8 @@ static int send_release(struct azblob_lane *lane, struct baton_call *call, const
 	return azblob_fail(lane, call, &reply);
 }
 
-/* The service's leases are counted in seconds: never shorter than ours. */
+/* The service counts leases in seconds. The result is not shorter than our ttl, unless the service
+ * has no lease that is so long. */
 static uint64_t duration_s(uint64_t ttl_ns)
 {
 	uint64_t s = (ttl_ns + CLOCK_NS_PER_S - 1) / CLOCK_NS_PER_S;
@@ -208,7 +209,7 @@ int azblob_lock_take(void *lane, struct baton_call *call, const char *name, cons
 	struct http_reply reply;
 	uint64_t sent_ns = clock_boot_ns();
 
-	(void)free_in_ns; /* the service tells nobody how long another's lease lasts */
+	(void)free_in_ns; /* the service doesn't tell how long another's lease lasts */
 	if (lock_is_anothers(s, name)) {
 		(void)store_fail(&call->error, BATON_E_UNSUPPORTED,
 				 "blob= names the blob of one election, and %.60s is a second one: "
@@ -233,7 +234,7 @@ int azblob_lock_take(void *lane, struct baton_call *call, const char *name, cons
 			       ? BATON_OUTCOME_OK
 			       : BATON_OUTCOME_UNKNOWN;
 	if (reply.result == HTTP_OK && reply.status == 409)
-		return BATON_OUTCOME_REFUSED; /* leased, or being broken */
+		return BATON_OUTCOME_REFUSED; /* another has the lease, or it is being broken */
 	return azblob_fail(l, call, &reply);
 }
 
@@ -253,13 +254,13 @@ int azblob_lock_keep(void *lane, struct baton_call *call, const char *name, cons
 	(void)send_action(l, call, name, "renew", "x-ms-lease-id", lease_id, 0, &reply);
 	if (reply.result == HTTP_OK && reply.status == 200) {
 		if (clock_boot_ns() >= end_ns)
-			return BATON_OUTCOME_REFUSED; /* it may have ended meanwhile */
+			return BATON_OUTCOME_REFUSED; /* the lease may have ended meanwhile */
 		(void)lock_note(s, name, lease_id, sent_ns + duration_s(ttl_ns) * CLOCK_NS_PER_S);
 		return BATON_OUTCOME_OK;
 	}
 	if (reply.result == HTTP_OK &&
 	    (reply.status == 409 || reply.status == 404 || reply.status == 412))
-		return BATON_OUTCOME_REFUSED; /* broken, another's, or the blob is gone */
+		return BATON_OUTCOME_REFUSED; /* broken, or another's lease, or the blob is gone */
 	return azblob_fail(l, call, &reply);
 }
 

@@ -1,6 +1,6 @@
 /*
- * login.c: who we are for the storage account. Files are read for every call, because keys and SAS
- * are replaced while we run; a connection string also says where the account is.
+ * login.c: our login to the storage account. Files are read for every call, because keys and SAS
+ * are replaced while we run. A connection string also says where the account is.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,8 @@
 
 #define CLOUD "core.windows.net"
 
-/* The value of "Name=value;Name=value"; its length; -1: it isn't there. Values may have a '='. */
+/* Finds a value in "Name=value;Name=value". Returns its length; -1: there is no such name. Values
+ * may have a '='. */
 static int setting_of(const char *text, const char *name, const char **value)
 {
 	size_t n = strlen(name);
@@ -29,7 +30,7 @@ static int setting_of(const char *text, const char *name, const char **value)
 	return -1;
 }
 
-/* The address in a connection string: BlobEndpoint, or made of the account and a suffix. */
+/* The address in a connection string: BlobEndpoint, or one made from the account and a suffix. */
 static bool connection_endpoint(const char *text, const char *account, struct azblob_endpoint *out)
 {
 	const char *value, *protocol;
@@ -49,7 +50,7 @@ static bool connection_endpoint(const char *text, const char *account, struct az
 	return azblob_endpoint_parse(url, out);
 }
 
-/* Takes the connection string apart; the lane's secret then has only the key or the SAS. */
+/* Takes the connection string apart. The lane's secret is then only the key or the SAS. */
 static int login_connection(struct azblob_lane *lane, struct baton_call *call)
 {
 	const struct azblob_options *o = &lane->store->options;
@@ -81,7 +82,7 @@ static int login_connection(struct azblob_lane *lane, struct baton_call *call)
 	return 0;
 }
 
-/* A SAS is appended to every query as it is: nothing else may stand there. */
+/* A SAS is appended to every query as it is, so it must have no other characters in it. */
 static int login_check_sas(struct azblob_lane *lane, struct baton_call *call)
 {
 	char *text = lane->secret;

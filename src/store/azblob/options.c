@@ -3,8 +3,8 @@
  *
  *     azblob://account/container[/prefix][?option=value&...]
  *
- * What isn't understood is refused with a sentence. Secrets stand in files, never in the URL: it is
- * shown in logs and lists of processes.
+ * A URL that isn't valid is refused with a sentence. Secrets stand in files, never in the URL,
+ * because URLs are shown in logs and lists of processes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ bool azblob_endpoint_parse(const char *text, struct azblob_endpoint *out)
 	return true;
 }
 
-/* Names that stand in a path as they are. */
+/* Whether the text can stand in a path as it is. */
 static bool is_name(const char *text)
 {
 	size_t n = strlen(text);
@@ -134,7 +134,7 @@ static const struct option_list options = {
 	.set = set_option,
 };
 
-/* Options that people try, and that would show a secret to whoever sees the URL. */
+/* Refuses options that people try, and that would show a secret to everybody who sees the URL. */
 static int refuse_secrets(struct url_part query, struct baton_error *err)
 {
 	static const char *const secrets[][2] = {
@@ -157,12 +157,12 @@ static int refuse_secrets(struct url_part query, struct baton_error *err)
 						  "in a file of its own, and say %s",
 						  key, secrets[i][1]);
 		if (got < 0)
-			return 0; /* whoever reads all options says so */
+			return 0; /* option_each() says so */
 	}
 	return 0;
 }
 
-/* ---- tokens: what the platform tells in its variables ---- */
+/* ---- tokens: the platform's environment variables ---- */
 
 static void set_default(const char *variable, char *out, size_t size)
 {

@@ -1,5 +1,6 @@
 /*
- * sign.c: a request signed with the account key (SharedKey): what is signed, and the header.
+ * sign.c: signs a request with the account key (SharedKey): the text that is signed, and the
+ * header.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,13 +17,14 @@
 #define PAIRS_MAX 8
 #define PAIR_MAX 2048
 
-/* The headers whose values are signed in this order, between the method and ours. */
+/* The values of these headers are signed in this order, after the method and before our own
+ * headers. */
 static const char *const signed_headers[] = {
 	"Content-MD5",   "Content-Type",        "Date",  "If-Modified-Since", "If-Match",
 	"If-None-Match", "If-Unmodified-Since", "Range",
 };
 
-/* What stands behind the colon. */
+/* The value behind the colon. */
 static const char *value_at(const char *line)
 {
 	line += strcspn(line, ":");
@@ -39,7 +41,7 @@ static const char *value_of(const char *const *headers, const char *name)
 	return "";
 }
 
-/* By what stands before the colon. */
+/* Sorts by the name before the colon. */
 static int by_name(const void *a, const void *b)
 {
 	const char *x = *(const char *const *)a, *y = *(const char *const *)b;
@@ -63,7 +65,7 @@ static void sign_ours(struct bytes *out, const char *const *headers)
 			    value_at(ours[i]));
 }
 
-/* The path as it is sent, then the query decoded and in order. */
+/* The path as it is sent, then the query, decoded and sorted. */
 static void sign_resource(struct bytes *out, const char *account, const char *path)
 {
 	size_t n_path = strcspn(path, "?"), n = 0;

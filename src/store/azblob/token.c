@@ -1,10 +1,10 @@
 /*
- * token.c: tokens of Microsoft Entra for this program: a workload identity changes its pod's token
- * for one, a managed identity asks the machine or App Service.
+ * token.c: tokens of Microsoft Entra for this program. A workload identity gets one in exchange for
+ * its pod's token, and a managed identity asks the machine or App Service.
  *
- * All lanes use one token. It is renewed at half of its time, by a lane that nothing depends on:
- * the lane that renews leases asks for one only if there is none that is still good. Who renews it
- * in time and fails goes on with the old one, and tries again after a while.
+ * All lanes use one token. When half of its time has passed, a lane that nothing depends on asks
+ * for a new one. The lane that renews leases asks only if no token is still good. If asking early
+ * fails, the old token is used on, and a lane tries again after a while.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,12 +20,12 @@
 #define RESOURCE "https%%3A%%2F%%2Fstorage.azure.com%%2F"
 #define EARLY_NS (2 * CLOCK_NS_PER_S)
 #define RETRY_NS (10 * CLOCK_NS_PER_S)
-/* A token that ends while a request is on its way is of no use. */
+/* A token that ends so soon is not used: it could end while a request is on its way. */
 #define MARGIN_NS CLOCK_NS_PER_S
 
 enum token_state { TOKEN_NONE, TOKEN_DUE, TOKEN_GOOD };
 
-/* The token that all use, as the lane's header. */
+/* Copies the token into the lane's header, and returns its state. */
 static int token_copy(struct azblob_lane *lane)
 {
 	struct azblob_store *s = lane->store;
@@ -111,7 +111,8 @@ static void ask_managed(const struct azblob_options *o, struct bytes *path)
 		bytes_print(path, "&client_id=%s", id);
 }
 
-/* How long it is good for: told as a time from now, or as a time of the wall clock. */
+/* For how many seconds the token is good. The answer tells it as seconds from now, or as a wall
+ * clock time. */
 static uint64_t life_of(const json_t *answer)
 {
 	uint64_t life_s = 0, end_s = 0, now_s = (uint64_t)(clock_wall_ms() / 1000);
@@ -131,7 +132,7 @@ static bool is_token(const char *text)
 	return n > 0 && n + strlen(BEARER) < AZBLOB_SECRET_MAX;
 }
 
-/* The issuer's own words are for people, and have no secret in them. */
+/* The sentence has the issuer's own words: they are for people, and have no secret in them. */
 static int token_refused(const struct http_reply *reply, struct baton_call *call)
 {
 	json_t *answer = js_parse(reply->body, reply->body_size);
@@ -206,7 +207,8 @@ static int token_fetch(struct azblob_lane *lane, struct baton_call *call, uint64
 	return rc;
 }
 
-/* There is one that is still good, and it is time for the next: nobody waits for that. */
+/* The token is still good, and it is time for the next one: asks for it, unless another lane
+ * does. */
 static void token_renew(struct azblob_lane *lane, const struct baton_call *call)
 {
 	struct azblob_store *s = lane->store;

@@ -1,7 +1,7 @@
 /*
- * call.c: one request to Consul, carried out once. Which server or agent, who we are there, and
- * what its answer means. One that can't be reached, or that has lost its cluster, is left for the
- * next one; a request that may have been carried out is never repeated: that is UNKNOWN.
+ * call.c: carries out one request to Consul, once. It chooses a server or agent, sends the token,
+ * and finds out what the answer means. If a server can't be reached, or has lost its cluster, the
+ * next one is asked. A request that may have been carried out is never repeated: it is UNKNOWN.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ int consul_judge(struct baton_call *call, int status, const char *text, bool *is
 {
 	int code = BATON_E_UNAVAILABLE;
 
-	/* Nobody leads: nothing was even proposed to the cluster. */
+	/* Without a cluster leader, nothing was even proposed to the cluster. */
 	*is_sure = status < 500 || says(text, "no cluster leader") || says(text, "no leader") ||
 		   says(text, "rate limit");
 	if (is_denied(status, text))
@@ -68,7 +68,7 @@ static void unreachable(struct baton_call *call, const struct http_reply *reply)
 			 reply->text);
 }
 
-/* The words of an answer that is not JSON, on one line. */
+/* Keeps the words of an answer that is not JSON, as one line. */
 static void keep_text(struct consul_answer *answer, const struct http_reply *reply)
 {
 	const char *at = reply->body + strspn(reply->body, " \t\r\n\"");
@@ -81,7 +81,7 @@ static void keep_text(struct consul_answer *answer, const struct http_reply *rep
 
 /* ---- requests ---- */
 
-/* The token as it is now: it may have been replaced. */
+/* Reads the token each time, because it may have been replaced. */
 static int call_put_token(const struct consul_options *o, struct baton_call *call, char *header,
 			  size_t size)
 {
@@ -99,7 +99,7 @@ static int call_put_token(const struct consul_options *o, struct baton_call *cal
 	return 0;
 }
 
-/* Every request says where: the datacenter, the namespace, the partition. */
+/* Every request has the datacenter, the namespace and the partition in its query. */
 static void put_path(const struct consul_options *o, const char *path, char *out, size_t size)
 {
 	const char *joint = strchr(path, '?') != NULL ? "&" : "?";
@@ -138,7 +138,7 @@ static int call_send(struct consul_lane *lane, struct baton_call *call,
 	return 0;
 }
 
-/* An answer of another status than the good ones. True: another server may know better. */
+/* Handles an answer that is an error. True: another server may do better. */
 static bool call_hear_error(struct consul_lane *lane, struct baton_call *call,
 			    const struct consul_answer *answer, unsigned turn, int *outcome)
 {
@@ -155,7 +155,7 @@ static bool call_hear_error(struct consul_lane *lane, struct baton_call *call,
 	return is_sure;
 }
 
-/* True: another server may know better. */
+/* Asks one server. True: another server may do better. */
 static bool call_ask(struct consul_lane *lane, struct baton_call *call, const char *path,
 		     struct consul_answer *answer, int *outcome)
 {

@@ -1,6 +1,7 @@
 /*
- * campaign.c: campaigning. One transaction serves many elections; it is carried out as a whole or
- * not at all. Whoever's part of it failed is looked at, and is out; the others are tried again.
+ * campaign.c: campaigning. One transaction serves many elections, and is carried out as a whole or
+ * not at all. Campaigns whose part has failed are looked at and left out, and the others are tried
+ * again.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,25 +11,25 @@
 #include "base/clock.h"
 #include "store/consul/consul.h"
 
-/* A lock delay ends silently, and nobody tells how long it is; this is the usual one. */
+/* A lock delay ends silently, and Consul doesn't tell how long it is. This is the usual one. */
 #define USUAL_DELAY_NS (15 * CLOCK_NS_PER_S)
 #define DELAY_STEP_NS (2 * CLOCK_NS_PER_S)
-/* Claims, after which old leaderships are taken away: few, because somebody waits for them. Most
- * are taken away after releases. */
+/* After one claim in this many, old leaderships are deleted. That is seldom, because somebody waits
+ * for a claim. Most are deleted after releases. */
 #define PRUNE_ONE_IN 64
 
 /* One election of a batch, on its way. */
 struct attempt {
 	struct baton_campaign *c;
 	struct consul_known known;
-	uint64_t raised;   /* the offset that the claim is to bring with it; 0: as it is */
-	json_t *state;     /* ... and what else is known of the election */
-	uint64_t foretold; /* the term without offset that it should have; 0: that of a new key */
-	bool has_failed;   /* its part of the transaction */
+	uint64_t raised;   /* the offset that the claim must write; 0: it stays */
+	json_t *state;     /* the rest of the election's state */
+	uint64_t foretold; /* the term without offset that we expect; 0: that of a new key */
+	bool has_failed;   /* its part of the transaction has failed */
 	bool is_delayed;
 };
 
-/* What all of them need. */
+/* A batch of campaigns, and what all of them need. */
 struct batch {
 	struct consul_lane *lane;
 	struct baton_call *call;
@@ -36,13 +37,13 @@ struct batch {
 	struct web_lease own;
 	struct attempt tries[CONSUL_CHUNK];
 	size_t n;
-	size_t owner[CONSUL_OPS_MAX]; /* of each operation; n: the count of claims */
+	size_t owner[CONSUL_OPS_MAX]; /* the campaign of each operation; n: the count of claims */
 	bool is_count_old;
 };
 
 /* ---- looking ---- */
 
-/* A lock delay has begun when the session ended, and ends a while later; we ask in between. */
+/* A lock delay began when the session ended, and ends some time later. We ask now and then. */
 static void campaign_delay(const struct consul_options *o, struct attempt *t, uint64_t now_ns)
 {
 	uint64_t own_ns = o->lock_delay_ms * CLOCK_NS_PER_MS;
@@ -55,7 +56,7 @@ static void campaign_delay(const struct consul_options *o, struct attempt *t, ui
 	t->c->record->free_in_ns = wait_ns;
 }
 
-/* What became of those who failed: out, or, with outcome 0, worth another try. */
+/* Judges a campaign that has failed: it is refused, or worth another try (outcome 0). */
 static void campaign_judge(struct batch *b, struct attempt *t, const struct consul_answer *answer)
 {
 	struct baton_campaign *c = t->c;
@@ -70,7 +71,7 @@ static void campaign_judge(struct batch *b, struct attempt *t, const struct cons
 	c->outcome = is_free && is_new && !t->is_delayed ? 0 : BATON_OUTCOME_REFUSED;
 	if (is_free && t->is_delayed)
 		campaign_delay(&b->lane->store->options, t, clock_boot_ns());
-	else if (is_free) /* it was freed meanwhile: worth another try, soon */
+	else if (is_free) /* it was freed meanwhile, so it is worth another try soon */
 		c->record->free_in_ns = 0;
 	consul_known_set(b->lane->store, c->name, &t->known);
 	json_decref(t->state);
@@ -79,7 +80,7 @@ static void campaign_judge(struct batch *b, struct attempt *t, const struct cons
 	t->is_delayed = false;
 }
 
-/* All that have failed. */
+/* Looks at all campaigns that have failed. */
 static int campaign_read(struct batch *b)
 {
 	struct consul_answer answer;
@@ -101,16 +102,16 @@ static int campaign_read(struct batch *b)
 
 /* ---- terms ---- */
 
-/* That terms are lost is said once, as an error; true: it is to be said now. */
+/* Lost terms are reported once, as an error. True: they are to be reported now. */
 static bool is_loss_news(struct batch *b)
 {
 	return !atomic_exchange(&b->lane->store->is_loss_reported, true);
 }
 
 /*
- * S4: the next term has to be above the floor. It is, unless the cluster was put back to an earlier
- * state, or is another one: then the claim brings a higher offset with it. That is said once, as an
- * error, before it is done.
+ * S4: the next term must be above the floor. That is so unless the cluster was put back to an
+ * earlier state, or is another one. Then the claim writes a higher offset. Before that is done, it
+ * is reported once as an error.
  */
 static int campaign_mint(struct batch *b, struct attempt *t)
 {
@@ -129,7 +130,7 @@ static int campaign_mint(struct batch *b, struct attempt *t)
 	return 0;
 }
 
-/* Looks first at those of whom too little is known to go on. */
+/* Looks first at the elections of which we know too little. */
 static int campaign_mint_all(struct batch *b)
 {
 	uint64_t now_ns = clock_boot_ns();
@@ -151,7 +152,7 @@ static int campaign_mint_all(struct batch *b)
 		for (size_t i = 0; i < b->n; i++) {
 			struct baton_campaign *c = b->tries[i].c;
 
-			/* Free, and we know all: then it is to be tried. */
+			/* Free, and we know all that we need: to be tried. */
 			if (c->outcome == BATON_OUTCOME_REFUSED && !c->record->held &&
 			    !c->record->paused && !c->record->reserved)
 				c->outcome = 0;
@@ -165,7 +166,7 @@ static int campaign_mint_all(struct batch *b)
 
 /* ---- claims ---- */
 
-/* The state is what we think, or becomes it: with a higher offset. */
+/* The state must be the one that we know; or we write it, with a higher offset. */
 static void campaign_put_state(struct batch *b, const struct attempt *t)
 {
 	struct consul_key key = consul_state_key(b->lane->store, t->c->name);
@@ -184,8 +185,8 @@ static void campaign_put_state(struct batch *b, const struct attempt *t)
 }
 
 /*
- * Nobody has it, we neither: Consul would let us lock it twice in one term. When a key's LockIndex
- * is used up, the key is made anew.
+ * Nobody may have the lock, not even we: Consul would let us lock it twice in one term. If the
+ * key's LockIndex is used up, the key is made anew.
  */
 static void campaign_put_lock(struct batch *b, struct attempt *t)
 {
@@ -227,7 +228,7 @@ static void campaign_won(struct batch *b, struct attempt *t, const json_t *kv)
 	if (t->raised != 0) {
 		t->known.offset = t->raised;
 		if (js_u64(kv, "ModifyIndex", &state_index))
-			t->known.state_index = state_index; /* of the same transaction */
+			t->known.state_index = state_index; /* written in the same transaction */
 	}
 	c->outcome = BATON_OUTCOME_OK;
 	c->code = 0;
@@ -236,7 +237,8 @@ static void campaign_won(struct batch *b, struct attempt *t, const json_t *kv)
 	consul_known_set(b->lane->store, c->name, &t->known);
 }
 
-/* Won in a term that isn't above the floor: the cluster went back under our feet. Given back. */
+/* The election was won in a term that isn't above the floor, because the cluster was put back
+ * meanwhile. The claim is given back. */
 static void campaign_undo(struct batch *b, struct attempt *t)
 {
 	struct consul_key begun =
@@ -258,8 +260,9 @@ static void campaign_undo(struct batch *b, struct attempt *t)
 }
 
 /*
- * What is left to do for the history: somebody had the lock whom we have not seen, so the term is
- * another one than was written down with the claim; and now and then the oldest go.
+ * Completes the history after a claim. If somebody whom we have not seen had the lock, the term is
+ * another one than was written with the claim, so it is written again. Now and then the oldest
+ * leaderships are deleted.
  */
 static void campaign_note(struct batch *b, const struct attempt *t)
 {
@@ -279,7 +282,7 @@ static void campaign_note(struct batch *b, const struct attempt *t)
 	consul_prune_history(b->lane, b->call, t->c->name, t->known.claim_index, PRUNE_ONE_IN);
 }
 
-/* It was carried out: all of them are won. */
+/* The transaction was carried out: all campaigns are won. */
 static int campaign_hear(struct batch *b, const struct consul_answer *answer)
 {
 	struct consul_key count = consul_count_key(b->lane->store, b->own.name);
@@ -308,7 +311,8 @@ static int campaign_hear(struct batch *b, const struct consul_answer *answer)
 	return BATON_OUTCOME_OK;
 }
 
-/* It was not carried out: which campaign is the cause? An outcome for all of them, or OK. */
+/* The transaction was not carried out: finds out which campaigns are the cause. Returns OK, or an
+ * outcome for all of them. */
 static int campaign_hear_errors(struct batch *b, const struct consul_answer *answer)
 {
 	if (consul_n_errors(answer) == 0)
@@ -359,7 +363,7 @@ static int campaign_send(struct batch *b)
 	return outcome == BATON_OUTCOME_OK ? campaign_read(b) : outcome;
 }
 
-/* Those who are decided are out. */
+/* Leaves out campaigns that have an outcome. */
 static void campaign_thin(struct batch *b)
 {
 	size_t n = 0;
@@ -373,7 +377,7 @@ static void campaign_thin(struct batch *b)
 	b->n = n;
 }
 
-/* All of them came to the same end. */
+/* Gives the same outcome to all campaigns that have none. */
 static void campaign_end_all(struct batch *b, int outcome)
 {
 	for (size_t i = 0; i < b->n; i++) {
@@ -411,7 +415,7 @@ static void campaign_part(struct batch *b, struct baton_campaign *list, size_t n
 			campaign_end_all(b, outcome);
 		campaign_thin(b);
 	}
-	for (size_t i = 0; i < b->n; i++) /* it changes all the time */
+	for (size_t i = 0; i < b->n; i++) /* they change all the time */
 		b->tries[i].c->record->free_in_ns = 0;
 	for (size_t i = 0; i < b->n; i++)
 		b->tries[i].c->outcome = BATON_OUTCOME_REFUSED;

@@ -1,5 +1,5 @@
 /*
- * candidates.c: who would like to lead: shown by each candidate, for others to see.
+ * candidates.c: how candidates show themselves to each other.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,8 @@
 #include "base/clock.h"
 #include "store/consul/consul.h"
 
-/* Shows it; asks who else is there; and who leads, because the claim shows the profile, too. */
+/* Writes the candidate; asks for the others, and for the claim, which shows the leader's profile,
+ * too. */
 static void candidate_put(struct consul_lane *lane, const struct baton_lease *lease,
 			  const char *session, const struct baton_publication *p)
 {
@@ -27,8 +28,9 @@ static void candidate_put(struct consul_lane *lane, const struct baton_lease *le
 }
 
 /*
- * The same claim with another profile; not if it has changed meanwhile. By locking what is locked
- * by us: any other write would set its LockIndex, and so the next terms, back (S3).
+ * Writes the same claim with the new profile, unless the claim has changed meanwhile. It locks the
+ * key again, which we have locked already: any other write would set its LockIndex back, and with
+ * it the next terms (S3).
  */
 static int candidate_show_leader(struct consul_lane *lane, struct baton_call *call,
 				 const struct baton_lease *lease, const char *session,
@@ -60,7 +62,7 @@ static int candidate_show_leader(struct consul_lane *lane, struct baton_call *ca
 	return outcome;
 }
 
-/* OK also when another has the claim, or it shows all that there is to show. */
+/* OK also if another has the claim, or if the claim shows the profile already. */
 static int candidate_show_if_leader(struct consul_lane *lane, struct baton_call *call,
 				    const struct baton_lease *lease, const char *session,
 				    const struct baton_publication *p,

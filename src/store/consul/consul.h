@@ -2,52 +2,53 @@
  * consul.h: what the files of the Consul driver share.
  *
  *   driver.c   the table of functions, the store and its lanes
- *   options.c  the URL, and what the environment adds to it
+ *   options.c  the URL, and environment variables
  *   key.c      keys, and the operations of a transaction
- *   call.c     one request: which server, who we are there, what an answer means
+ *   call.c     one request: choosing a server, logging in, what an answer means
  *   lease.c    the session, and its claims
  *   campaign.c campaigning
  *   release.c  giving claims back
  *   observe.c  records
  *   candidates.c  candidates
- *   shown.c    in which elections a session shows one
+ *   shown.c    the elections in which a session shows a candidate
  *   orders.c   orders and pauses
  *   history.c  past leaderships
  *   list.c     names
  *   watch.c    hints
- *   doctor.c   what the cluster is like
+ *   doctor.c   examines the cluster
  *
  * What is in the store, with the prefix "baton":
  *
  *   baton/NAME/.lock              the claim: the key that `consul lock baton/NAME` locks, with the
- *                                 same flags. Whose session has it leads
- *   baton/NAME/.baton             what else is known of the election, only there when there is
- *                                 something: offset, pause, order, reservation; JSON
+ *                                 same flags. The owner of the session that has locked it leads
+ *   baton/NAME/.baton             the rest of the election's state, if there is any: offset, pause,
+ *                                 order, reservation; JSON
  *   baton.candidate/NAME/SESSION  who would like to lead
  *   baton.lease/SESSION           how many claims a session has
- *   baton.history/NAME/ID         a leadership, written with its claim; JSON. Its CreateIndex is
+ *   baton.history/NAME/ID         a leadership, written with its claim; JSON. The CreateIndex is
  *                                 when it began; ID is its session and nonce
  *                             .end   written with its release; likewise
  *                             .note  written with an order for it
  *
  * In NAME, '/' and '%' are written as %2F and %25, and a '.' in front as %2E. Only baton/ is
- * watched: what is of no interest to standbys stands beside it. What has a SESSION in its name is
- * locked by it; when the session ends, that lock goes, and whoever comes by takes the key away.
+ * watched: keys that don't interest standbys stand beside it. A key with a SESSION in its name is
+ * locked by that session. When the session ends, the key is unlocked, and the next candidate that
+ * sees it deletes it.
  *
- * A term is the claim's CreateIndex, its LockIndex in the lowest 12 bits, plus the offset. A key
- * that is locked again counts its LockIndex up; one that was deleted, which `consul lock` does,
- * comes back with a higher CreateIndex, because that is the cluster's own count of writes. When 12
- * bits are used up, the claim's transaction makes the key anew; with more of them, a quiet election
- * on a busy cluster would jump by so much that candidates took it for damage. Where the floor shows
- * that the cluster's count went back, the claim's transaction raises the offset.
+ * A term is the claim's CreateIndex, with its LockIndex in the lowest 12 bits, plus the offset.
+ * Each lock of a key counts its LockIndex up. A key that was deleted, as `consul lock` does it,
+ * comes back with a higher CreateIndex, because that is the cluster's own count of writes. When the
+ * 12 bits are used up, the claim's transaction makes the key anew. (With more bits, the term of a
+ * quiet election on a busy cluster would jump by so much that candidates took it for damage.) If
+ * the floor shows that the cluster's count went back, the claim's transaction raises the offset.
  *
- * A transaction is carried out as a whole or not at all, and then tells each operation that failed.
- * So a batch of campaigns is one transaction; those who failed are looked at and left out, and the
- * others tried again.
+ * A transaction is carried out as a whole or not at all, and if not, it tells which operations
+ * failed. A batch of campaigns is one transaction. Those that have failed are looked at and left
+ * out, and the others are tried again.
  *
- * Sessions stand on a node of their own ("baton" in the catalog), not on that of an agent: Consul
- * ends the sessions of a node that leaves, whatever their time, and an agent leaves whenever it is
- * restarted properly.
+ * Sessions belong to a node of their own ("baton" in the catalog), not to an agent's node: when a
+ * node leaves, Consul ends its sessions at once, and an agent leaves whenever it is restarted
+ * properly.
  */
 #ifndef BATON_CONSUL_H
 #define BATON_CONSUL_H
@@ -61,14 +62,14 @@
 #define CONSUL_LOCK_DELAY_MAX_MS 60000
 #define CONSUL_SESSION_MAX 39
 #define CONSUL_KEY_MAX (CONSUL_PREFIX_MAX + 3 * BATON_NAME_MAX + 64)
-/* How many elections one transaction serves, each with five operations at most, beside the count
- * of claims: old servers take 64 operations, others 128. */
+/* How many elections one transaction serves: each takes five operations at most, and the count of
+ * claims takes one more. Old servers allow 64 operations, others 128. */
 #define CONSUL_CHUNK 12
 #define CONSUL_OPS_MAX (5 * CONSUL_CHUNK + 2)
 _Static_assert(CONSUL_OPS_MAX <= 64, "old servers refuse a transaction of that size");
 #define CONSUL_LOCK_BITS 12
 #define CONSUL_LOCK_MAX (((uint64_t)1 << CONSUL_LOCK_BITS) - 1)
-/* What was known may have been old: then we know better, and try again. */
+/* How often to try: what was known may have been old, and each try learns something newer. */
 #define CONSUL_ROUNDS 4
 
 /* ---- options.c ---- */
@@ -80,15 +81,15 @@ struct consul_options {
 	char dc[BATON_NAME_MAX + 1];
 	char ns[BATON_NAME_MAX + 1];
 	char partition[BATON_NAME_MAX + 1];
-	char node[BATON_NAME_MAX + 1];                 /* "": the agent's that we talk to */
-	char checks[WEB_PATH_MAX];                     /* with commas */
+	char node[BATON_NAME_MAX + 1];                 /* "": that of the agent that we ask */
+	char checks[WEB_PATH_MAX];                     /* separated by commas */
 	char prefix[CONSUL_PREFIX_MAX + 1];            /* without the '/' */
 	char query[3 * 3 * (BATON_NAME_MAX + 1) + 32]; /* "dc=..&ns=.." for every request, or "" */
 	uint32_t lock_delay_ms;
-	uint32_t ttl_min_ms; /* what the servers are set to */
+	uint32_t ttl_min_ms; /* the servers' own setting */
 };
 
-/* BATON_OK, or a code and the sentence in err. */
+/* BATON_OK, or a code, with a sentence in err. */
 int consul_options_parse(struct consul_options *o, const char *text, struct baton_error *err);
 
 /* ---- the store and its lanes ---- */
@@ -104,12 +105,12 @@ struct consul_store {
 struct consul_lane {
 	struct web_lane web;
 	struct consul_store *store;
-	size_t n_ops; /* in the body */
+	size_t n_ops; /* operations in the body */
 	/* Of the watch lane: */
-	size_t n_names;                /* that are watched */
-	char only[BATON_NAME_MAX + 1]; /* the one, if it is one; "": all that begin like ours */
-	uint64_t index;                /* where we are; 0: at the beginning */
-	size_t n_keys;                 /* that there were then */
+	size_t n_names;                /* names that are watched */
+	char only[BATON_NAME_MAX + 1]; /* the only name that is watched; "": the watch is for all */
+	uint64_t index;                /* the index that we have seen; 0: none yet */
+	size_t n_keys;                 /* how many keys there were at that index */
 };
 
 /* ---- key.c ---- */
@@ -120,22 +121,22 @@ struct consul_key {
 
 struct consul_key consul_lock_key(const struct consul_store *s, const char *name);
 struct consul_key consul_state_key(const struct consul_store *s, const char *name);
-/* session "": of all of them. */
+/* session "": the beginning of all candidates' keys. */
 struct consul_key consul_candidate_key(const struct consul_store *s, const char *name,
 				       const char *session);
-/* What is written down of the leadership with that session and nonce: "" its begin, ".end",
- * ".note". NULL: all that there is of this election. */
+/* The history's key for the leadership with that session and nonce: "" its begin, ".end", ".note".
+ * NULL: the beginning of all keys of this election's history. */
 struct consul_key consul_history_key(const struct consul_store *s, const char *name,
 				     const char *session, uint64_t nonce, const char *what);
 struct consul_key consul_count_key(const struct consul_store *s, const char *session);
-/* What all keys of an election begin with; name "": of all elections. */
+/* The beginning of all keys of an election; name "": of all elections. */
 struct consul_key consul_tree_key(const struct consul_store *s, const char *name);
-/* What a key is about: the 'l'ock or the 's'tate of an election, or none of ours: 0. */
+/* What a key is: the 'l'ock or the 's'tate of an election; 0: none of ours. */
 int consul_key_read(const struct consul_store *s, const char *key, char *name);
-/* A key as a path of Consul's API: the slashes in it stay. False: it doesn't fit. */
+/* Writes a key as a path of Consul's API; its slashes stay. False: it doesn't fit. */
 bool consul_put_path(const char *key, char *out, size_t size);
 
-/* An operation of a transaction. What isn't set isn't sent. */
+/* An operation of a transaction. Only fields that are set are sent. */
 struct consul_op {
 	const char *verb;
 	const struct consul_key *key;
@@ -143,122 +144,128 @@ struct consul_op {
 	const char *session;
 	uint64_t index;
 	bool has_index;
-	bool is_lock; /* with the flags that `consul lock` wants to see */
+	bool is_lock; /* with the flags that `consul lock` expects */
 };
 
-/* Begins a transaction; adds to it. */
+/* Begins a transaction; adds an operation. */
 void consul_begin(struct consul_lane *lane);
 void consul_op(struct consul_lane *lane, const struct consul_op *op);
-/* That a key is as it was: at index, or, with 0, not there. */
+/* Adds a check that a key is unchanged since index; 0: that it doesn't exist. */
 void consul_op_check(struct consul_lane *lane, const struct consul_key *key, uint64_t index);
-/* The state, unless it isn't at index any more; 0: unless there is one. */
+/* Writes the state, if it is unchanged since index; 0: if there is none yet. */
 void consul_op_state(struct consul_lane *lane, const struct consul_key *key, const json_t *state,
 		     uint64_t index);
-/* How many claims the session has, unless somebody has counted since. */
+/* Writes how many claims the session has, if the count is unchanged since lease->index. */
 void consul_op_count(struct consul_lane *lane, const struct web_lease *lease, uint64_t n_claims);
 
 /* ---- call.c ---- */
 
 /* What an answer was. */
 struct consul_answer {
-	json_t *json; /* to be given back with json_decref(); may be NULL */
+	json_t *json; /* the caller frees it with json_decref(); may be NULL */
 	int status;
-	char text[200]; /* of an answer that is not JSON */
+	char text[200]; /* the words of an answer that is not JSON */
 };
 
 /*
- * One request. OK: the answer is there, of status 200, 404, or 409 (a transaction that failed);
- * else an outcome with the sentence in call->error; REFUSED: there is no such session or node. What
- * Consul doesn't know in a query it ignores: it is for those who read along, in a log or a test.
+ * Sends one request. OK: there is an answer with the status 200, 404, or 409 (a transaction that
+ * failed). Else an outcome, with the sentence in call->error; REFUSED: there is no such session or
+ * node. Consul ignores parts of a query that it doesn't know: ours are for logs and tests.
  */
 int consul_call(struct consul_lane *lane, struct baton_call *call, const char *path,
 		struct consul_answer *answer);
-/* The transaction that is in the lane's body. OK: status 200 or 409. */
+/* Sends the transaction in the lane's body. OK: status 200 or 409. */
 int consul_txn(struct consul_lane *lane, struct baton_call *call, const char *what,
 	       struct consul_answer *answer);
-/* The same for one that reads only; OK: 200. Sees all that was written before it. */
+/* The same for a transaction that only reads; OK: 200. It sees all writes before it. */
 int consul_read(struct consul_lane *lane, struct baton_call *call, const char *what,
 		struct consul_answer *answer);
 /* Begins a long poll on the watch lane; 0 or -1. */
 int consul_poll(struct consul_lane *lane, struct baton_call *call, const char *path);
 int consul_strange(struct baton_call *call);
-/* What an error of Consul's means: the code; is_sure: nothing was carried out. */
+/* The code for an error of Consul. *is_sure: surely nothing was carried out. */
 int consul_judge(struct baton_call *call, int status, const char *text, bool *is_sure);
-/* Of an answer: the results, and the key of that name among them; the last one, or NULL. */
+/* consul_results(): the results of an answer. consul_find(): the last of them with that key, or
+ * NULL. */
 const json_t *consul_results(const struct consul_answer *answer);
 const json_t *consul_find(const struct consul_answer *answer, const char *key);
 
-/* Why one operation failed. */
+/* Why an operation has failed. */
 enum consul_why { CONSUL_STALE, CONSUL_NO_SESSION, CONSUL_DELAYED, CONSUL_DENIED };
 
-/* The i-th error of a transaction: which operation, and why. Denied: call->error says it. */
+/* The i-th error of a transaction: which operation has failed, and why. CONSUL_DENIED: call->error
+ * says so. */
 size_t consul_n_errors(const struct consul_answer *answer);
 enum consul_why consul_error(struct baton_call *call, const struct consul_answer *answer, size_t i,
 			     size_t *op);
 
 /* ---- lease.c ---- */
 
-/* How many claims the session has, as the store says; OK, REFUSED: it has ended, or an outcome. */
+/* Reads how many claims the session has. OK; REFUSED: the session has ended; or another outcome. */
 int consul_read_count(struct consul_lane *lane, struct baton_call *call, const char *id,
 		      struct web_lease *lease);
-/* Keys of sessions that have ended are of no use to anybody: whoever sees them takes them away. */
+/* Deletes the keys in an answer whose sessions have ended: they are of no use any more. */
 void consul_sweep(struct consul_lane *lane, const struct baton_call *call,
 		  const struct consul_answer *seen);
 
 /* ---- shown.c ---- */
 
-/* Before a candidate is shown, and after it is withdrawn. False: no memory. */
+/* consul_shown_add() comes before a candidate is shown, consul_shown_remove() after it is
+ * withdrawn. False: no memory. */
 bool consul_shown_add(struct consul_store *s, const char *session, const char *name);
 void consul_shown_remove(struct consul_store *s, const char *session, const char *name);
-/* Takes the candidates of a session that has ended away, as far as there is time; forgets it. */
+/* Deletes the candidates of a session that has ended, as far as there is time, and forgets the
+ * session. */
 void consul_shown_clear(struct consul_lane *lane, uint64_t deadline_ns, const char *session);
 void consul_shown_done(struct consul_store *s);
 
 /* ---- observe.c ---- */
 
-/* What a driver knows of an election beside its record, as long as that is watched. */
+/* What we know of an election beside its record, while it is watched. */
 struct consul_known {
 	uint64_t offset;
 	uint64_t state_index; /* 0: there is no state */
 	uint64_t native;      /* the last term without the offset */
-	bool exists;          /* the key that is locked */
-	uint64_t until_ns;    /* kept for another, or delayed, up to then on our clock */
+	bool exists;          /* the key that is locked exists */
+	uint64_t until_ns;    /* until then, on our clock, it is reserved for another, or delayed */
 	uint64_t claim_index; /* when the claim was last written, */
-	uint64_t claim_nonce; /* and whose it is */
+	uint64_t claim_nonce; /* and its nonce */
 };
 
 void consul_known_get(struct consul_store *s, const char *name, struct consul_known *k);
 void consul_known_set(struct consul_store *s, const char *name, const struct consul_known *k);
-/* The operation that reads what consul_record() is made of. */
+/* Adds the operation that reads what consul_record() needs. */
 void consul_op_read(struct consul_lane *lane, const char *name);
 void consul_record(struct consul_store *s, const char *name, const char *id,
 		   const struct consul_answer *answer, struct consul_known *k,
 		   struct baton_record *out);
-/* The state of an election, to be given back; an empty object if there is none. NULL: no memory. */
+/* The state of an election; an empty object if there is none. The caller frees it. NULL: no
+ * memory. */
 json_t *consul_state(const struct consul_store *s, const char *name,
 		     const struct consul_answer *answer);
 uint64_t consul_native(const json_t *kv);
-/* The same of a key that is made, and locked, at that index. */
+/* The same for a key that is made, and locked, at that index. */
 uint64_t consul_new_native(uint64_t index);
-/* The holder of this key's claim. False: it is free. is_foreign: another program holds it. */
+/* Reads the holder of this key's claim. False: the key is free. *is_foreign: another program holds
+ * it. */
 bool consul_read_claim(const json_t *kv, struct baton_record *out, bool *is_foreign);
 
 /* ---- history.c ---- */
 
-/* With a claim: the leadership that begins with it, in the term that it has if what is known is
- * still so. native 0: that of a key that is new. */
+/* Adds the leadership that begins to a claim's operations, in the term that it has if what we know
+ * is still true. native 0: the key is made anew. */
 void consul_op_begun(struct consul_lane *lane, const char *name, const char *session,
 		     uint64_t nonce, uint64_t native, uint64_t offset, const char *leader);
-/* With a release. */
+/* Adds the end of the leadership to a release's operations. */
 void consul_op_ended(struct consul_lane *lane, const char *session, const struct baton_release *r);
-/* What is too much is taken away, as far as that goes: once in a while, which `index`, when
- * something was written, decides: at the mean, one time in so many. */
+/* Deletes what is too old, as far as there is time. This is done about once in one_in calls, which
+ * `index` decides: that of the write just before. */
 void consul_prune_history(struct consul_lane *lane, const struct baton_call *call, const char *name,
 			  uint64_t index, unsigned one_in);
 
 /* ---- release.c ---- */
 
-/* Unlocks the claim that was last written at index, as one of a transaction's operations. */
+/* Adds the operations that unlock the claim, if it was last written at index. */
 void consul_op_unlock(struct consul_lane *lane, const char *name, const char *session,
 		      uint64_t index);
 

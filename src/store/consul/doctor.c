@@ -1,6 +1,7 @@
 /*
- * doctor.c: what a Consul cluster is like: who answers, which version, how many servers, how short
- * a session may be, and whether our token may do what is needed. Nothing is written.
+ * doctor.c: examines a Consul cluster: which server answers, its version, how many servers there
+ * are, how short a session may be, and whether our token has the rights that are needed. It writes
+ * nothing.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ struct visit {
 
 #define TELL(v, level, ...) doctor_tell(&(v)->doctor, BATON_FINDING_##level, __VA_ARGS__)
 
-/* One question; NULL: it was refused, or failed. */
+/* Asks one question; NULL: it was refused, or has failed. */
 static json_t *doctor_ask(struct visit *v, const char *path)
 {
 	struct baton_call quiet = {.deadline_ns = v->call->deadline_ns};
@@ -71,7 +72,7 @@ static void judge_version(struct visit *v, const char *version)
 		TELL(v, OK, "version", NULL, "It is %.30s.", version);
 }
 
-/* An agent that isn't a server knows nothing of the servers' settings. */
+/* An agent that isn't a server doesn't know the servers' settings. */
 static void judge_ttl(struct visit *v, const json_t *config)
 {
 	const char *text = js_text(config, "SessionTTLMin");
@@ -135,9 +136,9 @@ static void examine_session(struct visit *v)
 		     o->checks);
 }
 
-/* ---- what we may ---- */
+/* ---- our rights ---- */
 
-/* A write that can't come true; but Consul asks for the rights to it before it looks. */
+/* Sends a write whose condition can't hold. Consul checks the rights before the condition. */
 static int examine_rights(struct visit *v)
 {
 	struct consul_store *s = v->lane->store;

@@ -1,6 +1,6 @@
 /*
  * driver.c: the Consul store as a driver: its lanes and its table of functions. consul.h says how
- * the parts hang together, and what is in the store.
+ * the parts fit together, and what is in the store.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "store/consul/consul.h"
 
-/* The watch hears of all elections at once: some 300 bytes for each. */
+/* The watch's answers have all elections: some 300 bytes for each. */
 #define WATCH_MAX ((size_t)64 << 20)
 
 extern const struct baton_driver baton_driver;
@@ -67,7 +67,7 @@ static int consul_open(const struct baton_store_config *config, void **out, stru
 	}
 	store->traits = usual;
 	store->traits.min_lease_ns = store->options.ttl_min_ms * CLOCK_NS_PER_MS;
-	/* With checks= the lock delay is as long as the lease, at least (lease.c). */
+	/* With checks= the lock delay is at least as long as the lease (lease.c). */
 	store->traits.expiry_leases = store->options.node[0] == '\0' ? 3 : 2;
 	store->traits.expiry_more_ns =
 		store->options.node[0] == '\0' ? 0 : store->options.lock_delay_ms * CLOCK_NS_PER_MS;

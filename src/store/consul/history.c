@@ -1,8 +1,9 @@
 /*
- * history.c: the leaderships of an election, each under keys of its own, as store/web/past.c has
- * them. The cluster's count of writes is the clock: a leadership began at the CreateIndex of its
- * key, and had ended at that of its end. Its term is that of the lock, which whoever claims knows
- * only if nobody has had the lock meanwhile: campaign.c says so afterwards, where it was otherwise.
+ * history.c: the leaderships of an election, each under keys of its own; see store/web/past.c. The
+ * cluster's count of writes is the clock: a leadership began at the CreateIndex of its key, and had
+ * ended at the CreateIndex of its end's key. Its term is that of the lock. A candidate knows this
+ * term when it claims only if nobody else has had the lock meanwhile. Else campaign.c writes it
+ * again afterwards.
  *
  * Nothing here decides who leads, and nothing that fails here costs a leadership.
  */
@@ -12,7 +13,7 @@
 
 #include "store/consul/consul.h"
 
-/* Of one transaction. */
+/* How many keys one transaction deletes. */
 #define DELETES_MAX 60
 
 /* ---- writing ---- */
@@ -46,7 +47,7 @@ void consul_op_ended(struct consul_lane *lane, const char *session, const struct
 
 /* ---- reading ---- */
 
-/* Of all that was read, the keys of the history, the newest first; to be freed. */
+/* Makes a list, the newest first, of the history's keys in an answer. The caller frees it. */
 static struct web_past_list history_read(const struct consul_lane *lane, const char *name,
 					 const struct consul_answer *answer)
 {
@@ -110,14 +111,14 @@ int consul_history(void *l, struct baton_call *call, const char *name, size_t ma
 
 /* ---- pruning ---- */
 
-/* Whether it is this one's turn. Elections that change hands regularly write at regular indexes, so
- * these are shuffled. */
+/* Whether it is this call's turn to prune. The index is shuffled, because elections that change
+ * hands regularly write at regular indexes. */
 static bool is_turn(uint64_t index, unsigned one_in)
 {
 	return (index * UINT64_C(0x9E3779B97F4A7C15) >> 32) % one_in == 0;
 }
 
-/* The keys of all that are too old, as operations of a transaction. */
+/* Adds operations that delete the keys of leaderships that are too old. */
 static void prune_put(struct consul_lane *lane, const char *name,
 		      const struct consul_answer *answer)
 {

@@ -1,4 +1,4 @@
-/* key.c: keys, and the operations of a transaction. consul.h has the list of keys. */
+/* key.c: keys, and the operations of a transaction. consul.h lists the keys. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "store/consul/consul.h"
 
-/* What `consul lock` and all others that use Consul's own package for locks look for. */
+/* `consul lock`, and all programs with Consul's own package for locks, expect these flags. */
 #define LOCK_FLAGS "3304740253564472344"
 
 /* ---- keys ---- */
@@ -87,7 +87,7 @@ void consul_begin(struct consul_lane *lane)
 	lane->n_ops = 0;
 }
 
-/* Names have no control characters; so there is little that JSON wants otherwise. */
+/* Names have no control characters, so there is little to escape for JSON. */
 static void op_put_text(struct bytes *b, const char *member, const char *text)
 {
 	bytes_print(b, ",\"%s\":\"", member);

@@ -1,6 +1,6 @@
 /*
- * lease.c: the session that a process keeps alive, and the claims on it, which are counted in a key
- * of the session.
+ * lease.c: the session that a process keeps alive, and the claims on it. A key of the session
+ * counts the claims.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "store/consul/consul.h"
 
-/* A PUT whose body doesn't matter, with the session at the end of its path. */
+/* Sends a PUT without a body that matters, with the session at the end of its path. */
 static int session_put(struct consul_lane *lane, struct baton_call *call, const char *what,
 		       const char *session, struct consul_answer *answer)
 {
@@ -24,8 +24,8 @@ static int session_put(struct consul_lane *lane, struct baton_call *call, const 
 /* ---- open ---- */
 
 /*
- * Why it may take long until somebody else can have what this session has: where it can end before
- * its time, with its node, nobody may lead until we have surely noticed.
+ * How long a lock stays locked after its session has ended. If the session can end with a node,
+ * before its time, nobody else may lead until we have surely noticed.
  */
 static uint64_t session_lock_delay_ms(const struct consul_options *o, uint64_t ttl_ms)
 {
@@ -76,7 +76,7 @@ static int session_describe(struct consul_lane *lane, struct baton_call *call,
 	return 0;
 }
 
-/* Nobody's node: it is there to carry sessions, and no agent can take it along. */
+/* Makes a node that is no agent's: it only carries sessions, and leaves with no agent. */
 static int session_make_node(struct consul_lane *lane, struct baton_call *call)
 {
 	json_t *node =
@@ -139,7 +139,7 @@ void consul_sweep(struct consul_lane *lane, const struct baton_call *call,
 		const char *at = js_text(kv, "Key");
 		size_t n = strlen(lane->store->options.prefix);
 
-		/* Below the prefix there are claims, which stay. */
+		/* Keys below the prefix are claims, which stay. */
 		if (js_text(kv, "Session")[0] != '\0' || !js_u64(kv, "ModifyIndex", &op.index) ||
 		    strlen(at) <= n || at[n] != '.')
 			continue;
@@ -152,7 +152,7 @@ void consul_sweep(struct consul_lane *lane, const struct baton_call *call,
 	json_decref(answer.json);
 }
 
-/* A key that is locked as long as the session lives, and says how many claims it has: none. */
+/* Makes the key that counts the session's claims: 0. It is locked while the session lives. */
 static int count_begin(struct consul_lane *lane, struct baton_call *call, struct web_lease *lease)
 {
 	struct consul_key key = consul_count_key(lane->store, lease->name);
@@ -184,7 +184,7 @@ static int count_begin(struct consul_lane *lane, struct baton_call *call, struct
 
 /* ---- close ---- */
 
-/* OK also if it was gone. */
+/* OK also if the session was gone. */
 static int session_destroy(struct consul_lane *lane, struct baton_call *call, const char *session)
 {
 	struct consul_key key = consul_count_key(lane->store, session);
@@ -198,7 +198,7 @@ static int session_destroy(struct consul_lane *lane, struct baton_call *call, co
 		return outcome;
 	consul_begin(lane);
 	consul_op(lane, &op);
-	(void)consul_txn(lane, &quiet, "close", &answer); /* else somebody sweeps it away */
+	(void)consul_txn(lane, &quiet, "close", &answer); /* else somebody sweeps it */
 	json_decref(answer.json);
 	consul_shown_clear(lane, call->deadline_ns, session);
 	return BATON_OUTCOME_OK;
@@ -213,7 +213,7 @@ int consul_lease_open(void *l, struct baton_call *call, const struct baton_lease
 	if (web_lease_take_older(&lane->store->web, lease->id, &older)) {
 		struct baton_call quiet = {.deadline_ns = call->deadline_ns};
 
-		(void)session_destroy(lane, &quiet, older.name); /* else it ends by itself */
+		(void)session_destroy(lane, &quiet, older.name); /* else it expires by itself */
 	}
 	(void)snprintf(own.id, sizeof(own.id), "%s", lease->id);
 	int outcome = session_create(lane, call, lease, &own);
@@ -225,7 +225,7 @@ int consul_lease_open(void *l, struct baton_call *call, const struct baton_lease
 		return BATON_OUTCOME_OK;
 	if (outcome == BATON_OUTCOME_OK || outcome == BATON_OUTCOME_REFUSED)
 		outcome = BATON_OUTCOME_FAILED;
-	/* Nobody keeps it alive, but it would stay for its time. */
+	/* The new session would stay until it expires. */
 	struct baton_call quiet = {.deadline_ns = call->deadline_ns};
 
 	(void)session_destroy(lane, &quiet, own.name);
@@ -275,9 +275,9 @@ int consul_read_count(struct consul_lane *lane, struct baton_call *call, const c
 }
 
 /*
- * A server that believes to lead the cluster renews sessions out of its memory, also when it leads
- * no more, or doesn't know all yet. So a renewal counts only when a read through the whole cluster,
- * sent after it, still finds the session; and it is lost only when that doesn't.
+ * A server that believes to lead the cluster renews sessions out of its memory, even if it leads no
+ * more, or doesn't know all yet. So a renewal counts only if a read through the whole cluster, sent
+ * after it, still finds the session. The session is lost only if that read doesn't find it.
  */
 int consul_lease_renew(void *l, struct baton_call *call, const struct baton_lease *lease,
 		       uint32_t *n_held)
@@ -308,9 +308,9 @@ int consul_lease_renew(void *l, struct baton_call *call, const struct baton_leas
 	return outcome;
 }
 
-/* ---- what a session holds ---- */
+/* ---- the claims on a session ---- */
 
-/* Who is told, and what has to be put right. */
+/* Whom to tell of the claims, and their count. */
 struct inventory {
 	struct consul_lane *lane;
 	struct baton_call *call;
@@ -320,7 +320,7 @@ struct inventory {
 	uint64_t n;
 };
 
-/* A lock of ours that nobody can read is nobody's claim: it is given back. */
+/* A lock of our session that has no valid claim of ours in it is given back. */
 static int claims_drop(struct inventory *v, const char *name, const json_t *kv)
 {
 	struct consul_answer answer;
@@ -358,7 +358,7 @@ static int claims_read(struct inventory *v, const json_t *kv, const struct consu
 	return BATON_OUTCOME_OK;
 }
 
-/* The count is put right, unless somebody has written it since. */
+/* Corrects the count, unless it was written since. */
 static int claims_correct_count(struct inventory *v)
 {
 	struct consul_answer answer;
@@ -373,8 +373,8 @@ static int claims_correct_count(struct inventory *v)
 }
 
 /*
- * Consul can't tell what a session has locked: all elections are read. That is asked when something
- * went wrong, and hardly ever else.
+ * Consul can't tell what a session has locked, so all elections are read. This is hardly ever
+ * asked, unless something went wrong.
  */
 int consul_claims(void *l, struct baton_call *call, const struct baton_lease *lease,
 		  void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term),
@@ -388,7 +388,7 @@ int consul_claims(void *l, struct baton_call *call, const struct baton_lease *le
 	int outcome = consul_read_count(v.lane, call, lease->id, &v.own);
 
 	if (outcome == BATON_OUTCOME_REFUSED)
-		return BATON_OUTCOME_OK; /* it has ended: so it holds nothing */
+		return BATON_OUTCOME_OK; /* the session has ended, so it has no claims */
 	if (outcome != BATON_OUTCOME_OK)
 		return outcome;
 	consul_begin(v.lane);

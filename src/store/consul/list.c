@@ -33,7 +33,7 @@ int consul_list(void *l, struct baton_call *call, const char *prefix, const char
 	struct consul_answer answer;
 	int outcome = list_ask(lane, call, &answer);
 
-	/* 404: there is no key. Nothing was written: what nobody knows has failed. */
+	/* 404: there is no key. UNKNOWN is FAILED here, because nothing was written. */
 	if (outcome == BATON_OUTCOME_OK && answer.status != 404 && !json_is_array(answer.json))
 		outcome = consul_strange(call);
 	for (size_t i = 0; outcome == BATON_OUTCOME_OK && i < json_array_size(answer.json); i++) {

@@ -1,6 +1,5 @@
 /*
- * observe.c: one election as the store shows it: the key that is locked, and what is known beside
- * it.
+ * observe.c: reads elections: the key that is locked, and the rest of the state.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +22,8 @@ void consul_known_set(struct consul_store *s, const char *name, const struct con
 
 /* ---- claims ---- */
 
-/* At the end of what is to be had: the highest, which nobody gets a term above. */
+/* If a number is out of range, the result is the highest term, so that nobody gets a term above
+ * it. */
 static uint64_t native_of(uint64_t created, uint64_t locked)
 {
 	if (created >= TERM_MAX >> CONSUL_LOCK_BITS)
@@ -59,7 +59,8 @@ bool consul_read_claim(const json_t *kv, struct baton_record *out, bool *is_fore
 		value[0] = '\0';
 	if (web_claim_read(value, out))
 		return true;
-	/* Not one of ours: `consul lock`, and whatever else locks keys. The value is free text. */
+	/* Not one of ours: `consul lock`, or another program that locks keys. The value is free
+	 * text. */
 	*is_foreign = true;
 	out->nonce = consul_native(kv);
 	(void)snprintf(out->lease_id, sizeof(out->lease_id), "%s", session);
@@ -86,8 +87,8 @@ json_t *consul_state(const struct consul_store *s, const char *name,
 }
 
 /*
- * Kept for one of them, after the leadership that was given back for it. For how long is counted
- * from when we saw it: Consul has no clock for us.
+ * Reads the reservation, which counts only after the leadership that was given back for it. Its
+ * time counts from when we saw it, because Consul has no clock that we could use.
  */
 static void record_read_reserved(const json_t *reserved, const char *id, bool is_new,
 				 struct consul_known *k, struct baton_record *out)
@@ -119,7 +120,8 @@ void consul_op_read(struct consul_lane *lane, const char *name)
 	consul_op(lane, &op);
 }
 
-/* The claim, and what the term would be without one: what was last seen, if the key is gone. */
+/* Reads the claim; or, without one, the last term. If the key is gone, that is the last one that we
+ * have seen. */
 static void record_read_lock(struct consul_store *s, const char *name, const json_t *lock,
 			     struct consul_known *k, struct baton_record *out)
 {
@@ -158,7 +160,7 @@ void consul_record(struct consul_store *s, const char *name, const char *id,
 		web_order_read(js_get(state, "order"), out);
 	record_read_reserved(js_get(state, "reserved"), id, state_index != k->state_index, k, out);
 	k->state_index = state_index;
-	/* The end of a session unlocks the key, and that is pushed. */
+	/* The end of a session unlocks the key, and Consul pushes that. */
 	out->watched = web_is_watched(&s->web, name);
 	consul_known_set(s, name, k);
 	json_decref(state);

@@ -4,8 +4,8 @@
  *     consul://[:token@]host[:port][,host[:port]...][?option=value&...]
  *     consuls://...                                                with TLS
  *
- * What isn't understood is refused with a sentence; nothing is guessed at. A token never stands in
- * a sentence; where the URL has none, it is taken from where Consul's own command takes it.
+ * A URL that isn't valid is refused with a sentence; nothing is guessed. A token never stands in a
+ * sentence. If the URL has none, it is taken from where Consul's own command takes it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,7 +67,7 @@ static const struct option_list options = {
 	.set = set_option,
 };
 
-/* What Consul's own command looks at, in its order; a file before a variable. */
+/* Looks where Consul's own command looks, in its order: a file before a variable. */
 static int ask_environment(struct consul_options *o, struct baton_error *err)
 {
 	const char *file = getenv("CONSUL_HTTP_TOKEN_FILE");
@@ -100,7 +100,7 @@ static int options_check(struct consul_options *o, struct baton_error *err)
 		return store_fail(err, BATON_E_URL,
 				  "checks= are those of the agent's own node: there is no node= "
 				  "beside them");
-	/* A session that hangs on the health of a node stands on the node that has it. */
+	/* With checks=, a session must be on the node that has these checks. */
 	if (o->checks[0] == '\0' && o->node[0] == '\0')
 		(void)option_text(NODE, o->node, sizeof(o->node));
 	return ask_environment(o, err);

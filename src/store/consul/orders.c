@@ -1,5 +1,5 @@
 /*
- * orders.c: orders to a leader, and pauses: what people and other candidates ask for.
+ * orders.c: orders for a leader, and pauses. People and other candidates give them.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,16 +9,16 @@
 #include "base/clock.h"
 #include "store/consul/consul.h"
 
-/* A change of the state, unless somebody was faster. */
+/* A change of an election's state. */
 struct state_change {
 	struct consul_lane *lane;
 	struct baton_call *call;
 	const char *name;
-	const struct baton_order *order; /* NULL: it is about a pause */
+	const struct baton_order *order; /* NULL: a pause, or its end */
 	bool paused;
 };
 
-/* What was said with the order goes beside the leadership that it is meant to end. */
+/* Writes the order's note beside the leadership that the order is meant to end. */
 static void order_put_note(const struct state_change *c, const struct baton_record *record,
 			   const json_t *lock)
 {
@@ -30,7 +30,7 @@ static void order_put_note(const struct state_change *c, const struct baton_reco
 		consul_op(c->lane, &op);
 }
 
-/* Makes it. OK; REFUSED: not in that term; 0: once more. */
+/* Makes the change. OK; REFUSED: that term leads no more; 0: try again. */
 static int state_change(const struct state_change *c, const struct consul_answer *seen)
 {
 	struct consul_key key = consul_state_key(c->lane->store, c->name);

@@ -1,6 +1,6 @@
 /*
- * release.c: giving claims back. A claim is named by the index at which it was
- * last written: where that is still so, lease, nonce and term are what they were (S6).
+ * release.c: gives claims back. A claim is named by the index at which it was last written. If that
+ * is unchanged, its lease, nonce and term are, too (S6).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "store/consul/consul.h"
 
-/* Releases, after which old leaderships are taken away. */
+/* After one release in this many, old leaderships are deleted. */
 #define PRUNE_ONE_IN 16
 
 void consul_op_unlock(struct consul_lane *lane, const char *name, const char *session,
@@ -30,9 +30,9 @@ void consul_op_unlock(struct consul_lane *lane, const char *name, const char *se
 struct back {
 	struct baton_release *r;
 	struct consul_known known;
-	json_t *state;   /* NULL: not looked at yet */
-	bool is_looked;  /* what is known was just read */
-	bool has_failed; /* its part of the transaction */
+	json_t *state;   /* NULL: not read yet */
+	bool is_looked;  /* was read in this round */
+	bool has_failed; /* its part of the transaction has failed */
 };
 
 struct batch {
@@ -41,7 +41,7 @@ struct batch {
 	struct web_lease own;
 	struct back list[CONSUL_CHUNK];
 	size_t n;
-	size_t owner[CONSUL_OPS_MAX]; /* of each operation; n: the count of claims */
+	size_t owner[CONSUL_OPS_MAX]; /* the release of each operation; n: the count of claims */
 	bool is_count_old;
 };
 
@@ -50,7 +50,7 @@ static bool reserves(const struct baton_release *r)
 	return r->reserve_for != NULL && r->reserve_for[0] != '\0';
 }
 
-/* S6: lease, nonce and term. */
+/* S6: whether what we know is the claim of this release. */
 static bool release_is_it(const struct back *b)
 {
 	return b->known.claim_index != 0 && b->known.claim_nonce == b->r->nonce &&
@@ -71,7 +71,7 @@ static void release_put_reservation(struct batch *b, const struct back *one)
 	json_decref(state);
 }
 
-/* Looks at those of whom too little is known, or whose part has failed. */
+/* Reads the elections of which we know too little, or whose part has failed. */
 static int release_read(struct batch *b)
 {
 	struct baton_record record;
@@ -175,7 +175,7 @@ static int release_send(struct batch *b)
 	return outcome;
 }
 
-/* Those who are decided are out; outcome: of all the others, if it isn't OK. */
+/* Leaves out releases that have an outcome. If outcome isn't OK, all others get it. */
 static void release_thin(struct batch *b, int outcome)
 {
 	size_t n = 0;
@@ -195,7 +195,7 @@ static void release_thin(struct batch *b, int outcome)
 	b->n = n;
 }
 
-/* All of them on one lease. */
+/* Releases a batch, all on one lease. */
 static void release_part(struct batch *b)
 {
 	for (int round = 0; round < CONSUL_ROUNDS && b->n > 0; round++) {
@@ -207,7 +207,7 @@ static void release_part(struct batch *b)
 		release_thin(b, outcome);
 	}
 	if (b->n == 0)
-		return; /* whoever failed has said why */
+		return; /* the call's error says why */
 	(void)store_fail(&b->call->error, BATON_E_UNAVAILABLE, "the claims change all the time");
 	release_thin(b, BATON_OUTCOME_FAILED);
 }

@@ -1,9 +1,9 @@
 /*
- * shown.c: in which elections each session of this process shows a candidate. The keys of
- * candidates are locked by their session, and stay, unlocked, when it ends: Consul deletes what a
- * session has locked only if it deletes all of it, the claims with their terms included. So whoever
- * ends its session in order takes them away itself. What the dead leave behind is swept by the next
- * candidate of the same election.
+ * shown.c: the elections in which each session of this process shows a candidate. The keys of
+ * candidates are locked by their session. When the session ends, they are unlocked, but stay:
+ * Consul could delete all keys that a session has locked, but that would include the claims with
+ * their terms. So a process that ends its session deletes these keys itself. Keys that dead
+ * processes leave behind are swept by the next candidate of the same election.
  */
 #include <search.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 struct consul_shown {
 	struct consul_shown *next;
-	void *names; /* by tsearch(3) */
+	void *names; /* a tree of tsearch(3) */
 	char session[CONSUL_SESSION_MAX + 1];
 };
 
@@ -22,7 +22,7 @@ static int compare(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-/* With the lock held: where it is, or would be. */
+/* With the lock held: where the session is in the list, or would be. */
 static struct consul_shown **shown_find(struct consul_store *s, const char *session)
 {
 	struct consul_shown **at = &s->shown;
@@ -70,7 +70,7 @@ void consul_shown_remove(struct consul_store *s, const char *session, const char
 	free(copy);
 }
 
-/* Any of them, to be freed; NULL: there is none left, and the session is forgotten. */
+/* Takes any name; the caller frees it. NULL: there is none left, and the session is forgotten. */
 static char *shown_take(struct consul_store *s, const char *session)
 {
 	char *name = NULL;
@@ -119,7 +119,8 @@ void consul_shown_clear(struct consul_lane *lane, uint64_t deadline_ns, const ch
 			consul_op(lane, &op);
 			free(name);
 		}
-		/* What can't be deleted now is swept by others; the names are forgotten anyhow. */
+		/* Keys that can't be deleted now are swept by others. The names are forgotten
+		 * anyhow. */
 		if (n > 0 && outcome == BATON_OUTCOME_OK) {
 			outcome = consul_txn(lane, &quiet, "close", &answer);
 			json_decref(answer.json);

@@ -1,19 +1,19 @@
 /*
- * watch.c: the watch lane: one long poll on the prefix, which covers all elections; on one election
- * if there is only one. Watch, then look: all are hinted at when the first answer is there, and
- * again whenever it begins anew. Expiry needs no timer: a session that ends unlocks its keys, and
- * that is a change like any other.
+ * watch.c: the watch lane: one long poll on the prefix, which covers all elections; or on one
+ * election if only one is watched. Watch, then look: all names get a hint when the first answer has
+ * come, and again whenever the watch begins anew. Expiry needs no timer: a session that ends
+ * unlocks its keys, and that is a change like any other.
  *
- * An answer has all keys, and each of them the index at which it was last written: those above the
- * index that we had are news. Of one that was deleted nothing is left to see; but that there are
- * fewer than there should be tells that it happened, and then everybody is told.
+ * An answer has all keys, each with the index at which it was last written. Keys whose index is
+ * above the one that we had are news. A key that was deleted is not there, but then there are fewer
+ * keys than there should be, and all names get a hint.
  *
- * So an answer is as long as there are elections. Where that is long, the next question waits twice
- * as long as it took to read the last answer: what happens first is heard at once, and a storm of
- * changes costs a third of a processor at most.
+ * So the length of an answer grows with the number of elections. If reading an answer takes long,
+ * the next poll waits twice as long as that took. So the first change is heard at once, and a storm
+ * of changes costs a third of a processor at most.
  *
- * A server that is frozen says nothing. But then renewals fail there, too, and the lanes move on to
- * another one: the watch goes along.
+ * A frozen server is silent. But then renewals fail there, too, the lanes move on to another
+ * server, and the watch moves with them.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,10 +23,10 @@
 #include "base/clock.h"
 #include "store/consul/consul.h"
 
-/* An answer that takes so long to read is a long one. */
+/* An answer that takes longer to read than this is a long one. */
 #define LONG_NS CLOCK_NS_PER_MS
 #define WAIT "300s"
-/* Consul answers a sixteenth after that at the latest. */
+/* Consul answers at most a sixteenth later than WAIT. */
 #define SILENCE_NS (340 * CLOCK_NS_PER_S)
 
 static void watch_break(void *l)
@@ -72,7 +72,7 @@ static int watch_open(void *l, struct baton_call *call)
 	return consul_poll(lane, call, path);
 }
 
-/* A claim that we have won, or are about to hear that we have: no news. */
+/* Whether the key is our own claim, which we know or are about to be told of: that is no news. */
 static bool watch_is_own(struct consul_store *s, const json_t *kv, const char *name,
 			 uint64_t written)
 {
@@ -85,7 +85,7 @@ static bool watch_is_own(struct consul_store *s, const json_t *kv, const char *n
 	return k.claim_index == written || store_is_asked(&s->web.base, name);
 }
 
-/* Who is to be told of what. How many there are that were not there before. */
+/* Gives hints for keys that are news. Returns how many keys are new. */
 static size_t watch_hear_keys(struct consul_lane *lane, const json_t *list)
 {
 	size_t n_new = 0;
@@ -136,7 +136,8 @@ static int watch_hear(void *l, struct baton_call *call, const struct http_reply 
 	size_t n_new = watch_hear_keys(lane, list);
 
 	json_decref(list);
-	/* It went back: another cluster, or an older state of this one. */
+	/* The index went back (another cluster, or an older state of this one), or a key was
+	 * deleted. */
 	if (lane->index != 0 && (index < lane->index || lane->n_keys + n_new != n_keys))
 		web_index_hint_all(watches);
 	lane->n_keys = n_keys;
@@ -162,7 +163,8 @@ int consul_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_
 
 /* ---- what is watched ---- */
 
-/* One election is listened to alone: what happens to others is none of its business. */
+/* If only one election is watched, the poll is for that one alone, so that changes of others don't
+ * end it. */
 int consul_watch_add(void *l, const char *name, uint64_t cookie)
 {
 	struct consul_lane *lane = l;

@@ -1,7 +1,7 @@
 /*
- * call.c: one request to etcd, carried out once. Which member, who we are there, and what its
- * answer means. A member that can't be reached, or that has lost its cluster, is left for the next
- * one; a request that may have been carried out is never repeated: that is UNKNOWN.
+ * call.c: carries out one request to etcd, once. It chooses a member, logs in, and finds out what
+ * the answer means. If a member can't be reached, or has lost its cluster, the next one is asked. A
+ * request that may have been carried out is never repeated: it is UNKNOWN.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,8 +26,8 @@ static bool says(const char *text, const char *words)
 	return strstr(text, words) != NULL;
 }
 
-/* They come before anything is proposed to the cluster; but for its space: a transaction that has
- * gone beyond it is carried out all the same. */
+/* Whether the error came before anything was proposed to the cluster. "Space exceeded" did not: the
+ * transaction that exceeds the space is still carried out. */
 static bool is_refusal(int status, const char *text)
 {
 	if (says(text, "space exceeded"))
@@ -53,7 +53,7 @@ int etcd_judge(struct baton_call *call, int status, const char *text, bool *is_s
 	return code;
 }
 
-/* The token has ended, or rights have changed since: a new one does. */
+/* Whether a new token helps: the old one has ended, or rights have changed since. */
 static bool is_stale_token(const struct grpc_reply *reply)
 {
 	return reply->status == GRPC_UNAUTHENTICATED || says(reply->text, "invalid auth token") ||
@@ -72,7 +72,7 @@ static void unreachable(struct baton_call *call, const struct http_reply *reply)
 			 reply->text);
 }
 
-/* No gRPC came back: it is not etcd, or a proxy answers in its place. */
+/* The answer was not gRPC: the server is not etcd, or a proxy answers in its place. */
 static int call_no_grpc(struct etcd_lane *lane, struct baton_call *call, unsigned turn, int status)
 {
 	if (status == 200)
@@ -91,7 +91,7 @@ static int call_no_grpc(struct etcd_lane *lane, struct baton_call *call, unsigne
 	return BATON_OUTCOME_UNKNOWN;
 }
 
-/* ---- who we are ---- */
+/* ---- logging in ---- */
 
 struct bytes *etcd_begin(struct etcd_lane *lane)
 {
@@ -138,7 +138,7 @@ static int login_body(const struct etcd_options *o, struct baton_call *call, str
 	return 0;
 }
 
-/* One login does for all lanes: etcd makes it expensive. */
+/* All lanes share one login, because etcd makes logins expensive. */
 static bool share_token(struct etcd_lane *lane)
 {
 	struct etcd_store *s = lane->store;
@@ -149,7 +149,7 @@ static bool share_token(struct etcd_lane *lane)
 	return lane->token[0] != '\0';
 }
 
-/* False: there is none in the message, or none that we could say again. */
+/* False: the message has no token, or none that can stand in a header. */
 static bool keep_token(struct etcd_lane *lane, struct proto message)
 {
 	struct etcd_store *s = lane->store;
@@ -177,7 +177,8 @@ void etcd_drop_token(struct etcd_lane *lane)
 	lane->token[0] = '\0';
 }
 
-/* With the member whose turn it is. 0; -1: it can't; 1: this one can't, we have moved on. */
+/* Logs in at the member whose turn it is. 0: done; -1: no login is possible; 1: not with this
+ * member, and we have moved on. */
 static int log_in(struct etcd_lane *lane, struct baton_call *call, unsigned turn)
 {
 	const struct etcd_options *o = &lane->store->options;
@@ -207,7 +208,7 @@ static int log_in(struct etcd_lane *lane, struct baton_call *call, unsigned turn
 		(void)etcd_strange(call);
 	if (lane->token[0] != '\0')
 		return 0;
-	/* One that has lost its cluster, or only learns from it, lets nobody in. */
+	/* A member that has lost its cluster, or is only a learner, lets nobody in. */
 	if (reply.http.result == HTTP_OK && call->error.code != BATON_E_UNAVAILABLE)
 		return -1;
 	web_move_on(&lane->store->web, turn);
@@ -222,7 +223,7 @@ void etcd_done(struct proto *answer)
 	*answer = (struct proto){NULL, 0};
 }
 
-/* Every answer tells where the cluster is. */
+/* Every answer tells the cluster's revision and raft term. */
 static void note_header(struct etcd_lane *lane, struct proto answer)
 {
 	struct proto header = proto_get(answer, ETCD_HEADER);
@@ -233,7 +234,7 @@ static void note_header(struct etcd_lane *lane, struct proto answer)
 	lane->raft_term = proto_number(header, ETCD_HEADER_RAFT_TERM);
 }
 
-/* S9: what isn't what etcd says is not even looked at. The answer is the caller's. */
+/* S9: no field is read of an answer that hasn't the right shape. The caller frees the answer. */
 static int call_hear(struct etcd_lane *lane, struct baton_call *call,
 		     const struct etcd_method *method, struct proto message, struct proto *answer)
 {
@@ -254,7 +255,7 @@ static int call_hear(struct etcd_lane *lane, struct baton_call *call,
 
 enum next { NEXT_MEMBER, SAME_MEMBER, NOBODY };
 
-/* An answer that is an error: what to do then, or the outcome. */
+/* Handles an answer that is an error. Returns what to do next, and sets the outcome. */
 static enum next call_hear_error(struct etcd_lane *lane, struct baton_call *call, unsigned turn,
 				 const struct grpc_reply *reply, int *outcome)
 {
@@ -325,7 +326,7 @@ int etcd_call(struct etcd_lane *lane, struct baton_call *call, const struct etcd
 		(void)store_fail(&call->error, BATON_E_MEMORY, "no memory for a request");
 		return outcome;
 	}
-	/* Past its deadline nothing is asked: that is not the member's fault, either. */
+	/* After the deadline nothing is asked, and the member is not to blame. */
 	if (is_late(call)) {
 		(void)store_fail(&call->error, BATON_E_TIMEOUT, "no time was left to ask etcd");
 		return outcome;
@@ -357,7 +358,7 @@ int etcd_listen(struct etcd_lane *lane, struct baton_call *call)
 	const struct http_host *host = web_host(&s->web, turn);
 	char token[sizeof(lane->token) + 32];
 	struct http_reply reply;
-	/* A member without a leader hears nothing: it is to say so. */
+	/* A member without a leader hears of no changes, so it must end the stream. */
 	const char *metadata[GRPC_METADATA_MAX + 1] = {"hasleader: true"};
 	struct grpc_request request = {.host = host,
 				       .path = etcd_watch.path,

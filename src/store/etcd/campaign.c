@@ -1,6 +1,6 @@
 /*
- * campaign.c: campaigning. One transaction serves many elections: for each of them
- * there is a transaction of its own inside it, so that each is won or lost by itself.
+ * campaign.c: campaigning. One transaction serves many elections. It has a nested transaction for
+ * each of them, so that each is won or lost by itself.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,15 +14,15 @@
 struct attempt {
 	struct baton_campaign *c;
 	struct etcd_known known;
-	bool is_unread;   /* others' keys lie among its claims */
-	uint64_t n_past;  /* keys of its history, when it was claimed */
-	uint64_t raised;  /* the offset that the claim is to bring with it; 0: as it is */
-	bool is_entitled; /* a reservation that we know of is over, or ours; so is unreleased.c's */
+	bool is_unread;   /* other elections' keys lie among its claims */
+	uint64_t n_past;  /* how many keys its history had when it was claimed */
+	uint64_t raised;  /* the offset that the claim must write; 0: it stays */
+	bool is_entitled; /* no known reservation or note (unreleased.c) keeps us out */
 };
 
 /* ---- terms ---- */
 
-/* Where the cluster really is. */
+/* Asks for the cluster's revision. */
 static int read_revision(struct etcd_lane *lane, struct baton_call *call)
 {
 	struct etcd_key key = etcd_lease_key(lane->store, 1, "");
@@ -32,9 +32,9 @@ static int read_revision(struct etcd_lane *lane, struct baton_call *call)
 }
 
 /*
- * S4: the next revision, with the offset, has to be above the floor. It is, unless the cluster was
- * put back to an earlier state, or is another one: then the claim brings a higher offset with it.
- * That is said once, as an error, before it is done.
+ * S4: the next revision plus the offset must be above the floor. That is so unless the cluster was
+ * put back to an earlier state, or is another one. Then the claim writes a higher offset. Before
+ * that is done, it is reported once as an error.
  */
 static int campaign_mint(struct etcd_lane *lane, struct baton_call *call, struct attempt *t)
 {
@@ -53,8 +53,8 @@ static int campaign_mint(struct etcd_lane *lane, struct baton_call *call, struct
 	return 0;
 }
 
-/* Asks where the cluster is only if what was last heard isn't high enough; what can't be asked has
- * failed: nothing was written yet. */
+/* Asks for the cluster's revision only if the last one that we know isn't high enough. If that
+ * fails, the campaigns are FAILED, because nothing was written yet. */
 static int campaign_mint_all(struct etcd_lane *lane, struct baton_call *call, struct attempt *tries,
 			     size_t n)
 {
@@ -71,13 +71,13 @@ static int campaign_mint_all(struct etcd_lane *lane, struct baton_call *call, st
 
 /* ---- campaigns ---- */
 
-/* The reservation that the claim sets aside; 0: there must be none. */
+/* The reservation that the claim removes; 0: there must be none. */
 static uint64_t reservation_of(const struct attempt *t)
 {
 	return t->is_entitled ? t->known.reserved_mod : 0;
 }
 
-/* The same with the note of a claim that ended without a release (unreleased.c). */
+/* The same for the note of a claim that ended without a release (unreleased.c). */
 static uint64_t unreleased_of(const struct attempt *t)
 {
 	return t->is_entitled ? t->known.unreleased_mod : 0;
@@ -88,8 +88,8 @@ static uint64_t offset_of(const struct attempt *t)
 	return t->raised != 0 ? t->raised : t->known.offset;
 }
 
-/* Nobody has it, nor may think so, it isn't paused or kept for another, and the offset is what we
- * think. */
+/* The conditions: nobody has the election or may believe so; it isn't paused or reserved for
+ * another; and the offset is the one that we know. */
 static void campaign_put_conditions(struct bytes *b, struct etcd_store *s, const struct attempt *t)
 {
 	struct etcd_key paused = etcd_state_key(s, t->c->name, "paused");
@@ -147,13 +147,14 @@ static void campaign_put(struct bytes *b, struct etcd_store *s, const struct bat
 	etcd_end_txn(b, nest);
 }
 
-/* Won in a term that isn't above the floor: the cluster went back under our feet. Given back. */
+/* The election was won in a term that isn't above the floor, because the cluster was put back
+ * meanwhile. The claim is given back. */
 static int campaign_undo(struct etcd_lane *lane, struct baton_call *call, struct attempt *t,
 			 uint64_t number, uint64_t revision)
 {
 	struct baton_campaign *c = t->c;
 
-	t->known.claim_mod = 0; /* if it stays, it is to be looked at */
+	t->known.claim_mod = 0; /* if the claim stays, it must be checked */
 	etcd_known_set(lane->store, c->name, &t->known);
 	struct etcd_key begun = etcd_history_key(lane->store, c->name, number, c->nonce, "");
 	struct bytes *b = etcd_begin(lane);
@@ -167,7 +168,7 @@ static int campaign_undo(struct etcd_lane *lane, struct baton_call *call, struct
 	return -1;
 }
 
-/* What became of it; outcome 0: it is to be tried again. */
+/* Takes the result of one campaign. Outcome 0: it must be tried again. */
 static void campaign_hear(struct etcd_lane *lane, const struct baton_lease *lease,
 			  struct attempt *t, struct proto answer, uint64_t revision)
 {
@@ -180,7 +181,7 @@ static void campaign_hear(struct etcd_lane *lane, const struct baton_lease *leas
 		c->term = revision + offset_of(t);
 		c->record->watched = web_is_watched(&lane->store->web, c->name);
 		t->known.claim_mod = revision;
-		t->known.reserved_mod = 0; /* there was none, or the claim has set it aside */
+		t->known.reserved_mod = 0; /* there was none, or the claim has removed it */
 		t->known.unreleased_mod = 0;
 		if (t->raised != 0) {
 			t->known.offset = t->raised;
@@ -205,11 +206,12 @@ static void campaign_hear(struct etcd_lane *lane, const struct baton_lease *leas
 		      unreleased_mod != unreleased_of(t);
 
 	c->outcome = is_free && is_new ? 0 : BATON_OUTCOME_REFUSED;
-	if (is_free) /* it was freed meanwhile: worth another try, soon */
+	if (is_free) /* it was freed meanwhile, so it is worth another try soon */
 		c->record->free_in_ns = 0;
 }
 
-/* Nothing was written: others' keys lie among its claims. To be tried again, knowing that. */
+/* Nothing was written, because other elections' keys lie among the claims. Learns them, for the
+ * next try. */
 static void campaign_learn(struct etcd_lane *lane, struct baton_call *call, struct attempt *t)
 {
 	if (t->is_unread && etcd_learn_nested(lane, call, t->c->name) != BATON_OUTCOME_OK)
@@ -291,7 +293,7 @@ static void campaign_part(struct etcd_lane *lane, struct baton_call *call,
 			if (tries[i].c->outcome == 0)
 				tries[left++] = tries[i];
 	}
-	for (size_t i = 0; i < left && number != 0; i++) /* it changes all the time */
+	for (size_t i = 0; i < left && number != 0; i++) /* they change all the time */
 		tries[i].c->outcome = BATON_OUTCOME_REFUSED;
 }
 

@@ -1,5 +1,5 @@
 /*
- * candidates.c: who would like to lead: shown by each candidate, for others to see.
+ * candidates.c: how candidates show themselves to each other.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "store/etcd/etcd.h"
 
-/* Shows it; and if it leads, asks for the claim, which shows the profile, too. */
+/* Writes the candidate; and asks for its claim, which shows the profile, too. */
 static void candidate_put(struct bytes *b, const struct etcd_store *s,
 			  const struct baton_lease *lease, uint64_t number,
 			  const struct baton_publication *p)
@@ -24,7 +24,7 @@ static void candidate_put(struct bytes *b, const struct etcd_store *s,
 	free(text);
 }
 
-/* The same claim with another profile; not if it has changed meanwhile. */
+/* Writes the same claim with the new profile, unless the claim has changed meanwhile. */
 static int candidate_show_leader(struct etcd_lane *lane, struct baton_call *call,
 				 const struct baton_lease *lease, uint64_t number,
 				 const struct baton_publication *p, const struct baton_record *r,
@@ -114,8 +114,8 @@ static bool candidate_read(struct proto kv, uint64_t leader, struct baton_candid
 	return true;
 }
 
-/* The candidates in `answer`, which is to be given back, and the lease of who leads, or 0. An
- * outcome, and whether that could be read. */
+/* Asks for the candidates, and for the lease of the leader (0: none). The caller frees the answer.
+ * *is_read: the claim could be read. Returns an outcome. */
 static int candidates_ask(struct etcd_lane *lane, struct baton_call *call, const char *name,
 			  struct proto *answer, uint64_t *leader, bool *is_read)
 {

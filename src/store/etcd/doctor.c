@@ -1,7 +1,7 @@
 /*
- * doctor.c: what an etcd cluster is like: who answers, which version (some have bugs in their
- * leases), how many members, whether it is full, and whether our user may do what is needed.
- * Nothing is written.
+ * doctor.c: examines an etcd cluster: which member answers, its version (some have bugs in their
+ * leases), how many members there are, whether it is full, and whether our user has the rights that
+ * are needed. It writes nothing.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,14 +14,14 @@
 struct visit {
 	struct etcd_lane *lane;
 	struct baton_call *call;
-	struct baton_call quiet; /* of questions that may fail */
+	struct baton_call quiet; /* for questions that may fail */
 	struct doctor doctor;
 	bool is_unfit;
 };
 
 #define TELL(v, level, ...) doctor_tell(&(v)->doctor, BATON_FINDING_##level, __VA_ARGS__)
 
-/* A request that says nothing more. An outcome, and the answer. */
+/* Sends a request without fields. Returns an outcome, and the answer. */
 static int doctor_ask(struct visit *v, const struct etcd_method *method, struct proto *answer)
 {
 	v->quiet = (struct baton_call){.deadline_ns = v->call->deadline_ns};
@@ -35,7 +35,7 @@ struct version {
 	int major, minor, patch;
 };
 
-/* The first patch of each line that has it fixed. */
+/* The first patch version of each line in which a bug is fixed. */
 struct fix {
 	int patch_3_4, patch_3_5, patch_3_6;
 };
@@ -50,7 +50,7 @@ static bool is_fixed(const struct version *v, const struct fix *f)
 			       : false;
 }
 
-/* "3.5.12", whatever follows. */
+/* Reads "3.5.12"; ignores what follows. */
 static bool read_version(const char *text, struct version *out)
 {
 	int *const parts[] = {&out->major, &out->minor, &out->patch};
@@ -106,7 +106,7 @@ static int examine_version(struct visit *v)
 
 	(void)proto_text(answer, ETCD_STATUS_VERSION, version, sizeof(version));
 	etcd_done(&answer);
-	/* A client that isn't let in has reached the server, too. */
+	/* A client that isn't let in has reached the server as well. */
 	if (outcome != BATON_OUTCOME_OK && v->quiet.error.code != BATON_E_DENIED) {
 		v->call->error = v->quiet.error;
 		return -1;
@@ -137,7 +137,7 @@ static void examine_members(struct visit *v)
 
 	etcd_done(&answer);
 	if (n == 0)
-		return; /* our user may not ask */
+		return; /* our user may not ask that */
 	if (n < 3)
 		TELL(v, NOTE, "members", "Run three or five members.",
 		     "The cluster has %zu: while one is down nobody can win or renew.", n);
@@ -170,9 +170,9 @@ static void examine_alarms(struct visit *v)
 	etcd_done(&answer);
 }
 
-/* ---- what we may ---- */
+/* ---- our rights ---- */
 
-/* A write that can't come true; but etcd asks for the rights to it before it looks. */
+/* Sends a write whose condition can't hold. etcd checks the rights before the condition. */
 static int examine_rights(struct visit *v)
 {
 	const char *prefix = v->lane->store->options.prefix;

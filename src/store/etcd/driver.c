@@ -1,6 +1,6 @@
 /*
  * driver.c: the etcd store as a driver: its lanes and its table of functions. etcd.h says how the
- * parts hang together, and what is in the store.
+ * parts fit together, and what is in the store.
  */
 #include <stdlib.h>
 #include <string.h>

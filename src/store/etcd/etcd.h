@@ -4,49 +4,49 @@
  *   driver.c   the table of functions, the store and its lanes
  *   options.c  the URL
  *   key.c      keys
- *   message.c  etcd's messages: what is asked, and what answers must look like
- *   call.c     one request: which member, who we are there, what an answer means
+ *   message.c  etcd's messages: what requests and answers look like
+ *   call.c     one request: choosing a member, logging in, what an answer means
  *   lease.c    the lease, and its claims
  *   campaign.c campaigning
  *   release.c  giving claims back
  *   observe.c  records
- *   nested.c   elections of others whose keys lie among the claims of one of ours
- *   unreleased.c  claims that ended without a release, and how long nobody may follow them
+ *   nested.c   elections of other applications whose keys lie among the claims of one of ours
+ *   unreleased.c  claims that ended without a release, and the wait before a new claim
  *   candidates.c  candidates
  *   orders.c   orders and pauses
  *   history.c  past leaderships
  *   list.c     names
  *   watch.c    hints
- *   doctor.c   what the cluster is like
+ *   doctor.c   examines the cluster
  *
- * etcd is spoken to by gRPC, as its own clients do: its JSON gateway makes the same of a request,
- * but takes its time for that. What is in the store, with the prefix "baton":
+ * The driver speaks gRPC with etcd, as etcd's own clients do: etcd's JSON gateway does the same,
+ * but is slower. What is in the store, with the prefix "baton":
  *
- *   baton/NAME/LEASE             a claim: the layout of etcd's own concurrency package. Who has the
- *                                lowest create revision below NAME/ leads. We make ours only where
- *                                there is none, so it is the lowest
- *   baton/.election/NAME/term    written with every claim: its mod revision is the last claim's
- *                       /unended written with every claim, deleted with its release: who finds it
- *                                without the claim knows that that ended otherwise (unreleased.c)
+ *   baton/NAME/LEASE             a claim, laid out as in etcd's own concurrency package. The claim
+ *                                with the lowest create revision below NAME/ leads. We make a claim
+ *                                only if there is none, so ours is the lowest
+ *   baton/.election/NAME/term    written with every claim, so its mod revision is the last claim's
+ *                       /unended written with every claim, deleted with its release. If the key is
+ *                                there without the claim, the claim ended otherwise (unreleased.c)
  *                       /offset  what is added to revisions; only there when the cluster lost data
  *                       /paused /reserved /order
  *   baton.candidate/NAME/LEASE   who would like to lead
- *   baton.history/NAME/ID        a leadership, written with its claim; JSON. Its
- *                                create revision is when it began; ID is its lease and nonce
+ *   baton.history/NAME/ID        a leadership, written with its claim; JSON. The create revision is
+ *                                when it began; ID is its lease and nonce
  *                            .end   written with its release: time, reason; likewise
  *                            .note  written with an order for it
  *   baton.lease/LEASE/           shows that the lease lives
  *   baton.lease/LEASE/NAME       one of its claims, with the claim's nonce
  *
- * LEASE is the id of an etcd lease in hex, and everything with a LEASE in its name goes with it. In
- * NAME, '/' and '%' are written as %2F and %25, and a '.' in front as %2E. Only baton/ is watched:
- * what is of no interest to standbys stands beside it.
+ * LEASE is the id of an etcd lease in hex. Every key with a LEASE in its name is deleted with that
+ * lease. In NAME, '/' and '%' are written as %2F and %25, and a '.' in front as %2E. Only baton/ is
+ * watched: keys that don't interest standbys stand beside it.
  *
- * A term is the create revision of the claim plus the offset, which the claim's transaction
- * compares: revisions of a cluster only grow, and where the floor shows that they didn't, because a
- * backup was restored, the claim's transaction raises the offset.
+ * A term is the claim's create revision plus the offset, which the claim's transaction compares.
+ * The revisions of a cluster only grow. If the floor shows that they did not, because a backup was
+ * restored, the claim's transaction raises the offset.
  *
- * Lanes share struct etcd_store: what changes in it is atomic or has its lock.
+ * Lanes share struct etcd_store: what changes in it is atomic, or protected by its lock.
  */
 #ifndef BATON_ETCD_H
 #define BATON_ETCD_H
@@ -58,19 +58,19 @@
 #pragma GCC visibility push(hidden)
 
 #define ETCD_PREFIX_MAX 128
-/* A name with every byte encoded, before or behind a lease, and what stands around it. */
+/* Room for two names with every byte encoded, and what stands around them. */
 #define ETCD_KEY_MAX (ETCD_PREFIX_MAX + 2 * 3 * BATON_NAME_MAX + 64)
-/* A login is answered with a token: a short one of etcd's own, or a signed one (JWT), a long one.
- * */
+/* The answer to a login is a token: etcd's own, which is short, or a signed one (JWT), which is
+ * long. */
 #define ETCD_TOKEN_MAX 4096
-/* How many elections one transaction serves: etcd takes 128 operations, nested ones included. */
+/* How many elections one transaction serves: etcd allows 128 operations, nested ones included. */
 #define ETCD_CHUNK 50
-/* How many elections of others may lie among the claims of one of ours (nested.c): a range more for
- * each, in a transaction inside one of ETCD_CHUNK operations. */
+/* How many elections of others may lie among the claims of one of ours (nested.c). Each means one
+ * more range, in a transaction that is nested in one of ETCD_CHUNK operations. */
 #define ETCD_NESTED_MAX 64
 _Static_assert(ETCD_CHUNK + ETCD_NESTED_MAX + 1 + 4 <= 128, "etcd refuses that many operations");
-/* Terms end here: etcd's revisions do. */
-/* What was known may have been old: then we know better, and try again. */
+
+/* How often to try: what was known may have been old, and each try learns something newer. */
 #define ETCD_ROUNDS 3
 
 /* ---- options.c ---- */
@@ -83,7 +83,7 @@ struct etcd_options {
 	char prefix[ETCD_PREFIX_MAX + 1]; /* without the '/' */
 };
 
-/* BATON_OK, or a code and the sentence in err. */
+/* BATON_OK, or a code, with a sentence in err. */
 int etcd_options_parse(struct etcd_options *o, const char *text, struct baton_error *err);
 
 /* ---- the store and its lanes ---- */
@@ -91,7 +91,7 @@ int etcd_options_parse(struct etcd_options *o, const char *text, struct baton_er
 struct etcd_store {
 	struct web_store web;
 	struct etcd_options options;
-	char token[ETCD_TOKEN_MAX];   /* `lock`; of the last who logged in, "": none */
+	char token[ETCD_TOKEN_MAX];   /* `lock`; that of the last login; "": none */
 	atomic_bool is_loss_reported; /* the cluster's revisions are below a term that was seen */
 	struct etcd_nested *nested;   /* `lock`; see nested.c */
 	atomic_bool has_nested;
@@ -102,8 +102,8 @@ struct etcd_lane {
 	struct etcd_store *store;
 	uint64_t raft_term;         /* of the last answer */
 	uint64_t revision;          /* of the last answer */
-	bool is_made;               /* the watch lane's: its stream has begun */
-	uint64_t heard;             /* ... and the revision up to which it has heard all; 0: none */
+	bool is_made;               /* watch lane: its stream has begun */
+	uint64_t heard;             /* ... and has told all up to this revision; 0: none */
 	char token[ETCD_TOKEN_MAX]; /* "": none */
 };
 
@@ -113,29 +113,31 @@ struct etcd_key {
 	char text[ETCD_KEY_MAX];
 };
 
-/* "NAME/" and what follows it; lease 0: nothing does. */
+/* "NAME/LEASE"; lease 0: "NAME/". */
 struct etcd_key etcd_claim_key(const struct etcd_store *s, const char *name, uint64_t lease);
 /* ".election/NAME/what" */
 struct etcd_key etcd_state_key(const struct etcd_store *s, const char *name, const char *what);
 struct etcd_key etcd_candidate_key(const struct etcd_store *s, const char *name, uint64_t lease);
-/* name "": what shows that it lives. */
+/* name "": the key that shows that the lease lives. */
 struct etcd_key etcd_lease_key(const struct etcd_store *s, uint64_t lease, const char *name);
-/* What is written down of the leadership with that lease and nonce: "" its begin, ".end", ".note".
- * NULL: all that there is of this election. */
+/* The history's key for the leadership with that lease and nonce: "" its begin, ".end", ".note".
+ * NULL: the beginning of all keys of this election's history. */
 struct etcd_key etcd_history_key(const struct etcd_store *s, const char *name, uint64_t lease,
 				 uint64_t nonce, const char *what);
 /* The end of the range of all keys that begin like this one. */
 struct etcd_key etcd_key_end(const struct etcd_key *key);
-/* What begins like a claim, and is of another election: "NAME/SEGMENT/" (nested.c). */
+/* The beginning of another election's keys, which begin like a claim: "NAME/SEGMENT/"
+ * (nested.c). */
 struct etcd_key etcd_nested_key(const struct etcd_key *claims, const char *segment);
-/* What a key is about: 'c'laim, 's'tate, another 'o'ne, or none of ours: 0. The name in *name. */
+/* What a key is: 'c'laim, 's'tate, another 'o'ne of ours; 0: none of ours. Writes the election's
+ * name. */
 int etcd_key_read(const struct etcd_store *s, const char *key, char *name);
 
 /* ---- message.c ---- */
 
 /* Fields of etcd's messages, by the number that etcd gives them. */
 enum {
-	ETCD_HEADER = 1, /* of every answer */
+	ETCD_HEADER = 1, /* in every answer */
 	ETCD_HEADER_REVISION = 3,
 	ETCD_HEADER_RAFT_TERM = 4,
 	ETCD_KV_KEY = 1,
@@ -143,21 +145,20 @@ enum {
 	ETCD_KV_MOD = 3,
 	ETCD_KV_VALUE = 5,
 	ETCD_KV_LEASE = 6,
-	ETCD_RANGE_KEY = 1, /* of the request */
+	ETCD_RANGE_KEY = 1, /* in the request */
 	ETCD_RANGE_END = 2,
-	ETCD_RANGE_KVS = 2, /* of the answer */
+	ETCD_RANGE_KVS = 2, /* in the answer */
 	ETCD_RANGE_COUNT = 4,
 	ETCD_TXN_SUCCEEDED = 2,
 	ETCD_TXN_RESPONSES = 3,
-	ETCD_OP_RANGE = 1, /* what an operation is, and its response */
+	ETCD_OP_RANGE = 1, /* the kind of an operation, and of its response */
 	ETCD_OP_PUT = 2,
 	ETCD_OP_DELETE = 3,
 	ETCD_OP_TXN = 4,
-	ETCD_LEASE_ASKED =
-		1, /* its number, in every request but for a new one: there its seconds */
+	ETCD_LEASE_ASKED = 1, /* the lease's number; in a request for a new lease: its seconds */
 	ETCD_LEASE_ID = 2,
 	ETCD_LEASE_TTL = 3,
-	ETCD_WATCH_CREATE = 1, /* the request: a range, and this */
+	ETCD_WATCH_CREATE = 1, /* the request: a range inside this */
 	ETCD_WATCH_START = 3,
 	ETCD_WATCH_PROGRESS = 4,
 	ETCD_WATCH_CREATED = 3,
@@ -180,8 +181,7 @@ enum {
 
 struct etcd_method {
 	const char *path;
-	const char
-		*label; /* for those who read along, in a test; or NULL. etcd doesn't look at it */
+	const char *label; /* for tests that read along, or NULL; etcd ignores it */
 	const struct proto_shape *answer;
 };
 
@@ -189,18 +189,19 @@ extern const struct etcd_method etcd_range, etcd_txn, etcd_txn_campaign, etcd_tx
 	etcd_txn_observe, etcd_grant, etcd_keep_alive, etcd_revoke, etcd_time_left, etcd_watch,
 	etcd_authenticate, etcd_members, etcd_alarms, etcd_status;
 
-/* Where something stands in a transaction. */
+/* The part of a transaction. */
 enum etcd_part { ETCD_COMPARE = 1, ETCD_THEN = 2, ETCD_ELSE = 3 };
-/* What of a key is compared. */
+/* Which revision of a key is compared. */
 enum etcd_target { ETCD_IS_CREATE = 1, ETCD_IS_MOD = 2 };
 
-/* A range as a request of its own: end NULL: that key alone; limit 0: all. */
+/* Asks for a range in a request of its own. end NULL: only that key. limit 0: no limit. */
 void etcd_ask_range(struct bytes *b, const struct etcd_key *from, const struct etcd_key *end,
 		    uint64_t limit, bool count_only);
 /* The same without values. */
 void etcd_ask_keys(struct bytes *b, const struct etcd_key *from, const struct etcd_key *end,
 		   uint64_t limit);
-/* Operations of a transaction, one of which may be a transaction: what is put in between. */
+/* An operation of a transaction may be a transaction itself: what is put between begin and end
+ * belongs to it. */
 struct etcd_nest {
 	size_t op, txn;
 };
@@ -209,97 +210,98 @@ void etcd_end_txn(struct bytes *b, struct etcd_nest nest);
 void etcd_put(struct bytes *b, enum etcd_part part, const struct etcd_key *key, const char *value,
 	      uint64_t lease_number);
 void etcd_delete(struct bytes *b, enum etcd_part part, const struct etcd_key *key);
-/* All keys that begin like this one. */
+/* Reads all keys that begin like this one. */
 void etcd_get(struct bytes *b, enum etcd_part part, const struct etcd_key *key);
-/* Those of a range; end NULL: that key alone; first: only the one that was created first. */
+/* Reads a range. end NULL: only that key. first: only the key that was created first. */
 void etcd_get_range(struct bytes *b, enum etcd_part part, const struct etcd_key *from,
 		    const struct etcd_key *end, bool first);
-/* Its condition: the key, or all keys of a range, have that revision. */
+/* Adds a condition: the key, or all keys of a range, must have that revision. */
 void etcd_compare(struct bytes *b, const struct etcd_key *key, const struct etcd_key *end,
 		  enum etcd_target target, uint64_t revision);
 void etcd_compare_value(struct bytes *b, const struct etcd_key *key, const char *value);
 
-/* The i-th answer of a transaction, which is of that kind; and the first key that it found. */
+/* etcd_response(): the i-th response of a transaction, of that kind. etcd_kv(): the first key that
+ * it has found. */
 struct proto etcd_response(struct proto txn_answer, size_t i, unsigned kind);
 struct proto etcd_kv(struct proto txn_answer, size_t i);
 
 /* ---- call.c ---- */
 
-/* Begins a request, which is made in what it gives. */
+/* Begins a request. Its body is written into the result. */
 struct bytes *etcd_begin(struct etcd_lane *lane);
 /*
- * The lane's request, and the answer, which fits its shape, and is given back with etcd_done(). OK,
- * or an outcome with the sentence in call->error; REFUSED: etcd knows no such lease.
+ * Sends the lane's request. OK: the answer has the right shape; etcd_done() frees it. Else an
+ * outcome, with the sentence in call->error; REFUSED: etcd knows no such lease.
  */
 int etcd_call(struct etcd_lane *lane, struct baton_call *call, const struct etcd_method *method,
 	      struct proto *answer);
 void etcd_done(struct proto *answer);
-/* The same without an answer that matters. */
+/* The same if the answer's content doesn't matter. */
 int etcd_tell(struct etcd_lane *lane, struct baton_call *call, const struct etcd_method *method);
-/* The same for the watch lane's stream; 0 or -1. */
+/* Opens the watch lane's stream with that request; 0 or -1. */
 int etcd_listen(struct etcd_lane *lane, struct baton_call *call);
-/* The token doesn't work any more: the next call logs in. */
+/* The token doesn't work any more, so the next call logs in. */
 void etcd_drop_token(struct etcd_lane *lane);
-/* The answer isn't what etcd says. */
+/* For an answer that etcd never gives. */
 int etcd_strange(struct baton_call *call);
-/* An error of etcd's: our code for it; is_sure: nothing was carried out. Fills call->error. */
+/* The code for an error of etcd. *is_sure: surely nothing was carried out. Fills in call->error. */
 int etcd_judge(struct baton_call *call, int status, const char *text, bool *is_sure);
 
 /* ---- lease.c ---- */
 
-/* etcd's number of a lease; 0: we have none such. */
+/* etcd's number for a lease of ours; 0: it is not ours. */
 uint64_t etcd_lease_number(struct etcd_store *s, const char *id);
-/* The cluster's raft term when it was granted, or an earlier one; 0: unknown. */
+/* The cluster's raft term when the lease was granted, or an earlier one; 0: not known. */
 uint64_t etcd_lease_raft_term(struct etcd_store *s, const char *id);
 
 /* ---- observe.c ---- */
 
-/* What a driver knows of an election beside its record, as long as that is watched. */
+/* What we know of an election beside its record, while it is watched. */
 struct etcd_known {
 	uint64_t offset;
 	uint64_t offset_mod;
 	uint64_t reserved_mod;
-	uint64_t reserved_until_ns;   /* on our clock, from when we saw it */
-	uint64_t claim_mod;           /* of the claim that we have won last */
-	uint64_t unreleased_mod;      /* of the note of a claim that ended without a release */
-	uint64_t unreleased_until_ns; /* nobody follows it before then; as reserved_until_ns */
+	uint64_t reserved_until_ns;   /* on our clock, counted from when we saw it */
+	uint64_t claim_mod;           /* that of the last claim that we have won */
+	uint64_t unreleased_mod;      /* that of the note of a claim that ended without a release */
+	uint64_t unreleased_until_ns; /* nobody claims before then; counted as reserved_until_ns */
 };
 
 void etcd_known_get(struct etcd_store *s, const char *name, struct etcd_known *k);
 void etcd_known_set(struct etcd_store *s, const char *name, const struct etcd_known *k);
-/* What etcd_record() is made of: so many operations. */
+/* Adds the operations that etcd_record() needs. Returns how many. */
 size_t etcd_get_election(struct bytes *b, enum etcd_part part, struct etcd_store *s,
 			 const char *name);
-/* Of the n answers to these, which stand at `at` in the lane's last answer. For id. Updates k.
- * False: etcd_learn_nested() first, and ask again. */
+/* Makes the record out of the n responses to these, from `at` on. id: the candidate that asks.
+ * Updates k. False: call etcd_learn_nested(), and ask again. */
 bool etcd_record(const struct etcd_lane *lane, const char *name, const char *id, struct proto txn,
 		 size_t at, size_t n, struct etcd_known *k, struct baton_record *out);
-/* The claim that was found; without a key: there is none. */
+/* The claim that was found; if the key is empty, there is none. */
 struct etcd_claim {
 	struct etcd_key key;
-	uint64_t revision; /* at which it was made */
+	uint64_t revision; /* when it was made */
 	uint64_t lease;
 	bool is_read;
 };
 
-/* One election, asked for by itself. An outcome. */
+/* Reads one election in a request of its own. Returns an outcome. */
 int etcd_read_election(struct etcd_lane *lane, struct baton_call *call, const char *name,
 		       const char *id, struct baton_record *out, struct etcd_claim *claim);
-/* Who has the claim that is in this key. */
+/* Reads the claim in this key. False: another program's. */
 bool etcd_read_claim(struct proto kv, struct baton_record *out);
 
 /* ---- nested.c ---- */
 
-/* The first claim of each of these ranges, and how many they are. */
+/* Asks for the first claim of each range of an election's claims. Returns the number of ranges. */
 size_t etcd_get_claims(struct bytes *b, enum etcd_part part, struct etcd_store *s,
 		       const char *name);
-/* The condition that there is no claim. */
+/* Adds the condition that there is no claim. */
 void etcd_compare_no_claims(struct bytes *b, struct etcd_store *s, const char *name);
-/* Of n answers at `at`, the first claim; none: it is empty. False: others' keys are among them that
- * we didn't know: etcd_learn_nested() first, and ask again. */
+/* The first claim in n responses from `at` on; *first is empty if there is none. False: they have
+ * keys of other elections that we didn't know: call etcd_learn_nested(), and ask again. */
 bool etcd_first_claim(const struct etcd_store *s, const char *name, struct proto txn, size_t at,
 		      size_t n, struct proto *first);
-/* Which elections of others lie among the claims of that one. An outcome. */
+/* Finds out which other elections lie among the claims of that one. Returns an outcome. */
 int etcd_learn_nested(struct etcd_lane *lane, struct baton_call *call, const char *name);
 void etcd_nested_done(struct etcd_store *s);
 
@@ -307,32 +309,34 @@ void etcd_nested_done(struct etcd_store *s);
 
 #define ETCD_UNRELEASED "unended"
 
-/* With a claim on that lease. */
+/* Adds the note to the transaction of a claim on that lease. */
 void etcd_put_unreleased(struct bytes *b, struct etcd_store *s, const char *name,
 			 const struct baton_lease *lease);
 /*
- * What follows for the record from a note that was found, with that value and mod revision; mod 0:
- * there is none. claim: the create revision of the claim that stands, or 0. Updates k.
+ * Updates the record and k by the note that was found, with that value and mod revision; mod 0:
+ * there is no note. claim: the create revision of the claim that stands, or 0.
  */
 void etcd_read_unreleased(const struct etcd_lane *lane, const char *value, uint64_t mod,
 			  uint64_t claim, struct etcd_known *k, struct baton_record *out);
 
 /* ---- history.c ---- */
 
-/* First of a claim's operations: how much there is; and the leadership that begins with it. */
+/* Adds the first of a claim's operations: one asks how long the history is, one writes the
+ * leadership that begins. */
 void etcd_put_begun(struct bytes *b, const struct etcd_store *s, const struct etcd_key *key,
 		    const char *name, uint64_t offset, const char *leader);
-/* With a release. */
+/* Adds the end of the leadership to a release's operations. */
 void etcd_put_ended(struct bytes *b, const struct etcd_store *s, uint64_t lease,
 		    const struct baton_release *r);
-/* What is too much is taken away, as far as that goes: once in a while, not with every claim. */
-#define ETCD_PAST_KEYS 100 /* more of them are too much */
+/* Deletes what is too old, as far as there is time. This is done once in a while, not with every
+ * claim. */
+#define ETCD_PAST_KEYS 100 /* a longer history is pruned */
 void etcd_prune_history(struct etcd_lane *lane, const struct baton_call *call, const char *name);
 
 /* ---- release.c ---- */
 
-/* Removes a claim that was made at that revision, and what hangs on it; r: with the reservation
- * that comes with its release, or NULL. */
+/* Removes a claim that was made at that revision, and what belongs to it. r: the release, with its
+ * end and reservation; or NULL. */
 void etcd_put_removal(struct bytes *b, const struct etcd_store *s, const char *name,
 		      uint64_t number, uint64_t revision, const struct baton_release *r);
 

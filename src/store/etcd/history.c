@@ -1,7 +1,7 @@
 /*
- * history.c: the leaderships of an election, each under keys of its own, as store/web/past.c has
- * them. etcd's revisions are the clock: a leadership began at the create revision of its key, which
- * is its term without the offset, and had ended at that of its end.
+ * history.c: the leaderships of an election, each under keys of its own; see store/web/past.c.
+ * etcd's revisions are the clock: a leadership began at the create revision of its key, which is
+ * its term without the offset, and had ended at the create revision of its end's key.
  *
  * Nothing here decides who leads, and nothing that fails here costs a leadership.
  */
@@ -44,7 +44,7 @@ void etcd_put_ended(struct bytes *b, const struct etcd_store *s, uint64_t lease,
 
 /* ---- reading ---- */
 
-/* Of what a range found, the newest first; to be freed. */
+/* Makes a list, the newest first, of what a range has found. The caller frees it. */
 static struct web_past_list past_read(struct proto range)
 {
 	struct web_past_list list = {.at = NULL};
@@ -64,7 +64,7 @@ static struct web_past_list past_read(struct proto range)
 	return list;
 }
 
-/* False: etcd_learn_nested() first. */
+/* False: call etcd_learn_nested(), and ask again. */
 static bool history_ask(struct etcd_lane *lane, struct baton_call *call, const char *name,
 			struct web_past_list *list, struct baton_record *now, int *outcome)
 {
@@ -112,7 +112,7 @@ int etcd_history(void *l, struct baton_call *call, const char *name, size_t max,
 
 /* ---- pruning ---- */
 
-/* The keys of all that are too old, as operations of a transaction. How many. */
+/* Adds operations that delete the keys of leaderships that are too old. Returns how many. */
 static size_t prune_put(struct etcd_lane *lane, struct proto range,
 			const struct web_past_list *list)
 {

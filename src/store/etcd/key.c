@@ -1,4 +1,4 @@
-/* key.c: keys. etcd.h has the list of them. */
+/* key.c: keys; etcd.h lists them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,7 +62,7 @@ struct etcd_key etcd_history_key(const struct etcd_store *s, const char *name, u
 	return key_make(s, ".history/", name, rest);
 }
 
-/* All of them end with a '/', or with a letter of their own. */
+/* Our keys end with a '/' or a letter, so the last character has a next one. */
 struct etcd_key etcd_key_end(const struct etcd_key *key)
 {
 	struct etcd_key end = *key;
@@ -77,7 +77,8 @@ struct etcd_key etcd_nested_key(const struct etcd_key *claims, const char *segme
 	size_t n = strlen(key.text);
 	size_t size = strlen(segment);
 
-	/* It stood in a key behind these claims, and a '/' behind it: so there is room. */
+	/* The segment stood in a key behind these claims, with a '/' behind it. So there is room
+	 * for it. */
 	if (n + size + 2 <= sizeof(key.text)) {
 		(void)memcpy(key.text + n, segment, size);
 		(void)memcpy(key.text + n + size, "/", 2);
@@ -102,15 +103,15 @@ int etcd_key_read(const struct etcd_store *s, const char *key, char *name)
 	if (i == 4)
 		return 0;
 	key += strlen(kinds[i].begin);
-	if (strcmp(kinds[i].begin, ".lease/") == 0) { /* the name stands behind the lease */
+	if (strcmp(kinds[i].begin, ".lease/") == 0) { /* the name comes after the lease */
 		key += strcspn(key, "/");
 		key += *key == '/';
 	}
-	/* The name ends with the key, or where the next part of it begins. */
+	/* The name ends at the end of the key, or at a '/'. */
 	struct url_part encoded = {key, strcspn(key, "/")};
 	const char *rest = key + encoded.n + (key[encoded.n] == '/');
 
-	if (kinds[i].kind == 'c' && strchr(rest, '/') != NULL) /* another election's (nested.c) */
+	if (kinds[i].kind == 'c' && strchr(rest, '/') != NULL) /* another's (nested.c) */
 		return 0;
 	return url_decode(encoded, name, BATON_NAME_MAX + 1) ? kinds[i].kind : 0;
 }

@@ -1,5 +1,6 @@
 /*
- * lease.c: the lease that a process keeps alive, and the claims on it. etcd picks its number.
+ * lease.c: the lease that a process keeps alive, and the claims on it. etcd gives the lease a
+ * number.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -38,7 +39,7 @@ static bool lease_note(struct etcd_store *s, const struct baton_lease *lease, ui
 
 static void claims_give_back(struct etcd_lane *lane, uint64_t deadline_ns, uint64_t number);
 
-/* All that hangs on it goes with it, in one step. OK also if it was gone. */
+/* Ends a lease, and deletes all its keys, in one step. OK also if the lease was gone. */
 static int lease_revoke(struct etcd_lane *lane, struct baton_call *call, uint64_t number)
 {
 	proto_put_number(etcd_begin(lane), ETCD_LEASE_ASKED, number);
@@ -47,7 +48,7 @@ static int lease_revoke(struct etcd_lane *lane, struct baton_call *call, uint64_
 	return outcome == BATON_OUTCOME_REFUSED ? BATON_OUTCOME_OK : outcome;
 }
 
-/* The same for one that may carry claims: half the time is theirs. */
+/* The same for a lease that may have claims. Up to half of the time is for giving these back. */
 static int lease_end(struct etcd_lane *lane, struct baton_call *call, uint64_t number)
 {
 	uint64_t now_ns = clock_boot_ns();
@@ -57,7 +58,8 @@ static int lease_end(struct etcd_lane *lane, struct baton_call *call, uint64_t n
 	return lease_revoke(lane, call, number);
 }
 
-/* Which one it is, before a lease is granted in it or in a later one (unreleased.c). */
+/* Asks for the raft term. The lease is then granted in this term or in a later one
+ * (unreleased.c). */
 static int ask_raft_term(struct etcd_lane *lane, struct baton_call *call)
 {
 	struct etcd_key key = etcd_lease_key(lane->store, 1, "");
@@ -66,7 +68,8 @@ static int ask_raft_term(struct etcd_lane *lane, struct baton_call *call)
 	return etcd_tell(lane, call, &etcd_range);
 }
 
-/* etcd counts whole seconds, and may give more than is asked for; never less (A2). */
+/* etcd counts leases in whole seconds. It may grant a longer lease than we ask for, but never a
+ * shorter one (A2). */
 static int lease_grant(struct etcd_lane *lane, struct baton_call *call,
 		       const struct baton_lease *lease, uint64_t *number)
 {
@@ -84,7 +87,7 @@ static int lease_grant(struct etcd_lane *lane, struct baton_call *call,
 	return outcome;
 }
 
-/* A key that is there as long as the lease is. */
+/* Writes the key that exists as long as the lease does. */
 static int lease_show(struct etcd_lane *lane, struct baton_call *call,
 		      const struct baton_lease *lease, uint64_t number)
 {
@@ -101,9 +104,9 @@ int etcd_lease_open(void *l, struct baton_call *call, const struct baton_lease *
 	uint64_t number;
 
 	if (web_lease_take_older(&lane->store->web, lease->id, &older))
-		(void)lease_end(lane, call, older.number); /* else it ends by itself */
+		(void)lease_end(lane, call, older.number); /* if this fails, it expires by itself */
 	if (ask_raft_term(lane, call) != BATON_OUTCOME_OK)
-		return BATON_OUTCOME_FAILED; /* nothing was written yet */
+		return BATON_OUTCOME_FAILED; /* FAILED: nothing was written yet */
 	uint64_t raft_term = lane->raft_term;
 	int outcome = lease_grant(lane, call, lease, &number);
 
@@ -114,7 +117,8 @@ int etcd_lease_open(void *l, struct baton_call *call, const struct baton_lease *
 		return BATON_OUTCOME_OK;
 	if (outcome == BATON_OUTCOME_OK || outcome == BATON_OUTCOME_REFUSED)
 		outcome = BATON_OUTCOME_FAILED;
-	/* Nobody keeps it alive, but it would stay for its time: ended now, or by the next. */
+	/* The new lease would stay until it expires. So it is ended now, or when the next one is
+	 * opened. */
 	struct baton_call quiet = {.deadline_ns = call->deadline_ns};
 
 	if (lease_revoke(lane, &quiet, number) != BATON_OUTCOME_OK)
@@ -139,10 +143,10 @@ int etcd_lease_close(void *l, struct baton_call *call, const struct baton_lease 
 /* ---- renew ---- */
 
 /*
- * A member answers a keepalive out of its memory if it believes to lead: also when it leads no more
- * (etcd #15247), or when the lease is gone already. So a renewal counts only when a read through
- * the whole cluster, sent after it, was answered in the same term of that cluster's leadership, and
- * still found what hangs on the lease.
+ * A member that believes to lead the cluster answers a keepalive out of its memory. It does so even
+ * if it leads no more (etcd #15247), or if the lease is gone already. So a renewal counts only if a
+ * linearizable read that was sent after it was answered in the same raft term, and has still found
+ * the lease's keys.
  */
 static int lease_confirm(struct etcd_lane *lane, struct baton_call *call, uint64_t number,
 			 uint64_t *n_keys)
@@ -157,7 +161,7 @@ static int lease_confirm(struct etcd_lane *lane, struct baton_call *call, uint64
 
 	*n_keys = proto_number(answer, ETCD_RANGE_COUNT);
 	etcd_done(&answer);
-	if (outcome == BATON_OUTCOME_OK && raft_term == 0) /* without it nothing is confirmed */
+	if (outcome == BATON_OUTCOME_OK && raft_term == 0) /* nothing is confirmed without it */
 		return etcd_strange(call);
 	if (outcome == BATON_OUTCOME_OK && lane->raft_term != raft_term) {
 		(void)store_fail(&call->error, BATON_E_UNAVAILABLE,
@@ -175,7 +179,7 @@ static int lease_keep_alive(struct etcd_lane *lane, struct baton_call *call, uin
 	proto_put_number(etcd_begin(lane), ETCD_LEASE_ASKED, number);
 	int outcome = etcd_call(lane, call, &etcd_keep_alive, &answer);
 
-	/* No time left: there is none such, that is how it says it. */
+	/* A ttl of 0 means that there is no such lease. */
 	if (outcome == BATON_OUTCOME_OK && proto_number(answer, ETCD_LEASE_TTL) == 0)
 		outcome = BATON_OUTCOME_REFUSED;
 	etcd_done(&answer);
@@ -201,9 +205,9 @@ int etcd_lease_renew(void *l, struct baton_call *call, const struct baton_lease 
 	return outcome;
 }
 
-/* ---- what it holds ---- */
+/* ---- the claims on it ---- */
 
-/* "nonce offset" behind a claim's name in the lease. */
+/* What the lease says of a claim: "nonce offset" under the election's name. */
 struct held {
 	char name[BATON_NAME_MAX + 1];
 	uint64_t nonce;
@@ -235,7 +239,8 @@ static bool claim_read(const struct etcd_store *s, struct proto kv, struct held 
 	       claim_read_numbers(value, out);
 }
 
-/* The claim was taken away by hand: what the lease says of it goes, too, unless it is newer. */
+/* For claims that somebody has deleted: deletes what the lease says of them, too, unless that is
+ * newer. */
 static int claims_sweep(struct etcd_lane *lane, struct baton_call *call, uint64_t number,
 			const struct held *list, size_t n)
 {
@@ -252,7 +257,7 @@ static int claims_sweep(struct etcd_lane *lane, struct baton_call *call, uint64_
 	return etcd_tell(lane, call, &etcd_txn);
 }
 
-/* We have won it, and were told so, or have looked at it before. */
+/* Whether we know this claim: we were told that we have won it, or have checked it before. */
 static bool claim_is_known(struct etcd_store *s, const struct held *held)
 {
 	struct etcd_known k;
@@ -270,7 +275,7 @@ static void claim_make_known(struct etcd_store *s, const struct held *held)
 	etcd_known_set(s, held->name, &k);
 }
 
-/* What the lease says is one half; the claims themselves are the other. */
+/* Checks that the claims themselves stand as the lease says. */
 static int claims_check(struct etcd_lane *lane, struct baton_call *call, uint64_t number,
 			struct held *list, size_t n,
 			void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term),
@@ -303,7 +308,8 @@ static int claims_check(struct etcd_lane *lane, struct baton_call *call, uint64_
 	return n_stale > 0 ? claims_sweep(lane, call, number, list, n_stale) : outcome;
 }
 
-/* A page of what the lease holds, from `from` on, which moves; "": that was the last one. */
+/* Reads a page of what the lease says, from `from` on, and moves `from`. "": that was the last
+ * page. */
 static int claims_read_page(struct etcd_lane *lane, struct baton_call *call, uint64_t number,
 			    struct etcd_key *from, struct proto *answer)
 {
@@ -316,7 +322,7 @@ static int claims_read_page(struct etcd_lane *lane, struct baton_call *call, uin
 
 	if (outcome != BATON_OUTCOME_OK)
 		return outcome;
-	/* The next key is the last one with the least byte behind it. */
+	/* The next page begins at the last key with the least byte behind it. */
 	if (n < PAGE || !proto_text(proto_item(*answer, ETCD_RANGE_KVS, n - 1), ETCD_KV_KEY,
 				    from->text, sizeof(from->text) - 1))
 		from->text[0] = '\0';
@@ -326,10 +332,10 @@ static int claims_read_page(struct etcd_lane *lane, struct baton_call *call, uin
 }
 
 /*
- * What the lease says of a claim is written and deleted together with it, so of those that we know
- * it is enough: if one of them was deleted by hand, that is pushed, and who leads by it looks. One
- * that we don't know may be led from now on (rule 8), and is looked at itself. So the time that
- * this takes hardly grows with the claims: it has to end within one call (L3).
+ * What the lease says of a claim is written and deleted together with the claim. For claims that we
+ * know, that is enough: if somebody deletes one of them by hand, the watch tells its leader. A
+ * claim that we don't know may be led from now on (rule 8), so the claim itself is checked. So the
+ * time that this takes hardly grows with the number of claims. It must end within one call (L3).
  */
 int etcd_claims(void *l, struct baton_call *call, const struct baton_lease *lease,
 		void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term),
@@ -369,7 +375,7 @@ int etcd_claims(void *l, struct baton_call *call, const struct baton_lease *leas
 
 /* ---- giving back ---- */
 
-/* The notes of these claims that they are not released (unreleased.c). */
+/* Deletes the notes that these claims are not released (unreleased.c). */
 static int claims_clear_unreleased(struct etcd_lane *lane, struct baton_call *call,
 				   const struct held *list, size_t n)
 {
@@ -388,9 +394,9 @@ static int claims_clear_unreleased(struct etcd_lane *lane, struct baton_call *ca
 }
 
 /*
- * The lease is to end, and whoever led on it has ended its work (S7): so what it still carries is
- * as good as released, and nobody need wait for longer (unreleased.c). That it can't be said is no
- * reason to stay: then they do.
+ * The lease is about to end, and the work on its claims has ended (S7). So its claims are as good
+ * as released, and nobody must wait any longer (unreleased.c). If this fails, the lease ends all
+ * the same, and others wait.
  */
 static void claims_give_back(struct etcd_lane *lane, uint64_t deadline_ns, uint64_t number)
 {

@@ -18,7 +18,7 @@ static bool list_tells(const char *key)
 	return last != NULL && (strcmp(last, "/term") == 0 || strcmp(last, "/paused") == 0);
 }
 
-/* A page of keys from `from` on, which moves; "": that was the last one. */
+/* Reads a page of keys from `from` on, and moves `from`. "": that was the last page. */
 static int list_page(struct etcd_lane *lane, struct baton_call *call, struct etcd_key *from,
 		     const struct etcd_key *end, struct store_names *names)
 {
@@ -51,7 +51,7 @@ int etcd_list(void *l, struct baton_call *call, const char *prefix, const char *
 	struct etcd_key from = etcd_state_key(lane->store, prefix, "");
 	int outcome = BATON_OUTCOME_OK;
 
-	/* A name is encoded letter by letter, so those that begin alike stand together. */
+	/* Names are encoded letter by letter, so names with the same beginning stand together. */
 	from.text[strlen(from.text) - 1] = '\0';
 	struct etcd_key end = etcd_key_end(&from);
 

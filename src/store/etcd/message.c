@@ -1,7 +1,7 @@
 /*
- * message.c: etcd's messages, as far as we send or read them: which methods there are, what their
- * answers must look like (all others are refused before a field of them is read), and what
- * requests are made of. etcd.h has the numbers of the fields.
+ * message.c: etcd's messages, as far as we send or read them: the methods, the shapes of their
+ * answers (any other answer is refused before a field is read), and the parts of requests. etcd.h
+ * has the numbers of the fields.
  */
 #include "store/etcd/etcd.h"
 
@@ -35,7 +35,7 @@ static const struct proto_shape txn[4] = {
 	{ETCD_TXN_RESPONSES, PROTO_MESSAGE, response},
 	{0},
 };
-/* Of granting, keeping alive, and asking how long one still is. */
+/* The answer to granting a lease, keeping it alive, and asking how much time it has left. */
 static const struct proto_shape lease[] = {
 	{ETCD_HEADER, PROTO_MESSAGE, header},
 	{ETCD_LEASE_ID, PROTO_NUMBER, NULL},
@@ -95,7 +95,7 @@ const struct etcd_method etcd_members = {"/etcdserverpb.Cluster/MemberList", NUL
 const struct etcd_method etcd_alarms = {"/etcdserverpb.Maintenance/Alarm", NULL, alarms};
 const struct etcd_method etcd_status = {"/etcdserverpb.Maintenance/Status", NULL, status};
 
-/* ---- what answers have in them ---- */
+/* ---- what is in answers ---- */
 
 struct proto etcd_response(struct proto txn_answer, size_t i, unsigned kind)
 {
@@ -109,7 +109,7 @@ struct proto etcd_kv(struct proto txn_answer, size_t i)
 
 /* ---- requests ---- */
 
-/* Numbers that only requests have. */
+/* Numbers of fields that only requests have. */
 enum {
 	RANGE_LIMIT = 3,
 	RANGE_SORT_ORDER = 5,

@@ -1,16 +1,16 @@
 /*
- * nested.c: elections of another application whose keys lie among the claims of one of ours.
+ * nested.c: elections of other applications whose keys lie among the claims of one of ours.
  *
- * With prefix=a the claims of the election "x" are a/x/LEASE. With prefix=a/x those of the election
- * "y" are a/x/y/LEASE: they begin like a claim of "x", and are none. etcd compares and reads whole
- * ranges of keys, so what is left out of a range is all that begins with a/x/y/: a claim has no '/'
- * behind the election's name, so nothing below a/x/y/ ever is one. The rest, from the first key to
- * a/x/y/ and from behind that to the last, is asked for as two ranges, and so on for every one that
- * is known.
+ * With prefix=a, the claims of the election "x" are a/x/LEASE. With prefix=a/x, the claims of the
+ * election "y" are a/x/y/LEASE: they begin like claims of "x", but are none. etcd compares and
+ * reads whole ranges of keys. So we leave out all keys that begin with a/x/y/: a claim of "x" has
+ * no further '/' behind the election's name, so no key below a/x/y/ is one. The rest is two ranges:
+ * from the first key to a/x/y/, and from behind that to the last key. Every other election that is
+ * known makes one range more.
  *
- * What is known may be old. One that is new stands in a range that is compared or read: then nobody
- * wins, the list is read anew, and the same is tried again. So a list that is too short costs time,
- * and one that is too long, because an election has gone, hides nothing.
+ * Our list of such elections may be old. The keys of a new one stand in a range that is compared or
+ * read. Then nobody wins, the list is read anew, and the request is tried again. So a list that is
+ * too short costs time. A list that is too long, because an election is gone, hides nothing.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@
 struct etcd_nested {
 	struct etcd_nested *next;
 	size_t n;
-	/* What follows the '/' behind the election's name, up to the next '/'; in order. */
+	/* The parts between the '/' behind the election's name and the next '/', sorted. */
 	char *segments[ETCD_NESTED_MAX];
 	char name[BATON_NAME_MAX + 1];
 };
@@ -46,7 +46,7 @@ void etcd_nested_done(struct etcd_store *s)
 	}
 }
 
-/* With the lock held. NULL: none is known. */
+/* With the lock held. NULL: none are known. */
 static struct etcd_nested *nested_find(struct etcd_store *s, const char *name)
 {
 	struct etcd_nested *e = s->nested;
@@ -61,8 +61,8 @@ static struct etcd_nested *nested_find(struct etcd_store *s, const char *name)
 typedef void put_range(struct bytes *b, enum etcd_part part, const struct etcd_key *from,
 		       const struct etcd_key *end);
 
-/* The list can't change meanwhile: what is left out of one range must not be left out of the next.
- * How many there are. */
+/* Adds all ranges, and returns how many. The lock is held meanwhile, because the ranges must fit
+ * together. */
 static size_t put_ranges(struct bytes *b, enum etcd_part part, struct etcd_store *s,
 			 const char *name, put_range *put)
 {
@@ -110,7 +110,8 @@ void etcd_compare_no_claims(struct bytes *b, struct etcd_store *s, const char *n
 
 /* ---- what was found in them ---- */
 
-/* Where another election's key goes on behind its name, or NULL: it is a claim of this one. */
+/* The '/' behind another election's segment in this key; NULL: the key is a claim of this
+ * election. */
 static const char *nested_end(const struct etcd_key *claims, const char *key)
 {
 	size_t n = strlen(claims->text);
@@ -140,10 +141,10 @@ bool etcd_first_claim(const struct etcd_store *s, const char *name, struct proto
 	return true;
 }
 
-/* ---- which there are ---- */
+/* ---- finding them ---- */
 
-/* Adds the one that this key is in, unless it is a claim or known already. 0; -1: no memory, or too
- * many, with the sentence. */
+/* Adds the election that this key belongs to, unless the key is a claim, or the election is listed
+ * already. 0; -1: no memory, or too many, with a sentence. */
 static int nested_add(struct etcd_nested *e, struct baton_call *call, const struct etcd_key *claims,
 		      const char *key)
 {
@@ -189,7 +190,8 @@ static int nested_read_page(struct etcd_lane *lane, struct baton_call *call,
 	from->text[0] = '\0';
 	if (outcome != BATON_OUTCOME_OK || is_last)
 		return outcome;
-	/* Behind all of the last one; or behind the claim that was the last key. */
+	/* Goes on behind all keys of the last nested election, or behind the last key if that was a
+	 * claim. */
 	if (nested_end(claims, key) != NULL) {
 		struct etcd_key inside = etcd_nested_key(claims, e->segments[e->n - 1]);
 
@@ -201,7 +203,7 @@ static int nested_read_page(struct etcd_lane *lane, struct baton_call *call,
 	return outcome;
 }
 
-/* Instead of what was known. */
+/* Replaces the list of that election. */
 static void nested_set(struct etcd_store *s, struct etcd_nested *e)
 {
 	store_lock(&s->web.base);
@@ -240,5 +242,5 @@ int etcd_learn_nested(struct etcd_lane *lane, struct baton_call *call, const cha
 	}
 	nested_clear(e);
 	free(e);
-	return BATON_OUTCOME_FAILED; /* nothing was written */
+	return BATON_OUTCOME_FAILED; /* FAILED: nothing was written */
 }

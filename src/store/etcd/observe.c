@@ -1,6 +1,6 @@
 /*
- * observe.c: one election as the store shows it. Two ranges of one transaction: who has claimed it,
- * and what is known of it beside.
+ * observe.c: reads elections. Each is two ranges of one transaction: the claims, and the rest of
+ * its state.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ bool etcd_read_claim(struct proto kv, struct baton_record *out)
 	(void)proto_text(kv, ETCD_KV_VALUE, value, sizeof(value));
 	if (web_claim_read(value, out))
 		return true;
-	/* Not one of ours: etcd's own package, of which `etcdctl elect` is one. */
+	/* Not one of ours: made with etcd's own package, as by `etcdctl elect`. */
 	out->nonce = proto_number(kv, ETCD_KV_CREATE);
 	(void)snprintf(out->lease_id, sizeof(out->lease_id), "%" PRIx64, lease);
 	(void)snprintf(otherwise, sizeof(otherwise), "etcd lease %" PRIx64, lease);
@@ -48,7 +48,7 @@ struct state {
 	uint64_t mod;
 };
 
-/* Of what a range found, the key that ends with /what; false: there is none. */
+/* Finds the key that ends with /what in a range; false: there is none. */
 static bool state_get(struct proto range, const char *what, struct state *out)
 {
 	size_t n = strlen(what);
@@ -75,7 +75,8 @@ static void record_read_order(const struct state *state, struct baton_record *ou
 	json_decref(order);
 }
 
-/* Kept for one of them; for how long is counted from when we saw it: etcd has no clock for us. */
+/* Reads the reservation. Its time counts from when we saw it, because etcd has no clock that we
+ * could use. */
 static void record_read_reserved(const struct state *state, const char *id, struct etcd_known *k,
 				 struct baton_record *out)
 {
@@ -127,7 +128,7 @@ bool etcd_record(const struct etcd_lane *lane, const char *name, const char *id,
 	else if (state_get(kvs, "term", &state))
 		revision = state.mod;
 	if (!out->held || revision != k->claim_mod)
-		k->claim_mod = 0; /* what we have won is no more */
+		k->claim_mod = 0; /* the claim that we have won is over */
 	out->term = revision > 0 ? revision + k->offset : 0;
 	if (out->held) {
 		web_past_saw(&s->web, name, out, !etcd_read_claim(claim, out));
@@ -140,13 +141,13 @@ bool etcd_record(const struct etcd_lane *lane, const char *name, const char *id,
 		k->reserved_mod = 0;
 	(void)state_get(kvs, ETCD_UNRELEASED, &state);
 	etcd_read_unreleased(lane, state.value, state.mod, out->held ? revision : 0, k, out);
-	/* Its end by itself is a deletion, too, which etcd pushes. */
+	/* An expiry deletes the claim, too, and etcd pushes that. */
 	out->watched = web_is_watched(&s->web, name);
 	etcd_known_set(s, name, k);
 	return true;
 }
 
-/* An outcome; claim->is_read: whether the record could be read. */
+/* Returns an outcome. claim->is_read: the record could be read. */
 static int election_read_once(struct etcd_lane *lane, struct baton_call *call, const char *name,
 			      const char *id, struct baton_record *out, struct etcd_claim *claim)
 {
@@ -192,8 +193,8 @@ int etcd_read_election(struct etcd_lane *lane, struct baton_call *call, const ch
 /* ---- observe ---- */
 
 /*
- * Who doesn't watch would like to know how long the leader's lease still is; whole seconds, rounded
- * down. If the store can't tell, that is not a failure.
+ * An observer that doesn't watch wants to know how much time the leader's lease has left. etcd
+ * tells whole seconds, rounded down. If it can't tell, that is not a failure.
  */
 static void record_read_time_left(struct etcd_lane *lane, struct baton_call *call, uint64_t number,
 				  struct baton_record *record)
@@ -205,12 +206,12 @@ static void record_read_time_left(struct etcd_lane *lane, struct baton_call *cal
 	int outcome = etcd_call(lane, &quiet, &etcd_time_left, &answer);
 	uint64_t ttl = proto_number(answer, ETCD_LEASE_TTL);
 
-	if (outcome == BATON_OUTCOME_OK && ttl <= INT32_MAX) /* it is -1 when it is gone */
+	if (outcome == BATON_OUTCOME_OK && ttl <= INT32_MAX) /* -1: the lease is gone */
 		record->free_in_ns = (ttl + 1) * CLOCK_NS_PER_S;
 	etcd_done(&answer);
 }
 
-/* One whose claims have others' keys among them. */
+/* An election that has other elections' keys among its claims. */
 static int observe_nested(struct etcd_lane *lane, struct baton_call *call,
 			  struct baton_observation *o)
 {
@@ -224,7 +225,7 @@ static int observe_nested(struct etcd_lane *lane, struct baton_call *call,
 	return outcome;
 }
 
-/* All at once, each by so many operations. Which of them could not be read is in is_read. */
+/* Reads all of them in one request, and sets is_read for each. */
 static int observe_all(struct etcd_lane *lane, struct baton_call *call,
 		       struct baton_observation *list, size_t n, bool *is_read)
 {
@@ -276,7 +277,7 @@ void etcd_observe(void *l, struct baton_call *call, struct baton_observation *li
 {
 	const struct etcd_lane *lane = l;
 
-	/* One with many ranges has no room for others. */
+	/* An election with many ranges leaves no room for others. */
 	web_observe(observe_part, atomic_load(&lane->store->has_nested) ? 1 : ETCD_CHUNK, l, call,
 		    list, n);
 }

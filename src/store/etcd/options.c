@@ -4,8 +4,8 @@
  *     etcd://[user[:password]@]host[:port][,host[:port]...][?option=value&...]
  *     etcds://...                                                with TLS
  *
- * What isn't understood is refused with a sentence; nothing is guessed at. A password never stands
- * in a sentence.
+ * A URL that isn't valid is refused with a sentence; nothing is guessed. A password never stands in
+ * a sentence.
  */
 #include <stdarg.h>
 #include <stdio.h>

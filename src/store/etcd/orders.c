@@ -1,5 +1,5 @@
 /*
- * orders.c: orders to a leader, and pauses: what people and other candidates ask for.
+ * orders.c: orders for a leader, and pauses. People and other candidates give them.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "store/etcd/etcd.h"
 
-/* Only if that leadership still stands. */
+/* Writes the order, but only if that leadership still stands. */
 static int order_leave(struct etcd_lane *lane, struct baton_call *call, const char *name,
 		       const struct etcd_claim *claim, uint64_t nonce,
 		       const struct baton_order *order)

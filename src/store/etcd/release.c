@@ -1,6 +1,6 @@
 /*
- * release.c: giving claims back. As with campaigns, one transaction serves many elections, and each
- * of them has a transaction of its own inside it.
+ * release.c: gives claims back. As with campaigns, one transaction serves many elections, with a
+ * nested transaction for each of them.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -38,7 +38,8 @@ void etcd_put_removal(struct bytes *b, const struct etcd_store *s, const char *n
 	etcd_end_txn(b, nest);
 }
 
-/* S6: lease and nonce by what the lease says of the claim, the term by both. */
+/* S6: what the lease says of the claim shows lease, nonce and term; the claim itself shows the term
+ * again. */
 static void release_put(struct bytes *b, const struct etcd_store *s, const struct baton_release *r,
 			uint64_t number, uint64_t offset)
 {
@@ -57,7 +58,7 @@ static void release_put(struct bytes *b, const struct etcd_store *s, const struc
 	etcd_end_txn(b, nest);
 }
 
-/* True: it is to be tried again, with the offset that we now know. */
+/* True: the release must be tried again, with the offset that we know now. */
 static bool release_hear(struct baton_release *r, struct etcd_known *k, struct proto answer)
 {
 	uint64_t offset = k->offset;

@@ -1,23 +1,24 @@
 /*
  * unreleased.c: claims that ended without a release.
  *
- * etcd breaks A2: a member that led the cluster, was frozen, and thaws, ends the leases that it
- * thinks are over before it learns that others lead, and renew them (etcd issue 15247, seen up to
- * 3.6.16). The claims on such a lease are gone, and pushed as gone, while their holder has every
- * right to go on until it hears of that. So a missing claim doesn't prove that its holder is gone.
+ * etcd breaks A2. A member that led the cluster, was frozen, and thaws, ends leases that it takes
+ * for expired before it learns that another member leads and renews them (etcd issue 15247, seen up
+ * to 3.6.16). The claims on such a lease are gone, and etcd pushes that, while their holder may
+ * rightly go on until it hears of it. So a missing claim doesn't prove that its holder is gone.
  *
- * A claim brings a note with it, and its release takes the note away, each in one transaction. A
- * candidate that finds a note without its claim waits a whole lease of that holder's before it
- * follows, counted from when it was seen (rule 1): no renewal was confirmed after the claim had
- * gone, so the holder has then given up by its own clock. Two candidates' clocks are compared
- * here, each of which may be slewed: the wait is longer by MORE, which with the holder's own
- * margin makes 20 %.
+ * A claim writes a note, and its release deletes the note, each in one transaction. A candidate
+ * that finds a note without its claim waits for the length of the holder's lease before it claims,
+ * counted from when it has seen the note (rule 1). No renewal is confirmed after the claim is gone,
+ * so the holder has then given up by its own clock. This compares two candidates' clocks, each of
+ * which may be slewed. So the wait is longer by a part of 1/MORE, which together with the holder's
+ * own margin makes 20 %.
  *
- * Nobody waits if no stale leader can know the lease: if the cluster's raft term is still the one
- * in which it was granted. The note says which that was, by an answer that was heard before the
- * grant was asked for: the answer to the grant may have been written after the next election. What
- * we compare it with is not older than the end of the claim: each raft term begins with an entry of
- * its own, so whoever shows us that end has heard of the term that it happened in.
+ * Nobody waits if no stale leader can know the lease: that is so if the cluster's raft term is
+ * still the one in which the lease was granted. The note has the raft term of an answer that came
+ * before the grant was asked for, because the answer to the grant itself may have been written
+ * after the next election. The raft term that we compare it with is not older than the end of the
+ * claim. Each raft term begins with an entry of its own, so a member that shows us that end has
+ * heard of the term in which it happened.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,11 +27,11 @@
 #include "base/clock.h"
 #include "store/etcd/etcd.h"
 
-/* A tenth of it. */
+/* The wait is longer by a tenth. */
 #define MORE 10
-/* A note that can't be read says nothing of a lease: this is longer than most. */
+/* The wait for a note that isn't valid, and so doesn't tell the lease: longer than most leases. */
 #define UNKNOWN_MS 60000
-/* Nor does a damaged one keep an election for ever. */
+/* The longest wait, so that a damaged note doesn't keep an election for ever. */
 #define MOST_MS (24 * 3600 * UINT64_C(1000))
 
 void etcd_put_unreleased(struct bytes *b, struct etcd_store *s, const char *name,
@@ -45,7 +46,7 @@ void etcd_put_unreleased(struct bytes *b, struct etcd_store *s, const char *name
 	etcd_put(b, ETCD_THEN, &unreleased, words, 0);
 }
 
-/* "raft-term lease-in-ms" */
+/* Reads "raft-term lease-in-ms". */
 static uint64_t unreleased_read_value(const char *value, uint64_t *raft_term)
 {
 	char *end;
@@ -66,7 +67,7 @@ void etcd_read_unreleased(const struct etcd_lane *lane, const char *value, uint6
 	uint64_t now_ns = clock_boot_ns();
 	uint64_t raft_term;
 
-	if (mod == 0 || mod == claim) { /* its claim stands: it was written with it */
+	if (mod == 0 || mod == claim) { /* none, or the note of the claim that stands */
 		k->unreleased_mod = 0;
 		k->unreleased_until_ns = 0;
 		return;

@@ -1,13 +1,13 @@
 /*
  * watch.c: the watch lane: one watch on the prefix, which covers all elections. Watch, then look:
- * all are hinted at when the watch stands, and again whenever it stands anew. Expiry needs no
- * timer: a lease that ends deletes its keys, and that is pushed.
+ * all names get a hint when the watch stands, and again whenever it stands anew. Expiry needs no
+ * timer: a lease that ends deletes its keys, and etcd pushes that.
  *
- * A member that is frozen pushes nothing and says nothing. But then renewals fail there, too, and
- * the lanes move on to another member: the watch goes along. Where the URL names only one, that may
- * stand for several (a name with many addresses, a load balancer): then renewals can be well while
- * the watch is deaf, so after some silence it is asked for anew, from where it has heard all: what
- * it has missed comes then, and who has missed nothing need not look.
+ * A frozen member is silent. But then renewals fail there, too, the lanes move on to another
+ * member, and the watch moves with them. If the URL names only one host, that may stand for several
+ * members (a name with many addresses, a load balancer). Then renewals can succeed while the watch
+ * is deaf. So after some silence the watch is asked for anew, from the revision up to which it has
+ * heard all. The changes that it has missed come then, and nobody else need look.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,11 +15,11 @@
 #include "base/clock.h"
 #include "store/etcd/etcd.h"
 
-/* An idle watch is told every ten minutes that it is alive. */
+/* etcd tells an idle watch every ten minutes that it is alive. */
 #define SILENCE_NS (25 * 60 * CLOCK_NS_PER_S)
-/* Where there is only one host: so many leases. */
+/* If there is only one host: the allowed silence, in leases. */
 #define ONE_SILENCE 4
-/* It says at once that it stands. */
+/* etcd says at once that a watch stands. */
 #define ANSWER_NS (10 * CLOCK_NS_PER_S)
 
 static int watch_open(void *l, struct baton_call *call)
@@ -41,7 +41,7 @@ static int watch_open(void *l, struct baton_call *call)
 	return etcd_listen(lane, call);
 }
 
-/* A claim that we have won, or are about to hear that we have: no news. */
+/* Whether the event is our own claim, which we know or are about to be told of: that is no news. */
 static bool watch_is_own(struct etcd_store *s, struct proto event, const char *name)
 {
 	struct proto kv = proto_get(event, ETCD_EVENT_KV);
@@ -55,7 +55,7 @@ static bool watch_is_own(struct etcd_store *s, struct proto event, const char *n
 	return k.claim_mod == proto_number(kv, ETCD_KV_MOD) || store_is_asked(&s->web.base, name);
 }
 
-/* Not those that come with a claim, or go with it. */
+/* Whether a state key is news: those that are written or deleted with a claim are not. */
 static bool is_news(const char *key)
 {
 	const char *what = strrchr(key, '/');
@@ -85,7 +85,8 @@ static void watch_lost(void *l)
 	web_watch_break(&lane->web);
 }
 
-/* A watch that goes on where it was first says that it stands, and then what was missed. */
+/* Notes the revision up to which all was heard. A watch that goes on where it was first says that
+ * it stands, and then tells what was missed. */
 static void watch_note(struct etcd_lane *lane, struct proto message)
 {
 	uint64_t revision = proto_number(proto_get(message, ETCD_HEADER), ETCD_HEADER_REVISION);
@@ -100,15 +101,15 @@ static void watch_note(struct etcd_lane *lane, struct proto message)
 	}
 }
 
-/* The watch is over, but perhaps not what it is listened on. 0: it is begun anew, or -1. */
+/* etcd has ended the watch, but perhaps not the stream. 0: the watch begins anew; else -1. */
 static int watch_hear_end(struct etcd_lane *lane, struct baton_call *call, struct proto message)
 {
 	char why[HTTP_TEXT_MAX];
 
 	(void)proto_text(message, ETCD_WATCH_REASON, why, sizeof(why));
 	etcd_drop_token(lane);
-	/* Rights have changed: with a new token it goes on, and nobody need know. Or what was
-	 * missed isn't kept any more: then all are looked at. */
+	/* Not a failure: rights have changed, so a new token is needed, or etcd doesn't keep what
+	 * was missed any more. The watch begins anew, and all names get a hint. */
 	if (lane->is_made && (strstr(why, "revision of auth store is old") != NULL ||
 			      proto_number(message, ETCD_WATCH_COMPACTED) != 0)) {
 		watch_lost(lane);
@@ -119,7 +120,7 @@ static int watch_hear_end(struct etcd_lane *lane, struct baton_call *call, struc
 			  "etcd has ended the watch: %.150s", why);
 }
 
-/* 0, or -1: it is over. */
+/* 0, or -1: the watch is over. */
 static int watch_hear(void *l, struct baton_call *call, const struct http_reply *reply)
 {
 	struct etcd_lane *lane = l;
@@ -143,7 +144,7 @@ static int watch_hear(void *l, struct baton_call *call, const struct http_reply 
 	return 0;
 }
 
-/* With a status: it has no leader, it stops, or it doesn't like our token. */
+/* The stream has ended with a status: the member has no leader, stops, or refuses our token. */
 static void watch_ended(void *l, struct baton_call *call, const struct http_reply *reply)
 {
 	struct etcd_lane *lane = l;
@@ -151,7 +152,7 @@ static void watch_ended(void *l, struct baton_call *call, const struct http_repl
 	bool is_sure;
 	int status = grpc_status_of(reply, text);
 
-	etcd_drop_token(lane); /* perhaps it is that */
+	etcd_drop_token(lane); /* perhaps the token is the reason */
 	if (status == GRPC_NONE)
 		(void)store_fail(&call->error, BATON_E_UNAVAILABLE,
 				 "etcd, or what stands in front of it, has ended the watch with "

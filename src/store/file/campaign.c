@@ -1,20 +1,22 @@
 /*
- * campaign.c: who leads is decided by one link(2).
+ * campaign.c: one link(2) decides which candidate leads.
  *
  * The claims of an election are files with consecutive numbers; the highest is the present one. To
- * become leader: look, make sure that the present claim is over (it has its end, or its lease can
- * no longer be believed in: expiry.c), write a claim with a higher term, and link it to the next
- * number. Of all who try, the kernel lets one. Then
+ * become leader, a candidate looks at the folder, and makes sure that the present claim is over: it
+ * has its end, or its owner can't count on its lease any more (expiry.c). The candidate then writes
+ * a claim with a higher term, and links it to the next number. Of all candidates that try, the
+ * kernel lets one succeed. That one must then
  *
- *  - look again: who stalled before its link may have won a number that was pruned long ago; that
- *    is no leadership, and gets its end at once (model variant "no look after the claim");
- *  - sync the folder, for the term must survive (S3);
- *  - read the clock last: a claim on a lease that has expired is no leadership (S5).
+ *  - look again: a candidate that stalled before its link may have won a number that was pruned
+ *    long ago. That is not a leadership, and gets its end at once (model variant "no look after the
+ *    claim");
+ *  - sync the folder, because the term must survive (S3);
+ *  - read the clock last: a claim on a lease that has expired is not a leadership (S5).
  *
- * The term stands inside: as the file's name, two floors would make two names, and both win. A
- * claim is never removed while it is the highest: it is given back by a file of its own, <seq>.end,
- * that only its owner makes. Old claims are the history; they are pruned after the folder was
- * synced, so that the highest term is never lost.
+ * The term stands inside the file and not in its name: else candidates with different floors would
+ * link different names, and both would win. A claim is never removed while it is the highest. To
+ * give a claim back, its owner, and nobody else, makes the file <seq>.end. Old claims are the
+ * history. They are pruned after the folder was synced, so that the highest term is never lost.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +40,7 @@ struct attempt {
 	struct file_tmp tmp;
 	uint64_t seq;
 	int dir;
-	int before; /* BATON_END_... of the claim that it follows */
+	int before; /* BATON_END_...: how the claim before it has ended */
 	enum attempt_state state;
 };
 
@@ -73,7 +75,8 @@ void file_campaign(void *l, struct baton_call *call, const struct baton_lease *l
 	file_leave(lane);
 }
 
-/* Step by step for all, so that one write of the journal serves many. */
+/* Carries out each step for all campaigns before the next step, so that one write of the file
+ * system's journal serves many of them. */
 static void campaign_chunk(struct file_lane *lane, const struct baton_lease *lease,
 			   struct baton_campaign *list, size_t n)
 {
@@ -101,7 +104,7 @@ static void attempt_fail(struct file_lane *lane, struct attempt *a, int outcome)
 	a->c->code = lane->call->error.code;
 }
 
-/* REFUSED, and the record says by what. */
+/* Ends with REFUSED, and the record says why. */
 static void attempt_refuse(struct file_lane *lane, struct attempt *a,
 			   const struct file_election *election)
 {
@@ -115,7 +118,7 @@ static void attempt_refuse(struct file_lane *lane, struct attempt *a,
 	a->c->code = BATON_OK;
 }
 
-/* Somebody else was faster. */
+/* Another candidate was faster: refused after a new look. */
 static void attempt_refuse_anew(struct file_lane *lane, struct attempt *a)
 {
 	struct file_election election;
@@ -155,7 +158,7 @@ static void attempt_prepare(struct file_lane *lane, struct attempt *a, bool many
 	}
 	if (attempt_write(lane, a, &election) != 0)
 		goto failed;
-	/* Many are written out together; each is waited for before its link. */
+	/* The writes of many claims begin together. attempt_link() waits for each. */
 	if (many)
 		(void)sync_file_range(a->tmp.fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 	a->state = ATTEMPT_WRITTEN;
@@ -164,7 +167,8 @@ failed:
 	attempt_fail(lane, a, BATON_OUTCOME_FAILED);
 }
 
-/* S3: above the stored term and the floor; C21: at the end of the range nobody leads. */
+/* S3: the term is above the stored term and the floor. C21: at the end of the range nobody
+ * leads. */
 static int attempt_mint_term(struct file_lane *lane, struct attempt *a,
 			     const struct file_election *election)
 {
@@ -237,7 +241,7 @@ static int attempt_write(struct file_lane *lane, struct attempt *a,
 	return file_own_claim_add(lane, c->name, a->lease->id, a->seq, c->term, c->nonce);
 }
 
-/* The one step that decides. What comes before it has changed nothing. */
+/* The one step that decides. The steps before it have changed nothing in the election. */
 static void attempt_link(struct file_lane *lane, struct attempt *a)
 {
 	char entry[32];
@@ -254,7 +258,7 @@ static void attempt_link(struct file_lane *lane, struct attempt *a)
 		a->state = ATTEMPT_LINKED;
 		return;
 	}
-	if (errno == EIO) { /* the disk can't tell whether it is there */
+	if (errno == EIO) { /* the disk can't tell whether the link is there */
 		file_errno(lane, "link", a->c->name, entry);
 		file_own_claim_set(lane, a->c->name, a->c->nonce, FILE_DOUBT);
 		attempt_fail(lane, a, BATON_OUTCOME_UNKNOWN);
@@ -272,8 +276,8 @@ static void attempt_link(struct file_lane *lane, struct attempt *a)
 }
 
 /*
- * Makes a claim that must not count void: its end is the claim itself, linked once more, so that
- * not even a full disk is in the way. False: nobody knows whether it stands.
+ * Voids a claim that must not count. Its end is the claim's own file, linked once more, so that
+ * even a full disk is not in the way. False: nobody knows whether the claim stands.
  */
 static bool attempt_make_void(struct file_lane *lane, struct attempt *a)
 {
@@ -302,7 +306,8 @@ static void attempt_check_highest(struct file_lane *lane, struct attempt *a)
 	if (file_read_folder(lane, a->dir, a->c->name, &a->folder) != 0) { /* model: CLAIM_LOOK */
 		attempt_undo(lane, a);
 	} else if (a->folder.highest != a->seq) {
-		/* Void or not: it is not the highest, so it is nobody's. */
+		/* Even if it can't be voided: it is not the highest claim, so nobody leads by
+		 * it. */
 		(void)attempt_make_void(lane, a); /* model: CLAIM_VOID */
 		attempt_refuse_anew(lane, a);
 	}
@@ -344,7 +349,7 @@ static void attempt_settle(struct file_lane *lane, struct attempt *a)
 		attempt_won(lane, a);
 }
 
-/* False: it is another user's, and theirs to remove. */
+/* Removes an old claim and its end. False: they are another user's, who must remove them. */
 static bool remove_past(int dir, uint64_t seq)
 {
 	char entry[32];
@@ -358,7 +363,8 @@ static bool remove_past(int dir, uint64_t seq)
 	return (unlinkat(dir, entry, 0) == 0 || errno == ENOENT) && done;
 }
 
-/* Only after the folder was synced: the new claim is on the disk before an old one goes. */
+/* Called only after the folder was synced: the new claim is on the disk before an old one is
+ * removed. */
 static void prune_history(struct file_lane *lane, const struct attempt *a)
 {
 	uint64_t history = lane->store->history;
@@ -366,7 +372,8 @@ static void prune_history(struct file_lane *lane, const struct attempt *a)
 	uint64_t from = a->folder.lowest;
 	char entry[64];
 
-	/* What others have left at the bottom must not keep us from our own above it. */
+	/* Old claims of other users at the bottom must not keep us from removing our own above
+	 * them. */
 	if (from != 0 && from <= last && !remove_past(a->dir, from) && last - from >= PRUNE_MAX)
 		from = last - PRUNE_MAX + 1;
 	for (uint64_t seq = from; seq != 0 && seq <= last && seq < from + PRUNE_MAX; seq++)

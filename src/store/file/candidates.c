@@ -1,8 +1,8 @@
 /*
- * candidates.c: how candidates show themselves to each other. Each has a file in a folder of its
- * lease, and is there as long as that lease lives: a dead process takes its candidates along.
- * Nothing of this decides who leads. A file that can't be understood is a candidate that isn't
- * there.
+ * candidates.c: how candidates show themselves to each other. Each candidate is a file in a folder
+ * of its lease, and counts only while that lease lives: so the candidates of a dead process
+ * disappear with it. Nothing here decides who leads. A file that is not valid counts as no
+ * candidate.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -130,7 +130,7 @@ int file_read_candidate(struct file_lane *lane, const char *lease, const char *n
 	return file_parse_candidate(lane->text, n, out) == 0 && strcmp(out->election, name) == 0;
 }
 
-/* Calls fn for the living, until it returns other than 0. */
+/* Calls fn for each candidate whose lease lives, until fn returns something else than 0. */
 static int for_each_candidate(struct file_lane *lane, const char *name, candidate_visit *fn,
 			      void *arg)
 {

@@ -10,7 +10,7 @@
 enum field_type {
 	FIELD_COUNT,  /* uint64_t in [min, max] */
 	FIELD_SIGNED, /* int64_t in [-min, max] */
-	FIELD_NAME,   /* UTF-8 without control characters, up to `size` with its end */
+	FIELD_NAME,   /* UTF-8 without control characters, up to `size` with its NUL */
 	FIELD_DATA,   /* any bytes but NUL */
 	FIELD_ID,     /* a lease's id */
 	FIELD_BOOT,   /* a boot's id */
@@ -172,7 +172,7 @@ size_t file_write_order(const struct file_order *order, char *out)
 
 /* ---- values ---- */
 
-/* Whether these bytes are UTF-8: shortest form, no surrogates, no control characters. */
+/* Whether the text is UTF-8 in its shortest form, without surrogates and control characters. */
 static bool is_clean_text(const char *text)
 {
 	const unsigned char *p = (const unsigned char *)text;
@@ -263,7 +263,7 @@ static bool stands_for_itself(unsigned char c)
 	return c > ' ' && c < 0x7f && c != '%';
 }
 
-/* Only what encode_text() makes is decoded: one text for one string. */
+/* Decodes only what encode_text() makes, so that each string has only one text. */
 static int decode_text(const char *text, size_t n, char *out, size_t size,
 		       bool (*plain)(unsigned char c))
 {
@@ -337,7 +337,7 @@ static int parse_field(const struct field *f, const char *value, size_t n, void 
 	}
 }
 
-/* Takes the line that begins with these words off the text; its rest is the value. */
+/* Takes a line off the text; it must begin with these words. The rest of the line is the value. */
 static int take_line(const char **text, size_t *n, const char *words, const char **value,
 		     size_t *value_n)
 {
@@ -449,7 +449,7 @@ void file_path_of(const char *name, char out[FILE_PATH_SIZE])
 			out[used++] = '/';
 			piece = 0;
 		}
-		if (flat[i] == '.' && piece == 0) { /* neither hidden nor "..", in any piece */
+		if (flat[i] == '.' && piece == 0) { /* so that no piece is hidden, or ".." */
 			memcpy(out + used, "%2e", 3);
 			used += 3;
 			piece += 3;
@@ -485,7 +485,7 @@ int file_name_of(const char *path, char out[BATON_NAME_MAX + 1])
 	}
 	if (used == 0 || decode_text(flat, used, out, BATON_NAME_MAX + 1, stands_in_path) != 0)
 		return -1;
-	/* There is one path for a name, so what doesn't lead back isn't ours. */
+	/* Each name has only one path, so a path that isn't this one is not ours. */
 	file_path_of(out, again);
 	return strcmp(path, again) == 0 ? 0 : -1;
 }

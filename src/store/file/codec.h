@@ -1,11 +1,11 @@
 /*
  * codec.h: what stands in the files of the store, as structs and as text.
  *
- * Every file is a few lines of "key value" in a fixed order, between a line that says what it is
- * and a line that says that it is complete. Strings are percent-encoded, so that a line is a line.
- * The parsers take exactly what the writers make, and nothing else: all content is untrusted (a
- * disk, an administrator, another user), and S9 wants a file that isn't understood to stop us.
- * They are pure functions, made to be fuzzed.
+ * Every file is a few lines of "key value" in a fixed order, between a line that says what the file
+ * is and a line that says that it is complete. Strings are percent-encoded, so that no value spans
+ * lines. The parsers take exactly what the writers make, and nothing else: all content is untrusted
+ * (a disk, an administrator, another user), and a file that is not valid must stop us (S9). Parsers
+ * and writers are pure functions, made to be fuzzed.
  */
 #ifndef BATON_FILE_TEXT_H
 #define BATON_FILE_TEXT_H
@@ -23,15 +23,15 @@ struct file_claim {
 	uint64_t seq;
 	uint64_t term;
 	uint64_t nonce;
-	uint64_t ttl_ns; /* of its lease: for those who find that lease missing */
+	uint64_t ttl_ns; /* that of its lease; needed if the lease is missing */
 	uint64_t timens;
-	uint64_t since_ns; /* before it was linked, on the boot clock of that boot and namespace */
+	uint64_t since_ns; /* before the link, on the boot clock of that boot and namespace */
 	int64_t since_ms;
 	int64_t priority;
 	uint64_t score_permille;
 	char boot[FILE_BOOT_ID + 1];
 	char lease[BATON_LEASE_ID_MAX + 1];
-	char election[BATON_NAME_MAX + 1]; /* rule 5: the full name, and it is compared */
+	char election[BATON_NAME_MAX + 1]; /* the full name, which is compared (rule 5) */
 	char owner[BATON_NAME_MAX + 1];
 	char address[BATON_NAME_MAX + 1];
 	char metadata[BATON_METADATA_MAX + 1];
@@ -42,23 +42,23 @@ struct file_claim {
 struct file_end {
 	uint64_t seq;
 	uint64_t timens;
-	uint64_t until_ns; /* it had ended by then; on the clock of that boot and namespace */
-	uint64_t reserved_until_ns; /* on the same */
+	uint64_t until_ns;          /* when it had ended, on the clock of that boot and namespace */
+	uint64_t reserved_until_ns; /* on the same clock */
 	int64_t until_ms;
 	char boot[FILE_BOOT_ID + 1];
 	char reason[FILE_WORD_MAX + 1];
-	char reserved_for[BATON_NAME_MAX + 1]; /* "": for nobody */
-	char note[BATON_NOTE_MAX + 1];         /* of the order that was obeyed; "": none */
+	char reserved_for[BATON_NAME_MAX + 1]; /* "": no reservation */
+	char note[BATON_NOTE_MAX + 1];         /* the note of the order that was obeyed; "": none */
 };
 
 /* A lease: leases/<id>. */
 struct file_lease {
-	uint64_t serial; /* another number with each renewal */
+	uint64_t serial; /* grows with each renewal */
 	uint64_t expires_ns;
 	uint64_t ttl_ns;
 	uint64_t timens;  /* the inode of the time namespace whose clock this is */
-	uint64_t pid;     /* for an administrator who reads the file */
-	uint64_t outlive; /* 0 or 1: others trust its end, so its owner's death ends nothing */
+	uint64_t pid;     /* for administrators that read the file */
+	uint64_t outlive; /* 0 or 1: others trust its expiry, so its owner's death ends nothing */
 	char id[BATON_LEASE_ID_MAX + 1];
 	char boot[FILE_BOOT_ID + 1];
 	char owner[BATON_NAME_MAX + 1];
@@ -69,7 +69,7 @@ struct file_candidate {
 	int64_t updated_ms;
 	int64_t priority;
 	uint64_t score_permille;
-	uint64_t is_healthy; /* 0 or 1: by its own minimum */
+	uint64_t is_healthy; /* 0 or 1, by the candidate's own minimum */
 	char election[BATON_NAME_MAX + 1];
 	char owner[BATON_NAME_MAX + 1];
 	char address[BATON_NAME_MAX + 1];
@@ -87,7 +87,7 @@ struct file_order {
 	char note[BATON_NOTE_MAX + 1];
 };
 
-/* 0, or -1: not exactly what the writer makes. The result is then undefined. */
+/* 0, or -1: the text is not exactly what the writer makes. *out is then undefined. */
 int file_parse_claim(const char *text, size_t n, struct file_claim *out);
 int file_parse_end(const char *text, size_t n, struct file_end *out);
 int file_parse_lease(const char *text, size_t n, struct file_lease *out);
@@ -103,14 +103,15 @@ size_t file_write_order(const struct file_order *order, char *out);
 
 /*
  * An election's name as a path below elections/, and back. Only lower case letters, digits, '_',
- * '-' and '.' (but not first) stand for themselves, all else is "%xx": no two names share a path,
- * not even where the file system folds cases. What is longer than a file name may be is split into
- * folders; those that aren't the last end in '+', which no election's folder does.
+ * '-' and '.' (but not first) stand for themselves, and all else is "%xx". So no two names share a
+ * path, not even if the file system folds cases. A text that is too long for a file's name is split
+ * into folders. All of these but the last end in '+', which no election's folder does.
  */
 void file_path_of(const char *name, char out[FILE_PATH_SIZE]);
 int file_name_of(const char *path, char out[BATON_NAME_MAX + 1]);
 
-/* A lease id is used as a file name, wherever it was read: hex digits and '-'. */
+/* Whether the text consists of hex digits and '-'. A lease's id is used as a file's name, wherever
+ * it was read. */
 bool file_is_lease_id(const char *id);
 
 #endif

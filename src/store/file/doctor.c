@@ -1,7 +1,7 @@
 /*
- * doctor.c: what the directory of a store is like: its file system, who may use it, and whether the
- * kernel does there what the protocol rests on: locks, links that one caller wins, syncs, notices.
- * A directory that isn't there yet is not made; then the one above it is looked at.
+ * doctor.c: examines the directory of a store: its file system, its rights, and whether the kernel
+ * does there what the protocol needs: locks, links that one caller wins, syncs, and events. If the
+ * directory isn't there yet, it is not made, and the one above it is examined.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 #define SPACE_MIN ((uint64_t)16 << 20)
 #define INODES_MIN 1000
-/* The kernel's number of the time namespace that all processes are in unless they left it. */
+/* The kernel's number of the time namespace that processes are in unless they have left it. */
 #define TIMENS_FIRST 0xeffffffau
 
 static const char elsewhere[] =
@@ -28,7 +28,7 @@ static const char elsewhere[] =
 
 /* ---- the directory ---- */
 
-/* DIR, or the one above it: *is_there says which. -1: call->error says why. */
+/* Opens DIR if *is_there, else the directory above it. -1: call->error says why. */
 static int open_dir(struct file_lane *lane, bool *is_there)
 {
 	const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
@@ -50,7 +50,8 @@ static int open_dir(struct file_lane *lane, bool *is_there)
 	return dir >= 0 ? dir : file_errno(lane, "open", "the folder above", "");
 }
 
-/* A folder with other things in it is hardly meant: nothing is made there. */
+/* Whether the folder is empty or has a store in it. A folder with other things is hardly meant for
+ * a store, so nothing is made there. */
 static bool is_meant_for_store(int dir)
 {
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -69,7 +70,7 @@ static bool is_meant_for_store(int dir)
 	return n == 0 || faccessat(dir, "elections", F_OK, 0) == 0;
 }
 
-/* What is known of those that won't do. */
+/* The name of a file system that can't be used. */
 static const char *other_file_system(unsigned long type)
 {
 	static const struct {
@@ -88,7 +89,7 @@ static const char *other_file_system(unsigned long type)
 	return "one that baton doesn't know";
 }
 
-/* False: it can't be used. */
+/* False: the file system can't be used. */
 static bool look_at_file_system(struct file_lane *lane, struct doctor *d, unsigned long type)
 {
 	const char *name = file_system_name(type);
@@ -162,7 +163,7 @@ static void look_at_space(struct doctor *d, int dir)
 
 /* ---- what the kernel does there ---- */
 
-/* One that is held must be seen by another description of the same file. */
+/* Whether a lock that is held is seen through another open file description of the same file. */
 static bool locks_hold(struct file_lane *lane, const struct file_tmp *tmp)
 {
 	int other = openat(lane->root->tmp, tmp->name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
@@ -173,7 +174,7 @@ static bool locks_hold(struct file_lane *lane, const struct file_tmp *tmp)
 	return is_seen;
 }
 
-/* Of two who link the same name, the second one fails. */
+/* Whether the second of two links to the same name fails. */
 static bool links_decide(struct file_lane *lane, const struct file_tmp *tmp)
 {
 	char name[sizeof(tmp->name) + 8];
@@ -245,7 +246,7 @@ static void look_at_clock(const struct file_lane *lane, struct doctor *d)
 			    "another one is replaced only after it was watched for a whole lease.");
 }
 
-/* What is already there, and may be used. */
+/* Examines a directory that is there and may be used. */
 static int look_inside(struct file_lane *lane, struct baton_call *call, struct doctor *d)
 {
 	if (file_enter(lane, call, false) != 0)

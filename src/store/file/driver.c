@@ -1,6 +1,6 @@
 /*
- * driver.c: the file store as a driver: the store, its lanes, its table of functions. The idea and
- * the layout stand in file.h, the protocol in campaign.c, release.c, lease.c and expiry.c.
+ * driver.c: the file store as a driver: the store, its lanes, its table of functions. file.h
+ * describes the layout, and campaign.c, release.c, lease.c and expiry.c the protocol.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,8 @@ static void close_store(void *s)
 	while (store->own_leases != NULL) {
 		struct file_own_lease *own = store->own_leases;
 
-		/* Whoever closes without giving back dies for the others: the lock says so. */
+		/* A lease that was not closed before: freeing its lock tells the others that its
+		 * owner is dead. */
 		store->own_leases = own->next;
 		if (own->alive >= 0)
 			(void)close(own->alive);
@@ -150,7 +151,8 @@ static void close_root(struct file_root *root)
 	}
 }
 
-/* S10: in the child. Another thread may have held any lock when it forked: none is taken. */
+/* S10, in the child of fork(): another thread may have held any lock at the fork, so none is
+ * taken. */
 static void forget_store(void *s)
 {
 	struct file_store *store = s;
@@ -173,7 +175,8 @@ static void forget_store(void *s)
 	}
 }
 
-/* The descriptor on it must not be one of ours: see src/cli/worklock.c, which takes it. */
+/* Only names the file: the lock must be on a descriptor that is not ours. src/cli/worklock.c takes
+ * it. */
 static int work_lock(const void *s, const char *name, char *path, size_t size, uint32_t *mode,
 		     struct baton_error *err)
 {

@@ -1,6 +1,6 @@
 /*
- * error.c: what went wrong, as a code and a sentence that names the file and what to do. The
- * caller gets it in its struct baton_call; nothing is logged here.
+ * error.c: errors: a code, and a sentence that names the file and says what to do. The caller gets
+ * both in its struct baton_call; nothing is logged here.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -10,7 +10,8 @@
 #include "base/clock.h"
 #include "store/file/file.h"
 
-/* How much of a path is shown, at most: its end, which says more than its beginning. */
+/* How much of a path is shown at most. It is the end that is shown, because that says more than the
+ * beginning. */
 #define PATH_SHOWN 60
 
 static int code_of_errno(int error);

@@ -1,18 +1,19 @@
 /*
- * expiry.c: whether the owner of a lease can still believe in it.
+ * expiry.c: whether the owner of a lease can still count on it.
  *
  *   .alive    lease file    verdict
  *   unlocked  any           died: locks end with their process, and nobody can lock it again
- *   unlocked  `outlive`     by the clock, and died after that: others trust it, who may live on
+ *   unlocked  `outlive`     by the clock, and died after that: others trust it, and may live on
  *   locked    present       by the clock
  *   missing   present       by the clock (somebody has meddled; its owner will notice)
  *   missing   missing       gone: closed by its owner, or swept after its death
  *   locked    missing       somebody has meddled: waited out, see verdict_waited_out()
  *
- * All who share a kernel share a boot clock, so "by the clock" has no drift. Rule 9: the clock is
- * read before the file. Whoever renews reads it again after the write. So if we read a time past
- * the old expiry, and then still the old expiry, then its owner's write comes later than that, and
- * its owner will see so. No verdict but "alive" is ever taken back.
+ * All processes on one kernel share its boot clock, so "by the clock" has no drift. Rule 9: we read
+ * the clock before the file, and an owner that renews reads the clock again after its write.
+ * Suppose that we read a time past the old expiry, and after that still the old expiry. Then the
+ * owner's write comes later than the expiry, and the owner sees that, too. No verdict but "alive"
+ * is ever taken back.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -71,7 +72,7 @@ static int verdict_of_open(struct file_lane *lane, const char *id, uint64_t now_
 		return -1;
 	if (got == FILE_GOT_NONE && alive < 0)
 		return FILE_GONE;
-	if (got == FILE_GOT_NONE) /* its owner may just have closed it */
+	if (got == FILE_GOT_NONE) /* its owner may have closed it just now */
 		return file_is_locked(alive) == 0
 			       ? FILE_DIED
 			       : verdict_waited_out(lane, id, 0, ttl_ns, now_ns, free_in_ns);
@@ -87,8 +88,9 @@ static int verdict_of_open(struct file_lane *lane, const char *id, uint64_t now_
 }
 
 /*
- * Its process is dead, and can't renew it. Those who trust a lease with `outlive` share the kernel:
- * they don't outlive the boot. A lease that can't be understood was left by a host that crashed.
+ * The lease's process is dead, and can't renew it. Processes that trust a lease with `outlive` run
+ * on the same kernel, so such a lease ends with the boot at the latest. A file that is not valid
+ * was left by a host that crashed.
  */
 static int verdict_of_dead(struct file_lane *lane, const char *id, uint64_t now_ns, int got,
 			   size_t n, uint64_t *free_in_ns)
@@ -115,16 +117,16 @@ static int verdict_by_clock(struct file_lane *lane, const struct file_lease *lea
 	if (now_ns >= lease->expires_ns)
 		return FILE_EXPIRED;
 	*free_in_ns = lease->expires_ns - now_ns;
-	/* It was written before now, for no longer than this. */
+	/* A valid lease was written before now, with an expiry no later than ttl after that. */
 	if (lease->expires_ns - lease->ttl_ns > clock_boot_ns())
 		return file_corrupt(lane, "leases", lease->id);
 	return FILE_ALIVE;
 }
 
 /*
- * A clock that we can't read (another time namespace), or no file to read: the lease is over when
- * it was unchanged for its whole length on our own clock, counted from after it was first read
- * (rule 1), and is read unchanged once more after that.
+ * For a lease whose clock we can't read (another time namespace), or that has no file. It is over
+ * when it was unchanged for its whole length on our own clock, counted from after the first read
+ * (rule 1), and is then read unchanged once more.
  */
 static int verdict_waited_out(struct file_lane *lane, const char *id, uint64_t serial,
 			      uint64_t ttl_ns, uint64_t now_ns, uint64_t *free_in_ns)

@@ -1,7 +1,7 @@
 /*
- * history.c: who led before, told from the claims that are still in an election's folder. How a
- * leadership ended stands in its end, or else in the claim that came after it. Nothing here decides
- * who leads.
+ * history.c: past leaderships, from the claims that are still in an election's folder. How a
+ * leadership has ended stands in its end, or else in the next claim. Nothing here decides who
+ * leads.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ struct past {
 	const char *name;
 	uint64_t highest;
 	bool has_later;
-	char after[FILE_WORD_MAX + 1]; /* what the claim that came later saw of this one's end */
+	char after[FILE_WORD_MAX + 1]; /* how this claim had ended, as the next claim has seen it */
 };
 
 static int newest_first(const void *a, const void *b)
@@ -47,13 +47,14 @@ static uint64_t *list_past_claims(const struct file_lane *lane, size_t *n)
 	return list;
 }
 
-/* All who share a boot and a time namespace share a clock. */
+/* The name of a clock: processes with the same boot and time namespace share it. */
 static void clock_name(const char *boot, uint64_t timens, char out[64])
 {
 	(void)snprintf(out, 64, "%s-%llu", boot, (unsigned long long)timens);
 }
 
-/* 1: how it ended stands in its end. 0: it has none. 2: it never was a leadership. */
+/* Reads the end of a claim. 1: done. 0: the claim has no end. 2: it was void, and never a
+ * leadership. */
 static int read_past_end(struct file_lane *lane, const struct past *past, uint64_t seq,
 			 struct baton_leadership *out)
 {
@@ -84,7 +85,7 @@ static int read_past_end(struct file_lane *lane, const struct past *past, uint64
 	return 1;
 }
 
-/* The last one may stand, or wait for somebody who takes it over. */
+/* For the highest claim, without an end: whether it still stands, or how it is over. */
 static int history_verdict(struct file_lane *lane, const struct file_claim *claim,
 			   struct baton_leadership *out)
 {
@@ -101,7 +102,7 @@ static int history_verdict(struct file_lane *lane, const struct file_claim *clai
 	return 0;
 }
 
-/* 1: found; 0: pruned meanwhile, or no leadership. */
+/* 1: found; 0: pruned meanwhile, or not a leadership. */
 static int read_past(struct file_lane *lane, struct past *past, uint64_t seq,
 		     struct baton_leadership *out)
 {

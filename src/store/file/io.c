@@ -1,10 +1,10 @@
 /*
- * io.c: files that appear complete or not at all, folders that are read in one instant.
+ * io.c: files that appear complete or not at all, and folders that are read as of one instant.
  *
- * Everything is written under DIR/tmp and then linked or renamed to where it counts. While it is
- * being written its maker holds a lock on it, so that a sweeper removes only what the dead have
- * left. Between the open and the lock it is young, and young files aren't swept. (Where a clock
- * that jumped makes it look old, a sweeper may slip in; then the link fails, and no harm is done.)
+ * Every file is written in DIR/tmp, and then linked or renamed to its place. Its maker holds a lock
+ * on it meanwhile, so that a sweeper removes only the files of dead processes. Between its making
+ * and its lock the file is young, and young files aren't swept. (If the wall clock jumps, the file
+ * may look old, and a sweeper may remove it. Then the link fails, and no harm is done.)
  */
 #include <dirent.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 #include "store/file/file.h"
 
-#define SCAN_MAX ((size_t)64 << 20) /* bytes: a folder that large isn't one of ours */
+#define SCAN_MAX ((size_t)64 << 20) /* bytes: a larger folder isn't one of ours */
 #define REPLACE_TRIES 4
 #define PAUSE "pause-"
 
@@ -78,7 +78,7 @@ int file_tmp_link(struct file_lane *lane, const struct file_tmp *tmp, int dir, c
 	return linkat(lane->root->tmp, tmp->name, dir, name, 0);
 }
 
-/* What can't be removed is swept later, by whoever can. */
+/* A file that can't be removed is swept later, by a process that can. */
 void file_tmp_done(struct file_lane *lane, struct file_tmp *tmp)
 {
 	if (tmp->fd < 0)
@@ -101,7 +101,8 @@ int file_replace(struct file_lane *lane, int dir, const char *name, const char *
 			file_tmp_done(lane, &tmp);
 			return -1;
 		}
-		/* Closed first: the close of a file in leases/ means that somebody has died. */
+		/* It is closed before it is moved, because the close of a file in leases/ tells
+		 * that a process has died. */
 		(void)close(tmp.fd);
 		if (renameat(lane->root->tmp, tmp.name, dir, name) == 0)
 			return 0;
@@ -109,7 +110,7 @@ int file_replace(struct file_lane *lane, int dir, const char *name, const char *
 
 		(void)unlinkat(lane->root->tmp, tmp.name, 0);
 		errno = error;
-		if (error != ENOENT) /* else it was swept in between, or all is gone */
+		if (error != ENOENT) /* ENOENT: it was swept in between, or the store is gone */
 			break;
 	}
 	*doubt = errno == EIO;
@@ -125,7 +126,7 @@ int file_sync_dir(struct file_lane *lane, int dir, const char *name)
 
 int file_read(struct file_lane *lane, int dir, const char *name, const char *where, size_t *n)
 {
-	/* O_NONBLOCK: somebody may have put a pipe there. */
+	/* O_NONBLOCK, because somebody may have put a pipe there. */
 	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	ssize_t got;
 
@@ -142,7 +143,7 @@ int file_read(struct file_lane *lane, int dir, const char *name, const char *whe
 	errno = error;
 	if (got < 0)
 		return file_errno(lane, "read", where, name);
-	*n = (size_t)got; /* one byte too many is for the parser to refuse */
+	*n = (size_t)got; /* if it is one byte too long, the parser refuses it */
 	return FILE_GOT;
 }
 
@@ -158,8 +159,9 @@ int file_is_locked(int fd)
 /* ---- folders ---- */
 
 /*
- * One getdents64(2) that returns everything: the kernel holds the folder's lock over it, so the
- * names are those of one instant. A scan in several calls can miss a claim that is always there.
+ * One getdents64(2) must return all names: the kernel holds the folder's lock during the call, so
+ * the names are those of one instant. A scan in several calls could miss a claim that is there all
+ * the time.
  */
 int file_scan(struct file_lane *lane, int dir, const char *where)
 {
@@ -219,7 +221,7 @@ const char *file_scan_next(const struct file_lane *lane, size_t *at)
 	return name;
 }
 
-/* Where there are more than we keep, those for the latest terms are kept. */
+/* If there are more orders than we keep, those for the latest terms are kept. */
 static void note_order(struct file_folder *folder, uint64_t term, uint64_t id)
 {
 	uint32_t at = folder->n_orders;

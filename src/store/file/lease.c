@@ -1,15 +1,16 @@
 /*
- * lease.c: what this process keeps alive: a file that says until when, and a lock that says that
- * there is somebody who could renew it.
+ * lease.c: the lease that this process keeps alive: a file that says until when, and a lock that
+ * says that there is a process that could renew it.
  *
- * Opening: .alive is made and locked under another name and only then put into its place. (Made
- * first and locked later, a sweeper takes it for a dead one's.) Then comes the lease itself.
- * Renewing: refused from the expiry on, for a late renewal never resurrects; the new expiry is
- * renamed into place; then the clock is read again (rule 9). No fsync: a host that crashed has
- * no leader. Closing: the lock goes first, which frees and announces everything at once.
+ * Opening: .alive is made and locked under another name, and only then put into its place. (If it
+ * were locked only there, a sweeper could take it for that of a dead process.) Then the lease
+ * itself is written. Renewing: it is refused from the expiry on, because a late renewal revives
+ * nothing. The new expiry is renamed into place, and then the clock is read again (rule 9). There
+ * is no fsync: a host that crashed has no leader. Closing: the lock is freed first, which frees and
+ * announces everything at once.
  *
- * What it must never do: close `alive` while this process could still believe, or renew what was
- * lost.
+ * What it must never do: close `alive` while this process could still count on the lease, or renew
+ * a lease that was lost.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +22,7 @@
 #include "base/clock.h"
 #include "store/file/file.h"
 
-#define VERIFY_PART 100 /* of the lease's length is spent on looking at claims, at most */
+#define VERIFY_PART 100 /* at most this part of the lease's length is spent on checking claims */
 
 static int open_lease(struct file_lane *lane, const struct baton_lease *lease);
 static int place_alive(struct file_lane *lane, struct file_own_lease *own);
@@ -49,7 +50,7 @@ int file_lease_open(void *l, struct baton_call *call, const struct baton_lease *
 	return outcome;
 }
 
-/* All that fails here is taken back, and nobody has seen it. */
+/* If a step fails, all is taken back, and nobody has counted on it. */
 static int open_lease(struct file_lane *lane, const struct baton_lease *lease)
 {
 	struct file_store *store = lane->store;
@@ -91,7 +92,7 @@ failed:
 	return BATON_OUTCOME_FAILED;
 }
 
-/* As in sweep_lease(): .alive goes last, and only if the lease is gone, for it says "died". */
+/* As in sweep_lease(): .alive says "died", so it is removed last, and only if the lease is gone. */
 static void remove_files(const struct file_own_lease *own)
 {
 	char name[BATON_LEASE_ID_MAX + 8];
@@ -102,7 +103,7 @@ static void remove_files(const struct file_own_lease *own)
 		(void)unlinkat(own->root->leases, name, 0);
 }
 
-/* The lock first: it frees all that the lease carries, and its close is what the others hear. */
+/* Frees the lock first: that frees all that the lease carries, and its close tells the others. */
 static void own_free(struct file_store *store, struct file_own_lease *own)
 {
 	if (own->alive >= 0) {
@@ -121,7 +122,8 @@ static int rename_without_replacing(int from_dir, const char *from, int to_dir, 
 		return 0;
 	if (errno != EINVAL && errno != ENOSYS)
 		return -1;
-	/* This file system can't tell; ids are used once (A5), so a look must do. */
+	/* This file system can't rename so. Ids are used only once (A5), so a look before is
+	 * enough. */
 	if (fstatat(to_dir, to, &st, AT_SYMLINK_NOFOLLOW) == 0) {
 		errno = EEXIST;
 		return -1;
@@ -129,7 +131,8 @@ static int rename_without_replacing(int from_dir, const char *from, int to_dir, 
 	return renameat(from_dir, from, to_dir, to);
 }
 
-/* Renamed and not linked: so its close is announced in leases/, under its own name. */
+/* .alive is renamed and not linked, so that its close is announced in leases/, under its own
+ * name. */
 static int place_alive(struct file_lane *lane, struct file_own_lease *own)
 {
 	struct file_tmp tmp = {.fd = -1};
@@ -205,14 +208,15 @@ int file_lease_renew(void *l, struct baton_call *call, const struct baton_lease 
 	int outcome = renew_lease(lane, lease, &copy);
 
 	store_lock(&store->base);
-	own->busy = false; /* nobody frees it while it is busy */
+	own->busy = false; /* still there: nobody frees a lease that is busy */
 	own->expires_ns = copy.expires_ns;
 	own->serial = copy.serial;
 	own->ino = copy.ino;
 	own->lost = own->lost || outcome == BATON_OUTCOME_REFUSED;
 	store_unlock(&store->base);
 	if (outcome == BATON_OUTCOME_OK) {
-		/* The lease is renewed, whatever this look meets; the next one goes on. */
+		/* The lease is renewed, whatever this check meets. The next check goes on from
+		 * there. */
 		struct baton_error kept = call->error;
 
 		(void)file_own_claims_verify(lane, lease->id,
@@ -243,7 +247,7 @@ static int renew_lease(struct file_lane *lane, const struct baton_lease *lease,
 	copy->serial++;
 	bool failed = write_lease(lane, lease, copy, now_ns + lease->ttl_ns, &doubt) != 0;
 
-	copy->ino = 0; /* unless we see it, we don't know */
+	copy->ino = 0; /* not known until we see it */
 	if (!failed && fstatat(lane->root->leases, copy->id, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		copy->ino = st.st_ino;
 	if (clock_boot_ns() >= old_ns) /* model: RENEW_AGAIN. Others may have seen the old one. */
@@ -254,7 +258,7 @@ static int renew_lease(struct file_lane *lane, const struct baton_lease *lease,
 	return BATON_OUTCOME_OK;
 }
 
-/* Where a file of ours was removed or replaced, others can't see us: that is a loss. */
+/* If a file of ours was removed or replaced, others can't see our lease: it is lost. */
 static int lease_file_in_place(struct file_lane *lane, const char *name, ino_t ino)
 {
 	struct stat st;
@@ -361,7 +365,7 @@ int file_claims(void *l, struct baton_call *call, const struct baton_lease *leas
 	for (size_t i = 0; i < n && result == 0; i++)
 		result = file_in_time(lane) != 0 ? -1
 						 : file_own_claim_stands(lane, list[i], &stand[i]);
-	/* All or nothing: half a list would make the others look lost. */
+	/* All or nothing: with half a list, the other claims would look lost. */
 	for (size_t i = 0; i < n; i++) {
 		if (result == 0)
 			file_own_claim_note(lane, list[i], stand[i]);

@@ -1,6 +1,6 @@
 /*
- * list.c: the names of elections, from the folders in elections/. A folder that is only watched has
- * neither a claim nor a pause in it, and is no election yet. Nothing here decides who leads.
+ * list.c: the names of elections, from the folders in elections/. A folder that has neither a claim
+ * nor a pause in it is only watched, and not an election yet. Nothing here decides who leads.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "store/file/file.h"
 #include "store/names.h"
 
-#define DEPTH_MAX 8 /* folders of one name: PIECE_MAX bytes each */
+#define DEPTH_MAX 8 /* folders of one name, with PIECE_MAX bytes each */
 
 static int list_folder(struct file_lane *lane, int at, const char *path, int depth,
 		       struct store_names *names);
@@ -63,7 +63,8 @@ static int list_folder(struct file_lane *lane, int at, const char *path, int dep
 	return result;
 }
 
-/* 1: it has had a leader, or is paused; 0: it is only watched, or was removed meanwhile. */
+/* 1: the election has had a leader, or is paused; 0: it is only watched, or was removed
+ * meanwhile. */
 static int is_election(struct file_lane *lane, const char *name)
 {
 	struct file_folder folder;
@@ -83,7 +84,7 @@ static int is_election(struct file_lane *lane, const char *name)
 	return result != 0 ? -1 : folder.highest != 0 || folder.paused;
 }
 
-/* One page of folders; *told: how many of them are elections. */
+/* Lists one page of folders. Adds to *told how many of them are elections. */
 static int list_page(struct file_lane *lane, struct store_names *names,
 		     void (*found)(void *arg, const char *name), void *arg, size_t *told)
 {

@@ -1,7 +1,7 @@
 /*
- * observe.c: what an election's folder says: who holds it, since when, for how long, under which
- * orders. Everything follows from one look (io.c), then the present claim, then its end or the
- * verdict on its lease (expiry.c).
+ * observe.c: what an election's folder says: which candidate holds the election, since when, for
+ * how long, and with which orders. This follows from one look at the folder (io.c), then from the
+ * present claim, and then from its end or the verdict on its lease (expiry.c).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "store/file/file.h"
 
-#define LOOKS_MAX 16 /* a claim can vanish after the look only because a newer one is there */
+#define LOOKS_MAX 16 /* a claim can vanish after the look only if a newer one is there */
 
 static int observe_one(struct file_lane *lane, struct baton_observation *o);
 static void fill_leader(const struct file_election *election, struct baton_record *record);
@@ -59,7 +59,8 @@ static int observe_one(struct file_lane *lane, struct baton_observation *o)
 
 /* ---- seeing ---- */
 
-/* An end that can't be read is still an end: its name says so, and only its owner makes it. */
+/* An end that can't be read is still an end: its name says so, and only the claim's owner makes
+ * it. */
 static int read_end(struct file_lane *lane, int dir, struct file_election *out)
 {
 	char name[32];
@@ -112,7 +113,8 @@ int file_read_election(struct file_lane *lane, int dir, const char *name, struct
 		return -1;
 	bool claimed = out->folder.highest != 0 && !out->folder.ended;
 
-	/* First said, then judged: a death after the verdict is then hinted at for certain. */
+	/* The watch is told of the holder before the verdict. So a death after the verdict surely
+	 * causes a hint. */
 	out->watched = file_watch_holder(lane->store, name, claimed ? out->claim.lease : "",
 					 claimed ? out->claim.ttl_ns : 0);
 	if (!claimed)
@@ -125,7 +127,8 @@ int file_read_election(struct file_lane *lane, int dir, const char *name, struct
 	return out->verdict < 0 ? -1 : 0;
 }
 
-/* A reservation of another boot or time namespace has ended: it is a courtesy, no rule. */
+/* A reservation of another boot or time namespace counts as ended. That is safe, because nothing
+ * depends on a reservation. */
 uint64_t file_reserved_ns(struct file_lane *lane, const struct file_election *election,
 			  const char *id)
 {
@@ -182,7 +185,7 @@ static void fill_leader(const struct file_election *election, struct baton_recor
 	(void)snprintf(record->metadata, sizeof(record->metadata), "%s", claim->metadata);
 }
 
-/* What the leader has said of itself since it won. */
+/* Fills in the profile that the leader has published since it won. */
 static int fill_profile(struct file_lane *lane, const char *name, struct baton_record *record)
 {
 	struct file_candidate candidate;

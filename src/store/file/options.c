@@ -3,11 +3,11 @@
  *
  *     file:/var/lib/myapp?mode=0770&history=50
  *
- * mode     who may take part, as of chmod(1); 0700 unless the URL says otherwise
- * history  how many claims of an election are kept; 100
+ * mode     who may take part, as for chmod(1); 0700 unless the URL says otherwise
+ * history  how many claims of an election are kept; 100 unless the URL says otherwise
  * force    1: use a file system that is not on the list, at the administrator's own risk
  *
- * No error quotes a URL that could not be taken apart: it may hold a password.
+ * No error quotes a URL that can't be taken apart: it may have a password in it.
  */
 #include <limits.h>
 #include <stdarg.h>
@@ -45,7 +45,7 @@ static int decode_path(const struct url *url, char path[PATH_MAX], struct baton_
 
 	if (url->has_authority && host->n != 0 &&
 	    (host->n != 9 || memcmp(host->at, "localhost", 9) != 0))
-		/* Not which: it may be a login. */
+		/* The sentence doesn't name the host: it may be a login. */
 		return options_fail(err,
 				    "a host before the path; a file store is a directory of this "
 				    "machine: file:/path/to/directory");
@@ -66,7 +66,7 @@ static int decode_path(const struct url *url, char path[PATH_MAX], struct baton_
 			    PATH_MAX - 1);
 }
 
-/* Absolute from here on: the program may change its directory. */
+/* Makes the path absolute, because the program may change its directory. */
 static int parse_path(struct file_store *store, const struct url *url, struct baton_error *err)
 {
 	char path[PATH_MAX];
@@ -104,7 +104,8 @@ static bool parse_option_number(const char *text, int base, unsigned long max, u
 	return *end == '\0' && *out <= max;
 }
 
-/* What would be right for this option; NULL: it is set. "": there is no such option. */
+/* Sets an option, and returns NULL. Else: what a valid value is, or "" if there is no such
+ * option. */
 static const char *parse_option(struct file_store *store, const char *key, const char *value)
 {
 	unsigned long number;
@@ -160,7 +161,8 @@ int file_parse_url(struct file_store *store, const char *text, struct baton_erro
 
 	store->mode = 0700;
 	store->history = 100;
-	/* Not what it was: whoever mistakes the scheme may have put a password in it. */
+	/* The sentence doesn't show the URL: if the scheme is wrong, it may have a password in
+	 * it. */
 	if (!url_split(text, &url))
 		return options_fail(err, "not a valid URL; say file:/path/to/directory");
 	int code = parse_path(store, &url, err);

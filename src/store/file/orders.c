@@ -1,7 +1,7 @@
 /*
- * orders.c: what an administrator leaves for a leader, and the pause. An order names the term that
- * it is meant for, also in the name of its file: a successor neither obeys nor reads the order
- * (rule 10). Each order has a file of its own, so that no order overwrites another one.
+ * orders.c: orders for a leader, and the pause. An order names the term that it is meant for, also
+ * in the name of its file, so that a successor neither obeys nor reads it (rule 10). Each order has
+ * a file of its own, so that no order overwrites another one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -78,7 +78,7 @@ static int leave_order(struct file_lane *lane, int dir, const char *name,
 	return link_new_file(lane, dir, name, entry, text, n);
 }
 
-/* OK also if it was there: then somebody did the same before. */
+/* OK also if the file was there already: another process has done the same. */
 static int link_new_file(struct file_lane *lane, int dir, const char *name, const char *entry,
 			 const char *text, size_t n)
 {
@@ -111,10 +111,10 @@ int file_pause(void *l, struct baton_call *call, const char *name, bool paused)
 }
 
 /*
- * Whoever may take part may pause and resume, but in a folder with the sticky bit nobody may remove
- * another's file. So nothing is removed: a pause is a file with the next number, and its end is
- * another file. The highest number decides, and it stays where it is, so that no number is used
- * twice. What is below it decides nothing, and each user removes its own.
+ * All users that may take part may pause and resume, but in a folder with the sticky bit no user
+ * may remove another's file. So a pause is a file with the next number, and its end is another
+ * file. The highest number decides, and is never removed, so that no number is used twice. Files
+ * with lower numbers decide nothing, and each user removes its own.
  */
 static void remove_old_pauses(struct file_lane *lane, int dir, uint64_t last)
 {
@@ -129,7 +129,8 @@ static void remove_old_pauses(struct file_lane *lane, int dir, uint64_t last)
 	}
 }
 
-/* Another may pause or resume at the same time: it is done when it is seen. */
+/* Another process may pause or resume at the same time, so this is done only when a look shows
+ * it. */
 static int link_pause(struct file_lane *lane, int dir, const char *name, bool paused)
 {
 	static const char text[] = "baton pause 1\n";
@@ -166,7 +167,7 @@ static int set_pause(struct file_lane *lane, const char *name, bool paused)
 		return missing ? BATON_OUTCOME_OK : BATON_OUTCOME_FAILED;
 	int outcome = link_pause(lane, dir, name, paused);
 
-	/* It must survive a crash, so until it is synced nobody knows. */
+	/* The pause must survive a crash, so the outcome is UNKNOWN until it is synced. */
 	if (outcome == BATON_OUTCOME_OK &&
 	    (file_sync_dir(lane, dir, name) != 0 || (paused && file_sync_above(lane, dir) != 0)))
 		outcome = BATON_OUTCOME_UNKNOWN;

@@ -1,12 +1,13 @@
 /*
  * own_claims.c: the claims that this process has linked, and whether they still stand.
  *
- * link(2) is done when it returns, and a lease's id is never used by two processes (A5). So every
- * claim on a lease of ours was linked by us: this table can't miss one, also none of a campaign
- * that ended in doubt. What it can't know by itself is that somebody took a claim away behind
- * our back (an administrator, a restored backup). Therefore every renewal looks at some of them in
- * the store, in turn, all if they are few: what doesn't stand any more is no longer counted. (The
- * watch on the election's folder says so at once; this is for where there is no watch.)
+ * link(2) is done when it returns, and no two processes use the same lease id (A5). So every claim
+ * on a lease of ours was linked by us, and this table can't miss one, not even that of a campaign
+ * that ended in doubt. But the table can't know that somebody took a claim away behind our back (an
+ * administrator, a restored backup). Therefore every renewal checks some claims in the store, in
+ * turn, or all if they are few. A claim that doesn't stand any more is no longer counted. (The
+ * watch on the election's folder tells of that at once; this is for elections that are not
+ * watched.)
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 #include "base/clock.h"
 #include "store/file/file.h"
 
-#define VERIFY_MAX 64 /* claims that one renewal looks at */
+#define VERIFY_MAX 64 /* claims that one renewal checks at most */
 
 static struct file_own_claim *own_claim_find(struct file_store *store, const char *name,
 					     uint64_t nonce);
@@ -103,7 +104,8 @@ static struct file_own_claim *own_claim_copy(const struct file_own_claim *claim)
 	return copy;
 }
 
-/* Copies up to max claims on this lease; round 0: any, else those not yet looked at in it. */
+/* Copies up to max claims on this lease; round 0: all claims; else those that were not yet checked
+ * in that round. */
 static size_t own_claims_copy_some(const struct file_store *store, const char *lease,
 				   uint64_t round, struct file_own_claim **out, size_t max)
 {
@@ -139,14 +141,14 @@ int file_own_claims_verify(struct file_lane *lane, const char *lease, uint64_t u
 	size_t n = store->round == 0
 			   ? 0
 			   : own_claims_copy_some(store, lease, store->round, list, VERIFY_MAX);
-	if (n == 0) { /* all had their turn */
+	if (n == 0) { /* all claims had their turn */
 		store->round++;
 		n = own_claims_copy_some(store, lease, store->round, list, VERIFY_MAX);
 	}
 	store_unlock(&store->base);
 	for (size_t i = 0; i < n; i++) {
 		bool stands = true;
-		/* One at least, however little time there is: so the turn comes to each. */
+		/* At least one, however little time there is, so that each claim gets its turn. */
 		bool looks = result == 0 && (i == 0 || clock_boot_ns() < until_ns);
 
 		if (looks)
@@ -160,7 +162,7 @@ int file_own_claims_verify(struct file_lane *lane, const char *lease, uint64_t u
 	return result;
 }
 
-/* One whose link is under way is for its campaign to tell. */
+/* If a claim's link is under way, its campaign sets the state. */
 void file_own_claim_note(struct file_lane *lane, const struct file_own_claim *claim, bool stands)
 {
 	if (claim->state == FILE_LINKING)
@@ -171,7 +173,7 @@ void file_own_claim_note(struct file_lane *lane, const struct file_own_claim *cl
 		file_own_claim_drop(lane, claim->name, claim->nonce);
 }
 
-/* It stands if it is the highest, has no end, and is the claim that we made. */
+/* A claim stands if it is the highest, has no end, and is the claim that we have made. */
 int file_own_claim_stands(struct file_lane *lane, const struct file_own_claim *claim, bool *stands)
 {
 	struct file_election election;

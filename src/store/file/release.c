@@ -1,6 +1,6 @@
 /*
- * release.c: a claim is given back by a file of its own, <seq>.end, which only the claim's owner
- * makes. The claim stays where it is: it is the history.
+ * release.c: gives a claim back. The claim's owner, and nobody else, makes the file <seq>.end. The
+ * claim stays where it is: it is the history.
  *
  * What it must never do: end a claim that is not the caller's (S6).
  */
@@ -13,8 +13,8 @@
 #include "base/clock.h"
 #include "store/file/file.h"
 
-/* What was said with the order that this release obeys. Nothing is released any later or less for
- * want of it. */
+/* Adds the note of the order that this release obeys. If the note can't be read, the release goes
+ * on without it. */
 static void end_note(struct file_lane *lane, int dir, const struct file_election *election,
 		     const struct baton_release *r, struct file_end *end)
 {
@@ -27,7 +27,8 @@ static void end_note(struct file_lane *lane, int dir, const struct file_election
 	lane->call->error = kept;
 }
 
-/* expires_ns: of the lease, 0 if it was lost. Who was past it then led no longer than that. */
+/* expires_ns: when the lease expires; 0 if it was lost. A leadership lasts no longer than its
+ * lease. */
 static int link_end(struct file_lane *lane, int dir, const struct file_election *election,
 		    const struct baton_release *r, uint64_t expires_ns)
 {
@@ -57,7 +58,8 @@ static int link_end(struct file_lane *lane, int dir, const struct file_election 
 		store_fail(&lane->call->error, BATON_E_INVALID, "the release is malformed");
 		return BATON_OUTCOME_FAILED;
 	}
-	/* No sync: a host that crashed has no leader, and every lease of its boot is over. */
+	/* No sync is needed: a host that crashed has no leader, and every lease of its boot is
+	 * over. */
 	if (file_tmp_make(lane, &tmp, text, n) != 0)
 		return BATON_OUTCOME_FAILED;
 	file_seq_name(seq, true, entry);

@@ -1,7 +1,7 @@
 /*
- * root.c: the directory of a store: made where it is missing, refused where the protocol doesn't
- * hold, and recognised again. Whoever moves it away and puts another in its place has made
- * another store: leases of the old one are lost, they can't be seen by those who come new.
+ * root.c: the directory of a store. It is made if it is missing, refused if the protocol doesn't
+ * hold there, and recognised again. If somebody moves it away and puts another one in its place,
+ * that is another store. Leases in the old one are lost, because new candidates can't see them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +47,7 @@ int file_enter(struct file_lane *lane, struct baton_call *call, bool create)
 	if (fresh != NULL) {
 		stale = store->root;
 		store->root = fresh;
-		fresh->refs = 2; /* the store's and this lane's */
+		fresh->refs = 2; /* one for the store, one for this lane */
 	}
 	if (stale != NULL && store->watch != NULL && lane->watch == NULL)
 		file_watch_nudge(store->watch);
@@ -138,7 +138,8 @@ failed:
 	return NULL;
 }
 
-/* Opens DIR, or makes it: only itself, not a path of folders that a wrong mount may hide. */
+/* Opens DIR, or makes it. Folders above it are not made: if they are missing, a mount may be
+ * wrong. */
 static int open_top(struct file_lane *lane, bool create)
 {
 	struct file_store *store = lane->store;
@@ -165,7 +166,8 @@ static int open_top(struct file_lane *lane, bool create)
 		return file_errno(lane, "open", FILE_DIRECTORY, "");
 	if (check_file_system(lane, dir) == 0 &&
 	    (!made || file_set_up_dir(lane, dir, FILE_GROUP_KEPT, FILE_DIRECTORY, "") == 0)) {
-		/* Where the folder above can't be read, it is for its owner to keep. */
+		/* If the folder above can't be read, it can't be synced either: that is up to its
+		 * owner. */
 		int above = made ? openat(dir, "..", flags) : -1;
 
 		if (above < 0 || fsync(above) == 0) {
@@ -180,7 +182,7 @@ static int open_top(struct file_lane *lane, bool create)
 	return -1;
 }
 
-/* Made by readers too: one that comes while the first candidate makes the store finds it empty. */
+/* Readers make it, too: a reader may come while the first candidate is still making the store. */
 static int open_part(struct file_lane *lane, const struct file_root *root, const char *name)
 {
 	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -201,7 +203,8 @@ static int open_part(struct file_lane *lane, const struct file_root *root, const
 	return -1;
 }
 
-/* A umask may have taken even the owner's bits: then nobody could open what was just made. */
+/* The umask may have taken away even the owner's bits. Then nobody could open the new folder, so
+ * they are set again. */
 static void open_up(int at, const char *path, mode_t mode)
 {
 	int fd = openat(at, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -228,9 +231,10 @@ int file_make_dir(const struct file_store *store, int at, const char *path)
 }
 
 /*
- * Who shares DIR by its group shares all that is in it: folders belong to DIR's group and hand it
- * on to what is made in them. Bits are only added: the umask may have taken them away, or the maker
- * was killed before it came to this; those that are there too many are an administrator's.
+ * If DIR is shared by its group, all that is in it is shared, too: folders belong to DIR's group,
+ * and pass it on to what is made in them. Bits are only added: the umask may have taken them away,
+ * or the folder's maker was killed before this step. Bits beyond these were set by an
+ * administrator.
  */
 int file_set_up_dir(struct file_lane *lane, int fd, gid_t gid, const char *where, const char *name)
 {
@@ -241,8 +245,8 @@ int file_set_up_dir(struct file_lane *lane, int fd, gid_t gid, const char *where
 		return file_errno(lane, "find", where, name);
 	if (st.st_uid != geteuid())
 		return 0;
-	/* Who isn't of that group can't give it away, and shares with nobody by it. Where nothing
-	 * can be written there is nothing to share but what can be read. */
+	/* EPERM: a user that is not in that group can't set it, and doesn't share by it. EROFS:
+	 * nothing can be written there, so nothing but reading is shared. */
 	if ((mode & S_ISGID) != 0 && gid != FILE_GROUP_KEPT && st.st_gid != gid &&
 	    fchown(fd, (uid_t)-1, gid) != 0 && errno != EPERM && errno != EROFS)
 		return file_errno(lane, "set the group of", where, name);
@@ -253,8 +257,9 @@ int file_set_up_dir(struct file_lane *lane, int fd, gid_t gid, const char *where
 }
 
 /*
- * The protocol needs one kernel for all who take part: its locks, its clock, its boot. A list of
- * what is known to be wrong would let the next network file system through.
+ * The protocol needs one kernel for all candidates, with its locks, its clock and its boot. This is
+ * a list of good file systems, because a list of bad ones would let the next network file system
+ * through.
  */
 const char *file_system_name(unsigned long type)
 {
@@ -312,7 +317,7 @@ static int read_kernel(struct file_lane *lane, struct file_root *root)
 		return store_fail(&lane->call->error, BATON_E_SYSTEM,
 				  "can't read %s, which tells one boot from another; mount /proc",
 				  path);
-	/* Kernels before 5.6 have no time namespaces: all clocks are one. */
+	/* Kernels before 5.6 have no time namespaces: there is one clock for all. */
 	root->timens = stat("/proc/self/ns/time", &st) == 0 ? (uint64_t)st.st_ino : 0;
 	return 0;
 }
@@ -405,8 +410,8 @@ mode_t file_mode(const struct file_store *store)
 }
 
 /*
- * Who shares it with others keeps them from removing each other's files; who shares it with a
- * group hands the group on.
+ * In a folder that others may write to, users can't remove each other's files (S_ISVTX). A folder
+ * that is shared with a group passes the group on (S_ISGID).
  */
 mode_t file_dir_mode(const struct file_store *store)
 {

@@ -1,8 +1,8 @@
 /*
- * sweep.c: removes what dead processes have left in leases/ and tmp/. Nothing here decides
- * anything, and what fails is done by the next candidate that sweeps.
+ * sweep.c: removes what dead processes have left in leases/ and tmp/. No decision depends on it. If
+ * something can't be removed now, the next candidate that sweeps tries again.
  *
- * What it must never do: remove a file of a process that lives.
+ * What it must never do: remove a file of a living process.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -14,14 +14,14 @@
 #include "base/clock.h"
 #include "store/file/file.h"
 
-#define SWEEP_MAX 64 /* leases, and temporaries, at once */
+#define SWEEP_MAX 64 /* how many leases one sweep removes at most */
 #define SWEEP_PERIOD_NS (30 * CLOCK_NS_PER_S)
-#define FRESH_MS 60000 /* a temporary may be between its making and its lock for so long */
+#define FRESH_MS 60000 /* how long a temporary file may be between its making and its lock */
 
 /*
- * The lease goes first and .alive last: a process that is killed in between leaves what still says
- * "died". Only the dead are swept. One that is frozen past its expiry keeps its files until it
- * wakes up, or dies; they harm nobody.
+ * The lease is removed first and .alive last: a sweeper that is killed in between leaves a file
+ * that still says "died". Only the leases of dead processes are swept. A process that is frozen
+ * past its expiry keeps its files until it wakes up or dies; they do no harm.
  */
 static void sweep_lease(struct file_lane *lane, const char *id)
 {
@@ -34,7 +34,8 @@ static void sweep_lease(struct file_lane *lane, const char *id)
 	(void)unlinkat(lane->root->leases, name, 0); /* model: SWEEP_ALIVE */
 }
 
-/* Cuts ".alive" or ".candidate" off. False: not ours. */
+/* The lease that an entry belongs to: cuts ".alive" or ".candidate" off. False: not one of our
+ * files. */
 static bool lease_of_entry(const char *name, char id[BATON_LEASE_ID_MAX + 1])
 {
 	const char *dot = strchr(name, '.');
@@ -74,7 +75,8 @@ static void sweep_leases(struct file_lane *lane)
 	lane->call->error = kept;
 }
 
-/* By the wall clock, which may jump: then its maker's link fails, and is tried again. */
+/* Judged by the wall clock, which may jump. Then the link of the file's maker fails, and is tried
+ * again. */
 static bool is_fresh_tmp(int fd)
 {
 	struct stat st;
@@ -109,7 +111,7 @@ static void sweep_tmp(struct file_lane *lane)
 	lane->call->error = kept;
 }
 
-/* Now and then: it looks at every lease, and those who lose theirs have better things to do. */
+/* Only now and then, because it looks at every lease. */
 void file_sweep(struct file_lane *lane)
 {
 	struct file_store *store = lane->store;
@@ -126,7 +128,7 @@ void file_sweep(struct file_lane *lane)
 	sweep_tmp(lane);
 }
 
-/* The folders of long names are as deep as those names are long: a few. */
+/* Removes a folder and what is in it. Long names are a few folders deep. */
 static void remove_folder(int dir, const char *name, int depth)
 {
 	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -1,17 +1,19 @@
 /*
  * watch.c: push. The kernel tells of every file that is made in an election's folder (a claim, an
- * end, an order), and of the close of an .alive file, which is the death of a process. All of it
- * is only a hint to look; a missed one costs time, never safety.
+ * end, an order), and of the close of an .alive file, which is the death of a process. Each event
+ * is only a hint to look. A missed event costs time, but safety doesn't suffer.
  *
- * A frozen leader makes no sound. So for every lease that holds a watched election there is a
- * timer here: when the lease should have expired it is looked at, and either it was renewed, or
- * its elections are hinted at. One look per lease and its length, however many elections it holds.
+ * A frozen leader causes no event. So there is a timer for every lease that holds a watched
+ * election. When the lease should have expired, it is looked at: either it was renewed, or its
+ * elections get a hint. That is one look per lease and length of the lease, however many elections
+ * it holds.
  *
- * One inotify instance, one watch for each election's folder, one for leases/, one for DIR itself.
- * Where the system's limit is reached, those that don't fit are not watched (their records say so,
- * and are polled then), everything is hinted at from time to time, and it is tried again.
+ * There is one inotify instance, with one watch for each election's folder, one for leases/, and
+ * one for DIR itself. If a limit of the system is reached, the rest of the elections are not
+ * watched. Their records say so, so candidates poll them. Besides, all watchers get a hint from
+ * time to time, and after a while watching is tried again.
  *
- * Everything here belongs to store->base.lock, but for the descriptors: they are the watch lane's.
+ * store->base.lock protects everything here but the descriptors: only the watch lane uses those.
  */
 #include "store/file/watch_index.h"
 
@@ -35,7 +37,7 @@
 #define TOP_MASK (IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
 #define RETRY_NS (10 * CLOCK_NS_PER_S)    /* until the limit is tried again */
 #define COMPLAIN_NS (60 * CLOCK_NS_PER_S) /* between two errors about it */
-#define UNLOCK_NS (10 * CLOCK_NS_PER_MS)  /* the close is told before the lock is gone */
+#define UNLOCK_NS (10 * CLOCK_NS_PER_MS)  /* a close is announced before the lock is free */
 #define UNLOCK_TRY_NS (CLOCK_NS_PER_MS / 5)
 
 static int watch_wait_inside(struct file_lane *lane, uint64_t *cookies, size_t max);
@@ -64,7 +66,7 @@ int file_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t 
 	file_leave(lane);
 	if (n < 0) {
 		store_lock(&w->store->base);
-		w->all = true; /* when it works again */
+		w->all = true; /* all watchers get a hint when it works again */
 		store_unlock(&w->store->base);
 	}
 	return n;
@@ -88,7 +90,7 @@ static int watch_wait_inside(struct file_lane *lane, uint64_t *cookies, size_t m
 		watch_read_events(lane);
 		if (!file_root_stands(w->store, lane->root)) {
 			file_index_reset(w);
-			return 0; /* and the next call opens what is there now */
+			return 0; /* the next call opens what is there now */
 		}
 	}
 }
@@ -142,7 +144,7 @@ static int add_watch(int inotify, int dir, uint32_t mask)
 {
 	char path[64];
 
-	/* By the descriptor: whatever is done to the path, it is this folder. */
+	/* Through the descriptor, so that it is this very folder, whatever is done to its path. */
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", dir);
 	return inotify_add_watch(inotify, path, mask);
 }
@@ -182,7 +184,8 @@ static int watch_set_up(struct file_lane *lane)
 	return 0;
 }
 
-/* The limits: said once a minute, else lived with. Other errors break the watch. */
+/* A limit is reported as an error once a minute, and else tolerated. Other errors break the
+ * watch. */
 static int watch_complain(struct file_lane *lane, const char *what)
 {
 	struct file_watch *w = lane->watch;
@@ -201,8 +204,8 @@ static int watch_complain(struct file_lane *lane, const char *what)
 			  what);
 }
 
-/* Names that aren't watched yet, or no longer. Their folders are made: only what exists can be
- * watched. */
+/* Begins to watch the names that aren't watched yet, or no longer. Makes their folders, because
+ * only a folder that exists can be watched. */
 static int watch_add_pending(struct file_lane *lane)
 {
 	struct file_watch *w = lane->watch;
@@ -236,7 +239,7 @@ static int watch_add_pending(struct file_lane *lane)
 
 /* ---- events ---- */
 
-/* Whether what happened to this entry of the folder can mean something to candidates. */
+/* Whether an event in the folder can matter to candidates. */
 static bool event_concerns(struct watch_entry *e, const struct inotify_event *event)
 {
 	const char *name = event->len > 0 ? event->name : "";
@@ -252,11 +255,11 @@ static bool event_concerns(struct watch_entry *e, const struct inotify_event *ev
 	if (seq != 0 && !gone && seq > e->highest)
 		e->highest = seq;
 	if (seq != 0)
-		return !gone || seq >= e->highest; /* else it was pruned */
+		return !gone || seq >= e->highest; /* else an old claim was pruned */
 	if (pause != 0 && !gone && pause > e->last_pause)
 		e->last_pause = pause;
 	if (pause != 0)
-		return !gone || pause >= e->last_pause; /* else one that is over was removed */
+		return !gone || pause >= e->last_pause; /* else an old pause was removed */
 	return !gone && file_order_of(name, &term, &id);
 }
 
@@ -301,7 +304,7 @@ static void watch_read_events(struct file_lane *lane)
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n <= 0) /* EAGAIN: that was all */
+		if (n <= 0) /* EAGAIN: there are no more */
 			return;
 		store_lock(&w->store->base);
 		for (size_t at = 0; at + sizeof(struct inotify_event) <= (size_t)n;) {
@@ -329,7 +332,7 @@ static void watch_check_holders(struct file_lane *lane)
 		struct baton_error kept = lane->call->error;
 		int verdict = file_lease_verdict(lane, id, ttl_ns, &free_in_ns);
 
-		lane->call->error = kept; /* who looks after the hint meets it, and says so */
+		lane->call->error = kept; /* a look after the hint meets it, and reports it */
 		if (verdict == FILE_ALIVE && clock_boot_ns() < closing_ns &&
 		    free_in_ns > UNLOCK_TRY_NS)
 			free_in_ns = UNLOCK_TRY_NS;
@@ -403,7 +406,7 @@ void file_watch_nudge(const struct file_watch *w)
 {
 	uint64_t one = 1;
 
-	/* Full means that it is awake already. */
+	/* If the counter is full, the lane is awake already. */
 	(void)!write(w->wake, &one, sizeof(one));
 }
 

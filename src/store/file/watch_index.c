@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "store/file/watch_index.h"
 
-#define HINT_ALL_NS (2 * CLOCK_NS_PER_S) /* while something can't be watched */
+#define HINT_ALL_NS (2 * CLOCK_NS_PER_S) /* between hints for all, while limited */
 
 static struct watch_entry *find_name(const struct file_watch *w, const char *name);
 static void leave_holder(struct file_watch *w, struct watch_entry *e);
@@ -196,7 +196,7 @@ void file_watch_expiry(struct file_store *store, const char *lease, uint64_t fre
 	uint64_t check_ns = clock_boot_ns() + free_in_ns;
 	if (h != NULL && check_ns < h->check_ns) {
 		h->check_ns = check_ns;
-		file_watch_nudge(store->watch); /* it may sleep for longer than that */
+		file_watch_nudge(store->watch); /* the lane may be about to sleep for longer */
 	}
 	store_unlock(&store->base);
 }

@@ -1,6 +1,6 @@
 /*
  * call.c: requests to the API server, each carried out once, and what its answers mean. A request
- * that may have been carried out is never repeated: that is UNKNOWN.
+ * that may have been carried out is never repeated: its outcome is UNKNOWN.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -68,7 +68,8 @@ int kube_judge(struct baton_call *call, int status, const json_t *error)
 	return code;
 }
 
-/* What is refused before anything is done: rights, a server that is too busy to begin. */
+/* The server has refused the request before it did anything: for want of rights, or too busy to
+ * begin. */
 static bool is_refusal(int status)
 {
 	return status >= 400 && status < 500 && status != 408;
@@ -157,7 +158,8 @@ static void call_pack(struct kube_lane *lane, struct parcel *p, size_t i, struct
 					       .body_size = c->body.n};
 }
 
-/* S9: half a body may be a whole one that says something else. How many can be sent. */
+/* Returns how many calls can be sent. S9: a body without its end may be a valid one that says
+ * something else. */
 static size_t call_pack_whole(struct kube_lane *lane, struct baton_call *call, struct parcel *p,
 			      struct kube_call *list, size_t n)
 {
@@ -174,7 +176,8 @@ static size_t call_pack_whole(struct kube_lane *lane, struct baton_call *call, s
 	return n_packed;
 }
 
-/* True: it is worth another try, because a server that didn't know us may do now. */
+/* True: another try is worthwhile, because the server refused our login and may accept the next
+ * one. */
 static bool call_send(struct kube_lane *lane, struct baton_call *call, struct parcel *p,
 		      struct kube_call *list, size_t n)
 {
@@ -195,7 +198,7 @@ static bool call_send(struct kube_lane *lane, struct baton_call *call, struct pa
 	return is_unknown && n == 1 && kube_login_again(lane, p->login);
 }
 
-/* The server is there again: the watch need not wait. */
+/* The server answers again: the watch need not wait. */
 static void wake_watch(struct kube_store *s)
 {
 	store_lock(&s->web.base);

@@ -1,8 +1,7 @@
 /*
- * campaign.c: campaigning. A claim is one write, on condition that the object is the
- * one that was seen (resourceVersion). What the watch has shown does for that: a standby that
- * hears of a release claims without looking. Where there is no object, one that nobody holds is
- * made first.
+ * campaign.c: campaigning. A claim is one write, on condition that the object is the one that was
+ * seen (resourceVersion). It is enough that the watch has seen the object: a standby that hears of
+ * a release claims without looking. If there is no object, one that nobody holds is made first.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,21 +15,21 @@
 struct attempt {
 	struct baton_campaign *c;
 	struct kube_lease l;
-	struct kube_lease process; /* that holds it; ended, if it is to be taken over */
+	struct kube_lease process; /* which `l` hangs on; it is ended before a takeover */
 	uint64_t end_ns;
 	uint64_t term;
-	bool is_known;  /* the watch says that another has it: then a look is all that it takes */
+	bool is_known;  /* the watch shows a holder: then this campaign is one look */
 	bool is_wanted; /* a claim is to be made */
 	char object[KUBE_NAME_MAX + 1];
 };
 
-/* So many are looked at in one go. */
+/* If more elections than this are to be looked at, one request lists all Leases. */
 #define CROWD 16
 
 struct crowd {
 	struct attempt *tries;
 	size_t n;
-	uint64_t rv; /* where the store was */
+	uint64_t rv; /* the store's resourceVersion */
 };
 
 static void campaign_done(struct attempt *t, int outcome, int code)
@@ -42,11 +41,11 @@ static void campaign_done(struct attempt *t, int outcome, int code)
 /* ---- terms ---- */
 
 /*
- * S3, S4: above the stored term and the floor. An object without one begins with its
- * resourceVersion, which is above all that there ever were, and no other object's. (Where the store
- * was when there was none is not: one may have come, been led, and gone since.) Where the floor is
- * higher than that, the store was put back to an earlier state: that is said once, as an error,
- * before it is done.
+ * S3, S4: the new term is above the stored term and the floor. An object without a term begins with
+ * its resourceVersion. That is above all terms that there ever were, and no other object has the
+ * same. (The resourceVersion of a list without the object would not be: an object may have come,
+ * been led, and gone since.) A floor above the stored term shows that the store was put back to an
+ * earlier state: the first campaign that sees this fails with an error that says so.
  */
 static int campaign_mint(struct kube_store *s, struct baton_call *call, struct attempt *t)
 {
@@ -139,7 +138,8 @@ static void campaign_forget(struct attempt *t)
 	t->is_wanted = false;
 }
 
-/* Free, paused, kept or held: by what we know of it. True: it can be claimed. */
+/* Tells by what we know of the election whether it is free, paused, reserved or held. True: it can
+ * be claimed. */
 static bool campaign_judge(struct kube_lane *lane, struct baton_call *call,
 			   const struct baton_lease *lease, struct attempt *t)
 {
@@ -151,13 +151,14 @@ static bool campaign_judge(struct kube_lane *lane, struct baton_call *call,
 		return false;
 	}
 	kube_record(lane->store, t->c->name, lease->owner, &t->l, t->end_ns, r);
-	/* A claim on this lease is found, and led or given back; it is not made anew. */
+	/* A claim on this lease that is there already is found, and then led or given back; it
+	 * isn't made anew. */
 	bool is_own = r->held && strcmp(r->lease_id, lease->id) == 0;
 
 	return !is_own && !r->paused && !r->reserved && (!r->held || r->free_in_ns == 0);
 }
 
-/* What the watch has shown, if it shows that it is worth a try; else we look. */
+/* If the watch shows an election that can be claimed, we claim it without a look. */
 static void campaign_try_known(struct kube_lane *lane, struct baton_call *call,
 			       const struct baton_lease *lease, struct attempt *t)
 {
@@ -177,7 +178,7 @@ static bool is_open(const struct attempt *t)
 	return t->c->outcome == 0 && !t->is_wanted;
 }
 
-/* What was looked at: to be claimed, or why not. */
+/* Decides after a look: the election is to be claimed, or the record says why not. */
 static void campaign_weigh(struct kube_lane *lane, struct baton_call *call,
 			   const struct baton_lease *lease, struct attempt *t, int outcome)
 {
@@ -188,7 +189,7 @@ static void campaign_weigh(struct kube_lane *lane, struct baton_call *call,
 	t->is_wanted = campaign_judge(lane, call, lease, t);
 	if (t->is_wanted || t->c->outcome != 0)
 		return;
-	/* Held: then it has a term, too. */
+	/* The election may be held without a term yet. */
 	if (t->l.term == 0 && kube_stamp(lane, call, t->c->name, &t->l) == BATON_OUTCOME_OK)
 		t->c->record->term = t->l.term;
 	campaign_done(t, BATON_OUTCOME_REFUSED, 0);
@@ -217,7 +218,7 @@ static void campaign_ask_each(struct kube_lane *lane, struct baton_call *call,
 	}
 }
 
-/* One of many: those that wait for it are asked by name. */
+/* Takes one Lease of the list to the attempt that it belongs to, if there is one. */
 static void campaign_take_item(void *arg, const char *name, json_t *object, uint64_t rv)
 {
 	struct crowd *crowd = arg;
@@ -233,7 +234,7 @@ static void campaign_take_item(void *arg, const char *name, json_t *object, uint
 	}
 }
 
-/* All Leases of the namespace at once, instead of many questions for one. */
+/* Looks at all Leases of the namespace at once, instead of asking for one at a time. */
 static void campaign_ask_crowd(struct kube_lane *lane, struct baton_call *call,
 			       const struct baton_lease *lease, struct attempt *tries, size_t n)
 {
@@ -269,7 +270,8 @@ static void campaign_ask_all(struct kube_lane *lane, struct baton_call *call,
 		campaign_ask_each(lane, call, lease, tries, calls, n);
 }
 
-/* Whose time is over is ended before anything of it is taken: it can't come back then. */
+/* A process lease whose time is over is ended before any of its elections is taken, so that it
+ * can't be renewed any more. */
 static void campaign_end_process(struct kube_lane *lane, struct baton_call *call, struct attempt *t)
 {
 	if (t->l.process[0] == '\0' || t->process.object == NULL || t->process.is_dead)
@@ -279,14 +281,14 @@ static void campaign_end_process(struct kube_lane *lane, struct baton_call *call
 	if (outcome == BATON_OUTCOME_OK)
 		return;
 	if (outcome == BATON_OUTCOME_REFUSED)
-		campaign_forget(t); /* it was renewed: look again */
+		campaign_forget(t); /* the lease was renewed: look again */
 	else
 		campaign_done(t, BATON_OUTCOME_FAILED, call->error.code);
 	t->is_wanted = false;
 }
 
-/* Made, and to be claimed in the next round. An object that may not have been made is not a claim
- * in any case. */
+/* The object was made, and is claimed in the next round. A failure is FAILED, never UNKNOWN: making
+ * the object claims nothing. */
 static void campaign_hear_new(struct kube_lane *lane, struct attempt *t, struct kube_call *call)
 {
 	if (call->outcome == BATON_OUTCOME_OK) {
@@ -307,7 +309,7 @@ static void campaign_hear_new(struct kube_lane *lane, struct attempt *t, struct 
 static void campaign_hear_claim(struct kube_lane *lane, struct attempt *t, struct kube_call *call)
 {
 	if (call->outcome == BATON_OUTCOME_REFUSED && call->status != 422) {
-		campaign_forget(t); /* it is another one by now: look again */
+		campaign_forget(t); /* the object has changed: look again */
 		return;
 	}
 	campaign_done(t,
@@ -354,8 +356,9 @@ static void campaign_claim_all(struct kube_lane *lane, struct baton_call *call,
 }
 
 /*
- * A process lease and an election are two objects: so, after a claim was made, the lease has to be
- * seen alive. It never comes back to life, so it lived when the claim was made.
+ * A process lease and an election are two objects. So after a claim was made, its process lease has
+ * to be seen alive: a dead lease never comes back to life, so this one lived when the claim was
+ * made.
  */
 static void campaign_check_process(struct kube_lane *lane, struct baton_call *call,
 				   const struct baton_lease *lease, struct attempt *tries, size_t n)
@@ -377,7 +380,7 @@ static void campaign_check_process(struct kube_lane *lane, struct baton_call *ca
 			kube_count_claim(lane->store, lease->id, 1);
 		} else if (outcome == BATON_OUTCOME_REFUSED) {
 			campaign_done(&tries[i], BATON_OUTCOME_REFUSED,
-				      0); /* on a dead lease it is free */
+				      0); /* a claim on a dead lease leaves it free */
 			c->record->held = false;
 			c->record->free_in_ns = 0;
 		} else {
@@ -410,7 +413,7 @@ static void campaign_all(struct kube_lane *lane, struct baton_call *call,
 	for (size_t i = 0; i < n; i++) {
 		struct baton_campaign *c = tries[i].c;
 
-		if (c->outcome == 0) { /* it changes all the time: worth another try, soon */
+		if (c->outcome == 0) { /* the Lease changes all the time: try again soon */
 			c->outcome = BATON_OUTCOME_REFUSED;
 			c->record->free_in_ns = 0;
 		}

@@ -1,7 +1,7 @@
 /*
- * candidates.c: who would like to lead: shown by each candidate, for others to see. A
- * candidate is an object of its own, which is written when it changes; whether it lives is told by
- * its process, which is another one (presence.c, or the process lease).
+ * candidates.c: the candidates of an election, for others to see. Each candidate is an object of
+ * its own, which is written when the candidate changes. Whether the candidate lives is told by
+ * another object, its process's (presence.c, or the process lease).
  */
 #include <inttypes.h>
 #include <search.h>
@@ -14,7 +14,7 @@
 
 /* ---- showing oneself ---- */
 
-/* The process that shows that we live. */
+/* The name of the process's object, which shows that we live. */
 static void process_of(const struct kube_store *s, const struct baton_lease *lease,
 		       char out[KUBE_NAME_MAX + 1])
 {
@@ -51,7 +51,8 @@ static void candidate_put(const struct kube_store *s, struct kube_call *c,
 	bytes_print(&c->body, "}}");
 }
 
-/* The leader's profile stands in the election's Lease, too; not if it has changed meanwhile. */
+/* The leader's profile stands in the election's Lease, too. It isn't written if the claim there is
+ * another one by now. */
 static int candidate_show_leader(struct kube_lane *lane, struct baton_call *call,
 				 const struct baton_lease *lease, const struct baton_publication *p)
 {
@@ -83,7 +84,7 @@ static int candidate_show_leader(struct kube_lane *lane, struct baton_call *call
 	return outcome == BATON_OUTCOME_REFUSED ? BATON_OUTCOME_OK : outcome;
 }
 
-/* The first of this process: now there is something to show that it lives. */
+/* Before the first candidate of this process is shown, the process's sign of life is. */
 static int candidate_begin_presence(struct kube_lane *lane, struct baton_call *call,
 				    const struct baton_lease *lease)
 {
@@ -105,11 +106,11 @@ static int compare(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-/* We are shown in that election: by name, because an answer doesn't tell whether that is new, if
- * the one before it was lost. False: no memory. */
+/* Notes that we are shown in that election. We keep names instead of a count, because an answer
+ * doesn't tell whether the candidate is new if the answer before was lost. False: no memory. */
 static bool candidate_note_shown(struct kube_store *s, const char *name)
 {
-	if (s->options.process_lease) /* which is renewed anyhow */
+	if (s->options.process_lease) /* a process lease is renewed anyhow */
 		return true;
 	store_lock(&s->web.base);
 	bool is_first = s->presence.shown == NULL;
@@ -126,7 +127,7 @@ static bool candidate_note_shown(struct kube_store *s, const char *name)
 	return is_known || copy != NULL;
 }
 
-/* True: there is none any more. */
+/* True: no candidate of this process is shown any more. */
 static bool candidate_forget_shown(struct kube_store *s, const char *name)
 {
 	store_lock(&s->web.base);
@@ -221,7 +222,7 @@ static bool process_lives(const json_t *processes, const char *name, int64_t ser
 
 typedef void candidate_found(void *arg, const struct baton_candidate *candidate);
 
-/* A candidate of the election, if it lives. */
+/* Tells of a candidate of the election, if it lives. */
 static void candidate_tell(const json_t *object, const char *name, const char *leader,
 			   const struct kube_call *processes, candidate_found *found, void *arg)
 {

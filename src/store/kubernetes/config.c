@@ -1,10 +1,11 @@
 /*
- * config.c: which API server, and how we are known there. In this order, as kubectl and client-go
- * look for it, the first that is there: kubeconfig= of the URL, the files that $KUBECONFIG names,
- * the service account of the pod that we are in, ~/.kube/config.
+ * config.c: which API server, and how we log in there. The configuration is looked for in the order
+ * of kubectl and client-go, and the first one that is given or there is used: kubeconfig= of the
+ * URL, the files that $KUBECONFIG names, the service account of the pod that we are in (unless the
+ * URL has context=), ~/.kube/config.
  *
- * Read once, when the store is opened. Files that it names (certificates, tokens) are read again
- * whenever they are used, so that they can be replaced.
+ * The configuration is read once, when the store is opened. The files that it names (certificates,
+ * tokens) are read again whenever they are used, so that they can be replaced.
  */
 #include <limits.h>
 #include <pwd.h>
@@ -18,7 +19,8 @@
 
 #define FILES_MAX 16
 
-/* The files that make up the configuration; of two that say the same, the first one counts. */
+/* The kubeconfigs that make up the configuration. Of two entries with one name, the first one
+ * counts. */
 struct files {
 	json_t *list[FILES_MAX];
 	char paths[FILES_MAX][KUBE_TEXT_MAX];
@@ -146,7 +148,7 @@ static int config_add_file(struct files *f, const char *path, struct baton_error
 	return 0;
 }
 
-/* A list as $KUBECONFIG has it: what isn't there is left out. */
+/* Adds a list of files as $KUBECONFIG has it; a file that isn't there is left out. */
 static int config_add_files(struct files *f, const char *list, struct baton_error *err)
 {
 	while (*list != '\0') {
@@ -162,7 +164,8 @@ static int config_add_files(struct files *f, const char *list, struct baton_erro
 	return 0;
 }
 
-/* The entry of that name in `contexts`, `clusters` or `users`: what it says, and in which file. */
+/* The content of the entry of that name in `contexts`, `clusters` or `users`; *path gets its
+ * file. */
 static const json_t *config_find_entry(const struct files *f, const char *list, const char *kind,
 				       const char *name, const char **path)
 {
@@ -181,7 +184,7 @@ static const json_t *config_find_entry(const struct files *f, const char *list, 
 	return NULL;
 }
 
-/* A file that a kubeconfig names, from where that is. */
+/* The path of a file that a kubeconfig names. It is relative to the kubeconfig's folder. */
 static bool take_file(const json_t *from, const char *key, const char *kubeconfig, char *out)
 {
 	const char *path = js_text(from, key);
@@ -194,7 +197,7 @@ static bool take_file(const json_t *from, const char *key, const char *kubeconfi
 	return n >= 0 && n < KUBE_TEXT_MAX;
 }
 
-/* The PEM text that stands in the kubeconfig itself, in base64. */
+/* A PEM text that stands in the kubeconfig itself, in base64. */
 static bool take_data(const json_t *from, const char *key, char **out)
 {
 	const char *data = js_text(from, key);
@@ -228,7 +231,8 @@ static int config_take_cluster(struct kube_config *c, const json_t *cluster, con
 	return 0;
 }
 
-/* What we can't be: better to say so than to be somebody else. */
+/* The first key of the user that baton doesn't know, or NULL. We refuse such a user: without that
+ * key we would log in as another one. */
 static const char *strange_user(const json_t *user)
 {
 	static const char *const keys[] = {"username", "password", "auth-provider",

@@ -1,6 +1,6 @@
 /*
- * doctor.c: what an API server is like: who answers, which version, whether our user may do what is
- * needed, and how long a write takes. Nothing is kept: writes are dry runs.
+ * doctor.c: examines the API server: who answers, which version, whether our user has the rights
+ * that are needed, and how long a write takes. Nothing is left behind: writes are dry runs.
  */
 #include <stdio.h>
 #include <string.h>
@@ -50,9 +50,9 @@ static void examine_encryption(struct visit *v)
 			       "Use https:// in the kubeconfig.");
 }
 
-/* ---- what we may ---- */
+/* ---- our rights ---- */
 
-/* True, also if it can't be asked: then the write tells. */
+/* Whether we have that right. Also true if the server can't be asked: then the write tells. */
 static bool doctor_may(struct visit *v, const char *verb, const char *group, const char *resource)
 {
 	const struct kube_store *s = v->lane->store;

@@ -1,6 +1,6 @@
 /*
  * driver.c: the Kubernetes store as a driver: its lanes and its table of functions. kube.h says how
- * the parts hang together, and what is in the store.
+ * the parts work together, and what is in the store.
  */
 #include <search.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static void kube_close(void *s)
 	kube_expiry_done(store);
 	tdestroy(store->presence.shown, free);
 	if (store->web.base.forgotten)
-		store->plugin.pid = 0; /* the parent's */
+		store->plugin.pid = 0; /* the plugin is the parent's */
 	kube_plugin_done(&store->plugin);
 	web_store_done(&store->web);
 	kube_config_done(&store->config);
@@ -144,7 +144,7 @@ static int kube_lane_open(void *s, int kind, void **out, struct baton_error *err
 	return BATON_OK;
 }
 
-/* S10: in the child. The connections are the parent's. */
+/* S10: called in the child. The connections are the parent's. */
 static void kube_forget(void *s)
 {
 	const struct kube_store *store = s;

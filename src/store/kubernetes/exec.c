@@ -1,11 +1,11 @@
 /*
- * exec.c: credentials by a program that the kubeconfig names (client.authentication.k8s.io). It may
- * take longer than a call has time: then it runs on, and the next call picks up what it says. One
- * of the lanes looks after it at a time. As long as the last credential is good nobody waits for
- * the next (L6).
+ * exec.c: credentials from a program that the kubeconfig names (client.authentication.k8s.io). The
+ * program may take longer than a call has time: then it runs on, and the next call takes its
+ * output. One lane at a time looks after it. As long as the last credential is good, nobody waits
+ * for the next one (L6).
  *
- * The program is started with no descriptor of ours but its output and our standard error, and with
- * the environment that we have: that is where such programs look for their own secrets.
+ * The program gets no descriptor of ours but its output and our standard error. It gets our
+ * environment, because such programs look for their own secrets there.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,9 +24,9 @@
 
 #define OUTPUT_MAX ((size_t)1 << 20)
 #define LIFE_NS (60 * CLOCK_NS_PER_S)
-/* A credential is replaced that long before its end. */
+/* The next credential is asked for that long before the end of this one. */
 #define EARLY_NS (30 * CLOCK_NS_PER_S)
-/* ... and where that fails, it is tried again. */
+/* ... and if that fails, again after that long. */
 #define RETRY_NS (5 * CLOCK_NS_PER_S)
 #define ARGS_MAX 64
 #define VERSION "client.authentication.k8s.io/v1"
@@ -45,8 +45,9 @@ static void forget_secret(char **text)
 }
 
 /*
- * Ended, if it still runs. Its exit status; or 0 where the program that we are part of has taken
- * that away (it waits for all its children, or ignores SIGCHLD): then what it said has to do.
+ * Waits for the plugin's end, and kills it before if kill_it. Returns its status as waitpid() gives
+ * it. It is 0 if the program that we are part of has taken the status away (it waits for all its
+ * children, or ignores SIGCHLD): then the plugin's output has to be enough.
  */
 static int plugin_reap(struct kube_plugin *p, bool kill_it)
 {
@@ -81,7 +82,7 @@ void kube_plugin_done(struct kube_plugin *p)
 
 /* ---- starting it ---- */
 
-/* What it is told of us; to be freed. */
+/* The environment variable that tells the plugin about us; the caller frees it. */
 static char *plugin_info(const struct kube_config *c)
 {
 	const char *version = js_text(c->exec, "apiVersion");
@@ -107,7 +108,7 @@ static char *plugin_info(const struct kube_config *c)
 	return text;
 }
 
-/* Our environment, and what the kubeconfig adds to it. */
+/* Our environment, and the variables that the kubeconfig adds to it. */
 static char **plugin_environment(const struct kube_config *c)
 {
 	const json_t *extra = js_get(c->exec, "env");
@@ -122,7 +123,7 @@ static char **plugin_environment(const struct kube_config *c)
 		return NULL;
 	size_t at = 0;
 
-	list[at++] = plugin_info(c); /* of two with one name the first one counts */
+	list[at++] = plugin_info(c); /* of two with one name, the first one counts */
 	for (size_t i = 0; i < n_extra && list[at - 1] != NULL; i++) {
 		const json_t *one = json_array_get(extra, i);
 
@@ -144,11 +145,12 @@ static void free_list(char **list)
 	free(list);
 }
 
-/* A descriptor lets it be ended safely; where there is none to be had, it is ended at once. */
+/* With a pidfd the plugin can be killed safely; if we can't have one, the plugin is killed at
+ * once. */
 static int plugin_open_pidfd(struct kube_plugin *p)
 {
 	p->process = (int)syscall(SYS_pidfd_open, p->pid, 0);
-	if (p->process >= 0 || errno == ESRCH) /* over already */
+	if (p->process >= 0 || errno == ESRCH) /* ESRCH: it has ended already */
 		return 0;
 	int rc = errno;
 
@@ -222,7 +224,7 @@ static int plugin_start(struct kube_store *s, struct baton_call *call)
 
 /* ---- what it says ---- */
 
-/* On our clock; never, if it doesn't say. */
+/* When the credential ends, on our clock; NEVER if the plugin doesn't say. */
 static uint64_t plugin_end_of(const char *expires)
 {
 	int64_t left_ms = kube_time_ms(expires) - clock_wall_ms();
@@ -237,7 +239,7 @@ static bool is_header(const char *token)
 	return strlen(token) < KUBE_SECRET_MAX && strpbrk(token, "\r\n") == NULL;
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static bool plugin_take(struct kube_plugin *p, const json_t *status)
 {
 	const char *token = js_text(status, "token");
@@ -285,14 +287,14 @@ static int plugin_finish(struct kube_store *s, struct baton_call *call)
 
 enum heard { HEARD_NOTHING, HEARD_SOMETHING, HEARD_END };
 
-/* Takes what it says within that time. That it has ended is more than that it has closed its output
- * (L7). */
+/* Reads what the plugin says within that time. Waits for its end, too: a plugin that has closed its
+ * output may still run (L7). */
 static enum heard plugin_hear_some(struct kube_plugin *p, int ms)
 {
 	struct pollfd ready = {.fd = p->out >= 0 ? p->out : p->process, .events = POLLIN};
 	char piece[4096];
 
-	if (ready.fd < 0) /* it was over before it had a descriptor */
+	if (ready.fd < 0) /* it ended before it had a pidfd */
 		return HEARD_END;
 	if (poll(&ready, 1, ms) <= 0)
 		return HEARD_NOTHING;
@@ -310,7 +312,7 @@ static enum heard plugin_hear_some(struct kube_plugin *p, int ms)
 	return HEARD_SOMETHING;
 }
 
-/* Until it has ended: 0; or until the deadline, when there is nothing more to hear: -1. */
+/* Reads until the plugin has ended: 0; or until the deadline, if nothing more comes: -1. */
 static int plugin_hear(struct kube_store *s, struct baton_call *call)
 {
 	struct kube_plugin *p = &s->plugin;
@@ -339,12 +341,12 @@ static int plugin_hear(struct kube_store *s, struct baton_call *call)
 	}
 }
 
-/* How the credential is. */
+/* The state of the credential. */
 enum state {
 	GOOD,
-	ENDING,  /* good, and the next one is ours to ask for */
-	MISSING, /* ... nor is there one */
-	BUSY,    /* there is none, and another lane asks for it */
+	ENDING,  /* good, and this lane is to ask for the next one */
+	MISSING, /* there is none, and this lane is to ask for one */
+	BUSY,    /* there is none, and another lane asks for one */
 };
 
 static enum state plugin_state(struct kube_store *s)
@@ -362,7 +364,8 @@ static enum state plugin_state(struct kube_store *s)
 	return is_good ? (is_ours ? ENDING : GOOD) : (is_ours ? MISSING : BUSY);
 }
 
-/* What it has said when it has ended; 0, or -1: it has not, or has failed. */
+/* Takes the credential of a plugin that has ended, and starts the plugin before if need be. 0; or
+ * -1: it hasn't ended, or has failed. */
 static int plugin_ask(struct kube_store *s, struct baton_call *call)
 {
 	int rc = s->plugin.pid == 0 ? plugin_start(s, call) : 0;
@@ -393,6 +396,6 @@ int kube_plugin_run(struct kube_store *s, struct baton_call *call)
 		if (clock_boot_ns() >= call->deadline_ns)
 			return store_fail(&call->error, BATON_E_TIMEOUT,
 					  "waiting for a credential");
-		(void)poll(NULL, 0, 5); /* another lane looks after it */
+		(void)poll(NULL, 0, 5); /* another lane looks after the plugin */
 	}
 }

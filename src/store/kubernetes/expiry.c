@@ -1,10 +1,11 @@
 /*
  * expiry.c: what was last seen of each election, and since when its spec is unchanged on our clock.
- * That is the only proof that a lease is over (A1): whoever takes over has seen the same spec for
- * as long as the record says, counted from after it was first read; and writes on condition that
- * the object is still the one that was seen.
+ * That is the only proof that a lease is over (A1). A process that takes over has seen the same
+ * spec for as long as the record says, counted from the end of the first read; and it writes on
+ * condition that the object is still the one that was seen.
  *
- * A spec that goes back, because answers overtook each other, begins anew: that costs time only.
+ * If answers overtake each other, the spec seems to go back, and the time begins anew: that costs
+ * time only.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,16 +17,16 @@
 
 struct kube_expiry {
 	struct name_node node;
-	char *object; /* as compact text; NULL: it wasn't there */
-	char *spec;   /* what is to be unchanged */
+	char *object; /* as compact text; NULL: there was none */
+	char *spec;   /* what must not change while the time runs */
 	uint64_t rv;
 	uint64_t since_ns;
 	uint64_t reserved;    /* the reservation's hash */
-	uint64_t reserved_ns; /* seen since then */
+	uint64_t reserved_ns; /* since when that is unchanged */
 	uint64_t hash;
 	uint64_t end_ns;
-	bool is_told; /* that its time is over */
-	bool is_led;  /* by this process */
+	bool is_told; /* the hint that its time is over was given */
+	bool is_led;  /* this process leads */
 	bool is_doubted;
 	char process[KUBE_NAME_MAX + 1];
 	char name[];
@@ -33,7 +34,7 @@ struct kube_expiry {
 
 void kube_process_key(const char *process, char out[KUBE_NAME_MAX + 2])
 {
-	/* No election's name has such a character. */
+	/* No election's name has the character \x01. */
 	(void)snprintf(out, KUBE_NAME_MAX + 2, "\x01%s", process);
 }
 
@@ -44,7 +45,7 @@ static struct kube_expiry *expiry_find(const struct kube_store *s, const char *n
 	return (struct kube_expiry *)name_table_find(&s->expiries, name);
 }
 
-/* The one after `g`, the first after NULL; NULL at the end. */
+/* The entry after `g`, or the first one if `g` is NULL; NULL at the end. */
 static struct kube_expiry *expiry_next(const struct kube_store *s, const struct kube_expiry *g)
 {
 	return (struct kube_expiry *)name_table_next(&s->expiries, g != NULL ? &g->node : NULL);
@@ -95,7 +96,7 @@ void kube_expiry_done(struct kube_store *s)
 
 /* ---- seeing ---- */
 
-/* What a renewal changes; NULL: no memory. */
+/* The fields that every renewal and every claim changes, as one text; NULL: no memory. */
 static char *spec_of(const struct kube_lease *l)
 {
 	char *text = NULL;
@@ -106,7 +107,7 @@ static char *spec_of(const struct kube_lease *l)
 	return text;
 }
 
-/* What is of no use to us is left out: managedFields are most of it. */
+/* The object as text without its managedFields, which are most of it, and of no use to us. */
 static char *text_of(json_t *object)
 {
 	(void)json_object_del(json_object_get(object, "metadata"), "managedFields");
@@ -153,8 +154,8 @@ static bool expiry_note(struct kube_store *s, struct kube_expiry *g, struct kube
 
 /* ---- what the watch owes ---- */
 
-/* Under the lock: what an answer shows of a Lease that is watched is still to come there, unless
- * the watch is as far already. One at a time is enough. */
+/* The caller holds the lock. What an answer shows of a watched Lease has to come by the watch, too,
+ * unless the watch is as far already. To keep one such debt at a time is enough. */
 static void expiry_note_owed(struct kube_store *s, const char *name, const struct kube_lease *l)
 {
 	bool is_watched = name[0] == '\x01' ? !atomic_load(&s->is_narrow)
@@ -211,8 +212,8 @@ bool kube_expiry_note(struct kube_store *s, const char *name, struct kube_lease 
 	struct kube_expiry *g = expiry_get(s, name);
 
 	if (g != NULL) {
-		/* A watch may tell what we know already. An answer counts always: a store that was
-		 * put back to an earlier state has lower numbers. */
+		/* An event of the watch may be older than what we know. An answer always counts: a
+		 * store that was put back to an earlier state has lower numbers. */
 		is_new = !(is_event && g->spec != NULL && l->rv < g->rv) &&
 			 expiry_note(s, g, l, read_ns);
 		l->since_ns = g->since_ns;
@@ -230,7 +231,7 @@ bool kube_expiry_note(struct kube_store *s, const char *name, struct kube_lease 
 			expiry_note_owed(s, name, l);
 	}
 	store_unlock(&s->web.base);
-	if (is_sooner && !is_event) /* L1: the watch lane times it, and listens for longer */
+	if (is_sooner && !is_event) /* L1: the watch lane listens until a later end */
 		web_wake(&s->web);
 	return is_new;
 }
@@ -301,7 +302,7 @@ void kube_hint_process(struct kube_store *s, const char *process)
 	store_unlock(&s->web.base);
 }
 
-/* Tells of one whose time is over; when it will be, if it isn't. */
+/* Gives the hint if the lease's time is over. Otherwise returns when the time will be over. */
 static uint64_t expiry_end_one(struct kube_store *s, struct kube_expiry *g, uint64_t now_ns)
 {
 	if (g->is_told)

@@ -1,7 +1,7 @@
 /*
  * history.c: the last leaderships of an election, in the annotation baton/history of its Lease. A
- * claim and its release write it along; what another program's leader did is told by the claim that
- * comes after it, as far as the Lease says, or whoever claims has seen.
+ * claim and its release write it along. A leadership of another program is added by the claim that
+ * comes after it, from what the Lease says or what the claiming process has seen.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,8 @@
 #include "base/clock.h"
 #include "store/kubernetes/kube.h"
 
-/* Who holds it without us, or held it last. False: nobody. */
+/* The Lease's holder, if the claim isn't one of baton; is_over: its leadership is over. False:
+ * there is none. */
 static bool history_foreign(const struct kube_lease *l, bool is_over, struct baton_leadership *out)
 {
 	*out = (struct baton_leadership){.size = sizeof(*out)};
@@ -33,7 +34,8 @@ void kube_history_saw(struct kube_store *s, const char *name, const struct kube_
 		web_index_set_foreign(s->web.watches, name, NULL);
 }
 
-/* Whoever has given the Lease back isn't in it any more; but we may have seen it there. */
+/* A leader that has given the Lease back isn't in it any more; but we may have seen that leader
+ * there. */
 static bool history_past_foreign(const struct kube_store *s, const char *name,
 				 const struct kube_lease *l, struct baton_leadership *out)
 {

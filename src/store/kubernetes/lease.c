@@ -1,9 +1,9 @@
 /*
- * lease.c: what is renewed: the election's own Lease, by one patch with tests; or, with
- * process_lease=1, one Lease of the process that carries any number of elections.
+ * lease.c: leases and their renewal. An election's own Lease is renewed by one patch with tests.
+ * With process_lease=1, one Lease of the process is renewed, which carries any number of elections.
  *
- * A process lease that is gone, or that others have marked as dead, never comes back: its owner's
- * next renewal fails, and whoever finds it so may take its elections.
+ * A process lease that is gone, or that others have marked as dead, never comes back. Its owner's
+ * next renewal fails, and every process that finds the lease gone or dead may take its elections.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,14 +13,14 @@
 #include "base/clock.h"
 #include "store/kubernetes/kube.h"
 
-/* An API server gives up on a request after that long. */
+/* An API server gives up on a request after that time. */
 #define LANDED_NS (60 * CLOCK_NS_PER_S)
-/* More than there can be: so they are counted. */
+/* A number of claims that never matches: so the caller asks for the claims. */
 #define UNCOUNTED UINT32_MAX
 
 /* ---- what leases are used for ---- */
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static struct kube_use *use_find(struct kube_store *s, const char *lease_id)
 {
 	char who[BATON_LEASE_ID_MAX + 1];
@@ -52,7 +52,7 @@ void kube_note_use(struct kube_store *s, const char *lease_id, const char *name)
 	store_unlock(&s->web.base);
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static void use_free(struct kube_use **at)
 {
 	struct kube_use *u = *at;
@@ -61,7 +61,7 @@ static void use_free(struct kube_use **at)
 	free(u);
 }
 
-/* Of the ids of one "who-which": they end with a number that grows. */
+/* For two ids with the same "who-which": they end with a number that grows. */
 static bool is_newer(const char *id, const char *than)
 {
 	size_t n = strlen(id), m = strlen(than);
@@ -69,7 +69,7 @@ static bool is_newer(const char *id, const char *than)
 	return n != m ? n > m : strcmp(id, than) > 0;
 }
 
-/* It is closed, and so are those before it. */
+/* Forgets that lease, which is closed; leases before it with this "who-which" are closed, too. */
 static void use_drop(struct kube_store *s, const char *lease_id)
 {
 	char who[BATON_LEASE_ID_MAX + 1];
@@ -84,8 +84,9 @@ static void use_drop(struct kube_store *s, const char *lease_id)
 	store_unlock(&s->web.base);
 }
 
-/* L3: a lease that may be there is closed, which takes what is known of it; or it ends by itself,
- * and nobody says so. */
+/* L3: what we know of a lease is kept for a while, because closing a lease that may be there needs
+ * it. A lease that ends by itself isn't closed: for such a lease the while is over after two lease
+ * times. */
 void kube_leave_use(struct kube_store *s, const char *name)
 {
 	uint64_t now_ns = clock_boot_ns();
@@ -146,8 +147,9 @@ void kube_doubt_claims(struct kube_store *s, const struct baton_lease *lease)
 
 /*
  * The claims on a process lease are in other objects, so a renewal doesn't show their number. L3: a
- * claim that was given up on may land when its election has left, and would keep everybody away
- * from it as long as this process lives. So for as long as it may they are asked for every time.
+ * claim that we gave up on may land after we have left its election. It would keep everybody away
+ * from that election for as long as this process lives. So while such a claim may land, each
+ * renewal has the claims asked for.
  */
 static uint32_t count_held(struct kube_store *s, const char *lease_id)
 {
@@ -183,7 +185,7 @@ static void end_renewal(struct kube_call *call)
 	char now[KUBE_TIME_MAX];
 	char time[KUBE_TIME_MAX + 2];
 
-	kube_now(now); /* to the microsecond: a patch that changes nothing isn't written */
+	kube_now(now); /* in microseconds: a patch that changes nothing isn't written */
 	(void)snprintf(time, sizeof(time), "\"%s\"", now);
 	kube_put_op(&call->body, "replace", "/spec/renewTime", time);
 	bytes_print(&call->body, "]");
@@ -217,7 +219,7 @@ static bool is_own(const struct kube_lease *l, const struct baton_lease *lease)
 	return l->is_ours && strcmp(l->lease_id, lease->id) == 0;
 }
 
-/* What the patch's tests refuse is looked at before it is believed. */
+/* If the patch's tests fail, we look at the Lease before we believe that it is lost. */
 static int renew_own(struct kube_lane *lane, struct baton_call *call,
 		     const struct baton_lease *lease)
 {
@@ -251,7 +253,7 @@ static int close_own(struct kube_lane *lane, struct baton_call *call,
 		return BATON_OUTCOME_OK;
 	int outcome = kube_let_go(lane, call, &r);
 
-	if (!web_index_has(lane->store->web.watches, name)) /* nobody asks for it any more */
+	if (!web_index_has(lane->store->web.watches, name)) /* nobody here watches it any more */
 		kube_expiry_forget(lane->store, name);
 	return outcome == BATON_OUTCOME_REFUSED ? BATON_OUTCOME_OK : outcome;
 }
@@ -280,7 +282,7 @@ int kube_lease_open(void *l, struct baton_call *call, const struct baton_lease *
 	char object[KUBE_NAME_MAX + 1];
 	char now[KUBE_TIME_MAX];
 
-	if (kube_use_of(lane->store, lease->id, older)) /* else it ends by itself */
+	if (kube_use_of(lane->store, lease->id, older)) /* if that fails, it ends by itself */
 		(void)process_delete(lane, call, older);
 	kube_process_name(lease->id, object);
 	kube_path(lane->store, &c, NULL, "?fieldManager=baton&for=open");
@@ -344,12 +346,12 @@ static int process_renew(struct kube_lane *lane, struct baton_call *call,
 	end_renewal(&c);
 	int outcome = kube_call(lane, call, &c);
 
-	if (outcome == BATON_OUTCOME_OK) /* the watch owes it to us */
+	if (outcome == BATON_OUTCOME_OK) /* the watch owes us that, too */
 		(void)kube_note_answer(lane->store, key, &c);
 	kube_call_done(&c);
 	if (outcome == BATON_OUTCOME_REFUSED) {
 		outcome = kube_process_lives(lane, call, lease->id);
-		if (outcome == BATON_OUTCOME_OK) { /* the server was too busy with it */
+		if (outcome == BATON_OUTCOME_OK) { /* the lease lives: the server only refused */
 			(void)store_fail(&call->error, BATON_E_UNAVAILABLE,
 					 "the API server refuses a renewal that it could grant");
 			outcome = BATON_OUTCOME_FAILED;
@@ -410,7 +412,7 @@ int kube_lease_close(void *l, struct baton_call *call, const struct baton_lease 
 
 typedef void claim_found(void *arg, const char *name, uint64_t nonce, uint64_t term);
 
-/* Who asks for the claims of a lease. */
+/* A caller that asks for the claims on a lease. */
 struct asker {
 	struct kube_store *store;
 	const struct baton_lease *lease;

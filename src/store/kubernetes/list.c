@@ -1,5 +1,5 @@
 /*
- * list.c: the names of elections, from the Leases of the namespace that baton has written on: those
+ * list.c: the names of elections, from the Leases of the namespace that baton has written to: those
  * that have had a term, or are paused. Leases that only other programs use are not listed.
  */
 #include "store/kubernetes/kube.h"

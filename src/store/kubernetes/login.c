@@ -1,7 +1,7 @@
 /*
- * login.c: who we are for the API server. A token's file is read for every request, because it is
- * replaced under our feet (a pod's about every hour); certificates for every connection. A plugin's
- * credential is kept until it ends, or until the server doesn't take it any more.
+ * login.c: how we log in to the API server. A token's file is read for every request, because
+ * others replace it while we run (a pod's token about every hour). Certificates are read for every
+ * connection. A plugin's credential is kept until it ends, or until the server refuses it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ struct http *kube_http(struct kube_store *s, int wake)
 	return http;
 }
 
-/* A plugin's certificate is another one: the connections that know the old one go. */
+/* If the plugin has given a new certificate, the connections with the old one are replaced. */
 static int login_renew_client(struct kube_lane *lane, struct baton_call *call)
 {
 	struct kube_store *s = lane->store;
@@ -58,7 +58,8 @@ static int login_renew_client(struct kube_lane *lane, struct baton_call *call)
 	struct http *old_http = lane->web.http;
 	struct http *old_beat = lane->beat;
 
-	/* S10: a child that is forked meanwhile finds one or the other, and none that is freed. */
+	/* S10: a child that is forked meanwhile finds the old clients or the new ones, and none
+	 * that is freed. */
 	store_lock(&s->web.base);
 	lane->web.http = http;
 	lane->beat = beat;

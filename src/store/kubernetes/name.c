@@ -1,7 +1,7 @@
 /*
- * name.c: names of elections as names of objects. What Kubernetes takes as a name stays as it is,
- * so that others find the same Lease under it. All else has a hash for a name, and its own name in
- * an annotation: a name is never cut, and no two share an object.
+ * name.c: names of elections as names of objects. A name that Kubernetes takes stays as it is, so
+ * that other programs find the same Lease under it. Any other name is replaced by a hash, and
+ * stands in an annotation: a name is never cut, and no two names share an object.
  */
 #include <openssl/evp.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static bool is_letter(char c)
 	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-/* A subdomain as RFC 1123 has it, and none of ours. */
+/* The name is a subdomain as RFC 1123 defines it, and doesn't begin like our own objects. */
 static bool is_plain(const char *name)
 {
 	char last = '.';
@@ -88,7 +88,8 @@ bool kube_name_of(const json_t *object, char out[BATON_NAME_MAX + 1])
 		name = is;
 	if (strlen(name) > BATON_NAME_MAX)
 		return false;
-	/* An annotation can say anything; the object's name is what was claimed. */
+	/* An annotation can say anything: it has to fit the object's name, under which claims are
+	 * made. */
 	kube_object_name(name, expected);
 	(void)snprintf(out, BATON_NAME_MAX + 1, "%s", name);
 	return strcmp(expected, is) == 0;

@@ -1,4 +1,4 @@
-/* object.c: a Lease object, read without trust; and the pieces that are written. */
+/* object.c: reads a Lease object without trust, and writes the pieces of one. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,8 @@ static bool read_number(const char *text, uint64_t *out)
 	return true;
 }
 
-/* The next word of a text, which moves behind it. False: none, or no room. */
+/* Copies the next word of a text, and moves *text behind the word. False: there is none, or no
+ * room. */
 static bool next_word(const char **text, char *out, size_t size)
 {
 	size_t n = strcspn(*text, " ");
@@ -42,7 +43,7 @@ static bool next_word(const char **text, char *out, size_t size)
 	return true;
 }
 
-/* "LEASE NONCE TERM"; false: it isn't one. */
+/* Splits "LEASE NONCE TERM"; false: the text has another form. */
 static bool claim_split(const struct kube_lease *l, char lease_id[BATON_LEASE_ID_MAX + 1],
 			uint64_t *nonce, uint64_t *term)
 {
@@ -56,8 +57,9 @@ static bool claim_split(const struct kube_lease *l, char lease_id[BATON_LEASE_ID
 }
 
 /*
- * A claim of ours, if the spec is still the one that it came with. S9: what there was no memory to
- * read is none, but nothing is concluded from that: its process lease still says how long it lasts.
+ * The claim is one of baton if the spec is still the one that it came with. S9: a claim that there
+ * was no memory to read counts as none, but nothing is concluded from that: its process lease still
+ * says how long it lasts.
  */
 static void lease_read_claim(struct kube_lease *l)
 {
@@ -77,8 +79,8 @@ static void lease_read_claim(struct kube_lease *l)
 }
 
 /*
- * Whoever leads without us counts leaseTransitions on, and the term goes along. The last claim has
- * its term, too: if somebody has damaged the other one, that does as well (S3).
+ * A leader of another program counts leaseTransitions up, and the term grows by as much. The last
+ * claim has its term, too, which is used if somebody has damaged baton/term (S3).
  */
 static void lease_read_term(struct kube_lease *l)
 {
@@ -141,8 +143,8 @@ int kube_lease_of_list(struct kube_lease *l, struct baton_call *call, const json
 	return BATON_OUTCOME_OK;
 }
 
-/* Rule 6: by the record's duration. Who doesn't say how long, or whose process lease can't be known
- * any more, is given as long as we take. */
+/* Rule 6: by the record's duration. A record without a duration, or with a process lease that we
+ * can't know any more, gets the length of our own lease. */
 uint64_t kube_lease_end_ns(const struct kube_lease *l, uint64_t ttl_ns)
 {
 	uint64_t seconds = l->duration_s < KUBE_FOREVER_S ? l->duration_s : 0;
@@ -160,7 +162,7 @@ uint64_t kube_hash(uint64_t h, const char *text)
 		h = 14695981039346656037u;
 	for (; *text != '\0'; text++)
 		h = (h ^ (unsigned char)*text) * 1099511628211u;
-	return (h ^ 0xff) * 1099511628211u; /* where one text ends */
+	return (h ^ 0xff) * 1099511628211u; /* marks the end of this text */
 }
 
 uint64_t kube_lease_hash(const struct kube_lease *l, bool is_own)

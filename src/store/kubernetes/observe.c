@@ -1,6 +1,7 @@
 /*
- * observe.c: one election as the store shows it. Looked at by a LIST for its name, which goes
- * through the whole store, and tells where that is even if there is no such object.
+ * observe.c: one election as the store shows it. We look by a LIST for the election's name: a LIST
+ * asks the store itself, and its answer has the store's resourceVersion even if there is no such
+ * object.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@
 #include "base/clock.h"
 #include "store/kubernetes/kube.h"
 
-/* A list comes by pages; `continue` says where the next one begins. */
+/* A list comes in pages; `continue` says where the next page begins. */
 #define PAGE 500
 
 void kube_ask_lease(const struct kube_store *s, struct kube_call *c, const char *object,
@@ -78,8 +79,8 @@ int kube_read_lease(struct kube_lane *lane, struct baton_call *call, struct kube
 	return BATON_OUTCOME_OK;
 }
 
-/* L2: what was read for something else is news to who waits for it: the watch's event is none any
- * more. */
+/* L2: a look for another purpose has found a change. We hint at it now, because the watch's event
+ * will show nothing new any more. */
 static void record_hint(struct kube_store *s, const char *name)
 {
 	web_index_hint(s->web.watches, name);
@@ -133,9 +134,9 @@ void kube_tell_answer(struct kube_store *s, const char *name, const struct kube_
 /* ---- terms of Leases that others made ---- */
 
 /*
- * S3: a Lease that client-go has made, perhaps anew after one of ours was deleted, has no term. Its
- * resourceVersion is above all terms that there ever were, because each took at least one. What is
- * written down once stays the same for as long as that leader leads.
+ * S3: a Lease that client-go has made has no term; it may be made anew after one of ours was
+ * deleted. Its resourceVersion is above all terms that there ever were, because each term took at
+ * least one write. A term that is written down stays the same for as long as that leader leads.
  */
 int kube_stamp(struct kube_lane *lane, struct baton_call *call, const char *name,
 	       struct kube_lease *l)
@@ -154,7 +155,8 @@ int kube_stamp(struct kube_lane *lane, struct baton_call *call, const char *name
 		    l->rv, l->rv, l->transitions);
 	int outcome = kube_call(lane, &quiet, &c);
 
-	/* Who may not, or was too late, knows no term for now: that harms nobody. */
+	/* A process that has no right to write, or is too late, knows no term for now: that harms
+	 * nobody. */
 	if (outcome == BATON_OUTCOME_OK) {
 		kube_lease_done(l);
 		kube_lease_read(l, json_incref(c.answer), 0);
@@ -166,7 +168,8 @@ int kube_stamp(struct kube_lane *lane, struct baton_call *call, const char *name
 
 /* ---- records ---- */
 
-/* Not one of ours: client-go, or who else uses such records. Its name can be any text. */
+/* A holder that isn't baton's: client-go, or another program with such records. Its name can be any
+ * text. */
 static void record_read_foreign(const struct kube_lease *l, struct baton_record *out)
 {
 	char otherwise[64];
@@ -179,14 +182,15 @@ static void record_read_foreign(const struct kube_lease *l, struct baton_record 
 	out->since_ms = kube_time_ms(l->acquire);
 }
 
-/* Rule 10: for this leadership. */
+/* Rule 10: the order is for this leadership. */
 static void record_read_order(const struct kube_lease *l, struct baton_record *out)
 {
 	json_t *order = js_parse(l->order, strlen(l->order));
 
 	web_order_read(order, out);
 	json_decref(order);
-	/* The coordinator of the API server wants another one: as an order to resign. */
+	/* The API server's coordinator prefers another leader: for us that is an order to
+	 * resign. */
 	if (out->order.kind == BATON_ORDER_NONE && l->preferred[0] != '\0' &&
 	    strcmp(l->preferred, l->holder) != 0)
 		out->order = (struct baton_order){.id = kube_hash(0, l->preferred) | 1,
@@ -194,7 +198,7 @@ static void record_read_order(const struct kube_lease *l, struct baton_record *o
 						  .kind = BATON_ORDER_RESIGN};
 }
 
-/* Kept for one of them; for how long is counted from when we saw it. */
+/* The election is reserved for one candidate. The time of that is counted from when we saw it. */
 static void record_read_reserved(const struct kube_lease *l, const char *id, uint64_t now_ns,
 				 struct baton_record *out)
 {
@@ -242,7 +246,7 @@ static int process_end(struct kube_lane *lane, struct baton_call *call, const ch
 	struct kube_call c;
 
 	kube_process_key(process, key);
-	/* As long as process leases are watched, what was seen of it is what it is. */
+	/* While process leases are watched, what was last seen of this one still holds. */
 	if (!atomic_load(&lane->store->is_narrow) && web_index_is_live(lane->store->web.watches) &&
 	    kube_expiry_recall(lane->store, key, out))
 		return BATON_OUTCOME_OK;
@@ -288,7 +292,7 @@ static void observe_one(struct kube_lane *lane, struct baton_call *call, struct 
 	if (o->outcome == BATON_OUTCOME_OK && is_candidate)
 		(void)kube_stamp(lane, call, o->name, &l);
 	if (o->outcome == BATON_OUTCOME_OK) {
-		if (!is_candidate) /* whose lease could be over, for all that we know */
+		if (!is_candidate) /* nobody here has timed the lease: it counts from now */
 			l.since_ns = clock_boot_ns();
 		o->outcome = kube_end_of(lane, call, &l, CLOCK_NS_PER_S, &end_ns, &process);
 		kube_record(s, o->name, o->id, &l, end_ns, o->record);

@@ -4,8 +4,8 @@
  *     kubernetes:[?option=value&...]            in the namespace of the context or service account
  *     kubernetes://namespace[?option=value&...]
  *
- * Which cluster that is, and who we are there, is found by itself (config.c). What isn't understood
- * is refused with a sentence; nothing is guessed at.
+ * Which cluster that is, and how we log in there, is found by itself (config.c). A URL that isn't
+ * valid is refused with a sentence; nothing is guessed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
 
-/* As Kubernetes wants them: it goes into paths as it is. */
+/* Whether Kubernetes takes that text as a namespace: it goes into paths as it is. */
 bool kube_is_namespace(const char *text)
 {
 	size_t n = strlen(text);
@@ -29,7 +29,7 @@ bool kube_is_namespace(const char *text)
 
 /* ---- what stands behind the '?' ---- */
 
-/* [prefix/]name: goes into a merge patch, as JSON. */
+/* [prefix/]name. The text goes into a merge patch, as JSON. */
 static bool set_label(const char *value, char *out, size_t size)
 {
 	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -74,7 +74,7 @@ static const struct option_list options = {
 	.set = set_option,
 };
 
-/* A pod's host name is its own name, unless it says otherwise. */
+/* A pod's host name is the pod's name, unless the pod sets another host name. */
 static int find_pod(struct kube_options *o, struct baton_error *err)
 {
 	const char *name = getenv("POD_NAME");

@@ -1,5 +1,5 @@
 /*
- * orders.c: orders to a leader, and pauses: what people and other candidates ask for.
+ * orders.c: orders to a leader, and pauses. People and other candidates ask for them.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "store/kubernetes/kube.h"
 
-/* Only if that leadership still stands. */
+/* The order is written only if that leadership still stands. */
 int kube_order(void *l, struct baton_call *call, const char *name, const struct baton_order *order)
 {
 	struct kube_lane *lane = l;
@@ -46,7 +46,7 @@ int kube_order(void *l, struct baton_call *call, const char *name, const struct 
 	return outcome;
 }
 
-/* An election that nobody has held yet can be paused, too: its Lease is made for it. */
+/* An election that nobody has held yet can be paused, too: the pause makes its Lease. */
 static void pause_put(const struct kube_store *s, struct kube_call *c, const char *name,
 		      const struct kube_lease *l, bool paused)
 {

@@ -1,11 +1,11 @@
 /*
- * presence.c: that a process with candidates is alive, and, if it is a pod, whether it leads. Both
- * are for others to look at; nobody leads by them. The watch lane does it, beside listening: it is
- * the one that is never in a hurry.
+ * presence.c: shows that a process with candidates is alive, and, if it is a pod, whether it leads.
+ * Both are for others to look at; no leadership depends on them. The watch lane does this beside
+ * listening, because that lane is never in a hurry.
  *
- * How old such a sign is is judged by the API server's clock alone: by when it wrote the object
- * (managedFields), and the time that it puts on its answers. That is never a reason to touch a
- * process lease, which elections hang on (S1): such a clock can jump.
+ * The age of a sign of life is judged by the API server's clock alone: by the time when it wrote
+ * the object (managedFields), and the time that it puts on its answers. That clock can jump, so it
+ * is never a reason to touch a process lease, which elections hang on (S1).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,11 +15,11 @@
 #include "store/kubernetes/kube.h"
 
 #define CALL_NS (2 * CLOCK_NS_PER_S)
-/* A process that has been silent for that much longer than its lease doesn't come back. */
+/* A process that has been silent for that much longer than its lease counts as gone for good. */
 #define SWEEP_MS ((int64_t)3600 * 1000)
 #define SWEEP_FIRST_NS (60 * CLOCK_NS_PER_S)
 #define SWEEP_NS (3600 * CLOCK_NS_PER_S)
-/* What can't be labelled now isn't tried with every event. */
+/* After a failure the pod's label isn't tried again before that time, whatever events come. */
 #define LABEL_NS (10 * CLOCK_NS_PER_S)
 
 /* ---- how old ---- */
@@ -46,7 +46,8 @@ static int64_t duration_ms(const json_t *object)
 	return seconds < KUBE_FOREVER_S ? (int64_t)seconds * 1000 : 0;
 }
 
-/* Times are in whole seconds, and a renewal may be just on its way. */
+/* At exactly its duration an object is still fresh: times are in whole seconds, and a renewal may
+ * be on its way. */
 bool kube_is_fresh(const json_t *object, int64_t server_ms)
 {
 	return kube_annotation(object, "baton/dead")[0] == '\0' &&
@@ -86,7 +87,7 @@ int kube_show_presence(struct kube_lane *lane, struct baton_call *call)
 
 /* ---- the pod's label ---- */
 
-/* When to try again; or NEVER: it says what it should. */
+/* Returns when to try again; or NEVER: the label is right. */
 static uint64_t presence_label_pod(struct kube_lane *lane, struct baton_call *call, uint64_t now_ns)
 {
 	struct kube_store *s = lane->store;
@@ -148,9 +149,9 @@ static bool has(const json_t *items, const char *name)
 }
 
 /*
- * S1: elections are free as soon as the process lease that they hang on is gone. So it goes only if
- * it is dead already, or if we have seen it unchanged for as long as it says, on our own clock, as
- * anyone has who takes over.
+ * S1: elections are free as soon as the process lease that they hang on is gone. So we delete that
+ * lease only if it is dead already, or if we have seen it unchanged for as long as it says, on our
+ * own clock. A process that takes over waits for the same.
  */
 static bool presence_is_over(struct kube_store *s, json_t *object,
 			     const struct kube_call *presence_list)
@@ -171,14 +172,15 @@ static bool presence_is_over(struct kube_store *s, json_t *object,
 	return is_ended;
 }
 
-/* Processes that are gone for very long, and candidates whose process is gone. */
+/* Deletes processes that have been gone for very long, and candidates whose process is gone. */
 static void presence_sweep(struct kube_lane *lane, struct baton_call *call)
 {
 	struct baton_call quiet = {.deadline_ns = call->deadline_ns};
 	struct kube_call candidates, processes;
 
 	kube_expiry_doubt(lane->store);
-	/* In this order: a process is there before its candidates. */
+	/* Candidates are listed first: a process's object is there before those of its
+	 * candidates. */
 	bool is_known = presence_list(lane, &quiet, "candidate", &candidates) == BATON_OUTCOME_OK;
 
 	is_known =
@@ -187,7 +189,7 @@ static void presence_sweep(struct kube_lane *lane, struct baton_call *call)
 	const json_t *shown = js_get(candidates.answer, "items");
 	bool is_whole = js_text(js_get(processes.answer, "metadata"), "continue")[0] == '\0';
 
-	/* Our own writes wake us, too: that is not a reason to stop. */
+	/* Our own writes wake us, too, and must not end this. */
 	http_heed_wake(lane->beat, 0);
 	for (size_t i = 0; is_known && i < json_array_size(alive); i++)
 		if (presence_is_over(lane->store, json_array_get(alive, i), &processes))
@@ -214,7 +216,7 @@ uint64_t kube_beat(struct kube_lane *lane, uint64_t now_ns)
 	kube_be_patient(lane, 0);
 	uint64_t label_ns = presence_label_pod(lane, &call, now_ns);
 
-	/* Not while there is so much to do as at the start. */
+	/* The first sweep waits, because there is much to do at the start. */
 	if (lane->sweep_ns == 0) {
 		lane->sweep_ns = now_ns + SWEEP_FIRST_NS;
 	} else if (now_ns >= lane->sweep_ns) {
@@ -227,7 +229,7 @@ uint64_t kube_beat(struct kube_lane *lane, uint64_t now_ns)
 
 	store_unlock(&s->web.base);
 	if (now_ns >= next_ns) {
-		(void)kube_show_presence(lane, &call); /* else the next one does */
+		(void)kube_show_presence(lane, &call); /* after a failure the next one shows it */
 		store_lock(&s->web.base);
 		next_ns = s->presence.next_ns;
 		store_unlock(&s->web.base);

@@ -1,6 +1,6 @@
 /*
- * release.c: giving claims back. A claim is given back by one patch, which tests that it is still
- * the one that was made (S6). A batch of them goes out as campaigns do, some at a time.
+ * release.c: giving claims back. A claim is given back by one patch, which tests that the claim is
+ * still the one that was made (S6). A batch of releases is sent like campaigns, some at a time.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "store/kubernetes/kube.h"
 
-/* S6: lease, nonce and term are in the claim; the holder shows that it is the one that counts. */
+/* S6: lease, nonce and term are in the claim; the holder shows that the claim still counts. */
 static void release_put(const struct kube_store *s, struct kube_call *call, const char *name,
 			const struct kube_lease *l, const struct baton_release *r)
 {
@@ -39,7 +39,7 @@ static void release_put(const struct kube_store *s, struct kube_call *call, cons
 	if (r->reserve_for != NULL && r->reserve_for[0] != '\0') {
 		json_t *value = web_reserve_make(r);
 
-		/* The term makes it another one than the last. */
+		/* With the term, this reservation differs from the one before. */
 		(void)json_object_set_new(value, "term", json_integer((json_int_t)l->term));
 		char *text = json_dumps(value, JSON_COMPACT);
 
@@ -62,11 +62,11 @@ static bool release_is_it(const struct kube_lease *l, const struct baton_release
 	       (r->nonce == 0 || (l->nonce == r->nonce && l->term == r->term));
 }
 
-/* One of a batch, on its way. */
+/* One release of a batch, on its way. */
 struct back {
 	const struct baton_release *r;
 	struct kube_lease l;
-	bool is_known; /* l is what the store is thought to have */
+	bool is_known; /* `l` has the claim, as far as we know */
 	int outcome;   /* 0: not decided yet */
 	int code;
 };
@@ -77,7 +77,7 @@ static void back_end(struct back *b, int outcome, int code)
 	b->code = outcome == BATON_OUTCOME_REFUSED ? 0 : code;
 }
 
-/* Those of whom nothing is known: all at once. */
+/* Asks for all Leases that we don't know, at once. */
 static void release_ask(struct kube_lane *lane, struct baton_call *call, struct back *list,
 			struct kube_call *calls, size_t n)
 {
@@ -110,7 +110,7 @@ static void release_ask(struct kube_lane *lane, struct baton_call *call, struct 
 	}
 }
 
-/* All that are left: at once, too. */
+/* Sends all releases that are left, at once, too. */
 static void release_send(struct kube_lane *lane, struct baton_call *call, struct back *list,
 			 struct kube_call *calls, size_t n)
 {
@@ -132,14 +132,14 @@ static void release_send(struct kube_lane *lane, struct baton_call *call, struct
 		if (c->outcome == BATON_OUTCOME_OK)
 			(void)kube_note_answer(lane->store, b->r->name, c);
 		if (c->outcome == BATON_OUTCOME_REFUSED)
-			b->is_known = false; /* look whether it is still there */
+			b->is_known = false; /* look whether the claim is still there */
 		else
 			back_end(b, c->outcome, c->outcome == BATON_OUTCOME_OK ? 0 : c->code);
 		kube_call_done(c);
 	}
 }
 
-/* What each comes to is in its outcome. */
+/* Carries out all of them; each has its own outcome. */
 static void release_all(struct kube_lane *lane, struct baton_call *call, struct back *list,
 			struct kube_call *calls, size_t n)
 {
@@ -154,7 +154,7 @@ static void release_all(struct kube_lane *lane, struct baton_call *call, struct 
 		release_send(lane, call, list, calls, n);
 	}
 	for (size_t i = 0; i < n; i++) {
-		if (list[i].outcome == 0) /* it changes all the time */
+		if (list[i].outcome == 0) /* the Lease changes all the time */
 			back_end(&list[i], BATON_OUTCOME_FAILED, call->error.code);
 		kube_lease_done(&list[i].l);
 	}

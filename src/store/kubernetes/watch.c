@@ -1,10 +1,11 @@
 /*
- * watch.c: the watch lane: one watch, on the one election that there is, or on all Leases of the
- * namespace but those of candidates. Look first, then watch from there: nothing is missed.
+ * watch.c: the watch lane. It has one watch, on the only election that we are in, or on all Leases
+ * of the namespace but those of candidates. It looks first, and watches from there: nothing is
+ * missed.
  *
- * Every renewal of a leader is an event. It is noted (expiry.c), and nobody is told: only what
- * others wait for becomes a hint. A lease that nobody renews is no event at all, so its end is
- * timed here.
+ * Every renewal of a leader is an event. A renewal is noted (expiry.c), and causes no hint: only
+ * changes that others wait for do. A lease that nobody renews causes no event, so its end is timed
+ * here.
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -16,16 +17,16 @@
 
 #define OPEN_NS (5 * CLOCK_NS_PER_S)
 #define WATCH_S 290
-/* The server ends it after WATCH_S. One that sends bookmarks does so every minute, and nobody says
- * that it must: two that are missing count only after some that were not. */
+/* The server ends the watch after WATCH_S. A server that sends bookmarks sends one every minute,
+ * but no server has to: two missing bookmarks mean something only if there were some before. */
 #define SILENCE_NS ((WATCH_S + 20) * CLOCK_NS_PER_S)
 #define BOOKMARKS_NS (150 * CLOCK_NS_PER_S)
-/* What answers show comes to the watch, too, and soon: a renewal of our own is an event. Where it
- * is slow by nature it has longer and longer, so that it isn't opened all the time (L4). */
+/* What answers show comes by the watch, too, and soon: our own renewal is an event. A watch that is
+ * slow by nature gets more and more time, so that it isn't opened anew all the time (L4). */
 #define LAG_NS (15 * CLOCK_NS_PER_S)
-/* A server that is down is knocked at less and less. */
+/* A server that is down is tried less and less often, up to this time between two tries. */
 #define RETRY_MAX_NS (10 * CLOCK_NS_PER_S)
-/* ... but not at once: connections end. */
+/* ... but the first tries don't wait: connections end, and that is normal. */
 #define FREE_TRIES 2
 
 static uint64_t min_ns(uint64_t a, uint64_t b)
@@ -62,7 +63,7 @@ static void watch_see(struct kube_store *s, json_t *object, bool is_gone, uint64
 
 /* ---- looking first ---- */
 
-/* Which Leases: of one election, or of all but candidates; encoded. */
+/* The selector of the watched Leases: that of one election, or all but candidates; encoded. */
 static void selector_of(const struct kube_lane *lane, char *out, size_t size)
 {
 	char object[KUBE_NAME_MAX + 1];
@@ -92,12 +93,13 @@ static int watch_list(struct kube_lane *lane, struct baton_call *call)
 	kube_expiry_doubt(lane->store);
 	if (kube_list(lane, call, selector, "watch", watch_take_item, lane) != BATON_OUTCOME_OK)
 		return -1;
-	if (lane->only[0] == '\0') /* that some have gone meanwhile is not heard any more */
+	if (lane->only[0] == '\0') /* no event will tell of a Lease that went before */
 		kube_expiry_drop_doubted(lane->store);
 	return 0;
 }
 
-/* Where the last one ended, if it came to its end; all are hinted at when it is live anew. */
+/* The watch goes on where the last one ended, if that came to its regular end; otherwise we look
+ * first. Once the watch is live, all elections get a hint. */
 static int watch_open(struct kube_lane *lane, struct baton_call *call)
 {
 	struct kube_store *s = lane->store;
@@ -131,13 +133,13 @@ static int watch_open(struct kube_lane *lane, struct baton_call *call)
 	return 0;
 }
 
-/* What it is for has changed: another one is needed. */
+/* The watch has to be for other elections now, so another one is needed. */
 static bool watch_is_outdated(struct kube_lane *lane)
 {
 	struct kube_store *s = lane->store;
 	char only[BATON_NAME_MAX + 1] = "";
 
-	if (lane->rv == 0) /* the next one is for what there is then */
+	if (lane->rv == 0) /* none is open: the next one will be right */
 		return false;
 	if (s->options.process_lease || atomic_load(&s->has_process_claims) ||
 	    !web_index_only(s->web.watches, only, sizeof(only)))
@@ -158,9 +160,9 @@ static void set_down(struct kube_lane *lane, bool is_down)
 }
 
 /*
- * It is over, and we look before there is another: only an answer shows that the server is there.
- * L4: as long as nothing is heard it takes longer and longer, or, if the server is down, until
- * another lane has had an answer.
+ * The watch is over, and we look before we open another one: only an answer shows that the server
+ * is there. L4: as long as nothing is heard, we wait longer and longer before each try; if the
+ * server is down, only until another lane has an answer.
  */
 static void watch_lose(struct kube_lane *lane, bool is_down)
 {
@@ -195,22 +197,22 @@ static bool watch_is_too_early(struct kube_lane *lane, uint64_t until_ns)
 
 /* ---- listening ---- */
 
-/* 0, or -1: it is over. */
+/* 0, or -1 with the error that the watch ended with. */
 static int watch_hear_end(struct kube_lane *lane, struct baton_call *call, int status,
 			  const json_t *error)
 {
 	uint64_t code = 0;
 
 	(void)js_u64(error, "code", &code);
-	watch_lose(lane, false); /* whatever it was, we look again */
-	/* 410 Gone: we were away for too long. Nobody need know. */
+	watch_lose(lane, false); /* whatever the reason, we look again */
+	/* 410 Gone: we were away for too long. The look makes up for that, so this is no error. */
 	if (code == 410 || status == 410)
 		return 0;
 	(void)kube_judge(call, status >= 400 ? status : (int)code, error);
 	return -1;
 }
 
-/* It lives, and this is how fast it is. */
+/* Notes that the watch lives, and how fast it is. */
 static void watch_note_pace(struct kube_lane *lane, uint64_t rv, bool is_bookmark)
 {
 	uint64_t now_ns = clock_boot_ns();
@@ -253,7 +255,7 @@ static int watch_hear(struct kube_lane *lane, struct baton_call *call,
 	return rc;
 }
 
-/* When it has been silent, or behind, for too long. */
+/* When the watch will have been silent, or behind, for too long. */
 static uint64_t hopeless_ns(const struct kube_lane *lane)
 {
 	uint64_t silence_ns =
@@ -265,19 +267,19 @@ static uint64_t hopeless_ns(const struct kube_lane *lane)
 					    : min_ns(silence_ns, owed_ns + patience_ns);
 }
 
-/* The connection stands, and nothing comes. */
+/* The connection stands, and nothing comes: the watch is given up. */
 static int watch_give_up(struct kube_lane *lane, struct baton_call *call)
 {
 	uint64_t patience_ns = lane->patience_ns != 0 ? lane->patience_ns : LAG_NS;
 
 	lane->patience_ns = min_ns(2 * patience_ns, SILENCE_NS);
-	lane->has_bookmarks = false; /* until there are some again */
+	lane->has_bookmarks = false; /* until some come again */
 	watch_lose(lane, false);
 	return store_fail(&call->error, BATON_E_UNAVAILABLE,
 			  "the watch on the API server doesn't show what has changed");
 }
 
-/* 0, 1: woken, -1: it is broken. */
+/* 0, 1: woken, -1: the watch is broken. */
 static int watch_listen(struct kube_lane *lane, struct baton_call *call, uint64_t until_ns)
 {
 	struct http_reply reply;
@@ -288,10 +290,10 @@ static int watch_listen(struct kube_lane *lane, struct baton_call *call, uint64_
 		return watch_hear(lane, call, &reply);
 	if (result == HTTP_WOKEN)
 		return 1;
-	/* Only now: all that had come was heard. */
+	/* We check for silence only now, because all that had come was heard. */
 	if (result == HTTP_LATE)
 		return clock_boot_ns() < hopeless_ns(lane) ? 0 : watch_give_up(lane, call);
-	/* Its time is over: the next one goes on from there. */
+	/* The watch's time is over: the next one goes on from there. */
 	if (result == HTTP_END && lane->n_tries < FREE_TRIES)
 		return 0;
 	watch_lose(lane, false);
@@ -344,7 +346,7 @@ int kube_watch_wait(void *l, struct baton_call *call, uint64_t *cookies, size_t 
 
 			if (opened != 0)
 				return opened > 0 ? 0 : opened;
-			continue; /* L1: what was seen may be due before anything is heard */
+			continue; /* L1: what the look saw may be due before any event */
 		}
 		int rc = watch_listen(lane, call, min_ns(next_ns, kube_beat(lane, now_ns)));
 

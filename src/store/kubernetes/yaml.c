@@ -1,6 +1,6 @@
 /*
- * yaml.c: a kubeconfig, which is YAML, as the JSON that it stands for. Every scalar becomes a text:
- * a kubeconfig has nothing else that we read, and YAML's guesses at types stay out of it.
+ * yaml.c: reads a kubeconfig, which is YAML, as the JSON that it stands for. Every scalar becomes a
+ * text: we read nothing else from a kubeconfig, and YAML's guesses at types don't matter then.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -55,7 +55,7 @@ static json_t *yaml_convert_map(struct reader *r, const yaml_node_t *node, int d
 	return map;
 }
 
-/* NULL: no memory, no text, or more than we take. */
+/* NULL: no memory, or the YAML isn't text, or it has more than we take. */
 static json_t *yaml_convert(struct reader *r, int at, int depth)
 {
 	const yaml_node_t *node = yaml_document_get_node(&r->document, at);
@@ -84,7 +84,8 @@ static json_t *yaml_parse(FILE *file, const char *path, char reason[HTTP_TEXT_MA
 	}
 	yaml_parser_set_input_file(&parser, file);
 	if (yaml_parser_load(&parser, &r.document) == 0) {
-		/* Not its words: they could quote the file, which has secrets. */
+		/* The parser's own message isn't shown: it could quote the file, which has
+		 * secrets. */
 		(void)snprintf(reason, HTTP_TEXT_MAX, "%.120s is not valid YAML, at line %zu", path,
 			       parser.problem_mark.line + 1);
 	} else {

@@ -1,5 +1,5 @@
 /*
- * adapter.c: records in one memcached server. memcached.h has the keys and the idea.
+ * adapter.c: records in one memcached server. memcached.h describes how.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,10 +10,10 @@
 #include "store/record/decide/decide.h"
 
 #define BATCH_MAX 1000
-/* Bytes of questions whose answers are still to come: more of them, and both sides might wait for
- * the other to read. */
+/* How many bytes of requests may be sent before their replies are read. With more, both sides might
+ * wait for each other to read. */
 #define ASKED_MAX 32768
-/* What client flags count in: tenths of a second. */
+/* The unit of the client flags: tenths of a second. */
 #define TICK_MS 100
 
 /* ---- the store and its lanes ---- */
@@ -128,7 +128,8 @@ static struct record_version version_of(const struct memcached_lane *l, uint64_t
 	return record_version_of(&t, sizeof(t));
 }
 
-/* Its number; 0: it is of another run of the server, and so of nothing that is there now. */
+/* The cas number of a version; 0: the version is of another run of the server, so no record has it
+ * now. */
 static uint64_t cas_of(const struct memcached_lane *l, const struct record_version *v)
 {
 	struct token t = {0};
@@ -158,7 +159,8 @@ static void end_one(struct memcached_lane *l, struct record_item *item,
 
 /* ---- get ---- */
 
-/* What is known is first asked for its version alone. */
+/* Whether an item needs its value at once. If the layer knows a version, only the version is asked
+ * for first. */
 static bool get_asks_value(const struct record_item *item)
 {
 	return item->version.n == 0;
@@ -181,12 +183,12 @@ static void get_take(struct memcached_lane *l, struct record_item *item,
 	item->age_ns =
 		(uint32_t)(now - (uint32_t)memcached_flag(r, 'f')) * (TICK_MS * CLOCK_NS_PER_MS);
 	if (item->age_ns > (uint64_t)INT32_MAX * TICK_MS * CLOCK_NS_PER_MS)
-		item->age_ns = 0; /* the clocks are a second apart */
+		item->age_ns = 0; /* the clocks may be a second apart */
 	bytes_clear(&item->value);
 	item->outcome = BATON_OUTCOME_OK;
 }
 
-/* Returns false if the reply has to be asked for again, with the value. */
+/* Returns false if the item must be asked for again, with its value. */
 static bool get_hear(struct memcached_lane *l, struct record_item *item,
 		     const struct memcached_reply *r, bool with_value)
 {
@@ -215,7 +217,8 @@ static bool get_hear(struct memcached_lane *l, struct record_item *item,
 	return true;
 }
 
-/* Some of those that are still to be asked for, from `from` on: where it ends. */
+/* Asks for some of the items that still need it, beginning with `from`. Returns where it has
+ * stopped. */
 static size_t get_some(struct memcached_lane *l, struct record_item *items, size_t from, size_t n,
 		       bool by_value, bool *is_ok)
 {
@@ -239,7 +242,7 @@ static size_t get_some(struct memcached_lane *l, struct record_item *items, size
 	return to;
 }
 
-/* A single server: each answer is what stands there now, and old reads there are none. */
+/* All reads are fresh: there is a single server, which answers with what stands there now. */
 static void get_records(void *lane, struct baton_call *call, struct record_item *items, size_t n,
 			bool fresh)
 {
@@ -248,7 +251,7 @@ static void get_records(void *lane, struct baton_call *call, struct record_item 
 
 	(void)fresh;
 	begin_all(items, n);
-	/* First what is known, by version alone: what of it has changed is asked for again. */
+	/* First the items whose version is known: those that have changed are asked for again. */
 	for (size_t at = 0; is_ok && at < n;)
 		at = get_some(l, items, at, n, false, &is_ok);
 	for (size_t at = 0; is_ok && at < n;)
@@ -291,7 +294,8 @@ static void put_hear(struct memcached_lane *l, struct record_item *item,
 	}
 }
 
-/* What can be said without asking: a version of another run is of nothing that is there. */
+/* Refuses an item without asking if its version is of another run: no record has that version
+ * now. */
 static bool put_is_of_run(const struct memcached_lane *l, struct record_item *item)
 {
 	if (item->version.n == 0 || cas_of(l, &item->version) != 0)
@@ -419,7 +423,7 @@ static int list_records(void *lane, struct baton_call *call, const char *prefix,
 	int outcome = keys != NULL ? BATON_OUTCOME_OK : BATON_OUTCOME_FAILED;
 	size_t n = 0;
 
-	(void)with_values; /* they come with the versions */
+	(void)with_values; /* the values come with the versions anyhow */
 	while (keys != NULL && keys[n] != NULL)
 		n++;
 	for (size_t done = 0; done < n && outcome == BATON_OUTCOME_OK; done += BATCH_MAX)
@@ -431,7 +435,8 @@ static int list_records(void *lane, struct baton_call *call, const char *prefix,
 
 /* ---- age ---- */
 
-/* The mark is written anew: something was lost by now. Whoever comes second leaves it. */
+/* Writes the mark anew, because something was lost. If another process was faster, its mark
+ * stays. */
 static bool age_mark(struct memcached_lane *l, const struct memcached_stats *s, uint64_t losses,
 		     uint64_t cas)
 {
@@ -465,7 +470,7 @@ static int age_of_store(void *lane, struct baton_call *call, struct record_age *
 		return BATON_OUTCOME_FAILED;
 	uint64_t cas = memcached_is(&r, "VA") ? memcached_flag(&r, 'c') : 0;
 
-	if (cas != 0 && r.n < 60) { /* "0" for whatever isn't a number */
+	if (cas != 0 && r.n < 60) { /* what isn't a number counts as 0 */
 		char *end;
 
 		born_s = strtoull(r.value, &end, 10);
@@ -484,10 +489,11 @@ static int age_of_store(void *lane, struct baton_call *call, struct record_age *
 	}
 	uint64_t old_s = born_s < s.time_s ? s.time_s - born_s : 0;
 
-	/* The server cuts seconds off, and looks at the clock once a second: up to two behind. */
+	/* The server cuts fractions of a second off, and reads its clock once a second. So it may
+	 * be two seconds behind. */
 	old_s = old_s < s.uptime_s ? old_s : s.uptime_s;
 	age->uptime_ns = old_s > 2 ? (old_s - 2) * CLOCK_NS_PER_S : 0;
-	age->coarse_ns = 4 * CLOCK_NS_PER_S; /* so that a wait is told once */
+	age->coarse_ns = 4 * CLOCK_NS_PER_S; /* generous, so that a wait is told only once */
 	age->server_ms = s.time_s * 1000;
 	return BATON_OUTCOME_OK;
 }

@@ -1,7 +1,7 @@
 /*
- * connect.c: a connection to memcached, and its text protocol: commands out, replies in, all of it
- * bounded. See memcached.h. A connection that failed in the middle is closed, so that a late reply
- * is never taken for the next one.
+ * connect.c: a connection to memcached, and its text protocol. See memcached.h. All sizes and waits
+ * are bounded. A connection that fails in the middle is closed, so that a late reply is never taken
+ * for the next one.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ void memcached_disconnect(struct memcached_lane *l)
 	l->used = 0;
 }
 
-/* What the connection says becomes the call's error. Always false. */
+/* The connection's error becomes the call's error. Returns false always. */
 static bool connection_lost(struct memcached_lane *l)
 {
 	(void)store_fail_net(&l->call->error, &l->net);
@@ -63,7 +63,7 @@ static bool read_more(struct memcached_lane *l)
 	return false;
 }
 
-/* What was read makes room for what comes. */
+/* Removes what was taken already, to make room for what comes. */
 static void read_compact(struct memcached_lane *l)
 {
 	if (l->used < l->in.n && l->used < IN_MAX / 4)
@@ -147,11 +147,11 @@ int memcached_refuse(struct memcached_lane *l, const struct memcached_reply *r)
 	else
 		(void)store_fail(err, BATON_E_CORRUPT, "memcached answers \"%.100s\"", r->line);
 	if (!memcached_is(r, "SERVER_ERROR"))
-		memcached_disconnect(l); /* it may take what follows for something else */
+		memcached_disconnect(l); /* the server may take what follows for something else */
 	return err->code;
 }
 
-/* ---- what the server says of itself ---- */
+/* ---- what the server tells of itself ---- */
 
 static bool stat_is(const char *line, const char *name, const char **value)
 {
@@ -201,7 +201,7 @@ bool memcached_read_stats(struct memcached_lane *l, struct memcached_stats *stat
 		if (!memcached_read(l, &r))
 			return false;
 		if (memcached_is(&r, "END")) {
-			/* A server that has just begun says two seconds already. */
+			/* A server that has just started says two seconds already. */
 			stats->uptime_s -= stats->uptime_s < 2 ? stats->uptime_s : 2;
 			return true;
 		}
@@ -240,13 +240,15 @@ static bool greeting_put_login(struct memcached_lane *l)
 	return true;
 }
 
-/* The run, and the clock: seconds of the server, so that it may be a second ahead. */
+/* Notes the server's run and clock. The server tells whole seconds, so its clock may be up to a
+ * second ahead of what is noted. */
 static bool greeting_note(struct memcached_lane *l, const struct memcached_stats *s)
 {
 	uint64_t version = 0;
 	char *at;
 
-	/* 1.6.18 is 1006018. What isn't a number counts as 0, and as too old. */
+	/* 1.6.18 becomes 1006018. A part that isn't a number counts as 0, so that the version is
+	 * too old. */
 	at = (char *)(uintptr_t)s->version;
 	for (int i = 0; i < 3; i++, at += *at == '.')
 		version = version * 1000 + strtoul(at, &at, 10);

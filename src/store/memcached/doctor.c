@@ -1,6 +1,6 @@
 /*
- * doctor.c: what a memcached server is like: whether it throws things away, whether it has lost
- * any, and what a cache is good for. It writes nothing.
+ * doctor.c: examines a memcached server: whether it evicts, whether it has lost anything, and what
+ * a cache is good for. It writes nothing.
  */
 #include "store/memcached/memcached.h"
 
@@ -53,7 +53,7 @@ int memcached_examine(void *lane, struct baton_call *call,
 	struct memcached_stats s = {.evicts = true};
 
 	if (!memcached_connect(l, call))
-		return BATON_OUTCOME_FAILED; /* the caller tells the call's error */
+		return BATON_OUTCOME_FAILED; /* the caller reports the call's error */
 	bytes_clear(&l->out);
 	bytes_print(&l->out, "stats\r\nstats settings\r\n");
 	if (!memcached_send(l) || !memcached_read_stats(l, &s) || !memcached_read_stats(l, &s))

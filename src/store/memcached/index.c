@@ -1,9 +1,9 @@
 /*
- * index.c: which keys there are. memcached has no list, so each key is noted in one of a few index
- * records of its kind before its record is made: a line is appended, which is atomic. Whoever lists
- * reads the index, and then the records themselves: a line that is about nothing is passed over.
- * See memcached.h. What this must never do: take a line out of a record's that may be about to be
- * made.
+ * index.c: an index of the keys, because memcached has no list. See memcached.h. Before a record is
+ * made, its key is noted in one of a few index records of its kind: a line is appended, which is
+ * atomic. To list records, the index is read, and then the records themselves; a line without a
+ * record is passed over. What this must never do: take out the line of a record that may be about
+ * to be made.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +50,8 @@ struct shard {
 	unsigned number;
 };
 
-/* One command for each that has lines: mode A appends to what is there, E makes what isn't. */
+/* One command for each index record that has new lines. Mode A appends to one that exists, and E
+ * makes one that doesn't. */
 static size_t add_put(struct memcached_lane *l, const struct shard *shards, size_t n, char mode)
 {
 	char key[MEMCACHED_KEY_ROOM];
@@ -68,7 +69,8 @@ static size_t add_put(struct memcached_lane *l, const struct shard *shards, size
 	return n_put;
 }
 
-/* NS: it isn't there to append to, or somebody has made it meanwhile: the other way, again. */
+/* Reads the replies. NS: the index record doesn't exist yet, or another process has made it
+ * meanwhile. Its lines stay, and the caller tries the other mode. */
 static bool add_hear(struct memcached_lane *l, struct shard *shards, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -132,7 +134,7 @@ bool memcached_index_add(struct memcached_lane *l, const struct record_item *ite
 
 /* ---- dropping ---- */
 
-/* Copies the lines of a shard but for that key. */
+/* Copies the lines of an index record without those of that key. */
 static void drop_copy(struct bytes *out, const char *lines, size_t n, const char *key)
 {
 	size_t size = strlen(key);
@@ -178,7 +180,7 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The shards' lines, one after the other, in lane->values. */
+/* Reads the lines of all index records of a kind into lane->values. */
 static bool list_read(struct memcached_lane *l, char kind)
 {
 	bytes_clear(&l->values);
@@ -207,7 +209,7 @@ static bool list_read(struct memcached_lane *l, char kind)
 	return true;
 }
 
-/* Pointers, and behind them the text that they point into. */
+/* One piece of memory: pointers, and behind them the text that they point into. */
 static char **list_sort(const struct bytes *lines)
 {
 	size_t n_lines = 0;

@@ -1,27 +1,28 @@
 /*
- * memcached.h: records in one memcached server: what the files of this adapter share.
+ * memcached.h: records in one memcached server. This header has what the files of this adapter
+ * share.
  *
  *   options.c   the URL
- *   connect.c   a connection, and the meta commands' text on it until a deadline
+ *   connect.c   a connection, and commands and replies on it until a deadline
  *   adapter.c   the verbs of store/record/adapter.h
- *   index.c     which keys there are: memcached can't list them
- *   doctor.c    what the server is like
+ *   index.c     an index of the keys, because memcached can't list them
+ *   doctor.c    examines the server
  *
- * In the server, all below the prefix ("baton/"):
+ * These keys are in the server, all below the prefix ("baton/"):
  *
- *   l/... e/... c/...   the records, written by compare-and-set (ms with C), made by add (ms ME);
- *                       the client flags have the server's time of the write, in tenths of a
+ *   l/... e/... c/...   the records, written by compare-and-set (ms with C), and made by add (ms
+ *                       ME). The client flags have the server's time of the write, in tenths of a
  *                       second
- *   x/KIND/SHARD        keys of one kind, a line each, appended before a record is made. A line may
- *                       stand twice, or be about a record that isn't there
- *   m                   since when nothing was lost: a time, and how many losses (flush_all,
+ *   x/KIND/SHARD        keys of one kind, one per line. A line is appended before its record is
+ *                       made. It may stand there twice, and its record may not exist
+ *   m                   the time since which nothing was lost, and how many losses (flush_all,
  *                       evictions) the server had counted by then
  *
- * A cache is a weak store. It forgets all with a restart, and what it likes with an eviction. So
- * terms follow its clock, nobody claims until the longest lease is over since the last loss, and
- * a version is the number that the server gives a write (cas) together with which run of the server
- * it was: the numbers begin again with each. It must never repeat a request by itself: what was
- * sent and has no answer is UNKNOWN.
+ * A cache is a weak store. It forgets everything at a restart, and anything by an eviction. So
+ * terms follow its clock, and nobody claims until the longest lease has passed since the last loss.
+ * A version is the number that the server gives a write (cas) together with the server's run,
+ * because the numbers begin again with each run. The adapter must never repeat a request by itself:
+ * a request that was sent and has no answer is UNKNOWN.
  */
 #ifndef BATON_MEMCACHED_H
 #define BATON_MEMCACHED_H
@@ -36,7 +37,7 @@
 
 #define MEMCACHED_KEY_MAX 200
 #define MEMCACHED_PREFIX_MAX 40
-/* Of 250 bytes. */
+/* The server's limit is 250 bytes. */
 #define MEMCACHED_KEY_ROOM (MEMCACHED_PREFIX_MAX + 1 + MEMCACHED_KEY_MAX + 1)
 #define MEMCACHED_VALUE_MAX ((uint32_t)1 << 19)
 #define MEMCACHED_TEXT_MAX 256
@@ -66,17 +67,17 @@ struct memcached_lane {
 	struct store_lane lane;
 	struct memcached_store *store;
 	struct net net;
-	struct net_tls *tls; /* NULL: plain */
+	struct net_tls *tls; /* NULL: without TLS */
 	struct bytes out;
 	struct bytes in;
-	size_t used;         /* bytes of `in` that were read */
-	struct bytes values; /* of shards */
+	size_t used;         /* bytes of `in` that were taken already */
+	struct bytes values; /* the text of index records */
 	struct baton_call *call;
-	uint64_t run;      /* which run of the server the connection goes to */
-	uint64_t start_ns; /* server's clock minus ours, at the greeting; wraps */
+	uint64_t run;      /* the run of the server that the connection goes to */
+	uint64_t start_ns; /* the server's clock minus ours at the greeting; it may wrap */
 };
 
-/* What the server says of itself. */
+/* What the server tells of itself. */
 struct memcached_stats {
 	uint64_t pid;
 	uint64_t time_s;
@@ -87,44 +88,46 @@ struct memcached_stats {
 	uint64_t connections_max;
 	uint64_t bytes;
 	uint64_t bytes_max;
-	bool evicts;  /* of `stats settings` */
-	bool has_cas; /* ... */
+	bool evicts;  /* from `stats settings` */
+	bool has_cas; /* from `stats settings` */
 	char version[32];
 };
 
-/* One reply: a line without its end, and, behind VA, a value. Until the next one is read. */
+/* One reply: a line without its end, and after VA a value. It is valid until the next reply is
+ * read. */
 struct memcached_reply {
 	const char *line;
 	const char *value;
 	size_t n;
 };
 
-/* Connects if need be. False: call->error says why not. */
+/* Connects if necessary. False: call->error says why not. */
 bool memcached_connect(struct memcached_lane *l, struct baton_call *call);
 void memcached_disconnect(struct memcached_lane *l);
-/* Sends lane->out. And: the next reply. False: call->error says why not, and the connection is
- * given up. */
+/* memcached_send() sends lane->out, and memcached_read() reads the next reply. False: call->error
+ * says why not, and the connection is given up. */
 bool memcached_send(struct memcached_lane *l);
 bool memcached_read(struct memcached_lane *l, struct memcached_reply *r);
-/* "HD", "NS", "EX" ...: what the line begins with. */
+/* Whether the line begins with that word: "HD", "NS", "EX" ... */
 bool memcached_is(const struct memcached_reply *r, const char *word);
-/* The number behind a flag: " c123"; 0: none. */
+/* The number behind a flag, as in " c123"; 0: there is none. */
 uint64_t memcached_flag(const struct memcached_reply *r, char flag);
-/* The reply is an error: its sentence. The code. A reply that is no reply to what was asked ends
- * the connection. */
+/* For a reply that is an error: writes the sentence, and returns the code. If the reply doesn't fit
+ * the request at all, the connection is given up. */
 int memcached_refuse(struct memcached_lane *l, const struct memcached_reply *r);
-/* Reads the replies to `stats`, up to its end. */
+/* Reads the replies to `stats`, up to their end. */
 bool memcached_read_stats(struct memcached_lane *l, struct memcached_stats *stats);
-/* The server's clock, as far as the greeting told it, in ms. */
+/* The server's clock in ms, counted on from the greeting. */
 uint64_t memcached_now_ms(const struct memcached_lane *l);
-/* With the prefix. */
+/* Writes a key with the prefix. */
 void memcached_key(const struct memcached_lane *l, const char *key, char out[MEMCACHED_KEY_ROOM]);
 
-/* index.c. Notes keys that are about to be made. False: call->error says why not. */
+/* index.c. Notes the keys of records that are about to be made. False: call->error says why not. */
 bool memcached_index_add(struct memcached_lane *l, const struct record_item *items, size_t n);
-/* Takes those out that were dropped (OK); what can't be taken out does no harm. */
+/* Takes out the keys of items that were dropped (OK). A key that can't be taken out does no
+ * harm. */
 void memcached_index_drop(struct memcached_lane *l, const struct record_item *items, size_t n);
-/* All keys of a kind, each once, as an array that ends with NULL and is freed as one. NULL:
+/* All keys of a kind, each once. The array ends with NULL, and one free() frees all of it. NULL:
  * call->error says why not. */
 char **memcached_index_list(struct memcached_lane *l, char kind);
 

@@ -4,7 +4,7 @@
  *     memcached://[user[:password]@]host[:port][?option=value&...]
  *     memcacheds://...                                             the same with TLS
  *
- * What isn't understood is refused with a sentence. A password never stands in a sentence.
+ * A URL that isn't valid is refused with a sentence. A password never stands in a sentence.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /*
- * campaign.c: campaigns. A test may have a say in who wins (baton_memory_win()).
+ * campaign.c: campaigns. A test may determine who wins (baton_memory_win()).
  */
 #include "store/memory/memory.h"
 
 #include <string.h>
 
-/* 1: a test wants it to win, -1: to lose, 0: no test has a say. */
+/* 1: a test makes it win; -1: a test makes it lose; 0: neither. */
 static int take_rig(struct memory *m, struct memory_election *e)
 {
 	struct memory_rig *rig = e->rig.times != 0 ? &e->rig : &m->rig;
@@ -40,7 +40,7 @@ static void campaign_win(struct memory *m, struct baton_call *call, struct memor
 		campaign_no_memory(call, c);
 		return;
 	}
-	if (e->holder != NULL) /* only where a test wants it so */
+	if (e->holder != NULL) /* only if a test makes the campaign win */
 		memory_unclaim(m, e, m->ends[MEMORY_END_TAKEN]);
 	e->term = term;
 	e->nonce = c->nonce;
@@ -70,7 +70,7 @@ static void campaign_one(struct memory *m, struct baton_call *call, const struct
 	} else {
 		c->outcome = BATON_OUTCOME_REFUSED;
 		c->code = 0;
-		/* Refused though it is free: worth another try soon. */
+		/* Refused although the election is free: it is worth another try soon. */
 		if (!c->record->held && !c->record->reserved && !e->paused &&
 		    c->record->wait[0] == '\0')
 			c->record->free_in_ns = 0;

@@ -21,7 +21,7 @@ static void replace_profile(struct memory_profile *to, const struct memory_profi
 	*to = *from;
 }
 
-/* The holder's profile stands in the record, too, and is worth a hint when it changes. */
+/* The holder's profile stands in the record, too, so its change is worth a hint. */
 static int publish_one(struct memory *m, struct memory_lease *l, const struct baton_publication *p)
 {
 	struct memory_election *e = memory_election_get(m, p->name);

@@ -1,6 +1,6 @@
 /*
- * controls.c: the switches of baton-memory.h. Each takes the store's lock, turns one thing,
- * and wakes up whoever waits at the gate, so that a fault that is turned off ends at once.
+ * controls.c: the switches of baton-memory.h. Each takes the store's lock, turns one thing, and
+ * wakes the calls that a fault holds up, so that a fault that is turned off ends at once.
  */
 #include "store/memory/memory.h"
 
@@ -25,7 +25,7 @@ static struct memory *begin(struct baton_memory *handle)
 static void end(struct memory *m)
 {
 	pthread_cond_broadcast(&m->changed);
-	memory_hint_sooner(m); /* the clock may have been turned */
+	memory_hint_sooner(m); /* the clock may have been moved */
 	pthread_mutex_unlock(&m->lock);
 }
 
@@ -74,7 +74,7 @@ void baton_memory_hold_clock(struct baton_memory *m, bool held)
 	uint64_t now_ns = memory_now_ns(s);
 	int64_t wall_ms = memory_wall_ms(s);
 
-	if (held) /* on a whole millisecond, so that setting it to what it shows changes nothing */
+	if (held) /* on a whole ms, so that setting it to what it shows changes nothing */
 		s->held_ns = now_ns - now_ns % CLOCK_NS_PER_MS;
 	else
 		s->offset_ns = now_ns - clock_boot_ns();
@@ -88,7 +88,7 @@ uint64_t baton_memory_clock_ms(struct baton_memory *m)
 	struct memory *s = begin(m);
 	uint64_t now_ns = memory_now_ns(s);
 
-	pthread_mutex_unlock(&s->lock); /* nothing was turned: nobody is woken */
+	pthread_mutex_unlock(&s->lock); /* nothing was changed, so nobody is woken */
 	return now_ns / CLOCK_NS_PER_MS;
 }
 
@@ -131,14 +131,14 @@ static int set_rig(struct baton_memory *handle, const char *name, uint32_t times
 	if (rig != NULL)
 		*rig = (struct memory_rig){.times = times, .wins = wins};
 	if (e != NULL) {
-		memory_hint(e); /* whoever waits for its end may try now */
+		memory_hint(e); /* standbys may try now */
 		memory_election_tidy(m, e);
 	}
 	end(m);
 	return rig != NULL ? 0 : BATON_E_MEMORY;
 }
 
-/* Whoever waits for something else may try now, or has to wait. */
+/* Standbys look again: they may try now, or have to wait. */
 static void hint_all(struct memory *m)
 {
 	for (size_t i = 0; i < m->elections.room; i++)
@@ -283,7 +283,7 @@ bool baton_memory_destroy(struct baton_memory *m, const char *name)
 	return was_held;
 }
 
-/* A lease that no process keeps alive. */
+/* Makes a lease that no process keeps alive. */
 static struct memory_lease *phantom(struct memory *m, const char *leader, uint64_t ttl_ms)
 {
 	struct baton_lease lease = {

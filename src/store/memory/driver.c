@@ -1,11 +1,11 @@
 /*
- * driver.c: the memory driver, "memory:NAME": a store inside this process, for users' own tests.
- * It keeps the contract of baton-store.h to the letter: a program that works on it works on a
- * server. Nothing survives the process; the switches of baton-memory.h break things on purpose.
+ * driver.c: the memory driver, "memory:NAME": a store inside this process, for users' own tests. It
+ * keeps the contract of baton-store.h to the letter, so a program that works on it works on a
+ * server. Nothing survives the process. The switches of baton-memory.h break things on purpose.
  *
- * Each verb is the same three steps: memory_enter() takes the lock and does what the switches say;
- * the verb does the one thing, atomically; memory_leave() lets go. The callers' functions are
- * called after that, without the lock, on a copy.
+ * Each verb has the same three steps. memory_enter() takes the lock and does what the switches say.
+ * The verb then does its one thing, atomically. memory_leave() frees the lock. Callbacks are called
+ * after that, without the lock, with copies.
  */
 #include "store/memory/memory.h"
 
@@ -91,7 +91,7 @@ static void lane_close(void *lane)
 	free(l);
 }
 
-/* There are no descriptors; registry.c has seen the fork. */
+/* There are no descriptors to close, and registry.c deals with the fork. */
 static void store_forget(void *store)
 {
 	(void)store;
@@ -103,7 +103,7 @@ int memory_no_memory(struct baton_call *call)
 	return BATON_OUTCOME_FAILED;
 }
 
-/* A zeroed row, or NULL. All rows of one list have the same type. */
+/* A new row, all zero; NULL: no memory. All rows of a list have the same type. */
 void *memory_rows_add(struct memory_rows *rows, size_t size)
 {
 	if (rows->room - rows->size < size) {

@@ -1,11 +1,11 @@
 /*
- * faults.c: see memory.h. What lies between a caller and the store: the clock, the time a
- * call may take, and the faults that a test has switched on.
+ * faults.c: see memory.h. What is between a caller and the store: the clock, the time that a call
+ * may take, and the faults that a test has switched on.
  *
  *   caller -- black hole, fail, doubt, delay --> store -- delay or drop of the reply --> caller
  *
- * FAILED is only said of calls that stop before the store. Whatever was carried out and isn't
- * answered is UNKNOWN, as on a real network. No wait goes past the call's deadline.
+ * Only a call that stops before the store is FAILED. A call that was carried out and isn't answered
+ * is UNKNOWN, as on a real network. No wait goes past the call's deadline.
  */
 #include "store/memory/memory.h"
 
@@ -14,7 +14,8 @@
 
 #include "base/clock.h"
 
-/* Conditions wait on a clock that stands still in suspend, deadlines don't: look at them again. */
+/* The longest wait. Conditions wait by a clock that stands still in suspend, but deadlines don't,
+ * so they are looked at again. */
 #define SLICE_NS CLOCK_NS_PER_S
 
 static void take_fault(struct memory *m, int verb, struct memory_fault *out);
@@ -80,7 +81,7 @@ int memory_leave(struct memory_lane *lane, struct baton_call *call, struct memor
 	return outcome;
 }
 
-/* The verb's own fault comes before the one for all. */
+/* The verb's own fault applies before the one for all verbs. */
 static void take_fault(struct memory *m, int verb, struct memory_fault *out)
 {
 	struct memory_fault *f = &m->faults[verb];
@@ -95,8 +96,8 @@ static void take_fault(struct memory *m, int verb, struct memory_fault *out)
 }
 
 /*
- * Waits until then, or until the fault is turned off, or the lane is woken: true. Or until the
- * call's deadline: false.
+ * Waits. True: it is until_ns, or the fault was turned off, or the lane was woken. False: the
+ * call's deadline has come.
  */
 static bool wait_out(struct memory_lane *lane, const struct baton_call *call,
 		     const struct memory_fault *fault, uint64_t until_ns)
@@ -106,7 +107,7 @@ static bool wait_out(struct memory_lane *lane, const struct baton_call *call,
 	while (m->faults[fault->slot].serial == fault->serial && !lane->woken) {
 		uint64_t now_ns = clock_boot_ns();
 
-		/* What came in time is taken, also by a thread that was woken up late. */
+		/* A wait that ended before the deadline counts, even if the thread woke up late. */
 		if (now_ns >= until_ns && until_ns < call->deadline_ns)
 			return true;
 		if (now_ns >= call->deadline_ns)

@@ -1,9 +1,9 @@
 /*
- * hints.c: see memory.h. Who watches what, and how they are told. A hint is queued on each
- * lane that watches the name, once however many there are, and is never lost: what is queued stays
- * until it is taken. Releases, claims, orders, pauses and closes are hinted at by whoever makes
- * them. A lease that just runs out has nobody to say so but those who wait: they wake up for it,
- * sweep, and so tell themselves. That is why a record can promise that its end is hinted at.
+ * hints.c: see memory.h. Who watches which election, and hints. A hint is queued on each lane that
+ * watches the name, once however many hints there are. It is never lost: it stays in the queue
+ * until it is taken. The verbs that release, claim, order, pause and close give hints for what they
+ * do. For a lease that just expires no verb does that. So lanes that wait wake up at its expiry,
+ * sweep, and give themselves the hint. That is why a record can promise that its end causes a hint.
  */
 #include "store/memory/memory.h"
 
@@ -49,7 +49,7 @@ int memory_watches_take(struct memory_lane *lane, const struct baton_call *call,
 	if (lane->broken && max > 0) {
 		lane->broken = false;
 		cookies[n++] = BATON_HINT_ALL;
-		max = SIZE_MAX; /* that one stands for all of them */
+		max = SIZE_MAX; /* BATON_HINT_ALL stands for all others */
 	}
 	while (n < max && !TAILQ_EMPTY(&lane->pending)) {
 		w = TAILQ_FIRST(&lane->pending);
@@ -139,7 +139,8 @@ static void queue(struct memory_watch *w)
 	pthread_cond_signal(&w->lane->wake);
 }
 
-/* On the boot clock: the deadline, or the end of a lease where the store's clock runs. */
+/* When to wake up, on the boot clock: at the deadline, or at the end of a lease if the store's
+ * clock runs. */
 static uint64_t next_look_ns(const struct memory *m, uint64_t deadline_ns)
 {
 	uint64_t left_ns;

@@ -1,5 +1,5 @@
 /*
- * history.c: the leaderships that are over.
+ * history.c: past leaderships.
  */
 #include "store/memory/memory.h"
 

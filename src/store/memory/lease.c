@@ -1,5 +1,5 @@
 /*
- * lease.c: leases, and which claims stand on one.
+ * lease.c: leases, and the claims on them.
  */
 #include "store/memory/memory.h"
 
@@ -16,7 +16,7 @@ int memory_lease_open(void *lane, struct baton_call *call, const struct baton_le
 		struct memory_lease *l = memory_lease_find(m, lease->id);
 
 		outcome = BATON_OUTCOME_OK;
-		if (l != NULL) /* it was carried out before, and nobody knew */
+		if (l != NULL) /* it was opened before, by a call without an answer */
 			memory_lease_prolong(m, l, lease->ttl_ns);
 		else if (memory_lease_new(m, lease) == NULL)
 			outcome = memory_no_memory(call);
@@ -97,7 +97,7 @@ int memory_claims(void *lane, struct baton_call *call, const struct baton_lease 
 	if (outcome == 0) {
 		struct memory_lease *l = memory_lease_find(m, lease->id);
 
-		outcome = BATON_OUTCOME_OK; /* a lease that is gone holds nothing */
+		outcome = BATON_OUTCOME_OK; /* a lease that is gone has no claims */
 		if (l != NULL && list_claims(l, &rows) != 0)
 			outcome = memory_no_memory(call);
 	}

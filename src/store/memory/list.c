@@ -4,7 +4,7 @@
 #include "store/memory/memory.h"
 #include "store/names.h"
 
-/* Those that have had a leader, or are paused: what a server would keep. */
+/* Lists elections that have had a leader, or are paused: those that a server would keep. */
 static void list_elections(const struct memory *m, struct store_names *names)
 {
 	for (struct name_node *node = name_table_next(&m->elections, NULL); node != NULL;

@@ -1,22 +1,22 @@
 /*
- * memory.h: what the files of the memory driver share. The store NAME is one struct memory:
- * tables of leases and elections under one lock, held for the few instructions of each verb.
+ * memory.h: what the files of the memory driver share. The store NAME is one struct memory: tables
+ * of leases and elections under one lock, which is held for the few instructions of each verb.
  *
- *   driver.c      the store, its lanes, the table of verbs; rows for the caller's functions
+ *   driver.c      the store, its lanes, the table of verbs; rows for callbacks
  *   lease.c campaign.c release.c observe.c watch.c candidates.c orders.c history.c list.c
  *                 the verbs of the contract, each in the file of its name
  *   state.c       leases, claims, candidates and history: what a server would keep
- *   hints.c       who watches what
- *   faults.c      the clock, the waiting, and what the switches do to a call on its way
+ *   hints.c       who watches which election
+ *   faults.c      the clock, waiting, and what the switches do to calls
  *   controls.c    the switches of baton-memory.h
- *   words.c       shared strings
+ *   words.c       strings that are shared
  *   registry.c    the stores of this process by name
  *
- * Everything in struct memory belongs to memory.lock, except `refs` and `next`, which belong to
- * the registry's, and what never changes. A lease whose time has passed is swept away before
- * a verb looks at anything, so whoever finds a lease finds a live one.
+ * memory.lock protects everything in struct memory, except what never changes, and except `refs`
+ * and `next`, which the registry's lock protects. Leases whose time has passed are swept away
+ * before a verb looks at anything, so a lease that is found is alive.
  *
- *   lease 1 --- n election   the claims on it: renewing is O(1), closing is O(claims)
+ *   lease 1 --- n election   its claims: renewing is O(1), closing is O(claims)
  *   lease 1 --- n candidate n --- 1 election
  *   lane  1 --- n watch     n --- 1 election: a hint is O(watchers of that name)
  */
@@ -32,7 +32,6 @@
 #include "store/base.h"
 
 #define MEMORY_HISTORY_MAX 100
-/* Terms fit a signed 64-bit column; a floor that jumps further than this is corrupt (S4). */
 
 /* ---- words.c ---- */
 
@@ -67,7 +66,7 @@ struct memory_lease {
 	char id[];
 };
 
-/* How somebody shows itself. NULL metadata: none. */
+/* A candidate's profile. metadata NULL: none. */
 struct memory_profile {
 	char *metadata;
 	int32_t priority;
@@ -84,7 +83,7 @@ struct memory_candidate {
 	int64_t updated_ms;
 };
 
-/* One leadership, for the history. ended is NULL while it lasts. */
+/* One leadership of the history. `ended` is NULL while it lasts. */
 struct memory_past {
 	uint64_t term;
 	uint64_t since_ns;
@@ -96,7 +95,7 @@ struct memory_past {
 	struct memory_word *note; /* NULL: none */
 };
 
-/* The outcome of campaigns as a test wants it. */
+/* The outcome of campaigns, if a test determines it. */
 struct memory_rig {
 	uint32_t times;
 	bool wins;
@@ -111,9 +110,9 @@ struct memory_election {
 	uint64_t term; /* the highest ever (S3) */
 	uint64_t nonce;
 	int64_t since_ms;
-	struct memory_profile profile;    /* the holder's */
+	struct memory_profile profile;    /* that of the holder */
 	struct baton_order *order;        /* NULL: none */
-	struct memory_word *reserved_for; /* NULL: for nobody */
+	struct memory_word *reserved_for; /* NULL: no reservation */
 	uint64_t reserved_until_ns;
 	struct memory_past *past; /* a ring */
 	uint8_t past_room;
@@ -139,17 +138,17 @@ enum memory_fault_kind {
 struct memory_fault {
 	uint64_t serial; /* tells a fault from the one that replaced it */
 	uint64_t delay_ns;
-	uint32_t times; /* how many calls it is still good for */
+	uint32_t times; /* for how many calls it still applies */
 	uint8_t kind;
 	uint8_t slot;
 	bool at_once;
 	struct baton_error error;
 };
 
-/* Both the driver's store and a hand on the switches. */
+/* A handle: the driver's store, or a program's access to the switches. */
 struct baton_memory {
 	struct memory *memory;
-	uint64_t generation; /* which side of a fork it was opened on */
+	uint64_t generation; /* tells on which side of a fork it was opened */
 };
 
 struct memory_watch {
@@ -169,10 +168,10 @@ struct memory_lane {
 	struct memory_watches watches;
 	struct memory_queue pending;
 	bool woken;  /* watch_wake() was called */
-	bool broken; /* the last wait failed: all is to be looked at */
+	bool broken; /* the last wait failed, so the next one hints at everything */
 };
 
-/* Why a leadership ended, where the store itself knows. */
+/* Why a leadership has ended, if the store itself has ended it. */
 enum memory_end {
 	MEMORY_END_EXPIRED,
 	MEMORY_END_CLOSED,
@@ -187,7 +186,7 @@ struct memory {
 	size_t refs;
 	char *name;
 	pthread_mutex_t lock;
-	pthread_cond_t changed; /* a switch was turned, or a lane woken */
+	pthread_cond_t changed; /* a switch was turned, or a lane was woken */
 	struct name_table leases;
 	struct name_table elections;
 	struct memory_leases all;
@@ -199,11 +198,11 @@ struct memory {
 	bool is_held;
 	struct memory_word *ends[MEMORY_ENDS];
 	struct memory_word
-		*reason; /* the last one that a release gave: the next is mostly the same */
+		*reason; /* the last release's reason; the next one's is mostly the same */
 	struct memory_fault faults[BATON_MEMORY_VERBS];
 	uint64_t fault_serial;
 	uint64_t calls[BATON_MEMORY_VERBS];
-	uint64_t phantoms; /* leases that a test made up */
+	uint64_t phantoms; /* how many leases a test has made up */
 	struct memory_rig rig;
 	uint64_t barred_ns;              /* nobody wins before this, on the store's clock, ... */
 	char barred[BATON_WAIT_MAX + 1]; /* ... and why */
@@ -212,9 +211,9 @@ struct memory {
 /* ---- registry.c ---- */
 
 struct baton_memory *memory_handle_new(const char *url, struct baton_error *err);
-/* Takes NULL. */
+/* handle may be NULL. */
 void memory_handle_free(struct baton_memory *handle);
-/* It came here through a fork(): its locks may never be free again. */
+/* Whether the handle came through a fork(): its locks may never be free again. */
 bool memory_handle_is_forked(const struct baton_memory *handle);
 
 /* ---- faults.c: with the lock held, unless it says otherwise ---- */
@@ -222,12 +221,12 @@ bool memory_handle_is_forked(const struct baton_memory *handle);
 int memory_cond_init(pthread_cond_t *cond);
 uint64_t memory_now_ns(const struct memory *m);
 int64_t memory_wall_ms(const struct memory *m);
-/* Until the condition, or boot_ns, or some time earlier. */
+/* Waits for the condition, until boot_ns at most, or for a shorter time. */
 void memory_wait(struct memory *m, pthread_cond_t *cond, uint64_t boot_ns);
 /*
- * A call comes in. Takes the lock, waits and fails as the switches say, and sweeps. Returns 0, or
- * with what outcome it ends here. memory_leave() must follow either way: it does to the reply what
- * the switches say, lets the lock go, and returns the outcome that the caller gets to see.
+ * Begins a call: takes the lock, waits and fails as the switches say, and sweeps. Returns 0, or the
+ * outcome with which the call ends here. memory_leave() must follow in both cases: it does to the
+ * reply what the switches say, frees the lock, and returns the outcome that the caller sees.
  */
 int memory_enter(struct memory_lane *lane, struct baton_call *call, int verb,
 		 struct memory_fault *fault);
@@ -237,7 +236,7 @@ int memory_leave(struct memory_lane *lane, struct baton_call *call, struct memor
 /* ---- hints.c: with the lock held ---- */
 
 void memory_hint(struct memory_election *e);
-/* A lease may end sooner than those who wait for hints think: they look again. */
+/* A lease may end sooner than the watch lanes think: wakes them, so that they look again. */
 void memory_hint_sooner(struct memory *m);
 int memory_watches_add(struct memory_lane *lane, const char *name, uint64_t cookie);
 void memory_watches_remove(struct memory_lane *lane, const char *name, uint64_t cookie);
@@ -247,7 +246,7 @@ int memory_watches_take(struct memory_lane *lane, const struct baton_call *call,
 
 /* ---- state.c: with the lock held ---- */
 
-/* Ends the leases whose time has passed. */
+/* Ends all leases whose time has passed. */
 void memory_sweep(struct memory *m);
 struct memory_lease *memory_lease_find(const struct memory *m, const char *id);
 struct memory_lease *memory_lease_new(struct memory *m, const struct baton_lease *lease);
@@ -255,13 +254,13 @@ void memory_lease_prolong(struct memory *m, struct memory_lease *l, uint64_t ttl
 void memory_lease_end(struct memory *m, struct memory_lease *l, int end);
 
 struct memory_election *memory_election_find(const struct memory *m, const char *name);
-/* Makes it if it isn't there; NULL: no memory. */
+/* Finds or makes the election; NULL: no memory. */
 struct memory_election *memory_election_get(struct memory *m, const char *name);
-/* Frees it if there is nothing to remember about it. */
+/* Frees the election if there is nothing to remember about it. */
 void memory_election_tidy(struct memory *m, struct memory_election *e);
 
 int memory_profile_copy(struct memory_profile *to, const struct baton_profile *from);
-/* Takes the profile over. */
+/* Takes over the profile's memory. */
 void memory_claim(struct memory *m, struct memory_election *e, struct memory_lease *l,
 		  const struct memory_profile *profile);
 void memory_unclaim(struct memory *m, struct memory_election *e, struct memory_word *ended);
@@ -270,7 +269,8 @@ struct memory_candidate *memory_candidate_find(const struct memory_election *e,
 					       const struct memory_lease *l);
 struct memory_candidate *memory_candidate_new(struct memory_election *e, struct memory_lease *l);
 void memory_candidate_free(struct memory *m, struct memory_candidate *c);
-/* e may be NULL: an election that nobody ever heard of. id: the asker's, or "". */
+/* e may be NULL: an election that the store doesn't know. id: that of the candidate that asks, or
+ * "". */
 void memory_record(const struct memory *m, const struct memory_election *e, const char *id,
 		   struct baton_record *out);
 /* The i-th leadership that is remembered, the oldest first. */
@@ -280,16 +280,16 @@ void memory_free_all(struct memory *m);
 
 /* ---- driver.c ---- */
 
-/* Rows for the caller's function, copied while the lock is held. */
+/* Rows for a callback, copied while the lock is held. */
 struct memory_rows {
 	char *data;
 	size_t size;
 	size_t room;
 };
 
-/* A zeroed row, or NULL. All rows of one list have the same type. */
+/* A new row, all zero; NULL: no memory. All rows of a list have the same type. */
 void *memory_rows_add(struct memory_rows *rows, size_t size);
-/* Says so in the call; the outcome is FAILED. */
+/* Puts the error into the call, and returns FAILED. */
 int memory_no_memory(struct baton_call *call);
 
 /* ---- the verbs ---- */

@@ -1,5 +1,5 @@
 /*
- * orders.c: what people leave for a leader, and the pause of an election.
+ * orders.c: orders for a leader, and the pause of an election.
  */
 #include "store/memory/memory.h"
 

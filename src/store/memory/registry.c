@@ -1,9 +1,9 @@
 /*
- * registry.c: see memory.h. The registry of stores by name: the one thing in this driver
- * that is global, because that is what "all handles of one process share it" means.
+ * registry.c: see memory.h. The registry of stores by name. It is the only global thing in this
+ * driver, because all handles of a process share a store.
  *
- * S10: a fork() copies the stores with whatever locks were held. The child starts with an empty
- * registry, and lets the copies lie: nothing of them is locked, read or freed.
+ * S10: fork() copies the stores, with the locks that were held. The child starts with an empty
+ * registry, and leaves the copies alone: they are not locked, read or freed.
  */
 #include "store/memory/memory.h"
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Most releases give the reason of the one before. */
+/* Most releases give the same reason as the one before. */
 static struct memory_word *reason_word(struct memory *m, const char *reason)
 {
 	const char *text = reason != NULL && reason[0] != '\0' ? reason : "released";

@@ -1,9 +1,9 @@
 /*
- * state.c: see memory.h. What a server would keep: leases, the claims and candidates on
- * them, terms, reservations, orders and history.
+ * state.c: see memory.h. What a server would keep: leases, their claims and candidates, terms,
+ * reservations, orders and history.
  *
- * Terms live in the election, not in the claim: they survive release, expiry and closing (S3). A
- * lease never ends before its time here; a test's switch may end it, and says so.
+ * A term belongs to the election, not to the claim, so it survives release, expiry and closing
+ * (S3). A lease never ends here before its time, except by a switch of a test.
  */
 #include "store/memory/memory.h"
 
@@ -118,7 +118,7 @@ struct memory_election *memory_election_get(struct memory *m, const char *name)
 
 void memory_election_tidy(struct memory *m, struct memory_election *e)
 {
-	/* S3: whatever had a term is remembered for good. */
+	/* S3: an election that has had a term is remembered for ever. */
 	if (e->term != 0 || e->holder != NULL || e->paused || e->rig.times != 0 ||
 	    !LIST_EMPTY(&e->candidates) || !LIST_EMPTY(&e->watches))
 		return;
@@ -264,7 +264,7 @@ void memory_record(const struct memory *m, const struct memory_election *e, cons
 	out->held = false;
 	out->reserved = false;
 	out->paused = e != NULL && e->paused;
-	/* Every change hints at those who watch, and a watching lane wakes up for expiries, too. */
+	/* Every change gives a hint, and a watch lane wakes up for expiries, too. */
 	out->watched = true;
 	out->lease_id[0] = '\0';
 	out->leader[0] = '\0';
@@ -298,7 +298,8 @@ struct memory_past *memory_past_at(const struct memory_election *e, uint8_t i)
 	return &e->past[at < e->past_room ? at : at - e->past_room];
 }
 
-/* Doubles up to the most that is kept. Without memory, the oldest one goes early. */
+/* Doubles the room, up to the most that is kept. If there is no memory, the oldest leadership is
+ * dropped early. */
 static void history_grow(struct memory_election *e)
 {
 	size_t room = e->past_room == 0 ? 1 : (size_t)e->past_room * 2;
@@ -356,7 +357,7 @@ static void history_end(struct memory *m, struct memory_election *e, struct memo
 	p->until_ns = memory_now_ns(m);
 	p->until_ms = memory_wall_ms(m);
 	p->ended = memory_word_ref(ended);
-	/* Without memory for it the note is left out. */
+	/* If there is no memory for the note, it is left out. */
 	if (e->order != NULL && e->order->note[0] != '\0' && store_is_by_order(ended->text))
 		p->note = memory_word_new(e->order->note);
 }
@@ -379,7 +380,7 @@ static void history_clear(struct memory_election *e)
 
 /* ---- the end of everything ---- */
 
-/* Only watchers survive: they belong to the lanes, and are told. */
+/* Only watchers survive: they belong to the lanes, and get a hint. */
 void memory_forget_all(struct memory *m)
 {
 	struct memory_lease *l, *next_lease;

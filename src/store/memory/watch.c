@@ -37,7 +37,8 @@ int memory_watch_wait(void *lane, struct baton_call *call, uint64_t *cookies, si
 	outcome = memory_leave(l, call, &fault, outcome);
 	if (outcome == BATON_OUTCOME_OK)
 		return n;
-	/* What was taken is lost: the next wait that works says so. */
+	/* The hints that were taken are lost. So the next wait that succeeds hints at
+	 * everything. */
 	pthread_mutex_lock(&l->handle->memory->lock);
 	l->broken = true;
 	pthread_mutex_unlock(&l->handle->memory->lock);
@@ -52,6 +53,6 @@ void memory_watch_wake(void *lane)
 	pthread_mutex_lock(&m->lock);
 	l->woken = true;
 	pthread_cond_signal(&l->wake);
-	pthread_cond_broadcast(&m->changed); /* it may wait at the gate */
+	pthread_cond_broadcast(&m->changed); /* a fault may hold the lane up */
 	pthread_mutex_unlock(&m->lock);
 }

@@ -1,5 +1,5 @@
 /*
- * words.c: strings that many share: see memory.h.
+ * words.c: strings that are shared; see memory.h.
  */
 #include <stdlib.h>
 #include <string.h>

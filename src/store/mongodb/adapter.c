@@ -1,5 +1,5 @@
 /*
- * adapter.c: records as documents of MongoDB. mongodb.h has the collection and the idea.
+ * adapter.c: records as documents of MongoDB. mongodb.h describes how.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,20 +12,22 @@
 #include "store/mongodb/mongodb.h"
 
 #define BATCH_MAX 1000
-/* Bytes of the values of one command: a document has 16 MB at most. */
+/* How many bytes of values one command may have: a document has 16 MB at most. */
 #define COMMAND_MAX ((size_t)8 << 20)
 #define E_DUPLICATE_KEY 11000
 
 /* ---- the store and its lanes ---- */
 
-/* The library's log is of the whole process, and would else go to the application's stderr. */
+/* The library has one log for the whole process, which would else go to the application's
+ * stderr. */
 static void log_nothing(mongoc_log_level_t level, const char *domain, const char *text, void *arg)
 {
 	(void)level, (void)domain, (void)text, (void)arg;
 }
 
-/* Its counters are in a file of shared memory, for a tool of its own. A process that is killed
- * would leave that behind, and a later one with the same id complain: so the file has no name. */
+/* The library keeps counters in a file of shared memory, for a tool of its own. A process that is
+ * killed would leave the file behind, and a later process with the same id would complain. So the
+ * file gets no name. */
 static void set_up_library(void)
 {
 	char name[32];
@@ -99,7 +101,7 @@ static void forget_store(void *store)
 
 /* ---- reading ---- */
 
-/* A document of an answer: its memory is the answer's. */
+/* A document of an answer. It points into the answer. */
 struct row {
 	const char *key;
 	struct record_version version;
@@ -118,7 +120,7 @@ static uint64_t age_of(const struct mongodb_lane *l, const bson_iter_t *at)
 	return (uint64_t)(age_ms > 0 ? age_ms : 0) * CLOCK_NS_PER_MS;
 }
 
-/* What isn't one of ours has no version. */
+/* Reads a document. One that isn't ours gets no version. False: it has no key. */
 static bool take_row(const struct mongodb_lane *l, const bson_iter_t *doc, struct row *row)
 {
 	bson_iter_t at;
@@ -146,7 +148,8 @@ static bool take_row(const struct mongodb_lane *l, const bson_iter_t *doc, struc
 	return row->key != NULL;
 }
 
-/* Hands on one page; the cursor's number for the next one, 0: that was all. */
+/* Hands on the documents of one page. Returns the cursor for the next page; 0: that was the last
+ * one. */
 static int64_t take_page(struct mongodb_lane *l, const bson_t *reply, row_found *found, void *arg)
 {
 	bson_iter_t at, doc;
@@ -177,9 +180,9 @@ static int run_find(struct mongodb_lane *l, struct baton_call *call, const bson_
 		(void)bson_append_document_end(&command, &part);
 	}
 	/*
-	 * The answer is held back until a majority agrees that this was still the primary after
-	 * the records were read. So each is as new as the request; they need not be of one moment.
-	 * A single server has nobody to ask, and refuses to be asked for that.
+	 * With "linearizable", the server answers only when a majority has agreed that it was still
+	 * the primary after it read the records. So each record is as new as the request, though
+	 * they need not be of one moment. A single server has nobody to ask, and refuses this.
 	 */
 	if (fresh && l->is_set) {
 		(void)BSON_APPEND_DOCUMENT_BEGIN(&command, "readConcern", &part);
@@ -223,7 +226,7 @@ static int to_key(const void *key, const void *item)
 struct batch {
 	struct record_item **list;
 	size_t n;
-	size_t n_ours; /* put: records that have what we wrote */
+	size_t n_ours; /* put: how many records have what we wrote */
 };
 
 static struct record_item *batch_find(const struct batch *b, const struct row *row)
@@ -281,7 +284,7 @@ static int read_batch(struct mongodb_lane *l, struct baton_call *call, struct ba
 	return end;
 }
 
-/* NULL: no memory, which is said of all of them. */
+/* NULL: no memory; the call's error says so. */
 static struct record_item **sort_items(struct baton_call *call, struct record_item *items, size_t n)
 {
 	struct record_item **list = calloc(n, sizeof(struct record_item *));
@@ -358,7 +361,7 @@ static void append_record(const struct mongodb_lane *l, bson_t *doc, const struc
 				    l->ahead_ms + (int64_t)(clock_boot_ns() / CLOCK_NS_PER_MS));
 }
 
-/* {_id, w}: the record with the expected version. */
+/* Appends {_id, w}: the record, if it has the expected version. */
 static void append_expected(const struct mongodb_lane *l, bson_t *statement,
 			    const struct record_item *item)
 {
@@ -371,8 +374,9 @@ static void append_expected(const struct mongodb_lane *l, bson_t *statement,
 	(void)bson_append_document_end(statement, &q);
 }
 
-/* A command that writes, on disk at a majority before it is answered; to be destroyed. Beyond the
- * limit the server answers that it does not know, and the connection is still good. */
+/* Begins a command that writes. The server answers it when a majority has the write on disk. If
+ * that takes longer than wtimeout, the server answers that it does not know, and the connection
+ * stays good. The caller destroys the command. */
 static void begin_write(const struct mongodb_lane *l, const struct baton_call *call,
 			bson_t *command, const char *verb)
 {
@@ -389,7 +393,7 @@ static void begin_write(const struct mongodb_lane *l, const struct baton_call *c
 	(void)bson_append_document_end(command, &concern);
 }
 
-/* What the server says of single statements. */
+/* Takes the server's errors about single statements. */
 static void judge_errors(struct baton_call *call, const bson_t *reply, struct batch *b)
 {
 	bson_iter_t list, at, field;
@@ -424,8 +428,8 @@ static void judge_errors(struct baton_call *call, const bson_t *reply, struct ba
 	}
 }
 
-/* Sends it. Those that have an outcome then are done; the others were carried out, or refused:
- * *n_hit says how many records they have found. */
+/* Sends the command. Items that have an outcome then are done. The others were carried out or
+ * refused; *n_hit says how many records they have found. */
 static void run_write(struct mongodb_lane *l, struct baton_call *call, const bson_t *command,
 		      struct batch *b, size_t *n_hit)
 {
@@ -435,7 +439,7 @@ static void run_write(struct mongodb_lane *l, struct baton_call *call, const bso
 
 	*n_hit = 0;
 	if (end == MONGODB_DONE && mongodb_has(&reply, "writeConcernError", &at)) {
-		/* It may stay, or be rolled back. */
+		/* The write may stay, or be rolled back. */
 		(void)store_fail(&call->error, BATON_E_UNAVAILABLE,
 				 "no majority of the servers has confirmed the write in time");
 		end_all(b->list, b->n, BATON_OUTCOME_UNKNOWN, BATON_E_UNAVAILABLE);
@@ -444,7 +448,8 @@ static void run_write(struct mongodb_lane *l, struct baton_call *call, const bso
 			*n_hit = (size_t)bson_iter_as_int64(&at);
 		judge_errors(call, &reply, b);
 	} else {
-		/* Of many, some may have been carried out before the server stopped. */
+		/* Some of several statements may have been carried out before the server
+		 * stopped. */
 		bool never =
 			end == MONGODB_UNSENT ||
 			(end == MONGODB_REFUSED && b->n == 1 && mongodb_is_harmless(l->code)) ||
@@ -484,7 +489,7 @@ static void insert_records(struct mongodb_lane *l, struct baton_call *call, stru
 			take_written(b->list[i]);
 }
 
-/* Which of them have matched, where only some have: those that are as we wrote them. */
+/* If only some statements have matched: those whose records are as we wrote them. */
 static void put_found(void *arg, const struct row *row)
 {
 	struct batch *b = arg;
@@ -510,7 +515,7 @@ static void find_matched(struct mongodb_lane *l, struct baton_call *call, struct
 			 size_t n_hit)
 {
 	int end = read_batch(l, call, b, true, put_found);
-	/* Fewer than have matched: another write has followed one of ours, or it can't be read. */
+	/* If fewer records are ours than have matched, another write has followed one of ours. */
 	bool is_clear = end == MONGODB_DONE && b->n_ours == n_hit;
 
 	for (size_t i = 0; i < b->n; i++) {
@@ -527,7 +532,8 @@ static void find_matched(struct mongodb_lane *l, struct baton_call *call, struct
 				 "a record was written again before it could be looked at");
 }
 
-/* The verdict on statements that need their record, `n_hit` of which have found it. */
+/* Judges statements that need a record, of which n_hit have found it. False: only some have, so
+ * that nothing is known of the single ones. */
 static bool judge_all(const struct batch *b, size_t n_hit)
 {
 	size_t n_open = 0;
@@ -569,7 +575,7 @@ static void update_records(struct mongodb_lane *l, struct baton_call *call, stru
 			take_written(b->list[i]);
 }
 
-/* New ones to the front, in the order of their keys, as the others are. */
+/* Moves new records to the front. Both parts stay sorted by key. Returns how many are new. */
 static size_t split_new(struct record_item **list, size_t n, struct record_item **out)
 {
 	size_t n_new = 0, n_old = 0;
@@ -583,7 +589,7 @@ static size_t split_new(struct record_item **list, size_t n, struct record_item 
 	return n_new;
 }
 
-/* As many as fit one command. */
+/* How many of them fit into one command. */
 static size_t count_fitting(struct record_item *const *list, size_t n)
 {
 	size_t size = 0, i = 0;
@@ -626,7 +632,8 @@ static void put_records(void *lane, struct baton_call *call, struct record_item 
 
 /* ---- drop, list ---- */
 
-/* Sweeping is rare, and reads before it deletes: all, none, or nobody knows. */
+/* Sweeping is rare, and reads before it deletes. So the verdict may be as coarse as this: all,
+ * none, or nobody knows. */
 static void drop_records(void *lane, struct baton_call *call, struct record_item *items, size_t n)
 {
 	struct mongodb_lane *l = lane;
@@ -672,7 +679,7 @@ static void list_found(void *arg, const struct row *row)
 				   .version = row->version,
 				   .age_ns = row->age_ns};
 
-	if (row->value != NULL) /* the answer's own memory: the item is gone after this */
+	if (row->value != NULL) /* the answer's own memory, for the item is used only here */
 		item.value = (struct bytes){.at = (char *)row->value, .n = row->n};
 	if (row->version.n > 0)
 		list->found(list->arg, &item);
@@ -690,7 +697,7 @@ static int list_records(void *lane, struct baton_call *call, const char *prefix,
 
 	(void)BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &range);
 	(void)bson_append_utf8(&range, "$gte", 4, id, n);
-	id[n - 1]++; /* '/' and what follows it */
+	id[n - 1]++; /* '/' becomes the next character: the end of the range */
 	(void)bson_append_utf8(&range, "$lt", 3, id, n);
 	(void)bson_append_document_end(&filter, &range);
 	int end = mongodb_connect(l, call)

@@ -1,9 +1,10 @@
 /*
  * connect.c: a client of libmongoc, and one command on it.
  *
- * A client is made for a connection and goes with it: the library's would else refuse for seconds
- * to try a server again that was away. Its habits are switched off: no retries, no pings before a
- * command, no look for other servers now and then (whoever isn't the primary any more says so).
+ * A client is made for a connection and ends with it: else the library would refuse for seconds to
+ * try a server again that was away. The library's habits are switched off: no retries, no pings
+ * before a command, no periodic look for other servers. (A server that isn't the primary any more
+ * says so.)
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,10 +15,10 @@
 #include "base/secret.h"
 #include "store/mongodb/mongodb.h"
 
-/* What one of several servers gets of the time to say who it is. */
+/* How long each of several servers may take to say what it is. */
 #define GREETING_MS 1000
 #define NEVER_MS (30 * 60 * 1000)
-/* The server's codes. */
+/* Error codes of the server. */
 #define E_BAD_VALUE 2
 #define E_FAILED_TO_PARSE 9
 #define E_UNAUTHORIZED 13
@@ -51,7 +52,7 @@ int mongodb_code(int code)
 	}
 }
 
-/* The library's own text is told where no socket and no server has said anything. */
+/* The library's own text is used only if neither a socket nor the server has given a reason. */
 static void tell_error(struct mongodb_lane *lane, struct baton_call *call,
 		       const bson_error_t *error)
 {
@@ -85,7 +86,7 @@ static void tell_error(struct mongodb_lane *lane, struct baton_call *call,
 
 void mongodb_disconnect(struct mongodb_lane *lane)
 {
-	lane->deadline_ns = 0; /* the library would like to say goodbye */
+	lane->deadline_ns = 0; /* so that the library can't send a goodbye */
 	mongodb_streams_cut(lane);
 	if (lane->client != NULL)
 		mongoc_client_destroy(lane->client);
@@ -144,7 +145,7 @@ static void set_habits(mongoc_uri_t *uri, const struct baton_call *call, bool is
 	(void)mongoc_uri_set_option_as_utf8(uri, MONGOC_URI_APPNAME, "baton");
 }
 
-/* Which servers there are: those of the URL, or of the name service. */
+/* Finds the servers: in the URL, or with the name service. */
 static bool find_servers(struct mongodb_lane *lane, struct mongodb_servers *out)
 {
 	const struct mongodb_options *o = &lane->store->options;
@@ -220,7 +221,7 @@ static bool make_client(struct mongodb_lane *lane, struct baton_call *call)
 	}
 	(void)mongoc_client_set_error_api(lane->client, MONGOC_ERROR_API_VERSION_2);
 	if (o->tls && o->files.cert[0] != '\0') {
-		/* The library reads the user's name in it. The connection is ours. */
+		/* The library only reads the user's name from this file. The connection is ours. */
 		mongoc_ssl_opt_t ssl = {.pem_file = o->files.cert};
 
 		mongoc_client_set_ssl_opts(lane->client, &ssl);
@@ -229,7 +230,7 @@ static bool make_client(struct mongodb_lane *lane, struct baton_call *call)
 	return true;
 }
 
-/* The clock of the server, and whether there are several. */
+/* Notes the server's clock, and whether there are several servers. */
 static void note_server(struct mongodb_lane *lane, const mongoc_server_description_t *server)
 {
 	const bson_t *hello =
@@ -253,7 +254,8 @@ static bool greet_server(struct mongodb_lane *lane, struct baton_call *call)
 	if (is_fine) {
 		note_server(lane, server);
 		mongoc_server_description_destroy(server);
-		/* The library logs in with the first command: what is refused here was no write. */
+		/* The library logs in with the first command. So a refused login is never the
+		 * answer to a write. */
 		(void)BSON_APPEND_INT32(&ping, "ping", 1);
 		is_fine = mongoc_client_command_simple(lane->client, lane->store->options.database,
 						       &ping, NULL, &reply, &error);
@@ -307,7 +309,7 @@ int mongodb_run(struct mongodb_lane *lane, struct baton_call *call, const bson_t
 	if (error.domain == MONGOC_ERROR_SERVER && lane->why == 0) {
 		lane->code = (int)error.code;
 		if (mongodb_code(lane->code) == BATON_E_UNAVAILABLE)
-			mongodb_disconnect(lane); /* another one may be the primary by now */
+			mongodb_disconnect(lane); /* another server may be the primary by now */
 		return MONGODB_REFUSED;
 	}
 	int end = lane->has_sent ? MONGODB_NO_ANSWER : MONGODB_UNSENT;

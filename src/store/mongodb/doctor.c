@@ -1,6 +1,6 @@
 /*
- * doctor.c: what a MongoDB server is like: which program, whether there are several, and whether
- * the records can be read. It writes nothing.
+ * doctor.c: examines a MongoDB server: which program it is, whether there are several servers, and
+ * whether the records can be read. It writes nothing.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 struct visit {
 	struct mongodb_lane *lane;
 	struct doctor doctor;
-	bool is_unfit; /* so that nothing is to be tried */
+	bool is_unfit; /* the store can't be used, so nothing is tried */
 };
 
 static int ask_server(struct visit *v, struct baton_call *call, const char *verb, const char *of,
@@ -46,7 +46,7 @@ static void text_of(const bson_t *reply, const char *name, char *out, size_t siz
 			       : "");
 }
 
-/* FerretDB 1 lets two win: its compare-and-set is not atomic. */
+/* FerretDB 1 can't be used: its compare-and-set is not atomic, so two writers can win. */
 static void tell_version(struct visit *v, struct baton_call *call)
 {
 	bson_t reply;
@@ -113,7 +113,7 @@ int mongodb_examine(void *lane, struct baton_call *call,
 	struct visit v = {.lane = lane, .doctor = {.found = found, .arg = arg}};
 
 	if (!mongodb_connect(v.lane, call))
-		return BATON_OUTCOME_FAILED; /* the caller tells the call's error */
+		return BATON_OUTCOME_FAILED; /* the caller reports the call's error */
 	tell_server(&v);
 	tell_version(&v, call);
 	tell_records(&v, call);

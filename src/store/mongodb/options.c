@@ -4,7 +4,7 @@
  *     mongodb://[user[:password]@]host[:port][,host[:port]...]/database[?option=value&...]
  *     mongodb+srv://[user[:password]@]name/database[?option=value&...]
  *
- * What isn't understood is refused with a sentence. A password never stands in a sentence.
+ * A URL that isn't valid is refused with a sentence. A password never stands in a sentence.
  */
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static bool set_mechanism(struct mongodb_options *o, const char *value)
 	return false;
 }
 
-/* What stands in strings that were copied from elsewhere, and is so anyhow. */
+/* Options that connection strings from elsewhere often have, with values that hold here anyhow. */
 static bool is_so_anyhow(const char *key, const char *value)
 {
 	bool is_on;
@@ -68,7 +68,7 @@ static const struct option_known known[] = {
 	{NULL, NULL},
 };
 
-/* Those of MongoDB's own connection strings that have a name here, or are so anyhow. */
+/* Options of MongoDB's own connection strings that have another name here, or that hold anyhow. */
 static const struct option_known also[] = {
 	{"ssl", A_FLAG},
 	{"tlsCAFile", OPTION_IS_PATH},
@@ -190,6 +190,6 @@ int mongodb_options_parse(struct mongodb_options *o, const char *text, struct ba
 	if (parse_hosts(o, url.authority, err) != 0 ||
 	    option_each(url.query, &options, o, err) != 0)
 		return BATON_E_URL;
-	o->tls = o->has_tls ? o->tls : o->is_srv; /* as everybody does it */
+	o->tls = o->has_tls ? o->tls : o->is_srv; /* as all clients of MongoDB do it */
 	return check(o, err) == 0 ? BATON_OK : BATON_E_URL;
 }

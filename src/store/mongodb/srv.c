@@ -1,8 +1,8 @@
 /*
- * srv.c: the servers of a mongodb+srv:// name. libmongoc asks the name service for them, with all
- * that belongs to it (the TXT record, which names may follow from which), but without a deadline:
- * so it does that on a thread of its own. A question that outlives its call is picked up by the
- * next one, so a dead name service costs one thread per lane, and not one per try.
+ * srv.c: finds the servers of a mongodb+srv:// name. libmongoc asks the name service for them, with
+ * all that belongs to it (the TXT record, and which names may follow from which), but without a
+ * deadline. So it does that on a thread of its own. If the lookup outlives its call, the next call
+ * goes on with it. So a dead name service costs one thread per lane, and not one per try.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -18,7 +18,7 @@ struct mongodb_srv {
 	pthread_mutex_t lock;
 	pthread_cond_t done;
 	bool is_done;
-	bool is_given_up; /* whoever comes last frees it */
+	bool is_given_up; /* no call waits any more: the thread frees it */
 	struct mongodb_servers servers;
 	char reason[128];
 	char text[MONGODB_TEXT_MAX + 32];
@@ -45,7 +45,7 @@ static void take_servers(struct mongodb_srv *q, const mongoc_uri_t *uri)
 		(void)snprintf(to->port, sizeof(to->port), "%u", (unsigned)h->port);
 	}
 	(void)snprintf(s->replica_set, sizeof(s->replica_set), "%s", set);
-	if (source != NULL && strcmp(source, "admin") != 0) /* which it says of itself */
+	if (source != NULL && strcmp(source, "admin") != 0) /* the library's own default */
 		(void)snprintf(s->auth_source, sizeof(s->auth_source), "%s", source);
 }
 
@@ -118,7 +118,7 @@ void mongodb_srv_cancel(struct mongodb_srv **under_way)
 		srv_free(q);
 }
 
-/* Whether it has ended by then. */
+/* Waits for the lookup. False: it has not ended by then. */
 static bool srv_await(struct mongodb_srv *q, uint64_t deadline_ns)
 {
 	uint64_t now_ns = clock_boot_ns();

@@ -1,8 +1,8 @@
 /*
- * stream.c: the sockets of libmongoc, which are ours (base/net). So every wait of the library ends
- * with the call's deadline, be it for a name, a connection, TLS or an answer; and a watch is woken.
+ * stream.c: gives libmongoc our own sockets (base/net). So every wait of the library ends with the
+ * call's deadline, be it for a name, a connection, TLS or an answer; and a watch can be woken.
  *
- * The library's own limits are set beside them (connect.c): they are for one socket of several.
+ * The library's own time limits (connect.c) apply as well: they are for one socket of several.
  */
 #include <errno.h>
 #include <poll.h>
@@ -25,7 +25,8 @@ struct mongodb_stream {
 	int error; /* errno of the last read or write */
 };
 
-/* Keeps why, for a sentence: the library's own are about its workings. */
+/* Keeps the reason of a failure for our sentence, because the library's own sentences are about its
+ * workings. */
 static void note_failure(struct mongodb_lane *lane, const struct net *n)
 {
 	static const int codes[] = {
@@ -72,7 +73,7 @@ static ssize_t stream_write(mongoc_stream_t *stream, mongoc_iovec_t *list, size_
 	return total;
 }
 
-/* One piece of what is wanted. 0, or an errno. */
+/* Reads one piece. 0, or an errno. */
 static int read_some(struct mongodb_stream *s, char *to, size_t room, size_t *got)
 {
 	if (s->net.fd < 0)
@@ -83,7 +84,7 @@ static int read_some(struct mongodb_stream *s, char *to, size_t room, size_t *go
 		return 0;
 	s->lane->is_woken = s->lane->is_woken || rc == NET_WOKEN;
 	if (rc == NET_NOTHING && clock_boot_ns() < s->lane->deadline_ns)
-		return EAGAIN; /* the library's own limit: it tries again, or it does not */
+		return EAGAIN; /* only the library's own limit is over, and it decides */
 	(void)net_fail_nothing(&s->net, rc, "wait for an answer");
 	note_failure(s->lane, &s->net);
 	return rc == NET_NOTHING ? ETIMEDOUT : EPIPE;
@@ -165,7 +166,7 @@ static bool stream_may_retry(mongoc_stream_t *stream)
 	return ((struct mongodb_stream *)stream)->error == EAGAIN;
 }
 
-/* For the first words to several servers at once. */
+/* The library calls this when it greets several servers at once. */
 static ssize_t stream_poll(mongoc_stream_poll_t *list, size_t n, int32_t timeout_ms)
 {
 	struct pollfd fds[MONGODB_HOSTS_MAX + 1];
@@ -186,7 +187,7 @@ static ssize_t stream_poll(mongoc_stream_poll_t *list, size_t n, int32_t timeout
 		rc = poll(fds, (nfds_t)n + 1, timeout_ms);
 	if (rc > 0 && fds[n].revents != 0)
 		lane->is_woken = true;
-	/* The library would wait on for what does not come: so all are broken then. */
+	/* Else the library would wait on. So all sockets are reported as broken. */
 	bool is_over = left_ms == 0 || lane->is_woken || n > MONGODB_HOSTS_MAX;
 
 	for (size_t i = 0; i < n; i++)
@@ -200,7 +201,7 @@ static int say_nothing(void *arg)
 	return 0;
 }
 
-/* Several servers share the time: one that drops what comes must not take it all. */
+/* Several servers share the time: one that drops all packets must not use up all of it. */
 mongoc_stream_t *mongodb_stream_open(const mongoc_uri_t *uri, const mongoc_host_list_t *host,
 				     void *arg, bson_error_t *error)
 {

@@ -1,9 +1,11 @@
 /*
- * watch.c: change streams, which replica sets and sharded clusters have. A single server has none:
- * there a watch is over when its time is, and says that all may have changed, which is polling.
+ * watch.c: change streams, which replica sets and sharded clusters have. A single server has none.
+ * There a watch just lasts until its deadline, and then says that all may have changed. That is
+ * polling.
  *
- * The stream is a cursor on the watch lane's connection. Whoever is woken while it waits cuts the
- * connection, because an answer is still to come on it; the next watch begins anew, and says so.
+ * The stream is a cursor on the watch lane's connection. If a wake ends a wait, the connection is
+ * cut, because an answer is still to come on it. The next watch then begins a new stream, and says
+ * so.
  */
 #include <poll.h>
 #include <string.h>
@@ -12,7 +14,7 @@
 #include "base/clock.h"
 #include "store/mongodb/mongodb.h"
 
-/* What the server's answer may take beyond the time that it was given. */
+/* How much longer than maxTimeMS the server's answer may take. */
 #define MARGIN_MS 60
 
 static bool take_wake(const struct mongodb_lane *l)
@@ -22,7 +24,7 @@ static bool take_wake(const struct mongodb_lane *l)
 	return read(l->lane.wake, &count, sizeof(count)) > 0;
 }
 
-/* True: somebody has called. */
+/* Waits for a wake until the call's deadline. True: there was one. */
 static bool await_wake(const struct mongodb_lane *l, const struct baton_call *call)
 {
 	struct pollfd fd = {.fd = l->lane.wake, .events = POLLIN};
@@ -52,7 +54,8 @@ static void tell_changes(const struct mongodb_lane *l, const bson_t *reply, reco
 	}
 }
 
-/* From now on; only what is below e/, and only which record it was. */
+/* Makes the command for a stream from now on. It tells changes below e/ only, and of each only the
+ * record's _id. */
 static void make_stream(const struct mongodb_lane *l, bson_t *command)
 {
 	bson_t pipeline, stage, part, range, cursor;
@@ -84,7 +87,7 @@ static void make_stream(const struct mongodb_lane *l, bson_t *command)
 	(void)bson_append_document_end(command, &cursor);
 }
 
-/* Runs the command, and tells what its answer says. False: the stream is broken. */
+/* Runs the command, and tells the changes in its answer. False: the stream is broken. */
 static bool run_stream(struct mongodb_lane *l, struct baton_call *call, const bson_t *command,
 		       record_changed *changed, void *arg)
 {
@@ -111,7 +114,7 @@ int mongodb_watch(void *lane, struct baton_call *call, record_changed *changed, 
 	bson_t command = BSON_INITIALIZER;
 	bool is_new = false;
 
-	if (take_wake(l)) /* before something is sent, whose answer would be in the way */
+	if (take_wake(l)) /* before anything is sent, whose answer would be in the way */
 		return BATON_OUTCOME_OK;
 	l->is_watching = true;
 	bool is_fine = mongodb_connect(l, call);
@@ -119,7 +122,7 @@ int mongodb_watch(void *lane, struct baton_call *call, record_changed *changed, 
 	if (is_fine && !l->is_set) {
 		bool is_begun = l->cursor != 0;
 
-		l->cursor = 1; /* it stands: of a server that is polled */
+		l->cursor = 1; /* not a real cursor: the server is polled */
 		if (!is_begun || !await_wake(l, call))
 			changed(arg, NULL);
 		l->is_watching = false;
@@ -144,7 +147,7 @@ int mongodb_watch(void *lane, struct baton_call *call, record_changed *changed, 
 	bson_destroy(&command);
 	l->is_watching = false;
 	if (!is_fine && l->is_woken)
-		is_fine = true; /* which is no failure: the next one begins anew */
+		is_fine = true; /* a wake is not a failure; the next watch begins anew */
 	(void)take_wake(l);
 	return is_fine ? BATON_OUTCOME_OK : BATON_OUTCOME_FAILED;
 }

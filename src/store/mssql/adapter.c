@@ -1,5 +1,5 @@
 /*
- * adapter.c: records in a table of SQL Server. mssql.h has the table and the idea.
+ * adapter.c: records in a table of SQL Server. mssql.h describes how.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,7 +100,7 @@ size_t mssql_prefix_size(const struct mssql_lane *l)
 	return n > 0 ? n + 1 : 0;
 }
 
-/* In quotes. */
+/* Writes the text in quotes. */
 void mssql_put_text(struct bytes *json, const char *text, size_t n)
 {
 	size_t from = 0;
@@ -136,7 +136,7 @@ static bool batch_init(struct batch *b, struct mssql_lane *l, struct baton_call 
 	return record_sort(&b->sorted, call, items, n);
 }
 
-/* The item that a row is about; NULL: a row that nobody asked for. */
+/* The item that a row is about; NULL: no item is. */
 static struct record_item *batch_find(const struct batch *b, const char *const *columns,
 				      const size_t *sizes)
 {
@@ -178,7 +178,7 @@ static void get_found(void *arg, const char *const *columns, const size_t *sizes
 	record_row_take(item, columns[2], sizes[2], MSSQL_VALUE_MAX);
 }
 
-/* Each statement reads what is committed when it begins: old reads there are none. */
+/* All reads are fresh: each statement reads what is committed when it begins. */
 static void get_records(void *lane, struct baton_call *call, struct record_item *items, size_t n,
 			bool fresh)
 {
@@ -207,7 +207,7 @@ static void get_records(void *lane, struct baton_call *call, struct record_item 
 
 /* ---- put ---- */
 
-/* One record: the number of rows tells it all. */
+/* Writes one record: the number of changed rows is the verdict. */
 static void put_one(struct mssql_lane *l, struct baton_call *call, struct record_item *item)
 {
 	struct record_version written = record_version_of_value(item->value.at, item->value.n);
@@ -247,7 +247,7 @@ static void changed_found(void *arg, const char *const *columns, const size_t *s
 		item->outcome = BATON_OUTCOME_OK;
 }
 
-/* Those of the batch that are to be made, or those that are there. */
+/* Writes either the batch's new records, or those that exist already. */
 static void change_many(struct batch *b, struct baton_call *call, const char *sql, bool is_new)
 {
 	struct mssql_lane *l = b->lane;
@@ -276,7 +276,8 @@ static void change_many(struct batch *b, struct baton_call *call, const char *sq
 		return;
 	int end = run_json(l, call, sql, changed_found, b);
 
-	/* One that was there before took the whole statement back: each is read again. */
+	/* A duplicate key means that one record existed already, and that nothing was inserted. All
+	 * stay REFUSED, so the layer reads them again. */
 	if (end == MSSQL_DONE || (is_new && end == MSSQL_REFUSED && l->error == MSSQL_E_DUPLICATE))
 		return;
 	for (size_t i = 0; i < b->sorted.n; i++) {
@@ -287,8 +288,8 @@ static void change_many(struct batch *b, struct baton_call *call, const char *sq
 	}
 }
 
-/* What is to be made and what is there are two requests: each is one statement, which is carried
- * out or not. */
+/* New records and existing ones go into two requests. Each request is one statement, which is
+ * carried out as a whole or not at all. */
 static void put_many(struct batch *b, struct baton_call *call)
 {
 	change_many(b, call, mssql_sql_update_many, false);
@@ -369,7 +370,7 @@ static void list_found(void *arg, const char *const *columns, const size_t *size
 	(void)snprintf(key, sizeof(key), "%.*s", (int)(sizes[0] - skip), columns[0] + skip);
 	item.version = record_row_version(columns[1], sizes[1]);
 	item.age_ns = record_row_age_ns(columns[3]);
-	if (columns[2] != NULL && /* the item is gone after this */
+	if (columns[2] != NULL && /* the answer's own memory, for the item is used only here */
 	    !bytes_add(&item.value, columns[2], sizes[2], MSSQL_VALUE_MAX))
 		item.outcome = BATON_OUTCOME_FAILED;
 	list->found(list->arg, &item);
@@ -391,7 +392,7 @@ static int list_records(void *lane, struct baton_call *call, const char *prefix,
 		.n_params = 3,
 	};
 
-	to.text[strlen(to.text) - 1]++; /* "e/" to "e0": all that begin with it */
+	to.text[strlen(to.text) - 1]++; /* "e/" becomes "e0": the end of the range */
 	return mssql_connect(l, &l->line, call, true) &&
 			       mssql_run(l, call, &request, list_found, &list, NULL) == MSSQL_DONE
 		       ? BATON_OUTCOME_OK

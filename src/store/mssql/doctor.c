@@ -1,6 +1,6 @@
 /*
- * doctor.c: what a SQL Server is like: whether it keeps what it commits, who else has it, and
- * whether the tables are there. It writes nothing.
+ * doctor.c: examines a SQL Server: whether it keeps what it commits, whether it is one of several,
+ * and whether the tables are there. It writes nothing.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ struct visit {
 	struct mssql_lane *lane;
 	struct doctor doctor;
 	char facts[FACTS][128];
-	bool is_unfit; /* so that nothing is to be tried */
+	bool is_unfit; /* the store can't be used, so nothing is tried */
 };
 
 static void note_facts(void *arg, const char *const *columns, const size_t *sizes)
@@ -97,7 +97,7 @@ int mssql_examine(void *lane, struct baton_call *call,
 
 	if (!mssql_connect(v.lane, &v.lane->line, call, false) ||
 	    mssql_run(v.lane, call, &facts, note_facts, &v, NULL) != MSSQL_DONE)
-		return BATON_OUTCOME_FAILED; /* the caller tells the call's error */
+		return BATON_OUTCOME_FAILED; /* the caller reports the call's error */
 	tell_server(&v);
 	tell_durability(&v);
 	tell_tables(&v, call);

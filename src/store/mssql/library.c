@@ -1,15 +1,16 @@
 /*
- * library.c: what db-lib has once for the whole process, and not once for each connection.
+ * library.c: what db-lib has once for the whole process instead of once for each connection.
  *
- *   handlers     for errors and messages. Ours look at the thread: what a worker's thread is told
- *                goes to that worker, and everything else to whoever had set a handler before.
- *   login time   MSSQL_LOGIN_S. A caller never waits for a login longer than its deadline, but the
- *                worker that was given up does.
- *   settings     what freetds.conf would say (encryption, whom to trust, that the name counts) has
- *                no function for one connection. They are in a file in memory, with a section for
- *                each host of each store; no file of the user's is needed or asked.
+ *   handlers     for errors and messages. Ours look at the thread: an error on a worker's thread
+ *                goes to that worker, and all others go to the handler that was set before.
+ *   login time   MSSQL_LOGIN_S. A caller never waits for a login longer than its deadline, but a
+ *                worker that was given up waits that long.
+ *   settings     for what stands in freetds.conf (encryption, whom to trust, that the name is
+ *                checked) there is no function that sets it for one connection. So it stands in a
+ *                file in memory, with a section for each host of each store. No file of the user is
+ *                needed or read.
  *
- * They stay as long as the process lives: this module is never unloaded (-z nodelete).
+ * All this stays as long as the process lives: this module is never unloaded (-z nodelete).
  */
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +25,7 @@ _Thread_local struct mssql_said *mssql_said;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int settings = -1;
-static struct bytes sections; /* what the settings say */
+static struct bytes sections; /* the text of the settings */
 static unsigned n_sections;
 static EHANDLEFUNC error_before;
 static MHANDLEFUNC message_before;
@@ -38,13 +39,13 @@ static int on_error(DBPROCESS *db, int severity, int error, int os_error, char *
 			       ? error_before(db, severity, error, os_error, text, os_text)
 			       : INT_CANCEL;
 	if (error == SYBESMSG || said->error != 0 || said->library_error != 0)
-		return INT_CANCEL; /* what is told already */
+		return INT_CANCEL; /* only repeats what was told already */
 	said->library_error = error;
 	(void)snprintf(said->text, sizeof(said->text), "%s", text != NULL ? text : "");
 	return INT_CANCEL;
 }
 
-/* Up to level 10 they are remarks. */
+/* Messages up to level 10 are only remarks. */
 static int on_message(DBPROCESS *db, DBINT number, int state, int level, char *text, char *server,
 		      char *procedure, int line)
 {
@@ -86,7 +87,8 @@ static int set_up(struct baton_error *err)
 	return 0;
 }
 
-/* With the lock held. "system": what the system trusts. What is there already is used again. */
+/* With the lock held. Adds a host's section, or uses an equal one again. "system": the authorities
+ * that the system trusts. */
 static bool add_section(struct mssql_options *o, size_t i)
 {
 	const struct option_host *h = &o->login.hosts[i];
@@ -102,7 +104,7 @@ static bool add_section(struct mssql_options *o, size_t i)
 	const char *same = sections.n > 0 ? strstr(sections.at, body) : NULL;
 	size_t end = sections.n;
 
-	if (same != NULL) { /* its name stands before it: [name]\n */
+	if (same != NULL) { /* its name stands before the body: [name]\n */
 		const char *name = memrchr(sections.at, '[', (size_t)(same - sections.at));
 
 		name++;

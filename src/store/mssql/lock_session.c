@@ -1,14 +1,14 @@
 /*
- * lock_session.c: mode=applock. Beside each claim an application lock (sp_getapplock), so that
- * programs that know nothing of our records contend. All locks of a store are held by one session
- * of its own, on a connection of its own.
+ * lock_session.c: mode=applock. Beside each claim we hold an application lock (sp_getapplock), so
+ * that programs that know nothing of our records can contend, too. One session of its own, on a
+ * connection of its own, holds all locks of a store.
  *
- * The end of that session frees them, so it is not given up because an answer is late: the request
- * stays under way, and whoever comes next waits for its answer first.
+ * The end of that session frees the locks. So the session is not given up because an answer is
+ * late: the request stays under way, and the next call waits for its answer first.
  *
- * Ownership is asked for (APPLOCK_MODE), not liveness: once per renewal, for all locks in one
- * statement. What was lost is never taken again for the same claim. What this must never do: count
- * on a lock that the server did not name as this session's.
+ * Each renewal asks for ownership (APPLOCK_MODE), not for liveness: once, for all locks in one
+ * statement. A lock that was lost is never taken again for the same claim. What this must never do:
+ * count on a lock that the server did not name as this session's.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +19,9 @@
 #include "base/sha256.h"
 #include "store/mssql/mssql.h"
 
-#define RESOURCE_MAX 255 /* sp_getapplock cuts off what is longer */
-/* Not 0: some servers of this protocol then say "error" for "busy". */
+#define RESOURCE_MAX 255 /* sp_getapplock cuts off a longer name */
+/* How long a lock is waited for. Not 0: with 0 some servers of this protocol say "error" for
+ * "busy". */
 #define PATIENCE_MS 1
 
 struct resource {
@@ -30,17 +31,17 @@ struct resource {
 /* A lock that was taken for the lease of the session. */
 struct taken {
 	struct name_node node; /* by the resource */
-	bool is_held;          /* as the server said last */
+	bool is_held;          /* what the server said last */
 	struct resource resource;
 	char name[BATON_NAME_MAX + 1];
 };
 
 struct mssql_locks {
-	struct store_turn turn; /* whose lane uses all this */
-	struct mssql_lane lane; /* nobody else's: for its connection */
+	struct store_turn turn; /* which lane may use all this */
+	struct mssql_lane lane; /* for its connection: no other lane's */
 	bool is_pending;        /* a request is under way */
 	struct name_table taken;
-	uint64_t asked_ns; /* the deadline of the call that has asked for all of them */
+	uint64_t asked_ns; /* the deadline of the call that last asked about all locks */
 	char lease[BATON_LEASE_ID_MAX + 1];
 };
 
@@ -68,7 +69,7 @@ static void forget_locks(struct mssql_locks *k)
 	k->lease[0] = '\0';
 }
 
-/* The session ends, and all that it holds with it. */
+/* Ends the session, and with it all its locks. */
 static void cut_session(struct mssql_locks *k)
 {
 	k->is_pending = false;
@@ -95,8 +96,8 @@ void mssql_locks_forget(struct mssql_locks *k)
 		mssql_line_forget(&k->lane.line);
 }
 
-/* The answer of what is under way. MSSQL_NO_ANSWER: the session has ended; MSSQL_UNSENT: there is
- * none yet, and the request stays under way. */
+/* Waits for the answer to the request under way. MSSQL_NO_ANSWER: the session has ended.
+ * MSSQL_UNSENT: there is no answer yet, and the request stays under way. */
 static int await_answer(struct mssql_locks *k, struct baton_call *call, mssql_row_found *found,
 			void *arg)
 {
@@ -131,18 +132,18 @@ static int ask_session(struct mssql_locks *k, struct baton_call *call,
 	return await_answer(k, call, found, arg);
 }
 
-/* Nothing is under way any more. */
+/* Waits until no request is under way any more. False: one still is. */
 static bool settle_session(struct mssql_locks *k, struct baton_call *call)
 {
 	return !k->is_pending || await_answer(k, call, NULL, NULL) != MSSQL_UNSENT;
 }
 
-/* A session for the locks of that lease. */
+/* Begins a session for the locks of that lease, unless there is one. */
 static bool begin_session(struct mssql_locks *k, struct baton_call *call, const char *lease_id)
 {
 	if (k->lane.line.worker != NULL && strcmp(k->lease, lease_id) == 0)
 		return true;
-	cut_session(k); /* of an older lease */
+	cut_session(k); /* the session of an older lease */
 	if (!mssql_connect(&k->lane, &k->lane.line, call, false))
 		return false;
 	(void)snprintf(k->lease, sizeof(k->lease), "%s", lease_id);
@@ -200,7 +201,8 @@ static void note_answer(void *arg, const char *const *columns, const size_t *siz
 		*(long *)arg = strtol(columns[0], NULL, 10);
 }
 
-/* 0 and 1: granted; -1: another has it; else it could not be had. */
+/* The outcome for sp_getapplock's answer. 0 and 1: granted; -1: another has the lock; else: the
+ * lock could not be taken. */
 static int judge_answer(struct baton_call *call, long answer)
 {
 	if (answer >= 0)
@@ -225,7 +227,7 @@ static int take_lock(struct mssql_locks *k, struct baton_call *call, const char 
 	struct taken *t = find_taken(k, name);
 
 	if (t != NULL && strcmp(t->name, name) != 0)
-		return BATON_OUTCOME_REFUSED; /* resource= is another election's of ours */
+		return BATON_OUTCOME_REFUSED; /* resource= is in use for another election of ours */
 	if (t == NULL)
 		t = add_taken(k, name);
 	if (t == NULL) {
@@ -243,7 +245,7 @@ static int take_lock(struct mssql_locks *k, struct baton_call *call, const char 
 
 	if (end == MSSQL_UNSENT)
 		return BATON_OUTCOME_UNKNOWN;
-	if (end == MSSQL_NO_ANSWER) /* all of them are gone */
+	if (end == MSSQL_NO_ANSWER) /* the session has ended, with all its locks */
 		return BATON_OUTCOME_FAILED;
 	int outcome = end == MSSQL_DONE ? judge_answer(call, answer) : BATON_OUTCOME_FAILED;
 
@@ -268,7 +270,7 @@ static void mode_found(void *arg, const char *const *columns, const size_t *size
 		t->is_held = strncmp(columns[1], "Exclusive", sizes[1]) == 0 && sizes[1] == 9;
 }
 
-/* Of all locks, in one statement. */
+/* Asks about all locks in one statement. */
 static int ask_modes(struct mssql_locks *k, struct baton_call *call)
 {
 	struct name_node *first = name_table_next(&k->taken, NULL);
@@ -316,7 +318,7 @@ static int drop_lock(struct mssql_locks *k, struct baton_call *call, const char 
 		     const char *lease_id)
 {
 	if (!settle_session(k, call)) {
-		cut_session(k); /* which lets go of it, and of all others */
+		cut_session(k); /* frees this lock, and all others */
 		return BATON_OUTCOME_UNKNOWN;
 	}
 	struct taken *t = find_taken(k, name);
@@ -357,7 +359,7 @@ int mssql_lock_take(void *lane, struct baton_call *call, const char *name, const
 {
 	struct mssql_locks *k = locks_begin(lane, call, false);
 
-	(void)ttl_ns; /* a lock of this kind has none */
+	(void)ttl_ns; /* such a lock has no duration */
 	(void)free_in_ns;
 	if (k == NULL)
 		return BATON_OUTCOME_FAILED;

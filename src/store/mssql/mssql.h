@@ -1,34 +1,36 @@
 /*
- * mssql.h: records in a table of SQL Server or Azure SQL: what the files of this adapter share.
+ * mssql.h: records in a table of SQL Server or Azure SQL. This header has what the files of this
+ * adapter share.
  *
  *   options.c   the URL
  *   library.c   what db-lib has once for the whole process: handlers, login time, settings
  *   worker.c    a connection, on a thread of its own, and one request on it until a deadline
- *   session.c   what a connection needs before its first request; the sentences of errors
+ *   session.c   setting up a connection; the sentences for errors
  *   adapter.c   the verbs of store/record/adapter.h
  *   watch.c     push: a request that waits at the server
  *   lock_session.c   mode=applock: application locks beside the claims
- *   doctor.c    what the server is like
+ *   doctor.c    examines the server
  *   schema.c    every statement, the tables, and the guard on the resource's side
  *
  * The tables, in the schema dbo of the database that the URL names:
  *
  *   baton_record   k varchar(384) PRIMARY KEY   the prefix, '/', the record's key; a binary
- *                                               collation, so that no two names are one (rule 5)
- *                  w varchar(64)                the record's version, of its value
+ *                                               collation, so that no two names count as one (rule
+ *                                               5)
+ *                  w varchar(64)                the record's version, from its value
  *                  value nvarchar(max)          its value
- *                  at datetime2(6)              when it was written; for people
- *                  rv rowversion                for the watch: what has changed since
- *   baton_version  version int                  of the layout
+ *                  at datetime2(6)              when the record was written; for people
+ *                  rv rowversion                for the watch: what has changed since a look
+ *   baton_version  version int                  the version of this layout
  *
- * Every request is one constant statement with parameters, by sp_executesql, which commits by
- * itself. Many records are one parameter: a JSON text, in the order of keys, that OPENJSON takes
+ * Every request is one constant statement with parameters, sent with sp_executesql, and commits by
+ * itself. Several records are one parameter: a JSON text, sorted by key, which OPENJSON takes
  * apart. So an error of the server means that nothing of the request was written.
  *
- * db-lib blocks. So each connection has a thread, the worker, which alone touches it; callers wait
- * for the worker no longer than their deadline. A worker that is late is given up: its socket is
- * shut down, which ends what it waits for, and it ends by itself. It must never repeat a request:
- * what was sent and has no answer is UNKNOWN.
+ * db-lib blocks. So each connection has a thread, the worker, and only the worker touches it.
+ * Callers wait for the worker no longer than their deadline. A worker that is late is given up: its
+ * socket is shut down, which ends its wait, and then the worker ends by itself. The adapter must
+ * never repeat a request: a request that was sent and has no answer is UNKNOWN.
  */
 #ifndef BATON_MSSQL_H
 #define BATON_MSSQL_H
@@ -50,12 +52,12 @@
 #define MSSQL_VALUE_MAX ((uint32_t)1 << 20)
 #define MSSQL_PARAMS_MAX 4
 #define MSSQL_COLUMNS_MAX 8
-/* Workers of one lane that were given up and have not ended yet. */
+/* How many workers of a connection may have been given up and not have ended yet. */
 #define MSSQL_STUCK_MAX 3
-/* Of a login, for the whole process. */
+/* The longest login, for the whole process. */
 #define MSSQL_LOGIN_S 5
 
-/* The errors of the server that mean something here. */
+/* The server's errors that are treated in a special way. */
 enum mssql_error {
 	MSSQL_E_NO_OBJECT = 208,
 	MSSQL_E_DENIED = 229,
@@ -70,19 +72,19 @@ enum mssql_error {
 };
 
 enum mssql_encryption {
-	MSSQL_MANDATORY, /* all of it */
-	MSSQL_OPTIONAL,  /* the login; the rest if the server wants it */
+	MSSQL_MANDATORY, /* TLS for everything */
+	MSSQL_OPTIONAL,  /* TLS for the login; for the rest if the server wants it */
 	MSSQL_PLAIN
 };
 
 struct mssql_options {
 	struct option_login login;
-	char sections[MSSQL_HOSTS_MAX][32]; /* of db-lib's settings: of each host */
+	char sections[MSSQL_HOSTS_MAX][32]; /* each host's section in db-lib's settings */
 	char database[129];
 	enum mssql_encryption encryption;
 	struct option_tls files;
 	bool has_locks;                /* mode=applock */
-	char resource[MSSQL_TEXT_MAX]; /* its name, instead of one after the election */
+	char resource[MSSQL_TEXT_MAX]; /* the lock's name; "": it follows from the election's */
 	struct record_options *record; /* while the URL is read */
 };
 
@@ -90,10 +92,10 @@ int mssql_options_parse(struct mssql_options *o, const char *text, struct baton_
 
 /* ---- db-lib, once for the process ---- */
 
-/* Sets it up, and notes what the hosts' connections need. 0, or -1 with the sentence. */
+/* Sets db-lib up, and adds settings for the hosts' connections. 0, or -1 with a sentence. */
 int mssql_library_open(struct mssql_options *o, struct baton_error *err);
 
-/* What the server or the library said first while this thread used it. */
+/* The first error of the server or the library while this thread used it. */
 struct mssql_said {
 	int error; /* the server's number; 0: none */
 	int level;
@@ -114,17 +116,17 @@ struct mssql_param {
 
 struct mssql_request {
 	const char *sql;      /* constant */
-	const char *declared; /* the parameters and their types; NULL: a batch without any */
+	const char *declared; /* the parameters and their types; NULL: a batch without parameters */
 	struct mssql_param params[MSSQL_PARAMS_MAX];
 	size_t n_params;
 };
 
-/* How far a request came. */
+/* How a request has ended. */
 enum mssql_end {
 	MSSQL_DONE,
 	MSSQL_REFUSED,  /* the server answered with an error: nothing was written */
-	MSSQL_UNSENT,   /* it never went out */
-	MSSQL_NO_ANSWER /* it went out: nobody knows; the connection is given up */
+	MSSQL_UNSENT,   /* it was never sent */
+	MSSQL_NO_ANSWER /* it was sent; nobody knows; the connection is given up */
 };
 
 struct mssql_answer {
@@ -147,25 +149,26 @@ struct mssql_line {
 	size_t turn; /* which host is tried next */
 };
 
-/* Starts a worker that connects by this login. 0, or -1 with the sentence. */
+/* Starts a worker that connects with this login. 0, or -1 with a sentence. */
 int mssql_worker_start(struct mssql_line *line, const struct mssql_login *login,
 		       struct baton_error *err);
-/* Its connection has ended since the last request. */
+/* Whether the worker's connection has ended since the last request. */
 bool mssql_worker_is_lost(struct mssql_worker *w);
-/* Gives it a request; false: no memory. */
+/* Gives the worker a request; false: no memory. */
 bool mssql_worker_ask(struct mssql_worker *w, const struct mssql_request *request);
-/* Readable when a request has been carried out. */
+/* A descriptor that is readable when a request has been carried out. */
 int mssql_worker_fd(const struct mssql_worker *w);
-/* Whether it has; then with the answer, whose rows are the caller's to free. */
+/* Whether the request has been carried out. If so, *answer is filled in; the caller frees its
+ * rows. */
 bool mssql_worker_take(struct mssql_worker *w, struct mssql_answer *answer);
-/* The same, until the deadline. */
+/* The same, but waits until the deadline. */
 bool mssql_worker_await(struct mssql_worker *w, uint64_t deadline_ns, struct mssql_answer *answer);
-/* Until the deadline; then the worker is given up. */
+/* The same, but gives the worker up when the deadline has passed. */
 void mssql_line_wait(struct mssql_line *line, uint64_t deadline_ns, struct mssql_answer *answer);
 void mssql_line_close(struct mssql_line *line);
-/* The same, for ever. */
+/* Closes the line for the last time, and drops the workers that were given up. */
 void mssql_line_done(struct mssql_line *line);
-/* In a child of fork(): the descriptors alone. */
+/* In a child of fork(): closes only the descriptors. */
 void mssql_line_forget(struct mssql_line *line);
 
 /* One row of an answer; a NULL column is NULL. */
@@ -179,7 +182,7 @@ struct mssql_store {
 	struct store_base base;
 	struct mssql_options options;
 	char prefix[RECORD_PREFIX_MAX + 1];
-	bool has_table;            /* base.lock: somebody has seen it */
+	bool has_table;            /* base.lock: some lane has seen the table */
 	struct mssql_locks *locks; /* NULL: without mode=applock */
 };
 
@@ -190,20 +193,22 @@ struct mssql_lane {
 	struct mssql_line push; /* watch.c */
 	bool is_asked;          /* push: a request is under way */
 	bool is_standing;
-	int64_t seen;   /* up to this row version */
-	int64_t n_rows; /* below e/ */
+	int64_t seen;   /* changes up to this row version were told */
+	int64_t n_rows; /* rows below e/ */
 	uint64_t asked_until_ns;
 	struct bytes json; /* of the request under way */
-	int error;         /* the server's, of the last request */
+	int error;         /* the server's error of the last request */
 };
 
-/* Connects if need be, and, with_table, sees to the table. False: call->error says why not. */
+/* Connects if necessary. with_table: also makes the tables if they are missing. False: call->error
+ * says why not. */
 bool mssql_connect(struct mssql_lane *lane, struct mssql_line *line, struct baton_call *call,
 		   bool with_table);
-/* Carries out a request on the lane's own connection. `found` is given the rows. */
+/* Carries out a request on the lane's own connection, and calls `found` for each row. Returns enum
+ * mssql_end. */
 int mssql_run(struct mssql_lane *lane, struct baton_call *call, const struct mssql_request *request,
 	      mssql_row_found *found, void *arg, uint64_t *n_changed);
-/* The sentence for an answer that can't be understood. */
+/* Writes the sentence for a request that was not done. */
 void mssql_tell(const struct mssql_lane *lane, struct baton_error *err,
 		const struct mssql_answer *a);
 
@@ -212,13 +217,13 @@ struct mssql_key {
 	char text[RECORD_PREFIX_MAX + 1 + MSSQL_KEY_MAX + 1];
 };
 struct mssql_key mssql_key(const struct mssql_lane *l, const char *key);
-/* How many bytes of a row's key stand before the record's. */
+/* How many bytes of a row's key come before the record's key. */
 size_t mssql_prefix_size(const struct mssql_lane *l);
 
 /* Appends a JSON text, in quotes. */
 void mssql_put_text(struct bytes *json, const char *text, size_t n);
 
-/* NULL: no memory, which err says. */
+/* NULL: no memory; err says so. */
 struct mssql_locks *mssql_locks_new(struct mssql_store *store, struct baton_error *err);
 void mssql_locks_free(struct mssql_locks *k);
 void mssql_locks_forget(struct mssql_locks *k);
@@ -240,7 +245,7 @@ extern const char mssql_sql_insert_many[], mssql_sql_drop[], mssql_sql_watch[];
 extern const char mssql_sql_lock_take[], mssql_sql_lock_modes[], mssql_sql_lock_drop[];
 extern const char mssql_sql_doctor[];
 extern const char mssql_schema_script[], mssql_fence_script[];
-/* The statements of the schema, one at a time; NULL at the end. */
+/* The statements that make the tables; NULL at the end. */
 extern const char *const mssql_schema_statements[];
 
 #pragma GCC visibility pop

@@ -3,7 +3,7 @@
  *
  *     mssql://user[:password]@host[:port][,host[:port]...]/database[?option=value&...]
  *
- * What isn't understood is refused with a sentence. A password never stands in a sentence.
+ * A URL that isn't valid is refused with a sentence. A password never stands in a sentence.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,8 @@
 #define PORT "1433"
 #define EXAMPLE "mssql://user@host:1433/database"
 
-/* The words of Microsoft's drivers. Theirs for "strict" is TDS 8, which db-lib does not speak. */
+/* The values are those of Microsoft's drivers, but without "strict": that is TDS 8, which db-lib
+ * does not speak. */
 static bool set_encryption(struct mssql_options *o, const char *value)
 {
 	static const struct {
@@ -52,7 +53,7 @@ static const struct option_known known[] = {
 	{NULL, NULL},
 };
 
-/* The client library can't do these: see check_options(). */
+/* Options that the client library can't do: see check_options(). */
 static const struct option_known also[] = {
 	{"cert", OPTION_IS_PATH},
 	{"key", OPTION_IS_PATH},
@@ -101,7 +102,7 @@ static int parse_hosts(struct mssql_options *o, struct url_part list, struct bat
 	return 0;
 }
 
-/* A line of db-lib's settings ends at these. */
+/* Whether the text has no character that ends a line of db-lib's settings. */
 static bool is_plain(const char *text)
 {
 	return strpbrk(text, ";#\r\n") == NULL;

@@ -1,8 +1,10 @@
 /*
- * schema.c: every statement that is ever sent, the tables, and the guard on the resource's side.
+ * schema.c: every statement that is ever sent, the tables, and the guard for a resource that checks
+ * terms.
  *
- * All are constant. Those with parameters go by sp_executesql. A column of OPENJSON has the
- * collation of the database, so whatever is compared with one of ours says which one counts.
+ * All statements are constant. Those with parameters are sent with sp_executesql. A column of
+ * OPENJSON has the collation of the database, so each comparison with one of our columns names the
+ * collation that counts.
  */
 #include <stddef.h>
 
@@ -13,12 +15,12 @@
 #define ITEMS                                                            \
 	"OPENJSON(@j) WITH (k varchar(384) '$.k', w varchar(64) '$.w', " \
 	"n varchar(64) '$.n', v nvarchar(max) '$.v') AS n"
-/* A row that a transaction has locked isn't committed: it is seen when it is, because no row
- * version from that transaction's first one on counts as seen before. */
+/* READPAST skips rows that a transaction has locked: they aren't committed yet. The watch tells
+ * them later, because the row versions of a transaction that is open don't count as seen. */
 #define ELECTIONS "FROM dbo.baton_record AS r WITH (READPAST) WHERE r.k >= @a AND r.k < @b"
 #define CHANGED ELECTIONS " AND r.rv > CONVERT(binary(8), @seen)"
 
-/* A batch of its own: within sp_executesql these would end with it. */
+/* Sent as a batch: within sp_executesql these settings would end with the statement. */
 const char mssql_sql_set_up[] =
 	"SET NOCOUNT OFF; SET XACT_ABORT OFF; SET IMPLICIT_TRANSACTIONS OFF; "
 	"SET ANSI_NULLS, ANSI_PADDING, ANSI_WARNINGS, ARITHABORT, CONCAT_NULL_YIELDS_NULL, "
@@ -58,7 +60,7 @@ const char mssql_sql_watch[] =
 	"SELECT NULL, @next, COUNT_BIG(*) " ELECTIONS
 	" UNION ALL SELECT r.k, CONVERT(bigint, r.rv), 0 " CHANGED;
 
-/* Once is enough: it counts how often it was taken. */
+/* The server counts how often a session has taken a lock, so the lock is not taken twice. */
 const char mssql_sql_lock_take[] =
 	"DECLARE @r int = 0; IF APPLOCK_MODE('public', @res, 'Session') <> 'Exclusive' "
 	"EXEC @r = sys.sp_getapplock @Resource = @res, @LockMode = 'Exclusive', "
@@ -108,8 +110,8 @@ const char mssql_schema_script[] =
 	"-- GRANT SELECT, INSERT, UPDATE, DELETE ON dbo.baton_record TO myapp;\n"
 	"-- GRANT SELECT ON dbo.baton_version TO myapp;\n";
 
-/* A check is worth as much as the lock that it leaves behind: whoever was told "yes" keeps the row
- * locked until its transaction ends, and a higher term has to wait for that. */
+/* A check counts because of the lock that it leaves behind: a writer that was let through keeps the
+ * row locked until its transaction ends, and a writer with a higher term has to wait for that. */
 const char mssql_fence_script[] =
 	"-- A guard against leaders of the past: see \"Fencing\" in baton-mssql(7).\n"
 	"IF OBJECT_ID(N'dbo.baton_fences', N'U') IS NULL\n"

@@ -1,5 +1,5 @@
 /*
- * session.c: what a connection needs before its first request, and what errors are called.
+ * session.c: sets a connection up before its first request, and has the sentences for errors.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static const struct {
 	{MSSQL_E_NO_OBJECT, BATON_E_CORRUPT, ""},
 };
 
-/* What the library says of TLS says little: what is known is said. */
+/* The library's own sentences about TLS say little, so ours say what we know. */
 static void tell_library(const struct mssql_lane *lane, struct baton_error *err,
 			 const struct mssql_answer *a)
 {
@@ -121,7 +121,7 @@ int mssql_run(struct mssql_lane *lane, struct baton_call *call, const struct mss
 
 /* ---- connecting ---- */
 
-/* The worker connects with its first request, which sets the session up. */
+/* Starts a worker. It connects with its first request, which sets the session up. */
 static bool log_in_at(struct mssql_lane *lane, struct mssql_line *line, struct baton_call *call,
 		      size_t host)
 {
@@ -146,7 +146,8 @@ static bool log_in_at(struct mssql_lane *lane, struct mssql_line *line, struct b
 	return is_good;
 }
 
-/* One host after the other, from the one that was good last; each has its share of the time. */
+/* Tries the hosts one after the other, beginning with the one that worked last. Each has its share
+ * of the time. */
 static bool log_in(struct mssql_lane *lane, struct mssql_line *line, struct baton_call *call)
 {
 	const struct mssql_options *o = &lane->store->options;
@@ -181,7 +182,8 @@ static bool run_text(struct mssql_lane *lane, struct baton_call *call, const cha
 	return mssql_run(lane, call, &request, found, arg, NULL) == MSSQL_DONE;
 }
 
-/* Made by whoever comes first and may. A user without that right works once the table is there. */
+/* The first process that has the right makes the tables. A user without that right works once the
+ * tables are there. */
 static bool see_to_table(struct mssql_lane *lane, struct baton_call *call)
 {
 	long layout = 0;
@@ -193,7 +195,7 @@ static bool see_to_table(struct mssql_lane *lane, struct baton_call *call)
 	if (is_seen)
 		return true;
 	bool is_told = run_text(lane, call, mssql_sql_layout, note_layout, &layout);
-	/* Whoever makes them at this moment may not have come to the layout yet. */
+	/* No layout: another process is making the tables at this moment. */
 	bool is_there = is_told && layout != 0;
 
 	if (!is_told && lane->error != MSSQL_E_NO_OBJECT)
@@ -201,7 +203,7 @@ static bool see_to_table(struct mssql_lane *lane, struct baton_call *call)
 	for (size_t i = 0; !is_there && mssql_schema_statements[i] != NULL; i++) {
 		if (!run_text(lane, call, mssql_schema_statements[i], NULL, NULL) &&
 		    lane->error != MSSQL_E_EXISTS && lane->error != MSSQL_E_DUPLICATE)
-			return false; /* else another one was faster */
+			return false; /* any other failure means that another process was faster */
 	}
 	if (!is_there && !run_text(lane, call, mssql_sql_layout, note_layout, &layout))
 		return false;

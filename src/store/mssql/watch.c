@@ -1,12 +1,13 @@
 /*
- * watch.c: push. SQL Server tells nobody what has changed, so a request waits there: it looks every
- * 50 ms whether a row below e/ has a row version above those that were seen, and answers when there
- * is one, or after a while. It has a connection of its own, because the watch lane also reads.
+ * watch.c: push. SQL Server doesn't tell its clients what has changed. So a request waits at the
+ * server: every 50 ms it looks for a row below e/ with a row version above those that were seen,
+ * and answers when there is one, or after a while. It has a connection of its own, because the
+ * watch lane also reads.
  *
- * "Seen" is everything below MIN_ACTIVE_ROWVERSION(), which is asked before the rows are: a row
- * version of a transaction that is still open is never below it, and so none is missed.
+ * "Seen" is every row version below MIN_ACTIVE_ROWVERSION(), which is read before the rows. A row
+ * version of a transaction that is still open is never below it, so none is missed.
  *
- * A request outlives the call that began it: the next call goes on waiting for it.
+ * A request outlives the call that began it: the next call goes on waiting for its answer.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -28,7 +29,7 @@ struct news {
 	int64_t next, n_rows;
 };
 
-/* One row without a key has the numbers. */
+/* A row without a key has the numbers; each other row is a change. */
 static void row_found(void *arg, const char *const *columns, const size_t *sizes)
 {
 	struct news *news = arg;
@@ -73,7 +74,8 @@ static bool ask_server(struct mssql_lane *l, int64_t seen, int64_t ticks)
 	return l->is_asked;
 }
 
-/* A row that is gone, which nobody but an administrator does, can't say so: all are to be read. */
+/* Only an administrator deletes rows below e/. A row that is gone can't tell, but the number of
+ * rows does; then all elections are to be read. */
 static int take_answer(struct mssql_lane *l, struct baton_call *call, struct mssql_answer *answer,
 		       record_changed *changed, void *arg)
 {
@@ -92,13 +94,13 @@ static int take_answer(struct mssql_lane *l, struct baton_call *call, struct mss
 	return BATON_OUTCOME_OK;
 }
 
-/* What counts as seen; from here on nothing is missed. */
+/* Begins the watch: finds out what counts as seen. From then on nothing is missed. */
 static int stand_watch(struct mssql_lane *l, struct baton_call *call, record_changed *changed,
 		       void *arg)
 {
 	struct mssql_answer answer = {0};
 
-	/* The table is seen to on the other connection. */
+	/* The other connection makes the tables. */
 	if (!mssql_connect(l, &l->line, call, true) || !mssql_connect(l, &l->push, call, false))
 		return BATON_OUTCOME_FAILED;
 	if (!ask_server(l, INT64_MAX, 0))

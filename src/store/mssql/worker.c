@@ -1,12 +1,12 @@
 /*
- * worker.c: a connection of db-lib's on a thread of its own. mssql.h says why.
+ * worker.c: a connection of db-lib on a thread of its own. mssql.h says why.
  *
- * The worker and whoever asks it share the struct below. It belongs to both: the last of the two
- * frees it. Whoever asks never waits for the worker longer than its own deadline; it may give the
- * worker up at any time, and what a worker does after that is seen by nobody.
+ * The worker and its caller share the struct below; the last of the two frees it. A caller never
+ * waits for the worker longer than its own deadline. It may give the worker up at any time, and
+ * what the worker does after that has no effect.
  *
- * A request that was given up before it was sent is never sent: is_sent and is_given_up change
- * under one lock.
+ * A request that was given up before it was sent is never sent: the same lock protects is_sent and
+ * is_given_up.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 #include "base/clock.h"
 #include "store/mssql/mssql.h"
 
-#define SLICE_MS 1000 /* a wait is looked at again after this: the clock counts suspended time */
+#define SLICE_MS 1000 /* the longest poll(), because the boot clock also counts time in suspend */
 #define CLOSE_MS 300
 #define ROWS_MAX ((size_t)256 << 20)
 #define FATAL_LEVEL 20
@@ -32,11 +32,11 @@ struct mssql_worker {
 	pthread_cond_t asked;
 	pthread_t thread;
 	int told; /* eventfd */
-	/* `lock`: */
+	/* Under `lock`: */
 	int refs;
 	int fd; /* the socket; -1: none */
 	bool has_request, is_busy, is_sent, is_given_up;
-	/* The worker's while it is busy, else the asker's: */
+	/* The worker's while it is busy, else the caller's: */
 	struct mssql_request request;
 	struct bytes texts[MSSQL_PARAMS_MAX];
 	struct mssql_answer answer;
@@ -62,7 +62,7 @@ static void disconnect(struct mssql_worker *w)
 	w->db = NULL;
 }
 
-/* A worker logs in once: a connection that is lost is given up with its worker. */
+/* A worker logs in once. If its connection is lost, the worker is given up with it. */
 static bool log_in(struct mssql_worker *w)
 {
 	LOGINREC *login = dblogin();
@@ -82,7 +82,7 @@ static bool log_in(struct mssql_worker *w)
 	return w->db != NULL;
 }
 
-/* An nvarchar parameter of this library ends at 4,000 characters. */
+/* This library cuts an nvarchar parameter off after 4,000 characters. */
 static int type_of(const struct mssql_param *p)
 {
 	if (p->text == NULL)
@@ -93,7 +93,7 @@ static int type_of(const struct mssql_param *p)
 static bool add_parameters(struct mssql_worker *w)
 {
 	const struct mssql_request *r = &w->request;
-	/* The library wants what it doesn't change without const. */
+	/* The library takes texts without const, although it doesn't change them. */
 	union {
 		const char *from;
 		BYTE *to;
@@ -115,7 +115,7 @@ static bool add_parameters(struct mssql_worker *w)
 	return is_good;
 }
 
-/* Columns as text: their size in four bytes, -1 for NULL, then the bytes. */
+/* Stores a row: for each column its size in four bytes, -1 for NULL, and then its text. */
 static bool take_row(struct mssql_worker *w)
 {
 	int n = dbnumcols(w->db);
@@ -168,7 +168,7 @@ static bool take_results(struct mssql_worker *w)
 	return more == NO_MORE_RESULTS;
 }
 
-/* Whether it may go out: from now on it counts as sent. */
+/* Whether the request may be sent. If so, it counts as sent from now on. */
 static bool may_send(struct mssql_worker *w)
 {
 	(void)pthread_mutex_lock(&w->lock);
@@ -187,7 +187,7 @@ static int execute_request(struct mssql_worker *w)
 
 	if ((is_batch ? dbcmd(w->db, w->request.sql) != SUCCEED : !add_parameters(w)) ||
 	    !may_send(w)) {
-		(void)dbrpcinit(w->db, "", DBRPCRESET); /* the library frees what it has sent */
+		(void)dbrpcinit(w->db, "", DBRPCRESET); /* frees it, as sending it would */
 		return MSSQL_UNSENT;
 	}
 	bool is_good = is_batch ? dbsqlsend(w->db) == SUCCEED : dbrpcsend(w->db) == SUCCEED;
@@ -195,7 +195,7 @@ static int execute_request(struct mssql_worker *w)
 	is_good = is_good && dbsqlok(w->db) == SUCCEED && take_results(w);
 	if (is_good && w->answer.said.error == 0 && !dbdead(w->db))
 		return MSSQL_DONE;
-	/* An error of the server is an answer: one statement, which it has taken back. */
+	/* An error of the server is an answer: the server has taken the one statement back. */
 	if (w->answer.said.error != 0 && w->answer.said.level < FATAL_LEVEL &&
 	    w->answer.said.library_error == 0 && !dbdead(w->db) && dbcancel(w->db) == SUCCEED)
 		return MSSQL_REFUSED;
@@ -249,7 +249,7 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
-/* ---- on the caller's ---- */
+/* ---- on the caller's thread ---- */
 
 static struct mssql_worker *worker_new(const struct mssql_login *login)
 {
@@ -273,7 +273,7 @@ static struct mssql_worker *worker_new(const struct mssql_login *login)
 	return w;
 }
 
-/* One that was given up and still runs takes a place. */
+/* Finds a free place for a worker. One that was given up keeps its place until it has ended. */
 static bool has_place(struct mssql_line *line, size_t *place)
 {
 	for (size_t i = 0; i < MSSQL_STUCK_MAX; i++) {
@@ -318,7 +318,7 @@ int mssql_worker_start(struct mssql_line *line, const struct mssql_login *login,
 	return 0;
 }
 
-/* Nothing is to be read from a connection that is idle, but its end. */
+/* An idle connection can have nothing to read but its end. */
 bool mssql_worker_is_lost(struct mssql_worker *w)
 {
 	(void)pthread_mutex_lock(&w->lock);
@@ -370,7 +370,8 @@ bool mssql_worker_take(struct mssql_worker *w, struct mssql_answer *answer)
 	return is_done;
 }
 
-/* Its socket is shut down, so that it ends. During a login there is none: that has its own time. */
+/* Gives the worker up, and shuts its socket down, so that it ends. During a login there is no
+ * socket yet: a login has its own time limit. */
 static void give_up(struct mssql_line *line, struct mssql_answer *answer)
 {
 	struct mssql_worker *w = line->worker;
@@ -385,7 +386,7 @@ static void give_up(struct mssql_line *line, struct mssql_answer *answer)
 	(void)pthread_mutex_unlock(&w->lock);
 	(void)pthread_detach(w->thread);
 	line->worker = NULL;
-	if (has_place(line, &place)) /* there was one before it was started */
+	if (has_place(line, &place)) /* there is one: see mssql_worker_start() */
 		line->stuck[place] = w;
 	else
 		release_worker(w);
@@ -420,9 +421,9 @@ void mssql_line_wait(struct mssql_line *line, uint64_t deadline_ns, struct mssql
 }
 
 /*
- * An idle worker ends at once, and one that is busy as soon as its socket is gone: both are waited
- * for, so that no thread runs in a module that is no longer used. A worker that hangs in a login
- * has no socket yet: after a moment the worker is left to end by itself.
+ * Waits for the end of a worker's thread, so that no thread runs in a module that is no longer
+ * used. An idle worker ends at once, and a busy one when its socket is shut down. A worker that
+ * hangs in a login has no socket yet: after a moment it is left to end by itself.
  */
 static void end_thread(struct mssql_worker *w)
 {

@@ -1,5 +1,5 @@
 /*
- * adapter.c: records in a table of MySQL or MariaDB. mysql.h has the table and the idea.
+ * adapter.c: records in a table of MySQL or MariaDB. mysql.h describes how.
  */
 #include <mysqld_error.h>
 #include <stdio.h>
@@ -119,7 +119,7 @@ static void put_keys(struct mysql_lane *l, const struct record_item *items, size
 	bytes_print(&l->sql, ")");
 }
 
-/* How many bytes of a row's key stand before the record's. */
+/* How many bytes of a row's key come before the record's key. */
 static size_t prefix_size(const struct mysql_lane *l)
 {
 	size_t n = strlen(l->store->prefix);
@@ -130,10 +130,10 @@ static size_t prefix_size(const struct mysql_lane *l)
 struct batch {
 	struct mysql_lane *lane;
 	struct record_sorted sorted;
-	struct record_version *written; /* put: of each of `sorted`; NULL: get */
+	struct record_version *written; /* put: the new versions of `sorted`; get: NULL */
 };
 
-/* The item that a row is about, and its number; NULL: a row that nobody asked for. */
+/* The item that a row is about, and its number; NULL: no item is. */
 static struct record_item *batch_find(const struct batch *b, MYSQL_ROW row,
 				      const unsigned long *sizes, size_t *at)
 {
@@ -163,7 +163,7 @@ static void get_found(void *arg, MYSQL_ROW row, const unsigned long *sizes)
 	record_row_take(item, row[2], sizes[2], VALUE_MAX);
 }
 
-/* Each statement reads what is committed when it begins: old reads there are none. */
+/* All reads are fresh: each statement reads what is committed when it begins. */
 static void get_records(void *lane, struct baton_call *call, struct record_item *items, size_t n,
 			bool fresh)
 {
@@ -206,7 +206,8 @@ static void put_value(struct mysql_lane *l, const struct record_item *item)
 	mysql_literal(&l->sql, item->value.at, item->value.n);
 }
 
-/* One record that is there: the number of rows tells it all, and no transaction is needed. */
+/* Writes one record that exists. The number of changed rows is the verdict, so no transaction is
+ * needed. */
 static void put_one(struct mysql_lane *l, struct baton_call *call, struct record_item *item,
 		    const struct record_version *version)
 {
@@ -249,7 +250,7 @@ static void write_inserts(struct mysql_lane *l, const struct batch *b)
 		put_value(l, b->sorted.items[i]);
 		bytes_print(&l->sql, ")");
 	}
-	if (n > 0) /* a row that is there stays as it is */
+	if (n > 0) /* a row that exists stays as it is */
 		bytes_print(&l->sql, " ON DUPLICATE KEY UPDATE k = k;");
 }
 
@@ -275,7 +276,7 @@ static void write_updates(struct mysql_lane *l, const struct batch *b)
 		bytes_print(&l->sql, ") n ON r.k = n.k AND r.w = n.w SET r.w = n.w2, r.v = n.v;");
 }
 
-/* What stands there within the transaction is what we have just written, or what was in the way. */
+/* Within the transaction a row has either what we have just written, or what was in the way. */
 static void put_found(void *arg, MYSQL_ROW row, const unsigned long *sizes)
 {
 	struct batch *b = arg;
@@ -300,7 +301,7 @@ static int put_many(struct mysql_lane *l, struct baton_call *call, struct batch 
 		    struct record_item *items)
 {
 	bytes_clear(&l->sql);
-	/* Locked in the order of keys, so that two batches don't wait for each other. */
+	/* Locks rows in the order of their keys, so that two batches don't wait for each other. */
 	bytes_print(&l->sql, "START TRANSACTION;SELECT k, w, NULL FROM baton_record WHERE k IN ");
 	put_keys(l, items, b->sorted.n);
 	bytes_print(&l->sql, " ORDER BY k FOR UPDATE;");
@@ -316,7 +317,7 @@ static int put_many(struct mysql_lane *l, struct baton_call *call, struct batch 
 	int end = mysql_run(l, call, put_found, b, NULL);
 
 	if (end == MYSQL_REFUSED && mysql_code(l) != ER_LOCK_DEADLOCK)
-		mysql_disconnect(l); /* which ends the transaction, without COMMIT */
+		mysql_disconnect(l); /* ends the transaction without COMMIT */
 	return end;
 }
 
@@ -353,7 +354,7 @@ static void put_records(void *lane, struct baton_call *call, struct record_item 
 
 /* ---- drop, list ---- */
 
-/* Sweeping is rare: one statement for each record. */
+/* Sweeping is rare, so each record is a statement of its own. */
 static void drop_records(void *lane, struct baton_call *call, struct record_item *items, size_t n)
 {
 	struct mysql_lane *l = lane;
@@ -397,7 +398,7 @@ static void list_found(void *arg, MYSQL_ROW row, const unsigned long *sizes)
 	(void)snprintf(key, sizeof(key), "%.*s", (int)(sizes[0] - skip), row[0] + skip);
 	item.version = record_row_version(row[1], sizes[1]);
 	item.age_ns = record_row_age_ns(row[3]);
-	if (row[2] != NULL) /* the row's own memory: the item is gone after this */
+	if (row[2] != NULL) /* the row's own memory, for the item is used only here */
 		item.value = (struct bytes){.at = row[2], .n = sizes[2]};
 	list->found(list->arg, &item);
 }
@@ -412,7 +413,7 @@ static int list_records(void *lane, struct baton_call *call, const char *prefix,
 	if (!mysql_connect(l, call, true))
 		return BATON_OUTCOME_FAILED;
 	(void)snprintf(end, sizeof(end), "%s", prefix);
-	end[strlen(end) - 1]++; /* '/' and what follows it */
+	end[strlen(end) - 1]++; /* '/' becomes the next character: the end of the range */
 	bytes_clear(&l->sql);
 	bytes_print(&l->sql,
 		    "SELECT k, w, %s, TIMESTAMPDIFF(MICROSECOND, at, NOW(6)) FROM baton_record "

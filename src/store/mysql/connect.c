@@ -1,10 +1,10 @@
 /*
- * connect.c: a connection to the server, and one request on it. libmariadb's non-blocking functions
- * and poll(), so that everything ends by the call's deadline (L7).
+ * connect.c: a connection to the server, and one request on it. It uses libmariadb's non-blocking
+ * functions and poll(), so that everything ends by the call's deadline (L7).
  *
- * Names are looked up before (base/lookup.h), because the library's own lookup knows no deadline.
- * With TLS the library must be given the name, since it compares the certificate with what it was
- * given; it then looks the name up again, which is quick right after somebody has asked for it.
+ * Names are looked up first (base/lookup.h), because the library's own lookup knows no deadline.
+ * With TLS the library must be given the name, since it compares the certificate with it. The
+ * library then looks the name up again, which is quick right after the first lookup.
  */
 #include <arpa/inet.h>
 #include <errmsg.h>
@@ -20,7 +20,7 @@
 #include "base/secret.h"
 #include "store/mysql/mysql.h"
 
-/* A request that is given up is ended within a few steps of the library. */
+/* How many steps the library may take to end a request that is given up. */
 #define GIVE_UP_STEPS 64
 #define ER_WRONG_BINLOG_FORMAT 1665
 
@@ -41,7 +41,7 @@ static int code_of(unsigned error)
 	case ER_SPECIFIC_ACCESS_DENIED_ERROR:
 	case ER_BAD_DB_ERROR:
 	case ER_HOST_NOT_PRIVILEGED:
-	case ER_OPTION_PREVENTS_STATEMENT: /* read-only: a replica, perhaps */
+	case ER_OPTION_PREVENTS_STATEMENT: /* the server is read-only: perhaps a replica */
 	case ER_MUST_CHANGE_PASSWORD:
 	case ER_WRONG_BINLOG_FORMAT: return BATON_E_DENIED;
 	case ER_LOCK_WAIT_TIMEOUT:
@@ -82,7 +82,7 @@ static void tell_late(struct mysql_lane *lane)
 
 /* ---- waiting ---- */
 
-/* What has happened on the socket, for the library; 0: the deadline has. */
+/* Waits for the socket. Returns what has happened, for the library; 0: the deadline has passed. */
 static int await_socket(struct mysql_lane *lane, int wanted)
 {
 	struct pollfd fd = {.fd = mysql_get_socket(lane->session)};
@@ -100,8 +100,8 @@ static int await_socket(struct mysql_lane *lane, int wanted)
 	       ((fd.revents & POLLPRI) != 0 ? wanted & MYSQL_WAIT_EXCEPT : 0);
 }
 
-/* Drives one call of the library to its end: `again` is its _cont function. False: it is late, and
- * was ended by cutting the connection. */
+/* Drives one call of the library to its end. `again` is its _cont function. False: the call was
+ * late, and was ended by cutting the connection. */
 static bool drive_call(struct mysql_lane *lane, int status,
 		       int (*again)(struct mysql_lane *lane, int events, void *arg), void *arg)
 {
@@ -138,7 +138,7 @@ static void set_habits(MYSQL *session, const struct mysql_options *o)
 {
 	my_bool on = 1, off = 0;
 	unsigned no_file = 0;
-	/* "localhost" would else be a socket of the library's choice. */
+	/* Else the library takes "localhost" for a socket of its choice. */
 	unsigned protocol = o->socket[0] != '\0' ? MYSQL_PROTOCOL_SOCKET : MYSQL_PROTOCOL_TCP;
 
 	(void)mysql_options(session, MYSQL_OPT_NONBLOCK, NULL);
@@ -158,7 +158,7 @@ static void set_habits(MYSQL *session, const struct mysql_options *o)
 	}
 }
 
-/* The next host, as an address, or by its name where TLS wants to see that. */
+/* The next host: its address, or its name if TLS needs that. */
 static bool find_host(struct mysql_lane *lane, char *out, size_t size, unsigned *port)
 {
 	const struct mysql_options *o = &lane->store->options;
@@ -184,7 +184,8 @@ static bool find_host(struct mysql_lane *lane, char *out, size_t size, unsigned 
 	return code == 0;
 }
 
-/* Multi-statements, because a batch is one request; they are ours, and have no text of anybody. */
+/* Several statements in one request are allowed, because a batch needs that. They are our own, and
+ * no text of others stands in them. */
 static bool log_in(struct mysql_lane *lane)
 {
 	const struct mysql_options *o = &lane->store->options;
@@ -243,7 +244,7 @@ static int rows_again(struct mysql_lane *lane, int events, void *arg)
 	return mysql_store_result_cont(arg, lane->session, events);
 }
 
-/* The rows of one statement, all of them in memory: nothing waits any more after this. */
+/* Reads all rows of one statement into memory: after that nothing waits any more. */
 static bool take_rows(struct mysql_lane *lane, struct request *r, uint64_t *n_changed)
 {
 	MYSQL_ROW row;
@@ -263,7 +264,8 @@ static bool take_rows(struct mysql_lane *lane, struct request *r, uint64_t *n_ch
 	return true;
 }
 
-/* The server's error is an answer: nothing was committed. Whoever began a transaction ends it. */
+/* An error of the server is an answer: nothing was committed. The caller ends a transaction that it
+ * has begun. */
 static int end_badly(struct mysql_lane *lane, bool in_time)
 {
 	unsigned error = mysql_code(lane);
@@ -273,7 +275,7 @@ static int end_badly(struct mysql_lane *lane, bool in_time)
 		tell_late(lane);
 	else
 		tell_error(lane);
-	/* A primary that has become a replica: another host is the primary now. */
+	/* If a primary has become a replica, another host is the primary now. */
 	if (!is_answer ||
 	    (error == ER_OPTION_PREVENTS_STATEMENT && lane->store->options.login.n_hosts > 1))
 		mysql_disconnect(lane);
@@ -309,7 +311,7 @@ int mysql_finish(struct mysql_lane *lane, struct baton_call *call, mysql_row_fou
 	while (in_time && lane->has_failed == 0 && more == 0) {
 		if (!take_rows(lane, &r, &changed))
 			return end_badly(lane, clock_boot_ns() < call->deadline_ns);
-		/* -1: that was the last one; 0: another; else an error */
+		/* more is -1: that was the last result; 0: there is another; else: an error */
 		in_time = drive_call(lane, mysql_next_result_start(&more, lane->session),
 				     next_again, &more);
 	}
@@ -367,7 +369,8 @@ static bool run_text(struct mysql_lane *lane, const char *text, mysql_row_found 
 	return mysql_run(lane, lane->call, found, arg, NULL) == MYSQL_DONE;
 }
 
-/* Made by whoever comes first and may. A user without that right works once the table is there. */
+/* The first process that has the right makes the tables. A user without that right works once the
+ * tables are there. */
 static bool see_to_table(struct mysql_lane *lane)
 {
 	long version = 0;
@@ -380,7 +383,7 @@ static bool see_to_table(struct mysql_lane *lane)
 		return true;
 	static const char ask[] = "SELECT MAX(version) FROM baton_version";
 	bool is_told = run_text(lane, ask, note_version, &version);
-	/* Whoever makes them at this moment may not have come to the version yet. */
+	/* No version: another process is making the tables at this moment. */
 	bool is_there = is_told && version != 0;
 
 	if (!is_told && mysql_code(lane) != ER_NO_SUCH_TABLE)
@@ -406,8 +409,8 @@ static bool see_to_table(struct mysql_lane *lane)
 	return true;
 }
 
-/* Checks that the session is as it must be, or closes it. A read-only host is skipped if there are
- * others. */
+/* Sets the session up, and closes it if it is not as it must be. A read-only host is skipped if
+ * there are others. */
 static bool set_up_session(struct mysql_lane *lane)
 {
 	struct state s = {.isolation = ""};
@@ -431,7 +434,7 @@ static bool set_up_session(struct mysql_lane *lane)
 	return is_fit;
 }
 
-/* Each of the hosts is tried once. */
+/* Tries each host once. */
 static bool open_session(struct mysql_lane *lane)
 {
 	for (size_t i = 0; i < lane->store->options.login.n_hosts; i++) {

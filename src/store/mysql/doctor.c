@@ -1,6 +1,6 @@
 /*
- * doctor.c: what a MySQL or MariaDB server is like: whether it keeps what it commits, who else has
- * it, what stands in between, and whether the tables are there. It writes nothing.
+ * doctor.c: examines a MySQL or MariaDB server: whether it keeps what it commits, whether it is one
+ * of several, what stands in between, and whether the tables are there. It writes nothing.
  */
 #include <mysqld_error.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #define TELL(v, level, ...) doctor_tell(&(v)->doctor, BATON_FINDING_##level, __VA_ARGS__)
 #define N_SETTINGS (sizeof(names) / sizeof(names[0]))
 
-/* What is asked for; a server that doesn't know one of them leaves it out. */
+/* The variables that are asked for. A server leaves out those that it doesn't know. */
 static const char *const names[] = {
 	"version",
 	"read_only",
@@ -33,7 +33,7 @@ struct visit {
 	struct doctor doctor;
 	char values[N_SETTINGS][64];
 	long n_sessions;
-	bool is_unfit; /* so that nothing is to be tried */
+	bool is_unfit; /* the store can't be used, so nothing is tried */
 };
 
 static const char *setting(const struct visit *v, const char *name)
@@ -123,7 +123,7 @@ static void tell_durability(struct visit *v)
 		     "A failover to a replica may lose the last commits.");
 }
 
-/* What stands between us and the server, or beside it. */
+/* Tells of a proxy between us and the server, and of other nodes beside it. */
 static void tell_way(struct visit *v, struct baton_call *call)
 {
 	const struct mysql_options *o = &v->lane->store->options;
@@ -153,7 +153,7 @@ static void tell_rights(struct visit *v, struct baton_call *call)
 {
 	struct bytes *sql = &v->lane->sql;
 
-	bytes_clear(sql); /* they touch no row */
+	bytes_clear(sql); /* these statements touch no row */
 	bytes_print(sql, "UPDATE baton_record SET w = w WHERE FALSE;"
 			 "DELETE FROM baton_record WHERE FALSE;"
 			 "INSERT INTO baton_record SELECT * FROM baton_record WHERE FALSE");
@@ -205,7 +205,7 @@ int mysql_examine(void *lane, struct baton_call *call,
 	struct visit v = {.lane = lane, .doctor = {.found = found, .arg = arg}};
 
 	if (!mysql_connect(v.lane, call, false) || ask_settings(&v, call) != MYSQL_DONE)
-		return BATON_OUTCOME_FAILED; /* the caller tells the call's error */
+		return BATON_OUTCOME_FAILED; /* the caller reports the call's error */
 	tell_server(&v);
 	tell_durability(&v);
 	tell_way(&v, call);

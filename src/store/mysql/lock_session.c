@@ -1,14 +1,15 @@
 /*
- * lock_session.c: mode=lock. Beside each claim a named lock (GET_LOCK), so that programs that know
- * nothing of our records contend. All locks of a store are held by one session of its own.
+ * lock_session.c: mode=lock. Beside each claim we hold a named lock (GET_LOCK), so that programs
+ * that know nothing of our records can contend, too. One session of its own holds all locks of a
+ * store.
  *
- * That session must end with its holder's lease, and not before (rule 3): the server ends it when
- * it was silent for the lease's time (wait_timeout), and here it is not given up because an answer
- * is late. The request stays under way, and whoever comes next waits for its answer first.
+ * That session must end with its holder's lease, and not before (rule 3). The server ends it after
+ * a silence as long as the lease (wait_timeout). We don't give it up because an answer is late: the
+ * request stays under way, and the next call waits for its answer first.
  *
- * Ownership is asked for, not liveness (rule 4): once per renewal, for all locks in one statement.
- * What was lost is never taken again for the same claim. What this must never do: count on a lock
- * that the server did not name as this session's.
+ * Each renewal asks for ownership, not for liveness (rule 4): once, for all locks in one statement.
+ * A lock that was lost is never taken again for the same claim. What this must never do: count on a
+ * lock that the server did not name as this session's.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -21,22 +22,22 @@
 #include "store/mysql/mysql.h"
 
 #define NAME_MAX_OF_SERVER 64
-#define ANSWER_NS (CLOCK_NS_PER_S) /* for what is left of an answer that has begun to come */
-#define MANY_LOCKS 50705           /* the first MySQL that has more than one in a session */
+#define ANSWER_NS (CLOCK_NS_PER_S) /* for the rest of an answer that has begun to come */
+#define MANY_LOCKS 50705           /* the first MySQL with more than one lock per session */
 
 /* A lock that was taken for the lease of the session. */
 struct taken {
 	struct name_node node; /* by the election's name */
-	bool is_held;          /* as the server said last */
+	bool is_held;          /* what the server said last */
 	char name[];
 };
 
 struct mysql_locks {
-	struct store_turn turn; /* whose lane uses all this */
+	struct store_turn turn; /* which lane may use all this */
 	struct mysql_lane *lane;
 	bool is_pending; /* a request is under way */
 	struct name_table taken;
-	uint64_t asked_ns; /* the deadline of the call that has asked for all of them */
+	uint64_t asked_ns; /* the deadline of the call that last asked about all locks */
 	char lease[BATON_LEASE_ID_MAX + 1];
 };
 
@@ -65,7 +66,7 @@ static void forget_all(struct mysql_locks *k)
 	k->lease[0] = '\0';
 }
 
-/* The session ends, and all that it holds with it. */
+/* Ends the session, and with it all its locks. */
 static void cut_session(struct mysql_locks *k)
 {
 	struct baton_call over = {.deadline_ns = 0};
@@ -98,8 +99,8 @@ static bool is_answered(const struct mysql_locks *k, uint64_t deadline_ns)
 	return k->lane->waits_for == 0 || poll(&fd, 1, left_ms < 60000 ? (int)left_ms : 60000) > 0;
 }
 
-/* The answer of what is under way. MYSQL_NO_ANSWER: the session has ended; MYSQL_UNSENT: there is
- * none yet, and it stays under way. */
+/* Waits for the answer to the request under way. MYSQL_NO_ANSWER: the session has ended.
+ * MYSQL_UNSENT: there is no answer yet, and the request stays under way. */
 static int await_answer(struct mysql_locks *k, struct baton_call *call, mysql_row_found *found,
 			void *arg)
 {
@@ -122,7 +123,7 @@ static int await_answer(struct mysql_locks *k, struct baton_call *call, mysql_ro
 	return end;
 }
 
-/* The statement in lane->sql. */
+/* Carries out the statement in lane->sql. */
 static int ask(struct mysql_locks *k, struct baton_call *call, mysql_row_found *found, void *arg)
 {
 	if (mysql_begin(k->lane, call) != MYSQL_DONE)
@@ -131,7 +132,7 @@ static int ask(struct mysql_locks *k, struct baton_call *call, mysql_row_found *
 	return await_answer(k, call, found, arg);
 }
 
-/* Nothing is under way any more. */
+/* Waits until no request is under way any more. False: one still is. */
 static bool settle(struct mysql_locks *k, struct baton_call *call)
 {
 	if (!k->is_pending)
@@ -200,13 +201,14 @@ static bool is_fit(struct mysql_locks *k, struct baton_call *call)
 	return !is_galera && is_ours;
 }
 
-/* A session for the locks of that lease, which ends after so long a silence. */
+/* Begins a session for the locks of that lease, unless there is one. The server ends it after so
+ * long a silence. */
 static bool begin_session(struct mysql_locks *k, struct baton_call *call, const char *lease_id,
 			  uint64_t ttl_ns)
 {
 	if (k->lane->session != NULL && strcmp(k->lease, lease_id) == 0)
 		return true;
-	cut_session(k); /* of an older lease */
+	cut_session(k); /* the session of an older lease */
 	if (!mysql_connect(k->lane, call, false) || !is_fit(k, call)) {
 		mysql_disconnect(k->lane);
 		return false;
@@ -250,7 +252,7 @@ static int take_lock(struct mysql_locks *k, struct baton_call *call, const char 
 		(void)store_fail(&call->error, BATON_E_MEMORY, "no memory for a lock");
 		return BATON_OUTCOME_FAILED;
 	}
-	bytes_clear(&k->lane->sql); /* it counts how often it was taken: once is enough */
+	bytes_clear(&k->lane->sql); /* the server counts how often a lock is taken: so not twice */
 	bytes_print(&k->lane->sql, "SELECT IF(COALESCE(IS_USED_LOCK(");
 	put_lock(k, name);
 	bytes_print(&k->lane->sql, "), 0) = CONNECTION_ID(), 1, GET_LOCK(");
@@ -264,7 +266,7 @@ static int take_lock(struct mysql_locks *k, struct baton_call *call, const char 
 		t->is_held = true;
 		return BATON_OUTCOME_OK;
 	}
-	if (end != MYSQL_NO_ANSWER) /* else all of them are gone */
+	if (end != MYSQL_NO_ANSWER) /* else the session has ended, with all its locks */
 		remove_taken(k, t);
 	if (end == MYSQL_DONE && answer == 0)
 		return BATON_OUTCOME_REFUSED;
@@ -279,7 +281,7 @@ int mysql_lock_take(void *lane, struct baton_call *call, const char *name, const
 {
 	struct mysql_locks *k = ((struct mysql_lane *)lane)->store->locks;
 
-	(void)free_in_ns; /* nobody knows */
+	(void)free_in_ns; /* the server doesn't tell */
 	if (!store_turn_take(&k->turn, call->deadline_ns, false)) {
 		(void)store_fail(&call->error, BATON_E_TIMEOUT, "there was no time for a lock");
 		return BATON_OUTCOME_FAILED;
@@ -306,7 +308,7 @@ static void held_found(void *arg, MYSQL_ROW row, const unsigned long *sizes)
 	a->at = name_table_next(&a->locks->taken, a->at);
 }
 
-/* Of all locks, in one statement. */
+/* Asks about all locks in one statement. */
 static int ask_all(struct mysql_locks *k, struct baton_call *call)
 {
 	struct asked a = {k, name_table_next(&k->taken, NULL)};
@@ -346,7 +348,7 @@ int mysql_lock_keep(void *lane, struct baton_call *call, const char *name, const
 {
 	struct mysql_locks *k = ((struct mysql_lane *)lane)->store->locks;
 
-	(void)ttl_ns; /* it is the session's */
+	(void)ttl_ns; /* it was given to the session */
 	if (!store_turn_take(&k->turn, call->deadline_ns, true)) {
 		(void)store_fail(&call->error, BATON_E_TIMEOUT, "there was no time for a lock");
 		return BATON_OUTCOME_FAILED;
@@ -361,7 +363,7 @@ static int drop_lock(struct mysql_locks *k, struct baton_call *call, const char 
 		     const char *lease_id)
 {
 	if (!settle(k, call)) {
-		cut_session(k); /* which lets go of it, and of all others */
+		cut_session(k); /* frees this lock, and all others */
 		return BATON_OUTCOME_UNKNOWN;
 	}
 	struct taken *t = (struct taken *)name_table_find(&k->taken, name);

@@ -1,20 +1,21 @@
 /*
- * lock_waiters.c: wake-up by named locks. The server has no push; but whoever waits for a lock that
- * another session lets go of is woken at once, and that is an alarm.
+ * lock_waiters.c: wakes standbys by named locks. The server has no push. But a session that waits
+ * for a lock wakes at once when another session frees it, and that serves as an alarm.
  *
- * A process that leads holds a lock that is named after its lease, with a number from 0 to 7 at the
- * end, on the session of its watch lane. To ring it takes the lock of the next number and lets the
- * old one go. Those who wait get the old one, one after the other, each for no longer than it takes
- * the server to begin the next statement of the same request. The end of the process rings, too.
+ * A process that leads holds a lock on the session of its watch lane. The lock's name follows from
+ * the process's lease, with a number from 0 to 7 at the end. To ring, the process takes the lock of
+ * the next number and frees the old one. The sessions that wait get the old lock one after the
+ * other. Each has it only until the server begins the next statement of the same request, which
+ * frees it. The end of the process rings, too.
  *
- * A standby asks which of the eight is in use, reads the elections, and waits for that one, on a
- * connection of its own. Whatever is released after the question lets that lock go; so nothing is
- * missed between reading and waiting, unless the leader rings eight times meanwhile. Where none is
- * in use, or the server can't be relied on (Galera keeps locks per node; behind a proxy a session
- * is not ours), standbys find out when they look, once per poll=.
+ * A standby asks which of the eight locks is in use, begins to wait for it on a connection of its
+ * own, and then reads the elections. Any release after the question frees that lock. So no release
+ * is missed, unless the leader rings eight times between the question and the wait. If none of the
+ * locks is in use, or the server can't be relied on (Galera keeps locks per node; behind a proxy a
+ * session is not ours), standbys find out when they look, once per poll=.
  *
- * What this must never do: be needed for anything but speed, ask again and again for a lock that is
- * free, or end another session's wait otherwise than by letting go.
+ * What this must never do: be needed for anything but speed; ask again and again for a lock that is
+ * free; or end another session's wait in any other way than by freeing the lock.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -28,27 +29,27 @@
 #define NUMBERS 8
 #define NONE NUMBERS
 #define REQUEST_NS (500 * CLOCK_NS_PER_MS)
-#define GAP_NS (10 * CLOCK_NS_PER_MS) /* between two rings: the others come back in between */
+#define GAP_NS (10 * CLOCK_NS_PER_MS) /* between two rings, so that the others wait again */
 #define RETRY_NS (100 * CLOCK_NS_PER_MS)
-#define VAIN_MAX 8 /* then an alarm is looked for every 26 s */
+#define VAIN_MAX 8 /* after these, an alarm is looked for every 26 s */
 #define WAIT_S 30
 
-/* Of another's lease. */
+/* The alarm of another process's lease. */
 struct alarm {
-	struct mysql_lane *lane; /* a connection of its own; NULL: there was none yet */
+	struct mysql_lane *lane; /* a connection of its own; NULL: none yet */
 	unsigned number;
 	bool is_awaited; /* a request is under way */
 	unsigned n_vain;
 	uint64_t retry_ns;
-	char lease[BATON_LEASE_ID_MAX + 1]; /* "": of nobody's */
+	char lease[BATON_LEASE_ID_MAX + 1]; /* "": not in use */
 };
 
 struct mysql_alarms {
-	unsigned long checked; /* the session in which locks were tried */
-	bool is_off;           /* ... and can't be relied on */
-	unsigned long session; /* which has our own lock */
+	unsigned long checked; /* the session in which locks were last tried */
+	bool is_off;           /* ... where they can't be relied on */
+	unsigned long session; /* the session that has our own lock */
 	unsigned number;
-	bool is_due; /* it is to be rung, when the gap is over */
+	bool is_due; /* we must ring as soon as the gap is over */
 	uint64_t rung_ns;
 	char own[BATON_LEASE_ID_MAX + 1]; /* "": we hold none */
 	struct alarm list[RECORD_ALARMS_MAX];
@@ -59,7 +60,8 @@ static struct baton_call short_call(void)
 	return (struct baton_call){.deadline_ns = clock_boot_ns() + REQUEST_NS};
 }
 
-/* The lock's name, as a literal: the locks of a server are shared by all its databases. */
+/* Writes the lock's name as a literal. It has the database in it, because a server's locks are
+ * shared by all its databases. */
 static void put_name(struct bytes *sql, const struct mysql_store *s, const char *lease,
 		     unsigned number)
 {
@@ -134,7 +136,7 @@ static void note_number(void *arg, MYSQL_ROW row, const unsigned long *sizes)
 	*(unsigned *)arg = row[0] != NULL ? (unsigned)strtoul(row[0], NULL, 10) : 0;
 }
 
-/* Holds the lock of that lease, and lets go of the one before. */
+/* Takes the lock of that lease (NULL: of none) with the next number, and frees the old one. */
 static void change_own(struct mysql_lane *l, const char *lease)
 {
 	struct mysql_alarms *b = l->alarms;
@@ -178,7 +180,7 @@ static void keep_own(struct mysql_lane *l, const struct record_alarms *alarms)
 
 /* ---- those of others ---- */
 
-/* A request that is given up is ended by cutting its connection. */
+/* Gives a wait up, by cutting its connection. */
 static void give_up(struct alarm *x)
 {
 	struct baton_call call = {.deadline_ns = 0};
@@ -234,7 +236,7 @@ static void used_found(void *arg, MYSQL_ROW row, const unsigned long *sizes)
 		;
 }
 
-/* Which number is in use. */
+/* Finds out which number is in use. */
 static bool find_number(struct mysql_lane *l, struct alarm *x)
 {
 	struct baton_call call = short_call();
@@ -275,7 +277,8 @@ static void tell(const struct alarm *x, record_changed *changed, void *arg)
 	changed(arg, key);
 }
 
-/* True: the elections of some are to be read before anybody sleeps. */
+/* Begins the waits that are due. True: a wait has begun, so elections are to be read before the
+ * lane sleeps. */
 static bool begin_waits(struct mysql_lane *l, record_changed *changed, void *arg)
 {
 	bool has_news = false;
@@ -313,7 +316,7 @@ static void end_wait(struct alarm *x, record_changed *changed, void *arg)
 
 /* ---- the verb ---- */
 
-/* When there is something to do here, if nothing happens before. */
+/* When there is something to do here, even if no alarm rings before. */
 static uint64_t next_ns(const struct mysql_alarms *b, uint64_t until_ns)
 {
 	if (b->is_due && b->rung_ns + GAP_NS < until_ns)

@@ -4,7 +4,7 @@
  *     mysql://[user[:password]@]host[:port][,host[:port]...]/database[?option=value&...]
  *     mariadb://...                                              the same
  *
- * What isn't understood is refused with a sentence. A password never stands in a sentence.
+ * A URL that isn't valid is refused with a sentence. A password never stands in a sentence.
  */
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static const struct option_known known[] = {
 	{NULL, NULL},
 };
 
-/* The client library can't do this: see check_options(). */
+/* An option that the client library can't do: see check_options(). */
 static const struct option_known also[] = {
 	{"server_name", OPTION_IS_SERVER_NAME},
 	{NULL, NULL},

@@ -1,8 +1,8 @@
 /*
- * schema.c: the tables, and the guard on the resource's side.
+ * schema.c: the tables, and the guard for a resource that checks terms.
  *
- * InnoDB, because a table without transactions has no compare-and-set. VARBINARY, because
- * collations take different names for one (rule 5).
+ * The tables use InnoDB, because a table without transactions has no compare-and-set. Keys are
+ * VARBINARY, because collations take different names for one (rule 5).
  */
 #include <stddef.h>
 
@@ -32,8 +32,9 @@ const char mysql_schema_script[] =
 	"-- GRANT SELECT, INSERT, UPDATE, DELETE ON mydb.baton_record TO 'myapp'@'%';\n"
 	"-- GRANT SELECT ON mydb.baton_version TO 'myapp'@'%';\n";
 
-/* A check is worth as much as the lock that it leaves behind: whoever was told "yes" keeps the row
- * locked in share mode until its transaction ends, and a higher term has to wait for that. */
+/* A check counts because of the lock that it leaves behind: a writer that was let through keeps the
+ * row locked in share mode until its transaction ends, and a writer with a higher term has to wait
+ * for that. */
 const char mysql_fence_script[] =
 	"-- A guard against leaders of the past: see \"Fencing\" in baton-mysql(7).\n"
 	"CREATE TABLE IF NOT EXISTS baton_fence (\n"

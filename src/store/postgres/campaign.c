@@ -1,6 +1,6 @@
 /*
- * campaign.c: the verb campaign, a batch in one transaction. sql.c has the statements, and why they
- * are as they are.
+ * campaign.c: the verb campaign, a batch in one transaction. sql.c has the statements and their
+ * reasons.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -30,12 +30,12 @@ static void fill_campaigns(struct pg_text *t, const struct baton_campaign *list,
 		pg_array_end(&t[i]);
 }
 
-/* A new session gets the locks of the lease; one that may have too many lets go of them, because
- * they are counted: what is taken twice must be given back twice. */
+/* A new session gets the locks of the lease. A session that may have too many gives these back
+ * first: locks are counted, and one that is taken twice must be given back twice. */
 static void push_locks(struct pg_lane *l, const struct baton_lease *lease)
 {
 	if (!pg_session_could_be_for(l, lease))
-		return; /* it is over, and the claim will be refused */
+		return; /* the lease is over, and the claim will be refused */
 	bool is_new = !l->conn.has_locks || !pg_session_is_for(l, lease);
 
 	if (is_new)
@@ -59,7 +59,8 @@ void pg_push_rehearse(struct pg_lane *l, const struct baton_lease *lease)
 					      none, none, none, none, none});
 }
 
-/* The transaction of a claim; its last statement's result is the winners. make: rows, too. */
+/* The transaction of a claim; its last statement's result lists the elections that are won. make:
+ * it also makes rows for new elections. */
 static int campaign_claim(struct pg_lane *l, struct baton_call *call,
 			  const struct baton_lease *lease, const struct baton_campaign *list,
 			  size_t n, bool make)
@@ -91,14 +92,15 @@ static int campaign_claim(struct pg_lane *l, struct baton_call *call,
 		if (outcome == BATON_OUTCOME_OK)
 			pg_session_is_locked(l, lease);
 		else
-			l->conn.unsure = true; /* locks aren't rolled back */
+			l->conn.unsure = true; /* the rollback doesn't give locks back */
 	}
 	pg_texts_done(t, C_COLUMNS);
 	pg_texts_done(dead, 2);
 	return outcome;
 }
 
-/* It was not won: what the record says, or why a free one could not be had (S3, S4). */
+/* For an election that was not won: if the record doesn't say why, reports why the free election
+ * could not be had (S3, S4). */
 static void campaign_explain(struct baton_call *call, struct baton_campaign *c)
 {
 	struct baton_record *r = c->record;
@@ -109,10 +111,10 @@ static void campaign_explain(struct baton_call *call, struct baton_campaign *c)
 	if (fault != TERM_FINE)
 		(void)store_fail_term(call, c, fault);
 	else
-		r->free_in_ns = 0; /* somebody else was at it: worth another try soon */
+		r->free_in_ns = 0; /* somebody else was busy with it: try again soon */
 }
 
-/* Those that were not won are looked at. */
+/* Looks at the elections that were not won. */
 static void campaign_observe_lost(struct pg_lane *l, struct baton_call *call,
 				  const struct baton_lease *lease, struct baton_campaign *list,
 				  size_t n)
@@ -136,7 +138,7 @@ static void campaign_observe_lost(struct pg_lane *l, struct baton_call *call,
 	for (size_t i = 0, k = 0; i < n && k < n_asked; i++) {
 		if (list[i].record != o[k].record)
 			continue;
-		/* If we could not look: nothing was written all the same. */
+		/* Even if we could not look, nothing was written. */
 		bool seen = o[k].outcome == BATON_OUTCOME_OK;
 
 		list[i].outcome = seen ? BATON_OUTCOME_REFUSED : BATON_OUTCOME_FAILED;
@@ -148,14 +150,15 @@ static void campaign_observe_lost(struct pg_lane *l, struct baton_call *call,
 }
 
 /* A transaction that failed has not given back the locks that it took. If this fails as well, the
- * next claim or renewal does it: the session has the locks of other claims (S7). */
+ * next claim or renewal does it: the session can't be closed instead, because it has the locks of
+ * other claims (S7). */
 static void campaign_put_locks_right(struct pg_lane *l, const struct baton_lease *lease,
 				     uint64_t deadline_ns)
 {
 	struct baton_call inner = {.deadline_ns = deadline_ns};
 
 	if (l->conn.pg == NULL || pg_begin(l, &inner, 0) != 0)
-		return; /* with the session they go */
+		return; /* the session is gone, and its locks with it */
 	pg_push_keep(l, lease);
 	if (pg_run(l) != BATON_OUTCOME_OK)
 		l->conn.unsure = true;
@@ -185,8 +188,8 @@ static bool all_won(const struct baton_campaign *c, size_t n)
 	return won;
 }
 
-/* True: all are won, or the call failed. What was won before stays so: its row is not free for us,
- * either. The others are 0 for now: answered, and not won. */
+/* True: all are won, or the call failed. An election that was won before stays won: its row is not
+ * free for us, either. The outcome of the others is 0 for now: answered, and not won. */
 static bool campaign_try(struct pg_lane *lane, struct baton_call *call,
 			 const struct baton_lease *lease, struct baton_campaign *list, size_t n,
 			 bool make)
@@ -216,8 +219,8 @@ static bool campaign_try(struct pg_lane *lane, struct baton_call *call,
 	return !answered || all_won(list, n);
 }
 
-/* In mode=advisory those who wait for a lock get it for a moment when it becomes free, all of them;
- * who comes in between is refused, and tries again. */
+/* In mode=advisory all waiters for a lock get it for a moment when it becomes free. A claim at that
+ * moment is refused, and tries again. */
 #define TRIES 8
 #define TRY_MS 2
 
@@ -231,7 +234,7 @@ static bool is_worth_another(const struct baton_campaign *c, size_t n)
 	return worth;
 }
 
-/* Who has seen a term of an election, has seen its row. */
+/* True: of one of them we have not seen a term yet, and so perhaps no row. */
 static bool any_unseen(const struct baton_campaign *c, size_t n)
 {
 	bool unseen = false;
@@ -241,7 +244,7 @@ static bool any_unseen(const struct baton_campaign *c, size_t n)
 	return unseen;
 }
 
-/* Its row is gone, or was never there. */
+/* True: the row of one of them is gone, or was never there. */
 static bool any_missing(const struct baton_campaign *c, size_t n)
 {
 	bool missing = false;

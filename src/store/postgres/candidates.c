@@ -1,6 +1,6 @@
 /*
- * candidates.c: the verbs publish, withdraw and candidates. Nothing here decides who leads: the
- * rows are written and read.
+ * candidates.c: the verbs publish, withdraw and candidates. Nothing here decides who leads: rows
+ * are only written and read.
  */
 #include "store/postgres/postgres.h"
 
@@ -54,7 +54,7 @@ static int candidates_publish(struct pg_lane *lane, struct baton_call *call,
 		return BATON_OUTCOME_FAILED;
 	int outcome = candidates_write(l, call, lease, list, n);
 
-	/* All or none: it is the lease that lives or doesn't. */
+	/* All are published or none, because all depend on whether the lease lives. */
 	if (outcome == BATON_OUTCOME_OK && PQntuples(pg_result(l, 0)) == 0)
 		outcome = BATON_OUTCOME_REFUSED;
 	pg_results_clear(l);
@@ -65,7 +65,7 @@ static int candidates_publish(struct pg_lane *lane, struct baton_call *call,
 void pg_publish(void *lane, struct baton_call *call, const struct baton_lease *lease,
 		struct baton_publication *list, size_t n)
 {
-	/* Without tables nobody can be seen but the leader (tableless/). */
+	/* Without tables only the leader can be seen (tableless/). */
 	bool tableless = pg_is_tableless(((struct pg_lane *)lane)->store);
 	int outcome = tableless ? BATON_OUTCOME_OK : candidates_publish(lane, call, lease, list, n);
 

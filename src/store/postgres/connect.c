@@ -1,6 +1,6 @@
 /*
- * connect.c: connections come and go. libpq's asynchronous functions, and poll(), so that names,
- * TLS and authentication all end by the call's deadline (L7).
+ * connect.c: opens and closes connections. It uses libpq's asynchronous functions and poll(), so
+ * that names, TLS and authentication all end by the call's deadline (L7).
  */
 #include <poll.h>
 #include <stdio.h>
@@ -15,31 +15,33 @@
 #define SESSION_VERSION_MIN 140000 /* idle_session_timeout */
 #define STATE_LENGTH 5
 /*
- * A call that has little time may end before a slow server has let us in. The attempt goes on with
- * the next call then, for so long: to begin anew each time would never get there, and would make
- * the server slower still.
+ * A call with little time may end before a slow server has let us in. Then the attempt goes on with
+ * the next call, for this time in all: if each call began anew, none would get there, and the
+ * server would become slower still.
  */
 #define PATIENCE_NS CLOCK_NS_PER_S
-/* It may have got there between two calls: looked at for so long in any case. */
+/* An attempt may have got there between two calls, so each call looks at it for at least this
+ * time. */
 #define GLANCE_NS (PATIENCE_NS / 4)
 #define ROUNDS_MAX 4
 
-/* Nothing goes to the application's stderr. A warning that comes with a commit matters. */
+/* Takes the server's notices, so that none goes to the application's stderr. A warning that comes
+ * with a commit matters. */
 static void notice_heed(void *arg, const PGresult *notice)
 {
 	struct pg_conn *c = arg;
 	const char *severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
 
-	/* Those about a commit have details; those about a lock or a session have none. */
+	/* Warnings about a commit have details; warnings about a lock or a session have none. */
 	if (severity != NULL && strcmp(severity, "WARNING") == 0 &&
 	    PQresultErrorField(notice, PG_DIAG_MESSAGE_DETAIL) != NULL)
 		c->warned = true;
-	/* To an idle session: goodbye. */
+	/* So the server announces the end of an idle session. */
 	if (severity != NULL && (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0))
 		c->ended = true;
 }
 
-/* There is no session any more, so nothing is known of it. */
+/* Forgets all that was known of a session that is gone. */
 static void conn_clear(struct pg_conn *c)
 {
 	c->pg = NULL;
@@ -58,7 +60,7 @@ void pg_conn_free(struct pg_conn *c)
 {
 	if (c->pg == NULL)
 		return;
-	/* PQfinish() says goodbye, which must not wait for a peer that doesn't listen. */
+	/* PQfinish() sends a last message, which must not wait for a peer that doesn't listen. */
 	if (PQsocket(c->pg) >= 0 && PQtransactionStatus(c->pg) != PQTRANS_IDLE)
 		(void)shutdown(PQsocket(c->pg), SHUT_RDWR);
 	PQfinish(c->pg);
@@ -114,7 +116,7 @@ uint64_t pg_spare_rest(struct pg_store *store)
 	return next_ns;
 }
 
-/* The last one did not end well: others of this store may be as dead, and not know it yet. */
+/* This connection did not end well: others of the store may be dead, too, and not know it yet. */
 void pg_conn_close(struct pg_lane *lane)
 {
 	struct pg_conn *c = &lane->conn;
@@ -145,7 +147,7 @@ bool pg_is_connected(struct pg_lane *lane)
 	}
 	if (c->pg == NULL || c->connecting)
 		return false;
-	/* What came meanwhile is read, and understood by the second function. */
+	/* The first function reads what has come meanwhile; the second one interprets it. */
 	if (PQconsumeInput(c->pg) == 1 && PQisBusy(c->pg) == 0 && !c->ended &&
 	    PQstatus(c->pg) == CONNECTION_OK)
 		return true;
@@ -153,8 +155,8 @@ bool pg_is_connected(struct pg_lane *lane)
 	return false;
 }
 
-/* From libpq itself: the network or TLS. The last line is the reason, but for lines with a question
- * that libpq puts behind the reason, and which begin with a tab. */
+/* The reason in libpq's own message about the network or TLS. It is the last line, apart from lines
+ * that begin with a tab: these are questions that libpq puts behind the reason. */
 static const char *last_reason(const char *text)
 {
 	const char *reason = text;
@@ -165,7 +167,7 @@ static const char *last_reason(const char *text)
 	return reason;
 }
 
-/* libpq's text has the state in it, because it was asked to be verbose: "FATAL:  28P01: ...". */
+/* libpq's text has the SQLSTATE in it, because it was asked to be verbose: "FATAL:  28P01: ...". */
 static void connect_failed(struct pg_lane *lane, const char *text)
 {
 	static const char letters[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -198,7 +200,7 @@ static void connect_failed(struct pg_lane *lane, const char *text)
 		   n > 190 ? 190 : n, reason);
 }
 
-/* Names are replaced by what pg_resolve() found. */
+/* Begins to connect, with the addresses that pg_resolve() found in place of names. */
 static PGconn *connect_start(const struct pg_conninfo *info, const struct pg_text hosts[3],
 			     const char *password)
 {
@@ -271,8 +273,8 @@ static int connect_begin(struct pg_lane *lane)
 	return 0;
 }
 
-/* libpq would wait for a silent host for ever, and never ask the next one. Each time that all of
- * them were silent, in turn, they may only be slow: they get twice as long. */
+/* libpq would wait for ever for a silent host, and never try the next one. Each time that all hosts
+ * in turn were silent, they may only be slow: then each gets twice as long. */
 static uint64_t connect_patience_ns(const struct pg_lane *lane)
 {
 	int n_silent = (int)(lane->conn.turn - atomic_load(&lane->store->good_turn));
@@ -281,7 +283,8 @@ static uint64_t connect_patience_ns(const struct pg_lane *lane)
 	return PATIENCE_NS << (rounds < ROUNDS_MAX ? rounds : ROUNDS_MAX);
 }
 
-/* Until when this call stays with the attempt: where there are others, not for all of its time. */
+/* Until when this call stays with the attempt: if there are other addresses, not for all of its
+ * time. */
 static uint64_t connect_until_ns(const struct pg_lane *lane)
 {
 	uint64_t deadline_ns = lane->call->deadline_ns;
@@ -292,7 +295,8 @@ static uint64_t connect_until_ns(const struct pg_lane *lane)
 	return lane->conn.n_places == 1 || deadline_ns < end_ns ? deadline_ns : end_ns;
 }
 
-/* The attempt took too long: the next one begins with another host. True: in this call. */
+/* The attempt took too long: the next attempt begins with another host. True: that is still in this
+ * call. */
 static bool connect_move_on(struct pg_lane *lane)
 {
 	struct pg_conn *c = &lane->conn;
@@ -300,12 +304,13 @@ static bool connect_move_on(struct pg_lane *lane)
 
 	if (c->n_places == 1)
 		return false;
-	/* Of several lanes that found out, one moves it. */
+	/* If several lanes have found that out, only one moves the turn. */
 	(void)atomic_compare_exchange_strong(&lane->store->turn, &turn, turn + 1);
 	return clock_boot_ns() < lane->call->deadline_ns && !pg_is_woken(lane);
 }
 
-/* 0: there is a session. With c->connecting the attempt goes on, else it is over. */
+/* 0: there is a session. Else a code: with c->connecting the attempt goes on in the next call,
+ * otherwise it is over. */
 static int connect_dial(struct pg_lane *lane)
 {
 	struct pg_conn *c = &lane->conn;
@@ -337,7 +342,8 @@ static int connect_dial(struct pg_lane *lane)
 	return lane->call->error.code;
 }
 
-/* Session locks need sessions, which a pooler doesn't give (N24), and their end (rule 3). */
+/* Session locks need sessions, which a pooler doesn't give (N24), and sessions that the server ends
+ * (rule 3). */
 static int connect_check_session(struct pg_lane *lane)
 {
 	const struct pg_conninfo *info = &lane->store->info;
@@ -362,7 +368,8 @@ static int connect_check_session(struct pg_lane *lane)
 	return 0;
 }
 
-/* Statements look at what those before them did: with one snapshot they would not see it. */
+/* A statement has to see what the statements before it did. With one snapshot for the whole
+ * transaction it would not. */
 static int refuse_isolation(struct pg_lane *lane, const char *isolation)
 {
 	store_fail(
@@ -373,7 +380,8 @@ static int refuse_isolation(struct pg_lane *lane, const char *isolation)
 	return BATON_E_UNSUPPORTED;
 }
 
-/* Rule 4 and N24: who is behind it? A pooler gives out a process id of its own making. */
+/* Rule 4 and N24: finds out whether a pooler is in between, which gives out a process id of its own
+ * making. */
 static int connect_greet(struct pg_lane *lane)
 {
 	struct pg_conn *c = &lane->conn;
@@ -388,7 +396,7 @@ static int connect_greet(struct pg_lane *lane)
 		store_fail(&lane->call->error, BATON_E_SYSTEM, "libpq has no pipeline mode");
 		return BATON_E_SYSTEM;
 	}
-	c->pooled = true; /* until we know better: prepares nothing */
+	c->pooled = true; /* until we know: so nothing is prepared */
 	lane->n_pushed = 0;
 	lane->push_failed = false;
 	pg_push(lane, PG_HELLO, 0, NULL);

@@ -1,7 +1,7 @@
 /*
- * doctor.c: what a PostgreSQL server is like: who answers, whether it keeps what it commits and who
- * else has it, what stands in between, and whether our role may do what the statements do. It makes
- * no tables.
+ * doctor.c: examines the PostgreSQL server: who answers, whether it keeps what it commits, which
+ * standbys have that too, whether a pooler stands in between, and whether our role has the rights
+ * that the statements need. It makes no tables.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "store/postgres/postgres.h"
 
 #define N_TABLES 5
-/* The listening session says something every 25 seconds. */
+/* The listening session sends something every 25 seconds. */
 #define IDLE_MIN_MS 60000
 #define WORD_SIZE 128
 
@@ -42,7 +42,7 @@ struct visit {
 	struct pg_lane *lane;
 	struct doctor doctor;
 	bool is_unfit;
-	bool has_tables; /* ... that this role may use */
+	bool has_tables; /* ... and this role may use them */
 	bool has_functions;
 };
 
@@ -173,7 +173,7 @@ static void look_at_replication(struct visit *v, const PGresult *r)
 
 /* ---- the tables ---- */
 
-/* True: one of them was told of. */
+/* True: it has told of a fault of this table. */
 static bool look_at_table(struct visit *v, const PGresult *r, int row)
 {
 	const char *schema = v->lane->store->info.schema;
@@ -187,7 +187,7 @@ static bool look_at_table(struct visit *v, const PGresult *r, int row)
 		     schema, name);
 		return true;
 	}
-	/* The version is only read. */
+	/* The table of the version is only read. */
 	bool may = strcmp(name, "version") == 0 ? strstr(missing, "SELECT") == NULL
 						: missing[0] == '\0';
 
@@ -228,7 +228,8 @@ static void look_at_tables(struct visit *v, const PGresult *r, bool may_create)
 
 /* ---- the functions ---- */
 
-/* Whatever is marked ends by the server's clock, too. */
+/* In an election that is marked, programs that call the functions take over by the server's
+ * clock. */
 static int look_at_functions(struct visit *v)
 {
 	char marked[WORD_SIZE];

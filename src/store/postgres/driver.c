@@ -1,7 +1,7 @@
 /*
  * driver.c: the postgres driver: its functions, its store and its lanes. A lane is a connection
- * that is made when it is first needed. The questions of a command (baton status) come on lanes
- * that live for one call; the connection of such a lane is kept for the next one.
+ * that is opened when it is first needed. A command (baton status) asks on lanes that live for one
+ * call; the connection of such a lane is kept for the next lane.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +11,10 @@
 #include "base/clock.h"
 #include "store/postgres/postgres.h"
 
-/* What a lease must have to be renewed three times over a network, with TLS, in time. */
+/* The shortest lease that can be renewed three times in time over a network, with TLS. */
 #define MIN_LEASE_NS ((uint64_t)300000000)
 
-/* Of a server's clock, which decides nothing else (expiry.h). */
+/* The server's clock decides here, and nowhere else (expiry.h). */
 #define FUNCTIONS_END                                                                      \
 	" Programs that call SQL functions (baton schema postgres --functions) go by the " \
 	"server's clock: leases that functions made, and all leases in elections that "    \
@@ -81,7 +81,7 @@ static bool make_statements(struct pg_store *s)
 	return true;
 }
 
-/* Without tables each claim has a session of its own. */
+/* No lock lane is made without tables, because there each claim has a session of its own. */
 static bool make_lock_lane(struct pg_store *s)
 {
 	if (pg_is_tableless(s) || (!s->info.advisory && !s->info.fast))
@@ -161,7 +161,7 @@ static const struct baton_traits *store_traits(const void *store)
 
 /* ---- lanes ---- */
 
-/* Known to the store, for store_forget(). */
+/* The store knows all its lanes, for store_forget(). */
 struct pg_lane *pg_lane_new(struct pg_store *store)
 {
 	struct pg_lane *l = calloc(1, sizeof(*l));
@@ -210,7 +210,7 @@ static void lane_unlink(struct pg_lane *l)
 	store_lock(&s->base);
 	if (s->watcher == l)
 		s->watcher = NULL;
-	/* A well one is left for whoever comes next. */
+	/* A connection that is well is left for the next lane. */
 	if (l->conn.pg != NULL && l->is_plain && s->spare.pg == NULL &&
 	    PQtransactionStatus(l->conn.pg) == PQTRANS_IDLE) {
 		pg_conn_move(&s->spare, &l->conn);
@@ -249,7 +249,8 @@ static void forget_fd(_Atomic int *fd)
 		(void)close(old);
 }
 
-/* In a child of fork(): the sessions are the parent's, so no goodbye may be said on them (S10). */
+/* Called in a child of fork(). The sessions are the parent's, so nothing may be sent on them
+ * (S10). */
 static void store_forget(void *store)
 {
 	struct pg_store *s = store;

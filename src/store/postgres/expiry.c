@@ -1,4 +1,4 @@
-/* expiry.c: see expiry.h, which has the argument. */
+/* expiry.c: finds the leases that have surely ended. expiry.h has the proof. */
 #include "store/postgres/expiry.h"
 
 #include <stdlib.h>
@@ -11,7 +11,8 @@ static int64_t min_us(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Two neighbours become one: it covers both times, and has the lower bound. */
+/* Makes one sample of every two neighbours: it covers the times of both, and has the lower
+ * bound. */
 static void clock_condense(struct expiry_clock *c)
 {
 	size_t to = 0;
@@ -30,12 +31,12 @@ static void clock_condense(struct expiry_clock *c)
 void expiry_clock_add(struct expiry_clock *c, uint64_t asked_ns, uint64_t read_ns,
 		      int64_t server_us)
 {
-	/* Rounded so that the bound stays one. */
+	/* The rounding only lowers the bound, so that it stays a bound. */
 	int64_t low_us = server_us - (int64_t)(read_ns / NS_PER_US) - 1;
 
 	if (asked_ns > c->asked_ns)
 		c->asked_ns = asked_ns;
-	/* Lanes answer in any order; an older one adds nothing but its bound. */
+	/* Answers come in any order; an older one adds only its bound. */
 	if (c->n > 0 && read_ns < c->list[c->n - 1].to_ns) {
 		c->list[c->n - 1].low_us = min_us(c->list[c->n - 1].low_us, low_us);
 		return;
@@ -46,7 +47,8 @@ void expiry_clock_add(struct expiry_clock *c, uint64_t asked_ns, uint64_t read_n
 		(struct expiry_sample){.from_ns = read_ns, .to_ns = read_ns, .low_us = low_us};
 }
 
-/* The lowest bound of the last span, and of the sample before it. False: they don't reach back. */
+/* The lowest bound of the last span, including the sample before it. False: the samples don't reach
+ * back so far. */
 static bool clock_lowest(const struct expiry_clock *c, uint64_t now_ns, uint64_t span_ns,
 			 int64_t *low_us)
 {
@@ -132,8 +134,8 @@ struct watched_lease *expiry_note(struct watched_leases *s, const char *id, int6
 
 	if (is_new && (one = expiry_add(s, id)) == NULL)
 		return NULL;
-	/* Also when it went back: answers overtook each other, or the server lost data. Beginning
-	 * anew costs time only. */
+	/* The wait begins anew even if `seq` went back: then answers overtook each other, or the
+	 * server lost data. Beginning anew costs time only. */
 	if (is_new || seq != one->seq) {
 		one->since_ns = read_ns;
 		one->told = false;

@@ -1,28 +1,28 @@
 /*
- * expiry.h: whose lease has surely ended. Pure: no clock, no I/O, no lock; times come in.
+ * expiry.h: which leases have surely ended. Pure: no clock, no I/O, no lock; times are arguments.
  *
  * The server stamps `expires` with its wall clock, and wall clocks jump. So nobody asks that clock
- * whether a lease is over. Two proofs count, either of which shows that a whole ttl has passed on
- * *our* CLOCK_BOOTTIME since the holder's last renewal reached the server; by A1 the holder's clock
+ * whether a lease is over. Two proofs count. Each of them shows that a whole ttl has passed on
+ * *our* CLOCK_BOOTTIME since the holder's last renewal reached the server. By A1 the holder's clock
  * has then counted ttl·(1−drift), and its work is over (S2).
  *
- *  1. The server's clock, as we know it. Each answer that carries the server's time S and that was
- *     asked at t0 and read at t1 (ours) gives a lower bound of the offset o = server − ours:
+ *  1. The server's clock, as we know it. An answer that carries the server's time S, and that was
+ *     asked for at t0 and read at t1 (ours), gives a lower bound of the offset o = server − ours:
  *     S − t1. Let `low` be the lowest of these bounds over the last ttl. The renewal at our time r
  *     wrote expires = r + o(r) + ttl, and o(r) ≥ low. So from our time expires − low on, at least
- *     ttl has passed since r. If our samples don't reach back a whole ttl this says nothing, and if
- *     they do, but not to r, then a ttl has passed anyway. Nor does it say anything before a sample
- *     was asked for after r, that is, after we had read the row: a clock that was set back between
- *     our last sample and r would make the row look old. So a jump of the server's clock makes
- *     `low` low, never high: it delays this proof, and can't forge it. (Assumed: the clock doesn't
- *     jump back *and* forth again between two samples, a renewal's interval.)
- *  2. The row watched unchanged: `seq` was the same at two reads of ours that are a ttl
- * apart,
- *     counted from when we had read the first one. This needs no server clock at all, and is what
- *     is left to somebody who has just come.
+ *     ttl has passed since r. If our samples don't reach back a whole ttl, this proof says nothing.
+ *     If they do, but don't reach back to r, then a ttl has passed anyway. The proof also says
+ *     nothing before a sample was asked for after r, that is, after we had read the row: a clock
+ *     that was set back between our last sample and r would make the row look old. So a jump of the
+ *     server's clock makes `low` low, never high: it delays this proof, and can't forge it.
+ *     (Assumed: the clock doesn't jump back *and* forth again between two samples, a renewal's
+ *     interval.)
+ *  2. The row watched unchanged: `seq` was the same at two reads of ours that are a ttl apart,
+ *     counted from when we had read the first one. This proof needs no server clock at all, and it
+ *     is the only one for a process that has just come.
  *
- * Either proof is worth nothing if the row has been renewed since: whoever acts on it compares
- * `seq` in the store, and that decides.
+ * Either proof is worth nothing if the row has been renewed since: a process that acts on a proof
+ * compares `seq` in the store, and that comparison decides.
  */
 #ifndef BATON_POSTGRES_EXPIRY_H
 #define BATON_POSTGRES_EXPIRY_H
@@ -37,32 +37,32 @@
 
 /* One sample, or several that were put together. */
 struct expiry_sample {
-	uint64_t from_ns; /* our clock, when the first was read */
-	uint64_t to_ns;   /* ... and the last */
+	uint64_t from_ns; /* our clock when the first sample was read */
+	uint64_t to_ns;   /* ... and when the last one was */
 	int64_t low_us;   /* the server's clock was at least this far ahead of ours */
 };
 
-/* The newest last. Old ones are put together, so that they reach back far. */
+/* Samples, the newest last. Old ones are put together, so that the list reaches back far. */
 struct expiry_clock {
 	struct expiry_sample list[EXPIRY_SAMPLES];
 	size_t n;
-	uint64_t asked_ns; /* our clock, when the last of them was asked for */
+	uint64_t asked_ns; /* our clock when the last sample was asked for */
 };
 
 void expiry_clock_add(struct expiry_clock *c, uint64_t asked_ns, uint64_t read_ns,
 		      int64_t server_us);
 
-/* A lease of somebody else. */
+/* A lease of another process. */
 struct watched_lease {
 	char id[EXPIRY_ID_SIZE];
 	int64_t seq;
-	int64_t expires_us; /* server */
+	int64_t expires_us; /* by the server's clock */
 	uint64_t ttl_ns;
-	uint64_t since_ns; /* ours: unchanged since then */
-	uint64_t noted_ns; /* ours: last read */
-	bool gone;         /* its row was deleted */
-	bool freed;        /* its session's lock is free, and it wants to be taken then (fast=1) */
-	bool told;         /* those who wait for its end know of it */
+	uint64_t since_ns; /* our clock: the row is unchanged since then */
+	uint64_t noted_ns; /* our clock: the row was last read */
+	bool gone;         /* the row was deleted */
+	bool freed;        /* its session's lock is free: the lease may be taken then (fast=1) */
+	bool told;         /* the elections that wait for its end have had a hint */
 };
 
 struct watched_leases {
@@ -73,16 +73,17 @@ struct watched_leases {
 
 void expiry_done(struct watched_leases *s);
 struct watched_lease *expiry_find(const struct watched_leases *s, const char *id);
-/* The row was read at read_ns. NULL: no memory, which only costs time. */
+/* Notes a row that was read at read_ns. NULL: no memory, which only costs time. */
 struct watched_lease *expiry_note(struct watched_leases *s, const char *id, int64_t seq,
 				  int64_t expires_us, uint64_t ttl_ns, uint64_t read_ns);
 void expiry_drop(struct watched_leases *s, const char *id);
-/* All were asked for at asked_ns; which were not noted since are gone. True: there are some. */
+/* All leases were asked for at asked_ns: those that weren't noted since then are gone. True: there
+ * are some. */
 bool expiry_missed(struct watched_leases *s, uint64_t asked_ns);
-/* Those are forgotten. */
+/* Forgets the leases that are gone. */
 void expiry_drop_gone(struct watched_leases *s);
 
-/* From when on the lease has surely ended, unless it is renewed; gone: 0. */
+/* The time from which on the lease has surely ended, unless it is renewed; 0 if it is gone. */
 uint64_t expiry_end_ns(const struct watched_lease *s, const struct expiry_clock *c,
 		       uint64_t now_ns);
 

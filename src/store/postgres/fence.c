@@ -1,13 +1,14 @@
 /*
- * fence.c: the guard on the resource's side (S4), as SQL for the database that leaders write to,
- * which need not be the one that elects them.
+ * fence.c: the guard on the resource's side (S4), as SQL for the database that leaders write to.
+ * That need not be the database that elects them.
  *
- * A check is worth as much as the lock that it leaves behind: a writer that was told "yes" keeps
- * the fence's row locked FOR SHARE until its transaction ends, and a higher term has to wait for
- * that. So no write of an older term can be committed after the first one of a newer. Writers of
+ * A check is safe only because it leaves a lock behind: a writer that was told "yes" keeps the
+ * fence's row locked FOR SHARE until its transaction ends, and a higher term has to wait for that.
+ * So no write of an older term can be committed after the first write of a newer term. Writers of
  * one term don't wait for each other.
  *
- * It runs with its owner's rights, so that a leader can raise the fence, and never lower it.
+ * The function runs with its owner's rights, so that a leader can raise the fence, and never lower
+ * it.
  */
 #include "store/postgres/postgres.h"
 

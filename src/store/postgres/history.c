@@ -1,6 +1,6 @@
 /*
- * history.c: the verb history: the rows that claims and their ends have left, the newest first. Its
- * instants are positions in the write-ahead log, which only grow.
+ * history.c: the verb history. It reads the rows that claims and their ends have left, the newest
+ * first. Instants are positions in the write-ahead log, which only grow.
  */
 #include <stdio.h>
 

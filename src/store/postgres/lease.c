@@ -1,7 +1,7 @@
 /*
- * lease.c: a lease is a row. Renewing it is one statement, however many elections stand on it; the
- * same request asks how the leases of others are that we wait for, so that a standby has no traffic
- * of its own.
+ * lease.c: leases. A lease is a row. Renewing it is one statement, however many elections hang on
+ * it. The same request asks about the leases of others that we wait for, so that a standby has no
+ * traffic of its own.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 /* An id, one byte that no id has, and the end. */
 #define BOUND_SIZE (BATON_LEASE_ID_MAX + 3)
 
-/* Ends the leases from `from` up to `to` that are older than `than`; what they held is free. */
+/* Ends the leases from `from` up to `to` that are older than `than`, and frees what they held. */
 static void push_end(struct pg_lane *l, const char *from, const char *to, const char *than,
 		     const char *word)
 {
@@ -27,7 +27,7 @@ static int open_lease(struct pg_lane *l, struct baton_call *call, const struct b
 {
 	char ttl_ms[24], from[BOUND_SIZE], to[BOUND_SIZE];
 	bool has_locks = pg_session_could_be_for(l, lease);
-	/* A lease without a lock of its own must not be judged by a lock, nor a lease with
+	/* A lease must not be judged by a lock if it has no lock of its own, or if it has
 	 * `outlive`. */
 	bool fast = l->store->info.fast && has_locks && !lease->outlive;
 	const char *params[] = {lease->id, lease->owner, lease->address, ttl_ms, fast ? "t" : "f"};
@@ -38,7 +38,8 @@ static int open_lease(struct pg_lane *l, struct baton_call *call, const struct b
 	if (outcome != 0)
 		return outcome;
 	pg_lease_ms(lease, ttl_ms);
-	/* Older incarnations of it: "who-which-" and anything; '.' comes next after '-'. */
+	/* Older incarnations of this lease: their ids begin with "who-which-", and '.' is the
+	 * character after '-'. */
 	(void)snprintf(from, sizeof(from), "%.*s-", who, lease->id);
 	(void)snprintf(to, sizeof(to), "%.*s.", who, lease->id);
 	push_end(l, from, to, lease->id, "expired");
@@ -74,7 +75,8 @@ void pg_push_keep(struct pg_lane *l, const struct baton_lease *lease)
 		pg_push(l, PG_KEEP, 1, (const char *const[]){lease->id});
 }
 
-/* n_lost: claims whose locks another has got; as before where nobody answers. */
+/* n_lost: the claims whose locks another program has; it is left as it was if there is no
+ * answer. */
 static int renew_lease(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease,
 		       uint32_t *n_held, int64_t *n_lost)
 {
@@ -94,7 +96,7 @@ static int renew_lease(struct pg_lane *l, struct baton_call *call, const struct 
 		pg_push_lock_session(l, lease);
 		pg_push_keep(l, lease);
 	}
-	if (asks) { /* there is somebody whom we may replace */
+	if (asks) { /* there are leaders that we may replace */
 		pg_push(l, PG_LEASES_SEEN, 1, (const char *const[]){ids.at});
 		pg_push_rehearse(l, lease);
 	}
@@ -110,20 +112,22 @@ static int renew_lease(struct pg_lane *l, struct baton_call *call, const struct 
 	if (asks)
 		pg_watched_seen(l, pg_result_of(l, PG_LEASES_SEEN), asked_ns);
 	if (pg_number(r, 0, 0) == 0)
-		return BATON_OUTCOME_REFUSED; /* its row is gone: it was ended, or taken */
+		return BATON_OUTCOME_REFUSED; /* the lease's row is gone: it was ended, or taken */
 	*n_held = (uint32_t)pg_number(r, 0, 1);
 	*n_lost = kept != NULL ? pg_number(kept, 0, 0) : 0;
 	return BATON_OUTCOME_OK;
 }
 
-/* Those who wait for a lock get it for a moment when its session ends: it is tried for again. */
+/* When a session ends, all waiters for its locks get these for a moment: so we try several
+ * times. */
 #define TRIES 6
 #define TRY_MS 2
 
 /*
- * S5: another program has the lock of one of our elections for good. The core knows only whole
- * leases to be refused, so the others on it are lost as well; but nobody leads any of them before
- * their work is over, because the lease's row is there until it is closed (S7).
+ * S5: a lock that is still missing after all tries is another program's for good. The core only
+ * knows a refusal of a whole lease, so all elections on the lease are lost. But nobody else leads
+ * one of the others before our work is over, because the lease's row is there until it is closed
+ * (S7).
  */
 static int renew_and_keep_locks(struct pg_lane *l, struct baton_call *call,
 				const struct baton_lease *lease, uint32_t *n_held)
@@ -131,7 +135,7 @@ static int renew_and_keep_locks(struct pg_lane *l, struct baton_call *call,
 	int64_t n_lost = 0;
 	int outcome = renew_lease(l, call, lease, n_held, &n_lost);
 
-	/* The session was ended from the other side just then; to renew twice does no harm. */
+	/* The server has just ended the session; to renew twice does no harm. */
 	if (pg_may_repeat(l, outcome))
 		outcome = renew_lease(l, call, lease, n_held, &n_lost);
 	for (unsigned i = 0; i < TRIES && n_lost > 0 && clock_boot_ns() < call->deadline_ns; i++) {
@@ -165,7 +169,7 @@ static int close_lease(struct pg_lane *l, struct baton_call *call, const struct 
 	if (outcome != 0)
 		return outcome;
 	(void)snprintf(to, sizeof(to), "%s\x01", lease->id);
-	push_end(l, lease->id, to, to, "closed"); /* this one alone, which is shorter than `to` */
+	push_end(l, lease->id, to, to, "closed"); /* this one alone: its id is shorter than `to` */
 	if (has_locks)
 		pg_push_unlock(l);
 	outcome = pg_run(l);

@@ -1,6 +1,7 @@
 /*
- * list.c: the verb list: names from the elections' rows, in the order of their bytes (collation
- * "C"). A row that has never had a term and isn't paused is one that somebody only asked for.
+ * list.c: the verb list. It reads names from the elections' rows, in the order of their bytes
+ * (collation "C"). A row that has never had a term and isn't paused is left out: somebody only
+ * asked for that election.
  */
 #include <stdio.h>
 

@@ -1,20 +1,20 @@
 /*
  * lock_session.c: the session that holds locks, for mode=advisory and for fast=1. It belongs to no
- * lane: all of them take turns on it, because a session lock is its session's, and because there
- * should be no other. When a process dies, the server ends all of its sessions at once, and needs
- * some three milliseconds of a core for each: a successor that was told of the lock waits for a
- * core all that time. So a renewal may find a campaign, a look or the watch lane before it: it
- * waits for one of them at most, which has as much time as one try of a renewal, a third of the
- * grace (L6).
+ * lane: all lanes take turns on it, because a session lock belongs to its session, and because
+ * there should be no other session. When a process dies, the server ends all of its sessions at
+ * once, and needs some three milliseconds of a core for each: a successor that was told of the lock
+ * waits for a core all that time. So a renewal may find a campaign, a look or the watch lane before
+ * it. It waits for one of these at most, and each has only as much time as one try of a renewal, a
+ * third of the grace (L6).
  *
- * Two ends must not come too soon (S7, rule 3). The server's: it is told to end this session when
- * it was silent for a whole lease, and that nothing else may end it before. And ours: a session
- * that doesn't answer in time is asked again, and then *parked*: neither used nor closed, until its
- * lease is over or another session of ours has got the locks; a fresh one renews meanwhile. The
- * fresh one ends the old ones at the server, inside a transaction that has renewed the row before:
- * who was waiting for the lock and gets it for a moment finds a lease that was renewed. The beacon
- * is waited for there: nobody can have it before the old session has ended, and all its locks with
- * it.
+ * The session must not end too soon (S7, rule 3), neither by the server nor by us. The server is
+ * told to end this session when it was silent for a whole lease, and that nothing else may end it
+ * before. We ask a session again that doesn't answer in time, and then *park* it: it is neither
+ * used nor closed until its lease is over, or until another session of ours has the locks.
+ * Meanwhile a fresh session renews. The fresh session ends the old ones at the server, inside a
+ * transaction that has renewed the row before: a process that was waiting for the lock, and gets it
+ * for a moment, finds a lease that was renewed. The transaction waits for the beacon: nobody can
+ * have the beacon before the old session has ended, and all its locks with it.
  */
 #include <inttypes.h>
 #include <limits.h>
@@ -27,21 +27,22 @@
 #include "base/clock.h"
 #include "store/postgres/postgres.h"
 
-/* How long a request of the watch lane may take: nobody waits for it. */
+/* How long a request of the watch lane may take at most: no caller waits for it. */
 #define WATCH_NS (2 * CLOCK_NS_PER_S)
-/* To read what is there already. */
+/* The time to read what is there already. */
 #define GLANCE_NS CLOCK_NS_PER_MS
 
 uint64_t pg_watch_call_ns(const struct pg_store *store)
 {
 	uint64_t patience_ns = atomic_load(&store->patience_ns);
 
-	/* No renewal waits longer for it than for others. 0: nobody else has needed the session
-	 * yet, and who does needs what the watch lane is waiting for: that it is there. */
+	/* A renewal waits no longer for the watch lane than for others. 0: no other lane has needed
+	 * the session yet. A lane that does will need what the watch lane is waiting for: that the
+	 * session is there. */
 	return patience_ns > 0 && patience_ns < WATCH_NS ? patience_ns : WATCH_NS;
 }
 
-/* An answer that is late is waited for, for half of the time; then the session is parked. */
+/* Waits for an answer that is late, for half of the call's time; then the session is parked. */
 static void session_settle(struct pg_store *store, struct baton_call *call)
 {
 	uint64_t now_ns = clock_boot_ns();
@@ -58,8 +59,9 @@ static void session_settle(struct pg_store *store, struct baton_call *call)
 	store->lock_lane->owes = false;
 }
 
-/* For the watch lane, which may be the only one that uses it: what has come is read, without
- * waiting; an answer that is late by a whole call is given up. False: it is still to come. */
+/* For the watch lane, which may be the only user of the session: reads what has come, without
+ * waiting, and gives up an answer that is late by a whole call. False: the answer is still to
+ * come. */
 static bool session_is_settled(struct pg_store *store)
 {
 	struct pg_lane *h = store->lock_lane;
@@ -122,7 +124,8 @@ PGnotify *pg_next_heard(struct pg_store *store, struct pg_conn *c)
 {
 	PGnotify *n = c->pg != NULL ? PQnotifies(c->pg) : NULL;
 
-	/* What our own campaign has written, whoever is about to be answered needs no hint of. */
+	/* No hint is needed for what our own campaign has written: its caller is about to get the
+	 * answer. */
 	while (n != NULL && n->be_pid == atomic_load(&store->claimer_pid) &&
 	       store_is_asked(&store->base, n->extra)) {
 		PQfreemem(n);
@@ -131,7 +134,7 @@ PGnotify *pg_next_heard(struct pg_store *store, struct pg_conn *c)
 	return n;
 }
 
-/* What was pushed meanwhile is the watch lane's: it is told that there is something. */
+/* Notifications that came meanwhile are for the watch lane, which is told that there is one. */
 static bool session_has_heard(struct pg_store *store)
 {
 	if (store->heard == NULL)
@@ -159,7 +162,7 @@ static void session_finish(PGconn *pg)
 {
 	if (pg == NULL)
 		return;
-	(void)shutdown(PQsocket(pg), SHUT_RDWR); /* or its goodbye may take long */
+	(void)shutdown(PQsocket(pg), SHUT_RDWR); /* else its last message may take long */
 	PQfinish(pg);
 }
 
@@ -181,7 +184,7 @@ void pg_session_lose(struct pg_store *store, bool park)
 		return;
 	while (at < PG_LOST_MAX && (store->lost_pids[at] != 0 || store->parked[at] != NULL))
 		at++;
-	if (at == PG_LOST_MAX) { /* the oldest has surely been silent for long */
+	if (at == PG_LOST_MAX) { /* the oldest has surely been silent for too long */
 		session_finish(store->parked[0]);
 		for (at = 0; at + 1 < PG_LOST_MAX; at++) {
 			store->parked[at] = store->parked[at + 1];
@@ -202,7 +205,8 @@ void pg_lease_ms(const struct baton_lease *lease, char text[24])
 		       (lease->ttl_ns + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS);
 }
 
-/* A session of one purpose is told no limits, and forgets those that a lane had on it. */
+/* A session with one purpose gets no limits, and forgets the limits of the lane that had it
+ * before. */
 void pg_push_session(struct pg_lane *l, const struct baton_lease *lease)
 {
 	uint64_t ms = (lease->ttl_ns + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS;
@@ -210,7 +214,7 @@ void pg_push_session(struct pg_lane *l, const struct baton_lease *lease)
 
 	if (ms > INT_MAX)
 		ms = INT_MAX;
-	/* Once silent, it has a whole lease; and the network's own ends come no sooner. */
+	/* A session that falls silent has a whole lease; TCP gives up no sooner. */
 	(void)snprintf(values, sizeof(values), "{%" PRIu64 ",%" PRIu64 ",%" PRIu64 "%s}", ms, ms,
 		       ms / 1000 + 1, l->is_apart ? ",0,0" : "");
 	pg_push(l, PG_SESSION, 2,
@@ -246,14 +250,15 @@ static void push_end_lost(struct pg_lane *l)
 
 /* ---- whose locks ---- */
 
-/* The session holds the locks of one lease: of the one that campaigns. One that is opened beside
- * it, as baton_examine() does, neither gets any nor takes those away. */
+/* The session holds the locks of one lease, the one that campaigns. A lease that is opened beside
+ * it, as baton_examine() does, gets no locks, and doesn't take these away. */
 bool pg_session_is_for(const struct pg_lane *l, const struct baton_lease *lease)
 {
 	return l == l->store->lock_lane && strcmp(l->store->session_lease_id, lease->id) == 0;
 }
 
-/* Of two leases of one owner, "who-which-" and a hexadecimal number, the shorter id is older. */
+/* For two leases of one owner. Their ids are "who-which-" and a hexadecimal number: the shorter id
+ * is older. */
 static bool is_older(const char *id, const char *than)
 {
 	size_t n = strlen(id), m = strlen(than);
@@ -297,7 +302,8 @@ void pg_push_lock_session(struct pg_lane *l, const struct baton_lease *lease)
 		pg_push(l, PG_LEASE_RENEW, 2, (const char *const[]){lease->id, ttl_ms});
 	pg_push_session(l, lease);
 	push_end_lost(l);
-	/* Also where nobody waits for it: it comes when the old session has ended. */
+	/* Needed even if nobody waits for the beacon: we get it only when the old session has
+	 * ended. */
 	pg_push(l, PG_BEACON, 1, (const char *const[]){lease->id});
 }
 
@@ -361,7 +367,8 @@ void pg_fill_locked(struct pg_lane *l, const PGresult *r, struct baton_observati
 
 		out->watched = waits && atomic_load(&store->listening);
 		if (pg_is_ours(r, row)) {
-			/* One of us, that is about to have it, or has just lost it. */
+			/* A session of baton that is about to hold the election, or has just lost
+			 * it. */
 			out->reserved = true;
 			out->free_in_ns = out->watched ? BATON_STORE_NEVER : CLOCK_NS_PER_MS;
 		} else {

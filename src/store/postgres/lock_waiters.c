@@ -1,13 +1,14 @@
 /*
- * lock_waiters.c: sessions that wait for a lock that somebody else holds. PostgreSQL tells nobody
- * when a session ends, except those who wait for one of its locks: so one session of ours waits,
- * shared with all others who wait, gets the lock for a moment, and lets go. That is a
+ * lock_waiters.c: sessions that wait for a lock that another session holds. When a session ends,
+ * PostgreSQL tells only the sessions that wait for one of its locks. So one session of ours waits,
+ * in shared mode like all other waiters, gets the lock for a moment, and gives it back. That is a
  * reason to observe, never a proof.
  *
  * A statement that waits keeps old rows from being vacuumed, so it gives up after a while and is
- * sent again. There are a few such sessions at most; what finds none is looked for by timers.
+ * sent again. There are only a few such sessions; a lock that gets none is looked at by timers.
  *
- * What is asked for is the store's, under its lock; the sessions are the watch lane's thread's.
+ * What is asked for belongs to the store, under its lock. The sessions belong to the watch lane's
+ * thread.
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -28,7 +29,7 @@ struct pg_waiter {
 	bool is_lease;
 	bool armed;       /* the server has been asked */
 	uint64_t rest_ns; /* since when its session has nothing to wait for */
-	PGresult *answer; /* the last one that it gave */
+	PGresult *answer; /* its last answer */
 };
 
 bool pg_waiter_ask(struct pg_store *store, bool is_lease, const char *label, int64_t key)
@@ -69,8 +70,9 @@ static void waiter_push_limits(struct pg_lane *l)
 		(const char *const[]){"0", WAIT_MS, "force_generic_plan", "off", "true"});
 }
 
-/* Asks once what is to be asked when time counts, so that it is planned by then; in a transaction
- * of its own, because who waits must not keep tables locked. False: not now. */
+/* Sends the statement once that is needed when time counts, so that it is planned by then. It has a
+ * transaction of its own, because a session that waits must not keep tables locked. False: that
+ * can't be done now. */
 static bool waiter_rehearse(struct pg_waiter *w)
 {
 	if (!w->is_lease || w->lane->conn.prepared[PG_AWAITED])
@@ -85,7 +87,7 @@ static bool waiter_rehearse(struct pg_waiter *w)
 	return outcome == BATON_OUTCOME_OK;
 }
 
-/* Asks the server; false: not now. */
+/* Begins to wait at the server; false: that can't be done now. */
 static bool waiter_arm(struct pg_waiter *w, struct pg_store *store)
 {
 	struct baton_call call = {.deadline_ns = clock_boot_ns() + CALL_NS};
@@ -108,7 +110,7 @@ static bool waiter_arm(struct pg_waiter *w, struct pg_store *store)
 	(void)snprintf(key, sizeof(key), "%" PRId64, w->key);
 	waiter_push_limits(w->lane);
 	pg_push(w->lane, PG_AWAIT, 1, (const char *const[]){key});
-	if (w->is_lease) /* so that it needn't be asked for when time counts */
+	if (w->is_lease) /* sent now, because time counts later */
 		pg_push(w->lane, PG_AWAITED, 1, (const char *const[]){w->label});
 	if (!w->lane->push_failed && PQpipelineSync(w->lane->conn.pg) == 1 &&
 	    PQflush(w->lane->conn.pg) >= 0)
@@ -128,14 +130,14 @@ static int waiter_listen(struct pg_waiter *w)
 	l->call = &call;
 	if (PQconsumeInput(l->conn.pg) == 1 && PQisBusy(l->conn.pg))
 		return HEARD_NOTHING;
-	/* The first answers come at once, the last one with the lock. */
+	/* The first answers come at once, and the last one with the lock. */
 	while (PQstatus(l->conn.pg) == CONNECTION_OK && !PQisBusy(l->conn.pg) && !failed) {
 		PGresult *r = PQgetResult(l->conn.pg);
 		const char *state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
 		bool synced = PQresultStatus(r) == PGRES_PIPELINE_SYNC;
 
-		/* lock_timeout, or told to stop: it was not got. Anything else won't be mended by
-		 * asking again. */
+		/* lock_timeout (55P03) or a cancelled statement (57014): the lock was not got.
+		 * After any other error it doesn't help to ask again. */
 		l->waited_out = l->waited_out || state != NULL;
 		if (r != NULL && !synced)
 			pg_note_prepared(l, r);
@@ -162,13 +164,13 @@ static int waiter_listen(struct pg_waiter *w)
 	return HEARD_END;
 }
 
-/* Nobody waits for itself: we may have got the lock before the waiter. */
+/* No process waits for its own lock: we may have got the lock before the waiter. */
 static bool waiter_is_for_others(const struct pg_waiter *w, struct pg_store *store)
 {
 	return w->is_lease || !pg_is_tableless(store) || tableless_is_other(store, w->label);
 }
 
-/* True: whoever asked is to look; of a lease only when its lock was really got. */
+/* True: the election or lease is to be looked at; a lease only if its lock was really got. */
 static bool waiter_attend(struct pg_waiter *w, struct pg_store *store, bool *is_free)
 {
 	bool was_armed = w->armed;
@@ -181,7 +183,7 @@ static bool waiter_attend(struct pg_waiter *w, struct pg_store *store, bool *is_
 		store_lock(&store->base);
 		w->armed = true;
 		store_unlock(&store->base);
-		/* It is watched from now on: subscribe, then read. */
+		/* The lock is watched from now on: subscribe, then read. */
 		return !was_armed && !w->is_lease;
 	}
 	store_lock(&store->base);
@@ -190,7 +192,8 @@ static bool waiter_attend(struct pg_waiter *w, struct pg_store *store, bool *is_
 	w->armed = false;
 	store_unlock(&store->base);
 	w->rest_ns = clock_boot_ns();
-	/* No longer watched: whoever was told that it is finds out. */
+	/* The lock isn't watched any more, and a look shows that to those who were told that it
+	 * is. */
 	return *is_free || (was_armed && !w->is_lease);
 }
 

@@ -1,6 +1,6 @@
 /*
- * observe.c: the verb observe. An election's row and the lease that holds it become a record; the
- * lease, if it is another's, is noted, and from then on watched for its end (expiry.h).
+ * observe.c: the verb observe. An election's row and the lease that holds it become a record. The
+ * lease is noted if it is another process's, and its end is watched from then on (expiry.h).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,8 +112,9 @@ void pg_watched_seen(struct pg_lane *lane, const PGresult *r, uint64_t asked_ns)
 	store_lock(&store->base);
 	bool missed = expiry_missed(&store->watched_leases, asked_ns);
 
-	/* The watch lane forgets them when it has told of them. Behind a pooler it tells nobody;
-	 * and when it has just lost its connection, all will be told to look. */
+	/* The watch lane forgets leases that are gone after it has given their hints. It gives no
+	 * hints behind a pooler; and if it has just lost its connection, all elections will get a
+	 * hint. */
 	if (!atomic_load(&store->listening))
 		expiry_drop_gone(&store->watched_leases);
 	store_unlock(&store->base);
@@ -123,7 +124,7 @@ void pg_watched_seen(struct pg_lane *lane, const PGresult *r, uint64_t asked_ns)
 
 /* ---- records ---- */
 
-/* How long until it can be taken. */
+/* How long until the election can be taken. */
 static uint64_t record_free_in(struct pg_store *store, const PGresult *r, int row,
 			       const char *asker)
 {
@@ -131,8 +132,7 @@ static uint64_t record_free_in(struct pg_store *store, const PGresult *r, int ro
 	int64_t expires_us = pg_number(r, row, COL_EXPIRES);
 	int64_t left_us = expires_us - pg_number(r, row, COL_NOW);
 
-	/* Somebody who only asks, or the holder itself: by the server's clock, which is good enough
-	 * to show. */
+	/* For an observer, and for the holder itself, the server's clock is good enough. */
 	if (asker[0] == '\0' || strcmp(asker, id) == 0)
 		return left_us > 0 ? (uint64_t)left_us * 1000 : 0;
 	uint64_t end_ns = note_lease(store, id, pg_number(r, row, COL_SEQ), expires_us,
@@ -216,7 +216,7 @@ static int observe_ask(struct pg_lane *l, struct baton_call *call, struct baton_
 	pg_push(l, PG_OBSERVE, 1, (const char *const[]){names.at});
 	if (l->store->info.advisory)
 		pg_push(l, PG_LOCKED, 1, (const char *const[]){names.at});
-	if (list[0].lease_id[0] != '\0') /* not one who may only look */
+	if (list[0].lease_id[0] != '\0') /* a candidate, not an observer */
 		pg_push_rehearse(l, NULL);
 	outcome = pg_run(l);
 	pg_text_done(&names);

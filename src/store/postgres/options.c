@@ -1,9 +1,10 @@
 /*
- * options.c: the URL taken apart. What is ours (schema, mode, fast, lock_id) is taken out, the
- * rest is what libpq knows, and is checked by it. Then everything that keeps a connection safe is
- * said explicitly, so that PG* variables, which fill in what isn't said, can't weaken it.
+ * options.c: takes the URL apart. Our own options (schema, mode, fast, lock_id, password_file) are
+ * taken out; libpq knows the others, and checks them. Then every option that keeps a connection
+ * safe is set explicitly: PG* variables fill in only options that aren't set, so they can't weaken
+ * it.
  *
- * No error text quotes the URL or libpq's words about it: they may hold a password.
+ * No error text quotes the URL or libpq's words about it, because they may have a password in them.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -41,7 +42,7 @@ const char *pg_conninfo_get(const struct pg_conninfo *info, const char *keyword)
 void pg_conninfo_done(struct pg_conninfo *info)
 {
 	for (size_t i = 0; i < info->n; i++) {
-		/* A password may be among them. */
+		/* One of the values may be a password. */
 		explicit_bzero(info->values[i], strlen(info->values[i]));
 		free(info->keywords[i]);
 		free(info->values[i]);
@@ -51,7 +52,7 @@ void pg_conninfo_done(struct pg_conninfo *info)
 	info->password_file = NULL;
 }
 
-/* Read for each connection, so that a new password needs no restart. */
+/* The file is read for each connection, so that a new password needs no restart. */
 char *pg_conninfo_password(const struct pg_conninfo *info)
 {
 	char line[VALUE_SIZE] = "";
@@ -59,7 +60,7 @@ char *pg_conninfo_password(const struct pg_conninfo *info)
 
 	if (file == NULL)
 		return NULL;
-	setbuf(file, NULL); /* no copy of it stays in a buffer */
+	setbuf(file, NULL); /* no copy of the password stays in a buffer */
 	bool ok = fgets(line, sizeof(line), file) != NULL;
 
 	(void)fclose(file);
@@ -114,7 +115,7 @@ static int take_lock_id(struct pg_conninfo *info, const char *value, struct bato
 	return 1;
 }
 
-/* 1: it was ours. 0: it is libpq's. Else a code. */
+/* 1: the option was ours. 0: it is libpq's. Else a code. */
 static int take_option(struct pg_conninfo *info, const char *key, const char *value,
 		       struct baton_error *err)
 {
@@ -160,7 +161,7 @@ static bool is_loopback(const char *host, size_t n)
 	return strcmp(name, "localhost") == 0 || strcmp(name, "::1") == 0;
 }
 
-/* Whether nothing leaves this machine, as far as one can know before asking. */
+/* Whether the server is on this machine, as far as that can be known before connecting. */
 static bool options_are_local(const struct pg_conninfo *info)
 {
 	const char *hosts = pg_conninfo_get(info, "hostaddr");
@@ -169,7 +170,7 @@ static bool options_are_local(const struct pg_conninfo *info)
 		hosts = pg_conninfo_get(info, "host");
 	if (hosts == NULL && (pg_conninfo_get(info, "service") != NULL ||
 			      getenv("PGSERVICE") != NULL || getenv("PGHOSTADDR") != NULL))
-		return false; /* a file or a variable says where it goes */
+		return false; /* a file or a variable says where the server is */
 	if (hosts == NULL)
 		hosts = getenv("PGHOST");
 	if (hosts == NULL)
@@ -217,7 +218,7 @@ static int add_defaults(struct pg_conninfo *info, struct baton_error *err)
 		{"keepalives_idle", "10"},
 		{"keepalives_interval", "5"},
 		{"keepalives_count", "3"},
-		/* A blank: no options, whatever the variable says. */
+		/* A blank means no options, whatever the variable says. */
 		{"options", getenv("PGOPTIONS") != NULL ? " " : NULL},
 	};
 
@@ -230,10 +231,10 @@ static int add_defaults(struct pg_conninfo *info, struct baton_error *err)
 }
 
 /*
- * Where the PG* variables and the service file send us, said explicitly: libpq would look up such
- * names itself, and nobody could say for how long (L7). It tells what it would do, and does nothing
- * about it, because of an option that it can't accept. A host in the URL is where it goes, whatever
- * they say.
+ * Adds the places that the PG* variables and the service file send us to, so that they are set
+ * explicitly: otherwise libpq would look up such names itself, and nobody could say for how long
+ * (L7). We give libpq an option that it can't accept: so it tells what it would do, and does
+ * nothing. If the URL has a host, that host is used, whatever the variables and the file say.
  */
 static int add_places(struct pg_conninfo *info, struct baton_error *err)
 {
@@ -266,7 +267,8 @@ static bool is_keyword(const PQconninfoOption *known, const char *key)
 	return strcmp(key, "ssl") == 0;
 }
 
-/* Takes our options off, and checks the names of the others. `rest` is the URL without ours. */
+/* Takes our options out of the query, and checks the names of the others. `rest` is the URL without
+ * our options. */
 static int split_query(struct pg_conninfo *info, const struct url *url, struct pg_text *rest,
 		       struct baton_error *err)
 {

@@ -1,6 +1,6 @@
 /*
  * orders.c: the verbs order and pause. An order stands in the election's row, with the term that it
- * is meant for (rule 10). What follows from orders and pauses is decided by the core.
+ * is meant for (rule 10). The core decides what follows from orders and pauses.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ int pg_order(void *lane, struct baton_call *call, const char *name, const struct
 		       order->quiet_ms < INT64_MAX ? order->quiet_ms : INT64_MAX);
 	int outcome = pg_ask(l, call, PG_ORDER, 8, params);
 
-	/* Rule 10: of another term, or of nobody. */
+	/* Rule 10: the leadership is of another term, or there is none. */
 	if (outcome == BATON_OUTCOME_OK && PQntuples(pg_result(l, 0)) == 0)
 		outcome = BATON_OUTCOME_REFUSED;
 	pg_results_clear(l);

@@ -1,11 +1,11 @@
 /*
- * pipeline.c: how the server is asked. All statements of a call go out as one pipeline that ends
- * in one Sync: one transaction, one round trip, and at most until the call's deadline.
+ * pipeline.c: calls on a connection. All statements of a call are sent as one pipeline that ends in
+ * one Sync: one transaction and one round trip, which take until the call's deadline at most.
  *
- * What may be said about a call: before the Sync is sent nothing can be committed, so a failure up
- * to there is FAILED (the connection is closed, which rolls back). An error of the server rolls
- * back, too: FAILED. If the answer to the Sync doesn't come, or the server ends the session, the
- * commit may have happened: UNKNOWN.
+ * The outcome of a call: before the Sync is sent, nothing can be committed, so a failure up to
+ * there is FAILED (the connection is closed, which rolls back). An error of the server rolls back,
+ * too: FAILED. If the answer to the Sync doesn't come, or the server ends the session, the commit
+ * may have happened: UNKNOWN.
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -25,12 +25,12 @@ int pg_no_memory(struct pg_lane *lane)
 
 /* ---- waiting ---- */
 
-/* Somebody wants the watch lane back: what it was doing may take so much longer, no more. */
+/* If somebody wants the watch lane back, its call may take this long in all, and no longer. */
 #define WOKEN_NS (100 * CLOCK_NS_PER_MS)
 #define FEW 4
 #define LIMIT_MAX_MS (1u << 30)
 
-/* Who is woken: the watch lane may be using the lock lane. */
+/* The lane that a wake is for: the watch lane may be using the lock lane. */
 static struct pg_lane *user_of(struct pg_lane *lane)
 {
 	return lane->user != NULL ? lane->user : lane;
@@ -64,13 +64,13 @@ int pg_wait(struct pg_lane *lane, short events, uint64_t deadline_ns)
 	if (n > 0 && fds[0].revents != 0)
 		return 1;
 	if (pg_is_woken(lane) && lane->conn.connecting)
-		return 0; /* it goes on later */
+		return 0; /* the attempt goes on later */
 	return clock_boot_ns() < deadline_ns ? 1 : 0;
 }
 
 /* ---- errors ---- */
 
-/* The first line, without what libpq puts around it. */
+/* The length of the first line: libpq may add others. */
 static int line_length(const char *words)
 {
 	return (int)strcspn(words, "\r\n");
@@ -116,7 +116,7 @@ static const char *advice_for_state(const char *state)
 
 void pg_refused(struct pg_lane *lane, const char *state, const char *words)
 {
-	/* The tables are gone: the next call makes them, or says why not. */
+	/* The tables are gone: the next call makes them anew, or says why it can't. */
 	if (strcmp(state, "42P01") == 0 || strcmp(state, "3F000") == 0) {
 		atomic_store(&lane->store->has_schema, false);
 		store_fail(
@@ -160,22 +160,22 @@ void pg_results_clear(struct pg_lane *lane)
 		PQclear(lane->results[i]);
 		lane->results[i] = NULL;
 	}
-	if (!lane->owes) /* else their answers are still to be told apart */
+	if (!lane->owes) /* else it tells the owed answers apart */
 		lane->n_pushed = 0;
 	lane->push_failed = false;
 }
 
 /*
- * To plan a claim takes longer than to carry it out. So for a few elections the plan is made once,
- * and always by the indexes: it must be as good when the tables have grown. For many, who share one
- * plan, it is made for just that many.
+ * To plan a claim takes longer than to carry it out. So the plan for a few elections is made once,
+ * and always uses the indexes: it must still be good when the tables have grown. Many elections
+ * share one plan, which is made for just that number each time.
  */
 static const struct plan {
 	const char *cache_mode;
 	const char *seqscan;
 } plans[] = {{"auto", "on"}, {"force_generic_plan", "off"}, {"force_custom_plan", "on"}};
 
-/* The time that is left, up to the next power of two: so it seldom changes. */
+/* The time that is left, rounded up to a power of two, so that it seldom changes. */
 static uint64_t limit_of(const struct baton_call *call)
 {
 	uint64_t now_ns = clock_boot_ns();
@@ -188,14 +188,16 @@ static uint64_t limit_of(const struct baton_call *call)
 }
 
 /*
- * A session keeps its limits, so they are only told when they change. Nobody relies on them: they
- * end what its caller has given up. A lock is waited for no longer than half of the call.
+ * A session keeps its limits, so they are only sent when they change. Nothing relies on them: they
+ * end statements that their caller has given up. A statement waits for a lock for no longer than
+ * half of the call.
  */
 static void push_limits(struct pg_lane *lane, size_t n)
 {
 	struct pg_conn *c = &lane->conn;
 	uint64_t limit_ms = limit_of(lane->call);
-	/* What the lock lane does between two claims is about one lease: it needn't switch. */
+	/* Between two claims, the calls of the lock lane are about one lease, so it needn't switch
+	 * plans. */
 	bool is_about_few = n > 0 || lane == lane->store->lock_lane;
 	size_t plan = n > FEW ? 2 : is_about_few ? 1 : 0;
 	char statement[24], lock[24];
@@ -231,12 +233,12 @@ int pg_begin(struct pg_lane *lane, struct baton_call *call, size_t n)
 			   "connecting to PostgreSQL took all of the call's time");
 		return BATON_OUTCOME_FAILED;
 	}
-	if (!lane->is_apart) /* whose last statement tells who it is */
+	if (!lane->is_apart) /* is_apart: its last statement shows its purpose */
 		push_limits(lane, n);
 	return 0;
 }
 
-/* By the session, or by what was sent to it. */
+/* The session has that statement prepared, or was sent it to prepare. */
 static bool is_prepared(const struct pg_lane *lane, int statement)
 {
 	return lane->conn.prepared[statement] || pg_is_pushed(lane, ~statement);
@@ -248,7 +250,8 @@ static bool send_one(struct pg_lane *lane, int statement, size_t n, const char *
 	const char *text = lane->store->sql[statement];
 	const char *name = pg_statement_names[statement];
 
-	/* Of a pooled one the next transaction may be on another session. */
+	/* Behind a pooler the next transaction may be on another session, so nothing is
+	 * prepared. */
 	if (c->pooled || (lane->is_apart && !lane->repeats && !c->prepared[statement]))
 		return PQsendQueryParams(c->pg, text, (int)n, NULL, params, NULL, NULL, 0) == 1;
 	pg_push_prepare(lane, statement);
@@ -325,7 +328,7 @@ static bool flush(struct pg_lane *lane)
 		if (pg_wait(lane, POLLIN | POLLOUT, lane->call->deadline_ns) != 1)
 			return false;
 		if (PQconsumeInput(lane->conn.pg) != 1)
-			return true; /* the next result says why */
+			return true; /* next_result() will say why */
 	}
 	return true;
 }
@@ -334,7 +337,7 @@ static bool flush(struct pg_lane *lane)
 static bool next_result(struct pg_lane *lane, PGresult **r)
 {
 	while (PQisBusy(lane->conn.pg)) {
-		/* Of a call that was given up something may be left to send. */
+		/* Something of a call that was given up may still be left to send. */
 		short events = PQflush(lane->conn.pg) == 1 ? POLLIN | POLLOUT : POLLIN;
 
 		if (pg_wait(lane, events, lane->call->deadline_ns) != 1)
@@ -355,7 +358,7 @@ void pg_note_prepared(struct pg_lane *lane, const PGresult *r)
 		lane->conn.prepared[~statement] = true;
 }
 
-/* What one statement came to. True: the session is as it was. */
+/* Takes the result of one statement. True: the session is still well. */
 static bool take_result(struct pg_lane *lane, size_t at, PGresult *r, bool *refused)
 {
 	ExecStatusType status = PQresultStatus(r);
@@ -379,7 +382,7 @@ static bool take_result(struct pg_lane *lane, size_t at, PGresult *r, bool *refu
 	return true;
 }
 
-/* 0: all is read, up to the Sync. Else the outcome. */
+/* Reads all results, up to the Sync. 0, or the outcome. */
 static int collect_results(struct pg_lane *lane)
 {
 	bool refused = false;
@@ -402,7 +405,7 @@ static int collect_results(struct pg_lane *lane)
 			too_late(lane);
 			return BATON_OUTCOME_UNKNOWN;
 		}
-		if (r != NULL) { /* one result each, or the connection broke */
+		if (r != NULL) { /* a second result: the connection broke */
 			PQclear(r);
 			pg_broken(lane, PQerrorMessage(lane->conn.pg));
 			return BATON_OUTCOME_UNKNOWN;
@@ -412,7 +415,8 @@ static int collect_results(struct pg_lane *lane)
 
 	PQclear(r);
 	if (!synced) {
-		/* A failing commit, such as a deferred constraint's, or the end of the session. */
+		/* The commit failed, for example by a deferred constraint, or the session has
+		 * ended. */
 		pg_broken(lane, PQerrorMessage(lane->conn.pg));
 		return BATON_OUTCOME_UNKNOWN;
 	}
@@ -424,7 +428,7 @@ bool pg_drain(struct pg_lane *lane)
 {
 	PGresult *r;
 	bool synced = false;
-	unsigned n_ends = 0; /* in a row: nothing is to come */
+	unsigned n_ends = 0; /* NULL results in a row: nothing more is to come */
 
 	while (lane->owes && lane->conn.pg != NULL && !synced) {
 		if (!next_result(lane, &r) || PQstatus(lane->conn.pg) != CONNECTION_OK ||
@@ -461,7 +465,7 @@ static int run_pipeline(struct pg_lane *lane)
 	int outcome = collect_results(lane);
 
 	if (outcome == 0 && c->warned) {
-		/* "committed locally": a standby that was to have it too may not. */
+		/* "committed locally": a standby that should have it, too, may not have it. */
 		store_fail(&lane->call->error, BATON_E_UNAVAILABLE,
 			   "PostgreSQL warns that the commit may not survive a failover");
 		return BATON_OUTCOME_UNKNOWN;
@@ -474,7 +478,7 @@ int pg_run(struct pg_lane *lane)
 	int outcome = run_pipeline(lane);
 
 	if (outcome != BATON_OUTCOME_OK)
-		lane->conn.limit_ms = 0; /* what was set is rolled back */
+		lane->conn.limit_ms = 0; /* the settings may be rolled back */
 	return outcome;
 }
 

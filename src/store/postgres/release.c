@@ -1,6 +1,6 @@
 /*
  * release.c: the verb release, a batch in one statement. A claim is given back only if lease, nonce
- * and term are all those of the caller (S6).
+ * and term are all the caller's (S6).
  */
 #include <string.h>
 
@@ -32,7 +32,7 @@ static void release_fill(struct pg_text *t, const struct baton_release *list, si
 		pg_array_end(&t[i]);
 }
 
-/* One statement about all of them. */
+/* Sends one statement for the whole batch. */
 static int release_ask(struct pg_lane *l, struct baton_call *call, const struct baton_release *list,
 		       size_t n, int statement)
 {
@@ -73,7 +73,8 @@ static size_t release_answer(struct baton_release *list, size_t n, const PGresul
 	return (size_t)n_rows;
 }
 
-/* Some were not given back: not ours (S6), or somebody else has locked their rows. */
+/* Some claims were not given back. Finds out why: they aren't ours (S6), or another transaction has
+ * locked their rows. */
 static void release_tell_apart(struct pg_lane *l, struct baton_call *call,
 			       struct baton_release *list, size_t n)
 {

@@ -1,7 +1,7 @@
 /*
- * resolve.c: names to addresses within a deadline (base/lookup.h). A question that outlives its
- * call stays with the store, and the next call for that name waits for the same one: a dead name
- * service costs one thread per name, not one per try.
+ * resolve.c: resolves names to addresses within a deadline (base/lookup.h). A lookup that outlives
+ * its call stays with the store, and the next call for that name waits for the same lookup: a dead
+ * name service costs one thread per name, not one per try.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "store/postgres/postgres.h"
 
 #define HOST_MAX 256
-/* How long a wait lasts before it is seen that the watch lane is wanted back. */
+/* How often a wait checks whether the watch lane is wanted back. */
 #define STEP_NS (50 * CLOCK_NS_PER_MS)
 
 struct pg_lookup {
@@ -22,7 +22,7 @@ struct pg_lookup {
 	char name[HOST_MAX];
 };
 
-/* The question that was kept, or a new one; NULL: no memory. */
+/* The lookup that was kept for that name, or a new one; NULL: no memory. */
 static struct pg_lookup *lookup_take(struct pg_store *store, const char *name)
 {
 	store_lock(&store->base);
@@ -59,7 +59,7 @@ void pg_lookups_free(struct pg_lookup *list)
 	}
 }
 
-/* 0 and its addresses, or a code. */
+/* Waits for the name's addresses. 0, or a code. */
 static int lookup_wait(struct pg_lane *lane, const char *name, uint64_t until_ns,
 		       struct addrinfo **list)
 {
@@ -137,7 +137,7 @@ static int add_name(struct pg_lane *lane, struct pg_text hosts[3], const char *h
 	return 0;
 }
 
-/* The i-th of a list with commas; the last one stands for all that follow, if there is but one. */
+/* The i-th item of a list with commas. A list with a single item has that item at every place. */
 static void nth(const char *list, size_t i, char *out, size_t size)
 {
 	const char *at = list;
@@ -159,7 +159,7 @@ static size_t count(const char *list)
 	return n;
 }
 
-/* It begins with the n-th then, and goes round. */
+/* Rotates a list, so that it begins with its n-th item. */
 static void rotate_hosts(struct pg_text *list, size_t n)
 {
 	struct pg_text out = {0};
@@ -177,7 +177,8 @@ static void rotate_hosts(struct pg_text *list, size_t n)
 	*list = out;
 }
 
-/* A name that is not found leaves the time for the others, and is left out. */
+/* Adds n hosts. A name that isn't found in its share of the time is left out, so that the others
+ * have time, too. */
 static int add_hosts(struct pg_lane *lane, struct pg_text hosts[3], size_t n)
 {
 	const struct pg_conninfo *info = &lane->store->info;
@@ -217,7 +218,7 @@ int pg_resolve(struct pg_lane *lane, struct pg_text hosts[3])
 	const char *addresses = pg_conninfo_get(&lane->store->info, "hostaddr");
 	const char *list = addresses != NULL ? addresses : names;
 
-	/* Of lists that don't fit together libpq says what is wrong. */
+	/* If the lists don't fit together, libpq will say what is wrong. */
 	if (list == NULL || (names != NULL && count(names) != count(list)))
 		return 0;
 	int code = add_hosts(lane, hosts, count(list));

@@ -1,13 +1,13 @@
 /*
- * schema.c: the tables. They are made when they are not there, by whoever comes first and may; a
- * role that may not create tables works once somebody else has made them. A newer version than
- * ours is left alone: half-understood rows are worse than none.
+ * schema.c: the tables. If they are not there, the first process that has the right makes them; a
+ * role without the right to create tables works once somebody else has made them. Tables of another
+ * version than ours are refused: half-understood rows are worse than none.
  *
- * Why they look like this: leases and elections are updated in place over and over, so pages have
- * room for that (fillfactor), nothing that changes with a renewal is indexed (so it stays a HOT
- * update), and vacuum comes early. Collation "C" because names are bytes, and because an index must
- * not break when a new C library sorts differently. Never UNLOGGED: a crash would empty the tables
- * and terms would begin anew (S3).
+ * Why they look like this: leases and elections are updated in place over and over. So pages have
+ * room for that (fillfactor), nothing that changes with a renewal is indexed (so that it stays a
+ * HOT update), and vacuum comes early. The collation is "C", because names are bytes, and because
+ * an index must not break when a new C library sorts differently. The tables are never UNLOGGED: a
+ * crash would empty them, and terms would begin anew (S3).
  */
 #include <stdlib.h>
 
@@ -77,7 +77,7 @@
 	");\n"                                                                     \
 	"INSERT INTO " at "version VALUES (1) ON CONFLICT DO NOTHING;\n"
 
-/* To be read and run by an administrator, who puts in the name of another schema. */
+/* An administrator reads and runs this; for another schema the administrator replaces the name. */
 #define IN_BATON "baton."
 #define BEFORE                                                        \
 	"-- The tables of baton, version 1: see baton-postgres(7).\n" \
@@ -92,9 +92,10 @@
 const char pg_schema_script[] = BEFORE TABLES(IN_BATON) AFTER;
 
 /*
- * Two who make them at once would collide in the catalogue: one after the other. Who had to wait
- * finds them made: to make them again would wait for their users. All of it is one message, and so
- * one transaction that needs nobody to go on: a candidate that is frozen holds up nobody.
+ * Two processes that make the tables at once would collide in the catalogue, so a lock lets one
+ * after the other do it. The second one finds them made, and doesn't make them again: that would
+ * wait for the tables' users. All of this is one message, and so one transaction that ends without
+ * its client: a candidate that is frozen holds up nobody.
  */
 #define IF_MISSING                                                               \
 	"SELECT pg_advisory_xact_lock(hashtextextended('baton schema ^', 0));\n" \
@@ -115,7 +116,7 @@ static int schema_exec(struct pg_lane *lane, const char *text)
 	return rc;
 }
 
-/* Are they there already? 0, or FAILED. */
+/* Finds out whether the tables are there. 0, or FAILED. */
 static int schema_find(struct pg_lane *lane, bool *has_tables)
 {
 	const char *params[] = {lane->store->info.schema};
@@ -129,7 +130,8 @@ static int schema_find(struct pg_lane *lane, bool *has_tables)
 	return 0;
 }
 
-/* 0, or FAILED. Making a table twice does no harm, so that an unknown outcome is a failed one. */
+/* Makes the tables. 0, or FAILED, also if the outcome is unknown: to make a table twice does no
+ * harm. */
 static int schema_make(struct pg_lane *lane)
 {
 	if (schema_exec(lane, make_alone) == 0)
@@ -140,7 +142,7 @@ static int schema_make(struct pg_lane *lane)
 			"baton's tables are not in the schema \"%s\", and this role may not make "
 			"them; let an administrator run `baton schema postgres | psql`",
 			lane->store->info.schema);
-	pg_conn_close(lane); /* its transaction failed */
+	pg_conn_close(lane); /* its transaction has failed */
 	return BATON_OUTCOME_FAILED;
 }
 

@@ -1,18 +1,21 @@
 /*
- * sql.c: the statements. Values are parameters, always; a '@' is the schema, which was checked when
- * the URL was read. Each statement is one atomic step on one snapshot (READ COMMITTED), and those
- * that are sent together are one transaction.
+ * sql.c: the statements. Values are always parameters. A '@' is the schema, which was checked when
+ * the URL was read. Each statement is one atomic step on one snapshot (READ COMMITTED), and
+ * statements that are sent together are one transaction.
  *
  * What looks roundabout has a reason:
- *  - `lease` rows decide who lives, so whoever takes a lease away locks its row and compares `seq`.
- *  - SKIP LOCKED wherever many rows are touched: a stranger's open transaction on one of them must
- *    not stall the others. What was skipped is told apart afterwards, and tried again.
+ *  - `lease` rows decide who lives, so a statement that takes a lease away locks its row and
+ *    compares `seq`.
+ *  - SKIP LOCKED wherever many rows are touched: somebody's open transaction on one of them must
+ *    not stall the others. Rows that were skipped are found out afterwards, and tried again.
  *  - A claim reads what is free from its snapshot, then locks rows *of the same seq* only. Without
- *    that, a row that somebody claimed meanwhile would be judged by its new lease, which this
- *    snapshot can't see, and would look free.
- *  - clock_timestamp() and not now(), which stands still in a transaction. It decides nothing about
- *    leases (expiry.h); reservations, which are a courtesy, may err with it.
- *  - The history counts on from what it has: the election's row may have been deleted by hand.
+ *    the `seq`, a row that somebody claimed meanwhile would be judged by its new lease, which this
+ *    snapshot can't see, and the row would look free.
+ *  - clock_timestamp() and not now(), which stands still in a transaction. The server's clock
+ *    decides nothing about leases (expiry.h). Reservations may go wrong with it: they are only a
+ *    courtesy.
+ *  - The history's numbers go on from its last one: the election's row may have been deleted by
+ *    hand.
  *  - The "instants" of the history are positions in the write-ahead log: they only grow.
  *  - Session locks are not rolled back with a transaction: PG_KEEP puts them right.
  */
@@ -23,15 +26,17 @@
 #define AS_US ") * 1000000)::bigint"
 #define NOW_US EPOCH "clock_timestamp()" AS_US
 #define WAL "(pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint"
-/* An order is meant for one leadership and goes with it (rule 10). */
+/* An order is meant for one leadership, and is deleted with it (rule 10). */
 #define NO_ORDER                                                                   \
 	"order_id = NULL, order_term = NULL, order_kind = 0, order_quiet_ms = 0, " \
 	"order_target = '', order_note = ''"
-/* Of so many candidates nobody need know more: they heed a hint one after the other. */
+/* From this number of candidates on, the exact number doesn't matter: they react to a hint one
+ * after the other. */
 #define CROWD_MAX_DIGITS "200"
 #define IS_FREE "(e.lease IS NULL OR NOT EXISTS (SELECT FROM @lease l WHERE l.id = e.lease))"
 
-/* The lock of an election, for other programs to compute, too; and that of a lease's session. */
+/* The key of an election's lock, which other programs can compute, too; and that of a lease's
+ * beacon. */
 #define KEY(name) "coalesce(nullif('#', '')::bigint, hashtextextended('~/' || " name ", 0))"
 #define BEACON(id) "hashtextextended('~ lease ' || " id ", 0)"
 /* Exclusive session locks that are held, as 64-bit keys. */
@@ -41,7 +46,8 @@
 	"(SELECT oid FROM pg_database WHERE datname = current_database()) AND mode " \
 	"= 'ExclusiveLock'"
 
-/* Who has the lock of each of the names $1; and whether this session has the lock $1. */
+/* WHO_HAS: the sessions that have the locks of the names $1. OWN_LOCK: whether this session has the
+ * lock $1. */
 #define WHO_HAS                                                                       \
 	"WITH held AS MATERIALIZED (" LOCKS ") SELECT w.i, h.key, h.pid, a.usename, " \
 	"a.application_name, host(a.client_addr), a.query, " EPOCH                    \
@@ -52,7 +58,7 @@
 	"SELECT count(*) FROM (" LOCKS " AND pid = pg_backend_pid()) AS h WHERE " \
 	"h.key = $1::bigint"
 
-/* Whatever `which` finds held becomes free; `word` is for the history. */
+/* Frees the elections that `which` finds held; `word` is for the history. */
 #define FREE(which, word)                                                            \
 	"now AS MATERIALIZED (SELECT clock_timestamp() AS t, " WAL " AS wal), "      \
 	"locked AS MATERIALIZED (SELECT e.name FROM @election e WHERE " which        \
@@ -73,14 +79,14 @@
 #define BEACON_IF_FAST "CASE WHEN l.fast THEN " BEACON("l.id") " END"
 
 /*
- * S3: a row that is new begins with the transaction's own number, which is above all terms that the
- * server ever gave, since each took a transaction: tables that are lost and made anew repeat none.
+ * S3: a new row begins with the transaction's own number. That is above all terms that the server
+ * ever gave, since each took a transaction: tables that are lost and made anew repeat no term.
  */
 #define NEXT_TERM                                                                     \
 	"greatest(e.term + 1, l.floor + 1, CASE WHEN e.term = 0 THEN txid_current() " \
 	"END)"
 
-/* `unless` stands for what else must be true of a row `l` that is ours to take. */
+/* `unless`: what else must be true of a row `l` that we are about to take. */
 #define CLAIM(unless)                                                                \
 	"WITH want AS MATERIALIZED (SELECT * FROM unnest($4::text[], $5::bigint[], " \
 	"$6::bigint[], $7::text[], $8::int[], $9::int[]) WITH ORDINALITY AS "        \
@@ -142,9 +148,9 @@ const char *const pg_statement_names[PG_STATEMENTS] = {
 };
 
 const char *const pg_statements[PG_STATEMENTS] = {
-	/* $1 and $2: milliseconds. $3 and $4: see push_limits(). $5: for this transaction only.
-	 * A plan that can't do without a sequential scan, where none is wanted, looks as if it were
-	 * worth compiling. */
+	/* $1 and $2: milliseconds. $3 and $4: see push_limits(). $5: for this transaction only. jit
+	 * is off: where sequential scans are off, a plan that needs one looks expensive enough to
+	 * be compiled. */
 	[PG_LIMITS] = "SELECT set_config('statement_timeout', $1, $5::boolean), "
 		      "set_config('lock_timeout', $2, $5::boolean), "
 		      "set_config('plan_cache_mode', $3, $5::boolean), "
@@ -158,7 +164,8 @@ const char *const pg_statements[PG_STATEMENTS] = {
 		      "c.relname = 'version')",
 	[PG_VERSION] = "SELECT max(version) FROM @version",
 
-	/* $1 id, $2 owner, $3 address, $4 ttl, $5 fast. Twice: the first one's answer was lost. */
+	/* $1 id, $2 owner, $3 address, $4 ttl, $5 fast. A conflict: this was sent before, and the
+	 * answer was lost. */
 	[PG_LEASE_OPEN] =
 		"INSERT INTO @lease AS l (id, owner, address, ttl_ms, seq, expires, fast) VALUES "
 		"($1, $2, $3, $4::bigint, 1, clock_timestamp() + $4::bigint * interval '1 ms', "
@@ -170,18 +177,21 @@ const char *const pg_statements[PG_STATEMENTS] = {
 		"$2::bigint * interval '1 ms' WHERE id = $1 RETURNING id) "
 		"SELECT (SELECT count(*) FROM r), "
 		"(SELECT count(*) FROM @election WHERE lease = $1), " NOW_US,
-	/* Ids from $1 up to $2, older than $3: an incarnation is a hexadecimal number, so a shorter
-	 * id is older. A request that comes late must not end a lease that was opened since. */
+	/* Ends the ids from $1 up to $2 that are older than $3: an incarnation is a hexadecimal
+	 * number, so a shorter id is older. A late request must not end a lease that was opened
+	 * since. */
 	[PG_LEASE_END] = "DELETE FROM @lease WHERE id >= $1 AND id < $2 AND "
 			 "(length(id), id) < (length($3), $3)",
-	/* What they held: $4 is the word for the history, $5 the channel. */
+	/* Frees what these leases held: $4 is the word for the history, $5 the channel. */
 	[PG_LEASE_FREE] = "WITH " FREE_ENDED ", left_behind AS (DELETE FROM @candidate WHERE "
 			  "lease >= $1 AND lease < $2 AND (length(lease), lease) < (length($3), "
 			  "$3)) SELECT count(pg_notify($5, name)) FROM freed",
-	/* Rows of processes that went long ago; not those that hold something, which needs a proof.
-	 * Locked first, and looked at by the next statement, whose snapshot shows all that those
-	 * have claimed who had locked them before. What could not be locked is let be: it may be
-	 * claiming. The list is a setting of this transaction. */
+	/*
+	 * Rows of processes that went long ago, but none that holds an election, which needs a
+	 * proof. This statement locks them, and the next one looks at them: its snapshot shows
+	 * every claim of a transaction that had them locked before. A row that can't be locked
+	 * stays: its process may be claiming. The list is kept in a setting of this transaction.
+	 */
 	[PG_LEASE_STALE] =
 		"SELECT set_config('baton.stale', coalesce(array_agg(id), '{}')::text, true) FROM "
 		"(SELECT id FROM @lease WHERE expires < clock_timestamp() - interval '1 day' "
@@ -200,7 +210,7 @@ const char *const pg_statements[PG_STATEMENTS] = {
 	[PG_MAKE] = "INSERT INTO @election (name) SELECT w.name FROM unnest($1::text[]) AS w(name) "
 		    "WHERE NOT EXISTS (SELECT FROM @election e WHERE e.name = w.name) "
 		    "ORDER BY w.name ON CONFLICT DO NOTHING",
-	/* $1 and $2: leases that have surely ended, each with the seq that this was seen of. */
+	/* $1 and $2: leases that have surely ended, each with the `seq` that was proven dead. */
 	[PG_KILL] =
 		"WITH dead AS MATERIALIZED (SELECT l.id FROM @lease l JOIN "
 		"unnest($1::text[], $2::bigint[]) AS p(id, seq) ON l.id = p.id AND l.seq = p.seq "
@@ -215,7 +225,7 @@ const char *const pg_statements[PG_STATEMENTS] = {
 	 * for, for how many ms. */
 	[PG_RELEASE] = RELEASE(""),
 	[PG_RELEASE_LOCKED] = RELEASE(", pg_advisory_unlock(" KEY("name") ")"),
-	/* Which of them still stand: their rows were locked by somebody else. */
+	/* Which of these claims still stand: another transaction had locked their rows. */
 	[PG_STILL_HELD] =
 		"SELECT w.i FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) WITH "
 		"ORDINALITY AS w(name, lease, nonce, term, i) JOIN @election e ON e.name = w.name "
@@ -242,18 +252,20 @@ const char *const pg_statements[PG_STATEMENTS] = {
 	/* $1 and $2: names of settings and their values, for the whole session. */
 	[PG_SESSION] = "SELECT set_config(w.name, w.value, false) FROM unnest($1::text[], "
 		       "$2::text[]) AS w(name, value)",
-	/* $1 and $2: our own sessions that we lost, which may still hold locks. */
+	/* $1 and $2: our own lost sessions, which may still hold locks. */
 	[PG_END_OLD] =
 		"SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a JOIN "
 		"unnest($1::int[], $2::bigint[]) AS o(pid, start) ON a.pid = o.pid AND " EPOCH
 		"a.backend_start" AS_US " = o.start WHERE a.pid <> pg_backend_pid()",
-	/* The old session's end is waited for, and those who get it for a moment then: for all of
-	 * the call, because what was renewed before must not be rolled back now. */
+	/* Waits until the old session has ended, and until other waiters have had the beacon for a
+	 * moment. It may wait for the whole call: a timeout would roll back the renewal in the same
+	 * transaction. */
 	[PG_BEACON] = "WITH s AS MATERIALIZED (SELECT set_config('lock_timeout', '0', true)) "
 		      "SELECT pg_advisory_lock(" OWN_BEACON ") FROM s",
 	[PG_UNLOCK_ALL] = "SELECT pg_advisory_unlock_all()",
-	/* The locks of this session become those of the claims of the lease $1. Returns how many
-	 * another has got. Their rows stay: who led is not over with its work yet (S7). */
+	/* The locks of this session become those of the claims of the lease $1. Returns how many of
+	 * these another session has. The rows of those claims stay: their leader's work isn't over
+	 * yet (S7). */
 	[PG_KEEP] =
 		"WITH own AS MATERIALIZED (SELECT " KEY_OF_E " AS key FROM @election e "
 		"WHERE e.lease = $1), held AS MATERIALIZED (" LOCKS " AND pid = pg_backend_pid()), "
@@ -264,16 +276,16 @@ const char *const pg_statements[PG_STATEMENTS] = {
 		"SELECT (SELECT count(*) FROM lost), (SELECT count(*) FROM extra)",
 	[PG_LOCKED] = WHO_HAS,
 	[PG_AWAIT] = "SELECT pg_advisory_xact_lock_shared($1::bigint)",
-	/* What the lease was when its lock was free, and what it holds. Nobody can have renewed it
-	 * with a lock of its own by then: that lock waits for the end of this transaction. */
+	/* The lease as it was when its lock was free, and what it holds. Nobody can have renewed it
+	 * with a new beacon by then: that beacon waits for the end of this transaction. */
 	[PG_AWAITED] = "SELECT l.seq, l.ttl_ms, " EPOCH "l.expires" AS_US ", e.name FROM @lease l "
 		       "LEFT JOIN @election e ON e.lease = l.id WHERE l.id = $1",
 	/* ---- without tables (tableless/) ---- */
 	[PG_TABLELESS_FIND] = WHO_HAS,
 	[PG_TABLELESS_TELL] = "SELECT pg_notify($1, $2)",
-	/* The term is drawn after the lock was got. A number alone is not worth a flush to the
-	 * server when it commits, and would be given again after a crash (S3): the message, which
-	 * nobody need read, is. */
+	/* The term is drawn after the lock was got. If the transaction did nothing else, the server
+	 * would not flush its number to the disk at the commit, and could give it again after a
+	 * crash (S3). So the transaction also writes a message, which nobody reads. */
 	[PG_TABLELESS_TAKE] =
 		"WITH t AS MATERIALIZED (SELECT k, pg_try_advisory_lock(k) AS got FROM "
 		"(SELECT " KEY_OF_NAME " AS k) AS n) SELECT got, k, "
@@ -293,8 +305,8 @@ const char *const pg_statements[PG_STATEMENTS] = {
 		"ON CONFLICT (name, lease) DO UPDATE SET metadata = excluded.metadata, "
 		"priority = excluded.priority, score = excluded.score, healthy = excluded.healthy, "
 		"updated = excluded.updated RETURNING 1",
-	/* The holder's profile stands in its claim, too, and is worth a hint when it changes. $6:
-	 * the channel. */
+	/* The holder's profile stands in its claim, too, and a change of it causes a hint. $6: the
+	 * channel. */
 	[PG_PUBLISH_HELD] =
 		"WITH locked AS MATERIALIZED (SELECT w.* FROM unnest($2::text[], $3::text[], "
 		"$4::int[], $5::int[]) AS w(name, metadata, priority, score) JOIN @election e ON "
@@ -334,7 +346,7 @@ const char *const pg_statements[PG_STATEMENTS] = {
 		    "COLLATE \"C\" AND starts_with(name, $1) AND (term > 0 OR paused) "
 		    "ORDER BY name LIMIT $3::bigint",
 
-	/* idle_session_timeout is not in all versions. */
+	/* Not every version has idle_session_timeout. */
 	[PG_EXAMINE] =
 		"SELECT current_setting('server_version'), pg_is_in_recovery(), "
 		"current_setting('fsync'), current_setting('synchronous_commit'), "
@@ -345,7 +357,8 @@ const char *const pg_statements[PG_STATEMENTS] = {
 		"current_setting('transaction_isolation'), coalesce((SELECT setting::bigint FROM "
 		"pg_settings WHERE name = 'idle_session_timeout'), 0), "
 		"has_database_privilege(current_database(), 'CREATE')",
-	/* $1: the schema. Of each table that is there: is it kept, what may we not. */
+	/* $1: the schema. For each table that is there: whether it is unlogged, and which rights we
+	 * lack. */
 	[PG_EXAMINE_TABLES] =
 		"SELECT c.relname, c.relpersistence = 'u', "
 		"(SELECT coalesce(string_agg(p, ', ' ORDER BY p), '') FROM "
@@ -354,7 +367,8 @@ const char *const pg_statements[PG_STATEMENTS] = {
 		"has_schema_privilege(n.oid, 'USAGE') FROM pg_class c JOIN pg_namespace n ON "
 		"n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relkind = 'r' AND c.relname IN "
 		"('version', 'lease', 'election', 'candidate', 'history') ORDER BY c.relname",
-	/* Are there functions, how many elections are marked for them, and which to begin with. */
+	/* Whether there are functions, how many elections are marked for them, and the names of the
+	 * first ones. */
 	[PG_EXAMINE_FUNCTIONS] =
 		"SELECT to_regprocedure('@try_become_leader(varchar, varchar, integer)') IS NOT "
 		"NULL, (SELECT count(*) FROM @election WHERE functions), coalesce((SELECT "
@@ -362,7 +376,7 @@ const char *const pg_statements[PG_STATEMENTS] = {
 		"ORDER BY name LIMIT 3) AS m), '')",
 };
 
-/* What stands for a letter in the statements, or NULL: itself. */
+/* The text that a letter in the statements stands for; NULL: the letter itself. */
 static const char *stands_for(char c, const struct pg_conninfo *info, const char **around)
 {
 	*around = c == '@' ? "\"." : c == '^' ? "\"" : "";

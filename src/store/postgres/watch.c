@@ -1,19 +1,20 @@
 /*
- * watch.c: hints. Changes are pushed by NOTIFY, with the election's name; the end of a dead
- * holder's lease is pushed by nobody, so this lane keeps a timer for it (expiry.h) and asks the
- * server once, when the time has come. While leases are renewed, our own renewals bring the news
- * of that, the timer moves on, and this lane asks nothing.
+ * watch.c: hints. Changes are pushed by NOTIFY, with the election's name. Nobody pushes the end of
+ * a dead holder's lease, so this lane keeps a timer for it (expiry.h), and asks the server once
+ * when the time has come. While leases are renewed, our own renewals bring the news of that: the
+ * timer moves on, and this lane asks nothing.
  *
- * Subscribe, then read: after LISTEN, and after every break, all are told to look.
+ * Subscribe, then read: after LISTEN, and so after every break, all elections get a hint.
  *
- * Behind a pooler there is no LISTEN: records then say that nothing is watched, and the elections
+ * Behind a pooler there is no LISTEN: then records say that nothing is watched, and the elections
  * keep timers of their own.
  *
- * A store whose session holds locks listens on that one, in turn with those who renew and campaign:
- * the server takes milliseconds to end a session, and whoever waits for the lock of a dead process
- * waits for a core, too, while it ends the others.
+ * A store whose session holds locks listens on that session, in turn with the lanes that renew and
+ * campaign. With more sessions a takeover would be slower: the server takes milliseconds of a core
+ * to end a session of a dead process, and a waiter for that process's lock waits for a core
+ * meanwhile.
  *
- * Names are the watch lane's thread's alone; `woken` and wake_fd are for the others.
+ * `names` belongs to the watch lane's thread alone; other threads use `woken` and wake_fd.
  */
 #include <errno.h>
 #include <poll.h>
@@ -27,16 +28,16 @@
 #include "store/postgres/postgres.h"
 #include "store/watch_index.h"
 
-/* A connection that heard nothing for so long is asked whether it still is one. */
+/* A connection that was silent for this long is tested. */
 #define SILENCE_NS (25 * CLOCK_NS_PER_S)
 
 struct pg_watch {
 	struct watch_index names;
-	uint64_t troubles; /* of the store, when this connection was last known to be well */
-	uint64_t idle_ns;  /* since when there is nothing to listen for; 0: there is */
+	uint64_t troubles; /* the store's count when this connection was last known to be well */
+	uint64_t idle_ns;  /* since when there is nothing to listen for; 0: there is something */
 	bool look_at_all;
 	bool listens;
-	bool is_current; /* nothing has come since we last looked */
+	bool is_current; /* nothing has happened since we last looked */
 };
 
 struct pg_watch *pg_watch_new(void)
@@ -76,7 +77,7 @@ void pg_watch_remove(void *lane, const char *name, uint64_t cookie)
 		watch_index_drop(&w->names, n);
 }
 
-/* Where it is watched. */
+/* Gives a hint for that election, if it is watched. */
 static void watch_hint(struct pg_watch *w, const char *name)
 {
 	const struct watched *n = watch_index_find(&w->names, name);
@@ -92,7 +93,7 @@ static void watch_signal(struct pg_lane *l)
 	uint64_t one = 1;
 	ssize_t rc = write(l->wake_fd, &one, sizeof(one));
 
-	(void)rc; /* full: it will wake up anyway */
+	(void)rc; /* the counter is full: the lane will wake up anyway */
 }
 
 void pg_watch_wake(void *lane)
@@ -119,7 +120,7 @@ static uint64_t expiry_due_ns(const struct pg_store *store, const struct watched
 	return s->told ? EXPIRY_NEVER : expiry_end_ns(s, &store->clock, now_ns);
 }
 
-/* When the first of them is due; tells the others that we sleep until then. */
+/* When the first lease is due; notes for the other lanes that we sleep until then. */
 static uint64_t next_expiry_ns(struct pg_store *store, uint64_t limit_ns)
 {
 	uint64_t now_ns = clock_boot_ns();
@@ -147,7 +148,7 @@ static bool has_expired_lease(struct pg_store *store)
 	return any;
 }
 
-/* Whose elections can be had now. */
+/* Gives hints for the elections whose lease has ended. */
 static void hint_ended(struct pg_lane *l, const PGresult *elections)
 {
 	struct pg_store *store = l->store;
@@ -165,7 +166,8 @@ static void hint_ended(struct pg_lane *l, const PGresult *elections)
 	}
 }
 
-/* Each is told once; what is gone, or holds nothing of ours, is forgotten. */
+/* Marks leases that have ended as told, so that each is told once. A lease that is gone, or holds
+ * none of our elections, is forgotten. */
 static void settle_ended(struct pg_lane *l, const PGresult *elections)
 {
 	struct pg_store *store = l->store;
@@ -187,7 +189,7 @@ static void settle_ended(struct pg_lane *l, const PGresult *elections)
 	store_unlock(&store->base);
 }
 
-/* Some leases may have ended: asks once more, and tells those who wait for them. */
+/* Some leases may have ended: asks about them once more, and gives hints for those that have. */
 static int ask_about_ended(struct pg_lane *l, struct pg_lane *s, struct baton_call *call)
 {
 	struct pg_text ids = {0};
@@ -223,8 +225,9 @@ static void stop_listening(struct pg_lane *l)
 	l->watch->listens = false;
 }
 
-/* Of what is ours without tables there is nothing to hear: no orders, and its end is its session's.
- * So who leads all of it has no session but those. */
+/* Without tables there is nothing to hear of an election that we lead: it has no orders, and it
+ * ends with its session. So a process that leads all its elections has no other session than
+ * theirs. */
 static bool has_to_listen(struct pg_lane *l)
 {
 	struct pg_watch *w = l->watch;
@@ -238,7 +241,7 @@ static bool has_to_listen(struct pg_lane *l)
 	if (w->idle_ns != 0 && clock_boot_ns() - w->idle_ns >= PG_REST_NS && l->conn.pg != NULL) {
 		stop_listening(l);
 		pg_conn_free(&l->conn);
-		pg_waiters_free(l->store); /* nobody waits for itself */
+		pg_waiters_free(l->store); /* no process waits for its own lock */
 	}
 	return n != NULL;
 }
@@ -264,7 +267,7 @@ static int start_listening(struct pg_lane *l, struct pg_lane *s, struct baton_ca
 	return outcome;
 }
 
-/* An empty transaction: is anybody there? */
+/* Tests the connection by an empty transaction. */
 static int ping(struct pg_lane *l, struct pg_lane *s, struct baton_call *call)
 {
 	uint64_t troubles = atomic_load(&l->store->troubles);
@@ -291,8 +294,8 @@ static void take_notifications(struct pg_lane *l, struct pg_lane *s)
 	}
 }
 
-/* The lock of a lease's session was free when the lease was as in the answer to PG_AWAITED: should
- * it have been renewed since, then whoever claims what it holds finds another seq. */
+/* The lock of a lease's session was free, and at that moment the lease was as in the answer to
+ * PG_AWAITED. If it has been renewed since, a claim on its elections finds another `seq`. */
 static void lease_freed(struct pg_lane *l, const char *id, const PGresult *r)
 {
 	bool is_there = PQntuples(r) > 0;
@@ -348,21 +351,22 @@ static int watch_catch_up(struct pg_lane *l, struct pg_lane *s, struct baton_cal
 /* Brings everything up to date. OK, or why not. */
 static int watch_attend(struct pg_lane *l, struct baton_call *call)
 {
-	/* A standby that hears of a dead leader needs the session that we would look with. */
+	/* A standby that hears of a dead leader needs the session that we would use here. */
 	if (pg_waiters_attend(l, lock_freed, false) && watch_index_has_hints(&l->watch->names))
 		return BATON_OUTCOME_OK;
 	if (l->watch->is_current && l->watch->listens)
 		return BATON_OUTCOME_OK;
 	struct pg_lane *s = pg_session_take_idle(l);
 
-	if (s == NULL) /* later: we are told when */
+	if (s == NULL) /* we are nudged when it is free */
 		return BATON_OUTCOME_OK;
 	struct baton_call inner = {.deadline_ns = clock_boot_ns() + pg_watch_call_ns(l->store)};
 
 	l->nudged = false;
 	int outcome = watch_catch_up(l, s, &inner);
 
-	/* The session was ended just then: why there is no other one is what counts. */
+	/* The session has just been ended. We try to open another one: if that fails, its reason
+	 * counts. */
 	if (pg_may_repeat(s, outcome))
 		outcome = watch_catch_up(l, s, &inner);
 	if (outcome != BATON_OUTCOME_OK) {
@@ -389,14 +393,14 @@ static int watch_take_hints(struct pg_watch *w, uint64_t *cookies, size_t max)
 	return 1;
 }
 
-/* Until something comes, somebody calls, or it is time. */
+/* Sleeps until something comes, somebody wakes us, or it is time. */
 static void watch_doze(struct pg_lane *l, uint64_t until_ns)
 {
 	const struct pg_store *store = l->store;
 	const struct pg_conn *c = store->lock_lane != NULL ? &store->lock_lane->conn : &l->conn;
 	bool reads =
 		(l->watch->listens || store->owed_ns != 0) && !atomic_load(&store->watch_waits);
-	int heard_fd = reads ? atomic_load(&c->fd) : -1; /* else others read at the moment */
+	int heard_fd = reads ? atomic_load(&c->fd) : -1; /* else another lane is reading */
 	struct pollfd fds[2 + PG_WAITERS_MAX] = {{.fd = l->wake_fd, .events = POLLIN},
 						 {.fd = heard_fd, .events = POLLIN}};
 	size_t n = 2 + pg_waiters_poll(l->store, fds + 2);
@@ -408,13 +412,12 @@ static void watch_doze(struct pg_lane *l, uint64_t until_ns)
 				.tv_nsec = (long)(us % 1000000) * 1000};
 	bool waiter = ppoll(fds, n, &wait, NULL) > 0 && fds[0].revents == 0 && fds[1].revents == 0;
 
-	l->watch->is_current =
-		l->watch->is_current && waiter; /* by a lock waiter, and by nothing else */
+	l->watch->is_current = l->watch->is_current && waiter; /* only a lock waiter has woken us */
 	if (fds[0].revents != 0 && read(l->wake_fd, &nudges, sizeof(nudges)) < 0)
 		return;
 }
 
-/* When there is something to do again, if nothing comes. */
+/* When to do something again, if nothing comes before. */
 static uint64_t watch_next_ns(struct pg_lane *l, uint64_t until_ns)
 {
 	const struct pg_watch *w = l->watch;
@@ -427,7 +430,7 @@ static uint64_t watch_next_ns(struct pg_lane *l, uint64_t until_ns)
 	until_ns = rest_ns < until_ns ? rest_ns : until_ns;
 	if (l->store->owed_ns != 0 && l->store->owed_ns < until_ns)
 		until_ns = l->store->owed_ns;
-	/* Without a turn there is nobody to ask what has become due. */
+	/* Without a turn we can't ask about a lease that is due. */
 	if (!w->listens || l->conn.pooled || atomic_load(&l->store->watch_waits))
 		return until_ns;
 	return next_expiry_ns(l->store, until_ns);
@@ -439,8 +442,8 @@ int pg_watch_wait(void *lane, struct baton_call *call, uint64_t *cookies, size_t
 	struct pg_watch *w = l->watch;
 
 	for (;;) {
-		/* With nothing to hear of there is nothing to connect for; but what comes must be
-		 * read. */
+		/* If there is nothing to hear, we don't connect; but what comes on an open
+		 * connection must be read. */
 		bool attends = (has_to_listen(l) || w->listens) && !atomic_load(&l->woken);
 
 		if (attends && watch_attend(l, call) != BATON_OUTCOME_OK && !atomic_load(&l->woken))
@@ -450,7 +453,8 @@ int pg_watch_wait(void *lane, struct baton_call *call, uint64_t *cookies, size_t
 		if (n > 0 || atomic_exchange(&l->woken, false) ||
 		    clock_boot_ns() >= call->deadline_ns)
 			return n;
-		/* To wait for a lock takes a connection; what is known already goes first. */
+		/* To wait for a lock takes a connection, so hints that are known already go
+		 * first. */
 		if (w->listens && !l->conn.pooled && pg_waiters_attend(l, lock_freed, true))
 			continue;
 		watch_doze(l, watch_next_ns(l, call->deadline_ns));

@@ -1,8 +1,8 @@
 /*
  * adapter.h: what a store must be able to do to carry elections, and nothing else.
  *
- * A record store has one primitive: compare-and-set on one record. The layer in this folder makes
- * all of baton-store.h of it. An adapter is the code for one kind of store: it reads, writes,
+ * A record store has one primitive: compare-and-set on one record. The layer in this folder builds
+ * all of baton-store.h on that. An adapter is the code for one kind of store: it reads, writes,
  * deletes and lists records, and knows nothing of leases, elections and terms. It never parses a
  * value, and it owns no thread.
  *
@@ -14,7 +14,7 @@
  *      |
  *   the store
  *
- * A new store is one file, src/store/NAME/adapter.c, that ends with
+ * A new store is one file, src/store/NAME/adapter.c, which ends with
  *
  *     static const char *const schemes[] = {"NAME", NULL};
  *     RECORD_DRIVER(baton_driver, adapter, .name = "NAME", .schemes = schemes);
@@ -24,11 +24,11 @@
  *     baton_driver(NAME RECORD SCHEMES NAME LIBRARIES ...)
  *
  * What the layer promises an adapter:
- *  1. A lane is used by one thread at a time; lanes of one store run at once. What they share in
- *     the store is the adapter's to lock.
+ *  1. A lane is used by one thread at a time, but several lanes of one store run at once. The
+ *     adapter locks what they share in the store.
  *  2. Keys are letters, digits, and "-_./=", at most key_max bytes; they begin with "l/", "e/",
- *     "c/" or "t/". No '/' stands at the end or next to another one. An adapter adds its prefix,
- *     if it has one, and takes it away again.
+ *     "c/" or "t/". No '/' stands at the end or next to another one. If an adapter has a prefix,
+ *     the adapter adds it and takes it away again.
  *  3. No key stands twice in one call.
  *  4. Values are text of at most value_max bytes. Each attempt to write has its own bytes: a value
  *     begins with {"w":"N" where N are 64 random bits.
@@ -36,16 +36,17 @@
  *
  * What an adapter owes the layer:
  *  1. put and drop are linearizable compare-and-sets. So is a get with `fresh`.
- *  2. An adapter never repeats a write by itself, and switches off such a habit of a library.
+ *  2. An adapter never repeats a write by itself. It switches off the retries of the libraries that
+ *     it uses.
  *  3. FAILED means that the write was not carried out, and surely never will be, not even by a
- *     request that is still on its way. Whoever isn't sure says UNKNOWN.
- *  4. A version never comes back on a record that exists. Where the store has none that keeps to
- *     this, or where a read can show a write that is rolled back later, `w` is the version:
+ *     request that is still on its way. An adapter that isn't sure says UNKNOWN.
+ *  4. A version never comes back on a record that exists. A store may have no such version of its
+ *     own, or its reads may show a write that is rolled back later. Then `w` is the version:
  *     record_version_of_value().
- *  5. A call ends at call->deadline_ns, whatever the network and the server do. What has no answer
- *     by then is UNKNOWN (get, list: FAILED), with BATON_E_TIMEOUT.
- *  6. What is FAILED or UNKNOWN has a code in its item, and the first sentence stands in
- *     call->error. BATON_E_DENIED is said only where somebody has to give a right.
+ *  5. A call ends at call->deadline_ns, whatever the network and the server do. An item that has no
+ *     answer by then is UNKNOWN (get, list: FAILED), with BATON_E_TIMEOUT.
+ *  6. An item that is FAILED or UNKNOWN has a code, and call->error has the sentence for the first
+ *     of them. BATON_E_DENIED is only for a missing right that somebody has to grant.
  */
 #ifndef BATON_RECORD_ADAPTER_H
 #define BATON_RECORD_ADAPTER_H
@@ -55,7 +56,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The least key_max: a hash, or a lease's id, fits with what stands around it. */
+/* The least key_max: it has room for a key made of a hash or of a lease's id. */
 #define RECORD_KEY_MIN 96
 #define RECORD_PREFIX_MAX 128
 
@@ -63,28 +64,29 @@
 struct record_item {
 	const char *key;
 	/*
-	 * put, drop, in: the record must have this version; n = 0: it must not be there.
-	 *         out:   OK: the new one, of what was written. REFUSED: the one in the way, if the
-	 *                answer told it (is_told).
-	 * get, in:       the layer knows the value of this version; n = 0: it knows none.
-	 *         out:   the one that was found; n = 0: there is no such record, which is OK, too.
+	 * put, drop, in: the record must have this version; n = 0: there must be no record.
+	 *         out:   OK: the new version, that of what was written. REFUSED: the version that
+	 *                is in the way, if the answer told it (is_told).
+	 * get, in:       the layer knows the value of this version; n = 0: it knows no value.
+	 *         out:   the version that was found; n = 0: there is no record. That is OK, too.
 	 */
 	struct record_version version;
 	/*
 	 * put, in:  what to write.  out: REFUSED and is_told: what stands there instead.
-	 * get, out: what was found. An adapter may leave it empty (and is_unchanged set) where the
-	 *           version is still the one that the layer knows.
+	 * get, out: what was found. If the version is still the one that the layer knows, an
+	 *           adapter may set is_unchanged and leave the value empty.
 	 * The layer frees it.
 	 */
 	struct bytes value;
-	uint64_t age_ns; /* get, list: since it was written, by the server's clock; RECORD_NEVER:
-			    not told. It is for people only, and nothing depends on it */
+	uint64_t age_ns; /* get, list: since the record was written, by the server's clock;
+	                    RECORD_NEVER: not told. Only for people: nothing depends on it */
 	/*
 	 * OK:      it was carried out.
 	 * REFUSED: a conflict: the store answered that another version is there. Never for get.
 	 * FAILED:  it was not carried out, and never will be.
 	 * UNKNOWN: nobody knows. Never for get.
-	 * "Not written, but no verdict" is REFUSED without is_told: the layer reads, and decides.
+	 * If the store says only that it has not written, without why, that is REFUSED without
+	 * is_told: the layer then reads the record and decides.
 	 */
 	int outcome;
 	int code; /* BATON_E_; FAILED and UNKNOWN */
@@ -92,16 +94,18 @@ struct record_item {
 	bool is_unchanged;
 };
 
-/* What the URLs of all record stores can say. An adapter's open() is given it with the defaults of
- * its kind, and hands on to record_option() what it doesn't know itself. */
+/* The options that the URLs of all record stores can have. An adapter's open() gets them with the
+ * defaults of its kind, and passes to record_option() each option that the adapter doesn't know
+ * itself. */
 struct record_options {
 	uint32_t poll_ms;      /* poll=: how often a standby looks, in ms, at least 100 */
-	uint32_t max_lease_ms; /* max_lease=: of a store that forgets; the longest lease there */
+	uint32_t max_lease_ms; /* max_lease=: for stores that forget: their longest lease */
 	/* prefix=: stands in front of all keys, without a '/' at its end */
 	char prefix[RECORD_PREFIX_MAX + 1];
-	/* Set by open(): this store is polled, although the adapter could push or ring. */
+	/* Set by open(): the layer polls this store, although the adapter has watch() or
+	 * listen(). */
 	bool is_polled;
-	/* Set by open(): claims hold a native lock, too: enum record_locks. */
+	/* Set by open(): which native locks claims hold besides: enum record_locks. */
 	uint32_t locks;
 };
 
@@ -112,32 +116,32 @@ enum record_locks {
 	RECORD_LOCKS_DURATION, /* its time, unless it is kept */
 };
 
-/* False: it is none of these, or that is not a valid value for it. */
+/* False: the key is none of these options, or the value is not valid for it. */
 bool record_option(struct record_options *o, const char *key, const char *value);
 
 /* One record of a list. The item is the adapter's, and is gone after the call. */
 typedef void record_found(void *arg, const struct record_item *item);
-/* A record below e/ may have changed; of a lease below l/: all elections that name it; NULL: any of
- * them. */
+/* Some election may have changed. key: below e/, that election's record; below l/, a lease: any
+ * election that names it; NULL: any election. */
 typedef void record_changed(void *arg, const char *key);
 
-/* Leases whose owners may ring, at most. */
+/* How many leases' owners a lane listens to, at most. */
 #define RECORD_ALARMS_MAX 4
 
 /* What a lane of the watch kind listens for while it sleeps. */
 struct record_alarms {
 	const char *own; /* the lease that our claims stand on; NULL: there are none */
-	bool rings;      /* claims were released since the last call: the others must hear it */
+	bool rings;      /* claims were released since the last call: others must be woken */
 	const char *others[RECORD_ALARMS_MAX]; /* leases that watched elections name */
 	size_t n_others;
 	int wake; /* a descriptor that ends the call when it is readable */
 };
 
-/* A store's own clock, where it forgets. */
+/* The own clock of a store that forgets. */
 struct record_age {
-	uint64_t uptime_ns; /* since it may have lost everything */
+	uint64_t uptime_ns; /* since the moment when it may have lost everything */
 	uint64_t server_ms; /* its wall clock */
-	uint64_t coarse_ns; /* it may be older than that by so much */
+	uint64_t coarse_ns; /* how much older than uptime_ns it may be */
 };
 
 struct record_adapter {
@@ -152,86 +156,95 @@ struct record_adapter {
 	uint32_t batch_max;
 	/* Records that one request reads; 1: an object store. */
 	uint32_t get_max;
-	/* How often a standby looks, unless the URL says otherwise: 1000; object stores 2000. */
+	/* How often a standby looks, unless the URL says otherwise: 1000, for object stores
+	 * 2000. */
 	uint32_t poll_ms;
-	/* list has the values at no extra request. */
+	/* list returns the values as well, without extra requests. */
 	bool lists_values;
-	/* It forgets (A3 fails): terms follow its clock, nobody claims while it is young, and `age`
-	 * is there. */
+	/* The store forgets (A3 fails): terms follow its clock, nobody claims while it is young,
+	 * and `age` is set. */
 	bool is_weak;
-	/* Servers of this kind may ignore conditions. Before a store's first lease compare-and-set
-	 * is tried on a scratch record below t/; where that fails, so does the lease. */
+	/* Servers of this kind may ignore conditions. So before the first lease, the layer tries
+	 * compare-and-set on a scratch record below t/. If that fails, opening the lease fails. */
 	bool is_tried;
 	struct baton_traits traits; /* RECORD_TRAITS(...) */
 
-	/* As in baton-store.h: parses and allocates only. `options` is the layer's. */
+	/* As in baton-store.h: only parses and allocates. `options` belongs to the layer. */
 	int (*open)(const struct baton_store_config *config, struct record_options *options,
 		    void **store, struct baton_error *err);
 	void (*close)(void *store);
-	/* Of a store; NULL where all of this kind are alike. */
+	/* The traits of one store; NULL: all stores of this kind have the same. */
 	const struct baton_traits *(*traits_of)(const void *store);
 	int (*lane_open)(void *store, int kind, void **lane, struct baton_error *err);
 	void (*lane_close)(void *lane);
-	/* S10: in the child of fork(); closes descriptors, and frees nothing. */
+	/* S10, in the child of fork(): closes descriptors, and frees nothing. */
 	void (*forget)(void *store);
-	/* As in baton-store.h; NULL: nothing beyond what the layer finds out by itself. */
+	/* As in baton-store.h; NULL: there is nothing to find beyond what the layer finds by
+	 * itself. */
 	int (*examine)(void *lane, struct baton_call *call,
 		       void (*found)(void *arg, const struct baton_finding *finding), void *arg);
 
-	/* Each item stands on its own: a conflict of one undoes no other. n <= batch_max.
-	 * fresh: linearizable; else it may be old. */
+	/* Each item stands on its own: a conflict of one undoes no other. n <= batch_max. fresh:
+	 * the read is linearizable; else its result may be old. */
 	void (*get)(void *lane, struct baton_call *call, struct record_item *items, size_t n,
 		    bool fresh);
 	void (*put)(void *lane, struct baton_call *call, struct record_item *items, size_t n);
 	void (*drop)(void *lane, struct baton_call *call, struct record_item *items, size_t n);
 	/*
 	 * All records whose keys begin with `prefix` ("e/"), in any order: key, version and age;
-	 * the value only if with_values, which is asked for only where lists_values is set. May be
-	 * old; a record that is written meanwhile may be missing or appear. OK, or FAILED.
+	 * the value only if with_values is set. The layer sets with_values only if lists_values is
+	 * set. The list may be old; a record that is written meanwhile may be missing or appear.
+	 * Returns OK or FAILED.
 	 */
 	int (*list)(void *lane, struct baton_call *call, const char *prefix, bool with_values,
 		    record_found *found, void *arg);
 	/*
 	 * Push, on the watch lane: blocks until something below e/ may have changed, wake() is
-	 * called, or the deadline, and tells which. After it has told once that the watch stands
-	 * (key NULL), no change is missed. OK; else the watch is broken, and is called again after
-	 * a while. NULL: the layer polls.
+	 * called or the deadline has come, and calls changed() for each record that may have
+	 * changed. A call with the key NULL says that the watch stands: from then on no change is
+	 * missed. Returns OK; anything else means that the watch is broken, and the layer calls
+	 * again after a while. NULL: the layer polls.
 	 */
 	int (*watch)(void *lane, struct baton_call *call, record_changed *changed, void *arg);
 	/*
-	 * An alarm, where there is no push: sleeps on the watch lane until the deadline, or until
+	 * An alarm, for stores without push: sleeps on the watch lane until the deadline, or until
 	 * alarms->wake is readable, or until the owner of one of alarms->others has released
-	 * something, and tells which (key "l/LEASE"). Nobody counts on it: the layer polls as if
-	 * there were none. NULL: the layer sleeps by itself.
+	 * something. In the last case it calls changed() with that lease ("l/LEASE"). Nothing
+	 * depends on the alarm: the layer polls as often as without it. NULL: the layer sleeps by
+	 * itself.
 	 */
 	void (*listen)(void *lane, struct baton_call *call, const struct record_alarms *alarms,
 		       record_changed *changed, void *arg);
-	/* From any thread: ends a call that is under way on the watch lane, as soon as it can: a
-	 * watch() is OK then, a get or list FAILED. NULL where no call there can last long. */
+	/* From any thread: ends the call that is under way on the watch lane, as soon as possible.
+	 * watch() then returns OK, a get or list FAILED. NULL: no call on the watch lane can last
+	 * long. */
 	void (*wake)(void *lane);
-	/* is_weak: how old the store is. OK or FAILED. Else NULL. */
+	/* How old the store is; returns OK or FAILED. NULL unless is_weak. */
 	int (*age)(void *lane, struct baton_call *call, struct record_age *age);
 
 	/*
-	 * Native locks, one per election, for a store whose open() has set options->locks; else
-	 * they are not called. They stand beside the records, never in place of one: two candidates
-	 * are kept apart by the records alone, and the lock keeps other programs away.
+	 * Native locks, one per election. The layer calls these functions only if the store's
+	 * open() has set options->locks. Locks stand beside the records and never replace one: the
+	 * records alone keep two candidates apart, and the lock keeps other programs away.
 	 *
-	 * A lock belongs to the store and to a lease, not to a lane: it is taken on one lane and
-	 * kept on another. A session that holds locks is a connection of its own, is ended by the
-	 * server when it was silent for ttl_ns and not before (rule 3), and is not closed because a
-	 * call was slow. What is taken for a lease ends what the store holds for an older one.
+	 * A lock belongs to the store and to a lease, not to a lane: one lane takes it, and another
+	 * lane keeps it. A session that holds locks is a connection of its own. The server ends it
+	 * after ttl_ns of silence and not before (rule 3), and the adapter doesn't close it because
+	 * a call was slow. Taking a lock for a lease ends the locks that the store holds for an
+	 * older lease.
 	 *
-	 * lock_take: OK: it is ours; if it was before, it is prolonged. REFUSED: another has it:
-	 *     *free_in_ns says for how long at most, or stays RECORD_NEVER. FAILED: it isn't ours.
-	 *     UNKNOWN: it may be.
-	 * lock_keep: OK: it was ours all the time, and is for ttl_ns more, counted from before the
-	 *     call. REFUSED: it is not, or was not meanwhile, or its session has ended: never take
-	 *     it again here, for another may have worked since. FAILED, UNKNOWN: nobody knows.
-	 *     Called before each renewal for each lock of the lease, in one call: where all of them
-	 *     stand and fall with one session, that is asked once.
-	 * lock_drop: if that lease has it. Whatever it returns, the adapter counts on it no more:
-	 *     a session that can't be told is closed, and a duration passes.
+	 * lock_take: OK: the lock is ours; if it was ours before, it is prolonged. REFUSED: another
+	 *     has it; *free_in_ns says for how long at most, or stays RECORD_NEVER. FAILED: the
+	 *     lock isn't ours. UNKNOWN: it may be ours.
+	 * lock_keep: OK: the lock was ours all the time, and stays ours for ttl_ns more, counted
+	 *     from before the call. REFUSED: it is not ours, or was not ours for a while, or its
+	 *     session has ended. lock_keep must not take it again then, because another may have
+	 *     worked since. FAILED, UNKNOWN: nobody knows. Before each renewal the layer calls this
+	 *     for each lock of the lease, with one and the same `call`. If all locks stand and fall
+	 *     with one session, the adapter asks about the session once.
+	 * lock_drop: drops the lock if that lease has it. Whatever this returns, the adapter
+	 *     doesn't count on the lock any more: it closes a session that can't be told to drop
+	 *     the lock, and it lets a duration pass.
 	 */
 	int (*lock_take)(void *lane, struct baton_call *call, const char *name,
 			 const char *lease_id, uint64_t ttl_ns, uint64_t *free_in_ns);
@@ -241,44 +254,47 @@ struct record_adapter {
 			 const char *lease_id);
 };
 
-/* What is the same for all of them. Two candidates' clocks are compared: hence the drift. */
+/* The traits that all record stores have. The drift is there because the clocks of two candidates
+ * are compared. */
 #define RECORD_TRAITS(...)                                                \
 	{                                                                 \
 		.drift_permille = 200, .keeps_history = true, __VA_ARGS__ \
 	}
 
-/* `w` of a value as its version; n = 0: it isn't one of ours, and the record is FAILED with
- * BATON_E_CORRUPT. */
+/* `w` of a value as its version. n = 0: the value isn't one of ours; the adapter then ends the item
+ * with FAILED and BATON_E_CORRUPT. */
 struct record_version record_version_of_value(const char *value, size_t n);
-/* From a token of the store's; longer than RECORD_VERSION_MAX: its hash. n = 0 is not allowed. */
+/* The version for a token of the store. If the token is longer than RECORD_VERSION_MAX, the version
+ * is its hash. n = 0 is not allowed. */
 struct record_version record_version_of(const void *token, size_t n);
-/* The same end for all items, from the first on that has none yet (outcome 0), with the sentence
- * in call->error. */
+/* Gives the same outcome and code to all items that have none yet (outcome 0). The caller has put
+ * the sentence into call->error. */
 void record_items_end(struct record_item *items, size_t n, int outcome, int code);
-/* ... for all of them, whatever they have. */
+/* Gives them to all items, whatever they have. */
 void record_items_end_all(struct record_item *items, size_t n, int outcome, int code);
 
 /* ---- rows.c: for stores that answer with rows ---- */
 
-/* The items of a call in the order of their keys: so rows find theirs, and two requests lock in one
- * order. */
+/* The items of a call, sorted by their keys. So the item of a row is found quickly, and all
+ * requests lock their rows in the same order. */
 struct record_sorted {
 	struct record_item **items;
 	size_t n;
 };
 
-/* False: no memory, which call->error says. */
+/* False: no memory; call->error says so. */
 bool record_sort(struct record_sorted *s, struct baton_call *call, struct record_item *items,
 		 size_t n);
 void record_sorted_done(struct record_sorted *s);
-/* The item with that key, and its number, if `at` isn't NULL; NULL: nobody asked for it. */
+/* The item with that key; NULL: no item has it. If `at` isn't NULL, *at becomes the item's
+ * number. */
 struct record_item *record_sorted_find(const struct record_sorted *s, const char *key, size_t n,
 				       size_t *at);
-/* A column with `w`; n = 0: it isn't one of ours. */
+/* The version in a column that has `w`; n = 0: not a valid one. */
 struct record_version record_row_version(const char *w, size_t n);
-/* A column with an age in microseconds, which may be NULL. */
+/* The age in a column that has microseconds; the column may be NULL. */
 uint64_t record_row_age_ns(const char *us);
-/* A row's value, of at most max bytes, into an item that has its version. */
+/* Copies a row's value, of at most max bytes, into an item that has its version already. */
 void record_row_take(struct record_item *item, const char *value, size_t n, size_t max);
 
 /* ---- the driver: the verbs of baton-store.h on top of any adapter ---- */
@@ -327,9 +343,10 @@ int record_driver_examine(void *l, struct baton_call *call,
 			  void (*found)(void *arg, const struct baton_finding *finding), void *arg);
 
 /*
- * The table, under that symbol: baton_driver, for a module. What follows are the fields that only
- * the store knows: .name and .schemes; .schema and .fence where it has them. The conformance suite
- * takes the adapter itself (baton_driver_adapter), to stand between the layer and the store.
+ * Defines the driver's table under that symbol; a module's is baton_driver. The further arguments
+ * are the fields that differ from store to store: .name and .schemes, and .schema and .fence if the
+ * store has them. The conformance suite uses the adapter itself (baton_driver_adapter), to stand
+ * between the layer and the store.
  */
 #define RECORD_DRIVER(symbol, adapter, ...)                                             \
 	extern const struct record_adapter *const symbol##_adapter;                     \

@@ -1,6 +1,6 @@
 /*
- * campaign.c: campaigns (R2 to R5). What a campaign has sent is noted as a claim before the call
- * returns, also if nobody knows whether it landed: claims() settles that (R7).
+ * campaign.c: campaigns (R2 to R5). A claim that was sent is noted before the call returns, even if
+ * nobody knows whether it has landed: claims() settles it later (R7).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "store/record/layer.h"
 
-/* The record as it was when the campaign ended, for the one who asked. */
+/* Fills in the record for the caller, as it was when the campaign ended. */
 static void campaign_record(struct record_store *s, const struct record_job *j, const char *id,
 			    struct baton_record *out)
 {
@@ -23,7 +23,8 @@ static void campaign_record(struct record_store *s, const struct record_job *j, 
 	store_unlock(&s->base);
 }
 
-/* The code, and the sentence where it is the campaign that failed and not the store. */
+/* Sets the code; also the sentence, if the campaign has failed because of its term and not because
+ * of the store. */
 static void campaign_explain(struct baton_call *call, const struct record_job *j,
 			     struct baton_campaign *c)
 {
@@ -34,7 +35,7 @@ static void campaign_explain(struct baton_call *call, const struct record_job *j
 	}
 }
 
-/* Another program has the lock: when it lets go, nobody is told. */
+/* Another has the lock. Nobody will be told when it is free, so the election is not `watched`. */
 static void campaign_locked_out(const struct record_job *j, struct baton_record *record)
 {
 	record->held = true;
@@ -44,7 +45,7 @@ static void campaign_locked_out(const struct record_job *j, struct baton_record 
 	(void)snprintf(record->leader, sizeof(record->leader), "another program");
 }
 
-/* The claim is noted, and its lock with it. */
+/* Notes the claim, and its lock with it. Returns the outcome of the campaign. */
 static int campaign_book(struct record_lane *lane, const struct baton_lease *lease,
 			 const struct record_job *j, const char *name)
 {
@@ -84,7 +85,7 @@ static void campaign_end(struct record_lane *lane, struct baton_call *call,
 		       "the store has just started, and may have forgotten a lease");
 }
 
-/* The claim of that election, as it stands in the book. */
+/* Our claim on that election, as it stands in the book. */
 static struct record_claim campaign_claim(struct record_store *s, const char *key)
 {
 	struct record_claim claim = {.standing = RECORD_NO_CLAIM};
@@ -99,9 +100,10 @@ static struct record_claim campaign_claim(struct record_store *s, const char *ke
 }
 
 /*
- * A claim of our own lease that we don't know of, or that we have only read: it is ours if it can
- * be written again, and else the answer was an old one (R8). One that is forfeit is given back:
- * whoever campaigns has no work left on it. Whoever asked tries again soon.
+ * The record names our own lease, but we don't know that claim, or have only read it. If the claim
+ * can be written again, it is ours; else the read was an old one (R8). A forfeit claim is given
+ * back: a candidate that campaigns has no work left on it. In the last two cases the campaign fails
+ * to win, and is tried again soon.
  */
 static void campaign_confirm(struct record_lane *lane, struct baton_call *call,
 			     const struct baton_lease *lease, struct record_job *j,
@@ -123,7 +125,8 @@ static void campaign_confirm(struct record_lane *lane, struct baton_call *call,
 	c->code = j->code;
 }
 
-/* In the table while it lasts: what is written is remembered, and given back without a read. */
+/* Keeps the election in the table while the campaign lasts. So what is written is remembered, and a
+ * release needs no read. */
 static void campaign_keep(struct record_store *s, const struct record_job *j, bool is_kept)
 {
 	store_lock(&s->base);
@@ -136,8 +139,9 @@ static void campaign_keep(struct record_store *s, const struct record_job *j, bo
 }
 
 /*
- * A new claim, or, where one is forfeit, its end first: an old read may not show it any more or not
- * yet, and the book has room for one (L3). Whoever asked tries again soon.
+ * Begins a new claim; or, if a forfeit claim is still there, settles that one first. A read may be
+ * too old to show the forfeit claim, and the book has room for one claim only (L3). The campaign is
+ * then tried again soon.
  */
 static void campaign_begin(struct record_store *s, const struct baton_lease *lease,
 			   const struct baton_campaign *c, struct record_job *j)
@@ -183,7 +187,7 @@ void record_driver_campaign(void *l, struct baton_call *call, const struct baton
 	size_t max = n < RECORD_JOBS_MAX ? n : RECORD_JOBS_MAX;
 	struct record_job *jobs = record_jobs_new(call, max);
 
-	record_locks_drop(l, call); /* so that none is taken that is about to be dropped */
+	record_locks_drop(l, call); /* first: a spent lock must not be taken and then dropped */
 	for (size_t i = 0; i < n && jobs == NULL; i++) {
 		list[i].outcome = BATON_OUTCOME_FAILED;
 		list[i].code = BATON_E_MEMORY;

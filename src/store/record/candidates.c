@@ -1,9 +1,11 @@
 /*
- * candidates.c: how candidates show themselves to each other: c/LEASE has the elections of one
- * lease, in pages, and goes with it. Elections with the same profile share it there.
+ * candidates.c: how candidates show themselves to each other. c/LEASE lists, in pages, the
+ * elections that the lease's owner is a candidate of, and is deleted with the lease. Elections with
+ * the same profile share its text there.
  *
- * Our own candidacies are kept in memory, so that a page can be written again as a whole. Those who
- * list candidates read all pages: people do that, and leaders that are to hand over.
+ * Our own candidacies are kept in memory, so that a page can be written again as a whole. To list
+ * candidates, all pages of all leases are read. Only people and leaders that are to hand over do
+ * that.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +13,11 @@
 #include "base/clock.h"
 #include "store/record/layer.h"
 
-/* What a page has at most: small, because a change of one candidacy writes all of it again. */
+/* The largest page. It is small, because each change of one candidacy writes its whole page
+ * again. */
 #define PAGE_MAX ((size_t)16 << 10)
-/* Of one candidacy beside its texts, which may need an escape for every byte; of a page's head. */
+/* Upper bounds: what a candidacy needs beside its texts, and a page's head. In texts, every byte
+ * may need an escape. */
 #define ENTRY_SIZE 160
 #define HEAD_SIZE (12 * BATON_NAME_MAX + 256)
 
@@ -53,7 +57,7 @@ void record_shown_done(struct record_ours *ours)
 	}
 }
 
-/* One with room for it; NULL: no memory. */
+/* A page with room for `size` bytes; NULL: no memory. */
 static struct record_shown_page *shown_page(struct record_ours *ours, size_t size)
 {
 	struct record_shown_page *page = ours->pages;
@@ -96,7 +100,7 @@ static bool shown_is_same(const struct record_shown_profile *a, const struct bat
 	       strcmp(a->metadata, b->metadata) == 0;
 }
 
-/* False: no memory. `last` is the profile of the one before it, which it may share. */
+/* False: no memory. *last is the profile of the candidacy before, which this one may share. */
 static bool shown_add(struct record_ours *ours, const struct baton_publication *p, int64_t now_ms,
 		      struct record_shown_profile **last)
 {
@@ -167,7 +171,7 @@ static bool page_profile(struct record_page *out, struct record_shown_profile *p
 	return record_page_add_profile(out, &profile);
 }
 
-/* As it is now, with a w of its own. */
+/* Writes the page as it is now, with this w. */
 static bool page_encode(void *arg, uint64_t w, struct bytes *out)
 {
 	const struct publishing *p = arg;
@@ -193,7 +197,7 @@ static bool page_encode(void *arg, uint64_t w, struct bytes *out)
 	return is_whole && n > 0 && bytes_add(out, text, n, n);
 }
 
-/* Writes all pages that have changed. What has no time is still to be written. */
+/* Writes these pages. A page that could not be written stays marked as changed. */
 static void pages_write(struct record_lane *lane, struct baton_call *call, struct publishing *list,
 			size_t n)
 {
@@ -229,7 +233,7 @@ static void pages_write(struct record_lane *lane, struct baton_call *call, struc
 	free(jobs);
 }
 
-/* Which pages have changed; NULL: none, or no memory. With the lock held. */
+/* Which pages have changed; NULL: no memory. With the lock held. */
 static struct publishing *pages_collect(struct record_store *s, const struct record_ours *ours,
 					const struct baton_lease *lease, size_t *n)
 {
@@ -344,7 +348,7 @@ void record_shown_drop(struct record_lane *lane, const struct baton_call *call,
 										  : NULL;
 	     page != NULL; page = page->next) {
 		if (page->own.version.n == 0)
-			continue; /* it was never there, or a sweeper finds it */
+			continue; /* it was never written; if it was, a sweeper finds it */
 		keys[n] = record_page_key(lease_id, page->number);
 		items[n].key = keys[n].text;
 		items[n++].version = page->own.version;
@@ -358,7 +362,7 @@ void record_shown_drop(struct record_lane *lane, const struct baton_call *call,
 
 /* ---- listing ---- */
 
-/* One candidate of the election, until its lease has been looked at. */
+/* A candidate of the election whose lease is still to be read. */
 struct listed {
 	char lease_id[BATON_LEASE_ID_MAX + 1];
 	struct baton_candidate candidate;
@@ -366,7 +370,7 @@ struct listed {
 
 struct listing {
 	const char *name;
-	struct record_item *pages; /* those that are to be read, where a list has no values */
+	struct record_item *pages; /* those that are to be read, if lists have no values */
 	size_t n_pages;
 	struct listed *list;
 	size_t n;
@@ -375,7 +379,7 @@ struct listing {
 
 static void *grow(void *array, size_t n, size_t size)
 {
-	/* A power of two: then there is no room for one more. */
+	/* The room is a power of two, and full when n reaches it. */
 	return n == 0 || (n & (n - 1)) == 0 ? realloc(array, (n > 0 ? 2 * n : 1) * size) : array;
 }
 
@@ -404,7 +408,7 @@ static void listing_add(struct listing *a, const char *key, const struct record_
 	out->candidate.updated_ms = p.updated_ms;
 }
 
-/* A page that isn't understood shows nobody. */
+/* A page that isn't valid shows nobody. */
 static void listing_read(struct listing *a, const struct record_item *item)
 {
 	struct record_candidates page;
@@ -460,7 +464,7 @@ static int listing_pages(struct record_lane *lane, struct baton_call *call, stru
 	return a->has_failed ? record_no_memory(call) : outcome;
 }
 
-/* Which of them live, as far as we can tell; and which one leads. */
+/* Tells those that live, as far as we can see, and which one leads. */
 static int listing_tell(struct record_lane *lane, struct baton_call *call, struct listing *a,
 			void (*found)(void *arg, const struct baton_candidate *candidate),
 			void *arg)

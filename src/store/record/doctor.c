@@ -1,6 +1,6 @@
 /*
- * doctor.c: whether a store does what it is asked to: compare-and-set on a scratch record, which is
- * gone afterwards; and how long a request takes. What is special about a store the adapter finds.
+ * doctor.c: tries compare-and-set on a scratch record, which is deleted afterwards, and measures
+ * how long a request takes. The adapter examines what is special about its store.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "store/doctor.h"
 #include "store/record/layer.h"
 
-/* A value of a scratch record; each is another one. */
+/* A value for the scratch record, different each time. */
 static bool trial_value(struct record_item *item)
 {
 	bytes_clear(&item->value);
@@ -17,7 +17,7 @@ static bool trial_value(struct record_item *item)
 	return !item->value.has_failed;
 }
 
-/* One write that must end so. */
+/* One write that must have this outcome. */
 static bool trial_put(struct record_lane *lane, struct baton_call *call, struct record_item *item,
 		      int expected)
 {
@@ -41,7 +41,8 @@ static bool trial_put(struct record_lane *lane, struct baton_call *call, struct 
 	return false;
 }
 
-/* Made, not made again, written from its version, not written from the one before it. */
+/* The scratch record can be made, but not made again; it can be written from its version, but not
+ * from the version before. */
 static bool trial_run(struct record_lane *lane, struct baton_call *call)
 {
 	char key[64];
@@ -83,7 +84,7 @@ bool record_try(struct record_lane *lane, struct baton_call *call)
 	return true;
 }
 
-/* A read of a record that is hardly ever there: it makes nothing. */
+/* Reads a record that is hardly ever there, and writes nothing. */
 static int examine_trips(struct record_lane *lane, struct baton_call *call, struct doctor *d)
 {
 	struct doctor_trips trips = {.n = 0};

@@ -15,7 +15,7 @@
 
 /* ---- options ---- */
 
-/* What stands in front of keys is made of what keys are made of. */
+/* A prefix consists of the characters that keys consist of. */
 static bool option_prefix(const char *value, char out[RECORD_PREFIX_MAX + 1])
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -53,13 +53,14 @@ void record_driver_close(void *store)
 	free(s);
 }
 
-/* A standby may see the last renewal a poll late, and counts from then. */
+/* A standby may see the last renewal a poll late and count from then, so an expiry may take a poll
+ * longer. */
 static void store_traits(struct record_store *s)
 {
 	const struct record_adapter *adapter = s->adapter;
 
 	s->traits = adapter->traits_of != NULL ? *adapter->traits_of(s->store) : adapter->traits;
-	s->traits.own_leases = false; /* whatever a store's locks are: a lease carries any number */
+	s->traits.own_leases = false; /* even with native locks: a lease carries any number */
 	s->traits.expiry_more_ns += s->options.poll_ms * CLOCK_NS_PER_MS;
 	if (!adapter->is_weak)
 		return;
@@ -105,7 +106,8 @@ const struct baton_traits *record_driver_traits(const struct record_adapter *ada
 	return s != NULL ? &s->traits : &adapter->traits;
 }
 
-/* S10: in the child. Descriptors are the parent's; nothing is freed, and no lock is to be had. */
+/* S10, in the child of fork(): the descriptors are the parent's. Nothing is freed, and nothing is
+ * locked. */
 void record_driver_forget(void *store)
 {
 	struct record_store *s = store;

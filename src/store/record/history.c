@@ -1,5 +1,5 @@
 /*
- * history.c: the last leaderships of an election, which its record has.
+ * history.c: the last leaderships of an election. They stand in its record.
  */
 #include <stdlib.h>
 #include <string.h>

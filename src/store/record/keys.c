@@ -1,5 +1,5 @@
 /*
- * keys.c: names as keys, tokens as versions; and what is asked of the system: random bits.
+ * keys.c: names as keys, tokens as versions, and random bits.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,8 @@
 #include "base/sha256.h"
 #include "store/record/layer.h"
 
-/* No key that stands for a name in full has a "=-" in it: see record_write_key(). */
+/* Marks a key that is a hash. No key that stands for a name in full has a "=-" in it: see
+ * record_write_key(). */
 #define HASHED "=-"
 
 struct record_key record_key_of(const struct record_store *s, int kind, const char *name)
@@ -55,7 +56,7 @@ uint64_t record_random(void)
 
 	if (getrandom(&bits, sizeof(bits), 0) == (ssize_t)sizeof(bits))
 		return bits;
-	/* Still its own for each write of this process, and hardly ever another's. */
+	/* Still different for each write of this process, and hardly ever the same as another's. */
 	return clock_boot_ns() * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)clock_wall_ms();
 }
 

@@ -1,10 +1,10 @@
 /*
- * known.c: what this process knows: elections that are watched or claimed, leases of others and
- * since when their versions are known, leases of its own and the claims on them. Everything here
- * is done with the store's lock held.
+ * known.c: what this process knows: elections that are watched or claimed; other processes' leases,
+ * and since when their versions are known; its own leases, and the claims on them. Everything here
+ * is called with the store's lock held.
  *
- * What this must never do: let an old read replace what was written since, or forget a claim that
- * may have landed.
+ * What this must never do: let an old read replace what was written after it, or forget a claim
+ * that may have landed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "store/record/layer.h"
 
-/* Leases that nothing in the table names are kept until there are so many. */
+/* Leases that no election in the table names are dropped only when there are more than this. */
 #define SEEN_MIN 64
 
 /* ---- elections ---- */
@@ -57,7 +57,7 @@ void record_known_tidy(struct record_store *s, struct record_known *k)
 	watch_index_drop(&s->elections, &k->watched);
 }
 
-/* Which lease it names, if that is another's. */
+/* Notes which lease the election names, if that is another process's. */
 static void known_see(struct record_store *s, struct record_known *k,
 		      const struct record_election *e)
 {
@@ -71,7 +71,7 @@ static void known_see(struct record_store *s, struct record_known *k,
 	if (seen == NULL)
 		return;
 	if (LIST_EMPTY(&seen->elections))
-		record_watch_wake(s); /* there is somebody new to listen to */
+		record_watch_wake(s); /* there is a new lease to listen for */
 	LIST_INSERT_HEAD(&seen->elections, k, of_seen);
 }
 
@@ -93,7 +93,7 @@ bool record_known_note(struct record_store *s, struct record_known *k,
 	if (k->text != NULL)
 		(void)memcpy(k->text, text->at, k->n);
 	else if (version->n != 0)
-		k->noted_ns = 0; /* not understood, or no memory for it: to be read again */
+		k->noted_ns = 0; /* not valid, or no memory for it: to be read again */
 	known_see(s, k, e);
 	if (e != NULL)
 		record_hold_note(&k->hold, e, clock_boot_ns());
@@ -159,7 +159,7 @@ static uint64_t polls_ns(const struct record_store *s)
 	return 2 * s->options.poll_ms * CLOCK_NS_PER_MS;
 }
 
-/* Those that nobody has looked at for so long that it tells nothing any more. */
+/* Drops leases that nobody has looked at for so long that what we know of them is of no use. */
 static void seen_prune(struct record_store *s)
 {
 	uint64_t now_ns = clock_boot_ns();
@@ -268,7 +268,7 @@ void record_ours_remove(struct record_store *s, struct record_ours *ours)
 	*at = ours->next;
 	while ((k = LIST_FIRST(&ours->claims)) != NULL) {
 		record_known_claim(s, k, NULL, NULL);
-		k->is_stale = s->has_stale = true; /* its lease is another's now */
+		k->is_stale = s->has_stale = true; /* its lease is not ours any more */
 		k->noted_ns = 0;
 		record_known_tidy(s, k);
 	}

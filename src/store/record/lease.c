@@ -2,8 +2,8 @@
  * lease.c: the lease that a process keeps alive, and the claims on it (R1, R7, R12). A renewal is
  * one write, whatever the lease carries.
  *
- * A lease may be closed while another lane looks at its claims: what a request is about is copied
- * before it, and looked up again after it.
+ * A lease may be closed while another lane looks at its claims. So what a request needs is copied
+ * before the request, and looked up again after it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static void lease_job(struct record_job *j, const struct record_store *s, uint32
 	j->u.keep = (struct record_keep){.intent = intent, .lease = lease, .own = own};
 }
 
-/* A lease that is to go on: fills in what we know of its record. False: it is not ours. */
+/* Copies what we know of the lease's record. False: the lease is not ours. */
 static bool lease_own(struct record_store *s, const char *id, struct record_own *own)
 {
 	store_lock(&s->base);
@@ -59,7 +59,7 @@ static void lease_forget(struct record_store *s, const char *id)
 	store_unlock(&s->base);
 }
 
-/* Another one with the same "who-which", the id up to its last '-'. */
+/* Whether id names another lease with the same "who-which", which is the id up to its last '-'. */
 static bool lease_is_older(const char *id, const char *newer)
 {
 	const char *end = strrchr(newer, '-');
@@ -69,7 +69,7 @@ static bool lease_is_older(const char *id, const char *newer)
 	       memcmp(id, newer, (size_t)(end - newer)) == 0;
 }
 
-/* The next one that this lease replaces, as a copy. */
+/* A copy of some lease that this one replaces. False: there is none. */
 static bool lease_older(struct record_store *s, const char *newer, struct record_ours *out)
 {
 	store_lock(&s->base);
@@ -105,7 +105,7 @@ static int lease_open(struct record_lane *lane, struct baton_call *call, struct 
 	int outcome = record_job_task(&jobs[0])->outcome;
 
 	if (outcome == BATON_OUTCOME_OK && has_older) {
-		lease_forget(s, old.id); /* its claims are over, or end with their time */
+		lease_forget(s, old.id); /* its claims are over, or will expire */
 		record_locks_drop(lane, call);
 	}
 	lease_keep_own(s, lease->id, &own, NULL);
@@ -164,8 +164,8 @@ int record_driver_lease_renew(void *l, struct baton_call *call, const struct bat
 	return outcome;
 }
 
-/* A lease that carried nothing leaves nothing behind, not even its tombstone: no election names it,
- * so nobody asks for it (R10). That is the doctor's, above all. */
+/* Deletes the tombstone of a lease that has never carried a claim: no election names the lease, so
+ * nobody looks for it (R10). The doctor's lease, above all, is one. */
 static void lease_drop(struct record_lane *lane, const struct baton_call *call, const char *id,
 		       const struct record_own *own)
 {
@@ -255,7 +255,7 @@ void record_held_set(struct record_store *s, const char *lease_id, const char *n
 	struct record_ours *ours = record_ours_find(s, lease_id);
 	struct record_known *k = record_known_find(s, key.text);
 
-	/* Nothing of a lease that is closed meanwhile is worth a note: it is over with it. */
+	/* If the lease was closed meanwhile, its claims are over with it, and nothing is noted. */
 	if (k == NULL && ours != NULL && claim != NULL && claim->standing != RECORD_NO_CLAIM)
 		k = record_known_get(s, key.text, name);
 	if (k != NULL && (k->ours == NULL || k->ours == ours)) {
@@ -265,7 +265,7 @@ void record_held_set(struct record_store *s, const char *lease_id, const char *n
 	store_unlock(&s->base);
 }
 
-/* R7: what became of those in doubt. OK: of all of them it is known now. */
+/* R7: settles the claims with that standing. OK: it is known now what has become of all of them. */
 static int claims_settle(struct record_lane *lane, struct baton_call *call,
 			 const struct baton_lease *lease, uint32_t standing)
 {
@@ -303,7 +303,7 @@ static int claims_settle(struct record_lane *lane, struct baton_call *call,
 	return outcome;
 }
 
-/* A list of all elections, against the versions of our claims. */
+/* Compares a list of all elections with the versions of our claims. */
 struct claims_listing {
 	struct record_store *s;
 	const char *lease_id;
@@ -334,7 +334,7 @@ static bool claims_take_confirmed(struct record_store *s, const char *key)
 	return is_confirmed;
 }
 
-/* Whether the claims still stand there; those that don't are dropped. Some at a time. */
+/* Checks which of these claims still stand, and drops those that don't. */
 static int claims_check(struct record_lane *lane, struct baton_call *call, const char *lease_id,
 			struct record_held *list, size_t n)
 {
@@ -375,8 +375,8 @@ static int claims_check(struct record_lane *lane, struct baton_call *call, const
 }
 
 /*
- * Of claims that are known to stand, an old list does: whoever loses one of them hears of it from
- * the watch. So many requests as there are claims would not fit into a call.
+ * For many claims that are known to stand, a list is good enough, even if it is old: the watch
+ * tells a leader that has lost one of them. A request for each claim would not fit into one call.
  */
 int record_driver_claims(void *l, struct baton_call *call, const struct baton_lease *lease,
 			 void (*found)(void *arg, const char *name, uint64_t nonce, uint64_t term),

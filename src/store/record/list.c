@@ -1,7 +1,7 @@
 /*
- * list.c: the names of elections, from the keys below e/. A key that is a hash says no name: that
- * record is read. Where the list has the values, an election that never had a leader and isn't
- * paused is left out. Nothing here decides who leads.
+ * list.c: the names of elections, from the keys below e/. A key that is a hash doesn't tell the
+ * name, so its record is read. If the list has the values, an election that never had a leader and
+ * isn't paused is left out. Nothing here decides which candidate leads.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static void list_value(struct name_listing *l, const struct record_item *item)
 
 static void list_hashed(struct name_listing *l, const char *key)
 {
-	/* A power of two: then there is no room for one more. */
+	/* The room is a power of two, and full when n_hashed reaches it. */
 	bool is_full = (l->n_hashed & (l->n_hashed - 1)) == 0;
 	size_t room = l->n_hashed > 0 ? 2 * l->n_hashed : 1;
 	struct record_item *more = is_full ? realloc(l->hashed, room * sizeof(*more)) : l->hashed;

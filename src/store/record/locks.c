@@ -1,10 +1,11 @@
 /*
- * locks.c: native locks beside the records, for stores that are asked for them. A claim holds its
- * election's lock from before its write until it is over; renewals keep it.
+ * locks.c: native locks beside the records, if the store's URL asks for them. A claim holds its
+ * election's lock from before the claim is written until the claim is over. Renewals keep the lock.
  *
- * A lock is dropped as soon as nothing of ours may stand on its election: at once by a release,
- * else with the next call that may ask the store. What this must never do: drop the lock of a
- * claim that stands or may land; let a claim count on a lock that ends before its lease does.
+ * A lock is dropped as soon as no claim of ours may stand on its election: a release drops it at
+ * once, else the next call that may ask the store drops it. What this must never do: drop the lock
+ * of a claim that stands or may land; let a claim count on a lock that ends before the claim's
+ * lease does.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -88,9 +89,10 @@ struct record_held *record_locks_keep(struct record_lane *lane, struct baton_cal
 }
 
 /*
- * A lock that another has is lost: the renewal counts one claim less, and the core asks. One that
- * could not be kept for long is still ours for a while, and its leader must not count on more: so
- * no renewal counts until the leader has heard of it.
+ * If another has the lock, it is lost: the renewal counts one claim less, and the core then asks
+ * for the claims. A lock that could not be kept for a long time is still ours for a while, and its
+ * leader must not count on more than that. So no renewal counts until the leader has heard of the
+ * loss.
  */
 static void lock_forfeit(struct record_store *s, struct record_known *k, int outcome)
 {
@@ -166,9 +168,10 @@ void record_locks_told(struct record_store *s, const struct baton_lease *lease)
 }
 
 /*
- * Nobody but the core knows when the work on a forfeit claim has ended, and the core has forgotten
- * the claim. Its next campaign comes after that, and settles it; without one, a whole ttl since it
- * has heard of the loss is as long as any work on a lost lease may take. Until then it may lead.
+ * Only the core knows when the work on a forfeit claim has ended, but the core has forgotten the
+ * claim. The core's next campaign comes after the end of the work, and settles the claim. If there
+ * is no campaign, the claim is settled a whole ttl after the core has heard of the loss: no work on
+ * a lost lease may take longer. Until then the work may go on.
  */
 bool record_locks_were_lost(struct record_store *s, const struct baton_lease *lease)
 {
@@ -191,7 +194,7 @@ void record_lock_spend(struct record_store *s, const char *name, const char *lea
 	struct record_spent_lock *spent = malloc(sizeof(*spent) + size);
 
 	if (spent == NULL)
-		return; /* it ends with its session, or with its time */
+		return; /* the lock ends with its session, or with its time */
 	(void)memcpy(spent->name, name, size);
 	(void)memcpy(spent->lease_id, lease_id, strlen(lease_id) + 1);
 	spent->next = s->spent;

@@ -1,5 +1,5 @@
 /*
- * observe.c: what elections look like: their records, and the leases that these name.
+ * observe.c: observes elections: reads their records, and the leases that the records name.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "store/record/layer.h"
 
-/* One batch on its way. */
+/* A batch of observations on its way. */
 struct observing {
 	struct record_lane *lane;
 	struct baton_call *call;
@@ -16,7 +16,7 @@ struct observing {
 	struct record_key *keys;
 	struct record_election *elections;
 	struct record_item *items;
-	size_t *which; /* observation of an item */
+	size_t *which; /* the observation that an item is for */
 	struct record_look *looks;
 };
 
@@ -40,7 +40,8 @@ static void observe_done(struct observing *o, size_t max)
 	free(o->looks);
 }
 
-/* Many at once are those that were hinted at: what the watch has read does. */
+/* Answers from memory. If many elections are observed at once, they had hints, so the watch has
+ * read them. */
 static bool observe_known(struct observing *o, size_t i, bool is_many, bool *is_ours)
 {
 	struct record_store *s = o->lane->store;
@@ -55,7 +56,7 @@ static bool observe_known(struct observing *o, size_t i, bool is_many, bool *is_
 	return is_known;
 }
 
-/* What a fresh read says of a claim of ours. */
+/* After a fresh read: drops our claim if the record doesn't show it any more. */
 static void observe_own(struct observing *o, size_t i)
 {
 	const struct record_election *e = &o->elections[i];
@@ -121,7 +122,7 @@ static void observe_read(struct observing *o)
 	}
 }
 
-/* The leases of others that they name. */
+/* Reads the leases of other processes that the elections name. */
 static void observe_leases(struct observing *o)
 {
 	struct record_store *s = o->lane->store;
@@ -152,7 +153,7 @@ static void observe_candidate(void *arg, const struct baton_candidate *c)
 	t->is_ok = t->is_ok || (c->is_healthy && strcmp(c->id, t->id) == 0);
 }
 
-/* Whether the candidate that a leader is to hand over to is there: asked only then. */
+/* If the leader is ordered to hand over: whether the target is there, and healthy. */
 static void observe_target(struct observing *o, size_t i)
 {
 	struct baton_record *r = o->list[i].record;
@@ -190,7 +191,7 @@ static void observe_tell(struct observing *o, uint64_t asked_ns)
 			o->list[i].record->held = false;
 			record_lock_told(k);
 		}
-		/* A lease that could not be looked at tells nothing. */
+		/* The lease could not be read, so nothing is known. */
 		if (seen != NULL && !record_seen_is_recent(s, seen, asked_ns)) {
 			o->list[i].outcome = BATON_OUTCOME_FAILED;
 			o->list[i].code = o->call->error.code;

@@ -1,5 +1,5 @@
 /*
- * orders.c: orders for a leader, and the pause of an election: people write on its record.
+ * orders.c: orders for a leader, and the pause of an election. Both are written into its record.
  */
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /*
- * release.c: claims are given back (R6): one write each, from the version that we wrote, so many at
- * a time. What this must never do: count a claim as given back that may still stand.
+ * release.c: gives claims back (R6), in batches: one write for each claim, from the version that we
+ * wrote. What this must never do: count a claim as given back that may still stand.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +25,8 @@ static void release_job(struct record_job *j, struct record_store *s, const stru
 }
 
 /*
- * The lock goes first: the work has ended (S7), and whoever then sees that the record is free finds
- * that the lock is, too, and need not try again.
+ * The lock is dropped before the record is freed. The work has ended (S7), and a candidate that
+ * sees the free record then finds the lock free, too, and need not try again.
  */
 static void release_lock(struct record_lane *lane, const struct baton_call *call,
 			 const struct record_job *j, const char *lease_id)
@@ -82,7 +82,8 @@ void record_driver_release(void *l, struct baton_call *call, struct baton_releas
 	free(jobs);
 }
 
-/* Half of the time is for the lease itself: that frees them all, too. */
+/* Takes half of the time at most. The other half is for closing the lease, which frees all claims
+ * as well. */
 void record_release_all(struct record_lane *lane, const struct baton_call *call,
 			const char *lease_id)
 {

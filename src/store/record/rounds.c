@@ -1,9 +1,9 @@
 /*
- * rounds.c: carries out what jobs ask for. All that the jobs of a batch ask for in one round goes
- * to the store together; then each task is told its answer, and says what is next (decide.h).
+ * rounds.c: carries out what jobs ask for. In each round, all asks of a batch's jobs go to the
+ * store together. Then each task is told its answer, and says what to do next (decide.h).
  *
  * What this must never do: send a write twice for one ask; bury a lease from another version than
- * the one that the task was looking at when it decided to (R4).
+ * the one on which the task decided (R4).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ struct round {
 	struct baton_call *call;
 	struct record_job *jobs;
 	size_t n;
-	struct record_item *items; /* one request at a time */
+	struct record_item *items; /* the items of the current request */
 	struct record_job **who;   /* which job an item is for */
 	size_t n_items;
 	uint64_t sent_ns;
@@ -81,7 +81,8 @@ static void items_send(const struct record_lane *lane, struct baton_call *call,
 	}
 }
 
-/* So many at a time. What there is no time for any more was never sent. */
+/* Sends items in batches. Items that the time doesn't suffice for were never sent, so they are
+ * FAILED. */
 static void items_each(const struct record_lane *lane, struct baton_call *call,
 		       struct record_item *items, size_t n, enum verb verb)
 {
@@ -139,7 +140,7 @@ void record_items_free(struct record_item *items, size_t n)
 
 /* ---- looking at leases of others ---- */
 
-/* Which of them are to be read: each once. */
+/* Collects the leases that are to be read, each once. */
 static size_t look_collect(struct record_store *s, const struct record_look *list, size_t n,
 			   bool always, struct record_seen **out)
 {
@@ -161,7 +162,8 @@ static size_t look_collect(struct record_store *s, const struct record_look *lis
 	return n_out;
 }
 
-/* Reads them, and puts those first that are to be read again, fresh (R4): their number. */
+/* Reads leases. Moves those to the front that are to be read again, fresh (R4), and returns their
+ * number. */
 static size_t look_read(struct record_lane *lane, struct baton_call *call,
 			struct record_seen **seen, struct record_item *items, size_t n, bool fresh,
 			int *outcome)
@@ -170,7 +172,7 @@ static size_t look_read(struct record_lane *lane, struct baton_call *call,
 	size_t n_unsure = 0;
 
 	record_get(lane, call, items, n, fresh);
-	uint64_t now_ns = clock_boot_ns(); /* R3: not before it was received */
+	uint64_t now_ns = clock_boot_ns(); /* R3: after the receipt */
 
 	store_lock(&s->base);
 	for (size_t i = 0; i < n; i++) {
@@ -273,7 +275,7 @@ const struct record_task *record_job_task(const struct record_job *j)
 	}
 }
 
-/* The lease that it wants to know about; "": none. */
+/* The lease that the job must know about; "": none. */
 static const char *job_rival(const struct record_job *j)
 {
 	if (j->kind == RECORD_JOB_CAMPAIGN)
@@ -281,7 +283,8 @@ static const char *job_rival(const struct record_job *j)
 	return j->kind == RECORD_JOB_EDIT && j->u.edit.order != NULL ? j->election.lease : "";
 }
 
-/* An order wants to know whether the leader that was just read is one. */
+/* Whether the job's lease is to be read now. An order must know whether the leader in the record
+ * that was just read still leads. */
 static bool job_looks(const struct record_job *j)
 {
 	bool is_read = j->op == RECORD_READ_FRESH && j->turn.outcome == BATON_OUTCOME_OK;
@@ -305,7 +308,7 @@ static struct record_item *round_add(struct round *r, struct record_job *j, cons
 	return item;
 }
 
-/* What was read, or told, about the task's own record. */
+/* Parses the job's own record, as read or told. */
 static bool round_parse(struct round *r, struct record_job *j, struct record_item *item)
 {
 	if (j->name != NULL)
@@ -313,7 +316,8 @@ static bool round_parse(struct round *r, struct record_job *j, struct record_ite
 	return j->u.keep.intent == RECORD_PUBLISH || record_read_lease(r->call, item, &j->lease);
 }
 
-/* In the table, if it is there. is_ours: we have written it, and are about to be answered. */
+/* Notes the record in the table, if the election is there. is_ours: we wrote the record for a
+ * caller that gets the answer, so it needs no hint. */
 static void round_note(struct round *r, struct record_job *j, const struct record_item *item,
 		       uint64_t when_ns, bool is_ours)
 {
@@ -339,8 +343,8 @@ static void round_answer(struct record_job *j, const struct record_item *item)
 }
 
 /*
- * What the watch lane knows is good enough if it shows a way to win: at worst the claim conflicts
- * (R8). Whoever is refused wants to be refused by the store.
+ * Answers a read from what the watch lane knows, but only if that lets the campaign go on: at worst
+ * the claim conflicts (R8). A refusal must come from the store itself.
  */
 static bool round_read_known(struct round *r, struct record_job *j)
 {
@@ -427,7 +431,7 @@ static void round_lock(struct round *r)
 	}
 }
 
-/* Nothing to write is a fault of ours: it was never sent. */
+/* Makes the value to write. False: there is none, so nothing is sent. */
 static bool round_encode(struct record_job *j, struct record_item *item)
 {
 	char text[RECORD_TEXT_MAX];
@@ -449,7 +453,7 @@ static void round_written(struct round *r, struct record_job *j, struct record_i
 	if (item->outcome == BATON_OUTCOME_OK && !is_bury)
 		round_note(r, j, item, clock_boot_ns(),
 			   j->kind != RECORD_JOB_EDIT || j->u.edit.release != NULL);
-	/* What is not understood is read again, and then fails. */
+	/* If what was told isn't valid, the record is read, and that read fails. */
 	if (item->outcome == BATON_OUTCOME_REFUSED && item->is_told) {
 		struct record_item told = *item;
 
@@ -461,7 +465,8 @@ static void round_written(struct round *r, struct record_job *j, struct record_i
 	round_answer(j, item);
 }
 
-/* Of those who bury the same lease only one does; the others hear what became of it. */
+/* Of the jobs that bury the same lease, only the first writes. The others are told what has become
+ * of that. */
 static bool round_is_first(struct record_store *s, struct record_job *j)
 {
 	store_lock(&s->base);
@@ -528,8 +533,8 @@ static void round_write(struct round *r)
 			round_follow(s, &r->jobs[i]);
 }
 
-/* How old a store that forgets is: asked after what was read, and before what is claimed. Returns
- * how coarse that is. */
+/* Asks how old a store that forgets is: after the reads, and before the claims. Returns how coarse
+ * that age is. */
 static uint64_t round_age(struct round *r, struct record_weak *weak)
 {
 	const struct record_store *s = r->lane->store;
@@ -543,7 +548,7 @@ static uint64_t round_age(struct round *r, struct record_weak *weak)
 	return age.coarse_ns;
 }
 
-/* All that are not done say what is next. Returns how many that is. */
+/* Steps all jobs that are not done. Returns how many are still not done. */
 static size_t round_step(struct round *r)
 {
 	struct record_store *s = r->lane->store;

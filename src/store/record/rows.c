@@ -1,6 +1,6 @@
 /*
- * rows.c: for adapters whose store answers with rows: the items of a call by their keys, and what a
- * row says of one. What this must never do: take a row for an item with another key.
+ * rows.c: for adapters whose store answers with rows: finds the item of a row by its key, and
+ * copies the row into it. What this must never do: take a row for an item with another key.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /*
- * sweep.c: deletes what nobody needs any more (R10): leases that are dead, and candidates whose
- * lease is. Every ten minutes or so, on the watch lane. Whatever is done here too early costs
- * somebody a wait, never safety (R4). What this must never do: delete an election (R9).
+ * sweep.c: deletes what nobody needs any more (R10): dead leases, and candidates whose lease is
+ * dead. It runs every ten minutes or so, on the watch lane. If it deletes something too early, a
+ * candidate waits longer, but safety doesn't suffer (R4). What this must never do: delete an
+ * election (R9).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +11,10 @@
 #include "store/record/layer.h"
 
 #define SWEEP_NS (600 * CLOCK_NS_PER_S)
-/* Hints wait for it. */
+/* The longest sweep. Hints wait for it. */
 #define SWEEP_TIME_NS (2 * CLOCK_NS_PER_S)
 
-/* A lease as the sweeps have seen it. */
+/* A lease as earlier sweeps have seen it. */
 struct swept {
 	struct name_node node;
 	struct record_sight sight;
@@ -118,7 +119,7 @@ static struct swept *sweep_next(const struct record_sweeper *w, const struct swe
 	return (struct swept *)name_table_next(&w->leases, l != NULL ? &l->node : NULL);
 }
 
-/* Forgets those that are gone. */
+/* Forgets leases that are gone. */
 static void sweep_tidy(struct record_sweeper *w)
 {
 	struct swept *next;
@@ -179,8 +180,8 @@ static void sweep_found_election(void *arg, const struct record_item *item)
 }
 
 /*
- * Which of them an election names. To read all elections one by one is too much to ask of a store
- * that can't list their values: there a dead lease stays until nobody can wait for it any more.
+ * Finds out which leases an election names. If lists have no values, reading all elections one by
+ * one would be too much. A dead lease then stays until no candidate can be waiting for it any more.
  */
 static int sweep_named(struct record_lane *lane, struct baton_call *call)
 {
@@ -197,7 +198,8 @@ static int sweep_named(struct record_lane *lane, struct baton_call *call)
 
 /* ---- what goes ---- */
 
-/* A lease that nobody has renewed for very long gets its tombstone, and goes the next time. */
+/* A lease that was not renewed for very long gets its tombstone now, and is deleted by a later
+ * sweep. */
 static void sweep_bury(struct record_lane *lane, struct baton_call *call, const struct swept *l)
 {
 	struct record_key key = record_key_of(lane->store, RECORD_LEASES, l->id);
@@ -262,7 +264,8 @@ static void sweep_pages(struct record_lane *lane, struct baton_call *call)
 	record_items_free(items, w->n_pages);
 }
 
-/* Candidates first: one that opens its lease and shows itself meanwhile isn't taken for dead. */
+/* Lists candidates before leases. So a candidate that opens its lease and shows itself in between
+ * isn't taken for dead. */
 void record_sweep(struct record_lane *lane, uint64_t deadline_ns)
 {
 	const struct record_adapter *adapter = lane->store->adapter;

@@ -1,8 +1,9 @@
 /*
- * watch.c: the watch lane. It looks at what is watched every `poll`: one list of the elections, or
- * the adapter's push, and one get of the leases of others that they name. It hints at each name
- * whose record has another version, whose lease has died, or whose lease is over by our clock.
- * Where the adapter has an alarm, the lane sleeps there, and looks early at what was rung for.
+ * watch.c: the watch lane. Every `poll` it looks at what is watched: with one list of the
+ * elections, or the adapter's push, and one get of the other processes' leases that they name. It
+ * gives a hint for each election whose record has another version, whose lease has died, or whose
+ * lease is over by our clock. If the adapter has an alarm, the lane sleeps in it, and looks early
+ * at the elections that the alarm rings for.
  *
  * What this must never do: say that a name is watched before it was read, or miss a change after
  * that.
@@ -15,8 +16,8 @@
 #include "base/clock.h"
 #include "store/record/layer.h"
 
-/* A look takes a quarter of our lease at most, within these bounds: whoever leads must not wait
- * for a lost answer until its claim is long gone. */
+/* A look takes a quarter of our lease at most, within these bounds. If an answer is lost, a leader
+ * must not wait for it until its claim is long gone. */
 #define LOOK_MAX_NS (5 * CLOCK_NS_PER_S)
 #define LOOK_MIN_NS (500 * CLOCK_NS_PER_MS)
 
@@ -39,7 +40,7 @@ int record_driver_watch_add(void *l, const char *name, uint64_t cookie)
 
 	if (is_added) {
 		s->n_watched += !was_watched;
-		k->is_told = false; /* so that there is a hint when it has been read */
+		k->is_told = false; /* so that reading it gives a hint */
 		k->is_stale = s->has_stale = true;
 	} else if (k != NULL) {
 		record_known_tidy(s, k);
@@ -72,7 +73,7 @@ static size_t watch_take(struct record_store *s, uint64_t *cookies, size_t max)
 	return n;
 }
 
-/* The next election that is watched; the first after NULL. With the lock held. */
+/* The next election that is watched; the first one if k is NULL. With the lock held. */
 static struct record_known *watch_next(const struct record_store *s, const struct record_known *k)
 {
 	struct watched *w = watch_index_next(&s->elections, k != NULL ? &k->watched : NULL);
@@ -105,7 +106,7 @@ static uint64_t watch_limit_ns(struct record_store *s)
 
 /* ---- looking at elections ---- */
 
-/* It has that version, by a read that was not too old. With the lock held. */
+/* The election has that version, as a read that was not too old shows. With the lock held. */
 static void watch_tell(struct record_store *s, struct record_known *k,
 		       const struct record_version *version)
 {
@@ -139,7 +140,8 @@ static void watch_listed(void *arg, const struct record_item *item)
 	store_unlock(&s->base);
 }
 
-/* Which of them have changed. What the list doesn't have isn't there. */
+/* Lists all elections, to find those that have changed. An election that is not in the list has no
+ * record. */
 static int watch_list(struct record_lane *lane, struct baton_call *call)
 {
 	struct record_store *s = lane->store;
@@ -164,13 +166,13 @@ static int watch_list(struct record_lane *lane, struct baton_call *call)
 	return outcome;
 }
 
-/* Those that are to be read: their number. */
+/* The number of elections that are to be read. */
 static size_t watch_count_stale(struct record_store *s, bool is_all)
 {
 	size_t n = 0;
 
 	store_lock(&s->base);
-	s->has_stale = false; /* or the watch is broken: then all of them are read */
+	s->has_stale = false; /* if these reads fail, the watch is broken, and all are read */
 	for (struct record_known *k = watch_next(s, NULL); k != NULL; k = watch_next(s, k)) {
 		k->is_stale = k->is_stale || is_all;
 		n += k->is_stale;
@@ -179,7 +181,8 @@ static size_t watch_count_stale(struct record_store *s, bool is_all)
 	return n;
 }
 
-/* Only this lane takes an election away that is watched: the keys stay. */
+/* The items point to the keys of the table. They stay, because only this lane removes an election
+ * that is watched. */
 static size_t watch_collect_stale(struct record_store *s, struct record_item *items, size_t max)
 {
 	size_t n = 0;
@@ -212,7 +215,7 @@ static void watch_got(struct record_store *s, struct baton_call *call, struct re
 	    record_known_note(s, k, &item->version, is_read ? &e : NULL, &item->value, sent_ns))
 		watch_tell(s, k, &item->version);
 	store_unlock(&s->base);
-	call->error = error; /* whoever observes one that isn't understood says so */
+	call->error = error; /* a record that isn't valid is told to those that observe it */
 }
 
 static int watch_read_stale(struct record_lane *lane, struct baton_call *call, size_t n)
@@ -278,8 +281,8 @@ static int watch_leases(struct record_lane *lane, struct baton_call *call, bool 
 	return outcome;
 }
 
-/* Those whose time has passed since we know their version are told once. When the next one's will
- * have. */
+/* Gives a hint, once, for each lease whose time has passed since we know its version. Returns when
+ * the next lease's time will have passed. */
 static uint64_t watch_over(struct record_store *s, uint64_t now_ns)
 {
 	uint64_t next_ns = RECORD_NEVER;
@@ -305,7 +308,7 @@ static uint64_t watch_over(struct record_store *s, uint64_t now_ns)
 
 /* ---- the lane ---- */
 
-/* poll= with up to an eighth more or less, so that candidates don't ask all at once. */
+/* poll=, up to an eighth more or less, so that candidates don't all ask at the same time. */
 static uint64_t watch_jitter_ns(const struct record_store *s)
 {
 	uint64_t poll_ns = s->options.poll_ms * CLOCK_NS_PER_MS;
@@ -335,7 +338,7 @@ static int watch_broken(struct record_lane *lane, struct baton_call *call,
 	return call->error.code;
 }
 
-/* 0, or a code: it is broken. */
+/* 0, or a code: the watch is broken. */
 static int watch_look(struct record_lane *lane, struct baton_call *call)
 {
 	struct record_store *s = lane->store;
@@ -414,7 +417,7 @@ void record_watch_ring(struct record_store *s, bool is_release)
 	store_unlock(&s->base);
 }
 
-/* Sleeps, and hears whoever rings. */
+/* Sleeps, and listens for those that ring. */
 static void watch_listen(struct record_lane *lane, struct baton_call *call)
 {
 	struct record_store *s = lane->store;
@@ -448,7 +451,7 @@ static bool watch_take_wake(const struct record_lane *lane)
 	return read(lane->wake, &count, sizeof(count)) > 0;
 }
 
-/* Until then, or until something wakes us. 0, or a code: it is broken. */
+/* Sleeps until then, or until something wakes us. 0, or a code: the watch is broken. */
 static int watch_sleep(struct record_lane *lane, struct baton_call *call, uint64_t until_ns)
 {
 	const struct record_adapter *adapter = lane->store->adapter;
@@ -458,7 +461,7 @@ static int watch_sleep(struct record_lane *lane, struct baton_call *call, uint64
 
 	if (watch_pushes(lane->store) && poll(&wake, 1, 0) == 0) {
 		if (adapter->watch(lane->lane, &push, watch_changed, lane) != BATON_OUTCOME_OK) {
-			lane->is_standing = false; /* a look that fails leaves it as it is */
+			lane->is_standing = false; /* only here: a look that fails leaves it set */
 			return watch_broken(lane, call, &push.error);
 		}
 	} else if (watch_listens(lane->store) && poll(&wake, 1, 0) == 0) {
@@ -521,7 +524,7 @@ void record_driver_watch_wake(void *l)
 	uint64_t one = 1;
 
 	if (write(lane->wake, &one, sizeof(one)) < 0) {
-		/* It is full: so it wakes anyhow. */
+		/* The counter is full, so the lane wakes anyhow. */
 	}
 	if (lane->store->adapter->wake != NULL)
 		lane->store->adapter->wake(lane->lane);

@@ -1,6 +1,6 @@
 /*
- * call.c: one script, carried out once. The outcome is told by how far it came: what was not sent,
- * or was refused before it ran, is FAILED; what was sent and not answered is UNKNOWN.
+ * call.c: carries one script out, once. A script that was not sent, or was refused before it ran,
+ * is FAILED. A script that was sent and not answered is UNKNOWN.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static int call_begin(struct redis_lane *lane, struct baton_call *call, int scri
 	    script != REDIS_LEASE_CLOSE && redis_reclaim(lane, call) != 0)
 		return BATON_OUTCOME_FAILED;
 	resp_out_clear(out);
-	if (lane->is_asking) { /* good for the one command behind it */
+	if (lane->is_asking) { /* applies only to the one command behind it */
 		resp_begin(out, 1);
 		resp_text(out, "ASKING");
 	}
@@ -48,7 +48,7 @@ int redis_call_begin_lease(struct redis_lane *lane, struct baton_call *call, int
 	return call_begin(lane, call, script, "lease:", id, n);
 }
 
-/* What leads somewhere is worth the replicas' time; a look is not. */
+/* Whether a script waits for the replicas (wait=). Scripts that only look don't. */
 static bool is_awaited(const struct redis_lane *lane, int script)
 {
 	return lane->store->options.wait > 0 &&
@@ -57,7 +57,7 @@ static bool is_awaited(const struct redis_lane *lane, int script)
 		script == REDIS_CLAIMS);
 }
 
-/* Behind the script, on the same connection: it waits for what that has written. */
+/* WAIT behind the script, on the same connection, waits for what the script has written. */
 static void replicas_put_wait(struct redis_lane *lane)
 {
 	struct resp_out *out = &lane->wire.out;
@@ -68,7 +68,7 @@ static void replicas_put_wait(struct redis_lane *lane)
 	resp_begin(out, 3);
 	resp_text(out, "WAIT");
 	resp_number(out, lane->store->options.wait);
-	resp_number(out, left_ns / CLOCK_NS_PER_MS * 3 / 4 + 1); /* 0 would be for ever */
+	resp_number(out, left_ns / CLOCK_NS_PER_MS * 3 / 4 + 1); /* 0 would mean for ever */
 }
 
 static int call_failed(struct redis_lane *lane, bool is_sure)
@@ -77,7 +77,7 @@ static int call_failed(struct redis_lane *lane, bool is_sure)
 	return is_sure ? BATON_OUTCOME_FAILED : BATON_OUTCOME_UNKNOWN;
 }
 
-/* The server doesn't know the script (any more). */
+/* The server doesn't know the script (any more), so it is loaded. */
 static int call_load_script(struct redis_lane *lane, int script)
 {
 	struct resp_out out = {0};
@@ -106,7 +106,7 @@ static int call_load_script(struct redis_lane *lane, int script)
 			  reply->text);
 }
 
-/* The server may be another one than it was, or the Sentinels' choice no more. */
+/* Whether the error says that another server may be the right one by now. */
 static bool is_elsewhere(const struct redis_lane *lane, const char *text)
 {
 	static const char *const kinds[] = {"READONLY", "MASTERDOWN", "MOVED",      "ASK",
@@ -143,7 +143,7 @@ static int call_judge(struct redis_lane *lane, struct baton_call *call, const ch
 	return is_sure ? BATON_OUTCOME_FAILED : BATON_OUTCOME_UNKNOWN;
 }
 
-/* The replicas' answer. A write that too few of them have counts for nothing: nobody knows. */
+/* Reads the replicas' answer. If too few of them have the write, nobody knows whether it lasts. */
 static int replicas_hear(struct redis_lane *lane, struct baton_call *call)
 {
 	uint32_t wanted = lane->store->options.wait;
@@ -156,12 +156,13 @@ static int replicas_hear(struct redis_lane *lane, struct baton_call *call)
 	(void)store_fail(&call->error, BATON_E_UNAVAILABLE,
 			 "%lld of the %u replicas that wait= asks for have confirmed it in time",
 			 reply->type == RESP_INTEGER ? (long long)reply->integer : 0, wanted);
-	if (lane->store->options.mode == REDIS_SENTINEL) /* they may follow another one by now */
+	if (lane->store->options.mode == REDIS_SENTINEL) /* they may follow another by now */
 		return call_failed(lane, false);
 	return BATON_OUTCOME_UNKNOWN;
 }
 
-/* The reply must outlive that of a WAIT behind it: so the WAIT is sent when the script is done. */
+/* The script's reply must stay valid while WAIT's is read. So WAIT is sent after the script's reply
+ * was read, with buffers of its own. */
 static int replicas_await(struct redis_lane *lane, struct baton_call *call)
 {
 	struct resp_out kept = lane->wire.out;
@@ -186,7 +187,8 @@ int redis_call_end(struct redis_lane *lane, struct baton_call *call, int script,
 	for (int try = 0; try < 2; try++) {
 		if (redis_wire_send(&lane->wire) != 0)
 			return call_failed(lane, !lane->wire.net.has_sent);
-		/* What is said to ASKING doesn't matter: refused, it leads to another refusal. */
+		/* The reply to ASKING doesn't matter: if it is a refusal, the script is refused,
+		 * too. */
 		if ((lane->is_asking && redis_wire_read(&lane->wire, reply) != 0) ||
 		    redis_wire_read(&lane->wire, reply) != 0)
 			return call_failed(lane, false);

@@ -1,6 +1,6 @@
 /*
- * campaign.c: the verb campaign. One script serves many elections, and one call runs some scripts.
- * What one script has decided stands, whatever becomes of the next.
+ * campaign.c: the verb campaign. One script serves many elections, and one call may run several
+ * scripts. What one script has decided stands, whatever becomes of the next.
  */
 #include "base/clock.h"
 #include "store/redis/redis.h"
@@ -16,7 +16,7 @@ static void campaign_outcome(const struct baton_call *call, struct baton_campaig
 	}
 }
 
-/* True: that is something which the script returns. */
+/* Reads one result. False: the script never returns such a thing. */
 static bool campaign_result(struct redis_lane *lane, struct baton_call *call,
 			    struct baton_campaign *c, const struct resp *r)
 {

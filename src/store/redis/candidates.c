@@ -1,6 +1,6 @@
 /*
- * candidates.c: the verbs publish, withdraw and candidates: how a process shows itself to others,
- * in each election that it takes part in.
+ * candidates.c: the verbs publish, withdraw and candidates: how a process shows itself in each
+ * election that it takes part in.
  */
 #include <stdio.h>
 
@@ -86,7 +86,7 @@ static bool candidate_read(const struct resp *r, struct baton_candidate *c)
 	return true;
 }
 
-/* The record, where there is room for it, and all candidates. */
+/* Reads all candidates; and the record, unless it is NULL. */
 static int candidates_read(struct redis_lane *lane, struct baton_call *call, const char *name,
 			   struct baton_record *record,
 			   void (*found)(void *arg, const struct baton_candidate *candidate),

@@ -1,7 +1,7 @@
 /*
- * doctor.c: what a Redis server is like: who answers, what it throws away, what it keeps, who
- * copies it, and whether our user may do all that the scripts do. A server that the other verbs
- * refuse is looked at, too, and nothing is left there but a key that expires within a second.
+ * doctor.c: examines a Redis server: which server answers, what it evicts, what it keeps, which
+ * replicas it has, and whether our user may do all that the scripts do. It also looks at a server
+ * that the other verbs refuse. It leaves nothing there but a key that expires within a second.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,13 +23,13 @@ struct examination {
 
 /* ---- asking ---- */
 
-/* One command; NULL: the connection failed, and the call's error says how. */
+/* Sends one command; NULL: the connection has failed, and the call's error says why. */
 static const struct resp *examine_ask(struct examination *e, const char *const *command, size_t n)
 {
 	struct resp_out *out = &e->lane->wire.out;
 	const struct resp *reply;
 
-	/* A refusal may have closed it. */
+	/* A refusal may have closed the connection. */
 	if (redis_connect(e->lane, e->call) != 0)
 		return NULL;
 	resp_out_clear(out);
@@ -124,7 +124,7 @@ static void examine_memory(struct examination *e)
 	}
 }
 
-/* "always", "everysec", "no"; "" where our user may not ask. */
+/* Finds out "always", "everysec" or "no"; "" if our user may not ask. */
 static int examine_fsync(struct examination *e, char out[TEXT_SIZE])
 {
 	const struct resp *r =
@@ -136,7 +136,7 @@ static int examine_fsync(struct examination *e, char out[TEXT_SIZE])
 	return 0;
 }
 
-/* Another server may take its place, so what this one has on its disk is not all that counts. */
+/* Whether another server may take its place. Then its own disk is not all that counts. */
 static bool is_replaceable(const struct examination *e)
 {
 	return e->lane->store->options.mode != REDIS_SINGLE ||
@@ -217,7 +217,7 @@ bool redis_minds_replicas(const char *version)
 	return true;
 }
 
-/* A failover can lose what was acknowledged. */
+/* A failover can lose writes that were acknowledged. */
 static void tell_failover_loss(struct examination *e, long long n_replicas)
 {
 	static const char text[] =
@@ -267,7 +267,7 @@ static void examine_replication(struct examination *e)
 	}
 }
 
-/* ---- what we may ---- */
+/* ---- our rights ---- */
 
 static int examine_rights(struct examination *e)
 {
@@ -296,7 +296,7 @@ static int examine_rights(struct examination *e)
 	return 0;
 }
 
-/* Last: the connection can't be used for anything else afterwards. */
+/* Comes last, because the connection can't be used for anything else afterwards. */
 static int examine_hints(struct examination *e)
 {
 	char channel[sizeof(e->lane->store->options.prefix) + 16];
@@ -333,9 +333,9 @@ static int examine_namespace(struct examination *e, int64_t server_ms)
 	if (r == NULL)
 		return -1;
 	if (r->type != RESP_ARRAY)
-		return 0; /* it has been told what we may not */
+		return 0; /* missing rights were reported already */
 	if (!resp_get_u64(r, 0, &max_ms)) {
-		/* To try a lease would fix the namespace's max_lease. */
+		/* Trying a lease would fix the namespace's max_lease. */
 		e->is_unfit = true;
 		TELL(e, NOTE, "namespace", NULL,
 		     "No candidate has used %s yet, so no lease is tried on it.", o->prefix);
@@ -351,7 +351,7 @@ static int examine_namespace(struct examination *e, int64_t server_ms)
 		     o->durable);
 	}
 	if (resp_get_i64(r, 1, &until_ms) && until_ms > server_ms) {
-		/* Nobody waits for longer, also if the server's clock was set back. */
+		/* Nobody waits longer than this, even if the server's clock was set back. */
 		int64_t left_ms = until_ms - server_ms < (int64_t)o->max_lease_ms
 					  ? until_ms - server_ms
 					  : (int64_t)o->max_lease_ms;

@@ -1,6 +1,6 @@
 /*
- * driver.c: the Redis store as a driver: its lanes and its table of functions. redis.h says how
- * the parts hang together, options.c what a URL may say, lua/ what the server does.
+ * driver.c: the Redis store as a driver: its lanes and its table of functions. redis.h says how the
+ * parts fit together, options.c what a URL may say, and lua/ what the server does.
  */
 #include <openssl/sha.h>
 #include <stdio.h>
@@ -49,7 +49,7 @@ static void store_close(void *s)
 	free(store);
 }
 
-/* EVALSHA wants the digest of the whole text. */
+/* EVALSHA needs the digest of the whole text. */
 static int make_script(struct redis_text *to, const struct redis_source *body)
 {
 	unsigned char digest[SHA_DIGEST_LENGTH];
@@ -159,8 +159,7 @@ static void lane_close(void *l)
 	free(lane);
 }
 
-/* S10: in the child. The connections are the parent's: nothing is said on them, not even
- * goodbye. */
+/* S10, in the child of fork(): the connections are the parent's, so nothing is sent on them. */
 static void store_forget(void *s)
 {
 	struct redis_store *store = s;

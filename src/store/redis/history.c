@@ -1,5 +1,5 @@
 /*
- * history.c: the verb history: the lines that campaign.lua writes, read again.
+ * history.c: the verb history: reads the lines that campaign.lua writes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +20,8 @@ static bool history_field(const char **at, char *out, size_t size)
 	return true;
 }
 
-/* "term since until ended server leader", and the note if there is one; times in microseconds of
- * that server's clock. */
+/* Reads "term since until ended server leader", and the note if there is one. Times are
+ * microseconds of that server's clock. */
 static bool history_read(const char *line, struct baton_leadership *out)
 {
 	char term[24], since[24], until[24], server[48];

@@ -1,5 +1,5 @@
 /*
- * lease.c: the one key that a process keeps alive, and what stands on it.
+ * lease.c: the one key that a process keeps alive, and the claims on it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -7,13 +7,15 @@
 #include "base/clock.h"
 #include "store/redis/redis.h"
 
-/* Redis counts whole milliseconds, and rounds the moment of the start down. */
+/* Redis counts whole milliseconds, and rounds the time of the start down. So the result is rounded
+ * up, and has one more. */
 static uint64_t lease_ttl_ms(const struct baton_lease *lease)
 {
 	return (lease->ttl_ns + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS + 1;
 }
 
-/* Longer than what others wait for after a restart: the guard would not cover it. */
+/* Refuses a lease that is longer than the others wait after a restart: the guard would not cover
+ * it. */
 static int lease_too_long(const struct redis_lane *lane, struct baton_call *call,
 			  const struct baton_lease *lease)
 {
@@ -30,7 +32,7 @@ static int lease_too_long(const struct redis_lane *lane, struct baton_call *call
 			  (unsigned long long)ms);
 }
 
-/* What the guard goes by is the same for all, or it isn't one. */
+/* All candidates must use the same values for the guard: else it guards nothing. */
 static int lease_disagree(const struct redis_lane *lane, struct baton_call *call,
 			  const struct resp *reply)
 {
@@ -80,7 +82,7 @@ int redis_lease_open(void *l, struct baton_call *call, const struct baton_lease 
 	return lease_disagree(lane, call, reply);
 }
 
-/* Where the last renewal stopped looking at this lease's claims. */
+/* Where the last renewal stopped checking this lease's claims. */
 static const char *lease_cursor(struct redis_lane *lane, const char *id)
 {
 	if (strcmp(lane->cursor_lease, id) != 0 || lane->cursor[0] == '\0')
@@ -89,8 +91,8 @@ static const char *lease_cursor(struct redis_lane *lane, const char *id)
 	return lane->cursor;
 }
 
-/* The leases of leaders that we wait for have so much time left, counted from now: after the
- * answer (rule 1). */
+/* Notes how much time the leases of leaders that we wait for have left. The time counts from now,
+ * which is after the answer (rule 1). */
 static void lease_note_others(struct redis_lane *lane, char (*ids)[BATON_LEASE_ID_MAX + 1],
 			      size_t n, const struct resp *reply)
 {
@@ -103,7 +105,7 @@ static void lease_note_others(struct redis_lane *lane, char (*ids)[BATON_LEASE_I
 	}
 }
 
-/* While the cluster moves our slot: the lease is not where the others are, but further on. */
+/* Renews while the cluster moves our slot: the lease has gone to the new node already. */
 static int lease_keep(struct redis_lane *lane, struct baton_call *call,
 		      const struct baton_lease *lease, uint32_t *n_held)
 {
@@ -158,8 +160,8 @@ int redis_lease_renew(void *l, struct baton_call *call, const struct baton_lease
 	return BATON_OUTCOME_OK;
 }
 
-/* One script: some claims are given back, some candidates' records removed. *n: how many of
- * these. */
+/* Runs one script, which gives some claims back, and removes some of our candidacies. *n: how many
+ * of the latter. */
 static int lease_close_part(struct redis_lane *lane, struct baton_call *call, const char *id,
 			    char cursor[24], size_t *n)
 {
@@ -185,7 +187,7 @@ static int lease_close_part(struct redis_lane *lane, struct baton_call *call, co
 	return BATON_OUTCOME_OK;
 }
 
-/* Some claims at a time, so that the server serves others in between. */
+/* Gives claims back in batches, so that the server serves others in between. */
 int redis_lease_close(void *l, struct baton_call *call, const struct baton_lease *lease)
 {
 	struct redis_lane *lane = l;

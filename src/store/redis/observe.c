@@ -1,6 +1,6 @@
 /*
- * observe.c: the verb observe, and how a record of an election is read, which campaign.c needs,
- * too: whoever is refused is told by whom.
+ * observe.c: the verb observe, and reading the record of an election. campaign.c needs that, too: a
+ * campaign that is refused is told who leads.
  */
 #include <stdio.h>
 
@@ -47,7 +47,7 @@ static void record_read_claim(const struct resp *list, size_t at, struct baton_r
 	out->order.term = out->term;
 }
 
-/* Nobody can win yet, and what a person may want to know of that (waits() in prelude.lua). */
+/* Nobody can win yet: writes what a person may want to know of that (waits() in prelude.lua). */
 static void record_read_wait(const struct redis_lane *lane, const struct resp *list, size_t at,
 			     struct baton_record *out)
 {
@@ -82,7 +82,7 @@ void redis_record(struct redis_lane *lane, const char *name, const struct resp *
 		.reserved = resp_is(list, at + 4, "1"),
 		.free_in_ns = BATON_STORE_NEVER,
 	};
-	/* A lease that is over reads as -2 for its last moment. */
+	/* -2: the lease has ended just now. */
 	if (free_ms == -2)
 		free_ms = 0;
 	if (free_ms >= 0 && free_ms < INT32_MAX)

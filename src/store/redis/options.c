@@ -6,8 +6,8 @@
  *     redis+sentinel://[user[:password]@]host[:port],host[:port].../master[/db][?...]
  *     redis+cluster://[user[:password]@]host[:port],host[:port]...[?...]
  *
- * What isn't understood is refused with a sentence; nothing is guessed at. A password never stands
- * in a sentence.
+ * A URL that isn't valid is refused with a sentence; nothing is guessed. A password never stands in
+ * a sentence.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,7 +107,7 @@ static int options_parse_authority(struct redis_options *o, struct url_part a,
 	return 0;
 }
 
-/* "", "/", "/3"; Sentinel: "/master", "/master/3". */
+/* Parses "", "/" or "/3"; with Sentinel, "/master" or "/master/3". */
 static int options_parse_path(struct redis_options *o, const struct url *url,
 			      struct baton_error *err)
 {
@@ -158,7 +158,7 @@ static bool set_max_lease(struct redis_options *o, const char *value)
 	       o->max_lease_ms >= OPTION_MAX_LEASE_MIN_MS;
 }
 
-/* Those of the Sentinels, which need not be those of the server. */
+/* User and password for the Sentinels, which may differ from those for the server. */
 static bool options_set_sentinel(struct redis_options *o, const char *key, const char *value)
 {
 	struct redis_secret *secret = &o->sentinel_password;
@@ -190,7 +190,7 @@ static const struct option_known known[] = {
 	{NULL, NULL},
 };
 
-/* A URL that has a password in it is not what sentences suggest. */
+/* Not among `known`, because no sentence suggests a URL with a password in it. */
 static const struct option_known also[] = {
 	{"sentinel_password", OPTION_IS_TEXT(OPTION_PATH_LENGTH)},
 	{NULL, NULL},

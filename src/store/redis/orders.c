@@ -1,5 +1,6 @@
 /*
- * orders.c: the verbs order and pause: what people, and standbys that preempt, ask of a leader.
+ * orders.c: the verbs order and pause. People give orders to a leader, and so do standbys that
+ * preempt it.
  */
 #include "store/redis/redis.h"
 

@@ -1,7 +1,7 @@
 /*
- * primary.c: a lane's connection to the right server. Which one that is (Sentinel, Cluster), who
- * we are there, and whether that server may be used at all: a replica, one that is too old, and
- * one that throws keys away when its memory is full are refused, each with a sentence.
+ * primary.c: connects a lane to the right server. It finds that server (Sentinel, Cluster), logs
+ * in, and checks that the server may be used at all. It refuses replicas, servers that are too old,
+ * and servers that evict keys when their memory is full, each with a sentence.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,11 +13,10 @@
 #include "base/clock.h"
 #include "store/redis/redis.h"
 
-/* How often a cluster may send us on before we doubt it. */
+/* How often the nodes of a cluster may send us on. */
 #define HOPS_MAX 5
 
-/* What is said on a connection to find out whether somebody is there, and who. 0, or -1 with the
- * sentence. */
+/* Talks on a new connection, to find out who is there. 0, or -1 with a sentence. */
 typedef int primary_talk(struct redis_lane *lane, const struct redis_host *host, void *arg);
 
 static int sentinel_find_primary(struct redis_lane *lane);
@@ -35,7 +34,7 @@ void redis_disconnect(struct redis_lane *lane)
 	lane->is_asking = false;
 }
 
-/* From node to node, until one says that it has our slot. */
+/* Goes from node to node, until one says that it has our slot. */
 static int cluster_follow(struct redis_lane *lane)
 {
 	for (int hops = 0; hops < HOPS_MAX; hops++) {
@@ -51,8 +50,8 @@ static int cluster_follow(struct redis_lane *lane)
 			  "the cluster sends us from node to node");
 }
 
-/* The node that had our slot, then those of the URL, which share the time: one that is dead must
- * not take it all. */
+/* Tries the node that had our slot, and then those of the URL. They share the time, so that a dead
+ * node doesn't use up all of it. */
 static int cluster_connect(struct redis_lane *lane)
 {
 	const struct redis_options *o = &lane->store->options;
@@ -66,7 +65,7 @@ static int cluster_connect(struct redis_lane *lane)
 		lane->wire.net.deadline_ns = net_share_ns(deadline_ns, n);
 		rc = cluster_follow(lane);
 		if (rc != 0)
-			lane->target.name[0] = '\0'; /* the next one is asked */
+			lane->target.name[0] = '\0'; /* the next host is tried */
 		if (rc != 0 && !is_elsewhere_better(lane))
 			break;
 	}
@@ -86,7 +85,7 @@ static uint64_t hash_mix(uint64_t hash, const char *text)
 	return hash;
 }
 
-/* The others are told, and the watch lane, which may wait for long, is woken. */
+/* Tells the other lanes, and wakes the watch lane, which may be in a long wait. */
 static void primary_arrive(struct redis_lane *lane)
 {
 	const struct redis_server *s = &lane->server;
@@ -125,8 +124,7 @@ int redis_connect(struct redis_lane *lane, struct baton_call *call)
 	return rc;
 }
 
-/* Not for longer than a call, and lane->target stays: the next one begins with the slot's owner.
- * */
+/* For one call only. lane->target stays, so the next call begins with the slot's owner. */
 int redis_connect_asked(struct redis_lane *lane, struct baton_call *call)
 {
 	redis_disconnect(lane);
@@ -141,13 +139,14 @@ int redis_connect_asked(struct redis_lane *lane, struct baton_call *call)
 
 /* ---- one host ---- */
 
-/* Nobody was there, or not who we look for. Whoever refuses us would do so elsewhere, too. */
+/* Whether to try another host: nobody was there, or not the right server. If a server refuses us,
+ * another one would do so, too. */
 static bool is_elsewhere_better(const struct redis_lane *lane)
 {
 	return lane->wire.error->code == BATON_E_UNAVAILABLE;
 }
 
-/* A talk with all that it needs. */
+/* A talk with its arguments. */
 struct primary_visit {
 	struct redis_lane *lane;
 	const struct redis_host *host;
@@ -185,7 +184,7 @@ static int primary_reach(struct redis_lane *lane, const struct redis_host *host,
 	return rc == 0 ? 0 : -1;
 }
 
-/* ---- what the server says of itself ---- */
+/* ---- what the server tells of itself ---- */
 
 void redis_info(const char *info, const char *key, char *out, size_t size)
 {
@@ -210,8 +209,8 @@ static int primary_check_version(struct redis_wire *w, const char *info)
 			  REDIS_VERSION_MIN);
 }
 
-/* A2, A3: a lease that is thrown away early makes two leaders, a term that is makes an old one
- * look young. */
+/* A2, A3: if the server evicts a lease early, there may be two leaders. If it evicts a term, an old
+ * term may look new. */
 static int primary_check_memory(struct redis_wire *w, const char *info)
 {
 	char policy[32];
@@ -275,7 +274,7 @@ static int login_read_secret(struct redis_lane *lane, const struct redis_secret 
 	return 0;
 }
 
-/* An AUTH, where there is a password for it. */
+/* Adds AUTH, if there is a password. */
 static int primary_put_login(struct redis_lane *lane, const char *user,
 			     const struct redis_secret *secret, bool *is_asked)
 {
@@ -329,7 +328,7 @@ static int greeting_send(struct redis_lane *lane, enum step *steps, size_t *n)
 		resp_text(out, sections[i]);
 		steps[(*n)++] = (enum step)((int)STEP_SERVER + i);
 	}
-	if (o->mode == REDIS_CLUSTER && !lane->is_asking) { /* is it the node of our slot? */
+	if (o->mode == REDIS_CLUSTER && !lane->is_asking) { /* is this the node of our slot? */
 		resp_begin(out, 2);
 		resp_text(out, "EXISTS");
 		resp_text(out, o->prefix);
@@ -351,13 +350,13 @@ bool redis_redirect(const char *text, const char *kind, struct redis_host *to)
 	(void)snprintf(host, sizeof(host), "%.*s", (int)(colon - at - 1), at + 1);
 	if (port <= 0 || port > 65535)
 		return false;
-	if (host[0] != '\0') /* else the same host, another port */
+	if (host[0] != '\0') /* "": the same host, another port */
 		(void)snprintf(to->name, sizeof(to->name), "%s", host);
 	(void)snprintf(to->port, sizeof(to->port), "%ld", port);
 	return true;
 }
 
-/* How much of an error may be said: a server that doesn't know AUTH repeats what came with it. */
+/* How much of an error may be shown: a server that doesn't know AUTH repeats the password. */
 static size_t sayable(const char *text)
 {
 	const char *repeated = strstr(text, "with args");
@@ -391,10 +390,11 @@ static int greeting_hear(struct redis_lane *lane, enum step step, const struct r
 	struct redis_wire *w = &lane->wire;
 
 	if (r->type == RESP_ERROR && step == STEP_NAME)
-		return 0; /* it is only for those who look */
+		return 0; /* the name is only for administrators */
 	if (r->type == RESP_ERROR && step == STEP_PROBE) {
 		*is_moved = redis_redirect(r->text, "MOVED ", &lane->target);
-		/* The owner sends us on for what isn't there while it moves the slot away. */
+		/* While the owner moves the slot away, it sends us on for keys that it doesn't
+		 * have. */
 		if (*is_moved || strncmp(r->text, "ASK ", 4) == 0)
 			return 0;
 	}
@@ -407,7 +407,7 @@ static int greeting_hear(struct redis_lane *lane, enum step step, const struct r
 		redis_info(r->text, "run_id", lane->server.run, sizeof(lane->server.run));
 		return primary_check_version(w, r->text);
 	case STEP_MEMORY: return primary_check_memory(w, r->text);
-	case STEP_ROLE: /* a replica in a cluster sends us on */
+	case STEP_ROLE: /* in a cluster, a replica sends us on */
 		primary_note_stream(&lane->server, r->text);
 		return lane->store->options.mode == REDIS_CLUSTER ? 0
 								  : primary_check_role(w, r->text);
@@ -415,8 +415,8 @@ static int greeting_hear(struct redis_lane *lane, enum step step, const struct r
 	}
 }
 
-/* Whoever hangs up at the first words may have been waiting for others. With TLS 1.3 that is also
- * how a server refuses a client's certificate. */
+/* A server that hangs up at our first words may speak TLS or not, other than we do. With TLS 1.3, a
+ * server also refuses a client's certificate in this way. */
 static void greeting_doubt(struct redis_lane *lane)
 {
 	struct baton_error *error = lane->wire.error;
@@ -432,7 +432,7 @@ static void greeting_doubt(struct redis_lane *lane)
 				 : "if that port speaks TLS, say rediss:// or tls=1");
 }
 
-/* arg: whether a cluster's node has sent us on, to lane->target. */
+/* arg: a bool that says whether a cluster's node has sent us on, to lane->target. */
 static int primary_greet(struct redis_lane *lane, const struct redis_host *host, void *arg)
 {
 	bool *is_moved = arg;
@@ -461,10 +461,10 @@ static int primary_greet(struct redis_lane *lane, const struct redis_host *host,
 
 /* ---- Sentinel ---- */
 
-/* What one of them says of the primary. */
+/* What one Sentinel says of the primary. */
 struct sentinel_answer {
 	struct redis_host primary;
-	uint64_t epoch; /* of its configuration: a failover has a higher one; 0: it doesn't tell */
+	uint64_t epoch; /* of its configuration; each failover has a higher one; 0: not told */
 };
 
 static void sentinel_put_question(struct resp_out *out, const char *question, const char *master)
@@ -475,7 +475,8 @@ static void sentinel_put_question(struct resp_out *out, const char *question, co
 	resp_text(out, master);
 }
 
-/* Pairs of names and values; or an error: a user may have no right to ask for that. */
+/* The reply is pairs of names and values. It may be an error, because a user may lack the right to
+ * ask. */
 static uint64_t sentinel_epoch(const struct resp *reply)
 {
 	uint64_t epoch = 0;
@@ -530,7 +531,7 @@ static bool is_same_host(const struct redis_host *a, const struct redis_host *b)
 	return strcmp(a->name, b->name) == 0 && strcmp(a->port, b->port) == 0;
 }
 
-/* The highest that was seen is kept. */
+/* Keeps the highest epoch that was seen. */
 static void sentinel_note_epoch(struct redis_store *s, uint64_t epoch)
 {
 	uint_fast64_t seen = atomic_load(&s->epoch);
@@ -540,8 +541,9 @@ static void sentinel_note_epoch(struct redis_store *s, uint64_t epoch)
 }
 
 /*
- * Those who know of the last failover decide; while they say different things there is one. Where
- * all say the same it is so, also if they count from one again because they were set up anew.
+ * The Sentinels that know of the last failover decide. While these name different primaries, a
+ * failover is going on. If all Sentinels of the URL name the same primary, it counts even if their
+ * epochs are lower than before, because Sentinels that were set up anew count from one again.
  */
 static int sentinel_choose(struct redis_lane *lane, const struct sentinel_answer *said, size_t n)
 {
@@ -578,9 +580,9 @@ static int sentinel_choose(struct redis_lane *lane, const struct sentinel_answer
 }
 
 /*
- * One Sentinel may be on the wrong side of a partition, so most of those in the URL have to
- * answer. And an old primary calls itself primary for seconds after its restart, when most
- * Sentinels may not have heard yet that it was replaced: nobody may be sent back to it.
+ * One Sentinel may be on the wrong side of a partition, so most of those in the URL must answer.
+ * Besides, an old primary calls itself primary for seconds after its restart, and most Sentinels
+ * may not have heard yet that it was replaced. We must not go back to such a primary.
  */
 static int sentinel_find_primary(struct redis_lane *lane)
 {
@@ -594,7 +596,8 @@ static int sentinel_find_primary(struct redis_lane *lane)
 		uint64_t now_ns = clock_boot_ns();
 		uint64_t left_ns = now_ns < deadline_ns ? deadline_ns - now_ns : 0;
 
-		/* One that doesn't answer leaves time for the others, and for the primary. */
+		/* A Sentinel that doesn't answer must leave time for the others, and for the
+		 * primary. */
 		w->net.deadline_ns = now_ns + left_ns / (o->n_hosts - i + 1);
 		n += primary_reach(lane, &o->hosts[i], sentinel_ask, &said[n]) == 0;
 	}
@@ -603,7 +606,7 @@ static int sentinel_find_primary(struct redis_lane *lane)
 	if (2 * n > o->n_hosts)
 		return sentinel_choose(lane, said, n);
 	if (n == 0)
-		return -1; /* the last one's sentence says why */
+		return -1; /* the last Sentinel's sentence says why */
 	return store_fail(w->error, BATON_E_UNAVAILABLE,
 			  "%zu of %zu Sentinels of the primary \"%.80s\" answer: most have to", n,
 			  o->n_hosts, o->master);
@@ -611,7 +614,7 @@ static int sentinel_find_primary(struct redis_lane *lane)
 
 /* ---- error replies ---- */
 
-/* Redis 6 puts what a script's command was told behind words of its own: "ERR Error running script
+/* Redis 6 puts its own words before the error of a script's command: "ERR Error running script
  * (call to ...): @user_script:1: @user_script: 1: -READONLY You can't ...". */
 const char *redis_error(const char *text)
 {
@@ -651,7 +654,7 @@ int redis_judge(const char *text, bool *is_sure)
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (strlen(kinds[i].kind) != n || memcmp(kinds[i].kind, said, n) != 0)
 			continue;
-		/* From inside a script, which may have written before it came to that. */
+		/* An error from inside a script is not sure: the script may have written before. */
 		*is_sure = strstr(text, "script") == NULL && kinds[i].code != BATON_E_CORRUPT;
 		return kinds[i].code;
 	}

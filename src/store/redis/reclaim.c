@@ -1,18 +1,18 @@
 /*
- * reclaim.c: what this process claims and shows on its lease, and how a server that has lost that
- * is told.
+ * reclaim.c: what this process has claimed and shows on its lease, and claiming it again on a
+ * server that has lost it.
  *
- * A server that is restarted without its data, or another one that takes over, lets nobody win
- * for max_lease (guard() in prelude.lua). Whoever leads by its own clock is the only one who can:
- * so it may claim its place again, and leads on. reclaim.lua has the rule: only while that guard
- * is on, and only in a term that is not below the one that the server still knows. What is
- * deleted on a living server is not got back, because somebody may have meant it, and somebody
- * else may have won.
+ * After a restart without its data, or when another server takes over, a server lets nobody win for
+ * max_lease (guard() in prelude.lua). Meanwhile only the candidate that leads by its own clock can
+ * be the leader. So it may claim its place again, and goes on leading. reclaim.lua has the rule:
+ * only while the guard is on, and only in a term that is not below the one that the server still
+ * knows. A claim that was deleted on a running server is not claimed again: the deletion may have
+ * been on purpose, and another candidate may have won.
  *
- * So nothing may be in this list that isn't ours for certain. An entry goes before a release is
+ * So this list may have only claims that are surely ours. An entry is dropped before a release is
  * sent, when the lease is closed or another one is opened, and when the store doesn't list the
- * claim any more. To drop too much only costs a leadership. The lanes of renewals and of
- * campaigns share the list; its lock is never held during a call.
+ * claim any more. Dropping too much only costs a leadership. The renew lane and the campaign lane
+ * share the list. Its lock is never held during a call.
  */
 #include <search.h>
 #include <stdio.h>
@@ -30,12 +30,12 @@ struct own_entry {
 	const char *name; /* text */
 	TAILQ_ENTRY(own_entry) of_entries;
 	uint64_t nonce;
-	uint64_t term; /* 0: not ours */
+	uint64_t term; /* 0: not our claim */
 	uint32_t round;
 	int32_t priority;
 	uint32_t score_permille;
 	bool is_healthy;
-	bool is_shown; /* as a candidate */
+	bool is_shown; /* the owner is shown as a candidate */
 	bool is_listed;
 	char *metadata; /* NULL: none */
 	char text[];
@@ -43,11 +43,11 @@ struct own_entry {
 
 struct redis_own {
 	pthread_mutex_t lock;
-	struct store_turn turn; /* of those who get it back */
+	struct store_turn turn; /* one lane at a time claims again */
 	void *by_name;
 	struct own_entries entries;
 	uint32_t round;
-	struct redis_server server; /* which one knows of all this */
+	struct redis_server server; /* the server that knows all of this */
 	char lease[BATON_LEASE_ID_MAX + 1];
 	char owner[BATON_NAME_MAX + 1];
 	char address[BATON_NAME_MAX + 1];
@@ -87,7 +87,7 @@ static void own_clear(struct redis_own *own)
 	own->lease[0] = '\0';
 }
 
-/* In a child of fork() nobody knows who held a lock: those are left as they are. */
+/* In a child of fork() another thread may have held a lock, so locks are left as they are. */
 void redis_own_free(struct redis_own *own, bool is_forked)
 {
 	if (own == NULL)
@@ -111,7 +111,7 @@ static struct own_entry *own_find(struct redis_own *own, const char *lease, cons
 	return found != NULL ? *(struct own_entry **)found : NULL;
 }
 
-/* NULL: of another lease, or there is no memory; then it isn't got back. */
+/* NULL: another lease's, or no memory; then the claim is not claimed again if it gets lost. */
 static struct own_entry *own_get(struct redis_own *own, const char *lease, const char *name)
 {
 	struct own_entry *entry = own_find(own, lease, name);
@@ -163,7 +163,7 @@ static void own_unclaim(struct redis_own *own, struct own_entry *entry)
 		entry_free(own, entry);
 }
 
-/* Where it is shown is remembered until the store has removed that. */
+/* The candidacies stay in the list until the store has removed them. */
 void redis_own_close(struct redis_own *own, const char *lease)
 {
 	(void)pthread_mutex_lock(&own->lock);
@@ -272,7 +272,7 @@ void redis_own_show(struct redis_own *own, const char *lease, const char *name,
 	(void)pthread_mutex_unlock(&own->lock);
 }
 
-/* The store is about to list what it knows of; and: that was all. */
+/* The store is about to list its claims; is_done: it has listed all. */
 void redis_own_list(struct redis_own *own, const char *lease, bool is_done)
 {
 	(void)pthread_mutex_lock(&own->lock);
@@ -291,7 +291,7 @@ void redis_own_list(struct redis_own *own, const char *lease, bool is_done)
 	(void)pthread_mutex_unlock(&own->lock);
 }
 
-/* ---- getting it back ---- */
+/* ---- claiming again ---- */
 
 #define ENTRY_WORDS 8
 
@@ -307,8 +307,8 @@ static void reclaim_put_entry(struct resp_out *out, const struct own_entry *entr
 	resp_text(out, entry->is_shown ? "1" : "0");
 }
 
-/* Puts down the arguments for some entries that this round has not had yet; they go to the end of
- * the list. Returns how many. */
+/* Writes the arguments for some entries that this round has not served yet, and moves these to the
+ * end of the list. Returns how many. */
 static size_t reclaim_put_some(struct redis_lane *lane, const char *lease, struct resp_out *out)
 {
 	const struct redis_options *o = &lane->store->options;
@@ -336,7 +336,7 @@ static size_t reclaim_put_some(struct redis_lane *lane, const char *lease, struc
 	return n;
 }
 
-/* One script; *n: how many it served. */
+/* Runs one script; *n: how many entries it serves. */
 static int reclaim_some(struct redis_lane *lane, struct baton_call *call, const char *lease,
 			size_t *n, bool *is_late)
 {
@@ -357,15 +357,16 @@ static int reclaim_some(struct redis_lane *lane, struct baton_call *call, const 
 	return outcome == BATON_OUTCOME_OK || *n == 0 ? 0 : -1;
 }
 
-/* One that never followed another names its stream anew when its first replica comes, and when the
- * last one has long been gone: lanes that met it before and after that met the same server. */
+/* A server that never followed another one gives its stream a new name when its first replica
+ * comes, and when the last replica has been gone for long. Lanes that met it before and after that
+ * have met the same server. */
 bool redis_is_same_server(const struct redis_server *then, const struct redis_server *now)
 {
 	return strcmp(then->run, now->run) == 0 &&
 	       (strcmp(then->replid, now->replid) == 0 || !now->has_followed);
 }
 
-/* Which lease has claims that this server may not know of; false: none. */
+/* Which lease has claims that this server may not know; false: there is none. */
 static bool reclaim_is_due(struct redis_own *own, const struct redis_server *server, char *lease)
 {
 	(void)pthread_mutex_lock(&own->lock);
@@ -374,14 +375,14 @@ static bool reclaim_is_due(struct redis_own *own, const struct redis_server *ser
 
 	while (entry != NULL && entry->term == 0)
 		entry = TAILQ_NEXT(entry, of_entries);
-	if (is_new && entry == NULL) /* the lease may go: another is opened, and all shown again */
+	if (is_new && entry == NULL) /* nothing to claim: a new lease shows all candidates again */
 		own->server = *server;
 	(void)memcpy(lease, own->lease, sizeof(own->lease));
 	(void)pthread_mutex_unlock(&own->lock);
 	return is_new && entry != NULL;
 }
 
-/* Late: not now, so not ever. */
+/* Ends a round. is_late: what was not claimed again now never is. */
 static void reclaim_end_round(struct redis_own *own, const struct redis_server *server,
 			      const char *lease, bool is_done, bool is_late)
 {
@@ -405,7 +406,7 @@ static int reclaim_all(struct redis_lane *lane, struct baton_call *call,
 		       const struct redis_server *server, const char *lease)
 {
 	struct redis_own *own = lane->store->own;
-	bool is_late = lane->store->options.durable; /* it has kept all that there was */
+	bool is_late = lane->store->options.durable; /* it has lost nothing */
 	size_t n = 1;
 	int rc = 0;
 
@@ -414,7 +415,7 @@ static int reclaim_all(struct redis_lane *lane, struct baton_call *call,
 	(void)pthread_mutex_unlock(&own->lock);
 	while (rc == 0 && n > 0 && !is_late)
 		rc = reclaim_some(lane, call, lease, &n, &is_late);
-	/* Another server again, meanwhile: the next call begins with that one. */
+	/* If the server has changed again meanwhile, the next call begins with the new one. */
 	if (rc == 0 && !redis_is_same_server(server, &lane->server))
 		rc = store_fail(&call->error, BATON_E_UNAVAILABLE, "the Redis server changes");
 	reclaim_end_round(own, server, lease, rc == 0, is_late);
@@ -433,7 +434,7 @@ int redis_reclaim(struct redis_lane *lane, struct baton_call *call)
 	if (!store_turn_take(&own->turn, call->deadline_ns, false))
 		return store_fail(&call->error, BATON_E_UNAVAILABLE,
 				  "Redis does not answer in time (to give back what we hold)");
-	if (reclaim_is_due(own, &server, lease)) /* or another lane has done it meanwhile */
+	if (reclaim_is_due(own, &server, lease)) /* else another lane has done it meanwhile */
 		rc = reclaim_all(lane, call, &server, lease);
 	store_turn_give(&own->turn);
 	return rc;

@@ -1,6 +1,6 @@
 /*
- * release.c: the verb release. A claim is forgotten here before the request is sent, so that
- * nothing that may be given back is ever claimed again (reclaim.c).
+ * release.c: the verb release. A claim is dropped from our own list before the request is sent, so
+ * that a claim that may have been given back is never claimed again (reclaim.c).
  */
 #include "base/clock.h"
 #include "store/redis/redis.h"

@@ -1,6 +1,6 @@
 /*
- * resp.c: see resp.h. A reply is first scanned to its end, a line at a time and never twice, and
- * then built in one go: so bytes that trickle in cost no more than bytes that come at once.
+ * resp.c: see resp.h. A reply is first scanned to its end, line by line and never twice, and then
+ * built in one go. So bytes that trickle in cost no more than bytes that come at once.
  */
 #include "store/redis/resp.h"
 
@@ -11,7 +11,7 @@
 
 #define FIRST_ROOM ((size_t)4096)
 #define READ_ROOM ((size_t)2048)
-/* What is kept between calls; more is given back. */
+/* The largest buffer that is kept between calls. */
 #define KEEP_ROOM ((size_t)256 * 1024)
 
 static bool resp_grow(char **data, size_t *room, size_t wanted)
@@ -49,7 +49,7 @@ void resp_out_done(struct resp_out *o)
 
 static void resp_put(struct resp_out *o, const char *data, size_t n)
 {
-	if (n == 0) /* and perhaps no data at all */
+	if (n == 0) /* data may be NULL then */
 		return;
 	if (o->failed || n > RESP_REPLY_MAX || o->n > RESP_REPLY_MAX ||
 	    !resp_grow(&o->data, &o->room, o->n + n)) {
@@ -126,7 +126,7 @@ void resp_in_done(struct resp_in *in)
 	*in = (struct resp_in){0};
 }
 
-/* Only between replies: what is built points into the data. */
+/* Only between replies, because a reply that was built points into the data. */
 static void resp_compact(struct resp_in *in)
 {
 	if (in->used == 0)
@@ -151,7 +151,7 @@ void resp_in_got(struct resp_in *in, size_t n)
 	in->n += n;
 }
 
-/* A number of at most 20 characters with an optional sign, the whole of it. */
+/* Reads a number of at most 20 characters, with an optional sign and nothing else. */
 static bool resp_parse_number(const char *text, size_t n, int64_t *out)
 {
 	char copy[24];
@@ -166,7 +166,7 @@ static bool resp_parse_number(const char *text, size_t n, int64_t *out)
 	return errno == 0 && *end == '\0';
 }
 
-/* The line at `at` without its end; 1, 0: not complete yet, -1: too long. */
+/* The length of the line at `at` without its end. 1: found; 0: not complete yet; -1: too long. */
 static int resp_line_at(const struct resp_in *in, size_t at, size_t *n)
 {
 	size_t there = in->n - at;
@@ -182,7 +182,7 @@ static int resp_line_at(const struct resp_in *in, size_t at, size_t *n)
 	return 1;
 }
 
-/* One reply on the present level is complete; and with it perhaps those around it. */
+/* A reply on the present level is complete, and perhaps those around it are, too. */
 static void resp_scan_up(struct resp_in *in)
 {
 	in->left[in->depth]--;
@@ -207,7 +207,7 @@ static int resp_scan_array(struct resp_in *in, int64_t n)
 	return 1;
 }
 
-/* Skips one element: 1; 0: it isn't complete yet; -1: it is malformed. */
+/* Skips one element. 1: done; 0: it isn't complete yet; -1: it isn't valid. */
 static int resp_scan_one(struct resp_in *in)
 {
 	size_t at = in->scanned;
@@ -245,7 +245,7 @@ static int resp_scan_one(struct resp_in *in)
 	return 1;
 }
 
-/* After the scan nothing can go wrong any more. Ends of lines become ends of texts. */
+/* Builds a reply; after the scan this can't fail. Ends of lines become ends of texts. */
 static size_t resp_build(struct resp_in *in, size_t at, struct resp *to, size_t *next_node)
 {
 	size_t n = 1;
@@ -286,7 +286,7 @@ int resp_take(struct resp_in *in, const struct resp **reply)
 {
 	int rc = 1;
 
-	if (in->left[0] == 0) { /* a new one begins */
+	if (in->left[0] == 0) { /* a new reply begins */
 		in->scanned = in->used;
 		in->n_nodes = 1;
 		in->depth = 0;

@@ -1,7 +1,7 @@
 /*
- * watch.c: the watch lane: a connection that only listens. Subscribe, then look: a name is hinted
- * at once the server has confirmed that it tells us of it, and all of them again after the
- * connection was lost. What is asked of it now and then is whether it is still there.
+ * watch.c: the watch lane: a connection that only listens. Subscribe, then look: a name gets a hint
+ * when the server has confirmed the subscription, and again when it was renewed after the
+ * connection was lost. Now and then the server is asked whether it is still there.
  */
 #include <errno.h>
 #include <poll.h>
@@ -32,9 +32,9 @@ static void watch_break(struct redis_lane *lane)
 }
 
 /*
- * Whoever wakes us, for each of many names perhaps, would break the attempt off each time, and
- * make the server let in one connection after the other that nobody uses: so it is first made
- * without listening. Only where that takes long it can be broken off.
+ * Wakes may come often, perhaps one for each of many names. If each of them broke the attempt off,
+ * the server would get one useless connection after the other. So wakes don't count at first. Only
+ * an attempt that takes long can be broken off.
  */
 static int watch_connect_at_ease(struct redis_lane *lane, struct baton_call *attempt)
 {
@@ -78,7 +78,7 @@ static void watch_put_channel(struct redis_lane *lane, const char *name)
 	resp_text(&lane->wire.out, channel);
 }
 
-/* Names that are wanted, some at a time. */
+/* Subscribes to some of the names that are wanted. */
 static int watch_subscribe(struct redis_lane *lane)
 {
 	char names[SUBSCRIBE_MAX][BATON_NAME_MAX + 1];
@@ -111,7 +111,8 @@ static int watch_probe(struct redis_lane *lane, uint64_t now_ns)
 	return 0;
 }
 
-/* "held TERM LEASE", of our own making: whoever has won needs no hint of it. */
+/* Whether the message is "held TERM LEASE" about our own claim: the winner needs no hint of
+ * that. */
 static bool is_our_own(const struct redis_lane *lane, const char *name, const char *text)
 {
 	char *end;
@@ -146,7 +147,7 @@ static int watch_hear(struct redis_lane *lane, const struct resp *r)
 	return 0;
 }
 
-/* Listens until something is heard, or it is time for something else. NET_WOKEN: woken. */
+/* Listens until a message comes, or it is time for something else. NET_WOKEN: woken. */
 static int watch_listen(struct redis_lane *lane, uint64_t until_ns)
 {
 	const struct resp *reply;
@@ -208,7 +209,7 @@ void redis_watch_wake(void *l)
 	uint64_t one = 1;
 
 	if (write(lane->store->wake, &one, sizeof(one)) < 0)
-		return; /* it is full: so it wakes anyhow */
+		return; /* the counter is full, so the lane wakes anyhow */
 }
 
 int redis_watch_add(void *l, const char *name, uint64_t cookie)

@@ -1,12 +1,11 @@
 /*
- * watch_index.c: what is watched, and who leads it. The server hints at a name that is subscribed
- * to for whatever somebody does to it. A leader that dies does nothing. So the index has the
- * lease of each leader, too, with the time at which it ends unless we learn otherwise (by an
- * observation, or with our own renewal). When that time has come, the names on that lease are
- * hinted at.
+ * watch_index.c: what is watched, and who leads it. For a name that is subscribed to, the server
+ * tells us of all that is done to it. But a leader that dies does nothing. So the index also has
+ * the lease of each leader, and when it ends unless we learn otherwise (by an observation, or with
+ * our own renewal). When that time has come, the names on that lease get a hint.
  *
- * One lock for all of it, held for a few instructions. The watch lane takes hints out and
- * subscribes; the other lanes write down what they have seen.
+ * One lock protects all of it, and is held for a few instructions. The watch lane takes hints and
+ * subscribes; the other lanes note what they have seen.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,13 +23,13 @@ struct name {
 	struct watched watched;
 	LIST_ENTRY(name) of_lease;
 	TAILQ_ENTRY(name) of_wanted;
-	struct lease *lease; /* NULL: nobody's, or nobody knows whose */
+	struct lease *lease; /* NULL: none, or not known */
 	bool is_wanted;      /* to be subscribed to */
 	bool is_asked;       /* ... and that is under way */
 	bool is_subscribed;
 };
 
-/* A lease on which watched names are led. */
+/* A lease that holds watched names. */
 struct lease {
 	struct name_node node; /* by its id */
 	struct names names;
@@ -44,7 +43,7 @@ struct redis_index {
 	struct name_table leases; /* of struct lease */
 	struct wanted wanted;
 	uint64_t earliest_ns; /* no lease ends before this */
-	uint64_t sleeps_ns;   /* until when the watch lane means to wait */
+	uint64_t sleeps_ns;   /* when the watch lane means to wake up */
 	int wake;
 };
 
@@ -83,7 +82,7 @@ static void index_detach(struct redis_index *index, struct name *n)
 	free(l);
 }
 
-/* The watch lane sleeps for too long. */
+/* Wakes the watch lane if it would sleep too long. */
 static void index_hurry(struct redis_index *index, uint64_t ns)
 {
 	uint64_t one = 1;
@@ -94,7 +93,7 @@ static void index_hurry(struct redis_index *index, uint64_t ns)
 		return;
 	index->sleeps_ns = ns;
 	if (write(index->wake, &one, sizeof(one)) < 0)
-		return; /* it is full: so it wakes anyhow */
+		return; /* the counter is full, so the lane wakes anyhow */
 }
 
 static bool index_attach(struct redis_index *index, struct name *n, const char *id)
@@ -116,7 +115,7 @@ static bool index_attach(struct redis_index *index, struct name *n, const char *
 	return true;
 }
 
-/* Leases whose time has come: somebody should look at what they held. */
+/* Gives hints for the names on leases whose time has come. */
 static void index_sweep(struct redis_index *index, uint64_t now_ns)
 {
 	if (now_ns < index->earliest_ns)
@@ -130,7 +129,7 @@ static void index_sweep(struct redis_index *index, uint64_t now_ns)
 		after = name_table_next(&index->leases, node);
 		if (!is_over && l->ends_ns < index->earliest_ns)
 			index->earliest_ns = l->ends_ns;
-		/* The last one takes the lease with it. */
+		/* Detaching the last name frees the lease. */
 		for (struct name *n = is_over ? LIST_FIRST(&l->names) : NULL, *next; n != NULL;
 		     n = next) {
 			next = LIST_NEXT(n, of_lease);
@@ -178,7 +177,7 @@ int redis_index_add(struct redis_index *index, const char *name, uint64_t cookie
 {
 	(void)pthread_mutex_lock(&index->lock);
 	const struct name *known = index_find_name(index, name);
-	/* What is subscribed to already is hinted at now. */
+	/* If the name is subscribed to already, the watcher gets a hint now. */
 	struct name *n = (struct name *)watch_index_add(&index->names, name, cookie,
 							known != NULL && known->is_subscribed);
 
@@ -241,7 +240,7 @@ size_t redis_index_leases(struct redis_index *index, char (*ids)[BATON_LEASE_ID_
 		const struct lease *l = (const struct lease *)node;
 		size_t at = n < max ? n : max - 1;
 
-		/* Sorted as they come; what is beyond the end falls off. */
+		/* Inserts it in order. What is beyond the end is dropped. */
 		if (n == max && ends_ns[at] <= l->ends_ns)
 			continue;
 		while (at > 0 && ends_ns[at - 1] > l->ends_ns) {

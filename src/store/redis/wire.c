@@ -1,6 +1,6 @@
 /*
- * wire.c: the lane's connection (base/net) as the protocol of Redis: commands out, replies in. What
- * the connection says of a failure becomes the call's error.
+ * wire.c: the protocol of Redis on the lane's connection (base/net): sends commands and reads
+ * replies. The connection's failure becomes the call's error.
  */
 #include "store/net.h"
 #include "store/redis/redis.h"

@@ -1,5 +1,5 @@
 /*
- * adapter.c: records as objects of a bucket. s3.h has the objects and the idea.
+ * adapter.c: records as objects of a bucket. s3.h describes how.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,7 +115,7 @@ static void put_condition(char *out, size_t size, const char *name, const struct
 	(void)snprintf(out, size, "%s: \"%.*s\"", name, (int)v->n, (const char *)v->bytes);
 }
 
-/* Whether they could be asked at all; else all are FAILED. */
+/* Begins a call. False: nothing can be sent, and all items are FAILED. */
 static bool begin(struct s3_lane *l, struct baton_call *call, struct record_item *items, size_t n)
 {
 	if (s3_begin(l, call, n))
@@ -157,7 +157,7 @@ static void got_record(struct s3_lane *l, struct baton_call *call, struct record
 	end_item(item, BATON_OUTCOME_FAILED, call);
 }
 
-/* Reads see all that was written: S3 is strongly consistent. */
+/* All reads are fresh: S3 is strongly consistent. */
 static void get_records(void *lane, struct baton_call *call, struct record_item *items, size_t n,
 			bool fresh)
 {
@@ -193,7 +193,7 @@ static void was_put(struct s3_lane *l, struct baton_call *call, struct record_it
 				 "conditional writes");
 		end_item(item, BATON_OUTCOME_UNKNOWN, call);
 		return;
-	case S3_UNCHANGED: /* an older MinIO's word for 412 */
+	case S3_UNCHANGED: /* older MinIO servers send 304 for 412 */
 	case S3_CONFLICT:
 	case S3_ABSENT: item->outcome = BATON_OUTCOME_REFUSED; return;
 	case S3_UNKNOWN: end_item(item, BATON_OUTCOME_UNKNOWN, call); return;
@@ -220,8 +220,8 @@ static void put_records(void *lane, struct baton_call *call, struct record_item 
 		was_put(l, call, &items[i], i);
 }
 
-/* What is swept is over, and a scratch record is nobody else's: so nothing depends on a server that
- * ignores the condition, or doesn't know it. */
+/* Some servers ignore this condition or don't know it, but nothing depends on it: a swept record is
+ * of no use any more, and a scratch record is only ours. */
 static void drop_records(void *lane, struct baton_call *call, struct record_item *items, size_t n)
 {
 	struct s3_lane *l = lane;
@@ -255,16 +255,17 @@ static void drop_records(void *lane, struct baton_call *call, struct record_item
 /* One page of a list. */
 struct listing {
 	const char *now;
-	size_t skip; /* of each key: the prefix */
+	size_t skip; /* bytes of the prefix, which each key begins with */
 	record_found *found;
 	void *arg;
 	bool is_truncated;
 	char next[S3_PATH_MAX / 4]; /* where the next page begins */
-	/* The object that is read: */
+	/* The object that is being read: */
 	char key[2 * S3_PATH_MAX], etag[S3_LINE_MAX], written[64];
 };
 
-/* The record's key again: see call.c. False: it isn't one of ours. */
+/* Turns an object's name back into the record's key: see put_key() in call.c. False: the name isn't
+ * one of ours. */
 static bool read_key(char *key)
 {
 	char *to = key;

@@ -1,8 +1,8 @@
 /*
- * call.c: requests to the bucket, and what their answers mean. s3.h has the idea.
+ * call.c: requests to the bucket, and what their answers mean. s3.h describes the objects.
  *
- * An answer of the server's decides: it was carried out, or it surely was not. Without one, and
- * with any 5xx, nobody knows, unless nothing was sent at all.
+ * An answer of the server decides whether the request was carried out or surely was not. Without an
+ * answer, and after any 5xx, nobody knows, unless nothing was sent at all.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,8 +79,9 @@ bool s3_begin(struct s3_lane *lane, struct baton_call *call, size_t n)
 	return true;
 }
 
-/* A record's key is one name in a folder: where a server keeps objects in files, "a" could not be
- * there beside "a/b". No key of the layer's has a "=_" in it, which stands for the '/'. */
+/* Behind its first two characters a record's key has no '/': some servers keep objects in files,
+ * and there "a" could not exist beside "a/b". "=_" stands for the '/'; no key of the layer has that
+ * in it. */
 static void put_key(struct bytes *b, const char *key)
 {
 	for (size_t i = 0; key[i] != '\0'; i++) {
@@ -91,7 +92,7 @@ static void put_key(struct bytes *b, const char *key)
 	}
 }
 
-/* The path, encoded: the prefix is made of what needs no encoding. */
+/* The encoded path. The characters of a prefix need no encoding. */
 static void put_path(struct s3_lane *lane, const char *key, char out[S3_PATH_MAX])
 {
 	const struct s3_store *s = lane->store;
@@ -134,7 +135,7 @@ void s3_ask(struct s3_lane *lane, size_t i, const char *method, const char *key,
 	(void)snprintf(a->hash, sizeof(a->hash), "x-amz-content-sha256: %s", hash);
 	(void)snprintf(a->date, sizeof(a->date), "x-amz-date: %s", date);
 	(void)snprintf(a->condition, sizeof(a->condition), "%s", condition);
-	a->headers[n++] = a->host; /* in the order of their names */
+	a->headers[n++] = a->host; /* sorted by their names */
 	if (condition[0] != '\0')
 		a->headers[n++] = a->condition;
 	a->headers[n++] = a->hash;
@@ -142,7 +143,7 @@ void s3_ask(struct s3_lane *lane, size_t i, const char *method, const char *key,
 	if (lane->token[0] != '\0')
 		a->headers[n++] = lane->token;
 	a->headers[n] = NULL;
-	/* What can't be signed is sent without, and refused. */
+	/* A request that can't be signed is sent without a signature, and the server refuses it. */
 	if (s3_sign(&scope, method, a->path, query, a->headers, hash, a->sign, sizeof(a->sign)))
 		a->headers[n++] = a->sign;
 	a->headers[n] = NULL;
@@ -162,18 +163,18 @@ void s3_run(struct s3_lane *lane, struct baton_call *call, size_t n)
 	uint64_t heed_ns = clock_boot_ns() + PATIENCE_NS;
 	uint64_t count;
 
-	/* Somebody may not want to wait for us, but a call has its time. */
+	/* A wake may end the call, but not before the call has had some time. */
 	if (lane->lane.wake >= 0)
 		http_heed_wake(lane->http, heed_ns);
 	(void)http_call_all(lane->http, lane->requests, n, call->deadline_ns, lane->replies);
 	if (lane->lane.wake >= 0 && clock_boot_ns() >= heed_ns &&
 	    read(lane->lane.wake, &count, sizeof(count)) < 0)
-		return; /* nobody did */
+		return; /* nobody woke us */
 }
 
 /* ---- answers ---- */
 
-/* The sentence for what a server says, and how it is counted. */
+/* What a server's word means: the error code, and the sentence for people. */
 struct verdict {
 	const char *word;
 	int code;
@@ -202,7 +203,7 @@ static const struct verdict verdicts[] = {
 	 "the server asks for fewer requests: use a longer lease and poll="},
 };
 
-/* 301, 307 and 400 name the region that the bucket is in. */
+/* Answers 301, 307 and 400 name the region that the bucket is in. */
 static bool tell_region(const struct s3_lane *lane, struct baton_call *call,
 			const struct http_reply *reply)
 {
@@ -228,7 +229,7 @@ static void tell_denied(const struct s3_lane *lane, struct baton_call *call, con
 			 lane->host.tls ? "" : "; or it wants https: say endpoint=https://...");
 }
 
-/* An answer that is neither yes nor a conflict: the sentence. */
+/* Writes the sentence for an answer that is neither a success nor a conflict. */
 static void tell_refusal(struct s3_lane *lane, struct baton_call *call,
 			 const struct http_reply *reply)
 {

@@ -1,5 +1,5 @@
 /*
- * credentials.c: access keys, as AWS' own tools find them, in their order:
+ * credentials.c: access keys. They are looked for as AWS' own tools do it, in this order:
  *
  *   1  AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN (not if the URL names a profile)
  *   2  a role for a token in a file (AWS_WEB_IDENTITY_TOKEN_FILE, AWS_ROLE_ARN): EKS
@@ -7,9 +7,9 @@
  *   4  the container's endpoint (AWS_CONTAINER_CREDENTIALS_*): ECS
  *   5  the instance's metadata, version 2: EC2
  *
- * The lanes share them. New ones are asked for minutes before the old ones are over, by the lanes
- * that nobody waits for: a renewal uses what there is as long as it lasts. What it must never do is
- * to put a key, a secret or a token into a sentence.
+ * The lanes share the keys. Minutes before the keys are over, lanes that nobody waits for ask for
+ * new ones. The renew lane uses the old keys as long as they last. What this must never do: put a
+ * key, a secret or a token into a sentence.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -24,16 +24,16 @@
 #include "store/s3/s3.h"
 
 #define FILE_MAX ((size_t)1 << 18)
-#define EARLY_NS (300 * CLOCK_NS_PER_S)  /* new keys are asked for so long before the end */
-#define REREAD_NS (60 * CLOCK_NS_PER_S)  /* files are replaced */
+#define EARLY_NS (300 * CLOCK_NS_PER_S)  /* how long before their end new keys are asked for */
+#define REREAD_NS (60 * CLOCK_NS_PER_S)  /* files are read again, for they are replaced */
 #define AGAIN_NS (5 * CLOCK_NS_PER_S)    /* after a failure */
-#define MOMENT_NS (10 * CLOCK_NS_PER_S)  /* what is over by then is not to be used any more */
+#define MOMENT_NS (10 * CLOCK_NS_PER_S)  /* so late, the renew lane asks as well */
 #define METADATA_NS (2 * CLOCK_NS_PER_S) /* on other machines nobody answers there */
 #define METADATA "http://169.254.169.254"
 #define CONTAINER "http://169.254.170.2"
 #define ROLES "/latest/meta-data/iam/security-credentials/"
 
-/* 1: found; 0: not configured, look further; -1: err says why it can't be used. */
+/* 1: found; 0: not configured, so the next provider is asked; -1: err says why it can't be used. */
 typedef int provider(struct s3_lane *lane, uint64_t deadline_ns, struct s3_keys *out,
 		     struct baton_error *err);
 
@@ -128,7 +128,7 @@ static void shared_done(struct shared *s)
 	wipe_bytes(&s->config);
 }
 
-/* First the file for secrets, then the other one. */
+/* Looks into the credentials file first, then into the config file. */
 static bool shared_get(const struct shared *s, const char *key, char *out, size_t size)
 {
 	return (s->keys.at != NULL &&
@@ -140,7 +140,7 @@ static bool shared_get(const struct shared *s, const char *key, char *out, size_
 static int from_role(struct s3_lane *lane, const char *role, const char *file, const char *session,
 		     uint64_t deadline_ns, struct s3_keys *out, struct baton_error *err);
 
-/* A profile without keys of its own. */
+/* A profile without keys, which may name a role. */
 static int from_profile_role(struct s3_lane *lane, const struct shared *s, uint64_t deadline_ns,
 			     struct s3_keys *out, struct baton_error *err)
 {
@@ -189,7 +189,7 @@ static int from_files(struct s3_lane *lane, uint64_t deadline_ns, struct s3_keys
 
 /* ---- by request ---- */
 
-/* Seconds from now until a date; what isn't one is over. */
+/* Sets the end of keys to a date. If the text isn't a date, the keys are over. */
 static void set_end(struct s3_keys *keys, const char *date)
 {
 	int64_t left_s = s3_seconds(date) - clock_wall_ms() / 1000;
@@ -199,7 +199,7 @@ static void set_end(struct s3_keys *keys, const char *date)
 	keys->refresh_ns = keys->end_ns - (left_ns / 2 < EARLY_NS ? left_ns / 2 : EARLY_NS);
 }
 
-/* A service that hands out keys, and how long there is to ask it. */
+/* A service that hands out keys, and by when it must answer. */
 struct service {
 	const char *name, *base; /* for people; its address */
 	struct http *http;
@@ -207,7 +207,7 @@ struct service {
 	struct baton_error *err;
 };
 
-/* One request to it. 0, or -1: err says why not. */
+/* Sends one request to the service. 0, or -1: err says why not. */
 static int fetch_answer(const struct service *s, const char *method, const char *path,
 			const char *header, const char *body, struct http_reply *reply)
 {
@@ -236,7 +236,7 @@ static int fetch_answer(const struct service *s, const char *method, const char 
 	return 0;
 }
 
-/* JSON, as containers and instances have it. */
+/* Reads keys from JSON, as containers and instances get it. */
 static int read_json(const struct service *s, const struct http_reply *reply, struct s3_keys *out)
 {
 	json_t *all = js_parse(reply->body, reply->body_size);
@@ -346,7 +346,7 @@ static int from_web_identity(struct s3_lane *lane, uint64_t deadline_ns, struct 
 			 err);
 }
 
-/* Without TLS only what stays on this machine. */
+/* Without TLS, only addresses that stay on this machine are allowed. */
 static bool is_container_host(const char *url)
 {
 	struct http_host host;
@@ -434,7 +434,7 @@ static int from_instance(struct s3_lane *lane, uint64_t deadline_ns, struct s3_k
 	int rc = metadata.http != NULL ? ask_instance(&metadata, out) : -1;
 
 	http_free(metadata.http);
-	/* No service answers: this is not such an instance. */
+	/* If no service answers, this is not an instance of EC2. */
 	return rc < 0 && err->code == BATON_E_UNAVAILABLE && base[0] == '\0' ? 0 : rc;
 }
 
@@ -460,7 +460,8 @@ static int find_keys(struct s3_lane *lane, uint64_t deadline_ns, struct s3_keys 
 	return rc == 1 ? 0 : -1;
 }
 
-/* region=, the environment, the profile; a server of one's own has no regions to speak of. */
+/* The region is from region=, the environment or the profile. For a server that is not AWS' any
+ * region does. */
 static bool find_region(const struct s3_store *s, char *out, size_t size, struct baton_error *err)
 {
 	struct shared files;
@@ -484,7 +485,8 @@ static bool find_region(const struct s3_store *s, char *out, size_t size, struct
 
 /* ---- shared by the lanes ---- */
 
-/* What is known, to the lane. True: it can be used; *is_due: and is to be replaced. */
+/* Copies the keys that are known to the lane. True: they can be used. *is_due: new ones are to be
+ * asked for. */
 static bool take_keys(struct s3_lane *lane, bool *is_due)
 {
 	struct s3_store *s = lane->store;
@@ -492,7 +494,7 @@ static bool take_keys(struct s3_lane *lane, bool *is_due)
 
 	store_lock(&s->base);
 	bool has = s->has_keys && now_ns < s->keys.end_ns;
-	/* For as long as they last a renewal leaves it to the others. */
+	/* While the keys last, the renew lane leaves it to the others to ask for new ones. */
 	bool is_urgent = lane->kind != BATON_LANE_RENEW || now_ns + MOMENT_NS > s->keys.end_ns;
 
 	*is_due = !has || (is_urgent && now_ns >= s->keys.refresh_ns);
@@ -511,7 +513,7 @@ static void replace_keys(struct s3_store *s, const struct s3_keys *keys, const c
 		s->keys = *keys;
 		(void)memcpy(s->region, region, sizeof(s->region));
 		s->has_keys = true;
-	} else { /* these are used on; after a while it is tried again */
+	} else { /* the old keys are used on, and after a while new ones are tried again */
 		s->keys.refresh_ns = clock_boot_ns() + AGAIN_NS;
 	}
 	store_unlock(&s->base);
@@ -532,7 +534,7 @@ bool s3_credentials(struct s3_lane *lane, struct baton_call *call)
 		return false;
 	}
 	bool has = take_keys(lane, &is_due); /* another lane may have been faster */
-	/* With keys that last, half of the time is for what was to be asked. */
+	/* If the old keys still last, half of the time is left for the request itself. */
 	uint64_t left_ns = call->deadline_ns > now_ns ? call->deadline_ns - now_ns : 0;
 
 	if (is_due) {

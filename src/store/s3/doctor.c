@@ -1,6 +1,6 @@
 /*
- * doctor.c: what a bucket is like: whether it keeps every version, whether a rule deletes what is
- * ours, how the server's clock stands, and who may read along. It writes nothing.
+ * doctor.c: examines a bucket: whether it keeps every version, whether a rule deletes our objects,
+ * whether the server's clock is right, and whether others may read along. It writes nothing.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,10 +16,10 @@
 struct visit {
 	struct s3_lane *lane;
 	struct doctor doctor;
-	bool is_unfit; /* so that nothing is to be tried */
+	bool is_unfit; /* the store can't be used, so nothing is tried */
 };
 
-/* Asks for a setting of the bucket: enum s3_answer. */
+/* Asks for a setting of the bucket. Returns enum s3_answer. */
 static int ask_bucket(struct visit *v, struct baton_call *call, const char *query)
 {
 	if (!s3_begin(v->lane, call, 1))
@@ -51,7 +51,7 @@ static void tell_server(struct visit *v, uint64_t began_ns)
 			       "server's certificate, unless the system trusts it.");
 	if (server_s < 0)
 		return;
-	/* Its date has whole seconds. */
+	/* The server's date has whole seconds. */
 	doctor_trip_clock(&trips, began_ns, clock_boot_ns(), server_s * US_PER_S + US_PER_S / 2);
 	doctor_tell_clock(&v->doctor, &trips,
 			  "Elections don't mind; signatures are refused from 15 minutes on.");
@@ -162,7 +162,7 @@ int s3_examine(void *lane, struct baton_call *call,
 	uint64_t began_ns = clock_boot_ns();
 
 	if (ask_bucket(&v, call, "list-type=2&max-keys=1") != S3_DONE)
-		return BATON_OUTCOME_FAILED; /* the caller tells the call's error */
+		return BATON_OUTCOME_FAILED; /* the caller reports the call's error */
 	struct baton_call quiet = {.deadline_ns = call->deadline_ns};
 
 	tell_server(&v, began_ns);

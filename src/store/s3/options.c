@@ -3,7 +3,7 @@
  *
  *     s3://BUCKET[/PREFIX][?option=value&...]
  *
- * What isn't understood is refused with a sentence. There is no place for a secret in it.
+ * A URL that isn't valid is refused with a sentence. It has no place for a secret.
  */
 #include <stdio.h>
 #include <string.h>
@@ -41,7 +41,8 @@ bool s3_parse_address(const char *text, struct http_host *host, char *path, size
 	return true;
 }
 
-/* Folders of one name are another one's on servers that keep objects in files. */
+/* Whether a part of the prefix has only dots. On servers that keep objects in files, ".." is
+ * another folder. */
 static bool has_dots(const char *prefix)
 {
 	for (const char *at = prefix; *at != '\0'; at += strcspn(at, "/"), at += *at == '/') {
@@ -83,7 +84,7 @@ static bool set_option(void *options, const char *key, const char *value)
 		return option_text(value, o->profile, sizeof(o->profile));
 	if (strcmp(key, "credentials_file") == 0)
 		return option_path(value, o->credentials_file, sizeof(o->credentials_file));
-	if (strcmp(key, "prefix") == 0) /* the same as a path, of which there is one */
+	if (strcmp(key, "prefix") == 0) /* the same as the path, and only one may be given */
 		return o->record->prefix[0] == '\0' && !has_dots(value) &&
 		       record_option(o->record, key, value);
 	return option_tls(&o->files, key, value) || record_option(o->record, key, value);
@@ -133,8 +134,8 @@ int s3_options_parse(struct s3_options *o, const char *text, struct baton_error 
 	    option_tls_check(&o->files, !o->has_endpoint || o->host.tls, "endpoint=https://...",
 			     err) != 0)
 		return BATON_E_URL;
-	/* AWS has a host for each bucket; a certificate for all of them has no dots in their names.
-	 * Servers of one's own mostly have one host. */
+	/* AWS has a host for each bucket, but its certificate doesn't cover buckets with a dot in
+	 * their names. Other servers mostly have one host for all buckets. */
 	if (!o->has_path_style)
 		o->path_style = o->has_endpoint || strchr(o->bucket, '.') != NULL;
 	return BATON_OK;

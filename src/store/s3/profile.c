@@ -1,5 +1,5 @@
 /*
- * profile.c: the files that AWS' own tools keep profiles in: sections of "key = value".
+ * profile.c: the files in which AWS' own tools keep profiles. They have sections of "key = value".
  *
  *     [default]
  *     aws_access_key_id = ...
@@ -7,7 +7,7 @@
  *     s3 =
  *       nested = 1      indented lines belong to the key above, and are none of ours
  *
- * It must never copy a line: only the value that was asked for leaves it.
+ * It must never copy a whole line: only the value that was asked for leaves this file.
  */
 #include <string.h>
 
@@ -42,7 +42,7 @@ static bool is_comment(char c)
 	return c == '#' || c == ';';
 }
 
-/* Up to a comment behind it, which has a blank before it. */
+/* Cuts off a comment at the end, which has a blank before it. */
 static struct piece without_comment(struct piece p)
 {
 	for (size_t i = 1; i < p.n; i++)
@@ -51,7 +51,7 @@ static struct piece without_comment(struct piece p)
 	return trim(p);
 }
 
-/* "[profile name]"; false: it isn't a section. */
+/* Reads "[profile name]"; false: the line doesn't begin a section. */
 static bool read_section(struct piece line, struct piece *out)
 {
 	const char *end = line.n > 0 ? memchr(line.at, ']', line.n) : NULL;

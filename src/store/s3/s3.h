@@ -1,10 +1,10 @@
 /*
- * s3.h: records as objects of a bucket, on AWS S3 and servers like it: what the files of this
- * adapter share.
+ * s3.h: records as objects of a bucket, on AWS S3 and servers like it. This header has what the
+ * files of this adapter share.
  *
  *   options.c      the URL
  *   profile.c      the files that AWS' own tools keep profiles in
- *   credentials.c  access keys: where they come from, and when they are fetched again
+ *   credentials.c  access keys: where they come from, and when new ones are fetched
  *   sign.c         signatures of requests (AWS Signature Version 4)
  *   call.c         requests, and what their answers mean
  *   adapter.c      the verbs of store/record/adapter.h
@@ -14,13 +14,13 @@
  *
  *   PREFIX/e/NAME   PREFIX/l/LEASE   PREFIX/c/LEASE   PREFIX/t/SCRATCH
  *
- * One object is one record, and its ETag is the version: each value is another one, so each ETag
- * is, too. A write is a PUT with `If-Match: ETAG`, or with `If-None-Match: *` where there must be
- * no object. What frees an election is a PUT like any other; only sweeping deletes, because there
- * are servers that ignore the conditions of a DELETE.
+ * One object is one record, and its ETag is the version. No two values are equal, so no two ETags
+ * are. A write is a PUT with `If-Match: ETAG`, or with `If-None-Match: *` if there must be no
+ * object. An election is freed by a PUT, too. Only sweeping deletes, because some servers ignore
+ * the conditions of a DELETE.
  *
- * It must never send a write a second time by itself, and never show a secret: not in a sentence,
- * not in a request to another host than the one that it is for.
+ * The adapter must never send a write a second time by itself. It must never show a secret: not in
+ * a sentence, and not in a request to another host than the one that the secret is for.
  */
 #ifndef BATON_S3_H
 #define BATON_S3_H
@@ -52,18 +52,18 @@ struct s3_options {
 	bool has_endpoint;
 	struct http_host host; /* of the endpoint */
 	bool path_style;
-	bool has_path_style; /* the URL says which */
+	bool has_path_style; /* the URL says which style */
 	struct option_tls files;
 	struct record_options *record; /* while the URL is read */
 };
 
 int s3_options_parse(struct s3_options *o, const char *text, struct baton_error *err);
-/* "https://host:port/path", without a path if `path` is NULL. False: not such a URL. */
+/* Parses "https://host:port/path", or one without a path if `path` is NULL. False: it is none. */
 bool s3_parse_address(const char *text, struct http_host *host, char *path, size_t size);
 
 /* ---- profile.c ---- */
 
-/* The value of a key in a section of a file, of the last one that has it. False: there is none, or
+/* The value of a key in a section of a file; the last one counts. False: there is none, or there is
  * no room for it. */
 bool s3_profile_get(const char *text, size_t n, const char *section, const char *key, char *out,
 		    size_t size);
@@ -74,16 +74,17 @@ struct s3_keys {
 	char id[S3_SECRET_MAX];
 	char secret[S3_SECRET_MAX];
 	char token[S3_TOKEN_MAX]; /* "": none */
-	uint64_t refresh_ns;      /* on the boot clock: new ones are asked for */
-	uint64_t end_ns;          /* ... and these are over */
+	uint64_t refresh_ns;      /* from then on, on the boot clock, new keys are asked for */
+	uint64_t end_ns;          /* when these keys are over */
 };
 
 struct s3_store;
 struct s3_lane;
 
-/* Keys that can be used now, and the region, to the lane. False: call->error says why not. */
+/* Copies keys that can be used now, and the region, to the lane. False: call->error says why
+ * not. */
 bool s3_credentials(struct s3_lane *lane, struct baton_call *call);
-/* The server didn't take these: the next call asks for others. */
+/* The server did not take the lane's keys: the next call asks for new ones. */
 void s3_credentials_doubt(struct s3_lane *lane);
 
 /* ---- sign.c ---- */
@@ -95,9 +96,9 @@ struct s3_scope {
 	const char *service;
 };
 
-/* "authorization: ..." for a request. path and query are encoded, the query's parts sorted. The
- * headers are "name: value", in lower case, sorted, NULL at the end: all of them are signed. hash:
- * of the body. False: no room. */
+/* Writes "authorization: ..." for a request. path and query must be encoded, and the parts of the
+ * query sorted. The headers are "name: value", with names in lower case, sorted, and NULL at the
+ * end; all of them are signed. hash: that of the body. False: no room. */
 bool s3_sign(const struct s3_scope *scope, const char *method, const char *path, const char *query,
 	     const char *const *headers, const char *hash, char *out, size_t size);
 void s3_date(int64_t wall_ms, char out[S3_DATE_SIZE]);
@@ -114,7 +115,7 @@ struct s3_store {
 	bool has_keys;                      /* base.lock */
 };
 
-/* One request: its headers and what they are made of. */
+/* The headers of one request, and the texts that they are made of. */
 struct s3_ask {
 	const char *headers[9];
 	char path[S3_PATH_MAX];
@@ -133,7 +134,7 @@ struct s3_lane {
 	struct http_host host; /* of the bucket */
 	struct s3_keys keys;   /* as they were at the last call */
 	char region[S3_NAME_MAX];
-	char token[S3_TOKEN_MAX + 32]; /* the header */
+	char token[S3_TOKEN_MAX + 32]; /* the whole header */
 	/* Of the call under way: */
 	struct s3_ask *asks;
 	struct http_request *requests;
@@ -141,29 +142,29 @@ struct s3_lane {
 	size_t room;
 };
 
-/* What an answer says, whatever was asked. */
+/* What an answer means, whatever was asked. */
 enum s3_answer {
 	S3_DONE,
 	S3_UNCHANGED, /* 304 */
-	S3_ABSENT,    /* 404, of an object */
-	S3_CONFLICT,  /* not carried out: another version, or another writer at the same time */
+	S3_ABSENT,    /* 404: there is no such object */
+	S3_CONFLICT,  /* not carried out: another version is there, or another writer was faster */
 	S3_FAILED,    /* not carried out; call->error says why */
 	S3_UNKNOWN,   /* nobody knows; call->error says why */
 };
 
 /* Begins a call of n requests. False: call->error says why not. */
 bool s3_begin(struct s3_lane *lane, struct baton_call *call, size_t n);
-/* The i-th of them. key: of a record, or NULL: the bucket itself. query: encoded and sorted, or "".
- * condition: a header, or "". */
+/* Fills in the i-th request. key: a record's, or NULL: the bucket itself. query: encoded and
+ * sorted, or "". condition: a header, or "". */
 void s3_ask(struct s3_lane *lane, size_t i, const char *method, const char *key, const char *query,
 	    const char *condition, const struct bytes *body);
-/* Carries them out. */
+/* Carries out all n requests. */
 void s3_run(struct s3_lane *lane, struct baton_call *call, size_t n);
-/* Of the i-th: enum s3_answer. */
+/* The answer to the i-th request: enum s3_answer. */
 int s3_answer(struct s3_lane *lane, struct baton_call *call, size_t i);
-/* The ETag, without its quotes. False: there is none that can be used. */
+/* The version for an ETag: without its quotes. False: the ETag can't be used. */
 bool s3_etag(const char *text, struct record_version *out);
-/* How old something is by the server's clock; both as the server wrote them. */
+/* How old an object is by the server's clock. Both texts are as the server wrote them. */
 uint64_t s3_age_ns(const char *written, const char *now);
 /* Seconds since 1970 of a date of HTTP or XML; -1: not a date. */
 int64_t s3_seconds(const char *text);

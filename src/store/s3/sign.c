@@ -50,7 +50,7 @@ static bool hash_request(const char *method, const char *path, const char *query
 
 	if (is_ok)
 		sha256_hex(b.at, b.n, out);
-	if (b.at != NULL) /* a session's token stands in it */
+	if (b.at != NULL) /* it has a session's token in it */
 		explicit_bzero(b.at, b.n);
 	bytes_done(&b);
 	return is_ok;
@@ -61,7 +61,7 @@ static void chain(uint8_t key[SHA256_SIZE], const char *text)
 	sha256_hmac(key, SHA256_SIZE, text, strlen(text), key);
 }
 
-/* A key of its own for each day, region and service. */
+/* Derives the key for one day, region and service. */
 static void derive(const struct s3_scope *scope, const char *day, uint8_t key[SHA256_SIZE])
 {
 	char first[S3_SECRET_MAX + 4];

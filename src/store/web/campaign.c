@@ -1,4 +1,4 @@
-/* campaign.c: what has become of a campaign, for every driver: see web.h. */
+/* campaign.c: the result of a campaign, for every driver: see web.h. */
 #include "store/web/web.h"
 
 void web_campaign_set(struct baton_campaign *c, int outcome, int code)

@@ -1,7 +1,7 @@
 /*
- * history.c: the last leaderships of an election as one text, for stores that keep it beside the
- * claim and write it with the claim and its release: see web.h. A text that isn't understood is an
- * empty history: nothing here decides who leads.
+ * history.c: the last leaderships of an election as one text; see web.h. It is for stores that keep
+ * the text beside the claim, and write it with the claim and with the release. A text that isn't
+ * valid counts as an empty history: nothing here decides who leads.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #include "store/web/web.h"
 
-/* To be given back. NULL: no memory. */
+/* The caller drops the reference. NULL: no memory. */
 static json_t *history_parse(const char *text)
 {
 	json_t *list = js_parse(text, strlen(text));
@@ -49,7 +49,7 @@ static uint64_t history_top(const json_t *list)
 	return term;
 }
 
-/* Of the newest, unless that was written down before. */
+/* Writes the end of the newest leadership, unless an end is written there already. */
 static void history_end(json_t *list, int64_t until_ms, const char *ended, const char *note)
 {
 	json_t *top = json_array_get(list, 0);
@@ -66,7 +66,8 @@ char *web_history_begun(const char *text, const struct baton_leadership *foreign
 {
 	json_t *list = history_parse(text);
 
-	/* What wasn't given back had ended when the next one began; nobody knows when. */
+	/* A leadership that wasn't given back had ended when the next one began. Nobody knows
+	 * when. */
 	history_end(list, 0, "expired", "");
 	if (foreign != NULL && foreign->term > history_top(list))
 		(void)json_array_insert_new(list, 0, history_row(foreign));

@@ -5,7 +5,7 @@
 
 #include "store/web/web.h"
 
-/* With the lock held: where it is, by the first n bytes of its id. */
+/* With the lock held: finds a lease by the first n bytes of its id. */
 static struct web_lease **lease_find(struct web_store *s, const char *id, size_t n)
 {
 	struct web_lease **at = &s->leases;

@@ -1,4 +1,4 @@
-/* observe.c: observing many elections, some at a time: see web.h. */
+/* observe.c: observing many elections, in batches: see web.h. */
 #include "store/web/web.h"
 
 void web_observe(web_observe_part *part, size_t chunk, void *lane, struct baton_call *call,

@@ -1,4 +1,4 @@
-/* options.c: the part of a URL that is the same for all: see web.h. */
+/* options.c: the part of a URL that these drivers share: see web.h. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,13 +1,13 @@
 /*
- * past.c: the leaderships of an election, each under keys of its own, because a claim must not need
- * to know what was there before: see web.h. The service's own count of writes is the clock: a
- * leadership began when its key was made, and had ended when that of its end was. One that was not
- * given back has no end: it was over when the next one began.
+ * past.c: the leaderships of an election, each under keys of its own; see web.h. So a claim need
+ * not know what was there before. The service's own count of writes is the clock: a leadership
+ * began when its key was made, and had ended when the key of its end was made. A leadership that
+ * was not given back has no such key: it was over when the next one began.
  *
- * A program that isn't ours writes nothing down. Whoever of ours comes next tells of its leadership
- * what it has seen; two may tell of the same one.
+ * Another program writes nothing down. The next leader of ours writes down what it has seen of that
+ * program's leadership. Two leaders of ours may write down the same one.
  *
- * Nothing here decides who leads. What isn't understood is left out.
+ * Nothing here decides who leads. A value that isn't valid is left out.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -160,8 +160,9 @@ void web_past_read(struct web_past_list *list, const struct web_past_key *key, c
 	json_decref(json);
 }
 
-/* By their terms: the count of writes begins anew where a cluster has lost its data, terms don't.
- * What somebody has written of its own stands before what others say of the same term. */
+/* Sorts by term: a cluster that has lost its data begins a new count of writes, but terms go on. Of
+ * entries with the same term, those that leaders wrote of themselves come before what others
+ * tell. */
 static int newest_first(const void *a, const void *b)
 {
 	const struct web_past *x = a;
@@ -187,8 +188,8 @@ void web_past_sort(struct web_past_list *list)
 	list->n = n;
 }
 
-/* The note is that of the order which ended it; and whoever has no end has one by now, unless it is
- * the one that leads. */
+/* Keeps the note only if an order has ended the leadership. A leadership without an end has
+ * expired, unless it is the present one. */
 static void past_tidy(struct web_past *p, bool is_led)
 {
 	if (!store_is_by_order(p->h.ended))
@@ -202,7 +203,7 @@ void web_past_tell(struct web_past_list *list, const struct baton_record *now, s
 {
 	bool is_foreign = now->held && (list->n == 0 || now->term > list->at[0].h.term);
 
-	if (is_foreign && max > 0) { /* another program's, which writes nothing down */
+	if (is_foreign && max > 0) { /* another program leads, which writes nothing down */
 		struct baton_leadership h = {
 			.size = sizeof(h), .term = now->term, .since_ms = now->since_ms};
 

@@ -21,7 +21,7 @@ int web_store_init(struct web_store *s, const struct web_options *o, size_t note
 		code = s->wake < 0 ? BATON_E_SYSTEM : BATON_E_MEMORY;
 		(void)store_fail(err, code, "no memory or no descriptor for a store");
 	}
-	/* So that not all of them begin at the same member. */
+	/* So that not all processes begin with the same member. */
 	atomic_init(&s->turn, o->n_hosts > 0 ? (unsigned)(clock_boot_ns() / 1000 % o->n_hosts) : 0);
 	return code;
 }
@@ -101,7 +101,7 @@ void web_share_time(struct web_lane *lane, size_t n_left, uint64_t deadline_ns)
 {
 	uint64_t now_ns = clock_boot_ns();
 
-	/* One share more, for the request itself. */
+	/* One more share, for the request itself. */
 	lane->prove_ns = lane->store->options->n_hosts > 1 && now_ns < deadline_ns
 				 ? now_ns + (deadline_ns - now_ns) / (n_left + 1)
 				 : 0;
@@ -111,7 +111,7 @@ void web_move_on(struct web_store *s, unsigned turn)
 {
 	if (!atomic_compare_exchange_strong(&s->turn, &turn, turn + 1) || s->options->n_hosts == 1)
 		return;
-	/* The watch lane listens to somebody who may say nothing any more. */
+	/* The watch lane listens to a member that may say nothing any more. */
 	web_wake(s);
 }
 

@@ -6,7 +6,8 @@
 #include "store/web/web.h"
 
 #define OPEN_NS (5 * CLOCK_NS_PER_S)
-/* So long an opening goes on although somebody wakes us; twice as long after each in vain. */
+/* How long an opening goes on although somebody wakes us. After each opening that was ended by a
+ * wake, the next one goes on twice as long. */
 #define PATIENCE_NS (CLOCK_NS_PER_S / 2)
 #define HURRIED_MAX 3
 
@@ -29,7 +30,7 @@ void web_wake(const struct web_store *s)
 	uint64_t one = 1;
 
 	if (write(s->wake, &one, sizeof(one)) < 0)
-		return; /* it is full: so it wakes anyhow */
+		return; /* the counter is full, so the lane wakes anyhow */
 }
 
 void web_watch_wake(void *lane)
@@ -53,7 +54,7 @@ void web_watch_remove(void *lane, const char *name, uint64_t cookie)
 	web_index_remove(l->store->watches, name, cookie);
 }
 
-/* A server that is frozen says nothing, and it is the renewals that notice it. */
+/* A frozen server says nothing, and only the renewals of a lease notice that. */
 bool web_is_watched(struct web_store *s, const char *name)
 {
 	store_lock(&s->base);
@@ -71,8 +72,8 @@ void web_watch_break(struct web_lane *lane)
 	web_index_set_live(lane->store->watches, false);
 }
 
-/* 0 or -1. Its time is short: a member that says nothing isn't waited for as long as a change, and
- * whoever closes the store doesn't wait for it at all (L7). */
+/* 0 or -1. The time for an opening is short: a silent member is not waited for as long as a change
+ * is. Closing the store doesn't wait for an opening at all (L7). */
 static int watch_open_stream(struct web_lane *lane, const struct web_watch *w,
 			     struct baton_call *call)
 {
@@ -94,7 +95,7 @@ static int watch_open_stream(struct web_lane *lane, const struct web_watch *w,
 	return -1;
 }
 
-/* 0, 1: woken, -1: it is broken. */
+/* 0; 1: woken; -1: the stream is broken. */
 static int watch_listen(struct web_lane *lane, const struct web_watch *w, struct baton_call *call)
 {
 	struct http_reply reply;
@@ -126,7 +127,7 @@ static int watch_listen(struct web_lane *lane, const struct web_watch *w, struct
 	return -1;
 }
 
-/* What an opening that failed is to the caller: 0 or a code. */
+/* What the caller is told of an opening that failed: 0 or a code. */
 static int watch_end_opening(struct web_lane *lane, const struct baton_call *call)
 {
 	if (!web_take_wake(lane->store))
@@ -135,7 +136,8 @@ static int watch_end_opening(struct web_lane *lane, const struct baton_call *cal
 	return 0;
 }
 
-/* Until it is time for the next question, or something wakes us. False: it is time. */
+/* Rests until the stream may be opened again, or something wakes us. False: it may be opened
+ * now. */
 static bool watch_is_resting(const struct web_lane *lane)
 {
 	struct pollfd wake = {.fd = lane->store->wake, .events = POLLIN};

@@ -1,6 +1,7 @@
 /*
- * campaign.c: the verb campaign. First the election's lock, then the term, then the tag by which
- * others see who leads. A campaign that fails closes its session, and the lock goes with it.
+ * campaign.c: the verb campaign. It takes the election's lock first, then the term, and then writes
+ * the tag by which others see who leads. A campaign that fails closes its session, and the lock
+ * goes with it.
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -11,7 +12,8 @@
 #include "base/clock.h"
 #include "store/postgres/tableless/tableless.h"
 
-/* Takes the lock, then the term. OK, REFUSED: another has it, or what went wrong. */
+/* Takes the lock, then the term. OK; REFUSED: another session has the lock; or the outcome of a
+ * failure. */
 static int claim_take(struct tableless_session *s, struct baton_call *call,
 		      const struct baton_lease *lease)
 {
@@ -20,7 +22,7 @@ static int claim_take(struct tableless_session *s, struct baton_call *call,
 
 	if (outcome != 0)
 		return outcome;
-	pg_push_session(l, lease); /* before the lock: it must not outlive us */
+	pg_push_session(l, lease); /* before the lock, which must not outlive us */
 	pg_push(l, PG_TABLELESS_TAKE, 1, (const char *const[]){s->name});
 	outcome = pg_run(l);
 	if (outcome != BATON_OUTCOME_OK)
@@ -34,7 +36,8 @@ static int claim_take(struct tableless_session *s, struct baton_call *call,
 	return pg_is_true(took, 0, 0) ? BATON_OUTCOME_OK : BATON_OUTCOME_REFUSED;
 }
 
-/* Who it is stands in its last statement, and others are told when that is there. */
+/* Writes the tag: the session's last statement tells who leads. The same statement notifies
+ * others. */
 static int claim_tell(struct tableless_session *s, struct baton_call *call,
 		      const struct baton_lease *lease, const struct baton_campaign *c)
 {
@@ -79,7 +82,7 @@ static int claim_one(struct pg_lane *l, struct baton_call *call, const struct ba
 		s = tableless_session_new(l->store);
 	if (s == NULL)
 		return pg_no_memory(l);
-	/* It takes over the lane's connection: nobody connects on the way to the lock. */
+	/* The new session takes over the lane's connection: so no time is lost with connecting. */
 	if (s->lane->conn.pg == NULL && pg_is_connected(l))
 		pg_conn_move(&s->lane->conn, &l->conn);
 	(void)snprintf(s->lease_id, sizeof(s->lease_id), "%s", lease->id);
@@ -90,7 +93,7 @@ static int claim_one(struct pg_lane *l, struct baton_call *call, const struct ba
 		outcome = BATON_OUTCOME_FAILED;
 	if (outcome == BATON_OUTCOME_OK) {
 		outcome = claim_tell(s, call, lease, c);
-		/* Its session has ended, so that nothing was taken, or will not be kept. */
+		/* The session has ended: the lock was not taken, or will not be kept. */
 		if (outcome == BATON_OUTCOME_REFUSED)
 			outcome = BATON_OUTCOME_UNKNOWN;
 	}
@@ -101,9 +104,9 @@ static int claim_one(struct pg_lane *l, struct baton_call *call, const struct ba
 		tableless_session_list(&l->store->sessions, s);
 		pg_watch_nudge(l->store);
 	} else if (s->lane->conn.connecting || outcome == BATON_OUTCOME_REFUSED) {
-		tableless_session_list(&l->store->half_made, s); /* the next try goes on with it */
+		tableless_session_list(&l->store->half_made, s); /* the next try uses it */
 	} else {
-		tableless_session_drop(l->store, s); /* with the session goes the lock */
+		tableless_session_drop(l->store, s); /* the lock goes with the session */
 	}
 	return outcome;
 }
@@ -119,7 +122,7 @@ static void campaign_find_holder(struct pg_lane *l, struct baton_call *call,
 	c->code = o.code;
 }
 
-/* Those who wait for the lock have the lock for a moment, too: longer on a busy machine. */
+/* Waiters get a free lock for a moment, too, which is longer on a busy machine. */
 #define TRIES 5
 #define TRY_MS 2
 
@@ -147,13 +150,13 @@ static void campaign_one(struct pg_lane *l, struct baton_call *call,
 	if (c->outcome == BATON_OUTCOME_REFUSED)
 		campaign_find_holder(l, call, lease, c);
 	if (c->outcome == BATON_OUTCOME_REFUSED && !c->record->held)
-		c->record->free_in_ns = 0; /* worth another try soon */
+		c->record->free_in_ns = 0; /* try again soon */
 	struct tableless_session *s = tableless_session_half_made(l->store, c->name);
 
 	if (s != NULL && s->lane->conn.connecting)
 		tableless_session_list(&l->store->half_made, s);
 	else if (s != NULL)
-		tableless_session_drop(l->store, s); /* who stands by has no session of its own */
+		tableless_session_drop(l->store, s); /* a standby has no session of its own */
 }
 
 void tableless_campaign(struct pg_lane *l, struct baton_call *call, const struct baton_lease *lease,

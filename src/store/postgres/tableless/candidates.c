@@ -7,7 +7,7 @@
 
 #include "store/postgres/tableless/tableless.h"
 
-/* The leader is the only one that can be seen. */
+/* Finds the leader only. */
 int tableless_candidates(struct pg_lane *l, struct baton_call *call, const char *name,
 			 void (*found)(void *arg, const struct baton_candidate *candidate),
 			 void *arg)

@@ -1,7 +1,6 @@
 /*
- * codec.c: what a session tells of itself. The text of its last statement begins with a comment,
- * the tag, that has the claim and its owner in it. Others of the same role read the tag in
- * pg_stat_activity.
+ * codec.c: the tag. The text of a session's last statement begins with a comment, the tag, that has
+ * the claim and its owner in it. Others of the same role read the tag in pg_stat_activity.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,7 +28,8 @@ static void tag_encode(const char *text, size_t n, char *out)
 	*out = '\0';
 }
 
-/* The bytes of the tag that `at` begins with; zeros behind it. False: it is none, or cut off. */
+/* Decodes the tag that `at` begins with, and fills `out` up with zeros. False: there is no tag, or
+ * it is cut off. */
 static bool tag_decode(const char *at, char *out, size_t size)
 {
 	size_t n = strspn(at, digits);
@@ -48,8 +48,8 @@ static bool tag_decode(const char *at, char *out, size_t size)
 	return true;
 }
 
-/* lease, nonce, term, length, priority, score, since, owner, address, metadata; what is too long is
- * left out, the last first. */
+/* Makes the tag: lease, nonce, term, length of the lease, priority, score, since, owner, address,
+ * metadata. A text of the last three that doesn't fit any more is left out. */
 void tableless_tag_make(const struct tableless_session *s, const struct baton_lease *lease,
 			const struct baton_profile *p, char tag[TAG_SIZE])
 {
@@ -95,7 +95,7 @@ static char *tag_next_field(char **rest)
 	return field;
 }
 
-/* What is too long is cut off; no candidate makes it so. */
+/* Takes the next field. A field that is too long is cut off; no candidate writes such a field. */
 static void tag_take_field(char **rest, char *out, size_t size)
 {
 	const char *field = tag_next_field(rest);

@@ -1,5 +1,5 @@
 /*
- * driver.c: what mode=advisory&fast=1 promises, and what it refuses: whatever needs a table.
+ * driver.c: what mode=advisory&fast=1 promises, and what it refuses: every call that needs a table.
  */
 #include "base/clock.h"
 #include "store/postgres/tableless/tableless.h"

@@ -1,6 +1,6 @@
 /*
- * observe.c: the verb observe. The holder of an election's lock is found in pg_locks, and who it is
- * in its session's tag (codec.c).
+ * observe.c: the verb observe. pg_locks tells which session holds an election's lock, and that
+ * session's tag (codec.c) tells who it is.
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@ static void record_clear(struct pg_store *store, struct baton_observation *o)
 					   .watched = atomic_load(&store->listening)};
 }
 
-/* Ours, by what the session says, but we have given it up: it is about to end. */
+/* By its tag the session is ours, but we have given it up: it is about to end. */
 static bool record_is_given_up(struct pg_store *store, const struct baton_observation *o,
 			       const struct baton_record *said)
 {
@@ -37,7 +37,7 @@ static void record_fill(struct pg_lane *l, const PGresult *r, int row, struct ba
 	uint64_t silent_ns = pg_unsigned(r, row, PG_LOCK_SILENT) * 1000;
 	bool speaks = tableless_tag_read(PQgetvalue(r, row, PG_LOCK_QUERY), &said, &ttl_ns);
 
-	/* Nobody waits for itself. */
+	/* No process waits for its own lock. */
 	if (!speaks || o->lease_id[0] == '\0' || strcmp(said.lease_id, o->lease_id) != 0)
 		out->watched =
 			pg_waiter_ask(l->store, false, o->name, pg_number(r, row, PG_LOCK_KEY)) &&
@@ -49,7 +49,7 @@ static void record_fill(struct pg_lane *l, const PGresult *r, int row, struct ba
 		out->free_in_ns = ttl_ns > silent_ns ? ttl_ns - silent_ns : 0;
 		out->term = tableless_term_highest(l->store, o->name, out->term);
 	} else if (speaks || pg_is_ours(r, row)) {
-		out->reserved = true; /* it is just taking it, or just gone */
+		out->reserved = true; /* a session that is just taking the lock, or just ending */
 		out->free_in_ns = CLOCK_NS_PER_MS;
 	} else {
 		out->held = true;
@@ -71,7 +71,7 @@ static int find_locks(struct pg_lane *l, struct baton_call *call, int statement,
 		return outcome;
 	}
 	pg_push(l, statement, 1, (const char *const[]){names.at});
-	if (statement == PG_TABLELESS_FIND) { /* so that they are ready when time counts */
+	if (statement == PG_TABLELESS_FIND) { /* prepares these for a claim, when time counts */
 		pg_push_prepare(l, PG_SESSION);
 		pg_push_prepare(l, PG_TABLELESS_TAKE);
 	}
@@ -103,8 +103,8 @@ void tableless_find(struct pg_lane *l, struct baton_call *call, int statement,
 	pg_results_clear(l);
 }
 
-/* A claim of our own: its session is asked, and the lane needs none for that. False: the claim
- * isn't ours, or the session doesn't say so. */
+/* Observes a claim of our own on its own session, so that the lane needs none. False: the claim
+ * isn't ours, or the session doesn't confirm it. */
 static bool observe_own_claim(struct pg_store *store, struct baton_call *call,
 			      struct baton_observation *o)
 {
@@ -120,7 +120,7 @@ static bool observe_own_claim(struct pg_store *store, struct baton_call *call,
 
 	tableless_session_put(store, s);
 	out->held = is_held;
-	out->watched = true; /* there are no orders, and each renewal asks */
+	out->watched = true; /* there are no orders, and each renewal checks the lock */
 	o->outcome = BATON_OUTCOME_OK;
 	o->code = 0;
 	return is_held;

@@ -11,7 +11,7 @@ static int release_claim(struct pg_lane *l, struct baton_call *call, const struc
 {
 	struct tableless_session *s = tableless_session_get(l->store, r->lease_id);
 
-	call->is_unasked = s == NULL; /* one alone: here each election has a lease of its own */
+	call->is_unasked = s == NULL; /* no other election is on this lease: each has its own */
 	if (s == NULL)
 		return BATON_OUTCOME_REFUSED;
 	int outcome = BATON_OUTCOME_REFUSED;

@@ -2,7 +2,7 @@
  * session.c: the sessions of this process, one for each claim. A session that nobody finds any more
  * is closed by its last user, and the lock of its election goes with it.
  *
- * What it must never do: carry a claim over to another session. Nobody could tell who has led in
+ * What this must never do: carry a claim over to another session. Nobody could tell who has led in
  * between.
  */
 #include <stdlib.h>
@@ -48,7 +48,7 @@ struct tableless_session *tableless_session_get(struct pg_store *store, const ch
 		s->users++;
 	store_unlock(&store->base);
 	if (s != NULL)
-		(void)pthread_mutex_lock(&s->lock); /* a call of another lane, which ends in time */
+		(void)pthread_mutex_lock(&s->lock); /* another lane's call may have it; that ends */
 	return s;
 }
 
@@ -145,7 +145,7 @@ int tableless_session_say(struct tableless_session *s, struct baton_call *call, 
 	if (outcome != 0)
 		return outcome;
 	if (l->conn.pid != s->pid)
-		return BATON_OUTCOME_REFUSED; /* it broke just then, and this is another */
+		return BATON_OUTCOME_REFUSED; /* the session has just ended; this is another */
 	pg_push_text(l, text, n, params);
 	outcome = pg_run(l);
 	return outcome == BATON_OUTCOME_UNKNOWN && l->conn.pg == NULL ? BATON_OUTCOME_REFUSED

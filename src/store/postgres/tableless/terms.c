@@ -1,6 +1,6 @@
 /*
- * terms.c: the highest term that was seen of each election: a free election has no record that
- * tells it. And whether the lock of an election was just found to be free.
+ * terms.c: notes for each election the highest term that was seen, because a free election has no
+ * record that tells it. Also notes whether the election's lock was just found free.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 struct tableless_term {
 	struct tableless_term *next;
 	uint64_t term;
-	bool was_free; /* a lock waiter said so, and nobody has observed it since */
+	bool was_free; /* a lock waiter has said so, and no campaign has used it since */
 	char name[];
 };
 

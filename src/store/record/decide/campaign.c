@@ -1,5 +1,5 @@
 /*
- * campaign.c: claims, and what became of those in doubt.
+ * campaign.c: claims, and settling those in doubt.
  *
  *   READ --> free ------------------> (LOCK) ---> CLAIM --> won
  *     |        ^ dead, or waited for and buried     |
@@ -11,13 +11,13 @@
  *                                             v
  *                                          it never lands: READ again
  *
- * Settling (R7) begins at CHECK, and ends where a campaign would begin again. What this must
- * never do: count a conflict as "it has not landed", since the answer may be that of a copy (L3);
- * adopt by reading alone (R8); bury a lease from any other version than the one that was waited
- * for (R4).
+ * Settling (R7) begins at CHECK, and ends where a campaign would begin again. What this must never
+ * do: take a conflict for "the claim has not landed", since a copy of the claim may have landed
+ * before (L3); adopt a claim by reading alone (R8); bury a lease from any other version than the
+ * one that was waited for (R4).
  *
- * Where the store has native locks, nothing is claimed or adopted without the election's. The lock
- * replaces no rule above: it comes last, when the record could be had.
+ * If the store has native locks, a claim is sent or adopted only with the election's lock. The lock
+ * replaces no rule above: it is taken last, when the record could be claimed.
  */
 #include "store/record/decide/parts.h"
 
@@ -53,7 +53,7 @@ static int end(struct record_campaign *c, int outcome, int why)
 	return record_task_end(&c->task, outcome, why);
 }
 
-/* FAILED promises that nothing lands. */
+/* FAILED promises that nothing lands, so it is only for a campaign that has nothing under way. */
 static int end_unsure(struct record_campaign *c, int why)
 {
 	return end(c, c->is_sent ? BATON_OUTCOME_UNKNOWN : BATON_OUTCOME_FAILED, why);
@@ -115,7 +115,7 @@ void record_campaign_book(const struct record_campaign *c, struct record_claim *
 
 /* ---- may it be claimed? ---- */
 
-/* R2, R5: free, or on a dead lease; not paused, not kept for another. */
+/* R2, R5: the election must be free or on a dead lease, and neither paused nor kept for another. */
 static int campaign_judge(struct record_campaign *c, struct record_turn *t)
 {
 	const struct record_election *e = t->election;
@@ -175,7 +175,8 @@ static int campaign_buried(struct record_campaign *c, struct record_turn *t)
 
 uint64_t record_next_term(uint64_t stored, uint64_t floor, const struct record_weak *weak, int *why)
 {
-	/* A store that forgets counts milliseconds: above what it can have granted before. */
+	/* On a store that forgets, terms are not below its clock in milliseconds: that is above all
+	 * terms that it can have granted before. */
 	uint64_t least = weak != NULL ? weak->server_ms : 0;
 	enum term_fault fault;
 	uint64_t term = term_next(stored, floor, least, &fault);
@@ -192,7 +193,8 @@ static int campaign_claim(struct record_campaign *c, struct record_turn *t, cons
 
 	if (weak != NULL && weak->uptime_ns < weak->max_lease_ns)
 		return end(c, BATON_OUTCOME_FAILED, RECORD_WHY_YOUNG);
-	/* What such a store has forgotten is absent *again*: nobody claims from that version. */
+	/* A record that such a store has forgotten is absent *again*. So nobody claims from
+	 * "absent". */
 	if (weak != NULL && c->task.version.n == 0) {
 		t->election->w = t->random;
 		return ask(c, PHASE_MAKE, RECORD_WRITE, RECORD_WHY_MISSING);
@@ -208,8 +210,8 @@ static int campaign_claim(struct record_campaign *c, struct record_turn *t, cons
 	return ask(c, PHASE_CLAIM, RECORD_WRITE, why);
 }
 
-/* What was found before it was found as it is now: nothing was written in between by us, and what
- * others wrote makes the claim a conflict. */
+/* Taking the lock does not touch the record, so the task goes on with what it has read. If others
+ * have written meanwhile, the claim ends in a conflict. */
 static int campaign_locked(struct record_campaign *c, struct record_turn *t)
 {
 	c->has_lock = t->outcome == BATON_OUTCOME_OK || t->outcome == BATON_OUTCOME_UNKNOWN;
@@ -253,8 +255,8 @@ static int campaign_claimed(struct record_campaign *c, struct record_turn *t)
 /* ---- has it landed? ---- */
 
 /*
- * R7: versions don't come back, so a claim can only land while the version is there that it was
- * written from; and whatever is written on the record kills it.
+ * R7: versions don't come back. So a claim can land only while the record has the version that the
+ * claim was written from, and any write on the record kills it.
  */
 static int campaign_check(struct record_campaign *c, struct record_turn *t)
 {

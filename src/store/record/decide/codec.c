@@ -1,7 +1,7 @@
 /*
- * codec.c: see codec.h. Each kind of record is described once, by a function that names its
- * fields in their order; whether they are read or written is told by the struct that it is given.
- * So a parser takes what its writer makes, and nothing else.
+ * codec.c: see codec.h. Each kind of record is described once, by a function that names its fields
+ * in their order. Its struct codec says whether it reads or writes them. So a parser takes what its
+ * writer makes, and nothing else.
  */
 #include "store/record/decide/codec.h"
 
@@ -9,11 +9,11 @@
 
 #include "store/record/decide/parts.h"
 
-/* One pass over a text. After the first thing that is wrong nothing else is looked at. */
+/* One pass over a text, which ends at the first thing that is wrong. */
 struct codec {
-	char *out; /* NULL: reads */
+	char *out; /* NULL: it reads */
 	const char *in;
-	size_t n; /* of `in`, or room in `out` */
+	size_t n; /* bytes of `in`, or room in `out` */
 	size_t at;
 	bool is_bad;
 };
@@ -44,7 +44,7 @@ static void put(struct codec *c, const char *bytes, size_t n)
 	c->at += n;
 }
 
-/* These very bytes. */
+/* Reads or writes exactly this text. */
 static void do_literal(struct codec *c, const char *text)
 {
 	size_t n = strlen(text);
@@ -108,7 +108,8 @@ static void do_signed(struct codec *c, int64_t *value)
 
 /* ---- strings ---- */
 
-/* The bytes of the character at s, or 0: not UTF-8 in its shortest form, or a control character. */
+/* How many bytes the character at s has. 0: it is not UTF-8 in its shortest form, or is a control
+ * character. */
 static size_t character_size(const char *s, size_t n)
 {
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -145,7 +146,7 @@ static void put_string(struct codec *c, const char *text)
 	}
 }
 
-/* Up to the quote. */
+/* Reads up to the closing quote. */
 static void get_string(struct codec *c, char *text, size_t room)
 {
 	size_t n = 0;
@@ -184,7 +185,7 @@ static void do_string(struct codec *c, char *text, size_t room)
 	do_literal(c, key);     \
 	do_string(c, text, sizeof(text))
 
-/* 64 bits: as a string. */
+/* A number of 64 bits, written as a string. */
 static void do_number(struct codec *c, const char *key, uint64_t *value, uint64_t min, uint64_t max)
 {
 	do_literal(c, key);
@@ -246,7 +247,7 @@ static void do_word(struct codec *c, uint32_t *value, const char *const *words, 
 	fail(c);
 }
 
-/* A lease's id stands in keys and paths: hex digits and '-'. "": nobody's. */
+/* A lease's id, which stands in keys and paths: hex digits and '-'. "": no lease. */
 static void do_lease_id(struct codec *c, const char *key, char id[BATON_LEASE_ID_MAX + 1])
 {
 	do_literal(c, key);
@@ -378,7 +379,7 @@ int record_parse_election(const char *text, size_t n, struct record_election *ou
 	return parsed(&c);
 }
 
-/* What is written is looked at, and not changed. */
+/* The casts take the const away; a writer leaves all values as they are. */
 size_t record_write_lease(const struct record_lease *lease, char *out, size_t size)
 {
 	struct codec c = {.out = out, .n = size};
@@ -399,7 +400,7 @@ size_t record_write_election(const struct record_election *election, char *out, 
 
 #define NAMES_KEY "],\"names\":["
 #define PAGE_TAIL "]}"
-/* Kept free, so that a page can always be ended. */
+/* Room that is kept free, so that a page can always be ended. */
 #define PAGE_END (sizeof(NAMES_KEY) - 1 + sizeof(PAGE_TAIL) - 1)
 
 static void do_head(struct codec *c, struct record_candidates *h)

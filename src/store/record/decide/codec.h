@@ -1,35 +1,37 @@
 /*
  * codec.h: records as text, and names as keys.
  *
- * Values are JSON objects with all fields in a fixed order, without blanks; 64-bit numbers are
+ * Values are JSON objects with all fields in a fixed order, without blanks. 64-bit numbers are
  * strings, because many readers of JSON have doubles only. The parsers take exactly what the
- * writers make, and nothing else: all content is untrusted, and S9 wants a record that is not
- * understood to stop us. Writers and parsers are pure functions, made to be fuzzed.
+ * writers make, and nothing else: all content is untrusted, and a record that is not valid must
+ * stop us (S9). Writers and parsers are pure functions, made to be fuzzed.
  *
  *   l/  {"w":"8","ttl":"15000000000","beat":"3","owner":"a","address":"","dead":false}
  *   e/  {"w":"9","name":"orders","term":"7","lease":"1f-0-1","nonce":"4","ttl":"15000000000",
  *        "leader":"a","address":"","metadata":"","priority":0,"score":1000,"since":"1700000000000",
  *        "paused":false,"order":null,"reserved":null,
- *        "past":[{"term":"7","leader":"a","since":"1700000000000","until":"0","ended":""}]}
+ *        "past":[{"term":"7","leader":"a","since":"1700000000000","until":"0","ended":"",
+ *        "note":""}]}
  *   c/  {"w":"2","owner":"a","address":"","profiles":[{"metadata":"","priority":0,"score":1000,
  *        "healthy":true,"updated":"1700000000000"}],"names":[["orders",0]]}
  *
- * An order is {"id":"5","term":"7","kind":"resign","quiet":"0","target":""}, a reservation
- * {"for":"b","hold":"2000000000","term":"7"}; `dead` is false, or why, in a word.
+ * An order is {"id":"5","term":"7","kind":"resign","quiet":"0","target":"","note":""}, and a
+ * reservation is {"for":"b","hold":"2000000000","term":"7"}. `dead` is false, or one word that says
+ * why.
  */
 #ifndef BATON_RECORD_CODEC_H
 #define BATON_RECORD_CODEC_H
 
 #include "store/record/decide/record.h"
 
-/* No l/ or e/ record is longer. */
+/* No value of an l/ or e/ record is longer. */
 #define RECORD_TEXT_MAX 28672
 
-/* 0, or -1: not exactly what the writer makes. The result is then undefined. */
+/* 0, or -1: the text is not exactly what the writer makes. *out is then undefined. */
 int record_parse_lease(const char *text, size_t n, struct record_lease *out);
 int record_parse_election(const char *text, size_t n, struct record_election *out);
 
-/* The text's length, or 0: it doesn't fit, or a value is not a valid one. */
+/* The text's length, or 0: it doesn't fit, or a field has no valid value. */
 size_t record_write_lease(const struct record_lease *lease, char *out, size_t size);
 size_t record_write_election(const struct record_election *election, char *out, size_t size);
 
@@ -43,7 +45,8 @@ struct record_profile {
 	char metadata[BATON_METADATA_MAX + 1];
 };
 
-/* One page of c/LEASE, begun; `n` is 0 if it doesn't fit. First the profiles, then the names. */
+/* One page of c/LEASE that is being written: first the profiles, then the names. `n` is 0 if not
+ * even the beginning fits. */
 struct record_page {
 	char *out;
 	size_t size;
@@ -54,13 +57,14 @@ struct record_page {
 
 void record_page_begin(struct record_page *p, char *out, size_t size, uint64_t w, const char *owner,
 		       const char *address);
-/* False: it doesn't fit, and the page is as it was. A name's profile is its number, from 0. */
+/* False: it doesn't fit, and the page is as it was. `profile` is the number of the name's profile,
+ * from 0. */
 bool record_page_add_profile(struct record_page *p, const struct record_profile *profile);
 bool record_page_add_name(struct record_page *p, const char *name, size_t profile);
 /* The text's length. */
 size_t record_page_end(struct record_page *p);
 
-/* One page, parsed; it points into the text. */
+/* One page, parsed. It points into the text. */
 struct record_candidates {
 	uint64_t w;
 	char owner[BATON_NAME_MAX + 1];
@@ -73,7 +77,7 @@ struct record_candidates {
 	size_t n_names;
 };
 
-/* Looks at all of it: what follows can't fail. */
+/* Checks the whole page, so that the two functions below can't fail. */
 int record_parse_candidates(const char *text, size_t n, struct record_candidates *out);
 void record_candidates_profile(const struct record_candidates *from, size_t i,
 			       struct record_profile *out);
@@ -87,12 +91,12 @@ enum record_kind { RECORD_LEASES = 'l', RECORD_ELECTIONS = 'e', RECORD_CANDIDATE
 
 /*
  * The key of a record: its kind, '/', and its name. Letters, digits and "-_./" stand for
- * themselves, all else is "=XX". So do a '.' that begins a part of the name, and a '/' that has
- * no part before or behind it, because servers and proxies tidy up such paths. Returns its
- * length, or 0: it doesn't fit, and a hash must stand for the name.
+ * themselves, and all else is written as "=XX". So are a '.' that begins a part of the name, and a
+ * '/' that has no part before or behind it, because servers and proxies tidy up such paths. Returns
+ * the key's length, or 0: the key doesn't fit, and a hash must stand for the name.
  */
 size_t record_write_key(int kind, const char *name, char *out, size_t size);
-/* The name that such a key stands for. -1: not a key that record_write_key() makes. */
+/* The name that such a key stands for. -1: record_write_key() makes no such key. */
 int record_parse_key(int kind, const char *key, char name[BATON_NAME_MAX + 1]);
 
 #endif

@@ -1,11 +1,11 @@
 /*
- * edit.c: what changes an election's record without claiming it: a claim that is given back (R6),
- * an order for the leader of one term (rule 10), a pause.
+ * edit.c: what changes an election's record without claiming the election: giving a claim back
+ * (R6), an order for the leader of one term (rule 10), a pause.
  *
- * All of them read the record fresh, change their part of it, and write it from the version that
- * they have read; whoever was in between makes them begin again. A release begins with the version
- * of its claim, which it knows. What this must never do: touch a claim that is not the one that
- * is given back, in all three: lease, nonce and term (S6).
+ * Each of them reads the record fresh, changes its part, and writes the record from the version
+ * that it has read. If another write came between, it begins again. A release need not read first
+ * if it knows the version of its claim. What this must never do: give back a claim whose lease,
+ * nonce and term are not all three those of the release (S6).
  */
 #include "store/record/decide/parts.h"
 
@@ -76,7 +76,7 @@ static void put_order(struct record_election *e, const struct baton_order *order
 	record_copy_text(e->order_note, sizeof(e->order_note), order->note);
 }
 
-/* Whether it stands there already: an earlier try has landed, or its copy. */
+/* Whether the change stands there already, because an earlier try or a copy of it has landed. */
 static bool is_done(const struct record_edit *d, const struct record_election *e)
 {
 	if (d->order != NULL)

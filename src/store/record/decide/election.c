@@ -1,6 +1,6 @@
 /*
- * election.c: how a claim and a release change an election's record, its history included. What
- * nobody has asked to change stays: the pause, and the highest term ever (S3, R9).
+ * election.c: how a claim and a release change an election's record and its history. Both leave the
+ * pause as it is, and never lower the term (S3, R9).
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@ static void past_end(struct record_election *e, const char *why, int64_t wall_ms
 		return;
 	e->past[0].until_ms = wall_ms;
 	record_copy_text(e->past[0].ended, sizeof(e->past[0].ended), why);
-	/* What was said with the order that a release obeys. */
+	/* The note of the order that the release obeys. */
 	if (record_same_text(why, "ordered") || record_same_text(why, "transferred"))
 		record_copy_text(e->past[0].note, sizeof(e->past[0].note), e->order_note);
 }
@@ -34,7 +34,7 @@ static void past_begin(struct record_election *e, const char *leader, int64_t wa
 
 /* ---- the claim ---- */
 
-/* Who held it, what was ordered and for whom it was kept is over with it. */
+/* Clears the claim, and with it the order and the reservation. */
 static void strip_claim(struct record_election *e)
 {
 	e->nonce = 0;

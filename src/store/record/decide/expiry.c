@@ -1,21 +1,22 @@
 /*
- * expiry.c: when a lease of somebody else is over (R2, R3, R4), and when a reservation is (R11).
+ * expiry.c: when another process's lease is over (R2, R3, R4), and when a reservation is over
+ * (R11).
  *
- * The version that we received was written before we received it, and its writer counts from
- * before its send. So once its whole ttl has passed on our clock since then, the writer has given
- * up, if nothing was written in between; and whoever acts on that writes from that very version.
- * What this must never do: count from when we asked, which may be long before the version was
- * written; or keep the wait when the version has changed.
+ * The version that we received was written before we received it, and its writer counts from before
+ * its send. So if nothing is written for a whole ttl on our clock after the receipt, the writer has
+ * given up. A write that acts on this is conditional on that very version. What this must never do:
+ * count from when we asked, which may be long before the version was written; or keep the wait when
+ * the version has changed.
  *
- * A record that is missing has no version of its own. An old read may show what was before the
- * lease was opened, and somebody may delete the record later: both look alike. So the wait for a
- * missing record begins with a fresh read: the lease was opened before somebody named it, and so
- * whoever misses its record then misses it for good. Nor does it begin while nobody knows how long
- * it is.
+ * A record that is missing has no version of its own. An old read may show the time before the
+ * lease was opened, or somebody may have deleted the record: both look alike. So the wait for a
+ * missing record begins only with a fresh read. An election names a lease only after the lease was
+ * opened, so a record that is then missing in a fresh read has been deleted. The wait doesn't begin
+ * either while nobody knows how long it must be.
  */
 #include "store/record/decide/parts.h"
 
-/* now + d, where either may be the end of time. */
+/* now + d; either may be RECORD_NEVER. */
 static uint64_t after_ns(uint64_t now_ns, uint64_t d)
 {
 	return d > RECORD_NEVER - now_ns ? RECORD_NEVER : now_ns + d;
@@ -27,7 +28,8 @@ void record_sight_note(struct record_sight *s, const struct record_version *vers
 {
 	bool counts = lease != NULL || (is_fresh && ttl_ns != 0);
 
-	/* Dead is final: what a late copy of an open makes of a swept record is nobody's. */
+	/* Dead is final. A late copy of an open may make a swept record again, but nobody counts on
+	 * that lease. */
 	if (record_sight_is_dead(s))
 		return;
 	if (!s->is_known || !record_same_version(&s->version, version) || record_sight_is_unsure(s))

@@ -1,11 +1,12 @@
 /*
- * lease.c: records that only we write: our lease, and what shows us as a candidate.
+ * lease.c: records that only we write: our lease, and the records that show us as a candidate.
  *
- * Only our own earlier attempts, and whoever proved our lease dead, can be in the way. So after a
- * conflict the record is read fresh: alive, an earlier attempt has landed, and we go on from
- * there in the same call; dead or gone, the lease is over. What this must never do: make a lease
- * again that is not there, write over a tombstone, or take a renewal for done that was written by
- * an earlier call, because the core counts from before this one's first send (R1, S2).
+ * Only two things can be in the way: an earlier attempt of ours, or the tombstone of a process that
+ * has proved our lease dead. So after a conflict the record is read fresh. If the lease is alive,
+ * an earlier attempt has landed, and we go on from there in the same call. If the lease is dead or
+ * gone, it is over. What this must never do: make a lease again that is not there; write over a
+ * tombstone; or count the renewal of an earlier call as this one, because the core counts from
+ * before this call's first send (R1, S2).
  */
 #include "store/record/decide/parts.h"
 

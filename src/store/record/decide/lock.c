@@ -1,16 +1,16 @@
 /*
- * lock.c: what becomes of a claim whose native lock is not what it was.
+ * lock.c: what becomes of a claim whose native lock is lost or can't be kept.
  *
- * A lock excludes programs that know nothing of our records; of two candidates the records alone
- * decide. So a lock that is lost costs one leadership, and a lock that nobody can ask about costs
- * a renewal. What this must never do: let a leader count on more time than its lock has.
+ * A lock excludes programs that know nothing of our records; between two candidates the records
+ * alone decide. So a lost lock costs one leadership, and a lock whose state is unknown costs one
+ * renewal. What this must never do: let a leader count on more time than its lock has.
  */
 #include "store/record/decide/parts.h"
 
 /*
- * A lock that can't be kept stops the whole renewal, as any failure does (rule 1: one is not a
+ * If a lock can't be kept, the whole renewal fails, like any failed renewal (rule 1: one is not a
  * loss). But while the lease itself is renewed, one bad lock must not end the leadership of all
- * other elections: after half of its time it is given up, long before that has passed.
+ * other elections. So a lock is given up when half of its time has passed.
  */
 int record_lock_judge(int outcome, uint64_t kept_ns, uint64_t ttl_ns, uint64_t now_ns,
 		      bool is_renewed)

@@ -1,6 +1,6 @@
 /*
- * observe.c: an election as others are told of it. Nobody leads by what is said here: a wrong or
- * old sight costs a look.
+ * observe.c: an election as observers see it. No candidate leads because of what this says: a wrong
+ * or old sight costs one more look.
  */
 #include <string.h>
 

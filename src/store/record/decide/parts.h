@@ -16,21 +16,24 @@
 
 #include "store/record/decide/decide.h"
 
-/* What is too long is cut: the caller has checked it, or it is for people. */
+/* Cuts a text that is too long. The caller has checked the length, or the text is only for
+ * people. */
 void record_copy_text(char *to, size_t size, const char *from);
 bool record_same_text(const char *a, const char *b);
-/* By enum record_death. */
+/* Indexed by enum record_death. */
 extern const char *const record_death_words[RECORD_DEATHS];
 
 /* The next ask, and why. Returns op. */
 int record_task_ask(struct record_task *task, uint32_t phase, int op, int why);
 int record_task_end(struct record_task *task, int outcome, int why);
-/* Nothing was written by its last try. FAILED, unless a copy of an earlier one may have landed. */
+/* The last try has written nothing. The outcome is FAILED, unless a copy of an earlier try may have
+ * landed: then it is UNKNOWN. */
 int record_task_fail(struct record_task *task, int why);
-/* Every task begins here, and ends there. */
+/* The phases of every task. PHASE_OWN is the first of a task's further phases. */
 enum { PHASE_BEGIN, PHASE_READ, PHASE_WRITE, PHASE_DONE, PHASE_OWN };
 
-/* The claim of c, in c->term. ended: how the leadership before it ended, if it has not yet. */
+/* Writes the claim of c, in c->term. ended: how the leadership before it has ended, if the history
+ * doesn't say so yet. */
 void record_election_claim(struct record_election *e, const struct record_campaign *c,
 			   const char *ended, const struct record_turn *t);
 void record_election_free(struct record_election *e, const struct baton_release *asked,

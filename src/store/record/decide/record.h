@@ -4,12 +4,12 @@
  * A record store has one primitive: compare-and-set on one record. Three kinds of records carry
  * all of baton-store.h:
  *
- *   l/LEASE    written by its owner; ended by its owner, or by whoever proves it dead
+ *   l/LEASE    written by its owner; ended by its owner, or by the candidate that proves it dead
  *   e/NAME     written by anybody who may; never deleted (R9)
  *   c/LEASE    the candidates of one lease; written by its owner
  *
- * Every value begins with `w`: 64 random bits, new for every *attempt* to write. So no two
- * attempts have equal bytes, and a version that is made of the bytes never comes back.
+ * Every value begins with `w`: 64 random bits, new for every *attempt* to write. So no two attempts
+ * have equal bytes, and a version that is made from the bytes never comes back.
  *
  * codec.h turns the structs into text and back; decide.h says what is written when.
  */
@@ -22,7 +22,7 @@
 
 #define RECORD_NEVER BATON_STORE_NEVER
 #define RECORD_VERSION_MAX 63
-/* Leaderships that an election remembers. */
+/* The number of past leaderships that an election remembers. */
 #define RECORD_PAST_MAX 16
 #define RECORD_WORD_MAX 31
 
@@ -62,27 +62,27 @@ struct record_lease {
 struct record_past {
 	uint64_t term;
 	int64_t since_ms;
-	int64_t until_ms; /* 0: it lasts, or nobody knows */
+	int64_t until_ms; /* 0: it still lasts, or nobody knows */
 	char leader[BATON_NAME_MAX + 1];
-	char ended[RECORD_WORD_MAX + 1]; /* "": it lasts, as far as was written down */
+	char ended[RECORD_WORD_MAX + 1]; /* how it ended; "": no end was written down */
 	char note[BATON_NOTE_MAX + 1];   /* of the order that ended it; "": none */
 };
 
-/* e/NAME. lease "": free. */
+/* e/NAME. lease "": the election is free. */
 struct record_election {
 	uint64_t w;
 	uint64_t term; /* the highest ever, also when it is free (S3) */
 	uint64_t nonce;
-	uint64_t ttl_ns;         /* of `lease`: for those who find its record missing (R4) */
+	uint64_t ttl_ns;         /* that of `lease`; needed if the lease's record is missing (R4) */
 	uint64_t order_id;       /* 0: there is no order */
 	uint64_t order_term;     /* the leadership that it is meant for */
-	uint64_t order_quiet_ms; /* ... of enum baton_order_kind ... */
-	uint64_t hold_ns;        /* how long it is kept for `reserved_for` ... */
-	uint64_t hold_term;      /* ... by the release of that term, which is its identity (R11) */
+	uint64_t order_quiet_ms; /* for how long the leader that obeys doesn't campaign */
+	uint64_t hold_ns;        /* how long the election is kept for `reserved_for` ... */
+	uint64_t hold_term;      /* ... since the release of this term: its identity (R11) */
 	int64_t since_ms;
 	int32_t priority;
 	uint32_t score_permille;
-	uint32_t order_kind;
+	uint32_t order_kind; /* enum baton_order_kind */
 	uint32_t n_past;
 	bool paused;
 	char name[BATON_NAME_MAX + 1]; /* in full, and compared: a key may be a hash (rule 5) */
@@ -92,7 +92,7 @@ struct record_election {
 	char metadata[BATON_METADATA_MAX + 1];
 	char order_target[BATON_NAME_MAX + 1];
 	char order_note[BATON_NOTE_MAX + 1];
-	char reserved_for[BATON_NAME_MAX + 1];    /* "": for nobody */
+	char reserved_for[BATON_NAME_MAX + 1];    /* "": no reservation */
 	struct record_past past[RECORD_PAST_MAX]; /* the newest first */
 };
 

@@ -1,6 +1,7 @@
 /*
- * sweep.c: what is left over (R10). To drop something too early costs whoever waits for it a ttl
- * (R4: absent is watched, too), never safety. Elections are never swept (R9).
+ * sweep.c: deletes what is left over (R10). If something is deleted too early, a candidate that
+ * waits for it waits a ttl longer (R4: a missing record is watched, too), but safety doesn't
+ * suffer. Elections are never swept (R9).
  */
 #include <string.h>
 

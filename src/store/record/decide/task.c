@@ -1,5 +1,5 @@
 /*
- * task.c: what all tasks have in common; and words, versions and texts.
+ * task.c: what all tasks have in common, and small functions for versions and texts.
  */
 #include <string.h>
 

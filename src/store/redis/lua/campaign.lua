@@ -1,6 +1,7 @@
 -- ARGV: 2 lease, 3 owner, 4 the namespace's longest lease, 5 durable, 6 how much history; then for
 -- each election: name, nonce, floor, priority, score, metadata
--- For each: {'won', term}, {'no', record...}, {'end'} (no higher term), {'jump'} (a mad floor).
+-- Returns for each: {'won', term}, {'no', record...}, {'end'} (there is no higher term), or
+-- {'jump'} (the floor is impossibly high).
 local TERM_MAX = 9007199254740991
 local JUMP_MAX = 281474976710656
 local now, us = clock()
@@ -8,8 +9,9 @@ local key = lease_key(ARGV[2])
 local alive = redis.call('HEXISTS', key, 'owner') == 1
 local wait, run = guard(now, tonumber(ARGV[4]), ARGV[5])
 
--- S3, S4: above all that the store knows, above all that the candidate knows, and above what
--- a server that lost its data can have granted: it counts milliseconds.
+-- S3, S4: the term is above all that the store knows, and above all that the candidate knows. It is
+-- not below the server's clock in milliseconds, and so above all that the server can have granted
+-- before it lost its data.
 local function mint(stored, floor)
 	if stored >= TERM_MAX or floor >= TERM_MAX then return nil, 'end' end
 	if stored > 0 and floor - stored > JUMP_MAX then return nil, 'jump' end
@@ -19,7 +21,7 @@ end
 local function win(i, term, old)
 	local name = ARGV[i]
 	local list = P .. 'history:' .. name
-	if old then -- not released: its lease ran out
+	if old then -- it was not released: its lease has expired
 		unclaim(name, old, term, us, 'expired')
 	else
 		redis.call('HDEL', election_key(name), 'reserved_for', 'reserved_until',
@@ -49,7 +51,7 @@ local function campaign(i)
 	if free and alive then
 		waits(r, wait)
 	elseif free then
-		r[4] = '0' -- worth another try, soon, on another lease
+		r[4] = '0' -- worth another try soon, on another lease
 	end
 	table.insert(r, 1, 'no')
 	return r

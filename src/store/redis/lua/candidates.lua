@@ -1,5 +1,5 @@
--- ARGV: 2 name. The record of the election; and for each candidate: owner, address, is leader, updated,
--- priority, score, healthy, metadata
+-- ARGV: 2 name. Returns the record of the election, and for each candidate: owner, address, is
+-- leader, updated, priority, score, healthy, metadata
 local name = ARGV[2]
 local e = redis.call('HMGET', election_key(name), 'term', 'lease', 'nonce')
 local leads = holder(name, e) and e[2]

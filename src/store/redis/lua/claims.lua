@@ -1,6 +1,6 @@
--- ARGV: 2 lease, 3 cursor. {cursor, name, nonce, term, ...}: some claims per call.
+-- ARGV: 2 lease, 3 cursor. Returns {cursor, name, nonce, term, ...}: some claims per call.
 --
--- It writes what is there already, so that a WAIT behind it waits for what was written before.
+-- It writes the owner again, unchanged, so that a WAIT behind it waits for all earlier writes.
 local key = lease_key(ARGV[2])
 local owner = redis.call('HGET', key, 'owner')
 if not owner then return {'0'} end

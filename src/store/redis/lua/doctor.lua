@@ -1,5 +1,6 @@
--- ARGV: 2 an id that nobody else has. What the other scripts use is tried on keys of its own; for
--- each command that this user may not use, or not on these keys: its name and the server's words.
+-- ARGV: 2 an id that nobody else has. Tries the commands of the other scripts on keys of its own.
+-- Returns, for each command that this user may not use, or not on these keys, its name and the
+-- server's words.
 local key = P .. 'doctor:' .. ARGV[2]
 local list = key .. ':list'
 local tries = {

@@ -1,5 +1,5 @@
--- ARGV: 2 lease, 3 cursor, then elections in which the lease's owner was shown as a candidate. Some
--- claims per call; {cursor}, which is 0 when the lease is gone.
+-- ARGV: 2 lease, 3 cursor, then elections in which the lease's owner was shown as a candidate.
+-- Gives back some claims per call. Returns {cursor}, which is 0 when the lease is gone.
 local key = lease_key(ARGV[2])
 local _, us = clock()
 local scan = redis.call('HSCAN', key, ARGV[3], 'MATCH', 'claim:*', 'COUNT', '200')

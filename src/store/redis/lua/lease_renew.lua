@@ -1,11 +1,12 @@
 -- KEYS: 1 the lease. ARGV: 2 ttl, 3 cursor, then the leases that this process waits for
--- {'gone'}, or {'ok', claims, cursor, ms left of each of those}: standbys learn with their own
--- renewal how long the leaders' leases are good, and need not ask. -1: nobody knows.
+-- Returns {'gone'}, or {'ok', number of claims, cursor, ms left of each of those leases}. So a
+-- standby learns with its own renewal how much time the leaders' leases have left, and need not
+-- ask. -1: not known.
 --
--- Some claims per call are looked at from both sides: what the election doesn't know of is none.
+-- Each call checks some claims: a claim that the election doesn't have is dropped from the lease.
 --
--- The lease's key tells a cluster where to go. While its slot is being moved, the lease may be here
--- and others may not, and reading those is an error: nothing is known of them then.
+-- The lease's key tells a cluster where to go. While its slot is being moved, this lease may be
+-- here and other leases may not. Reading those is an error, and then nothing is known of them.
 local key = KEYS[1]
 local id = string.sub(key, #lease_key('') + 1)
 if redis.call('EXISTS', key) == 0 then return {'gone'} end

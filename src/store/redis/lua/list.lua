@@ -1,5 +1,5 @@
--- ARGV: 2 prefix, 3 after, 4 how many at most. Names in the order of their bytes; {} at the end.
--- An election whose record is gone, which only an administrator does, is taken off.
+-- ARGV: 2 prefix, 3 after, 4 how many at most. Returns names in the order of their bytes; {} at the
+-- end. Only an administrator deletes an election's record: such a name is taken off the set.
 local key = P .. 'elections'
 local from = ARGV[3] >= ARGV[2] and ARGV[3] ~= '' and '(' .. ARGV[3] or '[' .. ARGV[2]
 local to = ARGV[2] ~= '' and '(' .. ARGV[2] .. '\255' or '+' -- no name has this byte

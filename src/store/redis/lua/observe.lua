@@ -1,4 +1,4 @@
--- ARGV: for each, from 2: name, who asks. For each its record.
+-- ARGV: for each election, from 2: its name, the candidate that asks. Returns the record of each.
 local now = clock()
 local wait = waiting(now)
 local r = {}

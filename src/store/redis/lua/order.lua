@@ -1,4 +1,5 @@
--- ARGV: 2 name, 3 term, 4 id, 5 kind, 6 quiet in ms, 7 target, 8 note. {'1'}, or {'0'}: that leads no more.
+-- ARGV: 2 name, 3 term, 4 id, 5 kind, 6 quiet in ms, 7 target, 8 note. Returns {'1'}, or {'0'}:
+-- that term leads no more.
 local name = ARGV[2]
 local e = redis.call('HMGET', election_key(name), 'term', 'lease', 'nonce')
 if e[1] ~= ARGV[3] or not holder(name, e) then return {'0'} end

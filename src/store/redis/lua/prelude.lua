@@ -1,29 +1,30 @@
--- What every script begins with. KEYS[1] is the namespace, which also tells a cluster where to go;
--- all other keys have the same hash tag. ARGV[1] is what keys begin with, "{baton}:".
+-- The beginning of every script. KEYS[1] is the namespace, which also tells a cluster where to go;
+-- all other keys have the same hash tag. ARGV[1] is what all keys begin with, "{baton}:".
 --
--- A cluster may be moving the slot: scripts then run where its keys come from, and reading one that
--- isn't there (any more) is an error, so that nothing is taken for free which has only gone ahead.
--- They must never run with ASKING where it goes to: what has not come yet looks free there. The one
--- exception is lease_keep.lua, which looks at one key.
+-- A cluster may be moving the slot. Scripts then run on the node that the slot leaves. Reading a
+-- key that isn't there (any more) is an error there, so nothing looks free that has only moved
+-- already. Scripts must never run with ASKING on the new node, where keys that have not come yet
+-- look free. The one exception is lease_keep.lua, which looks at one key only.
 --
---   {baton}:namespace         max_lease durable: as all candidates say; run replid until: see guard()
+--   {baton}:namespace         max_lease durable: the same for all candidates; run replid until: see
+--                             guard()
 --   {baton}:lease:ID          owner address ttl claim:NAME="nonce term" ...; expires with the lease
 --   {baton}:election:NAME     term, for ever; lease nonce since ... of the claim; order, reservation
---   {baton}:elections         a sorted set, all with score 0: the names of those that have had a leader
---                             or are paused
+--   {baton}:elections         a sorted set, all with score 0: the names of elections that have had
+--                             a leader or are paused
 --   {baton}:candidates:NAME   lease id -> updated priority score healthy metadata
 --   {baton}:history:NAME      a list, newest first: term since until ended server leader note
---   {baton}:hint:NAME         the channel of those who watch: what has happened, the term, and who has
---                             won: its lease
+--   {baton}:hint:NAME         the channel for watchers: what has happened, the term, and the lease
+--                             of a candidate that has won
 --
--- A claim stands while both sides say so: the election names the lease and the nonce, and the lease,
--- which dies by itself, names the election with the same nonce and term.
+-- A claim stands while both sides say so: the election names the lease and the nonce; and the
+-- lease, which expires by itself, names the election with the same nonce and term.
 local P = ARGV[1]
 
 local function lease_key(id) return P .. 'lease:' .. id end
 local function election_key(name) return P .. 'election:' .. name end
 
--- Numbers of Lua are doubles: exact up to 2^53, and tostring() would print 1.79e+12.
+-- Lua's numbers are doubles, exact up to 2^53, and tostring() would print 1.79e+12.
 local function str(number) return string.format('%.0f', number) end
 
 -- The server's wall clock: milliseconds, and microseconds as text.
@@ -32,14 +33,15 @@ local function clock()
 	return t[1] * 1000 + math.floor(t[2] / 1000), t[1] .. string.format('%06d', t[2])
 end
 
--- What list.lua lists.
+-- Adds a name to what list.lua lists.
 local function enlist(name) redis.call('ZADD', P .. 'elections', 0, name) end
 
 local function hint(name, what, term)
 	redis.call('PUBLISH', P .. 'hint:' .. name, what .. ' ' .. term)
 end
 
--- e: {term, lease, nonce}. What the lease says of its claim: {claim, owner, address, ttl}, or nil.
+-- e: {term, lease, nonce}. Returns what the lease says of the claim, {claim, owner, address, ttl};
+-- or nil: the claim doesn't stand.
 local function holder(name, e)
 	if not e[1] or not e[2] or not e[3] then return nil end
 	local l = redis.call('HMGET', lease_key(e[2]), 'claim:' .. name, 'owner', 'address', 'ttl')
@@ -58,8 +60,8 @@ local function has_healthy(name, id)
 	return false
 end
 
--- How many ms a lease has left: -1: for ever, -2: it is gone. One that has more than it can last was
--- renewed before the server's clock was set back. It is cut, or nobody would win for hours.
+-- How many ms a lease has left. -1: for ever; -2: it is gone. A lease that has more left than its
+-- ttl was renewed before the server's clock was set back. It is cut, or nobody would win for hours.
 local function lease_left(id, ttl)
 	local left, lasts = redis.call('PTTL', lease_key(id)), tonumber(ttl or '')
 	if not lasts or left <= lasts then return left end
@@ -67,7 +69,7 @@ local function lease_left(id, ttl)
 	return lasts
 end
 
--- The same of a reservation.
+-- The same for a reservation.
 local function reserved_left(name, now, till, ms)
 	local left, lasts = tonumber(till or '0') - now, tonumber(ms or '')
 	if not lasts or left <= lasts then return left end
@@ -75,9 +77,9 @@ local function reserved_left(name, now, till, ms)
 	return lasts
 end
 
--- held, term, paused, free in ms (-1: not by itself), reserved; if nobody can win it yet, what waits()
--- says; and if it is held: lease, nonce, since, priority, score, metadata, leader, address, order (id,
--- kind, quiet, target, target_ok), how many candidates there are.
+-- Returns held, term, paused, free in ms (-1: not by itself), reserved; if nobody can win yet, what
+-- waits() adds; if the election is held: lease, nonce, since, priority, score, metadata, leader,
+-- address, order (id, kind, quiet, target, target_ok), how many candidates there are.
 local function record(name, asker, now)
 	local e = redis.call('HMGET', election_key(name), 'term', 'lease', 'nonce', 'paused',
 		'reserved_for', 'reserved_until', 'since', 'priority', 'score', 'metadata',
@@ -98,8 +100,8 @@ local function record(name, asker, now)
 	return r, e[2]
 end
 
--- The leadership at the head of the list is over, if it isn't already. note: of the order that ended
--- it, or nil.
+-- Ends the leadership at the head of the list, if it has no end yet. note: that of the order that
+-- ended it, or nil.
 local function history_end(name, us, why, note)
 	local key = P .. 'history:' .. name
 	local top = redis.call('LINDEX', key, 0)
@@ -110,7 +112,7 @@ local function history_end(name, us, why, note)
 	end
 end
 
--- Takes the claim off the election; what it is reserved for is the caller's business.
+-- Takes the claim off the election. The caller writes a reservation, if there is one.
 local function unclaim(name, lease, term, us, why)
 	local by_order = why == 'ordered' or why == 'transferred'
 	local note = by_order and redis.call('HGET', election_key(name), 'order_note')
@@ -122,8 +124,9 @@ local function unclaim(name, lease, term, us, why)
 	hint(name, 'free', term)
 end
 
--- Which server this is: which life of it, for how many seconds, which stream of writes; and whether it
--- has followed another one in this life, or its replicas have followed it through a restart.
+-- Returns which run of the server this is, for how many seconds it is up, and which stream of
+-- writes it has; and whether it has followed another server in this run, or its replicas have
+-- followed it through a restart.
 local function server()
 	local info = redis.call('INFO', 'server')
 	local run = string.match(info, 'run_id:(%x+)')
@@ -134,49 +137,51 @@ local function server()
 	return run, up, replid, followed
 end
 
--- The record of a free election says that nobody wins it for so long, and why: for how many seconds
--- this server is up, and whether it has followed another one.
+-- Adds to the record of a free election for how many ms nobody wins it, and why: for how many
+-- seconds this server is up, and whether it has followed another one.
 local function waits(r, ms)
 	local _, up, _, followed = server()
 	r[4], r[6], r[7] = str(ms), str(up), followed and '1' or '0'
 end
 
--- For how many ms nobody wins, as the last guard() has it.
+-- For how many ms nobody wins, as the last guard() has found out.
 local function waiting(now)
 	local s = redis.call('HMGET', KEYS[1], 'until', 'max_lease')
 	return math.min(tonumber(s[1] or '0') - now, tonumber(s[2] or '0'))
 end
 
--- The record for one who only looks.
+-- The record for an observer.
 local function observed(name, asker, now, wait)
 	local r = record(name, asker, now)
 	if wait > 0 and r[1] == '0' and r[3] == '0' and r[5] == '0' then waits(r, wait) end
 	return r
 end
 
--- A server that has just begun, or another one than before, may not know of leases that it or its
--- predecessor has granted: nobody wins before the longest of them is over. Returns how many ms that
--- still takes, and which server this is. max: the longest lease of the namespace.
+-- A server that has just started, or that is another one than before, may not know leases that it
+-- or its predecessor has granted. So nobody wins before the longest of them is over. Returns how
+-- many ms that still takes, and which run of the server this is. max: the longest lease of the
+-- namespace.
 local function guard(now, max, durable)
 	local run, up, replid, followed = server()
 	local s = redis.call('HMGET', KEYS[1], 'run', 'replid', 'until')
 	local till = tonumber(s[3] or '0')
 	if s[1] == run and s[2] ~= replid and not followed then
-		-- Nobody stood in for it: it names its stream anew when its first replica comes, and when
-		-- the last one has long been gone.
+		-- No other server has replaced it: a server gives its stream a new name when its
+		-- first replica comes, and when the last replica has been gone for long.
 		redis.call('HSET', KEYS[1], 'replid', replid)
 		s[2] = replid
 	end
 	if s[1] ~= run or s[2] ~= replid then
-		-- Nothing is known: it is new here, or all was lost, which takes a start, unless it has
-		-- taken over before it heard of us. Else it is another server, or another life of it, and
-		-- its predecessor may have granted until now.
+		-- If there is no run, the namespace is new, or all was lost. Losing all takes a
+		-- start of the server, unless it has taken over before it heard of us. If there is
+		-- a run, this is another server, or another run of it, and its predecessor may have
+		-- granted until now.
 		local known = s[1] or followed
 		till = now + (known and max or math.max(0, max - (up - 1) * 1000))
 		if durable == '1' and not followed then till = 0 end
 		redis.call('HSET', KEYS[1], 'run', run, 'replid', replid, 'until', str(till))
 	elseif till - now > max then
-		-- The clock has been set back since: nobody need wait for longer than the longest lease.
+		-- The clock was set back since. Nobody must wait longer than the longest lease.
 		till = now + max
 		redis.call('HSET', KEYS[1], 'until', str(till))
 	end

@@ -1,8 +1,9 @@
--- ARGV: 2 lease; for each: name, priority, score, healthy, metadata. For each '1', or '0': no lease.
+-- ARGV: 2 lease; then for each election: name, priority, score, healthy, metadata. Returns for each
+-- '1', or '0': there is no such lease.
 local now = clock()
 local alive = redis.call('HEXISTS', lease_key(ARGV[2]), 'owner') == 1
 
--- Whoever joins takes those along that are gone.
+-- A candidate that joins removes those whose lease is gone.
 local function sweep(key)
 	for _, id in ipairs(redis.call('HKEYS', key)) do
 		if redis.call('EXISTS', lease_key(id)) == 0 then redis.call('HDEL', key, id) end

@@ -1,10 +1,12 @@
--- ARGV: 2 lease, 3 owner, 4 address, 5 ttl, 6 the namespace's longest lease, 7 how much history; then
--- for each election: name, nonce, term ('0': no claim), priority, score, healthy, metadata, shown
--- {'ok'}, or {'late'}: others may have won.
+-- ARGV: 2 lease, 3 owner, 4 address, 5 ttl, 6 the namespace's longest lease, 7 how much history;
+-- then for each election: name, nonce, term ('0': no claim), priority, score, healthy, metadata,
+-- shown
+-- Returns {'ok'}, or {'late'}: others may have won.
 --
--- The server has changed, and may have lost what this lease holds. While the guard is on nobody can
--- have won since, so whoever held it then holds it still; in a term that is below the stored one it
--- didn't. The same term without the claim is one that was given back.
+-- The server has changed, and may have lost what this lease holds. While the guard is on, nobody
+-- can have won since. So a candidate that held an election then holds it still, unless its term is
+-- below the stored one. If the stored term is the same, but without the claim, the claim was given
+-- back.
 local now, us = clock()
 local max = redis.call('HGET', KEYS[1], 'max_lease')
 if max and max ~= ARGV[6] then return {'late'} end
@@ -26,7 +28,7 @@ local function claim(i)
 	local stands = e[2] == ARGV[2] and holder(name, e)
 	redis.call('HSET', key, 'claim:' .. name, ARGV[i + 1] .. ' ' .. term)
 	if stands then return end
-	if e[1] ~= term then -- an older leadership is over, since this one began
+	if e[1] ~= term then -- an older leadership, which is over since this one began
 		if e[2] then redis.call('HDEL', lease_key(e[2]), 'claim:' .. name) end
 		history_end(name, us, 'lost')
 		redis.call('HDEL', election_key(name), 'order_id', 'order_kind', 'order_quiet',

@@ -1,5 +1,5 @@
 -- ARGV: for each, from 2: name, lease, nonce, term, reason, reserved for ('': nobody), hold in ms
--- For each: '1', or '0': not that claim (S6).
+-- Returns for each: '1', or '0': that claim doesn't stand (S6).
 local now, us = clock()
 local r = {}
 for i = 2, #ARGV, 7 do
