@@ -156,20 +156,55 @@ static void tell_timings(struct teller *t)
 	}
 }
 
+/* How long ago it was; 0 where there was no such instant, or it lies ahead. */
+static double seconds_since(uint64_t then_ns)
+{
+	uint64_t now_ns = clock_boot_ns();
+
+	return then_ns != 0 && now_ns > then_ns ? (double)(now_ns - then_ns) / 1e9 : 0;
+}
+
+/* Whether the library's own threads get on. */
+static void tell_threads(struct teller *t)
+{
+	static const char *const lanes[] = {[BATON_LANE_RENEW] = "renew",
+					    [BATON_LANE_CAMPAIGN] = "campaign",
+					    [BATON_LANE_WATCH] = "watch"};
+	struct baton *b = t->b;
+	uint64_t step_ns = atomic_load(&b->step_ns);
+	struct baton_metric m = {
+		.name = "baton_loop_stalled_seconds",
+		.help = "How long the library's loop has been at one step, or late for it.",
+		.unit = "seconds",
+		.type = BATON_METRIC_GAUGE,
+		.value = seconds_since(step_ns != 0 ? step_ns : atomic_load(&b->wake_ns))};
+
+	tell(t, &m, NULL, NULL, NULL, NULL);
+	m = (struct baton_metric){.name = "baton_lane_overdue_seconds",
+				  .help = "How long a call to the store goes on past its deadline.",
+				  .unit = "seconds",
+				  .type = BATON_METRIC_GAUGE};
+	for (size_t i = 0; i < sizeof(lanes) / sizeof(lanes[0]); i++) {
+		m.value = seconds_since(atomic_load(&b->lanes[i].call_until_ns));
+		tell(t, &m, "store", b->driver->name, "lane", lanes[i]);
+	}
+}
+
 static void tell_store(struct teller *t)
 {
 	struct baton *b = t->b;
+	int64_t ok_ms = atomic_load(&b->counters.store_ok_ms);
 	struct baton_metric m = {.name = "baton_store_up",
 				 .help = "Whether the last call to the store went well.",
 				 .type = BATON_METRIC_GAUGE,
-				 .value = atomic_load(&b->app.store_fails) == 0};
+				 .value = ok_ms != 0 && atomic_load(&b->app.store_fails) == 0};
 
 	tell(t, &m, "store", b->driver->name, NULL, NULL);
 	m = (struct baton_metric){.name = "baton_store_last_success_timestamp_seconds",
 				  .help = "When a call to the store last went well.",
 				  .unit = "seconds",
 				  .type = BATON_METRIC_GAUGE,
-				  .value = (double)atomic_load(&b->counters.store_ok_ms) / 1e3};
+				  .value = (double)ok_ms / 1e3};
 	tell(t, &m, "store", b->driver->name, NULL, NULL);
 	m = (struct baton_metric){.name = "baton_log_dropped_total",
 				  .help = "Log records that were left out.",
@@ -419,6 +454,7 @@ int baton_metrics(struct baton *b, void (*emit)(void *arg, const struct baton_me
 	tell_counter(&t, "baton_releases_total", "Claims given back.", &b->counters.releases);
 	tell_latencies(&t);
 	tell_timings(&t);
+	tell_threads(&t);
 	tell_store(&t);
 	for (size_t i = 0; i < t.n_shots; i++)
 		election_unref(t.shots[i].e);

@@ -126,7 +126,9 @@ void batch_run(struct lane *lane, struct job **jobs, size_t n)
 			t->call.deadline_ns = jobs[done]->limit_ns;
 		name_lease(jobs[done]->executor, jobs[done]->epoch, &t->lease);
 		t->call.is_last = jobs[done]->kind == JOB_CLOSE && jobs[done]->is_last;
+		atomic_store(&lane->call_until_ns, t->call.deadline_ns);
 		verbs[jobs[done]->kind](lane, jobs + done, k);
+		atomic_store(&lane->call_until_ns, 0);
 		done += k;
 	}
 	if (t->room > ROOM_KEPT && !calls_reserve(t, ROOM_KEPT))

@@ -142,6 +142,12 @@ static struct message *take_mail(struct baton *b)
 	return m;
 }
 
+/* For whoever watches over the loop: one more step begins. */
+static void note_step(struct baton *b)
+{
+	atomic_store_explicit(&b->step_ns, clock_boot_ns(), memory_order_relaxed);
+}
+
 static void *loop_main(void *arg)
 {
 	struct baton *b = arg;
@@ -153,6 +159,7 @@ static void *loop_main(void *arg)
 		while (m != NULL) {
 			struct message *next = m->next;
 
+			note_step(b);
 			quit = loop_handle_message(b, m) || quit;
 			let_leave(b);
 			m = next;
@@ -161,6 +168,8 @@ static void *loop_main(void *arg)
 		if (!quit)
 			wait_for_more(b);
 	}
+	atomic_store(&b->wake_ns, 0);
+	atomic_store(&b->step_ns, 0);
 	return NULL;
 }
 
@@ -179,7 +188,12 @@ static void wait_for_more(struct baton *b)
 		at.it_value.tv_nsec = (long)(when_ns % CLOCK_NS_PER_S);
 	}
 	(void)timerfd_settime(b->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
-	if (poll(fds, 2, -1) > 0 && (fds[0].revents & POLLIN) != 0)
+	atomic_store(&b->wake_ns, first != NULL ? max_ns(first->when_ns, clock_boot_ns()) : 0);
+	atomic_store(&b->step_ns, 0);
+	bool has_mail = poll(fds, 2, -1) > 0 && (fds[0].revents & POLLIN) != 0;
+
+	note_step(b);
+	if (has_mail)
 		(void)!read(b->mail.event_fd, &count, sizeof(count));
 }
 
@@ -191,6 +205,7 @@ static void run_timers(struct baton *b)
 	while ((item = heap_first(&b->heap)) != NULL && item->when_ns <= now_ns) {
 		struct event ev = {.kind = EV_TIMER};
 
+		note_step(b);
 		count_into(&b->counters.loop_delay, (now_ns - item->when_ns) / 1000);
 		if (item->kind == TIMER_EXECUTOR) {
 			executor_step(PART_OF(struct executor, timer, item), &ev);

@@ -269,7 +269,8 @@ struct mailbox {
 struct lane {
 	struct baton *handle;
 	void *driver_lane;
-	struct batch *batch; /* the lane thread's memory for one call */
+	struct batch *batch;            /* the lane thread's memory for one call */
+	_Atomic uint64_t call_until_ns; /* the deadline of the call under way; 0: there is none */
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
@@ -417,6 +418,8 @@ struct baton {
 	struct baton_election *leaving; /* they go when the loop's step is done */
 	uint64_t random;                /* state of the loop's generator */
 	int timer_fd;
+	_Atomic uint64_t step_ns; /* since when the loop is at its step; 0: it waits, ... */
+	_Atomic uint64_t wake_ns; /* ... until then; 0: for whatever comes */
 	pthread_t loop_thread;
 	pthread_t dispatchers[DISPATCHERS_MAX];
 	uint32_t n_dispatchers;

@@ -175,9 +175,12 @@ void *watch_main(void *arg)
 		struct baton_call call = {.deadline_ns =
 						  clock_boot_ns() +
 						  (lane->unadded != NULL ? RETRY_NS : WAIT_NS)};
+
+		atomic_store(&lane->call_until_ns, call.deadline_ns);
 		int n = lane->handle->driver->watch_wait(lane->driver_lane, &call, cookies,
 							 HINTS_MAX);
 
+		atomic_store(&lane->call_until_ns, 0);
 		if (n < 0) {
 			watch_tell_failure(lane, &call.error);
 			back_off(lane, n_failed++);

@@ -339,6 +339,36 @@ static void overlaps_are_audited(void **state)
 	baton_memory_close(m);
 }
 
+/* ---- the store, and the library's own threads ---- */
+
+/* A store that says nothing isn't up, though nothing has failed yet. */
+static void silence_is_not_up(void **state)
+{
+	struct baton_memory *m = NULL;
+
+	(void)state;
+	assert_int_equal(baton_memory_open("memory:silent", &m, NULL), 0);
+	baton_memory_black_hole(m, BATON_MEMORY_ANY, BATON_MEMORY_ALWAYS);
+	struct baton *b = open_as("memory:silent", "id-a");
+
+	assert_true(value_of(b, "baton_store_up", NULL) == 0);
+	(void)start(b, "n");
+	assert_true(value_of(b, "baton_store_up", NULL) == 0);
+	assert_true(value_of(b, "baton_store_last_success_timestamp_seconds", NULL) == 0);
+	assert_true(value_of(b, "baton_loop_stalled_seconds", NULL) >= 0);
+	baton_memory_heal(m);
+	await(b, BATON_EVENT_BECAME);
+	assert_true(value_of(b, "baton_store_up", NULL) == 1);
+	assert_true(value_of(b, "baton_store_last_success_timestamp_seconds", NULL) > 0);
+	for (size_t i = 0; i < 3; i++) {
+		static const char *const lanes[] = {"renew", "campaign", "watch"};
+
+		assert_true(value_of(b, "baton_lane_overdue_seconds", lanes[i]) >= 0);
+	}
+	baton_close(b);
+	baton_memory_close(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -349,6 +379,7 @@ int main(void)
 		cmocka_unit_test(handlers_are_timed),
 		cmocka_unit_test(lists_are_remembered),
 		cmocka_unit_test(overlaps_are_audited),
+		cmocka_unit_test(silence_is_not_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
