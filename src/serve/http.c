@@ -145,7 +145,7 @@ void http_tick(struct server *s)
 	}
 	for (struct call *call = s->waiting; call != NULL; call = call->next)
 		if (now_ns > call->until_ns)
-			call->is_asked = true;
+			call->is_late = true;
 }
 
 /* ---- calls ---- */
@@ -163,7 +163,7 @@ static void call_suspend(struct call *call)
 	(void)MHD_set_connection_option(call->connection, MHD_CONNECTION_OPTION_TIMEOUT,
 					ASKED_FIRST_S);
 	MHD_suspend_connection(call->connection);
-	call->is_suspended = true;
+	call->has_limit = true;
 }
 
 static void *call_new(void *cls, const char *uri, struct MHD_Connection *connection)
@@ -204,7 +204,7 @@ static void call_completed(void *cls, struct MHD_Connection *connection, void **
 	*con_cls = NULL;
 	if (call == NULL)
 		return;
-	if (call->is_suspended)
+	if (call->has_limit)
 		(void)MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, 0U);
 	if (call->is_waiting)
 		forget_wait(call);
@@ -246,22 +246,31 @@ static bool call_waits_on(struct call *call)
 	return true;
 }
 
+/* What the call waits for: another leader, or any news. */
+static bool has_come(const struct call *call)
+{
+	const struct serve_election *e = call->reply.election;
+
+	return call->is_order ? e->leader[0] != '\0' && e->term != call->seen_term
+			      : e->seq > call->seen_seq;
+}
+
 /* Calls whose election has changed, or whose time is over, go on. */
 static void wake_waiting(struct server *s)
 {
 	struct call *next;
 
 	for (struct call *call = s->waiting; call != NULL; call = next) {
-		const struct serve_election *e = call->reply.election;
+		bool is_late = !has_come(call);
 
 		next = call->next;
-		if (!call->is_asked &&
-		    (call->is_order ? e->leader[0] == '\0' || e->term == call->seen_term
-				    : e->seq <= call->seen_seq))
+		if (is_late && !call->is_late)
 			continue;
 		forget_wait(call);
-		member_refresh(e->owner);
-		call->is_asked = false;
+		member_refresh(call->reply.election->owner);
+		call->reply.wait_ms = 0;
+		if (call->is_order && is_late)
+			call->reply.status = 202; /* it was taken; nobody has followed yet */
 		if (!worker_ask(call)) {
 			serve_problem(&call->reply, 503, "memory", "there is no memory");
 			call_resume(call);

@@ -60,7 +60,8 @@ struct call {
 	bool is_begun;
 	bool is_asked; /* the worker has answered, or the wait is over */
 	bool is_waiting;
-	bool is_suspended; /* it was suspended, once */
+	bool has_limit; /* in the HTTP library: a limit of time of its own */
+	bool is_late;   /* it has waited for long enough */
 	bool is_full;
 	bool is_order;      /* waits for the leader that follows ... */
 	uint64_t seen_term; /* ... this one */

@@ -359,7 +359,7 @@ static void answer_call(struct job *j)
 	if (j->code < 0) {
 		serve_problem_of(r, j->code, baton_code_name(j->code),
 				 j->err.text[0] != '\0' ? j->err.text : baton_strerror(j->code));
-	} else if (r->status == 200) {
+	} else if (r->status == 200 || r->task == SERVE_STATUS) {
 		r->type = "application/json";
 		r->body.n = 0;
 		write_found(j, &r->body);

@@ -243,12 +243,42 @@ static void orders_name_their_term(void **state)
 	assert_int_equal(reply.task, SERVE_RESUME);
 	change("POST", "");
 	assert_int_equal(ask("/v1/elections/web/paused"), 405);
+	change("PUT", "{}"); /* a flag of the election needs no term; one that is named counts */
+	request.if_match = "\"6\"";
+	assert_int_equal(ask("/v1/elections/web/paused"), 412);
 	request.if_match = NULL;
+	assert_int_equal(ask("/v1/elections/web/paused"), 204);
+	assert_int_equal(ask("/v1/elections/web/paused?any=1"), 204);
 	change("POST", "{\"quiet\":\"30s\"}");
 	assert_int_equal(ask("/v1/elections/web/resign?any=1"), 202);
 	assert_int_equal(reply.quiet_ms, 30000);
 	change("POST", "{\"quite\":1}");
 	assert_int_equal(ask("/v1/elections/web/resign?any=1"), 400);
+}
+
+/* Nothing of a body is left out without a word. */
+static void bodies_are_taken_whole(void **state)
+{
+	static const struct {
+		const char *method;
+		const char *target;
+		const char *body;
+	} wrong[] = {
+		{"PUT", "/v1/elections/web/paused", "{\"note\":\"x\"}"},
+		{"DELETE", "/v1/elections/web/paused", "{\"until\":1}"},
+		{"PUT", "/v1/elections/web/paused", "paused"},
+		{"POST", "/v1/elections/web/resign?any=1", "{\"to\":\"b\"}"},
+		{"POST", "/v1/elections/web/transfer?any=1", "{\"to\":\"b\",\"quiet\":\"1s\"}"},
+		{"POST", "/v1/elections/web/alive", "{\"term\":\"7\"}"},
+		{"POST", "/v1/elections/web/done", "{\"term\":\"7\",\"score\":1}"},
+		{"POST", "/v1/elections/web/health", "{\"score\":1,\"renewed\":true}"},
+		{"POST", "/v1/elections/web/lead", "{\"metadata\":\"m\"}"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		change(wrong[i].method, wrong[i].body);
+		assert_int_equal(ask(wrong[i].target), 400);
+	}
 }
 
 static void work(void **state)
@@ -263,6 +293,12 @@ static void work(void **state)
 	assert_int_equal(ask("/v1/elections/web/lead"), 200);
 	assert_true(reply.task == SERVE_LEAD && reply.lines);
 	assert_int_equal(ask("/v1/elections/other/lead"), 409);
+	assert_int_equal(ask("/v1/elections/other/alive"), 409);
+	assert_true(says("this election is only observed here"));
+	change("POST", "{\"score\":1}");
+	assert_int_equal(ask("/v1/elections/other/health"), 409);
+	change("POST", "{\"term\":\"7\"}");
+	assert_int_equal(ask("/v1/elections/other/done"), 409);
 	change("POST", "{\"score\":0.85,\"metadata\":\"m\"}");
 	assert_int_equal(ask("/v1/elections/web/health"), 204);
 	assert_int_equal(reply.score_permille, 850);
@@ -318,6 +354,22 @@ static void states(void **state)
 	assert_true(reply.task == SERVE_EVENTS && reply.after == 12);
 }
 
+static void status_is_that_of_the_command(void **state)
+{
+	static const char *const words[] = {"\"functions\":false", "\"functions\":true"};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		const struct baton_observed observed = {.functions = i == 1, .metadata = "m"};
+		const struct serve_status status = {.election = &web, .observed = &observed};
+		struct serve_text text = {room, sizeof(room) - 1, 0};
+
+		(void)memset(room, 0, sizeof(room));
+		serve_write_status(&text, &view, &status);
+		assert_true(says("\"metadata\":\"m\"") && says(words[i]) && !says(words[1 - i]));
+	}
+}
+
 static void front_page(void **state)
 {
 	(void)state;
@@ -366,9 +418,11 @@ int main(void)
 		cmocka_unit_test_setup(changes_need_more, set_up),
 		cmocka_unit_test_setup(rights, set_up),
 		cmocka_unit_test_setup(orders_name_their_term, set_up),
+		cmocka_unit_test_setup(bodies_are_taken_whole, set_up),
 		cmocka_unit_test_setup(work, set_up),
 		cmocka_unit_test_setup(leadership_has_a_deadline, set_up),
 		cmocka_unit_test_setup(states, set_up),
+		cmocka_unit_test_setup(status_is_that_of_the_command, set_up),
 		cmocka_unit_test_setup(front_page, set_up),
 		cmocka_unit_test_setup(too_little_room, set_up),
 	};

@@ -14,24 +14,46 @@ static const char *take_note(struct serve_reply *reply, const struct parsed_valu
 	return NULL;
 }
 
+enum order { ORDER_RESIGN, ORDER_TRANSFER, ORDER_PAUSED };
+
+struct taker {
+	struct serve_reply *reply;
+	int order;
+};
+
+/* What an order would leave out is refused: nobody believes then that it was done. */
 static const char *take_member(void *arg, const char *key, const struct parsed_value *value)
 {
-	struct serve_reply *reply = arg;
+	struct serve_reply *reply = ((struct taker *)arg)->reply;
+	int order = ((struct taker *)arg)->order;
 
-	if (strcmp(key, "note") == 0)
+	if (order != ORDER_PAUSED && strcmp(key, "note") == 0)
 		return take_note(reply, value);
-	if (strcmp(key, "quiet") == 0)
+	if (order == ORDER_RESIGN && strcmp(key, "quiet") == 0)
 		return (value->kind == 's' || value->kind == 'n') &&
 				       parse_time(value->text, &reply->quiet_ms)
 			       ? NULL
 			       : "quiet is a time such as 30s, up to a day";
-	if (strcmp(key, "to") == 0) {
+	if (order == ORDER_TRANSFER && strcmp(key, "to") == 0) {
 		if (value->kind != 's' || strlen(value->text) > BATON_NAME_MAX)
 			return "to is the id of a candidate";
 		(void)memcpy(reply->to, value->text, strlen(value->text) + 1);
 		return NULL;
 	}
 	return "the body has a member that is not known here";
+}
+
+/* False: the reply says what is wrong with the body. */
+static bool take_body(struct way *w, int order)
+{
+	struct taker taker = {w->reply, order};
+	const char *wrong = parse_object(w->request->body, w->request->n_body, take_member, &taker);
+
+	if (wrong == NULL && order == ORDER_TRANSFER && w->reply->to[0] == '\0')
+		wrong = "to which candidate? {\"to\":\"ID\"} is the body";
+	if (wrong != NULL)
+		serve_problem(w->reply, 400, "invalid", wrong);
+	return wrong == NULL;
 }
 
 /*
@@ -79,25 +101,18 @@ static bool take_wait(struct way *w)
 	return false;
 }
 
-static void answer_order(struct way *w, const struct serve_election *e, bool transfers)
+static void answer_order(struct way *w, const struct serve_election *e, int order)
 {
-	const char *wrong;
-
-	if (!is_posted(w) || !guard_allows(w, SERVE_OPERATE))
+	if (!is_posted(w) || !guard_allows(w, SERVE_OPERATE) || !take_body(w, order))
 		return;
-	wrong = parse_object(w->request->body, w->request->n_body, take_member, w->reply);
-	if (wrong == NULL && transfers && w->reply->to[0] == '\0')
-		wrong = "to which candidate? {\"to\":\"ID\"} is the body";
-	if (wrong != NULL) {
-		serve_problem(w->reply, 400, "invalid", wrong);
-		return;
-	}
 	if (take_match(w, e, true) && take_wait(w)) {
-		w->reply->task = transfers ? SERVE_TRANSFER : SERVE_RESIGN;
+		w->reply->task = order == ORDER_TRANSFER ? SERVE_TRANSFER : SERVE_RESIGN;
 		w->reply->status = 202;
 	}
 }
 
+/* A pause is a flag of the election, whoever leads (rule 10): it needs no term. One that is named
+ * is compared all the same. */
 static void answer_paused(struct way *w, const struct serve_election *e)
 {
 	bool pauses = is_method(w, "PUT");
@@ -107,7 +122,8 @@ static void answer_paused(struct way *w, const struct serve_election *e)
 		w->reply->allow = "PUT, DELETE";
 		return;
 	}
-	if (!guard_allows(w, SERVE_OPERATE) || !take_match(w, e, false))
+	if (!guard_allows(w, SERVE_OPERATE) || !take_body(w, ORDER_PAUSED) ||
+	    !take_match(w, e, false))
 		return;
 	w->reply->task = pauses ? SERVE_PAUSE : SERVE_RESUME;
 	w->reply->status = 204;
@@ -116,9 +132,9 @@ static void answer_paused(struct way *w, const struct serve_election *e)
 void order_answer(struct way *w, const struct serve_election *e, const char *verb)
 {
 	if (strcmp(verb, "resign") == 0)
-		answer_order(w, e, false);
+		answer_order(w, e, ORDER_RESIGN);
 	else if (strcmp(verb, "transfer") == 0)
-		answer_order(w, e, true);
+		answer_order(w, e, ORDER_TRANSFER);
 	else if (strcmp(verb, "paused") == 0)
 		answer_paused(w, e);
 	else

@@ -508,6 +508,8 @@ void serve_write_status(struct serve_text *out, const struct serve_view *view,
 	write_open_row(out, view, status->election);
 	text_add(out, ",\"metadata\":");
 	text_string(out, status->observed != NULL ? status->observed->metadata : "");
+	text_add(out, ",\"functions\":");
+	text_add(out, status->observed != NULL && status->observed->functions ? "true" : "false");
 	text_add(out, ",\"candidates\":");
 	serve_write_candidates(out, status->candidates, status->n_candidates);
 	text_add(out, ",\"timings\":");

@@ -7,11 +7,29 @@
 
 #include "serve/answer/route.h"
 
+struct taker {
+	struct serve_reply *reply;
+	const char *verb;
+};
+
 /* The members of the bodies that the application's requests may have. */
+static bool is_known(const char *verb, const char *key)
+{
+	static const char *const known[][2] = {
+		{"lead", "renewed"}, {"done", "term"}, {"health", "score"}, {"health", "metadata"}};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (strcmp(verb, known[i][0]) == 0 && strcmp(key, known[i][1]) == 0)
+			return true;
+	return false;
+}
+
 static const char *take_member(void *arg, const char *key, const struct parsed_value *value)
 {
-	struct serve_reply *reply = arg;
+	struct serve_reply *reply = ((struct taker *)arg)->reply;
 
+	if (!is_known(((struct taker *)arg)->verb, key))
+		return "the body has a member that is not known here";
 	if (strcmp(key, "term") == 0)
 		return (value->kind == 's' || value->kind == 'n') &&
 				       parse_unsigned(value->text, &reply->term)
@@ -25,22 +43,17 @@ static const char *take_member(void *arg, const char *key, const struct parsed_v
 		reply->tell_renewals = strcmp(value->text, "true") == 0;
 		return value->kind == 'b' ? NULL : "renewed is true or false";
 	}
-	if (strcmp(key, "metadata") == 0 && value->kind == 's') {
-		(void)memcpy(reply->metadata, value->text, sizeof(reply->metadata));
-		reply->has_metadata = true;
-		return NULL;
-	}
-	return "the body has a member that is not known here";
+	if (value->kind != 's')
+		return "metadata is a string";
+	(void)memcpy(reply->metadata, value->text, sizeof(reply->metadata));
+	reply->has_metadata = true;
+	return NULL;
 }
 
-static void answer_lead(struct way *w, const struct serve_election *e)
+static void answer_lead(struct way *w)
 {
 	const char *renewed = parse_query(&w->parsed, "renewed");
 
-	if (!e->takes_part) {
-		serve_problem(w->reply, 409, "not_started", "this election is only observed here");
-		return;
-	}
 	if (w->view->stopping) {
 		serve_problem(w->reply, 503, "unavailable", "baton serve is stopping");
 		return;
@@ -79,13 +92,15 @@ void work_answer(struct way *w, const struct serve_election *e, const char *verb
 	if (!is_posted(w) || !guard_allows(w, SERVE_APPLY))
 		return;
 	w->reply->score_permille = -1;
-	const char *wrong =
-		parse_object(w->request->body, w->request->n_body, take_member, w->reply);
+	struct taker taker = {w->reply, verb};
+	const char *wrong = parse_object(w->request->body, w->request->n_body, take_member, &taker);
 
 	if (wrong != NULL) {
 		serve_problem(w->reply, 400, "invalid", wrong);
+	} else if (!e->takes_part) {
+		serve_problem(w->reply, 409, "not_started", "this election is only observed here");
 	} else if (strcmp(verb, "lead") == 0) {
-		answer_lead(w, e);
+		answer_lead(w);
 	} else if (strcmp(verb, "done") == 0) {
 		answer_done(w);
 	} else if (strcmp(verb, "health") == 0) {
