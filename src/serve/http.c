@@ -404,9 +404,7 @@ static void call_execute(struct call *call)
 		break;
 	case SERVE_HEALTH:
 		m->score = (uint32_t)r->score_permille;
-		if (r->has_metadata)
-			(void)baton_report_health(m->election, m->score, r->metadata);
-		member_report(m);
+		member_report(m, r->has_metadata ? r->metadata : NULL);
 		break;
 	case SERVE_ALIVE: baton_alive(m->election); break;
 	case SERVE_METRICS: write_metrics(call); break;

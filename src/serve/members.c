@@ -111,7 +111,7 @@ static int begin_member(struct member *m, bool takes_part, struct baton_error *e
 	int code = baton_election_new(m->server->config->baton, m->name, &o, &m->election, err);
 
 	if (code == 0 && takes_part)
-		member_report(m);
+		member_report(m, NULL);
 	return code == 0 ? baton_election_start(m->election) : code;
 }
 
@@ -294,11 +294,11 @@ static void member_resign(struct member *m)
 		(void)baton_resign(m->election, 0);
 }
 
-void member_report(struct member *m)
+void member_report(struct member *m, const char *metadata)
 {
 	bool may = !m->server->config->attach_require || m->v.n_leads > 0;
 
-	(void)baton_report_health(m->election, may ? m->score : 0, NULL);
+	(void)baton_report_health(m->election, may ? m->score : 0, metadata);
 }
 
 void member_told(struct member *m, int64_t deadline_ns)
@@ -324,7 +324,7 @@ int member_done(struct member *m, uint64_t term)
 void member_attach(struct member *m, struct stream *stream)
 {
 	m->v.n_leads++;
-	member_report(m);
+	member_report(m, NULL);
 	stream_tell_lead(stream, "standby", "");
 	give_work(m);
 }
@@ -349,7 +349,7 @@ void member_detach(struct member *m, struct stream *stream)
 		}
 		member_resign(m);
 	}
-	member_report(m);
+	member_report(m, NULL);
 }
 
 /* The work has ended: what was held for it is given back. */

@@ -202,7 +202,8 @@ void member_attach(struct member *m, struct stream *stream);
 void member_detach(struct member *m, struct stream *stream);
 /* The other end writes no more: if it has the work, that is to stop. */
 void member_half_closed(struct member *m, struct stream *stream);
-void member_report(struct member *m);
+/* The score, and the metadata unless they are NULL, for others to see. */
+void member_report(struct member *m, const char *metadata);
 /* The gate has opened: others may be told that we lead. */
 void member_open(struct member *m);
 /* Gives leaderships back whose work has ended. The next instant to look again, or INT64_MAX. */

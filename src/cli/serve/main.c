@@ -174,6 +174,11 @@ int main(int argc, char **argv)
 		return cli_usage("--metrics-elections: %lld is not a number from 0 on",
 				 (long long)s.metrics_elections);
 	}
+	if (s.attach == 1 && s.min_score_permille == 0) {
+		free(prefix);
+		return cli_usage("--min-score: 0 is not possible with --attach=require, because a "
+				 "candidate without its program has the score 0; expected more");
+	}
 	code = open_store_url(&s);
 	code = code != 0 ? code : serve_by(&s, prefix);
 	free(prefix);
