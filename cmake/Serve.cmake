@@ -61,6 +61,11 @@ if(MICROHTTPD_FOUND AND GNUTLS_FOUND)
 			$<TARGET_OBJECTS:baton_serve_objects>)
 		target_link_libraries(serve_broken PRIVATE ${serve_libraries})
 		target_link_options(serve_broken PRIVATE -Wl,--wrap=baton_open)
+		# A store for the tests whose calls hang.
+		add_library(stuck MODULE tests/serve/stuck.c)
+		set_target_properties(stuck PROPERTIES PREFIX ""
+			LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test-modules)
+		target_link_libraries(stuck PRIVATE baton_flags baton_parts)
 	endif()
 	file(RELATIVE_PATH to_library ${CMAKE_INSTALL_FULL_LIBEXECDIR}/baton
 		${CMAKE_INSTALL_FULL_LIBDIR})

@@ -285,17 +285,21 @@ static const char *header(struct call *call, const char *name)
 	return MHD_lookup_connection_value(call->connection, MHD_HEADER_KIND, name);
 }
 
-/* Brings up to date what the answer is about: one election, or all. */
+/* Brings up to date what the answer is about: the library's pulse, one election, or all. */
 static void refresh_for(struct call *call)
 {
 	struct server *s = call->server;
 	struct parsed p = {0};
 	const char *name = NULL;
 
-	if (!parse_target(call->target, &p) ||
-	    (p.n_segments == 1 &&
-	     (strcmp(p.segments[0], "livez") == 0 || strcmp(p.segments[0], "metrics") == 0)))
-		return; /* these are about no election, or refresh by themselves */
+	if (!parse_target(call->target, &p))
+		return;
+	if (p.n_segments == 1 && strcmp(p.segments[0], "livez") == 0) {
+		pulse_take(s);
+		return;
+	}
+	if (p.n_segments == 1 && strcmp(p.segments[0], "metrics") == 0)
+		return; /* they refresh by themselves */
 	if (p.n_segments == 2 && strcmp(p.segments[0], "v1") != 0)
 		name = p.segments[1];
 	else if (p.n_segments > 2)
@@ -469,6 +473,25 @@ static enum MHD_Result ask_store(struct call *call)
 	return MHD_YES;
 }
 
+static bool has_long_head(struct call *call)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(call->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+
+	return info != NULL && info->header_size > SERVER_HEAD;
+}
+
+/* Its head is there. */
+static enum MHD_Result begin_call(struct call *call)
+{
+	call->is_begun = true;
+	if (!has_long_head(call))
+		return MHD_YES;
+	call->link->is_busy = true;
+	serve_problem(&call->reply, 431, "invalid", "the head has more than 16384 bytes");
+	return send_reply(call);
+}
+
 static enum MHD_Result answer_call(struct call *call, const char *method)
 {
 	struct serve_reply *r = &call->reply;
@@ -504,10 +527,8 @@ static enum MHD_Result handle_request(void *cls, struct MHD_Connection *connecti
 	(void)version;
 	if (call == NULL || call->link == NULL || call->target == NULL || call->room == NULL)
 		return MHD_NO;
-	if (!call->is_begun) {
-		call->is_begun = true;
-		return MHD_YES;
-	}
+	if (!call->is_begun)
+		return begin_call(call);
 	if (*n_data > 0) {
 		if (!bytes_add(&call->body, data, *n_data, SERVE_BODY_MAX))
 			call->is_full = true;
@@ -576,6 +597,10 @@ static enum MHD_Result send_reply(struct call *call)
 	add_headers(response, call);
 	enum MHD_Result sent = MHD_queue_response(call->connection, (unsigned)r->status, response);
 
+	/* A client that takes nothing of it for so long is let go. */
+	(void)MHD_set_connection_option(call->connection, MHD_CONNECTION_OPTION_TIMEOUT,
+					SERVER_SEND_MS / 1000U);
+	call->has_limit = true;
 	telemetry_count(call->server, call->target, (unsigned)r->status);
 	MHD_destroy_response(response);
 	return sent;

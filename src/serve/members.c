@@ -234,7 +234,6 @@ void member_refresh(struct member *m)
 	m->v.state_name = m->v.takes_part ? baton_state_name(st.state) : "observing";
 	m->v.condition = baton_election_condition(m->election, &err);
 	m->v.condition_name = baton_condition_name(m->v.condition);
-	m->v.has_answer = m->v.has_answer || m->v.condition != BATON_CONDITION_UNHEALTHY;
 	if (m->v.condition != BATON_CONDITION_UNHEALTHY)
 		set_words(&m->v.error, "");
 	else if (err.text[0] != '\0')
@@ -342,8 +341,12 @@ void member_detach(struct member *m, struct stream *stream)
 	m->v.n_leads--;
 	if (m->leads == stream) {
 		m->leads = NULL;
-		/* Over a network nobody knows whether the work has ended: what was told holds. */
-		if (!stream->call->link->is_local && !stream->is_done) {
+		bool has_ended =
+			stream->is_done || (stream->call->link->is_local && !stream->is_cut);
+
+		/* Nobody knows whether the work has ended over a network, nor whether that of a
+		 * client that doesn't read has: what was told holds. */
+		if (!has_ended) {
 			member_refresh(m);
 			member_told(m, m->v.leads ? m->v.deadline_boot_ns : stream->end_ns);
 		}
@@ -500,7 +503,6 @@ static void take_one(struct member *m, const struct baton_event *event)
 	case BATON_EVENT_RENEWED: take_renewed(m, event); return;
 	case BATON_EVENT_STOPPED: m->is_stopped = true; break;
 	case BATON_EVENT_CHANGED:
-		m->v.has_answer = true;
 		m->v.lease_left_ms = -1;
 		count_change(m, event);
 		telemetry_changed(m, event);

@@ -55,10 +55,13 @@ const struct serve_view *server_view(struct server *s)
 	struct serve_view *v = &s->view;
 	struct baton_stats stats = {0};
 
+	if (!s->has_answer)
+		pulse_take(s);
 	v->now_boot_ns = server_now_ns();
 	v->now_wall_ms = clock_wall_ms();
+	v->starting = !s->has_answer;
 	v->stopping = s->is_stopping;
-	v->stuck = worker_is_stuck(s, v->now_boot_ns);
+	v->stuck = s->is_stuck;
 	v->elections = (const struct serve_election *const *)s->rows;
 	v->n_elections = s->n_members;
 	if (baton_get_stats(s->config->baton, &stats) == 0) {

@@ -19,8 +19,9 @@
 #define SERVER_FOR_PROBES 8 /* of them */
 #define SERVER_STREAMS 64
 #define SERVER_UNSENT (64 * 1024) /* of a stream */
-#define SERVER_HEAD_MS 5000       /* for a head, or a handshake */
-#define SERVER_IDLE_MS 60000      /* between two requests of a connection */
+#define SERVER_HEAD (16 * 1024)   /* of a request */
+#define SERVER_HEAD_MS 5000       /* for a head, or a handshake; between two requests */
+#define SERVER_SEND_MS 5000       /* for the next bytes of a reply to be taken */
 #define SERVER_COMMENT_MS 10000   /* how often a stream shows that it lives */
 #define SERVER_RING 1000          /* events that are kept */
 #define CHANGES 64                /* of leader that are counted, for one election */
@@ -83,14 +84,17 @@ struct stream {
 	size_t beginning; /* so many bytes of out, which are not counted as unsent */
 	bool is_begun;
 	int64_t spoken_ns;
+	int64_t moved_ns; /* when bytes were last taken */
 	int kind;
 	bool lines;
 	bool tell_renewals;
 	bool is_suspended;
 	bool is_half_closed;
-	bool is_over; /* ends when all is sent */
-	bool is_gone; /* the other end is gone */
-	bool is_done; /* its work has ended: `done` was said */
+	bool is_over;    /* ends when all is sent */
+	bool is_gone;    /* the other end is gone */
+	bool is_cut;     /* by us, because its client doesn't read; the work may go on */
+	bool is_through; /* all that it began with was sent */
+	bool is_done;    /* its work has ended: `done` was said */
 	uint64_t told_term;
 	int64_t end_ns; /* told at the loss; 0: not lost */
 	bool is_overrun;
@@ -165,6 +169,10 @@ struct server {
 	size_t look_at;
 	bool cant_list;  /* the store: candidates, ... */
 	bool cant_audit; /* ... histories */
+	bool has_answer;  /* of the store: once is enough */
+	bool is_stuck;    /* a thread of the library, or the worker */
+	int64_t pulse_ns; /* when that was last looked at */
+	int64_t late_ns;  /* since when one of them is late; 0: none is */
 	char boot_id[40];
 	char *hosts_text;
 	const char **hosts;
@@ -179,7 +187,7 @@ struct server {
 	pthread_cond_t wake;
 	struct job *queue;
 	struct job *finished;
-	int64_t job_since_ns; /* 0: it is idle */
+	int64_t job_until_ns; /* its present question of the store ends before; 0: it is idle */
 	bool worker_ends;
 };
 
@@ -245,7 +253,13 @@ void worker_look(struct member *m);
 void worker_audit(struct member *m);
 void worker_list(struct server *s);
 void worker_take_finished(struct server *s);
-bool worker_is_stuck(const struct server *s, int64_t now_ns);
+/* Its question takes longer than the library's calls may. */
+bool worker_is_late(struct server *s, int64_t now_ns);
+
+/* ---- pulse.c ---- */
+
+/* Looks at the library's threads and at the store, if that was long enough ago. */
+void pulse_take(struct server *s);
 
 /* ---- http.c ---- */
 

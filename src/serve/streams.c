@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "serve/server.h"
@@ -18,20 +19,28 @@
 
 /* ---- bytes ---- */
 
+/* Its client doesn't read. The HTTP library would wait for the socket to take more. */
+static void stream_cut(struct stream *st)
+{
+	st->is_gone = st->is_cut = true;
+	(void)shutdown(st->call->link->fd, SHUT_RDWR);
+	stream_wake(st);
+}
+
 static void stream_put(struct stream *st, const char *text, size_t n)
 {
 	size_t from = st->sent > st->beginning ? st->sent : st->beginning;
 
 	/* What the stream began with grows with the number of elections: it takes time to send. */
 	if (st->is_begun && st->out.n - from + n > SERVER_UNSENT && st->out.n > from) {
-		st->is_gone = true; /* the client doesn't read */
+		stream_cut(st);
 	} else {
 		if (st->sent == st->out.n) {
 			bytes_clear(&st->out);
 			st->sent = st->beginning = 0;
 		}
 		if (!bytes_add(&st->out, text, n, (size_t)1 << 30))
-			st->is_gone = true;
+			stream_cut(st);
 	}
 	st->spoken_ns = server_now_ns();
 	stream_wake(st);
@@ -55,7 +64,7 @@ static void stream_say(struct stream *st, uint64_t id, const char *kind,
 	    bytes_add(&all, st->lines ? "\n" : "\n\n", st->lines ? 1 : 2, SIZE_MAX))
 		stream_put(st, all.at, all.n);
 	else
-		st->is_gone = true;
+		stream_cut(st);
 	bytes_done(&all);
 }
 
@@ -82,6 +91,8 @@ ssize_t stream_read(void *cls, uint64_t at, char *to, size_t room)
 	(void)at;
 	if (st->is_gone)
 		return MHD_CONTENT_READER_END_WITH_ERROR;
+	st->moved_ns = server_now_ns();
+	st->is_through = st->is_through || st->sent >= st->beginning;
 	if (n > 0) {
 		n = n < room ? n : room;
 		(void)memcpy(to, st->out.at + st->sent, n);
@@ -164,6 +175,7 @@ struct stream *stream_new(struct call *call, struct member *member)
 		return NULL;
 	st->call = call;
 	st->member = member;
+	st->moved_ns = server_now_ns();
 	st->kind = call->reply.task == SERVE_LEAD     ? STREAM_LEAD
 		   : call->reply.task == SERVE_EVENTS ? STREAM_EVENTS
 						      : STREAM_ELECTOR;
@@ -213,7 +225,7 @@ void streams_take_gone(struct server *s)
 		if ((events[i].events & (EPOLLHUP | EPOLLERR)) != 0) {
 			st->is_gone = true;
 			stream_wake(st);
-		} else if (!st->is_half_closed) {
+		} else if (!st->is_half_closed && !st->is_gone) {
 			st->is_half_closed = true;
 			if (st->kind == STREAM_LEAD)
 				member_half_closed(st->member, st);
@@ -364,6 +376,9 @@ void streams_tick(struct server *s)
 	int64_t now_ns = server_now_ns();
 
 	for (struct stream *st = s->streams; st != NULL; st = st->next) {
+		if (!st->is_through && !st->is_gone &&
+		    now_ns - st->moved_ns > SERVER_SEND_MS * NS_PER_MS)
+			stream_cut(st);
 		if (!st->lines && now_ns - st->spoken_ns > SERVER_COMMENT_MS * NS_PER_MS)
 			stream_put(st, ": \n\n", 4);
 		if (st->end_ns == 0 || now_ns < st->end_ns || st->is_overrun)

@@ -11,6 +11,8 @@
 #include "serve/server.h"
 #include "telemetry/survey.h"
 
+#define DOCTOR_MS 60000 /* who examines asks many questions, and is patient */
+
 enum job_kind { JOB_ASK, JOB_LOOK, JOB_AUDIT, JOB_LIST };
 
 struct job {
@@ -106,6 +108,19 @@ static void add_finding(void *arg, const struct baton_finding *f)
 
 /* ---- the questions ---- */
 
+/* The next one. Each ends at its deadline; a lease later it is late. */
+static void job_begins(struct job *j)
+{
+	struct server *s = j->server;
+	int64_t limit_ns = (int64_t)(s->view.timings.lease_ns + s->view.timings.call_ns);
+
+	if (j->kind == JOB_ASK && j->reply.task == SERVE_DOCTOR)
+		limit_ns += DOCTOR_MS * (int64_t)CLOCK_NS_PER_MS;
+	(void)pthread_mutex_lock(&s->lock);
+	s->job_until_ns = server_now_ns() + limit_ns;
+	(void)pthread_mutex_unlock(&s->lock);
+}
+
 static void ask_doctor(struct job *j)
 {
 	static const char *const levels[] = {"ok", "note", "warning", "error"};
@@ -127,6 +142,7 @@ static void ask_list(struct job *j)
 	do {
 		size_t before = j->n;
 
+		job_begins(j);
 		j->code = baton_list_elections(b, prefix, after, add_name, j, &j->err);
 		if (j->n == before || ((char **)j->items)[j->n - 1] == NULL)
 			return;
@@ -197,11 +213,11 @@ static void *worker_main(void *arg)
 			continue;
 		}
 		s->queue = j->next;
-		s->job_since_ns = server_now_ns();
 		(void)pthread_mutex_unlock(&s->lock);
+		job_begins(j);
 		job_execute(j);
 		(void)pthread_mutex_lock(&s->lock);
-		s->job_since_ns = 0;
+		s->job_until_ns = 0;
 		j->next = s->finished;
 		s->finished = j;
 		(void)!write(s->done_fd, &one, sizeof(one));
@@ -317,16 +333,13 @@ void worker_list(struct server *s)
 	(void)worker_add(s, j);
 }
 
-bool worker_is_stuck(const struct server *s, int64_t now_ns)
+bool worker_is_late(struct server *s, int64_t now_ns)
 {
-	struct server *own = (struct server *)s;
-	int64_t limit_ns = (int64_t)(s->view.timings.lease_ns + s->view.timings.call_ns);
+	(void)pthread_mutex_lock(&s->lock);
+	bool is_late = s->job_until_ns != 0 && now_ns > s->job_until_ns;
 
-	(void)pthread_mutex_lock(&own->lock);
-	bool is_stuck = own->job_since_ns != 0 && now_ns - own->job_since_ns > 10 * limit_ns;
-
-	(void)pthread_mutex_unlock(&own->lock);
-	return is_stuck;
+	(void)pthread_mutex_unlock(&s->lock);
+	return is_late;
 }
 
 /* ---- the answers ---- */
@@ -404,6 +417,7 @@ static void take_audit(const struct job *j, struct member *m)
 
 static void take_job(struct server *s, struct job *j)
 {
+	s->has_answer = s->has_answer || j->code >= 0;
 	if (j->kind == JOB_AUDIT) {
 		take_audit(j, members_find(s, j->name));
 	} else if (j->kind == JOB_LIST) {

@@ -105,14 +105,18 @@ class Server:
         with open(self.log, encoding="utf-8") as log:
             return log.read()
 
-    def ready(self):
+    def alive(self, probe="/livez"):
         def answers():
             if self.process.poll() is not None:
                 raise AssertionError("it ended: " + self.said())
             with contextlib.suppress(OSError, http.client.HTTPException):
-                return self.get("/readyz").status == 200
-        wait_for(answers, "a server that is ready")
+                return self.get(probe).status == 200
+        wait_for(answers, "a server that says yes to " + probe)
         return self
+
+    def ready(self):
+        """It has heard of its store: there is one, and it has answered."""
+        return self.alive("/readyz")
 
     def address(self):
         """Host and port of TCP, as the log says."""
@@ -150,9 +154,10 @@ class Server:
         c.sock = sock
         return Stream(c, response)
 
-    def lead(self, name="web", lines=True, tcp=False):
+    def lead(self, name="web", lines=True, tcp=False, headers=None):
         accept = {"Accept": "application/x-ndjson"} if lines else {}
-        return self.stream("POST", f"/v1/elections/{name}/lead?renewed=1", accept, tcp)
+        return self.stream("POST", f"/v1/elections/{name}/lead?renewed=1",
+                           {**accept, **(headers or {})}, tcp)
 
     def leads(self, name="web"):
         return self.get(f"/leader/{name}").status == 200

@@ -19,7 +19,6 @@ static struct serve_election web = {
 	.name = "web",
 	.takes_part = true,
 	.leads = true,
-	.has_answer = true,
 	.state = BATON_STATE_LEADING,
 	.state_name = "leading",
 	.condition_name = "healthy",
@@ -36,7 +35,6 @@ static struct serve_election web = {
 };
 static struct serve_election other = {
 	.name = "other",
-	.has_answer = true,
 	.state_name = "observing",
 	.condition = BATON_CONDITION_DEGRADED,
 	.condition_name = "degraded",
@@ -111,9 +109,22 @@ static void probes(void **state)
 	view.stuck = true;
 	assert_int_equal(ask("/livez"), 503);
 	assert_int_equal(ask("/readyz"), 200);
-	view.starting = true;
+	web.leads = false;
+	assert_int_equal(ask("/standby/web"), 200);
+	view.starting = true; /* a store that is silent has not said that anything is well */
+	assert_int_equal(ask("/readyz"), 503);
+	assert_true(says("starting"));
+	assert_int_equal(ask("/standby/web"), 503);
+	assert_int_equal(ask("/any/web"), 503);
+	view.elections = rows;
+	view.n_elections = 0;
+	view.observing = true;
 	assert_int_equal(ask("/readyz"), 503);
 	view.starting = false;
+	assert_int_equal(ask("/readyz"), 200);
+	view.n_elections = 2;
+	view.observing = false;
+	web.leads = true;
 	view.stopping = true;
 	assert_int_equal(ask("/readyz"), 503);
 	view.stopping = false;

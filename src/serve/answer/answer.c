@@ -132,6 +132,7 @@ static const char *title_of(int status)
 		{421, "Misdirected Request"},
 		{422, "Unprocessable Content"},
 		{429, "Too Many Requests"},
+		{431, "Request Header Fields Too Large"},
 		{501, "Not Implemented"},
 		{503, "Service Unavailable"},
 		{504, "Gateway Timeout"},

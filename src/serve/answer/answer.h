@@ -49,7 +49,6 @@ struct serve_election {
 	bool takes_part; /* not only observes */
 	bool leads;      /* this candidate, as far as events say; the deadline decides */
 	bool paused;
-	bool has_answer; /* the store has spoken of it */
 	int state;
 	int condition;
 	const char *state_name; /* "observing" if it is only observed */
@@ -100,9 +99,9 @@ struct serve_view {
 	const char *read_token;
 	const char *const *hosts; /* besides loopback; NULL at the end */
 	bool read_only;
-	bool starting;
+	bool starting; /* the store has not answered yet */
 	bool stopping;
-	bool stuck;     /* a call to the store is past its deadline */
+	bool stuck;     /* the library doesn't get on */
 	bool observing; /* a whole prefix */
 	bool has_metrics;
 	bool can_list;

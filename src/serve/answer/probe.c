@@ -36,15 +36,11 @@ static void probe_live(struct way *w)
 static void probe_ready(struct way *w)
 {
 	const struct serve_view *v = w->view;
-	bool has_answer = v->observing && v->n_elections == 0;
 
-	for (size_t i = 0; i < v->n_elections; i++)
-		has_answer = has_answer || v->elections[i]->has_answer;
-	if (v->stopping)
-		body_probe(w, false, "stopping");
-	else
-		body_probe(w, has_answer && !v->starting,
-			   has_answer && !v->starting ? "ready" : "starting");
+	body_probe(w, !v->stopping && !v->starting,
+		   v->stopping   ? "stopping"
+		   : v->starting ? "starting"
+				 : "ready");
 }
 
 static void probe_health(struct way *w)
@@ -73,7 +69,7 @@ static void probe_role(struct way *w, const char *role)
 		return;
 	}
 	bool leads = serve_leads(w->view, e);
-	bool healthy = e->takes_part && !w->view->stopping &&
+	bool healthy = e->takes_part && !w->view->stopping && !w->view->starting &&
 		       e->condition != BATON_CONDITION_UNHEALTHY && e->state != BATON_STATE_STOPPED;
 	bool good = strcmp(role, "leader") == 0 ? leads
 		    : strcmp(role, "any") == 0  ? leads || healthy
