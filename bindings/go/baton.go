@@ -24,6 +24,7 @@ static int duplicate(int fd)
 import "C"
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log"
@@ -127,6 +128,7 @@ type store struct {
 	leads     int
 	left      chan struct{} // closed when the last lead is left
 	closing   bool          // nothing begins any more
+	closeMu   sync.Mutex    // one Close at a time
 	closed    bool
 	users     users // calls that use the handle, or that of an election
 }
@@ -266,7 +268,9 @@ func (s *store) text(ask func() *C.char) (text string) {
 }
 
 // Lease is how long a dead leader's claim stands.
-func (s *Store) Lease() time.Duration {
+func (s *Store) Lease() time.Duration { return s.lease() }
+
+func (s *store) lease() time.Duration {
 	var t C.struct_baton_timings
 	_ = s.use(func() error {
 		C.baton_get_timings_sized(s.handle, &t, C.sizeof_struct_baton_timings)
@@ -288,46 +292,37 @@ func (s *store) pumpEvents() {
 			s.mu.Lock()
 			e := s.elections[event.election]
 			s.mu.Unlock()
-			if e == nil {
-				C.baton_event_done(s.handle, event.token)
-				continue
+			C.baton_event_done(s.handle, event.token)
+			if e != nil {
+				e.took(newEvent(event))
 			}
-			e.took(newEvent(event), event.token)
 		}
 		return false
 	})
 }
 
-// Close stops all elections, waits for the work of leads that are open, no longer than a lease,
-// and gives everything back. An error of [CodeBusy]: leads are still open, and the claim is kept.
-// Not from within the work of a lead.
+// Close stops all elections, waits for the work of leads that are open, no longer than a lease, lets
+// OnEvent hear of the end, and gives everything back. An error of [CodeBusy]: leads are still open,
+// and the claim is kept. Not from within the work of a lead. A call from OnEvent returns at once,
+// and the rest goes on in the background.
 func (s *Store) Close() error {
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
+	if isHandler() {
+		go func() {
+			if err := s.Close(); err != nil {
+				log.Print(err)
+			}
+		}()
 		return nil
 	}
-	s.closing = true
-	for _, e := range s.elections {
-		e.stopNow()
+	s.closeMu.Lock()
+	defer s.closeMu.Unlock()
+	if s.closed {
+		return nil
 	}
-	left := make(chan struct{})
-	s.left = left
-	if s.leads == 0 {
-		close(left)
-		s.left = nil
-	}
-	s.mu.Unlock()
-	select {
-	case <-left:
-	case <-time.After(s.Lease()):
+	if !s.stopAll() {
 		return &Error{CodeBusy, "leads of this store are still open"}
 	}
 	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return nil
-	}
 	s.closed = true
 	s.mu.Unlock()
 	s.users.close()
@@ -340,6 +335,34 @@ func (s *Store) Close() error {
 	open.Delete(s.store)
 	runtime.SetFinalizer(s, nil)
 	return nil
+}
+
+// stopAll stops all elections. It waits for leads that are open (false: they still are), and then
+// for OnEvent to hear of the end.
+func (s *store) stopAll() bool {
+	left := make(chan struct{})
+	s.mu.Lock()
+	s.closing = true
+	for _, e := range s.elections {
+		e.stopNow()
+	}
+	s.left = left
+	if s.leads == 0 {
+		close(left)
+		s.left = nil
+	}
+	s.mu.Unlock()
+	select {
+	case <-left:
+	case <-time.After(s.lease()):
+		return false
+	}
+	late, cancel := context.WithTimeout(context.Background(), s.lease())
+	defer cancel()
+	for _, e := range s.elections { // nothing is added to them any more
+		e.awaitHeard(late.Done())
+	}
+	return true
 }
 
 // What Exit stops.

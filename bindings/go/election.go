@@ -39,7 +39,9 @@ import "C"
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
+	"syscall"
 	"time"
 	"unsafe"
 )
@@ -67,22 +69,19 @@ type Election struct {
 	owner *Store // an election in use keeps its store from being collected
 }
 
-type told struct {
-	event Event
-	token C.uint64_t
-}
-
 type election struct {
 	store   *store
 	handle  *C.struct_baton_election
 	name    string
 	onEvent func(Event)
-	events  chan told // what OnEvent has yet to be told: the library tells one at a time
-	told    chan struct{}
+	more    chan struct{} // there are events that are untold
+	told    chan struct{} // closed when no more are told
 
 	mu      sync.Mutex
+	untold  []Event       // no slow OnEvent delays the pump
 	wake    chan struct{} // closed and made anew when something has changed
 	stopped bool
+	unheard bool  // OnEvent has yet to hear that the stop is complete
 	lost    Event // the last
 }
 
@@ -127,7 +126,7 @@ func (s *Store) Election(name string, options *ElectionOptions) (*Election, erro
 	}
 	s.elections[e.handle] = e
 	if e.onEvent != nil {
-		e.events, e.told = make(chan told, 1), make(chan struct{})
+		e.more, e.told = make(chan struct{}, 1), make(chan struct{})
 		go e.tell()
 	}
 	return &Election{e, s}, nil
@@ -154,7 +153,7 @@ func (e *election) stopNow() {
 }
 
 // The pump has taken an event.
-func (e *election) took(event Event, token C.uint64_t) {
+func (e *election) took(event Event) {
 	if event.Kind == Lost {
 		e.mu.Lock()
 		e.lost = event
@@ -163,34 +162,92 @@ func (e *election) took(event Event, token C.uint64_t) {
 	if event.Kind == Became || event.Kind == Lost || event.Kind == Stopped {
 		e.wakeUp()
 	}
-	if e.events != nil {
-		e.events <- told{event, token}
+	if e.onEvent == nil {
+		e.dealtWith(event)
 		return
 	}
-	e.dealtWith(event, token)
+	e.mu.Lock()
+	e.untold = append(e.untold, event)
+	e.mu.Unlock()
+	select {
+	case e.more <- struct{}{}:
+	default:
+	}
 }
 
 // Of work without a lead nobody knows when it ends: it has ended when Lost was told. Contexts that
 // are open are waited for.
-func (e *election) dealtWith(event Event, token C.uint64_t) {
+func (e *election) dealtWith(event Event) {
 	if event.Kind == Lost {
 		C.baton_drained(e.handle, C.uint64_t(event.Term))
 	}
-	C.baton_event_done(e.store.handle, token)
+	if event.Kind == Stopped {
+		e.mu.Lock()
+		e.unheard = e.unheard && !(e.stopped && len(e.untold) == 0) // or it was started again
+		e.wakeLocked()
+		e.mu.Unlock()
+	}
+}
+
+// What runs OnEvent now, by its thread: Go doesn't say which goroutine runs.
+var handlers sync.Map
+
+func isHandler() bool {
+	_, is := handlers.Load(syscall.Gettid())
+	return is
 }
 
 func (e *election) tell() {
 	defer close(e.told)
-	for t := range e.events {
-		e.onEvent(t.event)
-		e.dealtWith(t.event, t.token)
+	for range e.more {
+		for event, is := e.next(); is; event, is = e.next() {
+			e.tellOne(event)
+			e.dealtWith(event)
+		}
+	}
+}
+
+func (e *election) next() (event Event, is bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.untold) == 0 {
+		return event, false
+	}
+	event, e.untold = e.untold[0], e.untold[1:]
+	return event, true
+}
+
+func (e *election) tellOne(event Event) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	tid := syscall.Gettid()
+	handlers.Store(tid, nil)
+	defer handlers.Delete(tid)
+	e.onEvent(event)
+}
+
+// awaitHeard waits until OnEvent has heard of all that happened before the stop (S8). False: limit
+// came first. OnEvent itself doesn't wait.
+func (e *election) awaitHeard(limit <-chan struct{}) bool {
+	for {
+		e.mu.Lock()
+		wake, heard := e.wake, !e.unheard
+		e.mu.Unlock()
+		if heard || isHandler() {
+			return true
+		}
+		select {
+		case <-wake:
+		case <-limit:
+			return false
+		}
 	}
 }
 
 // The pump has ended: nothing more is told.
 func (e *election) finish() {
-	if e.events != nil {
-		close(e.events)
+	if e.onEvent != nil {
+		close(e.more)
 		<-e.told
 	}
 }
@@ -209,25 +266,37 @@ func (e *Election) Start() error {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		e.stopped = false
-		return failure(C.baton_election_start(e.handle), nil)
+		code := C.baton_election_start(e.handle)
+		e.unheard = e.unheard || code == 0
+		return failure(code, nil)
 	})
 }
 
-// Stop steps down and stops contending. It waits until the work has ended and the claim is
-// released; an end of ctx ends the waiting, and the rest goes on in the background. Not from within
-// the work of a lead: return from that instead.
+// Stop steps down and stops contending. It waits until the work has ended, the claim is released,
+// and OnEvent has heard of it (no longer than a lease; a call from OnEvent doesn't wait for that). An
+// end of ctx ends the waiting, and the rest goes on in the background. Not from within the work of
+// a lead: return from that instead.
 func (e *Election) Stop(ctx context.Context) error {
 	return e.store.use(func() error {
 		e.stopNow()
 		for {
 			code := C.baton_election_stop(e.handle, 50)
 			if code != C.BATON_E_TIMEOUT {
-				return failure(code, nil)
+				if err := failure(code, nil); err != nil {
+					return err
+				}
+				break
 			}
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
 		}
+		late, cancel := context.WithTimeout(ctx, e.store.lease())
+		defer cancel()
+		if !e.awaitHeard(late.Done()) {
+			return ctx.Err()
+		}
+		return nil
 	})
 }
 

@@ -10,6 +10,7 @@ const native = load();
 const constants = constantsOf();
 const JOB = { close: 0, try: 1, observe: 2, resign: 3, transfer: 4, pause: 5, resume: 6 };
 const EXIT_MS = 1000; // how long the end of the program waits for leaderships to be given back
+const LEASE_MS = 15000; // the library's default
 
 function load() {
   const path = process.env.BATON_ADDON;
@@ -150,12 +151,13 @@ class Election extends EventEmitter {
     return this;
   }
 
-  /** Steps down, waits until all leads are left, gives the claim back. Rejects with code
-   * BATON_E_TIMEOUT after timeout milliseconds, and goes on in the background. */
+  /** Steps down, waits until all leads are left, gives the claim back; then the handlers have heard of
+   * all that (S8). Rejects with code BATON_E_TIMEOUT after timeout milliseconds, and goes on in the
+   * background. */
   async stop(timeout) {
     this._stopNow();
     if (timeout === 0) return;
-    await this.#until(() => this.#handle === null || this.status().state === 'stopped', timeout);
+    await this.#until(() => this.#handle === null || !this.#isStarted, timeout);
   }
 
   /** Tries to become leader now: {leads, obstacle}. */
@@ -252,12 +254,15 @@ class Election extends EventEmitter {
     if (event.kind === 'lost') {
       for (const lead of this.#open) if (lead.term === event.term) lead._lose(event.reason);
     }
-    if (event.kind === 'stopped') {
-      this.#isStarted = false;
-      this.#store._ref();
+    try {
+      this.emit(event.kind === 'error' ? 'failed' : event.kind, event);
+    } finally {
+      if (event.kind === 'stopped' && this.#isOver) { // and not started again
+        this.#isStarted = false;
+        this.#store._ref();
+      }
+      this._wake();
     }
-    this.emit(event.kind === 'error' ? 'failed' : event.kind, event);
-    this._wake();
   }
 
   _left(lead) {
@@ -344,10 +349,12 @@ class Store {
   #handle;
   #elections = new Map(); // by the key of their events
   #weak = new WeakRef(this);
+  #leaseMs;
   #state = { handle: null, handles: new Map(), watch: null, nOpen: 0 };
 
   constructor(url, options = {}) {
     this.#handle = this.#state.handle = checked(native.open(String(url), options));
+    this.#leaseMs = options.lease ?? LEASE_MS;
     stores.add(this.#weak);
     forgotten.register(this, { state: this.#state, weak: this.#weak }, this.#weak);
   }
@@ -386,8 +393,9 @@ class Store {
   async pause(name) { await job('pause', this._handle(), { name }); }
   async resume(name) { await job('resume', this._handle(), { name }); }
 
-  /** Stops all elections, waits until all leads are left, gives everything back. Rejects with code
-   * BATON_E_TIMEOUT if work goes on for longer than timeout milliseconds; then call it again. */
+  /** Stops all elections, waits until all leads are left, lets handlers hear of the end, gives
+   * everything back. Rejects with code BATON_E_TIMEOUT if work goes on for longer than timeout
+   * milliseconds; then call it again. */
   async close(timeout) {
     if (this.#handle === null) return;
     for (const election of this.#elections.values()) election._stopNow();
@@ -395,6 +403,7 @@ class Store {
       await election._until(() => election._open.size === 0, timeout, undefined,
         'work is still bound to a lead: leave it before the store is closed');
     }
+    await this.#untilHeard();
     const handle = this.#handle;
     if (handle === null) return; // another call was faster
     this.#handle = null;
@@ -415,6 +424,15 @@ class Store {
       throw new BatonError(constants.BATON_E_INVALID, 'the store is closed');
     }
     return this.#handle;
+  }
+
+  /** The events up to the stops were told (S8); no longer than a lease, as a store may be gone. */
+  async #untilHeard() {
+    const until = Date.now() + this.#leaseMs;
+    for (const election of this.#elections.values()) {
+      await election._until(() => !election._isActive, Math.max(0, until - Date.now()), undefined, '')
+        .catch(() => {});
+    }
   }
 
   _count(n) { this.#state.nOpen += n; }

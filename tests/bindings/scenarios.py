@@ -167,6 +167,35 @@ def scenario_closes_starting(w):
         assert one.event("end", election) == ["stopped"]
 
 
+HEARD = ["became", "lost", "stopped"]
+
+
+def scenario_hears_end(w):
+    """A handler is still busy with the beginning: a stop, or a close, waits until it has heard the
+    end (S8)."""
+    one = w.candidate()
+    for election in ("f", "g"):
+        one.ask("election", election, "s", "of-" + election, "hear_ms=300")
+        assert one.ask("heard", election) == []
+        one.ask("start", election)
+        one.ask("await", election, LIMIT_S * 1000)
+    one.ask("stop", "f", LIMIT_S * 1000)
+    assert one.ask("heard", "f") == HEARD
+    one.ask("close", "s")
+    assert one.ask("heard", "g") == HEARD
+
+
+def scenario_ends_in_handler(w):
+    """A handler that stops its election, or closes the store, doesn't wait for itself."""
+    one = w.driver()
+    for how in ("stop", "close"):
+        one.ask("open", how, w.url, "lease_ms=4000", "retry_ms=100")
+        one.ask("election", how, how, "of-" + how, "hear_ms=1", "inside=" + how)
+        one.ask("start", how)
+        wait_for(lambda how=how: one.ask("heard", how) == HEARD, f"the end, after a {how}")
+    assert one.end() == 0
+
+
 def scenario_two_elections(w):
     """A body that doesn't end delays no event of another election of the same store."""
     one = w.candidate()

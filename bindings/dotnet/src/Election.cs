@@ -1,5 +1,7 @@
 // Election.cs: this process' candidate in one election, and work that is bound to a leadership.
 using System;
+using System.Collections.Generic;
+using System.Diagnostics;
 using System.Threading;
 using System.Threading.Tasks;
 
@@ -69,6 +71,12 @@ namespace Baton
         internal ElectionEventArgs Lost;
         TaskCompletionSource<bool> change = NewChange();
         internal volatile bool Stopped;
+        readonly Queue<ElectionEventArgs> untold = new Queue<ElectionEventArgs>();
+        volatile bool contends; // until the handlers have heard that the stop is complete
+        [ThreadStatic] static bool tells;
+
+        // Whether this thread runs a handler, which must not wait for itself.
+        internal static bool Tells => tells;
 
         internal ElectionState(Election outer)
         {
@@ -92,9 +100,73 @@ namespace Baton
                 Changed();
         }
 
-        internal void Raise(ElectionEventArgs e)
+        internal void Begin()
+        {
+            Stopped = false;
+            contends = true;
+        }
+
+        internal void End()
+        {
+            contends = false;
+            Changed();
+        }
+
+        // Whether the handlers have heard of all that happened before the stop (S8).
+        internal bool HasHeard => !contends;
+
+        // The same, at the latest after that time.
+        internal bool AwaitHeard(TimeSpan limit)
+        {
+            var watch = Stopwatch.StartNew();
+            for (;;)
+            {
+                Task change = Change;
+                if (HasHeard || tells)
+                    return true;
+                double left = (limit - watch.Elapsed).TotalMilliseconds;
+                if (left <= 0)
+                    return false;
+                change.Wait((int)Math.Min(left + 1, 60000));
+            }
+        }
+
+        // Handlers of one election are called one after the other, on a thread of the pool. (The
+        // library goes by the thread of the pump, which is always ready for the next event.)
+        internal void Tell(ElectionEventArgs e, Action told)
+        {
+            lock (untold)
+            {
+                untold.Enqueue(e);
+                if (untold.Count > 1)
+                    return; // whoever tells the first goes on
+            }
+            ThreadPool.QueueUserWorkItem(nothing => TellAll(told));
+        }
+
+        void TellAll(Action told)
+        {
+            for (bool more = true; more;)
+            {
+                ElectionEventArgs e;
+                lock (untold)
+                    e = untold.Peek();
+                Raise(e);
+                lock (untold)
+                {
+                    untold.Dequeue();
+                    more = untold.Count != 0;
+                }
+                if (e.Kind == EventKind.Stopped && Stopped && !more) // and not started again
+                    End();
+                told();
+            }
+        }
+
+        void Raise(ElectionEventArgs e)
         {
             Election outer;
+            tells = true;
             try
             {
                 if (Outer.TryGetTarget(out outer))
@@ -106,6 +178,7 @@ namespace Baton
             }
             finally
             {
+                tells = false;
                 // Of work without a Lead nobody knows when it ends: with its handlers of Lost.
                 // Leads that are open are waited for.
                 if (e.Kind == EventKind.Lost)
@@ -164,16 +237,28 @@ namespace Baton
         // Contends from now on. Idempotent; never blocks.
         public void Start()
         {
-            State.Stopped = false;
-            Native.Check(Native.baton_election_start(State.Handle));
+            State.Begin();
+            int code = Native.baton_election_start(State.Handle);
+            if (code < 0)
+                State.End();
+            Native.Check(code);
         }
 
-        // Steps down and stops contending; waits so long for the work to end and the claim to go,
-        // and says whether that has happened. Zero from within the work of a lead.
+        // Steps down and stops contending; waits so long for the work to end, the claim to go, and
+        // the handlers to hear of it (a handler doesn't wait for that), and says whether all that
+        // has happened. Zero from within the work of a lead.
         public bool Stop(TimeSpan limit)
         {
+            var watch = Stopwatch.StartNew();
+            if (!StopNow((long)limit.TotalMilliseconds))
+                return false;
+            return State.AwaitHeard(limit < TimeSpan.Zero ? Store.Lease : limit - watch.Elapsed);
+        }
+
+        bool StopNow(long ms)
+        {
             State.Stopped = true;
-            int code = Native.baton_election_stop(State.Handle, (long)limit.TotalMilliseconds);
+            int code = Native.baton_election_stop(State.Handle, ms);
             State.Changed();
             if (code == (int)Code.Timeout)
                 return false;
@@ -181,11 +266,23 @@ namespace Baton
             return true;
         }
 
-        // As Stop, without a thread that waits.
+        // As Stop, without a thread that waits. It waits for slow handlers no longer than a lease.
         public async Task StopAsync(CancellationToken cancel = default(CancellationToken))
         {
-            for (Task change = State.Change; !Stop(TimeSpan.Zero); change = State.Change)
+            bool tells = ElectionState.Tells;
+            TimeSpan limit = Store.Lease;
+            Stopwatch since = null; // of all but the handlers
+            for (;;)
+            {
+                Task change = State.Change;
+                if (StopNow(0))
+                {
+                    since = since ?? Stopwatch.StartNew();
+                    if (tells || State.HasHeard || since.Elapsed >= limit)
+                        return;
+                }
                 await Task.WhenAny(change, Task.Delay(50, cancel)).Unwrap().ConfigureAwait(false);
+            }
         }
 
         // Asks the clock whether this candidate leads now.

@@ -35,12 +35,14 @@ namespace Baton
     }
 
     // Makes elections. Dispose it: that stops them, waits for the work of leads that are open (no
-    // longer than a lease), and gives everything back. Not from within such work.
+    // longer than a lease), lets the handlers hear of the end, and gives everything back. Not from
+    // within such work; called from a handler, it goes on in the background.
     public sealed class Store : IDisposable
     {
         internal readonly Pump Pump;
         // The pump knows elections only weakly; those in use must stay.
         readonly List<Election> elections = new List<Election>();
+        readonly object closing = new object();
         bool disposed;
 
         public Store(string url, StoreOptions options = null)
@@ -154,20 +156,46 @@ namespace Baton
 
         public void Dispose()
         {
-            lock (elections)
+            if (ElectionState.Tells)
+                new Thread(DisposeLater) { Name = "baton close" }.Start();
+            else
+                lock (closing)
+                    Close();
+        }
+
+        // A handler must not wait for itself.
+        void DisposeLater()
+        {
+            try
             {
-                if (disposed)
-                    return;
-                foreach (var election in elections)
-                    election.Stop(TimeSpan.Zero);
-                if (!Pump.WaitForLeads(Lease))
-                    throw new BatonException((int)Code.Busy, "leads of this store are still open");
-                disposed = true;
+                Dispose();
             }
+            catch (BatonException error)
+            {
+                Console.Error.WriteLine("baton: a store was not closed: " + error.Message);
+            }
+        }
+
+        void Close()
+        {
+            Election[] all;
+            if (disposed)
+                return;
+            lock (elections)
+                all = elections.ToArray();
+            foreach (var election in all)
+                election.Stop(TimeSpan.Zero);
+            if (!Pump.WaitForLeads(Lease))
+                throw new BatonException((int)Code.Busy, "leads of this store are still open");
+            var until = DateTime.UtcNow + Lease;
+            foreach (var election in all)
+                election.State.AwaitHeard(until - DateTime.UtcNow);
+            disposed = true;
             GC.SuppressFinalize(this);
             Pump.End();
-            foreach (var election in elections)
-                election.State.Handle.Dispose();
+            lock (elections)
+                foreach (var election in elections)
+                    election.State.Handle.Dispose();
             Pump.Handle.Closes = true;
             Pump.Handle.Dispose();
         }
@@ -327,31 +355,22 @@ namespace Baton
             ElectionState election;
             var e = new ElectionEventArgs(happened);
             ulong token = BitConverter.ToUInt64(happened, Native.EventToken);
+            Native.baton_event_done(Handle, token);
+            lock (leads)
+                if (elections.TryGetValue((IntPtr)BitConverter.ToInt64(happened,
+                    Native.EventElection), out election))
+                    unfinished++;
+            election?.Note(e);
+            election?.Tell(e, Told);
+        }
+
+        void Told()
+        {
             lock (leads)
             {
-                elections.TryGetValue(
-                    (IntPtr)BitConverter.ToInt64(happened, Native.EventElection), out election);
-                unfinished++;
+                unfinished--;
+                Monitor.PulseAll(leads);
             }
-            election?.Note(e);
-            // The library tells the next event of an election when this one is dealt with: so
-            // handlers of one election are called one after the other.
-            ThreadPool.QueueUserWorkItem(nothing =>
-            {
-                try
-                {
-                    election?.Raise(e);
-                }
-                finally
-                {
-                    Native.baton_event_done(Handle, token);
-                    lock (leads)
-                    {
-                        unfinished--;
-                        Monitor.PulseAll(leads);
-                    }
-                }
-            });
         }
     }
 }

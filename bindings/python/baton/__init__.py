@@ -203,6 +203,7 @@ class Store:
                     raise BatonError(Code.BUSY, "work is still bound to a lead: leave it before "
                                                 "the store is closed")
                 self._changed.wait(left)
+        self._wait_told(list(self._elections.values()), until)
         self._end()
 
     async def close_async(self, timeout: Optional[float] = None) -> None:
@@ -263,6 +264,17 @@ class Store:
             self._changed.notify_all()
         for wake in list(self._wakers):
             wake()
+
+    def _wait_told(self, elections: List[Election], until: float) -> None:
+        """Until their readers have all events up to the stop (S8), at the latest then."""
+        with self._changed:
+            if self._pump is not None and self._pump.thread is threading.current_thread():
+                return  # it would wait for itself
+            while not all(e._is_told for e in elections):
+                left = until - time.monotonic()
+                if left <= 0:
+                    return
+                self._changed.wait(left)
 
     def _add_lead(self, lead: Lead) -> None:
         self._start_pump()

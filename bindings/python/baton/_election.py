@@ -89,6 +89,7 @@ class Election:
         self.name = name
         self._handle: Optional[int] = handle
         self._is_over = False  # stopped, and not started again
+        self._is_told = True  # readers of events have all of them, up to the last stop
         self._queues: "list[queue.SimpleQueue[Optional[Event]]]" = []
 
     # ---- questions: from memory ----
@@ -138,14 +139,17 @@ class Election:
             self.store._start_pump()
             self._is_over = False
             checked(_lib.election_start(e))
+            self._is_told = False
         return self
 
     @holding
     def stop(self, timeout: Optional[float] = None) -> None:
         """Steps down, waits for the work that is bound to a Lead, then gives the claim back.
 
-        Goes on in the background if that takes longer than timeout (BatonError with TIMEOUT).
+        Goes on in the background if that takes longer than timeout (BatonError with TIMEOUT). Then
+        events() has all that happened.
         """
+        until = time.monotonic() + (timeout or 0)
         with self.store._lock:
             self._is_over = True
             e = self._e()
@@ -157,6 +161,9 @@ class Election:
         self.store._wake_all()
         if result != Code.TIMEOUT or timeout != 0:
             checked(result)
+        if timeout is None:
+            until = time.monotonic() + self.store.timings.gone
+        self.store._wait_told([self], until)
 
     async def stop_async(self, timeout: Optional[float] = None) -> None:
         await _in_thread(self.stop, timeout)
@@ -357,6 +364,8 @@ class Election:
                          text_of(event.detail), event.wait_ms / 1000)
             for events in list(self._queues):
                 events.put(told)
+        if event.kind == EventKind.STOPPED and self._is_over:  # and not started again
+            self._is_told = True
 
     def _forget(self) -> None:
         self._handle = None

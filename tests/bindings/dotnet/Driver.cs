@@ -32,6 +32,8 @@ static class Driver
     static readonly Dictionary<string, Lead> Leads = new Dictionary<string, Lead>();
     static readonly Dictionary<string, SemaphoreSlim> Finish =
         new Dictionary<string, SemaphoreSlim>();
+    static readonly Dictionary<string, List<string>> Heard =
+        new Dictionary<string, List<string>>();
     static readonly List<Process> Children = new List<Process>();
     static readonly object Names = new object();
     static StreamWriter output;
@@ -224,7 +226,35 @@ static class Driver
         });
         Elections[w[1]] = election;
         Owners[w[1]] = w[2];
+        if (k.ContainsKey("hear_ms"))
+            Hear(w[1], Stores[w[2]], Millis(k["hear_ms"]), At(k, "inside"));
         return Quote(election.Name);
+    }
+
+    static void Hear(string e, Store store, TimeSpan slow, string inside)
+    {
+        var heard = Heard[e] = new List<string>();
+        Elections[e].Happened += (sender, happened) =>
+        {
+            if (happened.Kind == EventKind.Became)
+            {
+                Thread.Sleep(slow);
+                if (inside == "stop")
+                    ((Election)sender).StopAsync().Wait();
+                if (inside == "close")
+                    store.Dispose();
+            }
+            if (happened.Kind == EventKind.Became || happened.Kind == EventKind.Lost ||
+                happened.Kind == EventKind.Stopped)
+                lock (heard)
+                    heard.Add(happened.Kind.ToString().ToLower());
+        };
+    }
+
+    static string WhatWasHeard(string e)
+    {
+        lock (Heard[e])
+            return string.Join(" ", Heard[e]);
     }
 
     static void Forget(string s)
@@ -374,6 +404,8 @@ static class Driver
                 Forget(w[1]);
                 store.Dispose();
                 return Task.FromResult("");
+            case "heard":
+                return Task.FromResult(WhatWasHeard(w[1]));
             case "constants":
                 return Task.FromResult(Constants());
             case "child":

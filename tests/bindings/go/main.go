@@ -33,6 +33,7 @@ type driver struct {
 	owners    map[string]string
 	leads     map[string]*baton.Lead
 	finish    map[string]chan struct{}
+	heard     map[string][]string
 	pipes     []io.WriteCloser
 	made      int
 	out       sync.Mutex
@@ -220,9 +221,13 @@ func (d *driver) open(words []string) (string, error) {
 func (d *driver) election(words []string) (string, error) {
 	k := keys(words[3:])
 	priority, _ := strconv.Atoi(k["priority"])
-	e, err := d.stores[words[1]].Election(words[2], &baton.ElectionOptions{
+	options := &baton.ElectionOptions{
 		Metadata: k["metadata"], Priority: int32(priority), Manual: k["manual"] == "1",
-		ObserveOnly: k["observe_only"] == "1"})
+		ObserveOnly: k["observe_only"] == "1"}
+	if k["hear_ms"] != "" {
+		options.OnEvent = d.hear(words[0], d.stores[words[1]], millis(k["hear_ms"]), k["inside"])
+	}
+	e, err := d.stores[words[1]].Election(words[2], options)
 	if err != nil {
 		return "", err
 	}
@@ -230,6 +235,34 @@ func (d *driver) election(words []string) (string, error) {
 	d.elections[words[0]], d.owners[words[0]] = e, words[1]
 	d.mu.Unlock()
 	return quote(e.Name()), nil
+}
+
+// hear makes a handler that is slow to deal with the beginning.
+func (d *driver) hear(e string, s *baton.Store, slow time.Duration,
+	inside string) func(baton.Event) {
+	d.mu.Lock()
+	d.heard[e] = nil
+	d.mu.Unlock()
+	return func(event baton.Event) {
+		if event.Kind == baton.Became {
+			time.Sleep(slow)
+			d.mu.Lock()
+			election := d.elections[e]
+			d.mu.Unlock()
+			if inside == "stop" {
+				_ = election.Stop(context.Background())
+			}
+			if inside == "close" {
+				_ = s.Close()
+			}
+		}
+		switch event.Kind {
+		case baton.Became, baton.Lost, baton.Stopped:
+			d.mu.Lock()
+			d.heard[e] = append(d.heard[e], event.Kind.String())
+			d.mu.Unlock()
+		}
+	}
 }
 
 func (d *driver) cycle(n int, url string) error {
@@ -378,6 +411,10 @@ func (d *driver) answer(words []string) (string, error) {
 		s := d.stores[words[1]]
 		d.forget(words[1])
 		return "", s.Close()
+	case "heard":
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return strings.Join(d.heard[words[1]], " "), nil
 	case "constants":
 		return constants(), nil
 	case "child":
@@ -476,7 +513,7 @@ func (d *driver) closeAll() {
 
 func main() {
 	d := &driver{stores: map[string]*baton.Store{}, elections: map[string]*baton.Election{},
-		owners: map[string]string{}, leads: map[string]*baton.Lead{},
+		owners: map[string]string{}, leads: map[string]*baton.Lead{}, heard: map[string][]string{},
 		finish: map[string]chan struct{}{}}
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)

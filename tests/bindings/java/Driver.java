@@ -17,6 +17,8 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
+import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -24,6 +26,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Consumer;
 
 public final class Driver {
     private static final Map<String, Store> STORES = new ConcurrentHashMap<>();
@@ -31,6 +34,7 @@ public final class Driver {
     private static final Map<String, String> OWNERS = new ConcurrentHashMap<>();
     private static final Map<String, Lead> LEADS = new ConcurrentHashMap<>();
     private static final Map<String, Semaphore> FINISH = new ConcurrentHashMap<>();
+    private static final Map<String, List<String>> HEARD = new ConcurrentHashMap<>();
     private static final List<Process> CHILDREN = new ArrayList<>();
     private static final PrintStream OUT =
             new PrintStream(new FileOutputStream(FileDescriptor.out), false);
@@ -207,10 +211,37 @@ public final class Driver {
         o.priority = Integer.parseInt(k.getOrDefault("priority", "0"));
         o.manual = "1".equals(k.get("manual"));
         o.observeOnly = "1".equals(k.get("observe_only"));
+        if (k.containsKey("hear_ms"))
+            o.onEvent = hearing(w, Long.parseLong(k.get("hear_ms")), k.get("inside"));
         Election election = STORES.get(w[2]).election(w[3], o);
         ELECTIONS.put(w[1], election);
         OWNERS.put(w[1], w[2]);
         return quote(election.name());
+    }
+
+    private static Consumer<Event> hearing(String[] w, long slowMs, String inside) {
+        List<String> heard = Collections.synchronizedList(new ArrayList<>());
+        HEARD.put(w[1], heard);
+        return event -> {
+            if (event.kind == Event.Kind.BECAME) {
+                pause(slowMs);
+                if ("stop".equals(inside))
+                    ELECTIONS.get(w[1]).stop(Duration.ofHours(1));
+                if ("close".equals(inside))
+                    STORES.get(w[2]).close();
+            }
+            if (EnumSet.of(Event.Kind.BECAME, Event.Kind.LOST, Event.Kind.STOPPED)
+                    .contains(event.kind))
+                heard.add(event.kind.toString().toLowerCase());
+        };
+    }
+
+    private static void pause(long ms) {
+        try {
+            Thread.sleep(ms);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     private static Store forget(String s) {
@@ -332,6 +363,8 @@ public final class Driver {
             case "close":
                 forget(w[1]).close();
                 return "";
+            case "heard":
+                return String.join(" ", HEARD.get(w[1]));
             case "constants":
                 return constants();
             case "child":

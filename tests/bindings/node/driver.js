@@ -8,6 +8,7 @@ const { setTimeout: pause } = require('node:timers/promises');
 const baton = require('baton-election');
 
 const stores = new Map(), elections = new Map(), leads = new Map(), finish = new Map();
+const heard = new Map();
 let nLeads = 0;
 
 const SAFE = new Set(Buffer.from('abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~:/=,?&@+'));
@@ -50,6 +51,19 @@ async function play(e, mode, lead, name) {
   if (mode !== 'stubborn') return 'cancelled';
   await finish.get(e).promise;
   return 'returned';
+}
+
+/** A handler of its events, which is slow to deal with the beginning: nothing else runs meanwhile. */
+function hearing(e, store, ms, inside) {
+  heard.set(e, []);
+  for (const kind of ['became', 'lost', 'stopped']) {
+    elections.get(e).on(kind, async function () {
+      if (kind === 'became') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+      if (kind === 'became' && inside === 'stop') await this.stop();
+      if (kind === 'became' && inside === 'close') await store.close();
+    });
+    elections.get(e).on(kind, () => { heard.get(e).push(kind); });
+  }
 }
 
 function newFinish(e) {
@@ -100,10 +114,13 @@ const verbs = {
     return [stores.get(s).id];
   },
   election(e, s, name, ...pairs) {
-    elections.set(e, stores.get(s).election(name, options(pairs)));
+    const { hear, inside, ...rest } = options(pairs);
+    elections.set(e, stores.get(s).election(name, rest));
     newFinish(e);
+    if (hear !== undefined) hearing(e, stores.get(s), hear, inside);
     return [elections.get(e).name];
   },
+  heard: (e) => heard.get(e),
   start: (e) => { elections.get(e).start(); },
   run: (e, mode) => { loop(e, mode); },
   finish: (e) => { finish.get(e).now(); },

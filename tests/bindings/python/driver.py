@@ -21,9 +21,15 @@ SAFE = "-._~:/=,?&@+"
 ASYNC = os.environ.get("BATON_TEST_ASYNC") == "1"
 OPTIONS_MS = {"lease_ms": "lease", "renew_ms": "renew", "grace_ms": "grace", "retry_ms": "retry"}
 FLAGS = ("manual", "observe_only")
+HEARD = ("became", "lost", "stopped")
 
 out_lock = threading.Lock()
 stores, elections, leads, finish, children = {}, {}, {}, {}, []
+readers, started = {}, set()
+
+
+class Skip(Exception):
+    """This can't be done in Python."""
 
 
 def quoted(word):
@@ -175,13 +181,29 @@ def do_election(e, s, name, *pairs):
         key, value = pair.split("=", 1)
         options[key] = int(value) == 1 if key in FLAGS else \
             int(value) if key == "priority" else value
+    hears = options.pop("hear_ms", None) is not None
+    if "inside" in options:
+        raise Skip("events are read: there are no handlers")
     elections[e] = stores[s].election(name, **options)
+    if hears:
+        readers[e] = elections[e].events()
     finish[e] = threading.Event()
     return (elections[e].name,)
 
 
+def do_heard(e):
+    heard = []
+    for event in readers[e] if e in started else ():
+        if event.kind.name.lower() in HEARD:
+            heard.append(event.kind.name.lower())
+        if event.kind == baton.EventKind.STOPPED:
+            break
+    return heard
+
+
 def do_start(e):
     elections[e].start()
+    started.add(e)
 
 
 def do_run(e, mode):
@@ -348,6 +370,8 @@ def serve():
             say("ok", *(globals()["do_" + verb](*words) or ()))
         except baton.BatonError as error:
             say("error", error.name, int(error.code), str(error))
+        except Skip as why:
+            say("skip", str(why))
         except Exception as error:  # pylint: disable=broad-except
             say("error", "other", 0, f"{type(error).__name__}: {error}")
             raise

@@ -3,6 +3,9 @@ package baton;
 
 import com.sun.jna.Memory;
 import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Queue;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
 
@@ -56,10 +59,14 @@ public final class Election {
         }
     }
 
+    private static final long LONGEST_MS = TimeUnit.DAYS.toMillis(365);
+
     /** What the pump knows of an election. */
     static final class State {
+        private static final ThreadLocal<Event> TELLS = new ThreadLocal<>();
         final long handle;
         private final Consumer<Event> onEvent;
+        private final Queue<Event> untold = new ArrayDeque<>();
         private long changes;
         boolean stopped;
         private boolean contends; // until the application was told that the stop is complete
@@ -73,8 +80,6 @@ public final class Election {
         synchronized void note(Event event) {
             if (event.kind == Event.Kind.LOST)
                 lost = event;
-            if (event.kind == Event.Kind.STOPPED)
-                end();
             changed();
         }
 
@@ -85,12 +90,20 @@ public final class Election {
 
         synchronized void end() {
             contends = false;
+            changed();
         }
 
-        /** Waits until the application has heard all that happened before the stop. */
-        synchronized void awaitStopped(long untilNs) {
-            for (long left; contends && (left = untilNs - System.nanoTime()) > 0; )
-                Store.pause(this, left / 1_000_000 + 1);
+        /**
+         * Waits until the application has heard all that happened before the stop (S8), no longer
+         * than until then. A handler doesn't wait for itself.
+         */
+        synchronized boolean awaitHeard(long untilNs) {
+            return tells() || Store.await(this, () -> !contends, untilNs);
+        }
+
+        /** Whether this thread runs a handler. */
+        static boolean tells() {
+            return TELLS.get() != null;
         }
 
         synchronized void changed() {
@@ -122,13 +135,45 @@ public final class Election {
             return code;
         }
 
-        void raise(Event event) {
+        /**
+         * Handlers of one election are called one after the other, and none delays another election.
+         * (The library goes by the thread of the pump, which is always ready for the next event.)
+         */
+        void tell(Event event, Runnable told) {
+            synchronized (this) {
+                untold.add(event);
+                if (untold.size() > 1)
+                    return; // whoever tells the first goes on
+            }
+            Store.POOL.execute(() -> tellAll(told));
+        }
+
+        private void tellAll(Runnable told) {
+            for (boolean more = true; more;) {
+                Event event;
+                synchronized (this) {
+                    event = untold.peek();
+                }
+                raise(event);
+                synchronized (this) {
+                    untold.remove();
+                    more = !untold.isEmpty();
+                    if (event.kind == Event.Kind.STOPPED && stopped && !more)
+                        end(); // and not started again
+                }
+                told.run();
+            }
+        }
+
+        private void raise(Event event) {
+            TELLS.set(event);
             try {
                 if (onEvent != null)
                     onEvent.accept(event);
             } catch (RuntimeException e) {
                 System.err.println("baton: a handler failed: " + e);
             } finally {
+                TELLS.remove();
                 // Leads that are open are waited for.
                 if (event.kind == Event.Kind.LOST)
                     Lib.baton_drained(handle, event.term);
@@ -181,13 +226,19 @@ public final class Election {
     }
 
     /**
-     * Steps down and stops contending. Waits so long for the work to end and the claim to go, and
-     * says whether that has happened. Zero from within the work of a lead.
+     * Steps down and stops contending. Waits so long for the work to end, the claim to go, and the
+     * handler to hear of it (which doesn't wait for itself), and says whether all that has happened.
+     * Zero from within the work of a lead.
      */
     public boolean stop(Duration limit) {
         return store.pump.with(() -> {
+            long until = limit.isNegative() ? store.pump.inALease() : System.nanoTime()
+                    + TimeUnit.MILLISECONDS.toNanos(Math.min(limit.toMillis(), LONGEST_MS));
             int code = state.stop(limit.toMillis());
-            return code == Code.TIMEOUT.number ? false : Lib.check(code, null) >= 0;
+            if (code == Code.TIMEOUT.number)
+                return false;
+            Lib.check(code, null);
+            return state.awaitHeard(until);
         });
     }
 

@@ -1,6 +1,7 @@
 package baton;
 
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 
 /** Keeps a native handle while calls use it: it is closed after the last of them, and then is gone. */
 final class Guard {
@@ -32,8 +33,12 @@ final class Guard {
             if (users.compareAndSet(now, now + Integer.MIN_VALUE))
                 break;
         }
-        while (users.get() != Integer.MIN_VALUE)
-            Thread.yield();
+        for (int i = 0; users.get() != Integer.MIN_VALUE; i++) {
+            if (i < 100)
+                Thread.yield(); // most calls never wait
+            else
+                LockSupport.parkNanos(1_000_000);
+        }
         return true;
     }
 }

@@ -14,6 +14,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.function.BooleanSupplier;
 
 /** Makes elections. Close it: that stops them, waits for open leads, and gives everything back. */
 public final class Store implements AutoCloseable {
@@ -159,24 +160,48 @@ public final class Store implements AutoCloseable {
     }
 
     /**
-     * Stops all elections, waits for the work of open leads (no longer than a lease), and gives
-     * everything back. Not from within the work of a lead.
+     * Stops all elections, waits for the work of open leads (no longer than a lease), lets the
+     * handlers hear of the end, and gives everything back. Not from within the work of a lead;
+     * called from a handler, it goes on in the background.
      */
     @Override
     public void close() {
+        if (Election.State.tells()) {
+            POOL.execute(this::closeLater);
+            return;
+        }
         if (!pump.end())
             return;
         OPEN.remove(pump);
         warning.clean();
     }
 
-    /** Waits for somebody who changes what, so long at most; an interrupt ends no closing. */
-    static void pause(Object what, long ms) {
+    // A handler must not wait for itself.
+    private void closeLater() {
         try {
-            what.wait(ms);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
+            close();
+        } catch (BatonException e) {
+            System.err.println("baton: a store was not closed: " + e.getMessage());
         }
+    }
+
+    /**
+     * Waits until it is true, for somebody who changes what (whose lock we have); no longer than
+     * until then, which says whether it is. An interrupt ends no stop and no closing: it is kept.
+     */
+    static boolean await(Object what, BooleanSupplier isTrue, long untilNs) {
+        boolean interrupted = false;
+        long left = 1;
+        while (!isTrue.getAsBoolean() && (left = untilNs - System.nanoTime()) > 0) {
+            try {
+                what.wait(left / 1_000_000 + 1);
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted)
+            Thread.currentThread().interrupt();
+        return left > 0;
     }
 
     /** What the thread of a store knows. It must not know the Store, which it would keep for ever. */
@@ -191,6 +216,7 @@ public final class Store implements AutoCloseable {
         private int unfinished; // events that the application is being told
         private volatile boolean ends;
         private volatile boolean ended;
+        private final Object closing = new Object(); // one call at a time
 
         Pump(long handle) {
             this.handle = handle;
@@ -253,56 +279,56 @@ public final class Store implements AutoCloseable {
             Lib.Libc.write(wake, new long[] {1}, 8);
         }
 
-        private long leaseMs() {
+        /** The time that is a lease from now. */
+        long inALease() {
             Memory timings = new Memory(Lib.TIMINGS_SIZE);
             Lib.baton_get_timings_sized(handle, timings, Lib.TIMINGS_SIZE);
-            return timings.getLong(Lib.TIMINGS_LEASE) / 1_000_000;
+            return System.nanoTime() + timings.getLong(Lib.TIMINGS_LEASE);
         }
 
         private synchronized void waitForLeads() {
-            long until = System.nanoTime() + leaseMs() * 1_000_000;
-            while (!leads.isEmpty()) {
-                long left = (until - System.nanoTime()) / 1_000_000;
-                if (left <= 0)
-                    throw new BatonException(Code.BUSY.number,
-                            "leads of this store are still open");
-                pause(this, left);
+            if (!await(this, leads::isEmpty, inALease()))
+                throw new BatonException(Code.BUSY.number, "leads of this store are still open");
+        }
+
+        private synchronized void waitForHandlers() {
+            while (!await(this, () -> unfinished == 0, System.nanoTime() + 1_000_000_000L)) {
             }
         }
 
+        /** False: it was closed before. */
         boolean end() {
-            if (ended)
-                return false;
-            stopAll(0);
-            boolean interrupted = Thread.interrupted();
-            try {
-                waitForLeads();
-                long until = System.nanoTime() + leaseMs() * 1_000_000;
-                for (Election.State e : all())
-                    e.awaitStopped(until);
-                if (!guard.close())
+            synchronized (closing) {
+                if (ended)
                     return false;
+                stopAll(0);
+                waitForLeads();
+                long until = inALease();
+                for (Election.State e : all())
+                    e.awaitHeard(until);
+                guard.close();
                 ended = true;
                 ends = true;
                 wake();
-                while (thread.isAlive()) {
-                    try {
-                        thread.join();
-                    } catch (InterruptedException e) {
-                        interrupted = true;
-                    }
-                }
-                synchronized (this) {
-                    while (unfinished != 0)
-                        pause(this, 1000);
-                }
+                join();
+                waitForHandlers();
                 Lib.Libc.close(wake);
                 Lib.baton_close(handle);
-            } finally {
-                if (interrupted)
-                    Thread.currentThread().interrupt();
+                return true;
             }
-            return true;
+        }
+
+        private void join() {
+            boolean interrupted = false;
+            while (thread.isAlive()) {
+                try {
+                    thread.join();
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
+            }
+            if (interrupted)
+                Thread.currentThread().interrupt();
         }
 
         private void run() {
@@ -333,30 +359,23 @@ public final class Store implements AutoCloseable {
             }
         }
 
-        // The library tells the next event of an election when this one is dealt with: so handlers
-        // of one election are called one after the other, and none delays another election.
         private void tell(Memory p) {
             Event event = new Event(p);
-            long token = p.getLong(Lib.EVENT_TOKEN);
             Election.State election;
+            Lib.baton_event_done(handle, p.getLong(Lib.EVENT_TOKEN));
             synchronized (this) {
                 election = elections.get(p.getLong(Lib.EVENT_ELECTION));
+                if (election == null)
+                    return;
                 unfinished++;
             }
-            if (election != null)
-                election.note(event);
-            POOL.execute(() -> {
-                try {
-                    if (election != null)
-                        election.raise(event);
-                } finally {
-                    Lib.baton_event_done(handle, token);
-                    synchronized (this) {
-                        unfinished--;
-                        notifyAll();
-                    }
-                }
-            });
+            election.note(event);
+            election.tell(event, this::told);
+        }
+
+        private synchronized void told() {
+            unfinished--;
+            notifyAll();
         }
     }
 }
