@@ -495,7 +495,16 @@ static napi_value watch_ref(napi_env env, napi_callback_info info)
 
 /* ---- jobs: what asks the store, and so blocks ---- */
 
-enum job_kind { JOB_CLOSE, JOB_TRY, JOB_OBSERVE, JOB_RESIGN, JOB_TRANSFER, JOB_PAUSE, JOB_RESUME };
+enum job_kind {
+	JOB_CLOSE,
+	JOB_TRY,
+	JOB_OBSERVE,
+	JOB_RESIGN,
+	JOB_TRANSFER,
+	JOB_PAUSE,
+	JOB_RESUME,
+	JOB_CANDIDATES
+};
 
 struct job {
 	napi_async_work work;
@@ -509,7 +518,23 @@ struct job {
 	int code, obstacle;
 	struct baton_error err;
 	struct baton_observed observed;
+	struct baton_candidate *candidates; /* as many as code says */
 };
+
+static void job_list_candidates(struct job *j)
+{
+	size_t room = 0;
+
+	for (j->code = 16; j->code >= 0 && (size_t)j->code > room;) {
+		room = (size_t)j->code;
+		free(j->candidates);
+		j->candidates = calloc(room, sizeof(*j->candidates));
+		j->code = BATON_E_MEMORY;
+		if (j->candidates != NULL)
+			j->code = baton_get_candidates(j->what, j->name, j->candidates, room,
+						       &j->err);
+	}
+}
 
 static void job_execute(napi_env env, void *arg)
 {
@@ -529,6 +554,7 @@ static void job_execute(napi_env env, void *arg)
 		break;
 	case JOB_PAUSE: j->code = baton_pause(j->what, j->name, &j->err); break;
 	case JOB_RESUME: j->code = baton_resume(j->what, j->name, &j->err); break;
+	case JOB_CANDIDATES: job_list_candidates(j); break;
 	}
 }
 
@@ -542,6 +568,28 @@ static void job_observed(napi_env env, const struct baton_observed *o, napi_valu
 	set(env, object, "metadata", text_of(env, o->metadata));
 	set(env, object, "since", number_of(env, (double)o->since_ms));
 	set(env, object, "leaseLeft", number_of(env, (double)o->lease_left_ms));
+}
+
+static napi_value job_candidates(napi_env env, const struct job *j)
+{
+	napi_value list, object;
+
+	napi_create_array(env, &list);
+	for (int i = 0; i < j->code; i++) {
+		const struct baton_candidate *c = &j->candidates[i];
+
+		napi_create_object(env, &object);
+		set(env, object, "id", text_of(env, c->id));
+		set(env, object, "address", text_of(env, c->address));
+		set(env, object, "metadata", text_of(env, c->metadata));
+		set(env, object, "leads", truth_of(env, c->is_leader));
+		set(env, object, "healthy", truth_of(env, c->is_healthy));
+		set(env, object, "score", number_of(env, c->score_permille / 1000.0));
+		set(env, object, "priority", number_of(env, c->priority));
+		set(env, object, "updated", number_of(env, (double)c->updated_ms));
+		napi_set_element(env, list, (uint32_t)i, object);
+	}
+	return list;
 }
 
 /* Resolves to {code, text} and what else there is; index.js makes an error of a negative code. */
@@ -560,8 +608,11 @@ static void job_complete(napi_env env, napi_status status, void *arg)
 		job_observed(env, &j->observed, object);
 	if (j->kind == JOB_TRY)
 		set(env, object, "obstacle", text_of(env, baton_obstacle_name(j->obstacle)));
+	if (j->kind == JOB_CANDIDATES && j->code >= 0)
+		set(env, object, "candidates", job_candidates(env, j));
 	napi_resolve_deferred(env, j->deferred, object);
 	napi_delete_async_work(env, j->work);
+	free(j->candidates);
 	free(j);
 }
 

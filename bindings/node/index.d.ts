@@ -76,6 +76,20 @@ export interface Observed {
   leaseLeft: number;
 }
 
+/** A candidate as the store knows it. */
+export interface Candidate {
+  id: string;
+  address: string;
+  metadata: string;
+  leads: boolean;
+  /** It may lead. */
+  healthy: boolean;
+  /** 0 to 1. */
+  score: number;
+  priority: number;
+  updated: number;
+}
+
 /** Work that is bound to one leadership. Leaving it says that the work has ended. */
 export class Lead {
   readonly election: Election;
@@ -122,6 +136,7 @@ export class Store {
   readonly promises: string;
   election(name: string, options?: ElectionOptions): Election;
   observe(name: string): Promise<Observed>;
+  candidates(name: string): Promise<Candidate[]>;
   orderResign(name: string, options?: { term?: bigint; quiet?: number; note?: string }): Promise<void>;
   orderTransfer(name: string, candidate: string, options?: { term?: bigint; note?: string }): Promise<void>;
   pause(name: string): Promise<void>;

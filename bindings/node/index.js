@@ -8,7 +8,8 @@ const { EventEmitter } = require('node:events');
 
 const native = load();
 const constants = constantsOf();
-const JOB = { close: 0, try: 1, observe: 2, resign: 3, transfer: 4, pause: 5, resume: 6 };
+const JOB = { close: 0, try: 1, observe: 2, resign: 3, transfer: 4, pause: 5, resume: 6,
+  candidates: 7 };
 const EXIT_MS = 1000; // how long the end of the program waits for leaderships to be given back
 const LEASE_MS = 15000; // the library's default
 
@@ -379,6 +380,9 @@ class Store {
     const { code, text, ...observed } = await job('observe', this._handle(), { name });
     return observed;
   }
+
+  /** Asks the store who contends. */
+  async candidates(name) { return (await job('candidates', this._handle(), { name })).candidates; }
 
   /** Orders the leader to step down; with a term, only the leader of that term. */
   async orderResign(name, { term, quiet, note } = {}) {

@@ -167,6 +167,18 @@ def scenario_closes_starting(w):
         assert one.event("end", election) == ["stopped"]
 
 
+def scenario_candidates(w):
+    """The store's list of candidates: who leads, who may lead, and how well each of them is."""
+    one, two = w.candidate(), w.candidate()
+    one.ask("start", "e")
+    one.ask("await", "e", LIMIT_S * 1000)
+    two.ask("start", "e")
+    want = {f"{one.id}=1,1,1000", f"{two.id}=0,1,1000"}
+    wait_for(lambda: set(two.ask("candidates", "s", "night")) == want,
+             lambda: f"{want}: {two.ask('candidates', 's', 'night')}")
+    assert one.ask("candidates", "s", "nobody") == []
+
+
 HEARD = ["became", "lost", "stopped"]
 
 

@@ -10,6 +10,9 @@ const store = new Store(url);
 const election = store.election('healthy', { minScore: 0.8 });
 await election.run(async (lead) => {
   console.log(`leads in term ${lead.term}`);
+  for (const one of await store.candidates('healthy')) {
+    console.log(`candidate ${one.id}: healthy ${one.healthy}, score ${one.score}`);
+  }
   if (once && lead.term === 1n) election.reportHealth(0.2); // below minScore: it steps down
   else if (once) await election.stop(0);
   if (!lead.signal.aborted) await happens(lead.signal, 'abort');

@@ -25,7 +25,7 @@ from ._lib import (BatonError, Code, Condition, EventKind, Obstacle, Reason, Sta
                    bytes_of, checked, ms, text_of)
 from ._pump import Pump
 
-__all__ = ["BatonError", "Code", "Condition", "Election", "Event", "EventKind", "Lead",
+__all__ = ["BatonError", "Candidate", "Code", "Condition", "Election", "Event", "EventKind", "Lead",
            "LostError", "Observed", "Obstacle", "Reason", "State", "Status", "Store", "Timings",
            "fence_file", "singleton", "version"]
 
@@ -59,6 +59,19 @@ class Observed:
     lease_left: Optional[float]
     wait: float
     wait_reason: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+    """A candidate as the store knows it."""
+    id: str
+    address: str
+    metadata: str
+    leads: bool
+    healthy: bool  # it may lead
+    score: float
+    priority: int
+    updated: float  # seconds since 1970
 
 
 class Store:
@@ -155,6 +168,18 @@ class Store:
                         text_of(o.metadata), o.since_ms / 1000,
                         None if o.lease_left_ms < 0 else o.lease_left_ms / 1000, o.wait_ms / 1000,
                         text_of(o.wait))
+
+    @holding
+    def candidates(self, name: str) -> List[Candidate]:
+        """Asks the store who contends. Blocks."""
+        room, n = 0, 16
+        while n > room:
+            room, found = n, (_lib.CCandidate * n)()
+            n = _lib.get_candidates(self._b(), bytes_of(name, "the name"), found, room,
+                                    ctypes.sizeof(_lib.CCandidate))
+        return [Candidate(text_of(c.id), text_of(c.address), text_of(c.metadata), c.is_leader,
+                          c.is_healthy, c.score_permille / 1000, c.priority, c.updated_ms / 1000)
+                for c in found[:n]]
 
     @holding
     def order_resign(self, name: str, *, term: int = 0, quiet: float = 0,

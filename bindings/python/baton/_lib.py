@@ -101,9 +101,16 @@ class CObserved(Structure):
                 ("wait_ms", c_int64), ("wait", c_char * (WAIT_MAX + 1))]
 
 
+class CCandidate(Structure):
+    _fields_ = [("size", c_size_t), ("id", c_char * (NAME_MAX + 1)),
+                ("address", c_char * (NAME_MAX + 1)), ("metadata", c_char * (METADATA_MAX + 1)),
+                ("is_leader", c_bool), ("is_healthy", c_bool), ("score_permille", c_uint32),
+                ("priority", c_int32), ("updated_ms", c_int64)]
+
+
 STRUCTS = {"baton_error": CError, "baton_options": COptions, "baton_event": CEvent,
            "baton_election_options": CElectionOptions, "baton_status": CStatus,
-           "baton_timings": CTimings, "baton_observed": CObserved}
+           "baton_timings": CTimings, "baton_observed": CObserved, "baton_candidate": CCandidate}
 
 _PATH = os.environ.get("BATON_LIB") or "libbaton.so.0"
 try:
@@ -170,6 +177,8 @@ pause = _telling("pause", c_void_p, c_char_p)
 resume = _telling("resume", c_void_p, c_char_p)
 report_health = _function("report_health", c_int, c_void_p, c_uint32, c_char_p)
 observe = _telling("observe_sized", c_void_p, c_char_p, POINTER(CObserved), c_size_t)
+get_candidates = _telling("get_candidates_sized", c_void_p, c_char_p, POINTER(CCandidate), c_size_t,
+                          c_size_t)
 fence_file = _telling("fence_file", c_char_p, c_uint64)
 promises = _function("promises", c_char_p, c_void_p)
 

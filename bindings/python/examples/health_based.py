@@ -10,6 +10,8 @@ url = sys.argv[-1] if ":" in sys.argv[-1] else "file:/tmp/baton-examples"
 
 def work(lead: baton.Lead) -> None:
     print(f"leads in term {lead.term}", flush=True)
+    for one in store.candidates("healthy"):
+        print(f"candidate {one.id}: healthy {one.healthy}, score {one.score}", flush=True)
     if once and lead.term == 1:
         lead.election.report_health(0.2)  # below min_score: this instance steps down
     elif once:

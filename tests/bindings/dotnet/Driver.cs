@@ -404,6 +404,10 @@ static class Driver
                 Forget(w[1]);
                 store.Dispose();
                 return Task.FromResult("");
+            case "candidates":
+                return Task.FromResult(string.Join(" ", Stores[w[1]].Candidates(w[2]).Select(
+                    c => Quote(c.Id) + "=" + Bit(c.Leads) + "," + Bit(c.IsHealthy) + "," +
+                    c.Score)));
             case "heard":
                 return Task.FromResult(WhatWasHeard(w[1]));
             case "constants":

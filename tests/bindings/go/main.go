@@ -411,6 +411,14 @@ func (d *driver) answer(words []string) (string, error) {
 		s := d.stores[words[1]]
 		d.forget(words[1])
 		return "", s.Close()
+	case "candidates":
+		list, err := d.stores[words[1]].Candidates(words[2])
+		var all []string
+		for _, c := range list {
+			all = append(all, fmt.Sprintf("%s=%s,%s,%d", quote(c.ID), bit(c.Leads),
+				bit(c.Healthy), c.Score))
+		}
+		return strings.Join(all, " "), err
 	case "heard":
 		d.mu.Lock()
 		defer d.mu.Unlock()

@@ -27,6 +27,7 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
+import java.util.stream.Collectors;
 
 public final class Driver {
     private static final Map<String, Store> STORES = new ConcurrentHashMap<>();
@@ -363,6 +364,10 @@ public final class Driver {
             case "close":
                 forget(w[1]).close();
                 return "";
+            case "candidates":
+                return STORES.get(w[1]).candidates(w[2]).stream().map(c -> quote(c.id) + "="
+                        + bit(c.leads) + "," + bit(c.healthy) + "," + c.score)
+                        .collect(Collectors.joining(" "));
             case "heard":
                 return String.join(" ", HEARD.get(w[1]));
             case "constants":

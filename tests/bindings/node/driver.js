@@ -149,6 +149,8 @@ const verbs = {
     const status = elections.get(e).status();
     return [status.state, status.leader, status.term];
   },
+  candidates: async (s, name) => (await stores.get(s).candidates(name)).map(
+    (c) => `${c.id}=${Number(c.leads)},${Number(c.healthy)},${Math.round(c.score * 1000)}`),
   try: async (e, ms) => [Number((await elections.get(e).tryAcquire(Number(ms))).leads)],
   resign: (e, ms) => { elections.get(e).resign(Number(ms)); },
   stop: async (e, ms) => { await elections.get(e).stop(Number(ms)); },

@@ -262,6 +262,11 @@ def do_status(e):
     return status.state.name.lower(), status.leader, status.term
 
 
+def do_candidates(s, name):
+    return [f"{c.id}={int(c.leads)},{int(c.healthy)},{round(c.score * 1000)}"
+            for c in stores[s].candidates(name)]
+
+
 def do_try(e, limit_ms):
     return (int(elections[e].try_acquire(int(limit_ms) / 1000)[0]),)
 
