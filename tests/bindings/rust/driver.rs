@@ -4,7 +4,7 @@
 use baton::codes;
 use baton::{Election, ElectionOptions, Error, Lead, Options, Store};
 use std::collections::HashMap;
-use std::io::{BufRead, Write};
+use std::io::{BufRead, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::{Arc, Mutex};
@@ -91,6 +91,10 @@ fn say(line: &str) {
 
 fn failed(error: &Error) -> String {
     format!("error {} {} {}", error.code_name(), error.code(), quote(&error.to_string()))
+}
+
+fn other(error: std::io::Error) -> Failure {
+    Failure::Other(error.to_string())
 }
 
 fn timeout() -> Failure {
@@ -285,10 +289,36 @@ impl Driver {
             "try" => return Ok(bit(e.try_acquire(millis(&w[2]))?.is_none())),
             "resign" => e.resign(millis(&w[2]))?,
             "stop" => e.stop(millis(&w[2]))?,
-            "fork" => return Err(Failure::Skip("Rust has no fork")),
+            "fork" => return self.fork(e),
             _ => return Err(Failure::Other(format!("unknown request {}", w[0]))),
         }
         Ok(String::new())
+    }
+
+    /// By the C library's fork: what a program with a library of its own may do.
+    fn fork(&self, e: Election) -> Answer {
+        extern "C" {
+            fn fork() -> i32;
+            fn waitpid(pid: i32, status: *mut i32, options: i32) -> i32;
+            fn _exit(status: i32) -> !;
+        }
+        let (mut reader, mut writer) = std::os::unix::net::UnixStream::pair().map_err(other)?;
+        let all = self.leads.lock().unwrap(); // or the child would wait for a thread that it lacks
+        let pid = unsafe { fork() };
+        if pid == 0 {
+            let held = all.held.values().filter(|lead| lead.leads()).count();
+            let bodies = all.bodies.values();
+            let run = bodies.filter(|(at, _)| unsafe { &*(*at as *const Lead) }.leads()).count();
+            let said = e.start().err().map_or("nothing".into(), |error| error.code_name());
+            let n = held + run + usize::from(e.leads());
+            let told = writer.write_all(format!("{n} {said}").as_bytes());
+            unsafe { _exit(i32::from(told.is_err())) };
+        }
+        drop((writer, all));
+        let mut said = String::new();
+        reader.read_to_string(&mut said).map_err(other)?;
+        unsafe { waitpid(pid, std::ptr::null_mut(), 0) };
+        Ok(said)
     }
 
     fn of_lead(&mut self, w: &[String]) -> Answer {
@@ -334,6 +364,13 @@ impl Driver {
             "close" => {
                 self.close(&w[1]);
                 Ok(String::new())
+            }
+            "candidates" => {
+                let list = self.stores[&w[1]].candidates(&w[2])?;
+                let word = |c: &baton::Candidate| {
+                    format!("{}={},{},{}", quote(&c.id), bit(c.leads), bit(c.healthy), c.score)
+                };
+                Ok(list.iter().map(word).collect::<Vec<_>>().join(" "))
             }
             "heard" => Err(Failure::Skip("the binding has no handlers")),
             "constants" => Ok(constants()),
