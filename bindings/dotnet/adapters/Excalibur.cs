@@ -8,6 +8,8 @@ using System.Linq;
 using System.Threading;
 using System.Threading.Tasks;
 using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Diagnostics.HealthChecks;
+using Microsoft.Extensions.Hosting;
 
 namespace Baton.Excalibur
 {
@@ -205,10 +207,8 @@ namespace Baton.Excalibur
             }).ToList().AsEnumerable(), cancellationToken);
     }
 
-    public enum HealthStatus { Unhealthy, Degraded, Healthy }
-
     // Healthy: leads, or sees a leader. Degraded: sees none. Unhealthy: the store fails.
-    public sealed class LeaderElectionHealthCheck
+    public sealed class LeaderElectionHealthCheck : IHealthCheck
     {
         readonly BatonLeaderElection election;
 
@@ -217,8 +217,37 @@ namespace Baton.Excalibur
             this.election = (BatonLeaderElection)election;
         }
 
-        public Task<HealthStatus> CheckHealthAsync() =>
-            Task.FromResult((HealthStatus)(2 - (int)election.Election.Condition));
+        public Task<HealthCheckResult> CheckHealthAsync(HealthCheckContext context,
+            CancellationToken cancellationToken = default(CancellationToken))
+        {
+            switch (election.Election.Condition)
+            {
+                case Condition.Healthy:
+                    return Task.FromResult(HealthCheckResult.Healthy(election.IsLeader
+                        ? "this instance leads" : election.CurrentLeaderId + " leads"));
+                case Condition.Degraded:
+                    return Task.FromResult(HealthCheckResult.Degraded("no leader is seen"));
+                default:
+                    return Task.FromResult(HealthCheckResult.Unhealthy("the store fails"));
+            }
+        }
+    }
+
+    // Contends from the start of the host to its stop.
+    public sealed class LeaderElectionHostedService : IHostedService
+    {
+        readonly ILeaderElection election;
+
+        public LeaderElectionHostedService(ILeaderElection election)
+        {
+            this.election = election;
+        }
+
+        public Task StartAsync(CancellationToken cancellationToken) =>
+            election.StartAsync(cancellationToken);
+
+        public Task StopAsync(CancellationToken cancellationToken) =>
+            election.StopAsync(cancellationToken);
     }
 
     public static class Registration
@@ -230,6 +259,24 @@ namespace Baton.Excalibur
             services.AddBatonLeaderElectionFactory(url, configure).AddSingleton<ILeaderElection>(
                 provider => ((ILeaderElectionFactory)provider.GetService(
                     typeof(ILeaderElectionFactory))).CreateElection(resource));
+
+        // Takes the place of AddExcaliburKubernetesLeaderElectionHostedService, on any store: the
+        // election starts and stops with the host.
+        public static IServiceCollection AddBatonLeaderElectionHostedService(
+            this IServiceCollection services, string url, string resource,
+            Action<LeaderElectionOptions> configure = null) =>
+            services.AddBatonLeaderElection(url, resource, configure).AddSingleton<IHostedService>(
+                provider => new LeaderElectionHostedService(Registered(provider)));
+
+        public static IHealthChecksBuilder AddLeaderElectionHealthCheck(
+            this IHealthChecksBuilder builder, string name = "leader_election",
+            HealthStatus? failureStatus = null, IEnumerable<string> tags = null) =>
+            builder.Add(new HealthCheckRegistration(name,
+                provider => new LeaderElectionHealthCheck(Registered(provider)), failureStatus,
+                tags));
+
+        static ILeaderElection Registered(IServiceProvider provider) =>
+            (ILeaderElection)provider.GetService(typeof(ILeaderElection));
 
         public static IServiceCollection AddBatonLeaderElectionFactory(
             this IServiceCollection services, string url,

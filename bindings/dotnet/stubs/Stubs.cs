@@ -57,4 +57,53 @@ namespace Microsoft.Extensions.DependencyInjection
             return services;
         }
     }
+
+    public interface IHealthChecksBuilder
+    {
+        IServiceCollection Services { get; }
+        IHealthChecksBuilder Add(Diagnostics.HealthChecks.HealthCheckRegistration registration);
+    }
+}
+
+namespace Microsoft.Extensions.Diagnostics.HealthChecks
+{
+    public enum HealthStatus { Unhealthy, Degraded, Healthy }
+
+    public struct HealthCheckResult
+    {
+        public HealthStatus Status { get; private set; }
+        public string Description { get; private set; }
+
+        public static HealthCheckResult Healthy(string description = null) =>
+            new HealthCheckResult { Status = HealthStatus.Healthy, Description = description };
+
+        public static HealthCheckResult Degraded(string description = null) =>
+            new HealthCheckResult { Status = HealthStatus.Degraded, Description = description };
+
+        public static HealthCheckResult Unhealthy(string description = null) =>
+            new HealthCheckResult { Status = HealthStatus.Unhealthy, Description = description };
+    }
+
+    public sealed class HealthCheckContext
+    {
+    }
+
+    public interface IHealthCheck
+    {
+        Task<HealthCheckResult> CheckHealthAsync(HealthCheckContext context,
+            CancellationToken cancellationToken = default(CancellationToken));
+    }
+
+    public sealed class HealthCheckRegistration
+    {
+        public HealthCheckRegistration(string name, Func<IServiceProvider, IHealthCheck> factory,
+            HealthStatus? failureStatus, IEnumerable<string> tags)
+        {
+            Name = name;
+            Factory = factory;
+        }
+
+        public string Name { get; }
+        public Func<IServiceProvider, IHealthCheck> Factory { get; }
+    }
 }

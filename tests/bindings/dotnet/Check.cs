@@ -10,6 +10,7 @@ using System.Threading.Tasks;
 using Baton;
 using Examples;
 using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Diagnostics.HealthChecks;
 using Microsoft.Extensions.Hosting;
 using Excalibur = Baton.Excalibur;
 using Ibis = Baton.MutexLeaderElection;
@@ -38,6 +39,24 @@ sealed class Services : IServiceCollection, IServiceProvider
     {
         foreach (var service in made.Values.OfType<IDisposable>())
             service.Dispose();
+    }
+}
+
+sealed class HealthChecks : IHealthChecksBuilder
+{
+    public readonly List<HealthCheckRegistration> Registered = new List<HealthCheckRegistration>();
+
+    public HealthChecks(IServiceCollection services)
+    {
+        Services = services;
+    }
+
+    public IServiceCollection Services { get; }
+
+    public IHealthChecksBuilder Add(HealthCheckRegistration registration)
+    {
+        Registered.Add(registration);
+        return this;
     }
 }
 
@@ -179,8 +198,9 @@ static class Check
         await second.StartAsync(CancellationToken.None);
         await Until(() => told.Contains("changed one"), "OnLeaderChanged");
         True(!second.IsLeader && second.CurrentLeaderId == "one", "two knows that, too");
-        True(await new Excalibur.LeaderElectionHealthCheck(second).CheckHealthAsync() ==
-            Excalibur.HealthStatus.Healthy, "a leader is seen");
+        var check = await new Excalibur.LeaderElectionHealthCheck(second).CheckHealthAsync(null);
+        True(check.Status == HealthStatus.Healthy && check.Description == "one leads",
+            "a leader is seen");
         await first.StopAsync(CancellationToken.None);
         True(told.Contains("lost one"), "OnLostLeadership before StopAsync has ended");
         await Until(() => second.IsLeader, "two");
@@ -210,6 +230,56 @@ static class Check
             healthy = false;
             await Until(() => !election.IsLeader, "a step-down");
             await service.StopAsync(CancellationToken.None);
+        }
+    }
+
+    // The registrations of a host: the election lives as long as it, and its health can be asked.
+    static async Task ExcaliburHosted()
+    {
+        string path = Path.Combine(root, "hosted");
+        var services = new Services();
+        var checks = new HealthChecks(services);
+        Directory.CreateDirectory(path);
+        Excalibur.Registration.AddBatonLeaderElectionHostedService(services, "file:" + path,
+            "my-processor", options =>
+            {
+                options.LeaseDuration = TimeSpan.FromSeconds(2);
+                options.RenewInterval = TimeSpan.FromMilliseconds(500);
+                options.RetryInterval = TimeSpan.FromMilliseconds(100);
+            });
+        Excalibur.Registration.AddLeaderElectionHealthCheck(checks);
+        var election = services.Get<Excalibur.ILeaderElection>();
+        var host = services.Get<IHostedService>();
+        var check = checks.Registered.Single().Factory(services);
+        Func<HealthStatus, bool> isNow = status =>
+            check.CheckHealthAsync(new HealthCheckContext()).Result.Status == status;
+        True(isNow(HealthStatus.Degraded), "no leader is seen before the start");
+        await host.StartAsync(CancellationToken.None);
+        await Until(() => election.IsLeader && isNow(HealthStatus.Healthy), "the host to lead");
+        Directory.Move(path, path + "-gone");
+        File.WriteAllText(path, "no store can be made in its place");
+        await Until(() => isNow(HealthStatus.Unhealthy), "the store to be missed");
+        File.Delete(path);
+        Directory.Move(path + "-gone", path);
+        await Until(() => election.IsLeader && isNow(HealthStatus.Healthy), "the store's return");
+        await host.StopAsync(CancellationToken.None);
+        True(!election.IsLeader, "the host has stopped");
+        services.Dispose();
+    }
+
+    static async Task LeaderElectionNetErrors()
+    {
+        string path = Path.Combine(root, "no-store");
+        File.WriteAllText(path, "no folder");
+        var told = new ConcurrentQueue<string>();
+        using (var election = new Net.BatonLeaderElection(new Net.LeaderElectionSettings
+            { ConnectionString = "file:" + path, RetryInterval = TimeSpan.FromMilliseconds(100) }))
+        {
+            election.ErrorOccurred += (sender, error) => told.Enqueue(error.Message);
+            await election.StartAsync();
+            await Until(() => !told.IsEmpty, "ErrorOccurred");
+            await election.StopAsync();
+            True(told.All(text => text.Length > 8) && !election.IsLeader, "a sentence");
         }
     }
 
@@ -353,7 +423,8 @@ static class Check
         try
         {
             foreach (Func<Task> test in new Func<Task>[] { ExcaliburEvents, ExcaliburHealth,
-                LeaderElectionNet, MutexAndWebJob, OutboxAndProjection, JobQueueAndSeveral })
+                ExcaliburHosted, LeaderElectionNet, LeaderElectionNetErrors, MutexAndWebJob,
+                OutboxAndProjection, JobQueueAndSeveral })
             {
                 Task.Run(test).GetAwaiter().GetResult();
                 Console.WriteLine("ok " + test.Method.Name);
