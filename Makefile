@@ -29,7 +29,7 @@ help:
 	@echo '  make chaos      kill and freeze baton run at random (STORE=URL MINUTES=n SEED=s);'
 	@echo '                  STORE=redis, postgres, memcached...: and its servers, its network'
 	@echo '  make jepsen     updates lost by paused leaders (STORE=redis or postgres MINUTES=n)'
-	@echo '  make bindings   every scenario in every language whose tools are here'
+	@echo '  make bindings   all tests of the bindings whose tools are here'
 	@echo '  make fuzz       the parsers, on made-up input (MINUTES=n)'
 	@echo '  make bench      measure, beside clock_gettime, flock(1) and fsync (STORE=redis: on'
 	@echo '                  that, beside its own benchmark; or any kind of tests/servers)'
@@ -123,7 +123,7 @@ jepsen:
 
 bindings:
 	@tools/build debug
-	@tests/bindings/run $(or $(LANGUAGES),all)
+	@tests/bindings/all $(LANGUAGES)
 
 fuzz:
 	@tools/deps verify
