@@ -12,7 +12,8 @@ import csource
 import links
 
 LANGUAGES = {".c": "c", ".h": "c", ".py": "python", ".sh": "sh", ".yaml": "yaml", ".yml": "yaml",
-             ".lua": "lua", ".php": "php", ".pl": "perl", ".cmake": "cmake", ".json": "json"}
+             ".lua": "lua", ".rb": "ruby", ".php": "php", ".pl": "perl", ".cmake": "cmake",
+             ".json": "json"}
 ORPHAN = "---\norphan: true\n---\n"
 PICTURES = (".svg", ".png")
 SECTION = re.compile(r"<section class=\"S([hs])\">\s*<h\d class=\"S[hs]\" id=\"[^\"]*\">"
