@@ -441,6 +441,50 @@ static void candidates_show_themselves(void **state)
 	assert_int_equal(f.n, 0);
 }
 
+/* A process that shows itself in this election. */
+static void add_candidate(unsigned number, const char *name)
+{
+	char path[160];
+
+	(void)snprintf(path, sizeof(path), "leases/%032x-0-1.candidate", number);
+	assert_int_equal(mkdir(in_dir(path), 0700), 0);
+	(void)snprintf(path, sizeof(path), "leases/%032x-0-1.candidate/%s", number, name);
+	int fd = open(in_dir(path), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	(void)close(fd);
+}
+
+/* L4: who is told how many stand by, sets out in its turn. */
+static void a_crowd_is_counted(void **state)
+{
+	(void)state;
+	both_open(60000);
+	assert_int_equal(rig_campaign(&a, "job", 0), OK);
+	assert_int_equal(rig_publish(&b, "job", 1000, true, ""), OK);
+	/* A few are no crowd: whether they are counted depends on the file system. */
+	assert_int_equal(rig_observe(&b, "job"), OK);
+	assert_in_range(b.record.n_candidates, 0, 1);
+	for (unsigned i = 1; i < 20; i++)
+		add_candidate(i, "job");
+	assert_int_equal(rig_observe(&b, "job"), OK);
+	assert_int_equal(b.record.n_candidates, 20);
+	assert_int_equal(rig_campaign(&b, "job", 0), REFUSED);
+	assert_int_equal(b.record.n_candidates, 20);
+	/* Some of very many are asked: all of them are candidates here, and none there. */
+	for (unsigned i = 20; i < 100; i++)
+		add_candidate(i, "job");
+	assert_int_equal(rig_observe(&b, "job"), OK);
+	assert_int_equal(b.record.n_candidates, 100);
+	assert_int_equal(rig_campaign(&a, "other", 0), OK);
+	assert_int_equal(rig_observe(&b, "other"), OK);
+	assert_int_equal(b.record.n_candidates, 0);
+	/* Nobody need know how many wait for what is free. */
+	assert_int_equal(rig_release(&a, "other", NULL, 0), OK);
+	assert_int_equal(rig_observe(&b, "other"), OK);
+	assert_int_equal(b.record.n_candidates, 0);
+}
+
 static void orders_name_their_term(void **state)
 {
 	struct baton_order order = {.id = 77, .term = 2, .kind = BATON_ORDER_TRANSFER};
@@ -608,6 +652,7 @@ int main(void)
 		T(damaged_files_stop_us),
 		T(a_pipe_in_a_file_s_place_hangs_nobody),
 		T(candidates_show_themselves),
+		T(a_crowd_is_counted),
 		T(orders_name_their_term),
 		T(nobody_wins_while_paused),
 		T(history_tells_who_led),

@@ -476,6 +476,17 @@ static void put_claim(struct bytes *b, uint64_t revision)
 	proto_end(b, response);
 }
 
+/* A range of which only the number of keys was asked. */
+static void put_count(struct bytes *b, uint64_t n)
+{
+	size_t response = proto_begin(b, ETCD_TXN_RESPONSES);
+	size_t range = proto_begin(b, ETCD_OP_RANGE);
+
+	proto_put_number(b, ETCD_RANGE_COUNT, n);
+	proto_end(b, range);
+	proto_end(b, response);
+}
+
 /* We have won it, and were told so. */
 static void knows(struct world *w, size_t i)
 {
@@ -546,6 +557,7 @@ static void test_lost_claim(void **state)
 
 	put_claim(b, 0);
 	put_claim(b, 0);
+	put_count(b, 0);
 	put_page(says(w, 0, 9000), 1);
 	put_claim(says(w, 0, 9000), 0);
 	says(w, 0, 9000);
@@ -557,6 +569,37 @@ static void test_lost_claim(void **state)
 	assert_int_equal(etcd_claims(w->lane, &call, &w->lease, found_one, &f), BATON_OUTCOME_OK);
 	assert_int_equal(f.n, 0);
 	heard(w, 4, 0);
+}
+
+/* L4: a look says how many candidates there are, in the same request. */
+static void test_crowd(void **state)
+{
+	struct world *w = *state;
+	struct baton_call call = in_ms(LATER_MS);
+	struct baton_record record = {.held = false};
+	struct baton_observation look = {.name = "e", .lease_id = "", .id = "", .record = &record};
+
+	static const uint64_t counts[] = {100, UINT64_MAX};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct bytes *b = says(w, 0, 9000);
+
+		put_claim(b, 100);
+		put_claim(b, 0);
+		put_count(b, counts[i]);
+	}
+	begin(w, "");
+	assert_true(web_index_add(w->store->web.watches, "e", 42));
+	web_index_set_live(w->store->web.watches, true);
+	etcd_observe(w->lane, &call, &look, 1);
+	assert_int_equal(look.outcome, BATON_OUTCOME_OK);
+	assert_true(record.held && record.watched);
+	assert_int_equal(record.n_candidates, 100);
+	heard(w, 1, 0);
+	etcd_observe(w->lane, &call, &look, 1);
+	assert_int_equal(look.outcome, BATON_OUTCOME_OK);
+	assert_int_equal(record.n_candidates, UINT32_MAX);
+	heard(w, 2, 0);
 }
 
 /* Fewer answers than questions: nothing of it counts, and nothing is swept away. */
@@ -664,6 +707,7 @@ int main(void)
 		CASE(test_many_claims),     CASE(test_stale_claim),
 		CASE(test_short_answer),    CASE(test_silence),
 		CASE(test_lost_claim),      CASE(test_no_watch),
+		CASE(test_crowd),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

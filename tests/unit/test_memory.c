@@ -568,12 +568,15 @@ static void test_candidates(void **state)
 	party_observe(&w->b, "x");
 	assert_string_equal(w->b.record.metadata, "one");
 	assert_int_equal(w->b.record.priority, 5);
+	assert_int_equal(w->b.record.n_candidates, 2);
 	assert_int_equal(crowd_of(&w->a, "y").n, 0);
 	assert_int_equal(baton_memory_driver.withdraw(w->a.lanes[1], &call, &w->a.lease, "x"),
 			 BATON_OUTCOME_OK);
 	assert_int_equal(baton_memory_driver.withdraw(w->a.lanes[1], &call, &w->a.lease, "x"),
 			 BATON_OUTCOME_OK);
 	assert_int_equal(crowd_of(&w->a, "x").n, 1);
+	party_observe(&w->b, "x");
+	assert_int_equal(w->b.record.n_candidates, 1);
 	/* N22: gone with the lease. */
 	baton_memory_advance(w->m, TTL_MS);
 	assert_int_equal(crowd_of(&w->a, "x").n, 0);

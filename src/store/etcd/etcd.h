@@ -65,6 +65,9 @@
 #define ETCD_TOKEN_MAX 4096
 /* How many elections one transaction serves: etcd allows 128 operations, nested ones included. */
 #define ETCD_CHUNK 50
+/* How many elections one look reads: three operations for each, none of them nested. */
+#define ETCD_LOOKS 42
+_Static_assert(3 * ETCD_LOOKS <= 128, "etcd refuses that many operations");
 /* How many elections of others may lie among the claims of one of ours (nested.c). Each means one
  * more range, in a transaction that is nested in one of ETCD_CHUNK operations. */
 #define ETCD_NESTED_MAX 64
@@ -212,6 +215,8 @@ void etcd_put(struct bytes *b, enum etcd_part part, const struct etcd_key *key, 
 void etcd_delete(struct bytes *b, enum etcd_part part, const struct etcd_key *key);
 /* Reads all keys that begin like this one. */
 void etcd_get(struct bytes *b, enum etcd_part part, const struct etcd_key *key);
+/* Reads how many keys begin like this one, into ETCD_RANGE_COUNT. */
+void etcd_get_count(struct bytes *b, enum etcd_part part, const struct etcd_key *key);
 /* Reads a range. end NULL: only that key. first: only the key that was created first. */
 void etcd_get_range(struct bytes *b, enum etcd_part part, const struct etcd_key *from,
 		    const struct etcd_key *end, bool first);

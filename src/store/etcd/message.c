@@ -184,6 +184,17 @@ void etcd_get(struct bytes *b, enum etcd_part part, const struct etcd_key *key)
 	etcd_get_range(b, part, key, &end, false);
 }
 
+void etcd_get_count(struct bytes *b, enum etcd_part part, const struct etcd_key *key)
+{
+	struct etcd_key end = etcd_key_end(key);
+	size_t op = proto_begin(b, part);
+	size_t get = proto_begin(b, ETCD_OP_RANGE);
+
+	etcd_ask_range(b, key, &end, 0, true);
+	proto_end(b, get);
+	proto_end(b, op);
+}
+
 void etcd_get_range(struct bytes *b, enum etcd_part part, const struct etcd_key *from,
 		    const struct etcd_key *end, bool first)
 {

@@ -1,6 +1,6 @@
 /*
- * observe.c: reads elections. Each is two ranges of one transaction: the claims, and the rest of
- * its state.
+ * observe.c: reads elections. Each is three ranges of one transaction: the claims, the rest of its
+ * state, and the number of its candidates.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -42,6 +42,9 @@ bool etcd_read_claim(struct proto kv, struct baton_record *out)
 }
 
 /* ---- the rest of the record ---- */
+
+/* Of the answers to one election, so many stand behind those with its claims. */
+#define BESIDE 2
 
 struct state {
 	char value[2048];
@@ -101,23 +104,26 @@ size_t etcd_get_election(struct bytes *b, enum etcd_part part, struct etcd_store
 			 const char *name)
 {
 	struct etcd_key state = etcd_state_key(s, name, "");
+	struct etcd_key candidates = etcd_candidate_key(s, name, 0);
 	size_t n = etcd_get_claims(b, part, s, name);
 
 	etcd_get(b, part, &state);
-	return n + 1;
+	etcd_get_count(b, part, &candidates);
+	return n + BESIDE;
 }
 
 bool etcd_record(const struct etcd_lane *lane, const char *name, const char *id, struct proto txn,
 		 size_t at, size_t n, struct etcd_known *k, struct baton_record *out)
 {
 	struct etcd_store *s = lane->store;
-	struct proto kvs = etcd_response(txn, at + n - 1, ETCD_OP_RANGE);
+	struct proto kvs = etcd_response(txn, at + n - BESIDE, ETCD_OP_RANGE);
+	struct proto candidates = etcd_response(txn, at + n - 1, ETCD_OP_RANGE);
 	struct proto claim;
 	struct state state;
 	uint64_t revision = 0;
 
 	*out = (struct baton_record){.free_in_ns = BATON_STORE_NEVER};
-	if (!etcd_first_claim(s, name, txn, at, n - 1, &claim))
+	if (!etcd_first_claim(s, name, txn, at, n - BESIDE, &claim))
 		return false;
 	k->offset = state_get(kvs, "offset", &state) ? strtoull(state.value, NULL, 10) : 0;
 	k->offset_mod = state.mod;
@@ -131,6 +137,9 @@ bool etcd_record(const struct etcd_lane *lane, const char *name, const char *id,
 		k->claim_mod = 0; /* the claim that we have won is over */
 	out->term = revision > 0 ? revision + k->offset : 0;
 	if (out->held) {
+		uint64_t crowd = proto_number(candidates, ETCD_RANGE_COUNT);
+
+		out->n_candidates = (uint32_t)(crowd < UINT32_MAX ? crowd : UINT32_MAX);
 		web_past_saw(&s->web, name, out, !etcd_read_claim(claim, out));
 		if (state_get(kvs, "order", &state))
 			record_read_order(&state, out);
@@ -162,7 +171,7 @@ static int election_read_once(struct etcd_lane *lane, struct baton_call *call, c
 	if (outcome == BATON_OUTCOME_OK) {
 		etcd_known_get(lane->store, name, &k);
 		claim->is_read = etcd_record(lane, name, id, answer, 0, n, &k, out);
-		(void)etcd_first_claim(lane->store, name, answer, 0, n - 1, &kv);
+		(void)etcd_first_claim(lane->store, name, answer, 0, n - BESIDE, &kv);
 		(void)proto_text(kv, ETCD_KV_KEY, claim->key.text, sizeof(claim->key.text));
 		claim->revision = proto_number(kv, ETCD_KV_CREATE);
 		claim->lease = proto_number(kv, ETCD_KV_LEASE);
@@ -230,7 +239,7 @@ static int observe_all(struct etcd_lane *lane, struct baton_call *call,
 		       struct baton_observation *list, size_t n, bool *is_read)
 {
 	struct bytes *b = etcd_begin(lane);
-	size_t n_ops[ETCD_CHUNK];
+	size_t n_ops[ETCD_LOOKS];
 	size_t sum = 0;
 	struct proto answer;
 
@@ -252,7 +261,8 @@ static int observe_all(struct etcd_lane *lane, struct baton_call *call,
 	if (n == 1 && outcome == BATON_OUTCOME_OK && list->record->held && !list->record->watched) {
 		struct proto claim;
 
-		(void)etcd_first_claim(lane->store, list->name, answer, 0, n_ops[0] - 1, &claim);
+		(void)etcd_first_claim(lane->store, list->name, answer, 0, n_ops[0] - BESIDE,
+				       &claim);
 		record_read_time_left(lane, call, proto_number(claim, ETCD_KV_LEASE), list->record);
 	}
 	etcd_done(&answer);
@@ -262,7 +272,7 @@ static int observe_all(struct etcd_lane *lane, struct baton_call *call,
 static int observe_part(void *l, struct baton_call *call, struct baton_observation *list, size_t n)
 {
 	struct etcd_lane *lane = l;
-	bool is_read[ETCD_CHUNK];
+	bool is_read[ETCD_LOOKS];
 	int outcome = observe_all(lane, call, list, n, is_read);
 
 	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++)
@@ -278,6 +288,6 @@ void etcd_observe(void *l, struct baton_call *call, struct baton_observation *li
 	const struct etcd_lane *lane = l;
 
 	/* An election with many ranges leaves no room for others. */
-	web_observe(observe_part, atomic_load(&lane->store->has_nested) ? 1 : ETCD_CHUNK, l, call,
+	web_observe(observe_part, atomic_load(&lane->store->has_nested) ? 1 : ETCD_LOOKS, l, call,
 		    list, n);
 }

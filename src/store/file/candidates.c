@@ -13,11 +13,18 @@
 #include "base/clock.h"
 #include "store/file/file.h"
 
+/* So few in the whole store are no crowd, and need not be counted. */
+#define FEW 8
+/* Of a larger number so many are asked whether they are candidates of that election. */
+#define ASKED_MAX 32
+#define SUFFIX ".candidate"
+
 typedef int candidate_visit(void *arg, const char *lease, const struct file_candidate *candidate);
 
 static int open_own_folder(struct file_lane *lane, const char *lease);
 static int publish_candidate(struct file_lane *lane, const struct baton_lease *lease, int dir,
 			     const struct baton_publication *p, bool *doubt);
+static bool lease_of_folder(const char *entry, char id[BATON_LEASE_ID_MAX + 1]);
 static int for_each_candidate(struct file_lane *lane, const char *name, candidate_visit *fn,
 			      void *arg);
 
@@ -130,6 +137,19 @@ int file_read_candidate(struct file_lane *lane, const char *lease, const char *n
 	return file_parse_candidate(lane->text, n, out) == 0 && strcmp(out->election, name) == 0;
 }
 
+/* False: it is no lease's folder of candidates. */
+static bool lease_of_folder(const char *entry, char id[BATON_LEASE_ID_MAX + 1])
+{
+	const char *dot = strchr(entry, '.');
+	size_t n = dot == NULL ? 0 : (size_t)(dot - entry);
+
+	if (n == 0 || n > BATON_LEASE_ID_MAX || strcmp(dot, SUFFIX) != 0)
+		return false;
+	memcpy(id, entry, n);
+	id[n] = '\0';
+	return file_is_lease_id(id);
+}
+
 /* Calls fn for each candidate whose lease lives, until fn returns something else than 0. */
 static int for_each_candidate(struct file_lane *lane, const char *name, candidate_visit *fn,
 			      void *arg)
@@ -141,14 +161,8 @@ static int for_each_candidate(struct file_lane *lane, const char *name, candidat
 
 	for (const char *entry; result == 0 && (entry = file_scan_next(lane, &at)) != NULL;) {
 		char id[BATON_LEASE_ID_MAX + 1];
-		const char *dot = strchr(entry, '.');
-		size_t n = dot == NULL ? 0 : (size_t)(dot - entry);
 
-		if (n == 0 || n > BATON_LEASE_ID_MAX || strcmp(dot, ".candidate") != 0)
-			continue;
-		memcpy(id, entry, n);
-		id[n] = '\0';
-		if (!file_is_lease_id(id))
+		if (!lease_of_folder(entry, id))
 			continue;
 		result = file_in_time(lane) != 0 ? -1
 						 : file_read_candidate(lane, id, name, &candidate);
@@ -226,4 +240,62 @@ int file_has_candidate(struct file_lane *lane, const char *name, const char *id)
 
 	(void)snprintf(wanted, sizeof(wanted), "%s", id);
 	return for_each_candidate(lane, name, compare_candidate, wanted);
+}
+
+/* ---- the crowd ---- */
+
+/* How many folders of candidates the store has; 0: the file system doesn't count links. */
+static uint64_t count_folders(const struct file_root *root)
+{
+	struct stat st;
+
+	if (fstat(root->leases, &st) != 0 || st.st_nlink < 2)
+		return 0;
+	return st.st_nlink - 2;
+}
+
+/* Of the folders that one call returns: how many, and which of the first of them know the election.
+ * By a descriptor of its own: a look must not move the place at which another lane reads. */
+static uint64_t ask_folders(struct file_lane *lane, const char *path, uint64_t *asked,
+			    uint64_t *found)
+{
+	int dir = openat(lane->root->leases, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	uint64_t seen = 0;
+	size_t at = 0;
+
+	if (dir < 0)
+		return 0;
+	file_scan_some(lane, dir);
+	for (const char *entry; (entry = file_scan_next(lane, &at)) != NULL;) {
+		char candidate[FILE_PATH_SIZE + BATON_LEASE_ID_MAX + 16];
+		char id[BATON_LEASE_ID_MAX + 1];
+
+		if (!lease_of_folder(entry, id))
+			continue;
+		seen++;
+		if (*asked == ASKED_MAX)
+			continue;
+		(void)snprintf(candidate, sizeof(candidate), "%s" SUFFIX "/%s", id, path);
+		*asked += 1;
+		*found += faccessat(dir, candidate, F_OK, 0) == 0;
+	}
+	(void)close(dir);
+	return seen;
+}
+
+uint32_t file_crowd(struct file_lane *lane, const char *name)
+{
+	uint64_t all = count_folders(lane->root);
+	char path[FILE_PATH_SIZE];
+	uint64_t asked = 0;
+	uint64_t found = 0;
+
+	if (all != 0 && all <= FEW)
+		return 0;
+	file_path_of(name, path);
+	uint64_t seen = ask_folders(lane, path, &asked, &found);
+
+	if (asked == 0)
+		return 0;
+	return (uint32_t)(found * (all > seen ? all : seen) / asked);
 }

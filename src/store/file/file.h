@@ -221,6 +221,8 @@ int file_is_locked(int fd);
 
 /* Reads all names of a folder in one system call. */
 int file_scan(struct file_lane *lane, int dir, const char *where);
+/* The first of them, as many as there is room for. */
+void file_scan_some(struct file_lane *lane, int dir);
 /* The next name of the last scan, or NULL. */
 const char *file_scan_next(const struct file_lane *lane, size_t *at);
 int file_read_folder(struct file_lane *lane, int dir, const char *name, struct file_folder *out);
@@ -316,6 +318,9 @@ int file_candidates(void *l, struct baton_call *call, const char *name,
 /* 1: that lease's owner is a candidate of this election; 0: it isn't. */
 int file_read_candidate(struct file_lane *lane, const char *lease, const char *name,
 			struct file_candidate *out);
+/* About how many candidates there are, at the cost of a few system calls; 0: they are few, or nobody
+ * knows. */
+uint32_t file_crowd(struct file_lane *lane, const char *name);
 /* 1: a living, healthy candidate has this id. */
 int file_has_candidate(struct file_lane *lane, const char *name, const char *id);
 

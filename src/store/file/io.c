@@ -207,6 +207,13 @@ static int scan_folder_once(struct file_lane *lane, int dir, const char *where, 
 	return 0;
 }
 
+void file_scan_some(struct file_lane *lane, int dir)
+{
+	ssize_t n = getdents64(dir, lane->scan, lane->scan_size);
+
+	lane->scan_used = n > 0 ? (size_t)n : 0;
+}
+
 const char *file_scan_next(const struct file_lane *lane, size_t *at)
 {
 	const size_t head = offsetof(struct dirent64, d_name);

@@ -166,6 +166,7 @@ int file_fill_record(struct file_lane *lane, int dir, const char *name, const ch
 	}
 	record->free_in_ns = election->free_in_ns;
 	fill_leader(election, record);
+	record->n_candidates = file_crowd(lane, name);
 	if (fill_profile(lane, name, record) != 0)
 		return -1;
 	return fill_order(lane, dir, name, election, record);

@@ -229,6 +229,16 @@ static void copy_text(char *to, size_t size, const char *from)
 	(void)snprintf(to, size, "%s", from != NULL ? from : "");
 }
 
+static uint32_t count_candidates(const struct memory_election *e)
+{
+	const struct memory_candidate *c;
+	uint32_t n = 0;
+
+	LIST_FOREACH(c, &e->candidates, of_election)
+	n++;
+	return n;
+}
+
 static void record_claim(const struct memory_election *e, uint64_t now_ns, struct baton_record *out)
 {
 	const struct memory_lease *l = e->holder;
@@ -244,6 +254,7 @@ static void record_claim(const struct memory_election *e, uint64_t now_ns, struc
 	copy_text(out->leader, sizeof(out->leader), l->owner->text);
 	copy_text(out->address, sizeof(out->address), l->address->text);
 	copy_text(out->metadata, sizeof(out->metadata), e->profile.metadata);
+	out->n_candidates = count_candidates(e);
 	if (e->order != NULL) {
 		out->order = *e->order;
 		out->order.target_ok = has_healthy(e, e->order->target);
@@ -271,6 +282,7 @@ void memory_record(const struct memory *m, const struct memory_election *e, cons
 	out->address[0] = '\0';
 	out->metadata[0] = '\0';
 	out->wait[0] = '\0';
+	out->n_candidates = 0;
 	out->order.id = 0;
 	out->order.term = 0;
 	out->order.quiet_ms = 0;
