@@ -33,7 +33,7 @@ help:
 	@echo '  make fuzz       the parsers, on made-up input (MINUTES=n)'
 	@echo '  make bench      measure, beside clock_gettime, flock(1) and fsync (STORE=redis: on'
 	@echo '                  that, beside its own benchmark; or any kind of tests/servers)'
-	@echo '  make evidence   measure and prove, and write docs/evidence: half an hour on quiet'
+	@echo '  make evidence   measure and prove, and write docs/evidence: 45 minutes on quiet'
 	@echo '                  cores (QUICK=1: five minutes; STORES=redis,etcd)'
 	@echo
 	@echo 'Keep tidy:'
@@ -94,7 +94,7 @@ conformance:
 bench:
 	@tools/deps test
 	@tools/build release
-	@$(if $(DEMO),TMPDIR=$${TMPDIR:-$(CURDIR)/build} \
+	@$(if $(DEMO),TMPDIR=$${TMPDIR:-$(CURDIR)/build} BATON_TEST_BENCH=1 \
 		$(if $(filter s3,$(DEMO)),BATON_TEST_S3_LOG=1) tests/servers with $(DEMO) -- \
 		build/release/bench --store '{url}$(if $(filter redis,$(DEMO)),?durable=1)$(if \
 		$(filter memcached,$(DEMO)),?weak=ok&max_lease=15000)', \

@@ -59,6 +59,13 @@ double bench_resident_mib(pid_t pid);
 /* Two fsyncs: a small file, and the directory that names it. */
 void bench_raw_write(struct samples *s, int i);
 
+/* Requests that a server has served, and how many of them are a renewal. */
+struct bench_counter {
+	uint64_t (*requests)(void *server);
+	void *server;
+	int per_renewal;
+};
+
 /* The measurements. `quick`: a tenth of the samples. */
 void bench_memory(bool quick);
 void bench_is_leader(bool quick);
@@ -68,10 +75,10 @@ void bench_command(bool quick);
 void bench_serve(bool quick);
 void bench_many(bool quick);
 /* Among several candidates: by each way to ask for a handoff, and by the number of standbys.
- * trip_ms: a raw durable write. requests: those that the server has served; NULL: nobody counts. */
+ * trip_ms: a raw durable write. counter: NULL: nobody counts. */
 void bench_orders(const char *url, const char *name, double trip_ms, bool quick);
-void bench_growth(const char *url, const char *name, uint64_t (*requests)(void *server),
-		  void *server, bool quick);
+void bench_growth(const char *url, const char *name, const struct bench_counter *counter,
+		  bool quick);
 /* On a store with a server, which must be a throw-away one. only: parts, with commas between them;
  * NULL: all. */
 void bench_store(const char *url, bool quick, const char *only);

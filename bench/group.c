@@ -17,10 +17,20 @@
 #define ORDER_EXTRA_MS 2
 /* Handoffs grow by this at most from 2 standbys to 100. */
 #define GROWTH 3
+/* What a standby may ask of the server for a handoff, beside its renewals. */
+#define REQUESTS 1
+/* Some eight campaign when the hint comes, and about as many turns come before one of them has won:
+ * so many may ask twice. */
+#define EARLY 16
+/* What it may take of a core while nothing happens, in percent. */
+#define IDLE_PERCENT 0.01
+/* Who gives its leadership back asks for that, ends its lease, and listens no more. */
+#define LEAVER_REQUESTS 3
 #define NAME "group"
 /* A standby whose last look found nothing new heeds a hint at once again after a 32nd of retry. */
 #define REST_MS 70
-#define IDLE_MS 2000
+/* As long as the interval of renewals: each renews once, as it does all the time. */
+#define IDLE_MS 5000
 /* Descriptors of a handle: connections, pipes, timers. */
 #define FDS_EACH 24
 
@@ -63,14 +73,14 @@ static int group_leader(struct group *g, int not )
 	}
 }
 
-/* Until all but the leader know it, and have come to rest. */
-static void group_rest(struct group *g, int leader)
+/* Until all but the leader, and one that is stopped (-1: none), know it and have come to rest. */
+static void group_rest(struct group *g, int leader, int stopped)
 {
 	uint64_t limit_ns = bench_now_ns() + 60000000000u;
 	struct baton_status s;
 
 	for (int i = 0; i < g->n; i++) {
-		while (i != leader &&
+		while (i != leader && i != stopped &&
 		       (baton_get_status(g->e[i], &s) != 0 || s.state != BATON_STATE_STANDBY ||
 			strcmp(s.leader, baton_id(g->b[leader])) != 0)) {
 			if (bench_now_ns() > limit_ns)
@@ -100,8 +110,11 @@ static void group_open(struct group *g, const char *url, int n)
 		g->e[i] = bench_election(g->b[i], NAME);
 		g->fds[i] = (struct pollfd){.fd = baton_fd(g->b[i]), .events = POLLIN};
 		(void)baton_election_start(g->e[i]);
+		/* One after the other: hundreds that connect at once are another measurement. */
 		if (i == 0)
 			bench_until_leader(g->b[0], g->e[0]);
+		else
+			bench_until_standby(g->b[i], g->e[i]);
 	}
 }
 
@@ -149,8 +162,9 @@ static void group_pause(struct group *g, struct baton *admin, int leader)
 		group_take_events(g, 10);
 }
 
-static int group_handoff(struct group *g, struct baton *admin, enum way way, int leader,
-			 struct samples *s)
+/* Who leads then. */
+static int group_hand_over(struct group *g, struct baton *admin, enum way way, int leader,
+			   struct samples *s)
 {
 	if (way == BY_RESUME)
 		group_pause(g, admin, leader);
@@ -160,13 +174,17 @@ static int group_handoff(struct group *g, struct baton *admin, enum way way, int
 	int next = group_leader(g, way == BY_RESUME ? -1 : leader);
 
 	samples_add(s, bench_now_ns() - began_ns);
-	/* Who has led lets the others go first for a while: anew, it contends at once. */
-	if (leader != next) {
-		(void)baton_election_stop(g->e[leader], -1);
-		(void)baton_election_start(g->e[leader]);
-	}
-	group_rest(g, next);
 	return next;
+}
+
+/* Who has led lets the others go first for a while: anew, it contends at once. */
+static void group_restart(struct group *g, int was, int leader)
+{
+	if (was != leader) {
+		(void)baton_election_stop(g->e[was], -1);
+		(void)baton_election_start(g->e[was]);
+	}
+	group_rest(g, leader, -1);
 }
 
 void bench_orders(const char *url, const char *name, double trip_ms, bool quick)
@@ -179,14 +197,18 @@ void bench_orders(const char *url, const char *name, double trip_ms, bool quick)
 	group_open(&g, url, ORDER_CANDIDATES);
 	int leader = group_leader(&g, -1);
 
-	group_rest(&g, leader);
+	group_rest(&g, leader, -1);
 	for (enum way way = BY_STOP; way < N_WAYS; way++) {
 		static const int percents[2] = {50, 99};
 		struct samples s;
 
 		samples_init(&s);
-		for (int i = 0; i < times; i++)
-			leader = group_handoff(&g, admin, way, leader, &s);
+		for (int i = 0; i < times; i++) {
+			int next = group_hand_over(&g, admin, way, leader, &s);
+
+			group_restart(&g, leader, next);
+			leader = next;
+		}
 		for (int i = 0; i < 2; i++) {
 			double ms = (double)samples_at(&s, percents[i]) / 1e6;
 			char what[96];
@@ -234,61 +256,115 @@ static void allow_descriptors(int n)
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* Handoffs by stop among so many standbys. The p50 in ms. */
-static double grow(const char *url, const char *name, int standbys, double least_ms,
-		   uint64_t (*requests)(void *server), void *server, bool quick)
+static void add_renewals(void *arg, const struct baton_metric *m)
 {
-	int times = quick ? 10 : 50;
-	uint64_t asked = 0;
-	struct samples s;
-	struct group g;
-	char what[96];
-	char beside[96];
+	uint64_t *sum = arg;
 
-	allow_descriptors(standbys + 1);
-	group_open(&g, url, standbys + 1);
-	int leader = group_leader(&g, -1);
+	if (strcmp(m->name, "baton_renewals_total") == 0)
+		*sum += (uint64_t)m->value;
+}
 
-	group_rest(&g, leader);
-	samples_init(&s);
+/* What the server was asked for, but for renewals. */
+static int64_t asked_of(const struct bench_counter *c, const struct group *g)
+{
+	uint64_t renewals = 0;
+
+	for (int i = 0; i < g->n; i++)
+		(void)baton_metrics(g->b[i], add_renewals, &renewals);
+	return (int64_t)c->requests(c->server) - (int64_t)renewals * c->per_renewal;
+}
+
+/* Each of the candidates, in percent of a core. */
+static double idle_percent(const struct group *g)
+{
 	double cpu_ms = others_cpu_ms();
 
 	(void)poll(NULL, 0, IDLE_MS);
-	double idle = (others_cpu_ms() - cpu_ms) / IDLE_MS * 100 / (standbys + 1);
+	double percent = (others_cpu_ms() - cpu_ms) / IDLE_MS * 100 / g->n;
+
+	return percent > 0 ? percent : 0;
+}
+
+struct growth {
+	const char *url;
+	const char *name;
+	const struct bench_counter *counter; /* NULL: nobody counts */
+	double least_ms;                     /* p50 with the fewest standbys */
+	bool quick;
+};
+
+static void tell_growth(const struct growth *w, int standbys, struct samples *s, double idle)
+{
+	double p50 = (double)samples_at(s, 50) / 1e6;
+	char what[96];
+	char beside[96];
+
+	(void)snprintf(beside, sizeof(beside), "idle, each: %.4f %% of a core", idle);
+	(void)snprintf(what, sizeof(what), "%s: handoff with %d standbys, p50", w->name, standbys);
+	row(what, p50, standbys == 100 ? GROWTH * w->least_ms : 0, "ms", beside);
+	(void)snprintf(what, sizeof(what), "%s: handoff with %d standbys, p99", w->name, standbys);
+	row(what, (double)samples_at(s, 99) / 1e6, 0, "ms", beside);
+	(void)snprintf(what, sizeof(what), "%s: idle, each of %d standbys, of one core", w->name,
+		       standbys);
+	row(what, idle, IDLE_PERCENT, "%", "with its renewals");
+}
+
+/* asked: for one handoff. */
+static void tell_requests(const struct growth *w, int standbys, double asked)
+{
+	double early = standbys < EARLY ? standbys : EARLY;
+	char what[96];
+
+	(void)snprintf(what, sizeof(what), "%s: requests per handoff and standby, %d", w->name,
+		       standbys);
+	row(what, asked / standbys, REQUESTS + early / standbys, "",
+	    "without renewals, and without what the leader asks that goes");
+}
+
+/* Handoffs by stop among so many standbys. The p50 in ms. */
+static double grow(const struct growth *w, int standbys)
+{
+	int times = w->quick ? 10 : 50;
+	int64_t asked = 0;
+	struct samples s;
+	struct group g;
+
+	allow_descriptors(standbys + 1);
+	group_open(&g, w->url, standbys + 1);
+	int leader = group_leader(&g, -1);
+
+	group_rest(&g, leader, -1);
+	samples_init(&s);
+	double idle = idle_percent(&g);
 
 	for (int i = 0; i < times; i++) {
-		uint64_t before = requests != NULL ? requests(server) : 0;
+		int64_t before = w->counter != NULL ? asked_of(w->counter, &g) : 0;
+		int next = group_hand_over(&g, NULL, BY_STOP, leader, &s);
 
-		leader = group_handoff(&g, NULL, BY_STOP, leader, &s);
-		asked += (requests != NULL ? requests(server) : 0) - before;
+		group_rest(&g, next, leader);
+		asked += (w->counter != NULL ? asked_of(w->counter, &g) : 0) - before;
+		group_restart(&g, leader, next);
+		leader = next;
 	}
 	double p50 = (double)samples_at(&s, 50) / 1e6;
 
-	(void)snprintf(beside, sizeof(beside), "idle, each: %.3f %% of a core",
-		       idle > 0 ? idle : 0);
-	(void)snprintf(what, sizeof(what), "%s: handoff with %d standbys, p50", name, standbys);
-	row(what, p50, standbys == 100 ? GROWTH * least_ms : 0, "ms", beside);
-	(void)snprintf(what, sizeof(what), "%s: handoff with %d standbys, p99", name, standbys);
-	row(what, (double)samples_at(&s, 99) / 1e6, 0, "ms", beside);
-	if (requests != NULL) {
-		(void)snprintf(what, sizeof(what), "%s: requests per handoff and standby, %d", name,
-			       standbys);
-		row(what, (double)asked / times / standbys, 0, "", "all of the server's");
-	}
+	tell_growth(w, standbys, &s, idle);
+	if (w->counter != NULL)
+		tell_requests(w, standbys, (double)asked / times - LEAVER_REQUESTS);
 	samples_done(&s);
 	group_close(&g);
 	return p50;
 }
 
-void bench_growth(const char *url, const char *name, uint64_t (*requests)(void *server),
-		  void *server, bool quick)
+void bench_growth(const char *url, const char *name, const struct bench_counter *counter,
+		  bool quick)
 {
 	static const int standbys[] = {2, 20, 100, 500};
-	double least_ms = 0;
+	struct growth w = {.url = url, .name = name, .counter = counter, .quick = quick};
 
 	for (size_t i = 0; i < sizeof(standbys) / sizeof(standbys[0]) - (quick ? 1 : 0); i++) {
-		double p50 = grow(url, name, standbys[i], least_ms, requests, server, quick);
+		double p50 = grow(&w, standbys[i]);
 
-		least_ms = i == 0 ? p50 : least_ms;
+		w.least_ms = i == 0 ? p50 : w.least_ms;
 	}
 }

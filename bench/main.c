@@ -68,7 +68,7 @@ static void orders(bool quick)
 
 static void growth(bool quick)
 {
-	bench_growth(file_url("growth"), "file", NULL, NULL, quick);
+	bench_growth(file_url("growth"), "file", NULL, quick);
 }
 
 /* Without a server; only: one part of it, or NULL. */
@@ -113,7 +113,8 @@ static void usage(int status)
 		"             [--only PART[,PART...]]\n"
 		"Measures the library, `baton run` and `baton serve` without a server\n"
 		"(--command: `baton run` alone), or a store on a server that is thrown away\n"
-		"afterwards (parts: handoff, orders, growth, peers, crash, fast, standby, many);\n"
+		"afterwards (parts: handoff, orders, growth, status, peers, crash, fast, standby,\n"
+		"many);\n"
 		"--quick takes a tenth of the samples. The rows also go to FOLDER/bench.json and\n"
 		"bench.svg, the samples of distributions to FOLDER/bench.samples, a line of JSON\n"
 		"for each.\n"

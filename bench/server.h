@@ -20,6 +20,7 @@ struct bench_server {
 	int expiry_ms;      /* so late it may notice itself that a lease has ended */
 	int poll_ms;        /* so often a process looks, with two requests; 0: it is told */
 	int handoff_trips;  /* what a handoff may take, in raw round trips; 0: as usual */
+	int status_ms;      /* what `baton status` may take; 0: nothing is said of that */
 	int large;          /* how many elections are many; 0: as usual */
 	/* What a URL says so that a dead leader is replaced at once; NULL behind the last. */
 	const char *fast[3];
@@ -30,12 +31,17 @@ struct bench_server {
 	/* Requests of clients that it has served. Nothing else that comes by itself is counted.
 	 * NULL: it doesn't count them. */
 	uint64_t (*requests)(void *server);
+	/* The same where requests() tells late, or counts what candidates don't ask. UINT64_MAX: it
+	 * can't be told here. NULL: requests() does neither. */
+	uint64_t (*at_once)(void *server);
 	/* Those of them that are renewals, when nothing happens. NULL: it doesn't count them. */
 	uint64_t (*renewals)(void *server);
 	/* Sessions that it has ever had. NULL: it doesn't count them. */
 	uint64_t (*connections)(void *server);
 	/* In how many microseconds it ends the lease of who leads that election; 0: nobody does. */
 	int64_t (*left_us)(void *server, const char *election);
+	/* A command that asks the server one question, up to a NULL. NULL: there is none. */
+	char *const *(*question)(void *server);
 	/* Claims per second of the tool, n in all, in batches as large as the driver's. NULL: there
 	 * is none. */
 	double (*campaigns)(void *server, const char *url, int n);

@@ -11,8 +11,9 @@
 #define BATCH 1000 /* of the runtime */
 
 struct postgres {
-	PGconn *work;  /* in the store's database */
-	PGconn *watch; /* in another one, so that it doesn't count itself */
+	PGconn *work;   /* in the store's database */
+	PGconn *watch;  /* in another one, so that it doesn't count itself */
+	bool has_calls; /* the server counts calls of statements */
 };
 
 static PGresult *ask(PGconn *pg, const char *text)
@@ -65,6 +66,12 @@ static void *open_postgres(const char *url)
 	p->work = dial(url, NULL);
 	p->watch = dial(url, "postgres");
 	(void)PQsetNoticeProcessor(p->work, ignore, NULL);
+	(void)PQsetNoticeProcessor(p->watch, ignore, NULL);
+	p->has_calls = number(p->watch, "SELECT count(*) FROM pg_settings WHERE name = "
+					"'shared_preload_libraries' AND setting = "
+					"'pg_stat_statements'") > 0;
+	if (p->has_calls)
+		tell(p->watch, "CREATE EXTENSION IF NOT EXISTS pg_stat_statements");
 	tell(p->watch, "ALTER SYSTEM SET autovacuum = off");
 	tell(p->watch, "SELECT pg_reload_conf()");
 	tell(p->work, "CREATE TABLE IF NOT EXISTS bench_raw (id int PRIMARY KEY, n bigint)");
@@ -109,6 +116,23 @@ static uint64_t counter(void *server, const char *what)
 static uint64_t requests(void *server)
 {
 	return counter(server, "xact_commit + xact_rollback");
+}
+
+/*
+ * A session tells of its transactions seconds later, and each that listens counts one for what it
+ * is told. So where the server counts calls of statements, as it does for `make bench`, those are
+ * counted of which each request of a candidate has one: all that we send begin with their names.
+ */
+static uint64_t at_once(void *server)
+{
+	const struct postgres *p = server;
+
+	if (!p->has_calls)
+		return UINT64_MAX;
+	return (uint64_t)number(
+		p->watch, "SELECT coalesce(sum(calls), 0)::bigint FROM pg_stat_statements "
+			  "WHERE query ~ '^/. baton_(open|renew|claim|release|observe|publish|"
+			  "withdraw|seen|end) ./'");
 }
 
 static uint64_t connections(void *server)
@@ -217,6 +241,7 @@ const struct bench_server bench_postgres = {
 	.close = close_postgres,
 	.write = write_postgres,
 	.requests = requests,
+	.at_once = at_once,
 	.connections = connections,
 	.left_us = left_us,
 	.campaigns = campaigns,

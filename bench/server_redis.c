@@ -168,6 +168,17 @@ static int64_t left_us(void *server, const char *election)
 	return left_ms > 0 ? left_ms * 1000 : 0;
 }
 
+static char *const *question(void *server)
+{
+	static char *argv[] = {
+		"redis-cli", "-h", NULL, "-p", NULL, "HGETALL", "{baton}:election:status", NULL};
+	struct redis *r = server;
+
+	argv[2] = r->host;
+	argv[4] = r->port;
+	return argv;
+}
+
 /* ---- its own benchmark ---- */
 
 static char *campaign_text(void)
@@ -243,12 +254,14 @@ const struct bench_server bench_redis = {
 	.tool = "redis-benchmark",
 	.probe = "a PING",
 	.settle_s = 2,
+	.status_ms = 5,
 	.open = open_redis,
 	.close = close_redis,
 	.write = write_redis,
 	.requests = requests,
 	.connections = connections,
 	.left_us = left_us,
+	.question = question,
 	.campaigns = campaigns,
 };
 #endif

@@ -144,9 +144,76 @@ static void orders(struct rig *g, bool quick)
 	samples_done(&raw);
 }
 
+static int per_renewal(const struct rig *g)
+{
+	return g->server->per_renewal > 0 ? g->server->per_renewal : 1;
+}
+
 static void growth(struct rig *g, bool quick)
 {
-	bench_growth(g->url, g->server->name, g->server->requests, g->raw, quick);
+	const struct bench_server *server = g->server;
+	struct bench_counter counter = {.requests = server->at_once != NULL ? server->at_once
+									    : server->requests,
+					.server = g->raw,
+					.per_renewal = per_renewal(g)};
+
+	bool counts = counter.requests != NULL && counter.requests(g->raw) != UINT64_MAX;
+
+	bench_growth(g->url, server->name, counts ? &counter : NULL, quick);
+}
+
+/* ---- questions ---- */
+
+static void run_once(char *const *argv, struct samples *s)
+{
+	uint64_t began_ns = bench_now_ns();
+	int fd;
+	int ended;
+	pid_t pid = bench_start(argv, &fd, false);
+
+	(void)waitpid(pid, &ended, 0);
+	samples_add(s, bench_now_ns() - began_ns);
+	(void)close(fd);
+	if (!WIFEXITED(ended) || WEXITSTATUS(ended) != 0)
+		bench_die("%s fails.", argv[0]);
+}
+
+/* From the start of the command to its end: what people and scripts wait for. Beside it one round
+ * trip of the server's own client, a command as well, and one on a warm connection. */
+static void status(struct rig *g, bool quick)
+{
+	char baton[1024];
+	char *const ours[] = {baton,     (char *)(uintptr_t) "status", (char *)(uintptr_t) "status",
+			      "--store", (char *)(uintptr_t)g->url,    NULL};
+	char *const *theirs = g->server->question != NULL ? g->server->question(g->raw) : NULL;
+	struct baton *b = bench_open(g->url, "leader");
+	struct samples own;
+	struct samples other;
+	struct samples raw;
+	char beside[96];
+
+	(void)snprintf(baton, sizeof(baton), "%s", bench_beside("baton"));
+	samples_init(&own);
+	samples_init(&other);
+	samples_init(&raw);
+	keep_lease(b, "status");
+	for (int i = 0; i < (quick ? 20 : 200); i++) {
+		run_once(ours, &own);
+		if (theirs != NULL)
+			run_once(theirs, &other);
+		samples_add(&raw, raw_trip(g));
+	}
+	if (theirs != NULL)
+		(void)snprintf(beside, sizeof(beside), "%s: %.3f ms; %s: %.3f ms", theirs[0],
+			       ms_at(&other, 50), g->server->raw, ms_at(&raw, 50));
+	else
+		(void)snprintf(beside, sizeof(beside), "%s: %.3f ms", g->server->raw,
+			       ms_at(&raw, 50));
+	tell(g, "baton status, p50", ms_at(&own, 50), g->server->status_ms, "ms", beside);
+	samples_done(&own);
+	samples_done(&other);
+	samples_done(&raw);
+	baton_close(b);
 }
 
 /* ---- crash ---- */
@@ -293,11 +360,6 @@ static void let_pass(int seconds)
 
 	while (bench_now_ns() < until_ns)
 		(void)poll(NULL, 0, 50);
-}
-
-static int per_renewal(const struct rig *g)
-{
-	return g->server->per_renewal > 0 ? g->server->per_renewal : 1;
 }
 
 /* Of so many processes; one more is at the edge of the window, and the watch asks every ten
@@ -511,8 +573,9 @@ static const struct {
 	const char *name;
 	void (*measure)(struct rig *g, bool quick);
 } parts[] = {
-	{"handoff", handoffs}, {"orders", orders}, {"growth", growth},    {"peers", peers},
-	{"crash", crashes},    {"fast", fast},     {"standby", standbys}, {"many", many},
+	{"handoff", handoffs}, {"orders", orders},    {"growth", growth},
+	{"status", status},    {"peers", peers},      {"crash", crashes},
+	{"fast", fast},        {"standby", standbys}, {"many", many},
 };
 
 #define N_PARTS (sizeof(parts) / sizeof(parts[0]))

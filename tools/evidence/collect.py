@@ -130,12 +130,17 @@ def bench_all(record, stores):
         words = ["tests/servers", "with", kind, "--", "build/release/bench", "--store",
                  "{url}" + options]
         os.environ["TMPDIR"] = os.path.abspath(WORK)  # data on a disk, as in make bench
-        if record.quick or kind not in AT_LENGTH:
-            parts = "handoff,peers,crash" + (",growth,fast" if kind in AT_LENGTH else "")
-            bench(record, store, [*words, "--quick", "--only", parts])
+        os.environ["BATON_TEST_BENCH"] = "1"
+        if kind not in AT_LENGTH:
+            bench(record, store, [*words, "--quick", "--only", "handoff,peers,crash"])
+        elif record.quick:
+            bench(record, store, [*words, "--quick", "--only",
+                                  "handoff,orders,growth,status,peers,crash,fast"])
         elif bench(record, store, [*words, "--only", "handoff,peers,crash"]):
-            bench(record, store, [*words, "--quick", "--only", "growth,fast,many"])
+            bench(record, store, [*words, "--only", "orders,growth,status"])
+            bench(record, store, [*words, "--quick", "--only", "fast,many"])
         os.environ.pop("TMPDIR")
+        os.environ.pop("BATON_TEST_BENCH")
 
 
 # ---- worlds and states ----

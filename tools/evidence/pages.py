@@ -101,8 +101,18 @@ def handoff(data):
     found = measured(data, "handoff")
     pictures = distributions(data, "handoff", "Clean handoff", found)
     images = "\n\n".join(f"![Clean handoff on {store}](handoff-{store}.svg)" for store in found)
-    return {"handoff.md": page("Handoff", data, "bench", words.HANDOFF,
-                               quantiles(found), images), **pictures}
+    ways = by_ways(data)
+    blocks = [words.HANDOFF, quantiles(found), images, "## By which way", words.WAYS,
+              table(("store", "asked for by", "p50", "p99"), ways) if ways else NOTHING]
+    return {"handoff.md": page("Handoff", data, "bench", *blocks), **pictures}
+
+
+def by_ways(data):
+    """[(store, way, p50, p99)]"""
+    found = {}
+    for _, match, row in rows_of(data, r"(\w+): handoff among \d+ by (.*), (p50|p99)"):
+        found.setdefault((match[1], match[2]), {})[match[3]] = svg.duration(row["value"])
+    return [(*key, ms.get("p50", "-"), ms.get("p99", "-")) for key, ms in found.items()]
 
 
 def failover(data):
@@ -128,9 +138,14 @@ def rows_of(data, pattern):
 
 
 def by_standbys(data):
+    """{store: [(standbys, p50, what one of them costs idle, requests of one of them)]}"""
+    asked = {(match[1], match[2]): f"{row['value']:.2f}" for _, match, row in
+             rows_of(data, r"(\w+): requests per handoff and standby, (\d+)")}
     lines = {}
     for _, match, row in rows_of(data, r"(\w+): handoff with (\d+) standbys, p50"):
-        lines.setdefault(match[1], []).append((int(match[2]), row["value"], row["beside"]))
+        lines.setdefault(match[1], []).append(
+            (int(match[2]), row["value"], row["beside"].partition(": ")[2],
+             asked.get((match[1], match[2]), "-")))
     return lines
 
 
@@ -157,11 +172,11 @@ def growth(data):
     if standbys:
         files["growth-standbys.svg"] = plots.growth(
             "Handoff by the number of standbys (p50)",
-            [(name, [(n, ms) for n, ms, _ in line]) for name, line in standbys.items()],
+            [(name, [(n, ms) for n, ms, _, _ in line]) for name, line in standbys.items()],
             "standbys of one election", "ms", footer(data, "bench"))
-        blocks += [table(("store", "standbys", "handoff, p50", "idle, each"),
-                         [(name, n, svg.duration(ms), beside.partition(": ")[2])
-                          for name, line in standbys.items() for n, ms, beside in line]),
+        blocks += [table(("store", "standbys", "handoff, p50", "requests, each", "idle, each"),
+                         [(name, n, svg.duration(ms), asked, idle)
+                          for name, line in standbys.items() for n, ms, idle, asked in line]),
                    "![Handoff by the number of standbys](growth-standbys.svg)"]
     else:
         blocks.append(NOTHING)

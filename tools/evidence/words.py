@@ -8,6 +8,11 @@ would have without baton: the same handoff by another library or program, with i
 (`bench/peers`). Each dot is a handoff, and the line is the median. The axis is logarithmic. With
 fewer than 20 samples there is no p99."""
 
+WAYS = """\
+Four candidates of one election, each with a handle of its own. The leader is stopped, ordered to
+resign, or ordered to hand over to another; or the election was paused, and is resumed. The time is
+from that word until another candidate says yes. An order goes to the leader by the store first."""
+
 FAILOVER = """\
 The leader is killed with `kill -9`. The time is from the kill until another candidate says yes.
 Where the store keeps a lease, the rest of that lease has to pass first; the name of a row says how
@@ -21,7 +26,9 @@ store's own delay is part of it."""
 
 STANDBYS = """\
 One election, so many standbys, each with a handle and connections of its own; a handoff by stop.
-*Idle* is what one of them costs while nothing happens."""
+*Requests* are those of the handoff that one standby asks of the server: without renewals, and
+without those of the leader that goes. *Idle* is what one of them costs while nothing happens, with
+its renewals."""
 
 ELECTIONS = """\
 One process starts so many elections. The time until the process leads all of them, divided by
@@ -51,5 +58,6 @@ counts."""
 
 INDEX = """\
 What was measured, when, at which commit and on which machine. A figure in another document is a
-link to one of these pages. `make evidence` writes them anew, in half an hour on two quiet cores;
-`make evidence QUICK=1` takes some five minutes. [long-runs.md](long-runs.md) is kept by hand."""
+link to one of these pages. `make evidence` writes them anew, in three quarters of an hour on two
+quiet cores; `make evidence QUICK=1` takes some five minutes. [long-runs.md](long-runs.md) is kept
+by hand."""

@@ -318,8 +318,8 @@ int file_candidates(void *l, struct baton_call *call, const char *name,
 /* 1: that lease's owner is a candidate of this election; 0: it isn't. */
 int file_read_candidate(struct file_lane *lane, const char *lease, const char *name,
 			struct file_candidate *out);
-/* About how many candidates there are, at the cost of a few system calls; 0: they are few, or nobody
- * knows. */
+/* About how many candidates there are, at the cost of a few system calls; 0: they are few, or
+ * nobody knows. */
 uint32_t file_crowd(struct file_lane *lane, const char *name);
 /* 1: a living, healthy candidate has this id. */
 int file_has_candidate(struct file_lane *lane, const char *name, const char *id);
