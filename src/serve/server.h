@@ -167,8 +167,8 @@ struct server {
 	int64_t alive_ns;    /* when it gets the next one */
 	int64_t looked_ns;
 	size_t look_at;
-	bool cant_list;  /* the store: candidates, ... */
-	bool cant_audit; /* ... histories */
+	bool cant_list;   /* the store: candidates, ... */
+	bool cant_audit;  /* ... histories */
 	bool has_answer;  /* of the store: once is enough */
 	bool is_stuck;    /* a thread of the library, or the worker */
 	int64_t pulse_ns; /* when that was last looked at */
