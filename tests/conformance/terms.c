@@ -122,14 +122,18 @@ static void keep_claim(struct baton_election_options *o)
 
 #define NEW_SCORE 900
 
-/* Whether the store shows what the leader has said of itself. */
+/* Whether the store shows what the leader has said of itself: among the candidates, and to those
+ * who ask who leads, because a standby's preemption compares itself with that. */
 static bool is_shown(void *arg)
 {
 	struct local *p = arg;
 	struct baton_candidate list[2];
+	struct baton_observed seen = {0};
 	int n = patient_list(p->t, p->b, p->t->name, list, 2, NULL);
 
-	return n == 1 && list[0].score_permille == NEW_SCORE;
+	return n == 1 && list[0].score_permille == NEW_SCORE &&
+	       patient_observe(p->t, p->b, p->t->name, &seen, NULL) == 0 &&
+	       seen.score_permille == NEW_SCORE;
 }
 
 static void term_survives(struct testcase *t)

@@ -189,6 +189,78 @@ static void test_release_of_another_claim(void **state)
 	}
 }
 
+/* S6, for a leader's profile: and an answer that was in the way tells whether it stands there. */
+static void test_show_of_another_claim(void **state)
+{
+	struct baton_profile profile = {.metadata = "m", .priority = 2, .score_permille = 900};
+	struct record_show asked = {.lease_id = "a-1", .nonce = 5, .term = 3, .profile = &profile};
+
+	(void)state;
+	for (int what = 0; what < 3; what++) {
+		struct record_turn t = a_turn();
+		struct record_edit d = {.show = &asked};
+
+		assert_int_equal(record_edit_step(&d, &t), RECORD_READ_FRESH);
+		strcpy(election.lease, what == 0 ? "b-1" : "a-1");
+		election.nonce = what == 1 ? 6 : 5;
+		election.term = what == 2 ? 4 : 3;
+		answer(&t, BATON_OUTCOME_OK, one);
+		assert_int_equal(record_edit_step(&d, &t), RECORD_DONE);
+		assert_int_equal(d.task.outcome, BATON_OUTCOME_REFUSED);
+		assert_int_equal(election.score_permille, 0);
+	}
+}
+
+/* Whatever differs is written, from the claim's version, and nothing else changes; what is the same
+ * is not. */
+static void test_show(void **state)
+{
+	static const struct baton_profile old = {
+		.metadata = "m", .priority = 2, .score_permille = 900};
+	struct baton_profile profiles[] = {old, old, old, old};
+
+	(void)state;
+	profiles[1].metadata = "n";
+	profiles[2].priority = 3;
+	profiles[3].score_permille = 800;
+	for (int what = 0; what < 4; what++) {
+		struct record_show asked = {
+			.lease_id = "a-1", .nonce = 5, .term = 3, .profile = &profiles[what]};
+		struct record_turn t = a_turn();
+		struct record_edit d = {.show = &asked, .known = one};
+
+		strcpy(election.lease, "a-1");
+		strcpy(election.metadata, old.metadata);
+		election.nonce = 5;
+		election.term = 3;
+		election.priority = old.priority;
+		election.score_permille = old.score_permille;
+		election.order_id = 7;
+		struct record_election was = election;
+		int op = record_edit_step(&d, &t);
+
+		assert_int_equal(op, what == 0 ? RECORD_DONE : RECORD_WRITE);
+		if (what == 0) {
+			assert_int_equal(d.task.outcome, BATON_OUTCOME_OK);
+			continue;
+		}
+		assert_true(record_same_version(&d.task.version, &one));
+		assert_string_equal(election.metadata, profiles[what].metadata);
+		assert_int_equal(election.priority, profiles[what].priority);
+		assert_int_equal(election.score_permille, profiles[what].score_permille);
+		assert_int_equal(election.w, t.random);
+		strcpy(election.metadata, was.metadata);
+		election.w = was.w;
+		election.priority = was.priority;
+		election.score_permille = was.score_permille;
+		assert_memory_equal(&election, &was, sizeof(was));
+		answer(&t, BATON_OUTCOME_OK, two);
+		assert_int_equal(record_edit_step(&d, &t), RECORD_DONE);
+		assert_int_equal(d.task.outcome, BATON_OUTCOME_OK);
+		assert_true(record_same_version(&d.task.version, &two));
+	}
+}
+
 /* The leader's lease is not known here: its word is the record's. */
 static void test_order_without_a_sight(void **state)
 {
@@ -352,6 +424,8 @@ int main(void)
 		cmocka_unit_test(test_forfeit_stays),
 		cmocka_unit_test(test_lock_without_answer),
 		cmocka_unit_test(test_release_of_another_claim),
+		cmocka_unit_test(test_show_of_another_claim),
+		cmocka_unit_test(test_show),
 		cmocka_unit_test(test_order_without_a_sight),
 		cmocka_unit_test(test_publish),
 		cmocka_unit_test(test_close_of_the_dead),

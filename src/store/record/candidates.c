@@ -298,6 +298,7 @@ void record_driver_publish(void *l, struct baton_call *call, const struct baton_
 								 n_pages, &list[i].code);
 	}
 	free(pages);
+	record_show_leaders(lane, call, lease, list, n);
 }
 
 int record_driver_withdraw(void *l, struct baton_call *call, const struct baton_lease *lease,

@@ -108,6 +108,15 @@ bool record_known_read(const struct record_known *k, struct record_election *out
 	return k->text == NULL || record_parse_election(k->text, k->n, out) == 0;
 }
 
+bool record_known_claimed(const struct record_known *k, struct record_election *out)
+{
+	if (k->ours != NULL && k->claim.standing == RECORD_STANDS &&
+	    record_same_version(&k->claim.version, &k->version) && record_known_read(k, out))
+		return true;
+	record_no_election(out, k->name);
+	return false;
+}
+
 void record_known_hint(struct record_store *s, struct record_known *k)
 {
 	watch_index_hint(&s->elections, &k->watched);

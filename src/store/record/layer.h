@@ -7,6 +7,7 @@
  *                 the verbs of the contract, each in the file of its name
  *   rounds.c      carries out what tasks ask for, in as few requests as the adapter can
  *   known.c       elections that are watched or claimed; other processes' leases; our own leases
+ *   show.c        a leader's new profile, in the record of its election
  *   locks.c       native locks beside the records, if the URL asks for them
  *   sweep.c       deletes what nobody needs any more (R10)
  *   keys.c        names as keys, tokens as versions; rows.c: rows of a database as items
@@ -202,6 +203,8 @@ bool record_known_note(struct record_store *s, struct record_known *k,
 		       const struct bytes *text, uint64_t sent_ns);
 /* The record as we know it. False: we don't know it. */
 bool record_known_read(const struct record_known *k, struct record_election *out);
+/* The same, if no other write followed that of our claim. False: the record must be read. */
+bool record_known_claimed(const struct record_known *k, struct record_election *out);
 void record_known_hint(struct record_store *s, struct record_known *k);
 /* Sets our claim that stands on the election, or may stand there. NULL: there is none, and the
  * claim's lock is spent. */
@@ -383,6 +386,13 @@ void record_locks_drop(struct record_lane *lane, const struct baton_call *call);
 /* Gives all claims of a lease back that is about to be closed, so that watchers hear of it. */
 void record_release_all(struct record_lane *lane, const struct baton_call *call,
 			const char *lease_id);
+
+/* ---- show.c ---- */
+
+/* Of the elections in the list, those that this lease leads get the published profile in their
+ * records. If that fails, the publication's outcome says so. */
+void record_show_leaders(struct record_lane *lane, struct baton_call *call,
+			 const struct baton_lease *lease, struct baton_publication *list, size_t n);
 
 /* ---- watch.c ---- */
 

@@ -15,12 +15,8 @@ static void release_job(struct record_job *j, struct record_store *s, const stru
 	store_lock(&s->base);
 	const struct record_known *k = record_known_find(s, j->key.text);
 
-	if (k != NULL && k->ours != NULL && k->claim.standing == RECORD_STANDS &&
-	    record_same_version(&k->claim.version, &k->version) &&
-	    record_known_read(k, &j->election))
+	if (k != NULL && record_known_claimed(k, &j->election))
 		j->u.edit.known = k->version;
-	else
-		record_no_election(&j->election, r->name);
 	store_unlock(&s->base);
 }
 

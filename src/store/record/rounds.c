@@ -452,7 +452,8 @@ static void round_written(struct round *r, struct record_job *j, struct record_i
 
 	if (item->outcome == BATON_OUTCOME_OK && !is_bury)
 		round_note(r, j, item, clock_boot_ns(),
-			   j->kind != RECORD_JOB_EDIT || j->u.edit.release != NULL);
+			   j->kind != RECORD_JOB_EDIT || j->u.edit.release != NULL ||
+				   j->u.edit.show != NULL);
 	/* If what was told isn't valid, the record is read, and that read fails. */
 	if (item->outcome == BATON_OUTCOME_REFUSED && item->is_told) {
 		struct record_item told = *item;

@@ -185,6 +185,7 @@ static void list_seat(struct list *l, const struct world *w, int c, int e)
 	const struct cand *a = &w->cands[c];
 	const struct seat *s = &a->seats[e];
 	struct action settle = {.what = DO_SETTLE, .cand = (uint8_t)c, .election = (uint8_t)e};
+	struct action show = {.what = DO_SHOW, .cand = (uint8_t)c, .election = (uint8_t)e};
 
 	if (s->bid.stage != STAGE_NONE) {
 		list_bid(l, w, c, e);
@@ -192,6 +193,8 @@ static void list_seat(struct list *l, const struct world *w, int c, int e)
 	}
 	if (s->role == ROLE_LEADS)
 		add(l, DO_DOWN, c, e);
+	if (s->role == ROLE_LEADS && setup->shows)
+		add_fates(l, w, show, fates, 4);
 	if (s->role == ROLE_LEAVES)
 		list_release(l, w, c, e);
 	if (s->role == ROLE_SEEKS || s->role == ROLE_FORFEIT)
@@ -445,6 +448,7 @@ void world_apply(struct world *w, struct action a)
 	case DO_BID_FAIL: apply_bid(w, a); break;
 	case DO_SETTLE: host_settle(w, a.cand, a.election, &a.how); break;
 	case DO_DOWN: w->cands[a.cand].seats[a.election].role = ROLE_LEAVES; break;
+	case DO_SHOW: host_show(w, a.cand, a.election, &a.how); break;
 	case DO_RELEASE: host_release(w, a.cand, a.election, &a.how); break;
 	case DO_CRASH: host_crash(w, a.cand); break;
 	case DO_SWEEP: host_sweep(w, a.cand, 0); break;
@@ -577,6 +581,7 @@ const char *what_text(enum what what)
 		"settles",
 		"steps down",
 		"releases",
+		"shows its news",
 		"crashes",
 		"ends what is idle",
 		"watches an idle lease",
@@ -616,8 +621,8 @@ void action_text(struct action a, char *out, size_t size)
 
 static int put_text(const struct put *p, char *out, size_t size)
 {
-	static const char *const acts[] = {"",     "open",  "renew", "close",
-					   "bury", "claim", "again", "release"};
+	static const char *const acts[] = {"",      "open",  "renew",   "close", "bury",
+					   "claim", "again", "release", "show"};
 
 	if (p->act == ACT_NONE)
 		return 0;

@@ -60,6 +60,7 @@ void show_election(const struct erec *r)
 	election.paused = r->paused;
 	election.n_past = 0;
 	election.order_id = 0;
+	election.score_permille = 0;
 	election.lease[0] = lease_ids[r->lease][0];
 	election.lease[1] = '\0';
 	election.reserved_for[0] = (char)(r->reserved != 0 ? cand_ids[r->reserved - 1][0] : '\0');

@@ -53,6 +53,7 @@ struct setup {
 	bool closes; /* leases are given up while they could go on */
 	bool orders; /* somebody writes on elections; a record changes, and nothing else */
 	bool pauses;
+	bool shows;     /* leaders have news of themselves, and write them on their record */
 	bool sweeps;    /* a sweeper's sight is kept, and decides; else it knows who is gone */
 	bool drifts;    /* an owner's clock may be faster, for each renewal anew */
 	bool deletes;   /* somebody deletes the record of a living lease by hand */
@@ -98,6 +99,7 @@ enum act {
 	ACT_CLAIM,
 	ACT_AGAIN, /* a record written as it was: to adopt, to kill, to begin with, an order */
 	ACT_RELEASE,
+	ACT_SHOW, /* the leader's new profile, which no rule asks for */
 };
 
 /* A write on its way. */
@@ -105,7 +107,7 @@ struct put {
 	uint8_t act;
 	uint8_t slot; /* a lease, or an election */
 	uint8_t expected;
-	uint8_t by_lease; /* CLAIM, RELEASE: whose */
+	uint8_t by_lease; /* CLAIM, RELEASE, SHOW: whose */
 	uint8_t by_nonce;
 	uint8_t by_cand;
 	struct erec e;
@@ -197,7 +199,7 @@ struct world {
 	X(S1_RECORD, "S1-record", "a leader's record does not name it")                      \
 	X(S3_TERMS, "S3-terms", "a term is led in twice, or after a higher one")             \
 	X(S4_FLOOR, "S4-floor", "a term is granted that is not above the highest seen")      \
-	X(S6_FOREIGN, "S6-foreign", "a release changes what is not its own")                 \
+	X(S6_FOREIGN, "S6-foreign", "a release or profile changes what is not its own")      \
 	X(L1_PROGRESS, "L1-progress", "a candidate that is left alone never leads")          \
 	X(L3_ORPHAN, "L3-orphan", "a claim stays on a living lease, and nobody knows it")    \
 	X(R1_CREATE, "R1-create", "a renewal makes a record")                                \
@@ -277,6 +279,7 @@ void host_lane_answer(struct world *w, int c, int outcome, const struct course *
 void host_campaign(struct world *w, int c, int e, const struct course *how);
 void host_settle(struct world *w, int c, int e, const struct course *how);
 void host_release(struct world *w, int c, int e, const struct course *how);
+void host_show(struct world *w, int c, int e, const struct course *how);
 void host_bid_land(struct world *w, int c, int e, const struct course *how);
 void host_bid_answer(struct world *w, int c, int e, int outcome, const struct course *how);
 void host_crash(struct world *w, int c);
@@ -315,6 +318,7 @@ enum what {
 	DO_SETTLE,
 	DO_DOWN,
 	DO_RELEASE,
+	DO_SHOW,
 	DO_CRASH,
 	DO_SWEEP,
 	DO_WATCH,

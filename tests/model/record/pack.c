@@ -61,7 +61,7 @@ static inline void do_store(struct bits *b, struct store *s)
 
 static inline void do_put(struct bits *b, struct put *p)
 {
-	bits_do(b, &p->act, 3);
+	bits_do(b, &p->act, setup->shows ? 4 : 3);
 	if (p->act == ACT_NONE)
 		return;
 	bits_do(b, &p->slot, SLOT_BITS);

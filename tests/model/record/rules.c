@@ -67,7 +67,8 @@ void rules_election(const struct world *w, const struct put *p)
 	const struct erec *e = &w->store.elections[p->slot];
 	bool is_weak = setup->forgets || setup->evicts;
 
-	if (p->act == ACT_RELEASE && (e->lease != p->by_lease || e->nonce != p->by_nonce))
+	if ((p->act == ACT_RELEASE || p->act == ACT_SHOW) &&
+	    (e->lease != p->by_lease || e->nonce != p->by_nonce))
 		rule_break(RULE_S6_FOREIGN);
 	if (!is_weak && (p->e.term < e->term || p->e.w == 0))
 		rule_break(RULE_R9_GONE);

@@ -347,35 +347,27 @@ void host_settle(struct world *w, int c, int e, const struct course *how)
 	campaign_go(w, c, e, &task, &t, how);
 }
 
-void host_release(struct world *w, int c, int e, const struct course *how)
+/* Whoever has a claim begins with that. */
+static void claim_edit(struct world *w, int c, int e, struct record_edit *task,
+		       const struct course *how)
 {
-	struct cand *a = &w->cands[c];
-	struct seat *s = &a->seats[e];
-	struct baton_release asked = {.lease_id = lease_ids[a->lease],
-				      .nonce = s->nonce,
-				      .term = s->term,
-				      .reason = "stopped",
-				      .reserve_for =
-					      how->reserve != 0 ? cand_ids[how->reserve - 1] : NULL,
-				      .hold_ns = setup->hold * TICK_NS};
-	struct record_edit task = {.release = &asked, .known = version_of(s->version)};
+	const struct cand *a = &w->cands[c];
+	const struct seat *s = &a->seats[e];
 	struct erec known = w->store.elections[e];
 	uint8_t fate = how->fate;
 	struct record_turn t;
 
-	host_unlock(w, e, a->lease);
-	s->locked = s->keep = 0;
 	/* What it wrote itself: its claim, if that is not what stands there now. */
 	if (known.w != s->version)
 		known = (struct erec){
 			.w = s->version, .lease = a->lease, .nonce = s->nonce, .term = s->term};
 	begin_turn(&t, w, s, e);
 	show_election(&known);
-	for (int op = record_edit_step(&task, &t); op != RECORD_DONE;
-	     op = record_edit_step(&task, &t)) {
-		struct put p = {.act = ACT_RELEASE,
+	for (int op = record_edit_step(task, &t); op != RECORD_DONE;
+	     op = record_edit_step(task, &t)) {
+		struct put p = {.act = task->show != NULL ? ACT_SHOW : ACT_RELEASE,
 				.slot = (uint8_t)e,
-				.expected = id_of(&task.task.version),
+				.expected = id_of(&task->task.version),
 				.by_lease = a->lease,
 				.by_nonce = s->nonce,
 				.by_cand = (uint8_t)c};
@@ -389,6 +381,41 @@ void host_release(struct world *w, int c, int e, const struct course *how)
 		}
 		answer_election(&t, w, c, e, outcome);
 	}
+}
+
+/* Always news: what they are is not kept, because nothing depends on it. */
+void host_show(struct world *w, int c, int e, const struct course *how)
+{
+	static const struct baton_profile news = {.metadata = "", .score_permille = 1};
+	struct cand *a = &w->cands[c];
+	struct seat *s = &a->seats[e];
+	struct record_show asked = {.lease_id = lease_ids[a->lease],
+				    .nonce = s->nonce,
+				    .term = s->term,
+				    .profile = &news};
+	struct record_edit task = {.show = &asked, .known = version_of(s->version)};
+
+	claim_edit(w, c, e, &task, how);
+	if (task.task.outcome == BATON_OUTCOME_OK)
+		s->version = id_of(&task.task.version);
+}
+
+void host_release(struct world *w, int c, int e, const struct course *how)
+{
+	struct cand *a = &w->cands[c];
+	struct seat *s = &a->seats[e];
+	struct baton_release asked = {.lease_id = lease_ids[a->lease],
+				      .nonce = s->nonce,
+				      .term = s->term,
+				      .reason = "stopped",
+				      .reserve_for =
+					      how->reserve != 0 ? cand_ids[how->reserve - 1] : NULL,
+				      .hold_ns = setup->hold * TICK_NS};
+	struct record_edit task = {.release = &asked, .known = version_of(s->version)};
+
+	host_unlock(w, e, a->lease);
+	s->locked = s->keep = 0;
+	claim_edit(w, c, e, &task, how);
 	if (task.task.outcome == BATON_OUTCOME_OK || task.task.outcome == BATON_OUTCOME_REFUSED) {
 		s->role = ROLE_NONE;
 		s->nonce = s->term = s->version = 0;

@@ -234,11 +234,12 @@ static void campaign(struct cand *cand)
 
 		if (s->role != ROLE_NONE || s->asks || (s->next_ns > world.now_ns && !s->is_hinted))
 			continue;
-		list[n] = (struct baton_campaign){.name = election_names[e],
-						  .nonce = 1 + world_random(NEVER - 1),
-						  .floor = s->floor,
-						  .profile = {.metadata = "", .is_healthy = true},
-						  .record = &records[n]};
+		list[n] = (struct baton_campaign){
+			.name = election_names[e],
+			.nonce = 1 + world_random(NEVER - 1),
+			.floor = s->floor,
+			.profile = {.metadata = "", .score_permille = s->score, .is_healthy = true},
+			.record = &records[n]};
 		(void)memset(&records[n], 0, sizeof(records[n]));
 		s->asks = true;
 		s->is_hinted = false;
@@ -339,6 +340,37 @@ static void claims(struct cand *cand)
 	}
 }
 
+/* What wasn't shown is published again. */
+static void publish(struct cand *cand)
+{
+	struct baton_publication list[ELECTIONS];
+	struct baton_lease lease = cand->lease;
+	struct baton_call call = call_of(cand);
+	int which[ELECTIONS];
+	size_t n = 0;
+
+	for (int e = 0; e < ELECTIONS && is_same(cand, &lease); e++) {
+		struct seat *s = &cand->seats[e];
+
+		if (!s->is_unshown)
+			continue;
+		list[n] = (struct baton_publication){.name = election_names[e],
+						     .profile = {.metadata = "",
+								 .score_permille = s->score,
+								 .is_healthy = true}};
+		which[n++] = e;
+	}
+	if (n == 0)
+		return;
+	errand(cand, VERB_PUBLISH);
+	record_driver_publish(cand->lanes[BATON_LANE_CAMPAIGN], &call, &lease, list, n);
+	for (size_t i = 0; i < n; i++) {
+		tell("%s has published for %s: %d", cand->id, election_names[which[i]],
+		     list[i].outcome);
+		cand->seats[which[i]].is_unshown = list[i].outcome != BATON_OUTCOME_OK;
+	}
+}
+
 static void obey(struct seat *s, const struct baton_order *order)
 {
 	s->role = ROLE_LEAVES;
@@ -376,6 +408,10 @@ static void look_after(struct cand *cand)
 
 		if (s->role == ROLE_LEADS && !world.is_quiet && world_random(30) == 0)
 			s->role = ROLE_LEAVES;
+		if (s->role == ROLE_LEADS && !world.is_quiet && world_random(20) == 0) {
+			s->score = 1 + (uint32_t)world_random(1000);
+			s->is_unshown = true;
+		}
 		if (s->role == ROLE_LEADS && s->is_hinted)
 			observe(cand, e);
 		seeks = seeks || s->role == ROLE_SEEKS;
@@ -383,6 +419,7 @@ static void look_after(struct cand *cand)
 	release(cand);
 	if (seeks)
 		claims(cand);
+	publish(cand);
 	campaign(cand);
 }
 

@@ -118,6 +118,8 @@ void rules_election(const struct errand *by, int e, const struct record_election
 
 	if (!is_weak() && (after == NULL || (before != NULL && after->term < before->term)))
 		rule_break(RULE_R9_GONE);
+	if (by->verb == VERB_PUBLISH && before != NULL && before->nonce != by->nonces[e])
+		rule_break(RULE_S6_FOREIGN);
 	if (is_release && by->verb == VERB_RELEASE && before->nonce != by->nonces[e])
 		rule_break(RULE_S6_FOREIGN);
 	if (is_release && by->verb == VERB_CLOSE && strcmp(before->lease, by->lease) != 0)
@@ -201,6 +203,8 @@ void rules_check_end(void)
 		for (int i = 0; i < CANDS; i++)
 			if (cand_leads(world.cands[i], e))
 				leader = world.cands[i];
+		if (leader != NULL && elections[e].score_permille != leader->seats[e].score)
+			rule_break(RULE_SHOWN);
 		if (leader == NULL)
 			rule_break(RULE_L1_PROGRESS);
 		else if (lock_is_taken(e) && strcmp(locks[e].lease, leader->lease.id) != 0)

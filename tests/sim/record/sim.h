@@ -70,7 +70,16 @@ struct params {
 
 struct cand;
 
-enum verb { VERB_NONE, VERB_OPEN, VERB_RENEW, VERB_CLOSE, VERB_CAMPAIGN, VERB_RELEASE, VERB_OTHER };
+enum verb {
+	VERB_NONE,
+	VERB_OPEN,
+	VERB_RENEW,
+	VERB_CLOSE,
+	VERB_CAMPAIGN,
+	VERB_RELEASE,
+	VERB_PUBLISH,
+	VERB_OTHER
+};
 
 /* What a lane is doing, for what it sends: whoever checks a write knows what it is for. */
 struct errand {
@@ -101,7 +110,9 @@ struct seat {
 	uint64_t next_ns; /* on the world's clock */
 	bool asks;        /* a campaign is under way */
 	bool is_hinted;
-	int heir; /* whom it is reserved for when it is given back; -1: nobody */
+	uint32_t score;  /* of the last profile that was to be shown ... */
+	bool is_unshown; /* ... and it is still to be */
+	int heir;        /* whom it is reserved for when it is given back; -1: nobody */
 	char lease[BATON_LEASE_ID_MAX + 1];
 };
 
@@ -203,7 +214,7 @@ void others_start(void);
 	X(S1_RECORD, "S1-record", "a leader's record does not name it")                      \
 	X(S3_TERMS, "S3-terms", "a term is led in twice, or after a higher one")             \
 	X(S4_FLOOR, "S4-floor", "a term is granted that is not above the highest seen")      \
-	X(S6_FOREIGN, "S6-foreign", "a release changes what is not its own")                 \
+	X(S6_FOREIGN, "S6-foreign", "a release or profile changes what is not its own")      \
 	X(L1_PROGRESS, "L1-progress", "nobody leads, though all faults are long over")       \
 	X(L3_ORPHAN, "L3-orphan", "a claim stays on a living lease, and nobody knows it")    \
 	X(R1_CREATE, "R1-create", "a renewal makes a record")                                \
@@ -212,6 +223,7 @@ void others_start(void);
 	X(R5_PAUSED, "R5-paused", "a paused election is claimed")                            \
 	X(R9_GONE, "R9-gone", "an election's record is deleted, or its term falls")          \
 	X(R11_HOLD, "R11-hold", "an election is claimed that is reserved for another")       \
+	X(SHOWN, "shown", "a leader's record does not show its profile in the end")          \
 	X(LOCK_FOREIGN, "lock-foreign", "a leader leads while another program has its lock") \
 	X(LOCK_LEFT, "lock-left", "a lock is kept that no claim needs")                      \
 	X(WORLD, "world", "the simulator itself is too small for this")

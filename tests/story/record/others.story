@@ -1,4 +1,59 @@
-# Stores that forget, and stores with native locks.
+# Leaders that show themselves, stores that forget, and stores with native locks.
+
+story a_leaders_news_stand_in_the_record
+    Once, and from the version of its claim; the release goes from the new version.
+
+    0s      A opens
+                writes A1 from v0: ok (begun)
+                ok (written)
+    0s      A campaigns
+                reads e: nothing v0 (begun)
+                writes e from v0: A1 in term 1: ok (free)
+                ok: leads in term 1 (written)
+    1s      A shows 900
+                writes e from v2: A1 in term 1, score 900: ok (begun)
+                ok (written)
+    2s      A shows 900
+                ok (written)
+    3s      A releases
+                writes e from v3: free, term 1: ok (begun)
+                ok (written)
+
+story S6_news_of_a_leader_that_was_replaced
+    An order that came in between is kept. A successor's claim is left as it is.
+
+    0s      A opens
+                writes A1 from v0: ok (begun)
+                ok (written)
+    0s      A campaigns
+                reads e: nothing v0 (begun)
+                writes e from v0: A1 in term 1: ok (free)
+                ok: leads in term 1 (written)
+    1s      order 1
+                reads e fresh: A1 in term 1 v2 (begun)
+                writes e from v2: A1 in term 1, an order: ok (begun)
+                ok (written)
+    2s      A shows 900
+                reads e fresh: A1 in term 1, an order v3 (begun)
+                writes e from v3: A1 in term 1, score 900, an order: ok (begun)
+                ok (written)
+    3s      A shows 800, its write copied
+                writes e from v4: A1 in term 1, score 800, an order: refused (begun)
+                reads e fresh: A1 in term 1, score 800, an order v5 (another version was in the way)
+                ok (written)
+    4s      A releases
+                writes e from v5: free, term 1: ok (begun)
+                ok (written)
+    5s      B opens
+                writes B1 from v0: ok (begun)
+                ok (written)
+    5s      B campaigns
+                reads e: free, term 1 v6 (begun)
+                writes e from v6: B1 in term 2: ok (free)
+                ok: leads in term 2 (written)
+    6s      A shows 700
+                reads e fresh: B1 in term 2 v8 (begun)
+                refused (it is not ours any more)
 
 story a_young_store_is_waited_for
     It may have forgotten a lease: nobody claims before the longest one has passed. Terms follow its clock.

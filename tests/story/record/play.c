@@ -153,6 +153,17 @@ static bool play_release(struct world *w, size_t c, struct words *words, const c
 	return true;
 }
 
+static bool play_show(struct world *w, size_t c, struct words *words, const char **error)
+{
+	uint64_t score;
+
+	*error = "what is shown is a score";
+	if (!take_number(words, &score) || !take_fate(w, words, error))
+		return false;
+	task_show(w, c, (uint32_t)score);
+	return true;
+}
+
 static bool play_line(struct world *w, const char *line, const char **error)
 {
 	struct words words;
@@ -173,6 +184,8 @@ static bool play_line(struct world *w, const char *line, const char **error)
 		return false;
 	if (strcmp(verb, "releases") == 0)
 		return play_release(w, c, &words, error);
+	if (strcmp(verb, "shows") == 0)
+		return play_show(w, c, &words, error);
 	if (words_take(&words, "floor") && !take_number(&words, &floor))
 		return false;
 	if (!take_fate(w, &words, error))

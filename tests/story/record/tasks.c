@@ -37,6 +37,8 @@ static const char *election_text(const struct record_election *e, uint64_t versi
 	}
 	if (e->reserved_for[0] != '\0')
 		n += snprintf(text + n, sizeof(text) - (size_t)n, ", kept for %s", e->reserved_for);
+	if (e->score_permille != 0)
+		n += snprintf(text + n, sizeof(text) - (size_t)n, ", score %u", e->score_permille);
 	if (e->order_id != 0)
 		n += snprintf(text + n, sizeof(text) - (size_t)n, ", an order");
 	if (e->paused)
@@ -328,6 +330,24 @@ void task_release(struct world *w, size_t c, const char *reserve_for, uint64_t h
 	    w->election.version == number_of(&s->claim.version))
 		task.known = s->claim.version;
 	edit_run(w, &task);
+}
+
+void task_show(struct world *w, size_t c, uint32_t score)
+{
+	struct someone *s = &w->candidates[c];
+	struct baton_lease l = lease_of(w, c);
+	struct baton_profile profile = {.metadata = "", .score_permille = score};
+	struct record_show asked = {.lease_id = l.id,
+				    .nonce = s->claim.nonce,
+				    .term = s->claim.term,
+				    .profile = &profile};
+	struct record_edit task = {.show = &asked};
+
+	if (w->election.version == number_of(&s->claim.version))
+		task.known = s->claim.version;
+	edit_run(w, &task);
+	if (task.task.outcome == BATON_OUTCOME_OK)
+		s->claim.version = task.task.version;
 }
 
 void task_order(struct world *w, uint64_t term)

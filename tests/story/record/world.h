@@ -89,6 +89,7 @@ void task_open(struct world *w, size_t c);
 void task_keep(struct world *w, size_t c, uint32_t intent);
 void task_campaign(struct world *w, size_t c, uint64_t floor);
 void task_settle(struct world *w, size_t c);
+void task_show(struct world *w, size_t c, uint32_t score);
 void task_release(struct world *w, size_t c, const char *reserve_for, uint64_t hold_ns);
 void task_order(struct world *w, uint64_t term);
 void task_pause(struct world *w, bool pause);

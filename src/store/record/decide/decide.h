@@ -267,13 +267,22 @@ bool record_lock_counts(uint64_t taken_ns, uint64_t renewed_ns);
 
 /* ---- edit.c: what changes an election without claiming it ---- */
 
+/* A claim, and the present profile of the leader that it makes. */
+struct record_show {
+	const char *lease_id;
+	uint64_t nonce;
+	uint64_t term;
+	const struct baton_profile *profile;
+};
+
 struct record_edit {
-	/* asked for: a release or an order; if both are NULL, a pause or its end */
+	/* asked for: one of the three; if all are NULL, a pause or its end */
 	const struct baton_release *release; /* R6 */
+	const struct record_show *show;
 	const struct baton_order *order;
 	bool pause;
 	/* The version of `election` in the first turn, if the record is known; else empty. A
-	 * release begins with its claim's version. */
+	 * release and a profile begin with their claim's version. */
 	struct record_version known;
 	/* the task's */
 	struct record_task task; /* REFUSED: not our claim (S6), or that term leads no more */

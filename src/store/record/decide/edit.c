@@ -1,11 +1,11 @@
 /*
  * edit.c: what changes an election's record without claiming the election: giving a claim back
- * (R6), an order for the leader of one term (rule 10), a pause.
+ * (R6), a leader's new profile, an order for the leader of one term (rule 10), a pause.
  *
  * Each of them reads the record fresh, changes its part, and writes the record from the version
- * that it has read. If another write came between, it begins again. A release need not read first
- * if it knows the version of its claim. What this must never do: give back a claim whose lease,
- * nonce and term are not all three those of the release (S6).
+ * that it has read. If another write came between, it begins again. A release and a profile need
+ * not read first if they know the version of their claim. What this must never do: change a claim
+ * whose lease, nonce and term are not all three those of the release or profile (S6).
  */
 #include "store/record/decide/parts.h"
 
@@ -38,6 +38,7 @@ static int edit_written(struct record_edit *d, struct record_turn *t)
 {
 	switch (t->outcome) {
 	case BATON_OUTCOME_OK:
+		d->task.version = t->version;
 		return record_task_end(&d->task, BATON_OUTCOME_OK, RECORD_WHY_WRITTEN);
 	case BATON_OUTCOME_REFUSED:
 		d->task.was_refused = true;
@@ -53,10 +54,21 @@ static int edit_written(struct record_edit *d, struct record_turn *t)
 
 /* ---- what is changed ---- */
 
-static bool is_claim_of(const struct record_election *e, const struct baton_release *r)
+static bool is_claim_of(const struct record_election *e, const char *lease_id, uint64_t nonce,
+			uint64_t term)
 {
-	return record_same_text(e->lease, r->lease_id) && e->nonce == r->nonce &&
-	       e->term == r->term;
+	return record_same_text(e->lease, lease_id) && e->nonce == nonce && e->term == term;
+}
+
+/* Whoever has a claim touches no other. */
+static bool is_foreign(const struct record_edit *d, const struct record_election *e)
+{
+	const struct baton_release *r = d->release;
+	const struct record_show *s = d->show;
+
+	if (r != NULL)
+		return !is_claim_of(e, r->lease_id, r->nonce, r->term);
+	return s != NULL && !is_claim_of(e, s->lease_id, s->nonce, s->term);
 }
 
 static bool leads(const struct record_election *e, const struct record_sight *sight, uint64_t term)
@@ -81,6 +93,8 @@ static bool is_done(const struct record_edit *d, const struct record_election *e
 {
 	if (d->order != NULL)
 		return e->order_id == d->order->id;
+	if (d->show != NULL)
+		return record_election_shows(e, d->show->profile);
 	return d->release == NULL && e->paused == d->pause;
 }
 
@@ -88,14 +102,16 @@ static int edit_change(struct record_edit *d, struct record_turn *t, int why)
 {
 	struct record_election *e = t->election;
 
+	if (is_foreign(d, e))
+		return record_task_end(&d->task, BATON_OUTCOME_REFUSED, RECORD_WHY_FOREIGN);
 	if (is_done(d, e))
 		return record_task_end(&d->task, BATON_OUTCOME_OK, RECORD_WHY_WRITTEN);
-	if (d->release != NULL && !is_claim_of(e, d->release))
-		return record_task_end(&d->task, BATON_OUTCOME_REFUSED, RECORD_WHY_FOREIGN);
 	if (d->order != NULL && !leads(e, t->sight, d->order->term))
 		return record_task_end(&d->task, BATON_OUTCOME_REFUSED, RECORD_WHY_ENDED);
 	if (d->release != NULL)
 		record_election_free(e, d->release, t);
+	else if (d->show != NULL)
+		record_election_show(e, d->show->profile);
 	else if (d->order != NULL)
 		put_order(e, d->order);
 	else

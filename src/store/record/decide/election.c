@@ -1,6 +1,6 @@
 /*
- * election.c: how a claim and a release change an election's record and its history. Both leave the
- * pause as it is, and never lower the term (S3, R9).
+ * election.c: how a claim, a leader's new profile and a release change an election's record and its
+ * history. All of them leave the pause as it is, and never lower the term (S3, R9).
  */
 #include <string.h>
 
@@ -57,11 +57,22 @@ static void strip_claim(struct record_election *e)
 	e->reserved_for[0] = '\0';
 }
 
+bool record_election_shows(const struct record_election *e, const struct baton_profile *p)
+{
+	return e->priority == p->priority && e->score_permille == p->score_permille &&
+	       record_same_text(e->metadata, p->metadata);
+}
+
+void record_election_show(struct record_election *e, const struct baton_profile *p)
+{
+	e->priority = p->priority;
+	e->score_permille = p->score_permille;
+	record_copy_text(e->metadata, sizeof(e->metadata), p->metadata);
+}
+
 void record_election_claim(struct record_election *e, const struct record_campaign *c,
 			   const char *ended, const struct record_turn *t)
 {
-	const struct baton_profile *p = c->profile;
-
 	past_end(e, ended, t->wall_ms);
 	strip_claim(e);
 	e->w = t->random;
@@ -69,12 +80,10 @@ void record_election_claim(struct record_election *e, const struct record_campai
 	e->nonce = c->nonce;
 	e->ttl_ns = c->lease->ttl_ns;
 	e->since_ms = t->wall_ms;
-	e->priority = p->priority;
-	e->score_permille = p->score_permille;
 	record_copy_text(e->lease, sizeof(e->lease), c->lease->id);
 	record_copy_text(e->leader, sizeof(e->leader), c->lease->owner);
 	record_copy_text(e->address, sizeof(e->address), c->lease->address);
-	record_copy_text(e->metadata, sizeof(e->metadata), p->metadata);
+	record_election_show(e, c->profile);
 	past_begin(e, c->lease->owner, t->wall_ms);
 }
 

@@ -1,12 +1,12 @@
 /*
  * parts.h: what the files of this folder share, and nobody else sees.
  *
- *   election.c  how a claim and a release change an election's record
+ *   election.c  how a claim, a profile and a release change an election's record
  *   expiry.c    when a lease is over, when a reservation is
  *   lease.c     records that only we write: open, renew, close, publish
  *   campaign.c  claims, and what became of those in doubt
  *   lock.c      native locks beside the records
- *   edit.c      giving a claim back, orders, pauses
+ *   edit.c      giving a claim back, a leader's profile, orders, pauses
  *   observe.c   what others are told
  *   sweep.c     what is left over
  *   codec.c     records as text; keys.c: names as keys
@@ -36,6 +36,9 @@ enum { PHASE_BEGIN, PHASE_READ, PHASE_WRITE, PHASE_DONE, PHASE_OWN };
  * doesn't say so yet. */
 void record_election_claim(struct record_election *e, const struct record_campaign *c,
 			   const char *ended, const struct record_turn *t);
+/* Whether the leader is shown so already. */
+bool record_election_shows(const struct record_election *e, const struct baton_profile *p);
+void record_election_show(struct record_election *e, const struct baton_profile *p);
 void record_election_free(struct record_election *e, const struct baton_release *asked,
 			  const struct record_turn *t);
 
