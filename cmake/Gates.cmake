@@ -107,6 +107,19 @@ if(TARGET conformance)
 		build/debug/conformance memory-record --network default --jobs 12)
 endif()
 
+# The adapter in memory tells of changes; or claims hold a native lock of either kind. Not N15:
+# tests/conformance/not-applicable.txt says why.
+if(TARGET conformance)
+	baton_gate(conformance/memory-record-push 250 400 conformance build/debug/conformance
+		--jobs 12 "memory+record:push?push=1")
+	foreach(kind session duration)
+		baton_gate(conformance/memory-record-locks-${kind} 250 400 conformance
+			build/debug/conformance --jobs 12
+			--case C3,C8,C16,C17,C18,C25,N3,N5,N6,N7,N12,N16,N20,N23,N25,N28,N29,N34
+			"memory+record:locks?locks=${kind}")
+	endforeach()
+endif()
+
 if(TARGET faults)
 	baton_gate(faults/lives 640 300 faults ${asan_dir}/faults)
 	set_tests_properties(faults/lives PROPERTIES FIXTURES_REQUIRED build-asan)
@@ -222,6 +235,15 @@ baton_conformance_on(etcd-new etcd --lease 4000 --case C1,C8,C16,N1,N5,N7,N29)
 # Azurite is one thread of JavaScript: leases leave it time.
 set(build debug)
 baton_conformance_on(azblob azblob --lease 4000 --jobs 4)
+# Blob leases beside the claims last for 15 s at least, and so do these leases; a minute in all.
+if(TARGET conformance AND TARGET baton_module_azblob)
+	baton_gate(conformance/azblob-bloblease 250 400 conformance ${in_memory}
+		${PROJECT_SOURCE_DIR}/tests/servers with azblob -- build/debug/conformance
+		--lease 15000 --jobs 12 --case C3,C8,C16,C17,C18,N1,N5,N16,N25,N28
+		"{url}&mode=bloblease")
+	set_tests_properties(conformance/azblob-bloblease PROPERTIES SKIP_RETURN_CODE 77
+		LABELS "conformance;servers")
+endif()
 baton_conformance_on(azblob azblob --network default --lease 4000 --jobs 8
 	--case C1,C3,C8,C16,C19,N1,N5,N6,N10,N15,N16,N20,N28)
 set(build tsan)
@@ -403,7 +425,7 @@ set(of_verify
 	"bindings/rest-.*"
 	"chaos/(file|outlive|memcached|azblob|broken|redis|postgres|mssql|s3|mariadb)(-.*)?"
 	"chaos/(mongodb|etcd|consul|kubernetes)(-.*)?"
-	"conformance/(asan|tsan|network|postgres|mssql|mysql)-.*" # builds, bad networks, modes
+	"conformance/(asan|tsan|network|postgres|mssql|mysql|memory|azblob)-.*" # builds, modes
 	"conformance/debug-(azblob|redis-.*|valkey|s3)"
 	"(azblob|consul|kubernetes|s3)/.*"
 	"gate/(clang-tidy|coverage|purity-release|trace-hash)")
