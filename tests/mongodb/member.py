@@ -2,8 +2,9 @@
 # replica set, in front of a server that does the work.
 #
 # It passes commands on, and answers these by itself: hello (a member of a set, primary or not), the
-# login (SCRAM-SHA-256, and without it no command), change streams (of what passes through it), and
-# whatever answer a test asks for: no majority, a step-down, a cut connection. It counts commands.
+# login (SCRAM-SHA-256; over TLS also PLAIN and certificates; without it no command), change streams
+# (of what passes through it), the indexes of the collection, and whatever answer a test asks for:
+# no majority, a step-down, a cut connection. It counts commands.
 #
 # It shows that the adapter understands these answers. It proves nothing of MongoDB's own server.
 import base64
@@ -13,6 +14,7 @@ import hmac
 import os
 import select
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -114,10 +116,12 @@ def answer(number, code, document):
 
 
 class Login:
-    """One SCRAM-SHA-256 conversation, from the server's side."""
+    """One client's way in, from the server's side: a SCRAM-SHA-256 conversation, PLAIN, or the name
+    in its certificate."""
 
     def __init__(self, users):
         self.users = users
+        self.certified = ""  # the subject of its certificate
         self.is_in = False
         self.first = self.said = self.user = ""
         self.salt = os.urandom(28)
@@ -129,6 +133,25 @@ class Login:
         salt = base64.b64encode(self.salt).decode()
         self.said = f"r={fields['r']}stand-in,s={salt},i=4096"
         return {"conversationId": 1, "done": False, "payload": self.said.encode(), "ok": 1.0}
+
+    def certificate(self, command):
+        asked = command.get("user", self.certified)
+        self.is_in = command["mechanism"] == "MONGODB-X509" and command["$db"] == "$external" and (
+            asked == self.certified and asked in self.users)
+        return {"user": asked, "ok": 1.0} if self.is_in else self.refusal()
+
+    def plain(self, command):
+        payload = command["payload"]
+        if isinstance(payload, str):
+            payload = base64.b64decode(payload)
+        _, user, password = payload.decode().split("\0")
+        self.is_in = command["$db"] == "$external" and self.users.get(user) == password
+        return {"conversationId": 1, "done": True, "payload": b"", "ok": 1.0} if (
+            self.is_in) else self.refusal()
+
+    @staticmethod
+    def refusal():
+        return {"ok": 0.0, "code": 18, "errmsg": "Authentication failed."}
 
     def proceed(self, payload):
         text, _, proof = payload.decode().rpartition(",p=")
@@ -142,18 +165,28 @@ class Login:
         key = bytes(a ^ b for a, b in zip(base64.b64decode(proof), mac(stored, message)))
         self.is_in = hashlib.sha256(key).digest() == stored
         if not self.is_in:
-            return {"ok": 0.0, "code": 18, "errmsg": "Authentication failed."}
+            return self.refusal()
         sign = base64.b64encode(mac(mac(salted, b"Server Key"), message))
         return {"conversationId": 1, "done": True, "payload": b"v=" + sign, "ok": 1.0}
 
 
 class Member:
-    def __init__(self, backend, users=None, hosts=None):
+    def __init__(self, backend, users=None, hosts=None, tls=None):
+        """tls: the folder of its certificate and the authority's; then the server has TLS, too."""
         self.backend = int(backend)
+        self.inward = self.onward = None
+        if tls:
+            self.inward = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            self.inward.load_cert_chain(f"{tls}/server.crt", f"{tls}/server.key")
+            self.inward.load_verify_locations(f"{tls}/ca.crt")
+            self.inward.verify_mode = ssl.CERT_OPTIONAL
+            self.onward = ssl.create_default_context(cafile=f"{tls}/ca.crt")
         self.users = users or {}
         self.may_write = True  # the users' right
         self.is_primary = True
         self.inject = []  # what becomes of the next writes: a function of (self, message) -> answer
+        self.version = ""  # what it says of itself; empty: what the server behind it says
+        self.indexes = []  # of the collection, beside that of _id
         self.counts = collections.Counter()
         self.events = []
         self.changed = threading.Condition()
@@ -182,10 +215,20 @@ class Member:
     def step_down(self, other):
         self.is_primary, other.is_primary = False, True
 
+    def backend_socket(self):
+        bare = socket.create_connection(("127.0.0.1", self.backend))
+        return self.onward.wrap_socket(bare, server_hostname="localhost") if self.onward else bare
+
     def serve(self, client):
         login = Login(self.users)
         try:
-            with socket.create_connection(("127.0.0.1", self.backend)) as server:
+            if self.inward:
+                client = self.inward.wrap_socket(client, server_side=True)
+                self.sockets.append(client)
+                login.certified = ",".join(
+                    f"CN={value}" for part in (client.getpeercert() or {}).get("subject", ())
+                    for name, value in part if name == "commonName")
+            with self.backend_socket() as server:
                 while True:
                     number, code, whole = read_message(client)
                     at = whole.index(b"\0", 20) + 9 if code == OP_QUERY else 21
@@ -206,6 +249,10 @@ class Member:
             server.sendall(whole)
             _, code, said = read_message(server)
             return self.hello(decode(said[36 if code == OP_REPLY else 21:]), command)
+        if verb == "authenticate":
+            return login.certificate(command)
+        if verb == "saslStart" and command["mechanism"] == "PLAIN":
+            return login.plain(command)
         if verb == "saslStart":
             return login.start(command["payload"])
         if verb == "saslContinue":
@@ -216,6 +263,11 @@ class Member:
             return {"ok": 0.0, "code": 13, "errmsg": f"not authorized on baton to execute {verb}"}
         if verb in WRITES and not self.is_primary:
             return {"ok": 0.0, "code": 10107, "errmsg": "not primary"}
+        if verb == "buildInfo" and self.version:
+            return {"version": self.version, "ok": 1.0}
+        if verb == "listIndexes":
+            return {"cursor": {"id": Int64(0), "ns": "baton.baton", "firstBatch": [
+                {"v": 2, "key": {"_id": 1}, "name": "_id_"}, *self.indexes]}, "ok": 1.0}
         if verb == "aggregate" or command.get("getMore") == STREAM:
             return self.stream(command, client)
         return self.carry_out(verb, command, server, whole)
