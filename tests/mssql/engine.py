@@ -16,7 +16,8 @@ BIN2 = " COLLATE Latin1_General_BIN2"
 ITEMS = ("OPENJSON(@j) WITH (k varchar(384) '$.k', w varchar(64) '$.w', n varchar(64) '$.n', "
          "v nvarchar(max) '$.v') AS n")
 AGE = "DATEDIFF_BIG(microsecond, r.at, SYSUTCDATETIME())"
-ELECTIONS = "FROM dbo.baton_record AS r WITH (READPAST) WHERE r.k >= @a AND r.k < @b"
+ELECTIONS = ("FROM dbo.baton_record AS r WITH (READPAST, READCOMMITTEDLOCK) WHERE r.k >= @a AND "
+             "r.k < @b")
 CHANGED = ELECTIONS + " AND r.rv > CONVERT(binary(8), @seen)"
 
 
@@ -35,6 +36,7 @@ class Database:
         self.last_rv = 0x7d0
         self.rights = {"SELECT", "INSERT", "UPDATE", "DELETE", "CREATE"}
         self.is_read_only = False
+        self.has_snapshots = False  # READ_COMMITTED_SNAPSHOT
         self.held = {}  # key -> (row version, event) of a transaction that is open
         self.failing = []  # numbers of errors that the next writes get
         self.applocks = {}  # resource -> session
@@ -256,8 +258,12 @@ class Session:
 
     async def doctor(self):
         updates = "READ_ONLY" if self.db.is_read_only else "READ_WRITE"
-        return "ssssss", [["15.0.0.0", "a protocol server for tests", "150", updates, "DISABLED",
-                           "alone"]]
+        return "sssssss", [["15.0.0.0", "a protocol server for tests", "150", updates, "DISABLED",
+                            "alone", "1" if self.db.has_snapshots else "0"]]
+
+    async def write_nothing(self):
+        for right in ("UPDATE", "DELETE", "INSERT"):
+            await self.write(right, [])
 
     async def applock_take(self, res, ms):
         owner = self.db.applocks.get(res)
@@ -325,8 +331,12 @@ STATEMENTS = {
     "SELECT CONVERT(varchar(128), SERVERPROPERTY('ProductVersion')), CONVERT(varchar(128), "
     "SERVERPROPERTY('Edition')), CONVERT(varchar(128), d.compatibility_level), "
     "CONVERT(varchar(128), DATABASEPROPERTYEX(d.name, 'Updateability')), CONVERT(varchar(128), "
-    "d.delayed_durability_desc), CASE WHEN d.replica_id IS NULL THEN 'alone' ELSE 'group' END "
-    "FROM sys.databases AS d WHERE d.database_id = DB_ID()": "doctor",
+    "d.delayed_durability_desc), CASE WHEN d.replica_id IS NULL THEN 'alone' ELSE 'group' END, "
+    "CONVERT(varchar(128), d.is_read_committed_snapshot_on) FROM sys.databases AS d WHERE "
+    "d.database_id = DB_ID()": "doctor",
+    "UPDATE dbo.baton_record SET w = w WHERE 1 = 0; DELETE FROM dbo.baton_record WHERE 1 = 0; "
+    "INSERT INTO dbo.baton_record (k, w, value) SELECT k, w, value FROM dbo.baton_record WHERE "
+    "1 = 0": "write_nothing",
     "DECLARE @r int = 0; IF APPLOCK_MODE('public', @res, 'Session') <> 'Exclusive' EXEC @r = "
     "sys.sp_getapplock @Resource = @res, @LockMode = 'Exclusive', @LockOwner = 'Session', "
     "@LockTimeout = @ms; SELECT @r": "applock_take",

@@ -399,12 +399,13 @@ static int list_records(void *lane, struct baton_call *call, const char *prefix,
 		       : BATON_OUTCOME_FAILED;
 }
 
-#define PROMISES                                                                             \
-	"At most one leader at a time among all processes that use the same database, and "  \
-	"terms that only grow. The server's clock does not matter. A failover to a replica " \
-	"that lacks the last commits can let two lead until the older lease is over, and "   \
-	"terms still grow for whoever has seen them: use synchronous commit. These tests "   \
-	"have run on a protocol server of the project's own, and not on Microsoft's server."
+#define PROMISES                                                                          \
+	"At most one leader at a time among all processes that use the same database, "   \
+	"and terms that only grow. The server's clock does not matter. A failover to a "  \
+	"replica that lacks the last commits can let two lead until the older lease is "  \
+	"over, and terms still grow for candidates that have seen them: use synchronous " \
+	"commit. These tests have run on a protocol server of the project's own, and "    \
+	"not on Microsoft's server."
 
 static const struct record_adapter adapter = {
 	.name = "SQL Server",

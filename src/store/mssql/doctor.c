@@ -11,7 +11,7 @@
 #define TELL(v, level, ...) doctor_tell(&(v)->doctor, BATON_FINDING_##level, __VA_ARGS__)
 #define COMPATIBILITY 130 /* OPENJSON */
 
-enum fact { VERSION, EDITION, LEVEL, UPDATES, DURABILITY, GROUP, FACTS };
+enum fact { VERSION, EDITION, LEVEL, UPDATES, DURABILITY, GROUP, SNAPSHOT, FACTS };
 
 struct visit {
 	struct mssql_lane *lane;
@@ -37,13 +37,13 @@ static void tell_server(struct visit *v)
 
 	TELL(v, OK, "reachability", NULL, "The server answers, database %s.", o->database);
 	TELL(v, OK, "version", NULL, "It is %s, %s.", v->facts[VERSION], v->facts[EDITION]);
-	doctor_tell_encryption(&v->doctor, o->encryption == MSSQL_MANDATORY,
-			       doctor_is_local(o->login.hosts[0].name),
-			       o->login.password[0] != '\0' || o->login.password_file[0] != '\0'
-				       ? "password"
-				       : NULL,
-			       "Leave encrypt= out, and say ca= with who signed the server's "
-			       "certificate.");
+	doctor_tell_encryption(
+		&v->doctor, o->encryption == MSSQL_MANDATORY,
+		doctor_is_local(o->login.hosts[0].name),
+		o->login.password[0] != '\0' || o->login.password_file[0] != '\0' ? "password"
+										  : NULL,
+		"Leave encrypt= out, and say ca= with the authority that signed the server's "
+		"certificate.");
 	if (level < COMPATIBILITY)
 		TELL(v, ERROR, "compatibility",
 		     "ALTER DATABASE CURRENT SET COMPATIBILITY_LEVEL = 130, or higher.",
@@ -51,6 +51,8 @@ static void tell_server(struct visit *v)
 	if (strcmp(v->facts[UPDATES], "READ_WRITE") != 0)
 		TELL(v, ERROR, "role", "Name the primary in the URL.",
 		     "The database is read-only: a secondary, perhaps.");
+	TELL(v, OK, "isolation", NULL, "READ_COMMITTED_SNAPSHOT is %s; either will do.",
+	     strcmp(v->facts[SNAPSHOT], "1") == 0 ? "on" : "off");
 	v->is_unfit = level < COMPATIBILITY || strcmp(v->facts[UPDATES], "READ_WRITE") != 0;
 }
 
@@ -70,7 +72,21 @@ static void tell_durability(struct visit *v)
 		     "asynchronous commit may lose the last commits.");
 	else
 		TELL(v, NOTE, "replication", DOCTOR_ACROSS_LOSS,
-		     "The database is in no availability group: without this server nobody leads.");
+		     "The database is in no availability group: without this server no candidate "
+		     "leads.");
+}
+
+static void tell_rights(struct visit *v, struct baton_call *call)
+{
+	struct mssql_request nothing = {.sql = mssql_sql_rights};
+	int end = mssql_run(v->lane, call, &nothing, NULL, NULL, NULL);
+
+	if (end == MSSQL_DONE)
+		TELL(v, OK, "rights", NULL, "The tables can be written to.");
+	else
+		TELL(v, ERROR, "rights", "Grant what `baton schema mssql` lists.",
+		     "The tables can't be written to: %s.", call->error.text);
+	v->is_unfit = v->is_unfit || end != MSSQL_DONE;
 }
 
 static void tell_tables(struct visit *v, struct baton_call *call)
@@ -87,6 +103,8 @@ static void tell_tables(struct visit *v, struct baton_call *call)
 	else
 		TELL(v, ERROR, "tables", "Grant what `baton schema mssql` lists.",
 		     "They can't be read: %s.", call->error.text);
+	if (end == MSSQL_DONE)
+		tell_rights(v, call);
 }
 
 int mssql_examine(void *lane, struct baton_call *call,

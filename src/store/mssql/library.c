@@ -41,6 +41,7 @@ static int on_error(DBPROCESS *db, int severity, int error, int os_error, char *
 	if (error == SYBESMSG || said->error != 0 || said->library_error != 0)
 		return INT_CANCEL; /* only repeats what was told already */
 	said->library_error = error;
+	said->os_error = os_error > 0 ? os_error : 0;
 	(void)snprintf(said->text, sizeof(said->text), "%s", text != NULL ? text : "");
 	return INT_CANCEL;
 }

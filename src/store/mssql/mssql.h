@@ -100,6 +100,7 @@ struct mssql_said {
 	int error; /* the server's number; 0: none */
 	int level;
 	int library_error;
+	int os_error; /* errno of what the library ran into; 0: none */
 	char text[160];
 };
 
@@ -198,6 +199,7 @@ struct mssql_lane {
 	uint64_t asked_until_ns;
 	struct bytes json; /* of the request under way */
 	int error;         /* the server's error of the last request */
+	size_t host;       /* which of the URL's hosts was tried last */
 };
 
 /* Connects if necessary. with_table: also makes the tables if they are missing. False: call->error
@@ -243,7 +245,7 @@ extern const char mssql_sql_set_up[], mssql_sql_layout[], mssql_sql_get[], mssql
 extern const char mssql_sql_update[], mssql_sql_insert[], mssql_sql_update_many[];
 extern const char mssql_sql_insert_many[], mssql_sql_drop[], mssql_sql_watch[];
 extern const char mssql_sql_lock_take[], mssql_sql_lock_modes[], mssql_sql_lock_drop[];
-extern const char mssql_sql_doctor[];
+extern const char mssql_sql_doctor[], mssql_sql_rights[];
 extern const char mssql_schema_script[], mssql_fence_script[];
 /* The statements that make the tables; NULL at the end. */
 extern const char *const mssql_schema_statements[];

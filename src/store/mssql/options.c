@@ -7,6 +7,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "store/mssql/mssql.h"
 
@@ -27,7 +28,7 @@ static bool set_encryption(struct mssql_options *o, const char *value)
 	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		if (strcmp(value, words[i].word) == 0) {
+		if (strcasecmp(value, words[i].word) == 0) {
 			o->encryption = words[i].encryption;
 			return true;
 		}
@@ -53,11 +54,15 @@ static const struct option_known known[] = {
 	{NULL, NULL},
 };
 
-/* Options that the client library can't do: see check_options(). */
+/* The client library can't do the first three: see check_options(). The others stand in copied
+ * connection strings; only the value that is true in any case is accepted. */
 static const struct option_known also[] = {
 	{"cert", OPTION_IS_PATH},
 	{"key", OPTION_IS_PATH},
 	{"server_name", OPTION_IS_SERVER_NAME},
+	{"ApplicationIntent", "ReadWrite, because a candidate writes"},
+	{"TrustServerCertificate", "false; to trust one server, name the file of its "
+				   "certificate in ca="},
 	{NULL, NULL},
 };
 
@@ -78,6 +83,10 @@ static bool set_option(void *options, const char *key, const char *value)
 		return option_text(value, o->resource, sizeof(o->resource));
 	if (strcmp(key, "push") == 0)
 		return set_push(o, value);
+	if (strcmp(key, "ApplicationIntent") == 0)
+		return strcasecmp(value, "ReadWrite") == 0;
+	if (strcmp(key, "TrustServerCertificate") == 0)
+		return strcasecmp(value, "false") == 0 || strcasecmp(value, "no") == 0;
 	return option_tls(&o->files, key, value) || record_option(o->record, key, value);
 }
 
@@ -86,6 +95,7 @@ static const struct option_list options = {
 	.page = "baton-mssql(7)",
 	.known = known,
 	.also = also,
+	.ignores_case = true,
 	.set = set_option,
 };
 
@@ -99,6 +109,11 @@ static int parse_hosts(struct mssql_options *o, struct url_part list, struct bat
 		return store_fail(err, BATON_E_URL,
 				  "a Windows account can't log in here: name a login of the "
 				  "server's own");
+	for (size_t i = 0; i < o->login.n_hosts; i++)
+		if (strchr(o->login.hosts[i].name, '\\') != NULL)
+			return store_fail(err, BATON_E_URL,
+					  "host\\instance can't be looked up: write the port of "
+					  "the instance instead, as in " EXAMPLE);
 	return 0;
 }
 

@@ -16,8 +16,11 @@
 	"OPENJSON(@j) WITH (k varchar(384) '$.k', w varchar(64) '$.w', " \
 	"n varchar(64) '$.n', v nvarchar(max) '$.v') AS n"
 /* READPAST skips rows that a transaction has locked: they aren't committed yet. The watch tells
- * them later, because the row versions of a transaction that is open don't count as seen. */
-#define ELECTIONS "FROM dbo.baton_record AS r WITH (READPAST) WHERE r.k >= @a AND r.k < @b"
+ * them later, because the row versions of a transaction that is open don't count as seen. With
+ * READ_COMMITTED_SNAPSHOT on, as on Azure SQL, READPAST needs READCOMMITTEDLOCK beside it. */
+#define ELECTIONS                                                        \
+	"FROM dbo.baton_record AS r WITH (READPAST, READCOMMITTEDLOCK) " \
+	"WHERE r.k >= @a AND r.k < @b"
 #define CHANGED ELECTIONS " AND r.rv > CONVERT(binary(8), @seen)"
 
 /* Sent as a batch: within sp_executesql these settings would end with the statement. */
@@ -78,8 +81,15 @@ const char mssql_sql_doctor[] =
 	"CONVERT(varchar(128), d.compatibility_level), "
 	"CONVERT(varchar(128), DATABASEPROPERTYEX(d.name, 'Updateability')), "
 	"CONVERT(varchar(128), d.delayed_durability_desc), "
-	"CASE WHEN d.replica_id IS NULL THEN 'alone' ELSE 'group' END "
+	"CASE WHEN d.replica_id IS NULL THEN 'alone' ELSE 'group' END, "
+	"CONVERT(varchar(128), d.is_read_committed_snapshot_on) "
 	"FROM sys.databases AS d WHERE d.database_id = DB_ID()";
+
+/* They touch no row, and the server checks the rights all the same. */
+const char mssql_sql_rights[] =
+	"UPDATE dbo.baton_record SET w = w WHERE 1 = 0; DELETE FROM dbo.baton_record WHERE 1 = 0; "
+	"INSERT INTO dbo.baton_record (k, w, value) "
+	"SELECT k, w, value FROM dbo.baton_record WHERE 1 = 0";
 
 #define RECORD_TABLE                                                          \
 	"IF OBJECT_ID(N'dbo.baton_record', N'U') IS NULL\n"                   \
@@ -120,7 +130,7 @@ const char mssql_fence_script[] =
 	"	term bigint NOT NULL\n"
 	");\nGO\n"
 	"-- Raises the fence to this term, or refuses a term that is over. Call it first in each\n"
-	"-- transaction that writes to the resource.\n"
+	"-- transaction that writes to the resource. CREATE OR ALTER needs SQL Server 2016 SP1.\n"
 	"CREATE OR ALTER PROCEDURE dbo.baton_fence @resource nvarchar(255), @term bigint\n"
 	"AS BEGIN\n"
 	"	SET NOCOUNT ON;\n"

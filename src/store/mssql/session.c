@@ -31,14 +31,21 @@ static const struct {
 static void tell_library(const struct mssql_lane *lane, struct baton_error *err,
 			 const struct mssql_answer *a)
 {
+	const struct option_host *host = &lane->store->options.login.hosts[lane->host];
+
 	switch (a->said.library_error) {
 	case SYBEUHST:
 	case SYBEINTF:
 		(void)store_fail(err, BATON_E_UNAVAILABLE,
-				 "can't find the address of the server, or the settings of db-lib");
+				 "can't find the address of %.120s, or the settings of db-lib",
+				 host->name);
 		break;
 	case SYBECONN:
-		(void)store_fail(err, BATON_E_UNAVAILABLE, "the server can't be reached");
+		(void)store_fail(err, BATON_E_UNAVAILABLE,
+				 "the server %.120s:%s can't be reached: %s", host->name,
+				 host->port,
+				 a->said.os_error != 0 ? strerror(a->said.os_error)
+						       : "the connection ended at once");
 		break;
 	case SYBEFCON:
 		(void)store_fail(err, BATON_E_UNAVAILABLE,
@@ -138,6 +145,7 @@ static bool log_in_at(struct mssql_lane *lane, struct mssql_line *line, struct b
 	explicit_bzero(password, sizeof(password));
 	if (failed != 0)
 		return false;
+	lane->host = host;
 	bool is_good = run_on(lane, line, call, &set_up, &answer) == MSSQL_DONE;
 
 	bytes_done(&answer.rows);
