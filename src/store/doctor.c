@@ -48,10 +48,10 @@ void doctor_tell_encryption(struct doctor *d, bool has_tls, bool is_local, const
 			    "None, and nothing leaves this machine.");
 	else if (secret != NULL)
 		doctor_tell(d, BATON_FINDING_WARNING, "encryption", fix,
-			    "None: whoever is on the way reads along, also the %s.", secret);
+			    "None: a machine on the way can read along, also the %s.", secret);
 	else
 		doctor_tell(d, BATON_FINDING_NOTE, "encryption", fix,
-			    "None: whoever is on the way reads along and could write.");
+			    "None: a machine on the way can read along and write.");
 }
 
 /* ---- round trips ---- */

@@ -21,11 +21,12 @@
 /* How long a call of the watch lane goes on although somebody wakes us. */
 #define PATIENCE_NS (CLOCK_NS_PER_S / 2)
 
-#define PROMISES                                                                                   \
-	"At most one leader at a time among all processes that use the same container, and "       \
-	"terms that only grow. The service's clock does not matter. A failover of the account to " \
-	"another region loses the last writes: two may lead until the older lease is over, and "   \
-	"terms still grow for whoever has seen them."
+#define PROMISES                                                                         \
+	"At most one leader at a time among all processes that use the same container, " \
+	"and terms that only grow. The service's clock does not matter. A failover of "  \
+	"the account to another region loses the last writes: two may lead until the "   \
+	"older lease is over, and terms still grow for candidates that have seen them. " \
+	"These tests have run on Azurite, and not on Azure."
 
 /* ---- the store and its lanes ---- */
 

@@ -176,7 +176,8 @@ static void tell_leases(struct visit *v)
 		    strcmp(x->text, "infinite") == 0)
 			TELL(v, ERROR, "lease",
 			     "Ask whose it is; `az storage blob lease break` ends it.",
-			     "Another program has an infinite lease on %s: nobody can lead.", name);
+			     "Another program has an infinite lease on %s: no candidate can lead.",
+			     name);
 	}
 	free(x);
 }

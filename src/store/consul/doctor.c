@@ -52,7 +52,7 @@ static int examine_leader(struct visit *v)
 	if (!has_leader) {
 		v->is_unfit = true;
 		TELL(v, ERROR, "leader", "Bring back a majority of its servers.",
-		     "The cluster has no leader: nobody can win or renew.");
+		     "The cluster has no leader: no candidate can win or renew.");
 	}
 	return 0;
 }
@@ -106,7 +106,7 @@ static void examine_servers(struct visit *v)
 	json_decref(peers);
 	if (n > 0 && n < 3)
 		TELL(v, NOTE, "servers", "Run three or five servers.",
-		     "The cluster has %zu: while one is down nobody can win or renew.", n);
+		     "The cluster has %zu: while one is down no candidate can win or renew.", n);
 	else if (n > 0)
 		TELL(v, OK, "servers", NULL, "The cluster has %zu, and we know %zu of its agents.",
 		     n, v->lane->store->options.web.n_hosts);

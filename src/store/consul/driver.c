@@ -24,7 +24,7 @@ static const struct baton_traits usual = {
 		"clock that jumps endangers them. A renewal counts only when a read through the "
 		"whole cluster has confirmed it. Exclusion can break when a session is "
 		"destroyed, a node deregistered or a key deleted or unlocked by hand, or a "
-		"snapshot restored, while somebody leads, or by a server that led the cluster, "
+		"snapshot restored, while a candidate leads, or by a server that led the cluster, "
 		"was frozen for longer than two leases and leads it again within minutes (not by "
 		"the end of a session where lock_delay= is the lease); terms grow even then, as "
 		"long as a candidate is left that saw the highest. After a crash the next one "

@@ -140,7 +140,7 @@ static void examine_members(struct visit *v)
 		return; /* our user may not ask that */
 	if (n < 3)
 		TELL(v, NOTE, "members", "Run three or five members.",
-		     "The cluster has %zu: while one is down nobody can win or renew.", n);
+		     "The cluster has %zu: while one is down no candidate can win or renew.", n);
 	else if (n_named == 1)
 		TELL(v, WARNING, "members", "Name several members in the URL, with commas.",
 		     "The cluster has %zu members, and the URL names one: when that is down we "
@@ -162,7 +162,7 @@ static void examine_alarms(struct visit *v)
 		v->is_unfit = true;
 		TELL(v, ERROR, "alarm",
 		     "Compact and defragment it, or repair it, then: etcdctl alarm disarm.",
-		     "It has raised the alarm %.20s: nobody can win.",
+		     "It has raised the alarm %.20s: no candidate can win.",
 		     kind < 3 ? names[kind] : "of a kind that is new");
 	} else if (is_asked) {
 		TELL(v, OK, "alarm", NULL, "It has raised no alarm.");

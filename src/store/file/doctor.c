@@ -112,7 +112,7 @@ static bool look_at_file_system(struct file_lane *lane, struct doctor *d, unsign
 			    "tmpfs is empty after a boot: terms begin anew.");
 	else
 		doctor_tell(d, BATON_FINDING_OK, "persistence", NULL,
-			    "Claims and terms are on the disk before anybody leads by them.");
+			    "Claims and terms are on the disk before a candidate leads by them.");
 	return true;
 }
 
@@ -130,7 +130,7 @@ static bool look_at_rights(const struct file_lane *lane, struct doctor *d, int d
 	}
 	if ((st.st_mode & S_IWOTH) != 0 && (st.st_mode & S_ISVTX) == 0)
 		doctor_tell(d, BATON_FINDING_WARNING, "rights", "chmod o-w it, or chmod +t.",
-			    "Everybody may remove everybody's files there (mode %04o).",
+			    "Every user may remove the files of other users there (mode %04o).",
 			    (unsigned)st.st_mode & 07777);
 	else if ((st.st_mode & wanted & 0070) != (wanted & 0070))
 		doctor_tell(d, BATON_FINDING_WARNING, "rights",
@@ -155,8 +155,7 @@ static void look_at_space(struct doctor *d, int dir)
 	bool is_short = free_bytes < SPACE_MIN || (fs.f_files > 0 && fs.f_favail < INODES_MIN);
 
 	doctor_tell(d, is_short ? BATON_FINDING_WARNING : BATON_FINDING_OK, "space",
-		    is_short ? "Free some: when it is full nobody can renew, and nobody leads."
-			     : NULL,
+		    is_short ? "Free some: when it is full no candidate can renew or lead." : NULL,
 		    "%llu MiB and %llu files are left.", (unsigned long long)(free_bytes >> 20),
 		    (unsigned long long)fs.f_favail);
 }

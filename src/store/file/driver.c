@@ -76,11 +76,11 @@ static const struct baton_traits *traits_of(const void *store)
 			"One host: all candidates must share one kernel and one directory on a "
 			"local file system. Exclusion and growing terms hold whatever the "
 			"processes do: killed or stopped anywhere, crashed or suspended host. A "
-			"dead leader is replaced at once, a frozen one when its lease has expired. "
-			"Terms are on the disk before anybody leads; on tmpfs they end with the "
-			"boot. It doesn't hold if files of the directory are removed or restored "
-			"by hand, if the disk loses what it has synced, or on a shared file system "
-			"that was forced.",
+			"dead leader is replaced at once, a frozen one when its lease has "
+			"expired. Terms are on the disk before a candidate leads; on tmpfs they "
+			"end with the boot. It doesn't hold if files of the directory are "
+			"removed or restored by hand, if the disk loses what it has synced, or "
+			"on a shared file system that was forced.",
 	};
 
 	(void)store;

@@ -69,15 +69,16 @@ static int kube_open(const struct baton_store_config *config, void **out, struct
 	return BATON_OK;
 }
 
-#define PROMISES                                                                            \
-	"The API server decides, by compare-and-set in etcd. No wall clock counts, on any " \
-	"machine: who takes over has itself seen the Lease unchanged for as long as the "   \
-	"Lease says, on its own clock. So exclusion rests on the rates of the candidates' " \
-	"clocks, which may differ by a fifth (20 % of the lease is kept for that), and "    \
-	"holds whatever networks and API servers do. Terms grow also when the Lease is "    \
-	"deleted and made anew. Exclusion can break when a backup of etcd is restored "     \
-	"while somebody leads, or when Leases are changed by hand; terms grow even then, "  \
-	"as long as a candidate is left that saw the highest. "
+#define PROMISES                                                                          \
+	"The API server decides, by compare-and-set in etcd. No wall clock counts, on "   \
+	"any machine: a candidate that takes over has itself seen the Lease unchanged "   \
+	"for as long as the Lease says, on its own clock. So exclusion rests on the "     \
+	"rates of the candidates' clocks, which may differ by a fifth (20 % of the "      \
+	"lease is kept for that), and holds whatever networks and API servers do. Terms " \
+	"grow also when the Lease is deleted and made anew. Exclusion can break when a "  \
+	"backup of etcd is restored while a candidate leads, or when Leases are changed " \
+	"by hand; terms grow even then, as long as a candidate is left that saw the "     \
+	"highest. "
 
 static const struct baton_traits *kube_traits(const void *store)
 {

@@ -12,9 +12,9 @@ static void tell_server(struct doctor *d, const struct memcached_options *o,
 {
 	TELL(d, OK, "reachability", NULL, "The server answers at %s:%s.", o->host, o->port);
 	TELL(d, OK, "version", NULL, "It is memcached %s.", s->version);
-	doctor_tell_encryption(d, o->tls, doctor_is_local(o->host),
-			       o->user[0] != '\0' ? "password" : NULL,
-			       "Say memcacheds://, and ca= with who signed its certificate.");
+	doctor_tell_encryption(
+		d, o->tls, doctor_is_local(o->host), o->user[0] != '\0' ? "password" : NULL,
+		"Say memcacheds://, and ca= with the authority that signed its certificate.");
 	doctor_tell_connections(d, (int64_t)s->connections, (int64_t)s->connections_max,
 				"Raise -c.");
 	TELL(d, WARNING, "durability",
@@ -29,7 +29,7 @@ static void tell_losses(struct doctor *d, const struct memcached_stats *s)
 {
 	if (!s->has_cas)
 		TELL(d, ERROR, "cas", "Start it without -C.",
-		     "It has no compare-and-set: nobody can be elected.");
+		     "It has no compare-and-set: no candidate can be elected.");
 	if (!s->evicts)
 		TELL(d, OK, "eviction", NULL, "It throws nothing away when it is full (-M).");
 	else
@@ -38,7 +38,7 @@ static void tell_losses(struct doctor *d, const struct memcached_stats *s)
 	if (s->evictions > 0 || s->flushes > 0)
 		TELL(d, WARNING, "losses", OF_ITS_OWN,
 		     "Since its start %llu records were thrown away, and it was emptied %llu "
-		     "times. After each, nobody is elected until the longest lease is over.",
+		     "times. After each, no candidate is elected until the longest lease is over.",
 		     (unsigned long long)s->evictions, (unsigned long long)s->flushes);
 	if (s->bytes_max > 0 && s->bytes > s->bytes_max / 10 * 8)
 		TELL(d, WARNING, "memory", "Give it more (-m).", "%llu of %llu bytes are in use.",

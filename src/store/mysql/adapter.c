@@ -426,11 +426,11 @@ static int list_records(void *lane, struct baton_call *call, const char *prefix,
 									 : BATON_OUTCOME_FAILED;
 }
 
-#define PROMISES                                                                              \
-	"At most one leader at a time among all processes that use the same database of one " \
-	"server, and terms that only grow. The server's clock does not matter. A failover "   \
-	"to a replica that lacks the last writes can let two lead until the older lease is "  \
-	"over, and terms still grow for whoever has seen them: use semi-synchronous "         \
+#define PROMISES                                                                               \
+	"At most one leader at a time among all processes that use the same database of one "  \
+	"server, and terms that only grow. The server's clock does not matter. A failover "    \
+	"to a replica that lacks the last writes can let two lead until the older lease is "   \
+	"over, and terms still grow for candidates that have seen them: use semi-synchronous " \
 	"replication."
 
 static const struct record_adapter adapter = {

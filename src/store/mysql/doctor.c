@@ -83,7 +83,7 @@ static void tell_server(struct visit *v)
 		&v->doctor, o->tls, o->socket[0] != '\0' || doctor_is_local(o->login.hosts[0].name),
 		o->login.password[0] != '\0' || o->login.password_file[0] != '\0' ? "password"
 										  : NULL,
-		"Say tls=1, and ca= with who signed the server's certificate.");
+		"Say tls=1, and ca= with the authority that signed the server's certificate.");
 	doctor_tell_connections(&v->doctor, v->n_sessions,
 				strtol(setting(v, "max_connections"), NULL, 10),
 				"Raise max_connections.");
@@ -137,7 +137,7 @@ static void tell_way(struct visit *v, struct baton_call *call)
 		     "primary.");
 	if (is_known && o->has_locks && (is_galera || !is_ours)) {
 		TELL(v, ERROR, "locks", "Leave mode=lock out.",
-		     "Named locks keep nobody away here: they belong to %s.",
+		     "Named locks keep no other program away here: they belong to %s.",
 		     is_galera ? "one node" : "the proxy's sessions");
 		v->is_unfit = true;
 	}

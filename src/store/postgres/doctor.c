@@ -81,7 +81,7 @@ static void look_at_server(struct visit *v, const PGresult *r)
 	else
 		TELL(v, WARNING, "encryption",
 		     "Take sslmode= out of the URL, so that it is verify-full.",
-		     "None: whoever is on the way reads along, and could write.");
+		     "None: a machine on the way can read along and write.");
 	if (v->lane->conn.pooled)
 		TELL(v, WARNING, "pooler", "Let candidates connect to the server itself.",
 		     "A pooler (such as PgBouncer) stands in between: there are no pushes, so a "
@@ -166,8 +166,8 @@ static void look_at_replication(struct visit *v, const PGresult *r)
 		     n);
 	} else {
 		TELL(v, NOTE, "replication", DOCTOR_ACROSS_LOSS,
-		     "It has no standby: while it is down nobody leads, and what it loses is "
-		     "lost.");
+		     "It has no standby: while it is down no candidate leads, and what it loses "
+		     "is lost.");
 	}
 }
 
@@ -212,7 +212,7 @@ static void look_at_tables(struct visit *v, const PGresult *r, bool may_create)
 		doctor_tell(&v->doctor, may_create ? BATON_FINDING_NOTE : BATON_FINDING_WARNING,
 			    "tables",
 			    may_create ? NULL
-				       : "Let somebody who may run: baton schema postgres "
+				       : "Let a user with that right run: baton schema postgres "
 					 "| psql DATABASE.",
 			    "baton's tables are not in the schema %s yet; %s", schema,
 			    may_create ? "the first candidate makes them."
@@ -245,7 +245,8 @@ static int look_at_functions(struct visit *v)
 	word(r, 0, MARKED, marked);
 	if (v->has_functions && n > 0)
 		TELL(v, WARNING, "functions",
-		     "Let the server's clock be slewed, never set, while anybody leads; or SELECT "
+		     "Let the server's clock be slewed, never set, while a candidate leads; or "
+		     "SELECT "
 		     "baton.mark_for_functions(NAME, false).",
 		     "Elections are marked for SQL functions (%lld: %s%s): there, programs that "
 		     "call them take over when a lease is over by the server's clock.",

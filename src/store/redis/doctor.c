@@ -117,7 +117,7 @@ static void examine_memory(struct examination *e)
 	} else if (most > 0 && used > most / 10 * 9) {
 		TELL(e, WARNING, "policy", "Raise maxmemory, or remove what isn't needed.",
 		     "It throws nothing away, but %lld of %lld MiB are in use: when it is full "
-		     "nobody can renew.",
+		     "no candidate can renew.",
 		     (long long)(used >> 20), (long long)(most >> 20));
 	} else {
 		TELL(e, OK, "policy", NULL, "It throws nothing away (noeviction).");
@@ -174,7 +174,7 @@ static int examine_persistence(struct examination *e)
 		     "Each write is on its disk before it answers, as durable=1 says.");
 	else if (is_replaceable(e))
 		TELL(e, NOTE, "persistence", "Set max_lease= little above the longest lease.",
-		     "%s: so after a start and after a failover nobody wins for %.3g s "
+		     "%s: so after a start and after a failover no candidate wins for %.3g s "
 		     "(max_lease).",
 		     !forgets && fsync[0] != '\0'
 			     ? "Each write is on its disk before it answers, but a server that "
@@ -185,15 +185,15 @@ static int examine_persistence(struct examination *e)
 		TELL(e, NOTE, "persistence",
 		     "Say durable=1 in every candidate's URL (with all of them stopped, see "
 		     "baton-redis(7)).",
-		     "Each write is on its disk before it answers, but after a start nobody "
-		     "wins for %.3g s (max_lease), because the URL doesn't say so.",
+		     "Each write is on its disk before it answers, but after a start no "
+		     "candidate wins for %.3g s (max_lease), because the URL doesn't say so.",
 		     wait_s);
 	else
 		TELL(e, NOTE, "persistence",
 		     "Set max_lease= little above the longest lease; or appendonly yes, "
 		     "appendfsync always and durable=1.",
 		     "It may forget what it acknowledged when it crashes: so after a start "
-		     "nobody wins for %.3g s (max_lease).",
+		     "no candidate wins for %.3g s (max_lease).",
 		     wait_s);
 	if (info_is(e, "aof_last_write_status", "err") ||
 	    info_is(e, "rdb_last_bgsave_status", "err"))
@@ -255,8 +255,8 @@ static void examine_replication(struct examination *e)
 		     wanted, n);
 	} else if (n == 0) {
 		TELL(e, NOTE, "replication", DOCTOR_ACROSS_LOSS,
-		     "It has no replica: while it is down nobody leads, and what it loses is "
-		     "lost.");
+		     "It has no replica: while it is down no candidate leads, and what it loses "
+		     "is lost.");
 	} else if (wanted == 0) {
 		tell_failover_loss(e, n);
 	} else {
@@ -357,7 +357,8 @@ static int examine_namespace(struct examination *e, int64_t server_ms)
 					  : (int64_t)o->max_lease_ms;
 
 		TELL(e, NOTE, "guard", NULL,
-		     "It has just begun, or has taken over: nobody new wins for another %.1f s.",
+		     "It has just begun, or has taken over: no new candidate wins for another "
+		     "%.1f s.",
 		     (double)left_ms / 1000);
 	}
 	return 0;

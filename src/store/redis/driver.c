@@ -23,11 +23,11 @@ static const struct baton_traits traits = {
 	.promises =
 		"One Redis primary decides, in one script per step. Exclusion and growing terms "
 		"hold whatever candidates and networks do, and through restarts of the server: "
-		"after one nobody wins before the longest lease is over. Exclusion can break when "
-		"a failover loses what was acknowledged (wait=N makes that rarer), when keys are "
-		"deleted by hand (FLUSHALL), or when the server's wall clock jumps ahead; terms "
-		"grow even then, so let resources check them. Who needs exclusion across the loss "
-		"of a server uses etcd, Consul or a synchronous PostgreSQL.",
+		"after one no candidate wins before the longest lease is over. Exclusion can "
+		"break when a failover loses what was acknowledged (wait=N makes that rarer), "
+		"when keys are deleted by hand (FLUSHALL), or when the server's wall clock "
+		"jumps ahead; terms grow even then, so let resources check them. For exclusion "
+		"across the loss of a server use etcd, Consul or a synchronous PostgreSQL.",
 };
 
 /* ---- the store ---- */

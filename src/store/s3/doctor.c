@@ -45,10 +45,10 @@ static void tell_server(struct visit *v, uint64_t began_ns)
 
 	TELL(v, OK, "reachability", NULL, "The server answers, bucket %s, region %s.", o->bucket,
 	     v->lane->region);
-	doctor_tell_encryption(&v->doctor, v->lane->host.tls, doctor_is_local(v->lane->host.name),
-			       NULL,
-			       "Say endpoint=https://..., and ca= with who signed the "
-			       "server's certificate, unless the system trusts it.");
+	doctor_tell_encryption(
+		&v->doctor, v->lane->host.tls, doctor_is_local(v->lane->host.name), NULL,
+		"Say endpoint=https://..., and ca= with the authority that signed the "
+		"server's certificate, unless the system trusts it.");
 	if (server_s < 0)
 		return;
 	/* The server's date has whole seconds. */
