@@ -18,7 +18,8 @@ struct bench_server {
 	int crash_lease_ms; /* the shortest lease; 0: a second */
 	int most;           /* elections that make sense; 0: any number */
 	int expiry_ms;      /* so late it may notice itself that a lease has ended */
-	int poll_ms;        /* so often a process looks, with two requests; 0: it is told */
+	int poll_ms;        /* so late a process hears of a change: so often it looks, with two
+			     * requests, or the server does so for it; 0: it is told at once */
 	int handoff_trips;  /* what a handoff may take, in raw round trips; 0: as usual */
 	int status_ms;      /* what `baton status` may take; 0: nothing is said of that */
 	int large;          /* how many elections are many; 0: as usual */
