@@ -228,10 +228,11 @@ struct record_adapter {
 	 * records alone keep two candidates apart, and the lock keeps other programs away.
 	 *
 	 * A lock belongs to the store and to a lease, not to a lane: one lane takes it, and another
-	 * lane keeps it. A session that holds locks is a connection of its own. The server ends it
-	 * after ttl_ns of silence and not before (rule 3), and the adapter doesn't close it because
-	 * a call was slow. Taking a lock for a lease ends the locks that the store holds for an
-	 * older lease.
+	 * lane keeps it. A session that holds locks is a connection of its own. The server must not
+	 * end it before ttl_ns of silence (rule 3). Where the server can end it then, the adapter
+	 * asks for that (MySQL's wait_timeout); on SQL Server, TCP keepalive ends it some time
+	 * later. The adapter doesn't close it because a call was slow. Taking a lock for a lease
+	 * ends the locks that the store holds for an older lease.
 	 *
 	 * lock_take: OK: the lock is ours; if it was ours before, it is prolonged. REFUSED: another
 	 *     has it; *free_in_ns says for how long at most, or stays RECORD_NEVER. FAILED: the
