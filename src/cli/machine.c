@@ -1,9 +1,9 @@
 /* machine.c: see machine.h. */
 #include "cli/machine.h"
 
-#include <inttypes.h>
-#include <stddef.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -24,24 +24,38 @@ static const char *read_file(const char *path, char *text, size_t size)
 	return n > 0 ? text : NULL;
 }
 
+/* The number that `*at` begins with, after blanks; `*at` is behind it then. False: there is none. */
+static bool take_number(const char **at, uint64_t *out)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtoull(*at, &end, 10);
+	bool is_number = end != *at && errno == 0;
+
+	*at = end;
+	return is_number;
+}
+
 void machine_read_pressure(struct machine *m, const char *text)
 {
 	const char *line = text != NULL ? strstr(text, "some ") : NULL;
 	const char *total = line != NULL ? strstr(line, "total=") : NULL;
 
-	m->has_pressure = total != NULL && sscanf(total, "total=%" SCNu64, &m->pressure_us) == 1;
+	if (total != NULL)
+		total += strlen("total=");
+	m->has_pressure = total != NULL && take_number(&total, &m->pressure_us);
 }
 
 void machine_read_stat(struct machine *m, const char *text)
 {
 	uint64_t f[FIELDS];
-	int n = text == NULL ? 0
-			     : sscanf(text,
-				      "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
-				      " %" SCNu64 " %" SCNu64 " %" SCNu64,
-				      &f[0], &f[1], &f[2], &f[3], &f[4], &f[5], &f[6], &f[7]);
 
-	m->has_steal = n == FIELDS;
+	m->has_steal = text != NULL && strncmp(text, "cpu ", 4) == 0;
+	if (m->has_steal)
+		text += strlen("cpu ");
+	for (int i = 0; i < FIELDS && m->has_steal; i++)
+		m->has_steal = take_number(&text, &f[i]);
 	m->steal = m->ticks = 0;
 	if (!m->has_steal)
 		return;
