@@ -348,7 +348,7 @@ if(TARGET examples)
 	file(GLOB example_sources CONFIGURE_DEPENDS examples/*.c)
 	# Those that need a server are run by its tests (tests/postgres).
 	list(FILTER example_sources EXCLUDE REGEX "-postgres\\.c$")
-	foreach(example ${example_sources} two killed)
+	foreach(example ${example_sources} two killed pool)
 		get_filename_component(name ${example} NAME_WE)
 		set(run ${PROJECT_SOURCE_DIR}/tests/examples/run)
 		add_test(NAME examples/${name}
