@@ -425,6 +425,7 @@ static void take_became(struct member *m, const struct baton_event *event)
 		return;
 	}
 	m->hold_term = baton_context_term(m->hold);
+	m->renewed_ns = event->deadline_boot_ns;
 	m->is_lost = m->hold_term != event->term;
 	telemetry_became(m, event);
 	if (!m->is_lost)
@@ -455,7 +456,8 @@ static void take_renewed(struct member *m, const struct baton_event *event)
 {
 	page_renewed(m->page, event->deadline_boot_ns, event->work_end_boot_ns);
 	hooks_renewed(m);
-	m->server->is_renewed = true;
+	m->renewed_ns = event->deadline_boot_ns;
+	m->is_renewed = m->server->is_renewed = true;
 	if (m->leads != NULL && m->leads->tell_renewals) {
 		member_refresh(m);
 		stream_tell_lead(m->leads, "renewed", "");
@@ -529,5 +531,4 @@ void members_take_events(struct server *s)
 	}
 	if (s->is_renewed)
 		streams_renewed(s);
-	s->is_renewed = false;
 }

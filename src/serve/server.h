@@ -107,7 +107,9 @@ struct member {
 	struct baton_election *election;
 	struct baton_context *hold; /* the work of the present or the last leadership */
 	uint64_t hold_term;
-	int64_t told_ns; /* the latest deadline that a client was told */
+	int64_t told_ns;    /* the latest deadline that a client was told */
+	int64_t renewed_ns; /* the deadline that its last BECAME or RENEWED told */
+	bool is_renewed;    /* clients of the stream of events have to hear of it */
 	bool is_lost;
 	atomic_bool is_open; /* its gate: others may be told that we lead */
 	bool is_drained;     /* the work of the last leadership has ended */
@@ -159,7 +161,8 @@ struct server {
 	bool is_resumed;
 	bool is_activated; /* the unix socket was handed over */
 	bool is_stopping;
-	bool is_renewed;
+	bool is_renewed; /* a member is */
+	bool is_listed;  /* a list of elections is asked for: lists must never pile up */
 	int64_t stop_until_ns;
 	int64_t listed_ns;
 	int64_t trimmed_ns;

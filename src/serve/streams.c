@@ -16,6 +16,9 @@
 #include "serve/server.h"
 
 #define NS_PER_MS ((int64_t)CLOCK_NS_PER_MS)
+#define LEASE_ROOM 4096  /* of a message about renewals, ... */
+#define LEASE_REST 256   /* ... and of that for what isn't names */
+#define LEASE_MESSAGES 4 /* in one turn of the loop */
 
 /* ---- bytes ---- */
 
@@ -340,35 +343,105 @@ void streams_opened(struct member *m)
 			say_elector(st);
 }
 
-/*
- * Where one lease carries all elections of a process, all that lead have the same new deadline; the
- * first one's is told.
- */
-void streams_renewed(struct server *s)
+static bool leads(const struct member *m)
 {
-	char room[512];
-	struct serve_text text = {room, sizeof(room), 0};
-	const struct serve_view *v = server_view(s);
-	int64_t left_ms = 0;
+	return m->hold != NULL && !m->is_lost;
+}
 
+/* Whether one lease carries all that lead here: they have the same deadline. */
+static bool have_one_deadline(const struct server *s)
+{
+	int64_t first_ns = 0;
+
+	for (size_t i = 0; i < s->n_members; i++) {
+		const struct member *m = s->members[i];
+
+		if (!leads(m))
+			continue;
+		if (first_ns != 0 && m->renewed_ns != first_ns)
+			return false;
+		first_ns = m->renewed_ns;
+	}
+	return true;
+}
+
+/* Adds the names of the elections that were renewed until deadline_ns, as long as there is room for
+ * the longest one; the others stay for another message. */
+static void add_renewed(struct server *s, struct serve_text *text, int64_t deadline_ns)
+{
+	const char *comma = "";
+
+	text_add(text, "\"elections\":[");
 	for (size_t i = 0; i < s->n_members; i++) {
 		struct member *m = s->members[i];
 
-		if (m->hold == NULL || m->is_lost)
+		if (!m->is_renewed || !leads(m) || m->renewed_ns != deadline_ns)
 			continue;
-		left_ms = baton_time_left_ms(m->election);
-		break;
+		if (text->n + 6 * BATON_NAME_MAX + LEASE_REST > text->room)
+			break;
+		m->is_renewed = false;
+		text_add(text, comma);
+		text_string(text, m->name);
+		comma = ",";
 	}
-	text_add(&text, "{\"time_left_ms\":");
-	text_number(&text, left_ms);
+	text_add(text, "],");
+}
+
+/* Tells all streams of events how long leases last; with names, those that were renewed. */
+static void tell_lease(struct server *s, int64_t deadline_ns, bool has_names)
+{
+	char room[LEASE_ROOM];
+	struct serve_text text = {room, sizeof(room), 0};
+	const struct serve_view *v = server_view(s);
+	int64_t left_ns = deadline_ns - server_now_ns();
+
+	text_add(&text, "{");
+	if (has_names)
+		add_renewed(s, &text, deadline_ns);
+	text_add(&text, "\"time_left_ms\":");
+	text_number(&text, left_ns > 0 ? left_ns / NS_PER_MS : 0);
 	text_add(&text, ",\"renew_p50_us\":");
 	text_unsigned(&text, v->renew_p50_us);
 	text_add(&text, ",\"renew_p99_us\":");
 	text_unsigned(&text, v->renew_p99_us);
 	text_add(&text, "}");
 	for (struct stream *st = s->streams; st != NULL; st = st->next)
-		if (st->kind == STREAM_EVENTS)
+		if (st->kind == STREAM_EVENTS && text.n <= text.room)
 			stream_say(st, 0, "lease", &text);
+}
+
+/*
+ * Where one lease carries all elections of a process, all that lead have the same new deadline, and
+ * one message without names tells it. Else each message names the elections that it is about. What
+ * is left after a few messages is told in the next turn of the loop: a client has to read them.
+ */
+void streams_renewed(struct server *s)
+{
+	int told = 0;
+
+	s->is_renewed = false;
+	if (s->n_streams == 0)
+		return;
+	bool is_shared = have_one_deadline(s);
+
+	for (size_t i = 0; i < s->n_members; i++) {
+		struct member *m = s->members[i];
+
+		if (!m->is_renewed)
+			continue;
+		if (!leads(m)) {
+			m->is_renewed = false;
+		} else if (is_shared) {
+			m->is_renewed = false;
+			if (told++ == 0)
+				tell_lease(s, m->renewed_ns, false);
+		} else if (told++ < LEASE_MESSAGES) {
+			tell_lease(s, m->renewed_ns, true);
+		} else {
+			s->is_renewed = true;
+			return;
+		}
+	}
 }
 
 void streams_tick(struct server *s)

@@ -324,10 +324,14 @@ void worker_audit(struct member *m)
 
 void worker_list(struct server *s)
 {
-	struct job *j = calloc(1, sizeof(*j));
+	struct job *j;
 
+	if (s->is_listed) /* the store may hang for long */
+		return;
+	j = calloc(1, sizeof(*j));
 	if (j == NULL)
 		return;
+	s->is_listed = true;
 	j->kind = JOB_LIST;
 	j->server = s;
 	(void)worker_add(s, j);
@@ -421,6 +425,7 @@ static void take_job(struct server *s, struct job *j)
 	if (j->kind == JOB_AUDIT) {
 		take_audit(j, members_find(s, j->name));
 	} else if (j->kind == JOB_LIST) {
+		s->is_listed = false;
 		for (size_t i = 0; i < j->n; i++) {
 			const char *name = ((char **)j->items)[i];
 

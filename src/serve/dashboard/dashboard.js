@@ -90,7 +90,7 @@ function take(kind, data) {
 		later();
 	} else if (kind === "row") keep(m);
 	else if (kind === "lease") {
-		for (const r of rows.values()) if (r.me.leads) { r.time_left_ms = m.time_left_ms; r.at = now(); }
+		for (const r of m.elections ? m.elections.map((n) => rows.get(n)) : rows.values()) if (r && r.me.leads) { r.time_left_ms = m.time_left_ms; r.at = now(); }
 		Object.assign(info.store, {renew_p50_us: m.renew_p50_us, renew_p99_us: m.renew_p99_us});
 		sparks.push([m.renew_p50_us, m.renew_p99_us]);
 		if (sparks.length > 48) sparks.shift();

@@ -1,0 +1,267 @@
+/*
+ * test_serve_shell.c: parts of the shell around serve_answer() that hold without a socket: what
+ * streams of events are told of renewals, and how often the store is asked for its elections.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <poll.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "serve/server.h"
+
+#define SECOND INT64_C(1000000000)
+#define NOW (1000 * SECOND)
+
+/* ---- the rest of the shell ---- */
+
+int64_t server_now_ns(void)
+{
+	return NOW;
+}
+
+const struct serve_view *server_view(struct server *s)
+{
+	return &s->view;
+}
+
+bool members_add(struct server *s, const char *name, bool takes_part)
+{
+	(void)s, (void)name, (void)takes_part;
+	return true;
+}
+
+struct member *members_find(struct server *s, const char *name)
+{
+	(void)s, (void)name;
+	return NULL;
+}
+
+void member_refresh(struct member *m)
+{
+	(void)m;
+}
+
+void members_refresh_all(struct server *s)
+{
+	(void)s;
+}
+
+void member_attach(struct member *m, struct stream *stream)
+{
+	(void)m, (void)stream;
+}
+
+void member_detach(struct member *m, struct stream *stream)
+{
+	(void)m, (void)stream;
+}
+
+void member_half_closed(struct member *m, struct stream *stream)
+{
+	(void)m, (void)stream;
+}
+
+void call_resume(struct call *call)
+{
+	(void)call;
+}
+
+/* ---- renewals ---- */
+
+struct world {
+	struct server server;
+	struct stream stream;
+	struct member *members[600];
+};
+
+static int setup(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+
+	w->server.members = w->members;
+	w->server.streams = &w->stream;
+	w->server.n_streams = 1;
+	w->stream.kind = STREAM_EVENTS;
+	w->stream.lines = true;
+	*state = w;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+
+	for (size_t i = 0; i < w->server.n_members; i++)
+		free(w->members[i]);
+	bytes_done(&w->stream.out);
+	free(w);
+	return 0;
+}
+
+static struct member *add_leader(struct world *w, const char *name, int64_t left_ns)
+{
+	struct member *m = calloc(1, sizeof(*m) + strlen(name) + 1);
+
+	(void)strcpy(m->name, name);
+	m->server = &w->server;
+	m->hold = (struct baton_context *)m; /* not NULL: leads */
+	m->renewed_ns = NOW + left_ns;
+	w->members[w->server.n_members++] = m;
+	return m;
+}
+
+static void renew(struct world *w, struct member *m, int64_t left_ns)
+{
+	m->renewed_ns = NOW + left_ns;
+	m->is_renewed = w->server.is_renewed = true;
+}
+
+/* All that was told since the last time. */
+static const char *told(struct world *w)
+{
+	w->stream.sent = w->stream.out.n;
+	return w->stream.out.n > 0 ? w->stream.out.at : "";
+}
+
+static void test_one_lease_for_all(void **state)
+{
+	struct world *w = *state;
+
+	renew(w, add_leader(w, "a", 0), 5 * SECOND);
+	renew(w, add_leader(w, "b", 0), 5 * SECOND);
+	streams_renewed(&w->server);
+	assert_string_equal(told(w),
+			    "{\"time_left_ms\":5000,\"renew_p50_us\":0,\"renew_p99_us\":0}\n");
+	assert_false(w->server.is_renewed);
+}
+
+static void test_own_leases(void **state)
+{
+	struct world *w = *state;
+	struct member *a = add_leader(w, "a", 2 * SECOND);
+	struct member *b = add_leader(w, "b \"", 3 * SECOND);
+	struct member *lost = add_leader(w, "lost", 0);
+
+	renew(w, b, 5 * SECOND);
+	renew(w, lost, 5 * SECOND);
+	lost->is_lost = true;
+	streams_renewed(&w->server);
+	assert_string_equal(told(w), "{\"elections\":[\"b \\\"\"],\"time_left_ms\":5000,"
+				     "\"renew_p50_us\":0,\"renew_p99_us\":0}\n");
+	renew(w, a, 6 * SECOND);
+	renew(w, b, 7 * SECOND);
+	streams_renewed(&w->server);
+	assert_string_equal(told(w), "{\"elections\":[\"a\"],\"time_left_ms\":6000,"
+				     "\"renew_p50_us\":0,\"renew_p99_us\":0}\n"
+				     "{\"elections\":[\"b \\\"\"],\"time_left_ms\":7000,"
+				     "\"renew_p50_us\":0,\"renew_p99_us\":0}\n");
+	assert_false(a->is_renewed || b->is_renewed || lost->is_renewed || w->server.is_renewed);
+}
+
+/* Each of 500 elections is told once, and never so much at once that a client can't follow. */
+static void test_many_own_leases(void **state)
+{
+	struct world *w = *state;
+	size_t n = 0;
+
+	for (int i = 0; i < 500; i++) {
+		char name[BATON_NAME_MAX + 1];
+
+		(void)snprintf(name, sizeof(name), "e%03d%0200d", i, 0);
+		renew(w, add_leader(w, name, 0), (5 + i % 2) * SECOND);
+	}
+	for (int turn = 0; w->server.is_renewed; turn++) {
+		assert_true(turn < 500);
+		streams_renewed(&w->server);
+		const char *text = told(w);
+
+		assert_true(strlen(text) <= SERVER_UNSENT / 2);
+		assert_false(w->stream.is_gone);
+		for (const char *at = text; (at = strstr(at, "\"e")) != NULL; at++)
+			n += at[2] >= '0' && at[2] <= '9';
+	}
+	assert_int_equal(n, 500);
+}
+
+/* ---- lists ---- */
+
+static sem_t asked, answered;
+static atomic_int n_asked;
+
+int __wrap_baton_list_elections(struct baton *b, const char *prefix, const char *after,
+				void (*found)(void *arg, const char *name), void *arg,
+				struct baton_error *err);
+int __wrap_baton_list_elections(struct baton *b, const char *prefix, const char *after,
+				void (*found)(void *arg, const char *name), void *arg,
+				struct baton_error *err)
+{
+	(void)b, (void)prefix, (void)after, (void)found, (void)arg, (void)err;
+	(void)atomic_fetch_add(&n_asked, 1);
+	(void)sem_post(&asked);
+	(void)sem_wait(&answered);
+	return 0;
+}
+
+static void take_finished(struct server *s)
+{
+	struct pollfd fd = {.fd = s->done_fd, .events = POLLIN};
+
+	assert_int_equal(poll(&fd, 1, 60000), 1);
+	worker_take_finished(s);
+}
+
+static void test_lists_never_pile_up(void **state)
+{
+	struct world *w = *state;
+	struct server *s = &w->server;
+	struct serve_config config = {.observe_prefix = ""};
+
+	s->config = &config;
+	s->done_fd = eventfd(0, EFD_NONBLOCK);
+	(void)pthread_mutex_init(&s->lock, NULL);
+	(void)pthread_cond_init(&s->wake, NULL);
+	(void)sem_init(&asked, 0, 0);
+	(void)sem_init(&answered, 0, 0);
+	assert_true(worker_start(s));
+	worker_list(s);
+	(void)sem_wait(&asked); /* the store hangs */
+	for (int i = 0; i < 5; i++)
+		worker_list(s);
+	assert_null(s->queue);
+	(void)sem_post(&answered);
+	take_finished(s);
+	worker_list(s); /* it has answered: the next one is asked for */
+	(void)sem_post(&answered);
+	take_finished(s);
+	assert_int_equal(atomic_load(&n_asked), 2);
+	worker_stop(s);
+	(void)close(s->done_fd);
+	(void)sem_destroy(&asked);
+	(void)sem_destroy(&answered);
+	(void)pthread_cond_destroy(&s->wake);
+	(void)pthread_mutex_destroy(&s->lock);
+}
+
+#define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_one_lease_for_all),
+		TEST(test_own_leases),
+		TEST(test_many_own_leases),
+		TEST(test_lists_never_pile_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
