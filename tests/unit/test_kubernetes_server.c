@@ -406,6 +406,58 @@ static void test_pod_label(void **state)
 	assert_int_equal(count(w, "\"role\":\"standby\""), 1);
 }
 
+/* How many requests said the one before the first that said the other. */
+static unsigned count_before(struct world *w, const char *says, const char *other)
+{
+	char *end = strstr(w->heard, other);
+	unsigned n;
+
+	if (end == NULL)
+		return 0;
+	*end = '\0';
+	n = count(w, says);
+	*end = other[0];
+	return n;
+}
+
+/* The label goes off before the last claim does, and stays off while the watch lags behind. */
+static void test_pod_label_release(void **state)
+{
+	struct world *w = *state;
+	struct baton_call call = in_ms(LATER_MS);
+	struct baton_release e = {.name = "e", .lease_id = "ab-0-1", .nonce = 7, .term = 41};
+	struct baton_release f = {.name = "f", .lease_id = "ab-0-1", .nonce = 7, .term = 41};
+
+	open_store(w, "&pod_label=role&pod=p");
+	kube_note_use(w->store, w->lease.id, "e");
+	assert_int_equal(publish(w, "e"), BATON_OUTCOME_FAILED);
+	RULES(w, {.says = "watch=1", .status = 200, .answer = "", .after = WEB_STAYS_OPEN},
+	      {.says = "for=watch", .status = 200, .answer = LIST(MINE("e") "," MINE("f"))},
+	      {.says = "for=release", .status = 500, .answer = "{}", .n_times = 2},
+	      {.says = "for=release", .status = 200, .answer = "{}"},
+	      {.says = "\"standby\"", .status = 500, .answer = "{}", .n_times = 1},
+	      {.says = "pods/p", .status = 200, .answer = "{}"});
+	assert_int_equal(baton_driver.watch_add(w->watch, "e", 1), BATON_OK);
+	assert_int_equal(baton_driver.watch_add(w->watch, "f", 2), BATON_OK);
+	assert_int_equal(wait_ms(w, LATER_MS), 2);
+	kube_beat(w->watch, clock_boot_ns());
+	assert_int_equal(count(w, "\"role\":\"leader\""), 1);
+	baton_driver.release(w->lane, &call, &e, 1); /* another one is led on */
+	assert_int_equal(count(w, "for=release"), 1);
+	assert_int_equal(count(w, "\"role\":\"standby\""), 0);
+	baton_driver.release(w->lane, &call, &f, 1); /* the label can't be set: that is no reason */
+	assert_int_equal(count(w, "for=release"), 2);
+	assert_int_equal(count(w, "\"role\":\"standby\""), 1);
+	/* As after a failure: the claims are still there, and the process leads no more. */
+	w->lane->label_ns = 0;
+	w->heard[0] = '\0';
+	baton_driver.release(w->lane, &call, &f, 1);
+	assert_int_equal(f.outcome, BATON_OUTCOME_OK);
+	assert_int_equal(count_before(w, "\"role\":\"standby\"", "for=release"), 1);
+	kube_beat(w->watch, clock_boot_ns() + 11 * CLOCK_NS_PER_S);
+	assert_int_equal(count(w, "\"role\":\"leader\""), 0);
+}
+
 /* ---- what is kept ---- */
 
 /* What is over is forgotten, and nothing else is. */
@@ -468,6 +520,7 @@ int main(void)
 		TEST(test_lingering_plugin),
 		TEST(test_early_plugin),
 		TEST(test_pod_label),
+		TEST(test_pod_label_release),
 		TEST(test_kept),
 	};
 

@@ -25,8 +25,9 @@ struct kube_expiry {
 	uint64_t reserved_ns; /* since when that is unchanged */
 	uint64_t hash;
 	uint64_t end_ns;
-	bool is_told; /* the hint that its time is over was given */
-	bool is_led;  /* this process leads */
+	uint64_t left_term; /* this process has given back its claim of that term, or is about to */
+	bool is_told;       /* the hint that its time is over was given */
+	bool is_led;        /* this process leads */
 	bool is_doubted;
 	char process[KUBE_NAME_MAX + 1];
 	char name[];
@@ -129,8 +130,9 @@ static void expiry_note_reserved(struct kube_expiry *g, const struct kube_lease 
 static bool expiry_note(struct kube_store *s, struct kube_expiry *g, struct kube_lease *l,
 			uint64_t read_ns)
 {
-	bool is_led = l->is_ours && kube_is_used(s, l->lease_id);
-	uint64_t hash = kube_lease_hash(l, is_led);
+	bool is_own = l->is_ours && kube_is_used(s, l->lease_id);
+	bool is_led = is_own && l->term != g->left_term;
+	uint64_t hash = kube_lease_hash(l, is_own);
 	char *object = l->object != NULL ? text_of(l->object) : NULL;
 	char *spec = spec_of(l);
 	bool is_new = g->hash != hash;
@@ -234,6 +236,19 @@ bool kube_expiry_note(struct kube_store *s, const char *name, struct kube_lease 
 	if (is_sooner && !is_event) /* L1: the watch lane listens until a later end */
 		web_wake(&s->web);
 	return is_new;
+}
+
+void kube_expiry_leave(struct kube_store *s, const char *name, uint64_t term)
+{
+	store_lock(&s->web.base);
+	struct kube_expiry *g = expiry_find(s, name);
+
+	if (g != NULL) {
+		g->left_term = term;
+		s->n_led -= g->is_led;
+		g->is_led = false;
+	}
+	store_unlock(&s->web.base);
 }
 
 bool kube_expiry_recall(struct kube_store *s, const char *name, struct kube_lease *l)

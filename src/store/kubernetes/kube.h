@@ -177,6 +177,7 @@ struct kube_lane {
 	struct kube_store *store;
 	struct http *beat; /* watch lane: for requests beside its stream */
 	unsigned n_logins; /* the plugin's n_logins when the connections were made */
+	uint64_t label_ns; /* the pod's label isn't written before that */
 	/* The watch lane's: */
 	uint64_t retry_ns;             /* the watch isn't opened before that */
 	bool is_down;                  /* ... unless another lane gets an answer */
@@ -184,7 +185,6 @@ struct kube_lane {
 	unsigned n_woken;              /* looks in a row that a wake has ended */
 	bool has_bookmarks;            /* the server sends some, so it is never silent for long */
 	uint64_t patience_ns;          /* how far it may lag behind answers; 0: LAG_NS */
-	uint64_t label_ns;             /* the pod's label isn't written before that */
 	uint64_t sweep_ns;             /* when to look for what dead processes have left behind */
 	uint64_t rv;                   /* where the stream goes on; 0: it begins with a look */
 	char only[BATON_NAME_MAX + 1]; /* the only name that is watched; "": the watch is for all */
@@ -331,6 +331,8 @@ uint64_t kube_owed_ns(struct kube_store *s);
 /* What was last seen of the Lease; the caller gives it back with kube_lease_done(). False: nothing
  * was seen. */
 bool kube_expiry_recall(struct kube_store *s, const char *name, struct kube_lease *l);
+/* The claim of that term is about to be given back: it doesn't count as led any more. */
+void kube_expiry_leave(struct kube_store *s, const char *name, uint64_t term);
 void kube_expiry_forget(struct kube_store *s, const char *name);
 /* Forget the process leases that weren't seen between a call of the first and one of the second:
  * the caller lists all process leases in between. */
@@ -415,6 +417,9 @@ int kube_end_process(struct kube_lane *lane, struct baton_call *call, const char
 int kube_show_presence(struct kube_lane *lane, struct baton_call *call);
 /* What the watch lane does beside listening; returns when to call this again. */
 uint64_t kube_beat(struct kube_lane *lane, uint64_t now_ns);
+/* Before claims are given back: if none stays, the pod gets the label of a standby. Takes at most
+ * half of the time until the deadline; the watch lane tries again if it fails. */
+void kube_unlabel_pod(struct kube_lane *lane, uint64_t deadline_ns);
 /* Whether that object was written within its duration, by the server's clock. */
 bool kube_is_fresh(const json_t *object, int64_t server_ms);
 

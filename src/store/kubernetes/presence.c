@@ -1,7 +1,8 @@
 /*
  * presence.c: shows that a process with candidates is alive, and, if it is a pod, whether it leads.
  * Both are for others to look at; no leadership depends on them. The watch lane does this beside
- * listening, because that lane is never in a hurry.
+ * listening, because that lane is never in a hurry. Only before a release the releasing lane takes
+ * the label off.
  *
  * The age of a sign of life is judged by the API server's clock alone: by the time when it wrote
  * the object (managedFields), and the time that it puts on its answers. That clock can jump, so it
@@ -115,6 +116,23 @@ static uint64_t presence_label_pod(struct kube_lane *lane, struct baton_call *ca
 	}
 	kube_call_done(&c);
 	return lane->label_ns != 0 ? lane->label_ns : BATON_STORE_NEVER;
+}
+
+/* A Service sends nothing any more to a pod whose work has ended, before another one leads. */
+void kube_unlabel_pod(struct kube_lane *lane, uint64_t deadline_ns)
+{
+	struct kube_store *s = lane->store;
+	uint64_t now_ns = clock_boot_ns();
+
+	store_lock(&s->web.base);
+	bool is_last = s->labelled > 0 && s->n_led == 0;
+
+	store_unlock(&s->web.base);
+	if (!is_last || now_ns >= deadline_ns)
+		return;
+	struct baton_call quiet = {.deadline_ns = now_ns + (deadline_ns - now_ns) / 2};
+
+	(void)presence_label_pod(lane, &quiet, now_ns);
 }
 
 /* ---- what the dead have left behind ---- */

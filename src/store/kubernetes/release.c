@@ -178,8 +178,11 @@ void kube_release(void *l, struct baton_call *call, struct baton_release *list, 
 
 	if (!is_ready)
 		(void)store_fail(&call->error, BATON_E_MEMORY, "no memory for a release");
-	for (size_t i = 0; i < n && is_ready; i++)
+	for (size_t i = 0; i < n && is_ready; i++) {
 		backs[i].r = &list[i];
+		kube_expiry_leave(lane->store, list[i].name, list[i].term);
+	}
+	kube_unlabel_pod(lane, call->deadline_ns);
 	if (is_ready)
 		release_all(lane, call, backs, calls, n);
 	for (size_t i = 0; i < n; i++) {
