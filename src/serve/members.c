@@ -129,6 +129,8 @@ bool members_add(struct server *s, const char *name, bool takes_part)
 	(void)strcpy(m->name, name);
 	m->v = (struct serve_election){.name = m->name,
 				       .takes_part = takes_part,
+				       .min_score_permille =
+					       s->config->election->min_score_permille,
 				       .leader = no_words,
 				       .address = no_words,
 				       .wait = no_words,

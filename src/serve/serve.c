@@ -34,22 +34,6 @@ int64_t server_now_ns(void)
 	return (int64_t)clock_boot_ns();
 }
 
-/* The value below which a part of what was counted lies, by buckets of powers of two. */
-static uint64_t quantile_us(const uint64_t *buckets, unsigned percent)
-{
-	uint64_t total = 0;
-	uint64_t sum = 0;
-
-	for (int i = 0; i < BATON_HISTOGRAM_BUCKETS; i++)
-		total += buckets[i];
-	for (int i = 0; i < BATON_HISTOGRAM_BUCKETS; i++) {
-		sum += buckets[i];
-		if (total > 0 && sum * 100 >= total * percent)
-			return UINT64_C(1) << i;
-	}
-	return 0;
-}
-
 const struct serve_view *server_view(struct server *s)
 {
 	struct serve_view *v = &s->view;
@@ -65,8 +49,12 @@ const struct serve_view *server_view(struct server *s)
 	v->elections = (const struct serve_election *const *)s->rows;
 	v->n_elections = s->n_members;
 	if (baton_get_stats(s->config->baton, &stats) == 0) {
-		v->renew_p50_us = quantile_us(stats.renew_latency, 50);
-		v->renew_p99_us = quantile_us(stats.renew_latency, 99);
+		const uint64_t *counts = stats.renew_latency;
+
+		latency_note(&s->latency, counts, v->now_boot_ns);
+		v->renew_p50_us = latency_quantile_us(&s->latency, counts, 50);
+		v->renew_p99_us = latency_quantile_us(&s->latency, counts, 99);
+		v->renew_slow = latency_is_slow(&s->latency, counts, v->timings.call_ns);
 	}
 	return v;
 }
@@ -189,6 +177,7 @@ static void do_due(struct server *s)
 		s->trimmed_ns = now_ns;
 		(void)malloc_trim(0);
 	}
+	(void)server_view(s); /* notes how long renewals take, also while nobody asks */
 	http_tick(s);
 	streams_tick(s);
 	telemetry_tick(s);

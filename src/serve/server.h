@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "serve/answer/answer.h"
+#include "serve/latency.h"
 #include "serve/serve.h"
 #include "telemetry/trace.h"
 
@@ -169,6 +170,7 @@ struct server {
 	int64_t watchdog_ns; /* how often the service manager wants a sign of life; 0: never */
 	int64_t alive_ns;    /* when it gets the next one */
 	int64_t looked_ns;
+	struct latency latency;
 	size_t look_at;
 	bool cant_list;   /* the store: candidates, ... */
 	bool cant_audit;  /* ... histories */

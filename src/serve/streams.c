@@ -404,7 +404,7 @@ static void tell_lease(struct server *s, int64_t deadline_ns, bool has_names)
 	text_unsigned(&text, v->renew_p50_us);
 	text_add(&text, ",\"renew_p99_us\":");
 	text_unsigned(&text, v->renew_p99_us);
-	text_add(&text, "}");
+	text_add(&text, v->renew_slow ? ",\"renew_slow\":true}" : ",\"renew_slow\":false}");
 	for (struct stream *st = s->streams; st != NULL; st = st->next)
 		if (st->kind == STREAM_EVENTS && text.n <= text.room)
 			stream_say(st, 0, "lease", &text);

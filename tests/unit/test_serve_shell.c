@@ -140,8 +140,9 @@ static void test_one_lease_for_all(void **state)
 	renew(w, add_leader(w, "a", 0), 5 * SECOND);
 	renew(w, add_leader(w, "b", 0), 5 * SECOND);
 	streams_renewed(&w->server);
-	assert_string_equal(told(w),
-			    "{\"time_left_ms\":5000,\"renew_p50_us\":0,\"renew_p99_us\":0}\n");
+	assert_string_equal(
+		told(w),
+		"{\"time_left_ms\":5000,\"renew_p50_us\":0,\"renew_p99_us\":0,\"renew_slow\":false}\n");
 	assert_false(w->server.is_renewed);
 }
 
@@ -156,15 +157,17 @@ static void test_own_leases(void **state)
 	renew(w, lost, 5 * SECOND);
 	lost->is_lost = true;
 	streams_renewed(&w->server);
-	assert_string_equal(told(w), "{\"elections\":[\"b \\\"\"],\"time_left_ms\":5000,"
-				     "\"renew_p50_us\":0,\"renew_p99_us\":0}\n");
+	assert_string_equal(told(w),
+			    "{\"elections\":[\"b \\\"\"],\"time_left_ms\":5000,"
+			    "\"renew_p50_us\":0,\"renew_p99_us\":0,\"renew_slow\":false}\n");
 	renew(w, a, 6 * SECOND);
 	renew(w, b, 7 * SECOND);
 	streams_renewed(&w->server);
-	assert_string_equal(told(w), "{\"elections\":[\"a\"],\"time_left_ms\":6000,"
-				     "\"renew_p50_us\":0,\"renew_p99_us\":0}\n"
-				     "{\"elections\":[\"b \\\"\"],\"time_left_ms\":7000,"
-				     "\"renew_p50_us\":0,\"renew_p99_us\":0}\n");
+	assert_string_equal(told(w),
+			    "{\"elections\":[\"a\"],\"time_left_ms\":6000,"
+			    "\"renew_p50_us\":0,\"renew_p99_us\":0,\"renew_slow\":false}\n"
+			    "{\"elections\":[\"b \\\"\"],\"time_left_ms\":7000,"
+			    "\"renew_p50_us\":0,\"renew_p99_us\":0,\"renew_slow\":false}\n");
 	assert_false(a->is_renewed || b->is_renewed || lost->is_renewed || w->server.is_renewed);
 }
 
@@ -191,6 +194,61 @@ static void test_many_own_leases(void **state)
 			n += at[2] >= '0' && at[2] <= '9';
 	}
 	assert_int_equal(n, 500);
+}
+
+/* ---- how long renewals take ---- */
+
+#define MINUTE (60 * SECOND)
+#define FAST 10 /* a bucket: up to 1 ms */
+#define SLOW 21 /* up to 2 s, and more than 1 s */
+
+/* p50 and p99 are those of the last minutes: what was slow before is forgotten. */
+static void test_latency_lately(void **state)
+{
+	struct latency l = {0};
+	uint64_t counts[BATON_HISTOGRAM_BUCKETS] = {0};
+
+	(void)state;
+	assert_int_equal(latency_quantile_us(&l, counts, 50), 0);
+	counts[SLOW] = 10;
+	latency_note(&l, counts, NOW);
+	assert_int_equal(latency_quantile_us(&l, counts, 50), UINT64_C(1) << SLOW);
+	for (int minute = 1; minute <= 2 * LATENCY_MINUTES; minute++) {
+		counts[FAST] += 12;
+		latency_note(&l, counts, NOW + minute * MINUTE);
+		latency_note(&l, counts, NOW + minute * MINUTE + 1); /* not twice */
+		assert_int_equal(latency_quantile_us(&l, counts, 99),
+				 UINT64_C(1) << (minute + 1 < LATENCY_SHOWN ? SLOW : FAST));
+	}
+	for (int minute = 1; minute <= LATENCY_SHOWN; minute++)
+		latency_note(&l, counts, NOW + (1000 + minute) * MINUTE);
+	assert_int_equal(latency_quantile_us(&l, counts, 50), 0); /* none any more */
+}
+
+/* More than one of a thousand of the last hour, and not one alone. */
+static void test_latency_slow(void **state)
+{
+	struct latency l = {0};
+	uint64_t counts[BATON_HISTOGRAM_BUCKETS] = {0};
+	const uint64_t call_ns = 2 * SECOND;
+
+	(void)state;
+	counts[FAST] = 500;
+	latency_note(&l, counts, NOW);
+	assert_false(latency_is_slow(&l, counts, call_ns));
+	counts[SLOW] = 1;
+	assert_false(latency_is_slow(&l, counts, call_ns));
+	counts[SLOW] = 2;
+	assert_true(latency_is_slow(&l, counts, call_ns));
+	assert_true(latency_is_slow(&l, counts, UINT64_C(2) * 1048576000)); /* where it begins */
+	assert_false(latency_is_slow(&l, counts, 2 * call_ns)); /* half of it is its end */
+	counts[FAST] = 3000;
+	assert_false(latency_is_slow(&l, counts, call_ns));
+	counts[SLOW] = 4;
+	assert_true(latency_is_slow(&l, counts, call_ns));
+	for (int minute = 1; minute <= LATENCY_MINUTES; minute++)
+		latency_note(&l, counts, NOW + minute * MINUTE);
+	assert_false(latency_is_slow(&l, counts, call_ns));
 }
 
 /* ---- lists ---- */
@@ -257,10 +315,9 @@ static void test_lists_never_pile_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_one_lease_for_all),
-		TEST(test_own_leases),
-		TEST(test_many_own_leases),
-		TEST(test_lists_never_pile_up),
+		TEST(test_one_lease_for_all),        TEST(test_own_leases),
+		TEST(test_many_own_leases),          cmocka_unit_test(test_latency_lately),
+		cmocka_unit_test(test_latency_slow), TEST(test_lists_never_pile_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

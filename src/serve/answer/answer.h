@@ -69,6 +69,7 @@ struct serve_election {
 	const char *reason; /* of the last loss, here or seen; "" */
 	uint64_t seq;       /* of its last event */
 	uint32_t score_permille;
+	uint32_t min_score_permille;
 	int n_candidates; /* -1: not known */
 	int n_healthy;
 	unsigned n_leads;      /* connections that hold a /lead open */
@@ -106,9 +107,10 @@ struct serve_view {
 	bool has_metrics;
 	bool can_list;
 	struct baton_timings timings;
-	uint64_t renew_p50_us;
+	uint64_t renew_p50_us; /* of the last minutes */
 	uint64_t renew_p99_us;
-	uint64_t seq;                                  /* of the last event */
+	bool renew_slow; /* one of a thousand of the last hour took more than half of call_ns */
+	uint64_t seq;    /* of the last event */
 	const struct serve_election *const *elections; /* sorted by name */
 	size_t n_elections;
 	const struct serve_asset *assets;

@@ -68,7 +68,7 @@ static void write_process(struct serve_text *out, const struct serve_view *v)
 	text_unsigned(out, v->renew_p50_us);
 	text_add(out, ",\"renew_p99_us\":");
 	text_unsigned(out, v->renew_p99_us);
-	text_add(out, "},");
+	text_add(out, v->renew_slow ? ",\"renew_slow\":true}," : ",\"renew_slow\":false},");
 	write_capabilities(out, v);
 	text_add(out, ",\"timings\":");
 	write_timings(out, v);
@@ -113,6 +113,14 @@ static int64_t lease_left_ms(const struct serve_view *v, const struct serve_elec
 	return left > 0 ? left : 0;
 }
 
+static void write_part(struct serve_text *out, const char *key, uint32_t permille)
+{
+	text_add(out, key);
+	text_add(out, permille >= 1000 ? "1" : "0.");
+	for (uint32_t unit = 100; permille < 1000 && unit > 0; unit /= 10)
+		text_unsigned(out, permille / unit % 10);
+}
+
 static void write_me(struct serve_text *out, const struct serve_view *v,
 		     const struct serve_election *e)
 {
@@ -127,10 +135,8 @@ static void write_me(struct serve_text *out, const struct serve_view *v,
 	key_unsigned(out, "\",\"draining_term\":\"", e->draining_term);
 	key_unsigned(out, "\",\"attached\":", e->n_leads);
 	key_unsigned(out, ",\"overruns\":", e->overruns);
-	text_add(out, ",\"score\":");
-	text_add(out, e->score_permille >= 1000 ? "1" : "0.");
-	for (uint32_t unit = 100, score = e->score_permille; score < 1000 && unit > 0; unit /= 10)
-		text_unsigned(out, score / unit % 10);
+	write_part(out, ",\"score\":", e->score_permille);
+	write_part(out, ",\"min_score\":", e->min_score_permille);
 	text_add(out, "}");
 }
 
