@@ -140,9 +140,8 @@ static void test_one_lease_for_all(void **state)
 	renew(w, add_leader(w, "a", 0), 5 * SECOND);
 	renew(w, add_leader(w, "b", 0), 5 * SECOND);
 	streams_renewed(&w->server);
-	assert_string_equal(
-		told(w),
-		"{\"time_left_ms\":5000,\"renew_p50_us\":0,\"renew_p99_us\":0,\"renew_slow\":false}\n");
+	assert_string_equal(told(w), "{\"time_left_ms\":5000,\"renew_p50_us\":0,"
+				     "\"renew_p99_us\":0,\"renew_slow\":false}\n");
 	assert_false(w->server.is_renewed);
 }
 

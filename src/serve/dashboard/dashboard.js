@@ -64,10 +64,32 @@ function announce(text) {
 	news.push(text);
 	if (news.length === 1) setTimeout(() => { say($("said"), news.length > 4 ? many(news.length, "change") + " of leader" : news.join(". ")); news = []; }, 300);
 }
+// When renewals came, and how surprising it is that the next one hasn't come yet: phi-accrual, with the normal distribution that
+// the last ones show. It only colours: a lease is promised ahead, and no surprise shortens it. The key "" is the lease of all that lead here.
+const beats = new Map();
+function beat(names) {
+	for (const name of names) {
+		const b = beats.get(name) || {at: 0, list: []};
+		if (b.at) b.list.push(now() - b.at);
+		if (b.list.length > 20) b.list.shift();
+		b.at = now();
+		beats.set(name, b);
+	}
+}
+function phi(name) {
+	const b = beats.get(name), n = b ? b.list.length : 0;
+	if (n < 3) return 0;
+	const mean = b.list.reduce((a, x) => a + x) / n, sd = Math.max(20, mean / 50, Math.sqrt(b.list.reduce((a, x) => a + (x - mean) ** 2, 0) / n));
+	const y = (known() - b.at - mean) / sd, e = Math.exp(-y * (1.5976 + 0.070566 * y * y));
+	return y > 0 ? -Math.log10(e / (1 + e)) : 0;
+}
+const isLate = (r) => r.me.leads ? phi(beats.has(r.election) ? r.election : "") > 5 : rows.size <= 25 && phi(r.election) > 5;
 // What the list and the strip depend on: the rest only changes the row itself.
 const signOf = (r) => [rank(r), r.leader, r.changes_hour, r.n_healthy].join("\n");
 function keep(r) {
 	const old = rows.get(r.election);
+	if (old && old.leader !== r.leader) beats.delete(r.election);
+	if (old && !r.me.leads && r.leader === old.leader && r.time_left_ms > old.time_left_ms - (now() - old.at) + 300) beat([r.election]);
 	r.at = now();
 	r.sign = signOf(r);
 	r.drains = r.me.draining_term === "0" ? 0 : old && old.drains || r.at;
@@ -91,7 +113,8 @@ function take(kind, data) {
 	} else if (kind === "row") keep(m);
 	else if (kind === "lease") {
 		for (const r of m.elections ? m.elections.map((n) => rows.get(n)) : rows.values()) if (r && r.me.leads) { r.time_left_ms = m.time_left_ms; r.at = now(); }
-		Object.assign(info.store, {renew_p50_us: m.renew_p50_us, renew_p99_us: m.renew_p99_us});
+		beat(m.elections || [""]);
+		Object.assign(info.store, {renew_p50_us: m.renew_p50_us, renew_p99_us: m.renew_p99_us, renew_slow: m.renew_slow});
 		sparks.push([m.renew_p50_us, m.renew_p99_us]);
 		if (sparks.length > 48) sparks.shift();
 		goodAt = Date.now();
@@ -173,6 +196,9 @@ function drawHead() {
 	$("store").title = bad ? bad.error : "the store answers";
 	$("renewals").hidden = !s.renew_p99_us;
 	say($("latency"), "renewals p50 " + us(s.renew_p50_us) + " · p99 " + us(s.renew_p99_us));
+	$("renewals").title = "of the last minutes";
+	$("slow").hidden = !s.renew_slow;
+	say($("slow"), "In the last hour one of 1,000 renewals took more than " + span(info.timings.call_ms / 2) + ", half of what a call may take: a bad hour may cost a leadership. baton doctor --measure says which timings would fit.");
 	const most = Math.max(1, ...sparks.map((p) => p[1])), x = (i) => (96 - (sparks.length - 1 - i) * 2).toFixed(1);
 	const line = (n) => sparks.map((p, i) => x(i) + "," + (24 - 20 * p[n] / most).toFixed(1)).join(" ");
 	$("spark").replaceChildren(svg("polyline", {class: "p99", points: line(1)}), svg("polyline", {class: "p50", points: line(0)}));
@@ -229,9 +255,10 @@ function lease(r) {
 	const t = info.timings, full = r.me.leads ? t.renew_ms + t.grace_ms : t.lease_ms, left = r.time_left_ms - (known() - r.at);
 	if (r.drains) return {part: 1 - (known() - r.drains) / t.drain_ms, kind: "drain", words: "drains: the work here has to end"};
 	if (!r.leader || r.time_left_ms === null) return {part: 0, kind: "none", words: r.leader ? "not looked at yet" : "nobody leads"};
-	if (r.me.leads) return {part: left / full, kind: left < t.grace_ms - 300 ? "grace" : "", words: span(left) + " left"};
+	const late = isLate(r) ? [" late", ", the renewal is late"] : ["", ""];
+	if (r.me.leads) return {part: left / full, kind: (left < t.grace_ms - 300 ? "grace" : "") + late[0], words: span(left) + " left" + late[1]};
 	if (left < -2000) return {part: 0, kind: "none", words: "not looked at lately"};
-	return {part: left / full, kind: left < t.lease_ms - t.renew_ms - t.grace_ms ? "drain" : left < t.lease_ms - t.renew_ms - 1300 ? "grace" : "", words: span(left) + " left"};
+	return {part: left / full, kind: (left < t.lease_ms - t.renew_ms - t.grace_ms ? "drain" : left < t.lease_ms - t.renew_ms - 1300 ? "grace" : "") + late[0], words: span(left) + " left" + late[1]};
 }
 function setBar(b, r) {
 	const l = lease(r);
@@ -446,12 +473,14 @@ function proof() {
 		el("details", {}, el("summary", {}, "As a table"), el("div", {class: "scroll"}, el("table", {class: "plain"}, el("thead", {}, el("tr", {}, ...["Term", "Leader", "Since", "Until", "Ended", "Then nobody for", "Note"].map((t) => el("th", {scope: "col"}, t)))),
 			el("tbody", {}, ...list.map((l, i) => el("tr", {}, el("th", {scope: "row"}, l.term), cell(l.leader), cell(when(l.since)), cell(l.until ? when(l.until) : "—"), cell(l.ended || "leads"), cell(i && gapOf(l, list[i - 1]) >= 0 ? span(gapOf(l, list[i - 1])) : "—"), cell(l.note)))))))];
 }
+// The store doesn't tell what others ask of themselves.
+const least = (c) => c.id === info.id && rows.get(seen.name).me.state !== "observing" ? rows.get(seen.name).me.min_score : null;
 function candidates() {
 	const list = seen.candidates || [];
 	if (!list.length) return el("p", {class: "dim"}, "No candidate takes part.");
 	return el("div", {class: "scroll"}, el("table", {class: "plain"}, el("thead", {}, el("tr", {}, ...["Candidate", "Role", "Score", "Priority", "Last seen", "Address", "Metadata"].map((t) => el("th", {scope: "col"}, t)))),
 		el("tbody", {}, ...list.map((c) => {
-			const score = el("span", {class: "score" + (c.healthy ? "" : " low"), title: c.healthy ? "at or above its minimum: it may lead" : "below its minimum: it may not lead"}, el("i", {}, el("b")), c.score.toFixed(2) + (c.healthy ? " ✓" : " ✗ below its minimum"));
+			const score = el("span", {class: "score" + (c.healthy ? "" : " low"), title: c.healthy ? "at or above its minimum: it may lead" : "below its minimum: it may not lead"}, el("i", {}, el("b")), c.score.toFixed(2) + (c.healthy ? " ✓" : " ✗ below its minimum") + (least(c) === null ? "" : " (minimum " + least(c).toFixed(2) + ")"));
 			score.querySelector("b").style.transform = "scaleX(" + Math.min(1, c.score) + ")";
 			return el("tr", {}, el("th", {scope: "row"}, c.id), el("td", {}, el("span", {class: "role" + (c.leader ? " leads" : "")}, c.leader ? "● leader" : "○ standby")), el("td", {}, score), el("td", {}, c.priority), el("td", {}, c.updated ? span(Date.now() - Date.parse(c.updated)) + " ago" : "—"), el("td", {}, c.address || "—"), el("td", {class: "wrap"}, c.metadata || "—"));
 		}))));
@@ -482,7 +511,8 @@ function log(name) {
 // ---- orders ----
 const quote = (w) => /^[\w.@:/+-]+$/.test(w) ? w : "'" + w.replaceAll("'", "'\\''") + "'";
 function command(r, what, to, note) {
-	return ["baton", what, note ? "--note=" + quote(note) : "", quote(r.election), what === "transfer" ? "--to " + (to ? quote(to) : "ID") : ""].filter(Boolean).join(" ");
+	const posts = what === "resign" || what === "transfer";
+	return ["baton", what, posts && r.term !== "0" ? "--term=" + r.term : "", note ? "--note=" + quote(note) : "", quote(r.election), what === "transfer" ? "--to " + (to ? quote(to) : "ID") : ""].filter(Boolean).join(" ");
 }
 const icon = () => svg("svg", {width: 14, height: 14, viewBox: "0 0 14 14", fill: "none", stroke: "currentColor", "stroke-width": 1.5, "aria-hidden": "true"}, svg("rect", {x: 4.75, y: 4.75, width: 8.5, height: 8.5, rx: 2}), svg("path", {d: "M9.5 2.5a2 2 0 0 0-1.7-1.75H2.75a2 2 0 0 0-2 2v5A2 2 0 0 0 2.5 9.5"}));
 async function copy(text, button) {
