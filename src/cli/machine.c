@@ -24,7 +24,7 @@ static const char *read_file(const char *path, char *text, size_t size)
 	return n > 0 ? text : NULL;
 }
 
-/* The number that `*at` begins with, after blanks; `*at` is behind it then. False: there is none. */
+/* The number that `*at` begins with (after blanks). Then `*at` is behind it. False: none. */
 static bool take_number(const char **at, uint64_t *out)
 {
 	char *end;
