@@ -98,7 +98,7 @@ foreach(source ${unit_sources})
 	if(program STREQUAL test_serve_shell) # some files of the shell; the rest is the test's
 		target_sources(${program} PRIVATE src/serve/latency.c src/serve/streams.c
 			src/serve/worker.c)
-		target_link_libraries(${program} PRIVATE PkgConfig::MICROHTTPD)
+		target_link_libraries(${program} PRIVATE baton_telemetry PkgConfig::MICROHTTPD)
 		target_link_options(${program} PRIVATE -Wl,--wrap=baton_list_elections)
 	endif()
 	if(program STREQUAL test_net)
