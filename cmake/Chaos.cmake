@@ -58,8 +58,9 @@ baton_chaos_on(redis-wild redis 80)
 baton_chaos_on(postgres postgres 300)
 baton_chaos_on(postgres-standby postgres 40)
 baton_chaos_on(postgres-wild postgres 60)
-# Record stores that are emptied (mariadb-wild, s3-wild, mssql-wild, azblob-wild) are played by
-# hand: a standby that polls learns of a term late, and a store that lost all may give it again.
+# Record stores that are emptied (mariadb-wild, s3-wild, mssql-wild, azblob-wild, mongodb-wild) are
+# played by hand: a standby that polls learns of a term late, and a store that lost all may give it
+# again.
 baton_chaos_on(mariadb mysql 60)
 baton_chaos_on(azblob azblob 40)
 baton_chaos_on(s3 s3 40)

@@ -53,7 +53,7 @@ CHAOS = """\
 `make chaos`: real processes of `baton run`, killed and frozen at random on real clocks. Where a
 row names a server, that is hurt, too. Every process of every command stamps a file, and no two
 terms may overlap in that file.
-[ARCHITECTURE.md](../../ARCHITECTURE.md#how-the-command-is-proven) says what is done, and what
+[tests/chaos](../../tests/chaos/README.md) says what is done, and what
 counts."""
 
 INDEX = """\
