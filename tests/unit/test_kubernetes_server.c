@@ -424,7 +424,7 @@ static unsigned count_before(struct world *w, const char *says, const char *othe
 static void test_pod_label_release(void **state)
 {
 	struct world *w = *state;
-	struct baton_call call = in_ms(LATER_MS);
+	struct baton_call call;
 	struct baton_release e = {.name = "e", .lease_id = "ab-0-1", .nonce = 7, .term = 41};
 	struct baton_release f = {.name = "f", .lease_id = "ab-0-1", .nonce = 7, .term = 41};
 
@@ -442,15 +442,18 @@ static void test_pod_label_release(void **state)
 	assert_int_equal(wait_ms(w, LATER_MS), 2);
 	kube_beat(w->watch, clock_boot_ns());
 	assert_int_equal(count(w, "\"role\":\"leader\""), 1);
+	call = in_ms(LATER_MS);
 	baton_driver.release(w->lane, &call, &e, 1); /* another one is led on */
 	assert_int_equal(count(w, "for=release"), 1);
 	assert_int_equal(count(w, "\"role\":\"standby\""), 0);
+	call = in_ms(LATER_MS);
 	baton_driver.release(w->lane, &call, &f, 1); /* the label can't be set: that is no reason */
 	assert_int_equal(count(w, "for=release"), 2);
 	assert_int_equal(count(w, "\"role\":\"standby\""), 1);
 	/* As after a failure: the claims are still there, and the process leads no more. */
 	w->lane->label_ns = 0;
 	w->heard[0] = '\0';
+	call = in_ms(LATER_MS);
 	baton_driver.release(w->lane, &call, &f, 1);
 	assert_int_equal(f.outcome, BATON_OUTCOME_OK);
 	assert_int_equal(count_before(w, "\"role\":\"standby\"", "for=release"), 1);
