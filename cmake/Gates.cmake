@@ -402,6 +402,15 @@ endif()
 baton_gate(gate/commands 10 200 lint ${tools}/check-commands ${PROJECT_BINARY_DIR})
 set_tests_properties(gate/commands PROPERTIES LABELS "lint;quick")
 
+# What waits for half a minute and more begins early: at the end it would wait alone.
+foreach(name serve/telemetry-candidates_are_counted cli/telemetry docs/first-minute-redis
+		docs/first-minute-memcached memcached/traffic mysql/traffic mongodb/traffic
+		mssql/traffic mongodb/doubt etcd/deaf_watch)
+	if(TEST ${name})
+		set_tests_properties(${name} PROPERTIES COST 300)
+	endif()
+endforeach()
+
 # ---- which command runs which test ----
 
 # `make test` is what everybody runs, also on a fresh clone: ten minutes on two cores at most, with
