@@ -29,7 +29,8 @@ BAR = (
                 "deploy/README.md", "man/index")),
     ("In your language", ("bindings/",)),
     ("How it works", ("ARCHITECTURE.md", "docs/rules.md", "tests/story/README.md",
-                      "docs/decisions/README.md", "docs/evidence/README.md")),
+                      "tests/chaos/README.md", "docs/decisions/README.md",
+                      "docs/evidence/README.md")),
     ("Take part", ("CONTRIBUTING.md", "docs/new-store.md", "tests/bindings/README.md",
                    "CHANGELOG.md", "SECURITY.md")),
 )
