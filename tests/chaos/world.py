@@ -58,13 +58,13 @@ WORLDS = {
                             False, "1200,1500,2000", 6),
     "redis-cluster": World("redis-cluster", "max_lease=2000", True, {"cluster_failover": 1}, (3, 5),
                            False, "1200,1500,2000", 6),
-    # It says durable=1 and lies; all is flushed; guards are frozen. Terms follow the server's clock,
-    # so none is granted twice.
+    # It says durable=1 and lies; all is flushed; guards are frozen. Terms follow the server's
+    # clock, so none is granted twice.
     "redis-wild": World("redis", "durable=1&max_lease=60000", False,
                         {"server_lose": 2, "flush": 2, "partition": 1}, (1.5, 3), True,
                         "1200,1600,2000", 8),
-    # Its clock is stepped. Once terms are ahead of the clock they count by one, and data that is lost
-    # then would allow the same term twice: so nothing is lost here.
+    # Its clock is stepped. Once terms are ahead of the clock they count by one, and data that is
+    # lost then would allow the same term twice: so nothing is lost here.
     "redis-clock": World("redis", "durable=1&max_lease=60000", False,
                          {"clock_forward": 2, "clock_back": 1, "server_kill": 1, "partition": 1},
                          (1.5, 3), True, "1200,1600,2000", 8),

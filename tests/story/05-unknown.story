@@ -450,6 +450,43 @@ story rule_8_a_claim_is_adopted_once
             now leads no
     9.2s    released ok
 
+story rule_8_a_claim_that_was_found_is_in_doubt_no_more
+    A campaign that landed late was found when it was not wanted, and given back. When the same
+    claim turns up on our lease again (a store that forgot the release), we are willing once more;
+    but the doubt was settled by the first find.
+
+    given standby of B term 3
+    1s      hint
+                campaign #2 floor 3 (a hint)
+    2.6s    campaigned unknown
+                error (the outcome is unknown)
+                claims lease 1 (the outcome is unknown)
+    2.7s    claims none
+    2.8s    health 0.5
+    3.6s    ...
+                observe (retry)
+    3.7s    observed held mine term 4 nonce 2
+                nobody leads after term 4 (free)
+                claims lease 1 (the record is not what we know)
+    3.8s    claims term 4 nonce 2
+                release #2 term 4 (unhealthy)
+    3.9s    released ok
+                observe (due)
+    4s      observed failed
+                error (the call failed)
+    4.5s    health 1
+                campaign #6 floor 4 (healthy again)
+    4.8s    campaigned failed
+                error (the call failed)
+    5s      ...
+                renew lease 1 (due)
+    5.1s    renewed ok held 1
+                claims lease 1 (the store counts other claims than we do)
+    5.2s    claims term 4 nonce 2
+                release #2 term 4 (own claim found that nobody asked for)
+            now leads no
+    5.3s    released ok
+
 story S9_an_answer_to_another_question
     A list with a number that nobody asked under is thrown away; the question stays open.
 
