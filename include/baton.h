@@ -146,13 +146,13 @@ struct baton_options {
 	size_t size;             /* sizeof(struct baton_options); set by baton_options_init() */
 	const char *id;          /* this candidate's name; default: host, pid, boot, random bits */
 	const char *address;     /* where others can reach this candidate; default none */
-	uint64_t lease_ms;       /* 15000: how long a dead leader's claim stands */
-	uint64_t renew_ms;       /* 0 = lease/3, from send to send */
-	uint64_t grace_ms;       /* 0 = lease/3: how long a due renewal may keep failing */
-	uint64_t retry_ms;       /* 0 = 2 s, or lease/6 if that is less */
-	uint64_t retry_max_ms;   /* 0 = five times retry */
-	uint32_t drift_permille; /* 100: how much two clocks' rates may differ */
-	uint32_t dispatchers;    /* 0 = 2: threads that call handlers */
+	uint64_t lease_ms;       /* how long a dead leader's claim stands; default 15000 */
+	uint64_t renew_ms;       /* from one renewal to the next; default 0: lease/3 */
+	uint64_t grace_ms;       /* how long a due renewal may keep failing; default 0: lease/3 */
+	uint64_t retry_ms;       /* first pause after a failure; default 0: 2 s, at most lease/6 */
+	uint64_t retry_max_ms;   /* longest pause after failures; default 0: five times retry */
+	uint32_t drift_permille; /* how much two clocks' rates may differ; default 100 */
+	uint32_t dispatchers;    /* how many threads call handlers; default 0: 2 threads */
 	/* Called on a thread of the library, never concurrently. Must not block for long: records
 	 * that can't be delivered in time are counted and dropped. NULL: no log. */
 	void (*log)(void *arg, const struct baton_log_record *record);
@@ -161,10 +161,10 @@ struct baton_options {
 	 * must not call this library. NULL: no traces, at no cost. */
 	void (*trace)(void *arg, const struct baton_trace_record *record);
 	void *trace_arg;
-	/* true: other processes, which may outlive this one, trust the deadlines that this process
-	 * is told. No other candidate leads before such a deadline has passed, even if the store
-	 * can prove that this process is dead. baton_open() returns BATON_E_UNSUPPORTED if the
-	 * store can't promise that. Default false. */
+	/* true: other processes act on the deadlines that the library reports to this process, and
+	 * they may live longer than this process. No other candidate leads before such a deadline
+	 * has passed, even if the store can prove that this process is dead. baton_open() returns
+	 * BATON_E_UNSUPPORTED if the store can't promise that. Default false. */
 	bool outlive;
 };
 
@@ -179,8 +179,8 @@ BATON_API int baton_open(const char *url, const struct baton_options *options, s
 			 struct baton_error *err);
 
 /* Stops all elections of the handle as baton_election_stop() does, releases every claim, then frees
- * the elections and the handle. Waits for running handlers to return. Waits for the store no longer
- * than a lease. Takes NULL. Must not be called from a handler. */
+ * the elections and the handle. Waits for running handlers to return. Waits for the store for at
+ * most one lease. Takes NULL. Must not be called from a handler. */
 BATON_API void baton_close(struct baton *b);
 
 /* The id of this process in the elections of the handle. */
@@ -201,7 +201,7 @@ struct baton_timings {
 	uint64_t retry_max_ns;
 	uint64_t call_ns; /* how long one call to the store may take */
 	uint32_t drift_permille;
-	bool proves_death; /* this store at once replaces a leader whose process is dead */
+	bool proves_death; /* if a leader's process is dead, another candidate can lead at once */
 };
 
 /* Fills in the fields that your program was compiled with. Call it by the name without _sized. */
@@ -211,10 +211,10 @@ BATON_API int baton_get_timings_sized(const struct baton *b, struct baton_timing
 
 /*
  * Tells the path of the election's work lock: a file whose lock says that work of the election
- * still goes on. Before it starts work, a program takes an exclusive open file description lock
- * (F_OFD_SETLK) on that file. Only the work may inherit the descriptor. The path is absolute and
- * ends with a zero byte. mode is the mode to create the file with. Does no I/O.
- * BATON_E_UNSUPPORTED: this store has no such file.
+ * still goes on. Before a program starts work, the program takes an exclusive open file description
+ * lock (F_OFD_SETLK) on that file. Only the processes that do the work may inherit the descriptor.
+ * The path is absolute and ends with a zero byte. mode is the mode to create the file with. Does no
+ * I/O. BATON_E_UNSUPPORTED: this store has no such file.
  */
 BATON_API int baton_work_lock(const struct baton *b, const char *name, char *path, size_t size,
 			      uint32_t *mode, struct baton_error *err);
@@ -273,15 +273,18 @@ struct baton_event {
 struct baton_election_options {
 	size_t size;                 /* set by baton_election_options_init() */
 	const char *metadata;        /* shown to others beside the id; default none */
-	bool release_on_stop;        /* true */
-	bool check_health;           /* true: the health score gates campaigning and leading */
-	bool step_down_unhealthy;    /* true */
-	bool observe_only;           /* false: never campaigns, only watches */
-	bool manual;                 /* false: campaigns only in baton_try_acquire() */
-	uint32_t min_score_permille; /* 800 */
-	int32_t priority;            /* 0 */
-	uint64_t preempt_ms;         /* 0: never takes over from a healthy leader */
-	uint64_t work_timeout_ms;    /* 0: off; else baton_alive() must be called this often */
+	bool release_on_stop;        /* releases the claim when the election stops; default true */
+	bool check_health;           /* campaigns only while healthy; default true */
+	bool step_down_unhealthy;    /* steps down when no longer healthy; default true */
+	bool observe_only;           /* only watches, never campaigns; default false */
+	bool manual;                 /* campaigns only in baton_try_acquire(); default false */
+	uint32_t min_score_permille; /* the least score that counts as healthy; default 800 */
+	int32_t priority;            /* rank of this candidate, for preempt_ms; default 0 */
+	/* If this candidate has outranked a healthy leader for this long, asks that leader to hand
+	 * over. Default 0: never. */
+	uint64_t preempt_ms;
+	/* Steps down if baton_alive() is not called at least this often. Default 0: never. */
+	uint64_t work_timeout_ms;
 	/*
 	 * Called on a dispatcher thread. The events of one election arrive in order, except that
 	 * LOST overtakes all events that still wait. When the handler returns from LOST, the work
@@ -294,12 +297,12 @@ struct baton_election_options {
 	 */
 	void (*handler)(void *arg, const struct baton_event *event);
 	void *handler_arg;
-	/* Default false. true: taking LOST does not mean that the work has stopped. The work counts
-	 * as stopped after baton_leave() of the leadership's last context, after baton_drained()
-	 * with its term, or after baton_election_stop(), and never while a context is open. For
-	 * event pumps, and for languages whose tasks move between threads. */
+	/* true: taking LOST does not mean that the work has stopped. The work counts as stopped
+	 * after baton_leave() of the leadership's last context, after baton_drained() with the term
+	 * of that leadership, or after baton_election_stop(), and never while a context is open.
+	 * For event pumps, and for languages whose tasks move between threads. Default false. */
 	bool drain_by_hand;
-	bool tell_renewals; /* false: no RENEWED events */
+	bool tell_renewals; /* delivers RENEWED events, too; default false */
 };
 
 /* Sets the defaults, as baton_options_init() does. */
@@ -345,8 +348,8 @@ BATON_API int64_t baton_time_left_ms(const struct baton_election *e);
 /*
  * Tells two instants on CLOCK_BOOTTIME. deadline_boot_ns: when baton_is_leader() turns false if the
  * store doesn't answer again. work_end_boot_ns: when the work of this leadership must have ended.
- * An instant that doesn't exist is 0. After a loss work_end_boot_ns stays until the lease has
- * ended. Either pointer may be NULL. Wait-free. Returns 1 if this candidate leads now, else 0.
+ * An instant that doesn't exist is 0. After a loss work_end_boot_ns keeps its value until the lease
+ * has ended. Either pointer may be NULL. Wait-free. Returns 1 if this candidate leads now, else 0.
  */
 BATON_API int baton_get_deadline(const struct baton_election *e, int64_t *deadline_boot_ns,
 				 int64_t *work_end_boot_ns);
@@ -372,7 +375,7 @@ struct baton_status {
 	int64_t last_renewal_ms;      /* wall time of the last successful renewal here; 0: none */
 	int64_t last_renewal_boot_ns; /* the same instant on CLOCK_BOOTTIME, for programs */
 	/* When the work of this candidate's last leadership must have ended, on CLOCK_BOOTTIME.
-	 * 0: the lease has ended; the last value before still counts. */
+	 * 0: the lease has ended. The value that this field had before still applies. */
 	int64_t work_end_boot_ns;
 	int64_t time_left_ms;
 	uint32_t score_permille;       /* this candidate's own */
@@ -409,11 +412,11 @@ BATON_API int baton_wait_sized(struct baton *b, int64_t timeout_ms, struct baton
 
 /*
  * Says that the event with this token is dealt with. Any thread may call this. The next event of
- * the same election is not delivered before. For LOST this call also says that the work has ended,
- * unless the election has drain_by_hand. A program with one thread needs no such call: baton_wait()
- * marks all events that the same thread took before as dealt with. Such a program calls
- * baton_wait() again only after the work of a lost leadership has ended. BATON_E_STALE: the event
- * was already dealt with.
+ * the same election is delivered only after this call. For LOST this call also says that the work
+ * has ended, unless the election has drain_by_hand. A program with one thread needs no such call:
+ * baton_wait() marks all events that the same thread took before as dealt with. Such a program
+ * calls baton_wait() again only after the work of a lost leadership has ended. BATON_E_STALE: the
+ * event was already dealt with.
  */
 BATON_API int baton_event_done(struct baton *b, uint64_t token);
 
@@ -434,10 +437,10 @@ enum baton_obstacle {
 	BATON_OBSTACLE_TERMS,     /* there is no higher term */
 };
 
-/* Tries to become leader now. Returns 1 if this candidate leads now, also if it led before. Returns
- * 0 if it can't lead at present. Returns a negative code if the election is not started, or if the
- * store did not answer within timeout_ms. obstacle tells why the candidate doesn't lead; the
- * pointer may be NULL. */
+/* Tries to become leader now. Returns 1 if this candidate leads now, whether it has just won or
+ * already led. Returns 0 if it can't lead at present. Returns a negative code if the election is
+ * not started, or if the store did not answer within timeout_ms. obstacle tells why the candidate
+ * doesn't lead; the pointer may be NULL. */
 BATON_API int baton_try_acquire(struct baton_election *e, int64_t timeout_ms, int *obstacle);
 
 /* Says that the work is alive (see work_timeout_ms). */
@@ -466,8 +469,8 @@ BATON_API int baton_run_if_leader(struct baton_election *e,
 
 struct baton_run_options {
 	size_t size;      /* set by baton_run_options_init() */
-	int64_t quiet_ms; /* 0: how long not to campaign after fn has returned */
-	bool once;        /* false: fn runs again when elected again */
+	int64_t quiet_ms; /* doesn't campaign for this long after fn has returned; default 0 */
+	bool once;        /* ends when fn has returned by itself; default false */
 };
 
 /* Sets the defaults, as baton_options_init() does. */
@@ -585,8 +588,8 @@ struct baton_leadership {
 	char note[BATON_NOTE_MAX + 1]; /* of the order that ended it; "": none */
 };
 
-/* Calls found() for the last leaderships, newest first, at most max of them (0: all). Returns how
- * many it told. Blocks. BATON_E_UNSUPPORTED if the store keeps no history. */
+/* Calls found() for the last leaderships, newest first, at most max of them (0: all). Returns the
+ * number of leaderships. Blocks. BATON_E_UNSUPPORTED if the store keeps no history. */
 BATON_API int baton_list_history(struct baton *b, const char *name, size_t max,
 				 void (*found)(void *arg,
 					       const struct baton_leadership *leadership),
@@ -599,8 +602,9 @@ struct baton_observed {
 	size_t size; /* of what the library has filled in */
 	bool has_leader;
 	bool paused;
-	bool functions; /* the store's functions may end a lease here, by the store's clock */
-	uint64_t term;  /* the highest so far: the leader's, if there is a leader */
+	/* SQL functions in the store may end leases of this election, by the store's clock. */
+	bool functions;
+	uint64_t term; /* the highest so far: the leader's, if there is a leader */
 	char leader[BATON_NAME_MAX + 1]; /* "": no leader */
 	char address[BATON_NAME_MAX + 1];
 	char metadata[BATON_METADATA_MAX + 1];
@@ -629,7 +633,7 @@ BATON_API int baton_survey_sized(struct baton *b, const char *name, struct baton
 	baton_survey_sized((b), (name), (observed), sizeof(*(observed)), (found), (arg), (err))
 
 /* Calls found() for the names of elections in this store that begin with prefix and come after
- * `after` ("" or NULL: from the beginning), in byte order. One call tells one page of names and
+ * `after` ("" or NULL: from the beginning), in byte order. One call reports one page of names and
  * returns their number; 0: there are no more. Blocks. BATON_E_UNSUPPORTED if the store can't list
  * elections. */
 BATON_API int baton_list_elections(struct baton *b, const char *prefix, const char *after,
@@ -742,7 +746,7 @@ struct baton_driver_info {
 	uint64_t min_lease_ms;
 	uint32_t drift_permille; /* the least value that is safe with this store */
 	bool pushes;             /* the store tells standbys of a release: they need not poll */
-	bool proves_death;       /* a dead leader is replaced at once */
+	bool proves_death;       /* if a leader is dead, another candidate can lead at once */
 	bool keeps_history;
 	/* SQL or a script for the store's own client. schema makes baton's tables. fence makes a
 	 * guard that refuses the writes of older terms. NULL: none. */
