@@ -204,6 +204,8 @@ void log_say_of(int level, const char *election, uint64_t term, const char *form
 void log_record(void *arg, const struct baton_log_record *record);
 /* Says what is wrong with the use, and returns EXIT_USAGE. */
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same for a number that is too low or too high; INT64_MAX: no number is too high. */
+int cli_out_of_range(const char *option, int64_t value, int64_t min, int64_t max);
 
 /* ---- open.c ---- */
 

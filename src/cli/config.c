@@ -45,7 +45,7 @@ static int read_line(const struct source *from, char *line, const char *where, b
 	char *equals = strchr(line, '=');
 
 	if (equals == NULL)
-		return cli_usage("%s: a line is \"key = value\"", where);
+		return cli_usage("%s: the line has no \"=\"; write key = value", where);
 	if (!is_meant)
 		return 0;
 	*equals = '\0';
@@ -73,7 +73,9 @@ static int config_pass(const struct source *from, char *text, bool sections)
 			int meant = section(line, from->election);
 
 			if (meant < 0)
-				code = cli_usage("%s: a section is written [NAME]", where);
+				code = cli_usage(
+					"%s: the section does not end with \"]\"; write [NAME]",
+					where);
 			is_meant = sections && meant == 1;
 		} else {
 			code = read_line(from, line, where, is_meant);

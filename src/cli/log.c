@@ -178,6 +178,15 @@ int cli_usage(const char *format, ...)
 	return EXIT_USAGE;
 }
 
+int cli_out_of_range(const char *option, int64_t value, int64_t min, int64_t max)
+{
+	if (max == INT64_MAX)
+		return cli_usage("%s: \"%lld\" is out of range; expected %lld or more", option,
+				 (long long)value, (long long)min);
+	return cli_usage("%s: \"%lld\" is out of range; expected %lld to %lld", option,
+			 (long long)value, (long long)min, (long long)max);
+}
+
 static void write_span(FILE *out, const char *election)
 {
 	(void)pthread_mutex_lock(&log_lock);

@@ -21,8 +21,8 @@ static const char *verb_name(unsigned bit);
 static const struct cli_verb verbs[] = {
 	{"run", VERB_RUN, "NAME -- COMMAND [ARGUMENT...]",
 	 "Run COMMAND while this candidate leads NAME, and nowhere else.",
-	 "Exits with COMMAND's own code; 128+N: signal N ended COMMAND; 64: usage; 69: the\n"
-	 "store failed; 70: no guard; 75: held; 126: can't execute; 127: not found.\n"
+	 "Exits with COMMAND's own code; 128+N: signal N; 64: usage; 69: store failed;\n"
+	 "70: guard failed; 75: another candidate leads; 126: can't run; 127: not found.\n"
 	 "JSON: time, level, message, election, term, detail, trace_id, span_id.\n",
 	 verb_run, true},
 	{"status", VERB_STATUS, "NAME", "Show the leader, its term, since when, and the standbys.",
@@ -39,12 +39,12 @@ static const struct cli_verb verbs[] = {
 	 "metadata.\n",
 	 verb_candidates, true},
 	{"resign", VERB_RESIGN, "NAME", "Order the leader to step down.",
-	 "Exits with 0 if the order was left, 1 if there is no leader, or the leader has\n"
-	 "another term than --term.\n",
+	 "Exits with 0 if the order is in the store, 1 if there is no leader, or the\n"
+	 "leader has another term than --term.\n",
 	 verb_resign, true},
 	{"transfer", VERB_TRANSFER, "NAME --to ID", "Order the leader to hand over to ID.",
-	 "Exits with 0 if the order was left, 1 if there is no leader, or the leader has\n"
-	 "another term than --term, or ID can't take over.\n",
+	 "Exits with 0 if the order is in the store, 1 if there is no leader, or the\n"
+	 "leader has another term than --term, or ID can't take over.\n",
 	 verb_transfer, true},
 	{"pause", VERB_PAUSE, "NAME", "Pause the election: no candidate leads until resume.", "",
 	 verb_pause, true},
@@ -65,17 +65,18 @@ static const struct cli_verb verbs[] = {
 	 "samples, p50_ms, p99_ms, p999_ms, worst_ms, outage_ms, pause_ms,\n"
 	 "pressure_percent, steal_percent, floor_ms, stop_ms, timings, renewals_ms.\n",
 	 verb_doctor, false},
-	{"simulate", VERB_SIMULATE, "", "Simulate years of an election: what timings would mean.",
+	{"simulate", VERB_SIMULATE, "",
+	 "Simulate years of an election: how often the leader would change.",
 	 "JSON: a list of name, lease_ms, renew_ms, grace_ms, years, crash, freeze,\n"
 	 "outage, slow, without_ms, longest_ms, half_ms, p99_ms, renewals, overlaps.\n",
 	 verb_simulate, false},
 	{"serve", VERB_SERVE, "[NAME...]",
-	 "Answer over HTTP who leads, for programs and probes; a dashboard.",
+	 "Tell programs over HTTP which candidate leads; show a dashboard.",
 	 "Always serves a unix socket; --listen=127.0.0.1:8080 adds TCP. SIGTERM ends it.\n"
 	 "Exits with 0 on SIGTERM; 64: usage; 69: the store denies access; 70: can't\n"
 	 "serve.\n",
 	 verb_serve, false},
-	{"page", VERB_PAGE, "NAME", "Tell whether the candidate of this host's baton serve leads.",
+	{"page", VERB_PAGE, "NAME", "Tell whether the candidate that baton serve runs here leads.",
 	 "Exits with 0 if the candidate leads, 1 if it doesn't, 69 if there is no page.\n"
 	 "JSON: leads, term.\n",
 	 verb_page, true},

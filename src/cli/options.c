@@ -83,8 +83,8 @@ static const struct row rows[] = {
 	 AT(release_on_stop), NULL, "yes", true},
 	{"work-timeout", "TIME", "step down if the work shows no life for this long", LEADING_VERBS,
 	 TIME, AT(work_timeout_ms), NULL, "0", true},
-	{"health-cmd", "COMMAND", "exit 0 is healthy; a last line 0.0-1.0 is the score", VERB_RUN,
-	 TEXT, AT(health_cmd), NULL, NULL, true},
+	{"health-cmd", "COMMAND", "exit 0 is healthy; a last line of 0.0-1.0 is the score",
+	 VERB_RUN, TEXT, AT(health_cmd), NULL, NULL, true},
 	{"health-interval", "TIME", "how often --health-cmd runs (5s)", VERB_RUN, SPAN,
 	 AT(health_interval_ms), NULL, "5s", true},
 	{"on-held", "wait|exit", "while another candidate leads: wait, or exit with 75", VERB_RUN,
@@ -143,8 +143,8 @@ static const struct row rows[] = {
 	 NULL, NULL, false},
 	{"listen", "HOST:PORT", "also listen on TCP: 127.0.0.1:8080", VERB_SERVE, TEXT, AT(listen),
 	 NULL, NULL, false},
-	{"observe", "PREFIX*", "only observe; PREFIX*: all elections with that prefix", VERB_SERVE,
-	 TEXT, AT(observe), NULL, NULL, false},
+	{"observe", "PREFIX*", "don't campaign; PREFIX*: show all elections that begin so",
+	 VERB_SERVE, TEXT, AT(observe), NULL, NULL, false},
 	{"attach", "any|require", "require: campaign only while a client has /lead open",
 	 VERB_SERVE, WORD, AT(attach), attach_words, "any", false},
 	{"read-only", NULL, "refuse all orders", VERB_SERVE, YES, AT(read_only), NULL, "no", false},
@@ -172,7 +172,7 @@ static const struct row rows[] = {
 	 AT(quiet_ms), NULL, "0", false},
 	{"to", "ID", "the candidate that takes over", VERB_TRANSFER, TEXT, AT(to), NULL, NULL,
 	 false},
-	{"term", "N", "which leadership is meant: its term",
+	{"term", "N", "the term of the leadership that is meant",
 	 VERB_CHECK | VERB_RESIGN | VERB_TRANSFER, NUMBER, AT(term), NULL, "-1", false},
 	{"note", "TEXT", "who gives the order and why, for the history",
 	 VERB_RESIGN | VERB_TRANSFER, TEXT, AT(note), NULL, NULL, false},
@@ -306,6 +306,12 @@ static int read_flag(struct reader *r, int argc, char **argv)
 	return code != 0 ? -code : used;
 }
 
+static int unexpected_argument(const struct cli_verb *verb, const char *arg)
+{
+	return cli_usage("unexpected argument \"%s\"; expected baton %s%s%s", arg, verb->name,
+			 verb->args[0] != '\0' ? " " : "", verb->args);
+}
+
 static int read_flags(struct reader *r, int argc, char **argv)
 {
 	struct settings *s = r->s;
@@ -347,12 +353,11 @@ static int read_flags(struct reader *r, int argc, char **argv)
 		} else if (r->verb->bit == VERB_RUN) {
 			break; /* the command, without a "--" before it */
 		} else {
-			return cli_usage("\"%s\" is too much: baton %s %s", arg, r->verb->name,
-					 r->verb->args);
+			return unexpected_argument(r->verb, arg);
 		}
 	}
 	if (i < argc && r->verb->bit != VERB_RUN)
-		return cli_usage("baton %s takes no command", r->verb->name);
+		return unexpected_argument(r->verb, argv[i]);
 	if (i < argc)
 		s->command = argv + i;
 	return 0;
@@ -630,7 +635,7 @@ static bool is_rare(const struct row *row)
 
 static void name_rare(FILE *out, unsigned verb)
 {
-	char text[1024] = "and, in baton-run(1):";
+	char text[1024] = "more options, explained in baton-run(1):";
 
 	for (size_t i = 0; i < N_ROWS; i++) {
 		size_t n = strlen(text);

@@ -242,7 +242,7 @@ static void lost_leadership(struct run *r, const struct baton_event *event)
 			       voluntary);
 	hooks_lost(r, event->reason);
 	log_say_of(voluntary ? BATON_LOG_INFO : BATON_LOG_WARN, r->s->name, event->term,
-		   "leads %s no more: %s", r->s->name, event->text);
+		   "no longer leads %s: %s", r->s->name, event->text);
 	notify_status(r, "stands by for %.200s", r->s->name);
 }
 
@@ -400,7 +400,8 @@ static void look_at_waiting(struct run *r)
 	bool is_late = clock_boot_ns() >= r->give_up_ns;
 
 	if (r->s->on_held == ON_HELD_EXIT && held != HELD_NOT) {
-		log_say(BATON_LOG_INFO, held == HELD_PAUSED ? "%s is paused" : "another leads %s",
+		log_say(BATON_LOG_INFO,
+			held == HELD_PAUSED ? "%s is paused" : "another candidate leads %s",
 			r->s->name);
 		supervise_end(r, EXIT_HELD);
 	} else if (is_late && (held != HELD_NOT || !is_first_try(r))) {

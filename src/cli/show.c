@@ -358,7 +358,7 @@ int verb_history(struct settings *s)
 	struct baton *b;
 
 	if (s->limit < 1 || s->limit > HISTORY_MAX)
-		return cli_usage("--limit is 1 to %d", HISTORY_MAX);
+		return cli_out_of_range("--limit", s->limit, 1, HISTORY_MAX);
 	int code = open_for(s, &b);
 
 	if (code != 0)
@@ -455,7 +455,7 @@ static void show_change(const struct settings *s, const struct baton_event *even
 		(void)printf("%s  waits %lld s: %s\n", text_local(now_ms, time, sizeof(time)),
 			     (long long)(event->wait_ms + 999) / 1000, event->text);
 	} else if (event->leader[0] == '\0') {
-		(void)printf("%s  nobody leads\n", text_local(now_ms, time, sizeof(time)));
+		(void)printf("%s  no candidate leads\n", text_local(now_ms, time, sizeof(time)));
 	} else {
 		(void)printf("%s  %s leads in term %llu\n", text_local(now_ms, time, sizeof(time)),
 			     event->leader, (unsigned long long)event->term);

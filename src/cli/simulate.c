@@ -13,6 +13,7 @@
 
 #define FILE_MAX_BYTES (1 << 20)
 #define RESTART_S 10
+#define A_YEAR_MAX 1000000
 #define BAR_COLUMNS 40
 #define CLASSES_MAX 27 /* of gaps: up to 5e8 ms */
 
@@ -135,13 +136,21 @@ static bool fill_recommended(const char *text, struct timing *t)
 
 static int check_settings(const struct settings *s)
 {
-	if (s->years < 1 || s->years > 1000)
-		return cli_usage("--years is 1 to 1000");
-	if (s->candidates < 1 || s->candidates > SIMULATE_CANDIDATES_MAX)
-		return cli_usage("--candidates is 1 to %d", SIMULATE_CANDIDATES_MAX);
-	if (s->crashes < 0 || s->freezes < 0 || s->outages < 0 || s->crashes > 1000000 ||
-	    s->freezes > 1000000 || s->outages > 1000000)
-		return cli_usage("--crashes, --freezes and --outages are 0 to 1000000 a year");
+	const struct {
+		const char *option;
+		int64_t value, min, max;
+	} numbers[] = {
+		{"--years", s->years, 1, 1000},
+		{"--candidates", s->candidates, 1, SIMULATE_CANDIDATES_MAX},
+		{"--crashes", s->crashes, 0, A_YEAR_MAX},
+		{"--freezes", s->freezes, 0, A_YEAR_MAX},
+		{"--outages", s->outages, 0, A_YEAR_MAX},
+	};
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (numbers[i].value < numbers[i].min || numbers[i].value > numbers[i].max)
+			return cli_out_of_range(numbers[i].option, numbers[i].value, numbers[i].min,
+						numbers[i].max);
 	return 0;
 }
 
@@ -182,8 +191,8 @@ static void show_head(const struct settings *s)
 		text_span(s->outage_ms, outage, sizeof(outage)),
 		s->from != NULL ? s->from : "1 ms, a tenth 10 ms");
 	(void)printf("%-29s  %-26s  %s\n%-11s %5s %5s %5s  %5s %6s %6s %6s  %7s %5s %5s\n", "",
-		     "changes of leader a year by", "nobody leads", "", "lease", "renew", "grace",
-		     "crash", "freeze", "outage", "slow", "a year", "half", "99 %");
+		     "changes of leader a year by", "no candidate leads", "", "lease", "renew",
+		     "grace", "crash", "freeze", "outage", "slow", "a year", "half", "99 %");
 }
 
 static void show_row(const struct plan *p)
@@ -214,8 +223,8 @@ static void show_picture(const struct plan *p)
 	uint64_t below = 0;
 	char longest[32];
 
-	(void)printf("\nHow long nobody led, %s timings: %llu times, the longest %s\n", p->name,
-		     (unsigned long long)r->gaps,
+	(void)printf("\nHow long no candidate led, %s timings: %llu times, the longest %s\n",
+		     p->name, (unsigned long long)r->gaps,
 		     span_of((double)r->longest_ns / 1e6, longest, sizeof(longest)));
 	for (size_t i = 0; r->gaps > below && i < CLASSES_MAX; i++) {
 		size_t digits = i / 3;

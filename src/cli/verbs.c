@@ -31,7 +31,7 @@ static int give_order(struct settings *s, int order, const char *done)
 	struct baton *b;
 
 	if (s->term == 0 || s->term < -1)
-		return cli_usage("--term is 1 or more");
+		return cli_out_of_range("--term", s->term, 1, INT64_MAX);
 	uint64_t term = s->term > 0 ? (uint64_t)s->term : 0;
 	int code = open_store_url(s);
 

@@ -135,7 +135,7 @@ enum note {
 	X(HELD, "held")                                                           \
 	X(WON, "won")                                                             \
 	X(ADOPTED, "own claim found after an unknown outcome")                    \
-	X(ORPHAN, "own claim found that nobody asked for")                        \
+	X(ORPHAN, "own claim found that was not asked for")                       \
 	X(LATE, "too late")                                                       \
 	X(UNWANTED, "no longer wanted")                                           \
 	X(BAD_TERM, "the term is not above the highest one seen")                 \
@@ -153,7 +153,7 @@ enum note {
 	X(RECOVERED, "healthy again")                                             \
 	X(PAUSED, "paused")                                                       \
 	X(STALLED, "no sign of life from the work")                               \
-	X(SUPERSEDED, "another leads in a later term")                            \
+	X(SUPERSEDED, "another candidate leads in a later term")                  \
 	X(GONE, "the claim is gone from the store")                               \
 	X(DRAINED, "the work has ended")                                          \
 	X(OVERDUE, "the work was given its time")                                 \

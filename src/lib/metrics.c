@@ -254,7 +254,8 @@ static void tell_gauges(struct teller *t)
 		[IS_LEADER] = {.name = "baton_is_leader", .help = "Whether this candidate leads."},
 		[HAS_LEADER] = {.name = "baton_has_leader",
 				.help = "Whether this candidate knows of a leader."},
-		[PAUSED] = {.name = "baton_paused", .help = "Whether nobody may lead."},
+		[PAUSED] = {.name = "baton_paused",
+			    .help = "Whether the election is paused: no candidate may lead."},
 		[TERM] = {.name = "baton_term", .help = "The term of the leader."},
 		[LED_SINCE] = {.name = "baton_leadership_start_time_seconds",
 			       .help = "Since when the leader leads; 0: not known.",
@@ -352,7 +353,7 @@ static void tell_handovers(struct teller *t)
 					     [BATON_END_EXPIRED] = "expired"};
 	struct baton_metric m = {
 		.name = "baton_handover_seconds",
-		.help = "How long nobody led before this candidate did, as far as it noticed."};
+		.help = "How long no candidate led before this one did, as far as it noticed."};
 
 	for (size_t i = 0; i < t->n_shots; i++) {
 		const struct shot *s = &t->shots[i];

@@ -58,7 +58,7 @@ const char *text_of_why(uint8_t why)
 const char *text_of_error(int code, uint8_t why)
 {
 	if (code == BATON_E_DUPLICATE_ID)
-		return "another living candidate has the same id; ids must be unique";
+		return "another living candidate has the same id; give each candidate its own";
 	if (why == WHY_NONE)
 		return "the watch failed: changes are found late, by looking, until it works again";
 	return text_of_why(why);

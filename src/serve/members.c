@@ -451,7 +451,7 @@ static void take_lost(struct member *m, const struct baton_event *event)
 	if (was_open) /* else nobody has heard that we led */
 		m->server->config->say_of(
 			handover_is_voluntary(event->reason) ? BATON_LOG_INFO : BATON_LOG_WARN,
-			m->name, m->hold_term, "leads %s no more: %s", m->name, event->text);
+			m->name, m->hold_term, "no longer leads %s: %s", m->name, event->text);
 }
 
 static void take_renewed(struct member *m, const struct baton_event *event)

@@ -304,8 +304,8 @@ int serve_run(const struct serve_config *config)
 	telemetry_last(s);
 	hooks_end(s);
 	if (code == SERVE_ABANDONED)
-		config->say(BATON_LOG_WARN, "work goes on that was told to end; its leadership is "
-					    "left to expire");
+		config->say(BATON_LOG_WARN, "the work was told to end but goes on; its leadership "
+					    "is left to expire");
 	else
 		server_close(s);
 	return code;

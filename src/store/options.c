@@ -12,7 +12,7 @@
 #include "store/options.h"
 
 #define OPTION_KEY_MAX 64
-#define OPTION_KNOWN_MAX 24
+#define OPTION_KNOWN_MAX 80
 #define OPTION_JOINED_MAX 165
 
 bool option_text(const char *value, char *out, size_t size)
@@ -91,8 +91,7 @@ static void join_names(const char *const *names, char *out, size_t size)
 	}
 }
 
-static int option_is_unknown(const struct option_list *list, const char *key,
-			     struct baton_error *err)
+int option_unknown(const struct option_list *list, char *key, struct baton_error *err)
 {
 	const char *names[OPTION_KNOWN_MAX + 1];
 	char joined[OPTION_JOINED_MAX];
@@ -101,6 +100,7 @@ static int option_is_unknown(const struct option_list *list, const char *key,
 	for (; n < OPTION_KNOWN_MAX && list->known[n].key != NULL; n++)
 		names[n] = list->known[n].key;
 	names[n] = NULL;
+	make_printable(key);
 	const char *near = nearest_word(key, names);
 
 	if (near != NULL)
@@ -112,7 +112,7 @@ static int option_is_unknown(const struct option_list *list, const char *key,
 			  joined);
 }
 
-static int option_is_invalid(const struct option_known *row, char *value, struct baton_error *err)
+int option_invalid(const struct option_known *row, char *value, struct baton_error *err)
 {
 	make_printable(value);
 	if (may_be_secret(row->key, value))
@@ -120,6 +120,15 @@ static int option_is_invalid(const struct option_known *row, char *value, struct
 				  row->key, row->expected);
 	return store_fail(err, BATON_E_URL, "invalid value for \"%s\": \"%.40s\"; expected %s",
 			  row->key, value, row->expected);
+}
+
+int option_unreadable(const char *page, int value_max, struct baton_error *err)
+{
+	return store_fail(
+		err, BATON_E_URL,
+		"an option of the URL can't be read; write key=value&key=value, values of "
+		"up to %d bytes, and special characters as %%XX; see %s",
+		value_max, page);
 }
 
 int option_each(struct url_part query, const struct option_list *list, void *o,
@@ -134,20 +143,12 @@ int option_each(struct url_part query, const struct option_list *list, void *o,
 
 		if (row == NULL)
 			row = find_known(list->also, key, list->ignores_case);
-		if (row == NULL) {
-			make_printable(key);
-			return option_is_unknown(list, key, err);
-		}
+		if (row == NULL)
+			return option_unknown(list, key, err);
 		if (!list->set(o, row->key, value))
-			return option_is_invalid(row, value, err);
+			return option_invalid(row, value, err);
 	}
-	if (got != 0)
-		return store_fail(
-			err, BATON_E_URL,
-			"an option of the URL can't be read; write key=value&key=value, "
-			"values of up to %d bytes, and special characters as %%XX; see %s",
-			OPTION_PATH_LENGTH, list->page);
-	return 0;
+	return got == 0 ? 0 : option_unreadable(list->page, OPTION_PATH_LENGTH, err);
 }
 
 bool option_tls(struct option_tls *tls, const char *key, const char *value)

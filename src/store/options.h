@@ -65,6 +65,12 @@ struct option_list {
 int option_each(struct url_part query, const struct option_list *list, void *o,
 		struct baton_error *err);
 
+/* The sentences of option_each(), for a driver that reads its URLs in a way of its own. All return
+ * -1. The key and the value lose their control characters. */
+int option_unknown(const struct option_list *list, char *key, struct baton_error *err);
+int option_invalid(const struct option_known *row, char *value, struct baton_error *err);
+int option_unreadable(const char *page, int value_max, struct baton_error *err);
+
 #define OPTION_HOSTS_MAX 16
 #define OPTION_TEXT_MAX 256
 #define OPTION_TEXT_LENGTH 255 /* without the NUL */

@@ -169,7 +169,8 @@ def case_functions_open(w):
     d = Caller(w)
     expect(d.asks("BEGIN; SELECT try_become_leader('e', 'd', 60)"), "f")
     term = w.term()
-    stays(lambda: w.term() == term and "no more" not in w.said("run"), 4, "the leader renews")
+    stays(lambda: w.term() == term and "no longer leads" not in w.said("run"), 4,
+          "the leader renews")
     w.baton("resign", "--store=" + w.url, "e")
     wait_for(lambda: w.term() > term or w.term() == 0, "the leader to step down")
     expect(d.asks("COMMIT; SELECT 'there'"), "there") # no limit where nothing was locked
@@ -323,7 +324,7 @@ def case_functions_marked(w):
     wait_for(lambda: asks(w, "SELECT try_become_leader('e', 'b')") == "t" or
              w.psql("UPDATE baton.lease SET expires = clock_timestamp() WHERE owner = 'c'"),
              "b to take it")
-    wait_for(lambda: "no more" in w.said("c"), "c to know")
+    wait_for(lambda: "no longer leads" in w.said("c"), "c to know")
     w.psql("SELECT baton.mark_for_functions('e', false)")
     expect(w.baton("doctor", "--store=" + w.url).stdout, "no election is marked")
 
@@ -517,7 +518,7 @@ def takes_part(w, command):
     began = time.monotonic()
     says("run", "leads e in term")
     print(f"  {(time.monotonic() - began) * 1000:.0f} ms after SIGTERM")
-    if first.wait(LIMIT_S) != 0 or "leads e no more" not in w.said("first"):
+    if first.wait(LIMIT_S) != 0 or "no longer leads e" not in w.said("first"):
         raise AssertionError(w.said("first"))
     second = client(w, "second", command)
     w.started[-2].terminate()
@@ -529,7 +530,7 @@ def takes_part(w, command):
     says("other", "leads e in term")
     stays(lambda: True, 0.5, "both could work")
     os.kill(second.pid, signal.SIGCONT)
-    says("second", "leads e no more")
+    says("second", "no longer leads e")
     # No answer comes: it stops by its own clock.
     w.started[-1].terminate()
     wait_for(lambda: w.said("second").count("leads e in term") == 2, "it to lead again", 30)
@@ -538,7 +539,7 @@ def takes_part(w, command):
     for pid in sessions:
         os.kill(int(pid), signal.SIGSTOP)
     try:
-        wait_for(lambda: w.said("second").count("leads e no more") == 2, "it to stop", 10)
+        wait_for(lambda: w.said("second").count("no longer leads e") == 2, "it to stop", 10)
     finally:
         for pid in sessions:
             os.kill(int(pid), signal.SIGCONT)

@@ -20,7 +20,7 @@ def case_cut_session(w):
         wire.cut()
         wait_for(lambda: holder() not in ("", old), "another session with its locks", 8)
         stays(lambda: w.term() == term and w.leader() == "a", 3, f"a leads in term {term}")
-        if "no more" in w.said("a"):
+        if "no longer leads" in w.said("a"):
             raise AssertionError(w.said("a"))
         w.stop()
 

@@ -100,7 +100,7 @@ def case_claimed_again(w):
     wait_for(lambda: w.baton("candidates", "--store=" + url, "e").stdout.count("\n") >= 3,
              "both to be shown again")
     # Beyond all leases of before: it isn't by chance.
-    stays(lambda: len(w.spans()) == 1 and "no more" not in w.said("a"), 10, "a leads on")
+    stays(lambda: len(w.spans()) == 1 and "no longer leads" not in w.said("a"), 10, "a leads on")
     w.started[0].terminate()
     w.leads(url, term)
     w.check_work()
@@ -115,7 +115,7 @@ def case_claimed_too_late(w):
     lose_data(w)
     w.cli(w.info["port"], "HSET", "{baton}:election:e", "term", str(term + 5))
     a.send_signal(signal.SIGCONT)
-    wait_for(lambda: "no more" in w.said("a"), "a to give up")
+    wait_for(lambda: "no longer leads" in w.said("a"), "a to give up")
     if w.leads(url, term) <= term + 5:
         raise AssertionError("the term was not above what the server knew")
     w.check_work()
@@ -127,7 +127,7 @@ def case_deleted(w):
     w.candidate("a", url)
     term = w.leads(url)
     w.cli(w.info["port"], "FLUSHALL")
-    wait_for(lambda: "no more" in w.said("a"), "a to give up")
+    wait_for(lambda: "no longer leads" in w.said("a"), "a to give up")
     w.leads(url, term)
     w.check_work()
 
@@ -141,7 +141,7 @@ def case_kept_data(w):
     w.signal("redis", "KILL")
     w.again("redis", w.info["port"])
     stays(lambda: w.term_of_leader(url) in (0, term), 8, f"led in term {term}")
-    if len(w.check_work()) != 1 or "no more" in w.said("a"):
+    if len(w.check_work()) != 1 or "no longer leads" in w.said("a"):
         raise AssertionError(w.said("a"))
 
 
@@ -224,5 +224,5 @@ def case_scripts_flushed(w):
     w.candidate("a", w.url(), lease="3s")
     term = w.leads(w.url())
     stays(lambda: w.cli(w.info["port"], "SCRIPT", "FLUSH") == "OK", 5, "flushed")
-    if w.leads(w.url()) != term or "no more" in w.said("a"):
+    if w.leads(w.url()) != term or "no longer leads" in w.said("a"):
         raise AssertionError(w.said("a"))

@@ -203,7 +203,7 @@ story S5_the_record_says_superseded
     1s      hint
                 observe (a hint)
     1.1s    observed held by B term 2 watched
-                lost term 1 (another leads in a later term)
+                lost term 1 (another candidate leads in a later term)
             now leads no, floor 2
     2s      drained
                 campaign #3 floor 2 (the work has ended)
@@ -338,12 +338,12 @@ story S5_the_record_shows_a_later_claim_of_our_own
     1s      hint
                 observe (a hint)
     1.1s    observed held mine term 5 nonce 9 watched
-                lost term 3 (another leads in a later term)
+                lost term 3 (another candidate leads in a later term)
             now leads no, floor 5
     2s      drained
                 campaign #3 floor 5 (the work has ended)
     2.1s    held mine term 5 nonce 9
-                release #9 term 5 (own claim found that nobody asked for)
+                release #9 term 5 (own claim found that was not asked for)
     2.2s    released ok
 
 story L3_the_list_is_read_while_the_work_of_a_lost_claim_ends
@@ -367,7 +367,7 @@ story L3_the_list_is_read_while_the_work_of_a_lost_claim_ends
     11s     drained
                 campaign #2 floor 3 (the work has ended)
     11.1s   held mine term 3 nonce 1
-                release #1 term 3 (own claim found that nobody asked for)
+                release #1 term 3 (own claim found that was not asked for)
     11.2s   released ok
 
 story a_question_that_fails_on_a_dead_lease_is_not_repeated

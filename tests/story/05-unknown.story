@@ -206,7 +206,7 @@ story rule_8_a_claim_that_nobody_asked_for_is_given_back
     5.1s    renewed ok held 1
                 claims lease 1 (the store counts other claims than we do)
     5.2s    claims term 9 nonce 1
-                release #1 term 9 (own claim found that nobody asked for)
+                release #1 term 9 (own claim found that was not asked for)
             now leads no, state releasing
     5.3s    released ok
             now state standby
@@ -218,7 +218,7 @@ story rule_8_a_campaign_that_meets_an_orphan_gives_it_back
     1s      hint
                 campaign #2 floor 3 (a hint)
     1.1s    held mine term 4 nonce 1
-                release #1 term 4 (own claim found that nobody asked for)
+                release #1 term 4 (own claim found that was not asked for)
             now leads no
     1.2s    released ok
 
@@ -237,7 +237,7 @@ story rule_8_a_term_that_was_led_is_not_led_again
     5.1s    renewed ok held 1
                 claims lease 1 (the store counts other claims than we do)
     5.2s    claims term 3 nonce 1
-                release #1 term 3 (own claim found that nobody asked for)
+                release #1 term 3 (own claim found that was not asked for)
             now leads no
     5.3s    released ok
 
@@ -271,7 +271,7 @@ story rule_8_a_found_claim_below_what_was_reported
                 error (the outcome is unknown)
                 claims lease 1 (the outcome is unknown)
     4.8s    claims term 3 nonce 3
-                release #3 term 3 (own claim found that nobody asked for)
+                release #3 term 3 (own claim found that was not asked for)
             now leads no
     4.9s    released ok
 
@@ -285,7 +285,7 @@ story rule_8_a_found_claim_below_what_was_seen
                 error (the outcome is unknown)
                 claims lease 1 (the outcome is unknown)
     2.7s    claims term 40 nonce 2
-                release #2 term 40 (own claim found that nobody asked for)
+                release #2 term 40 (own claim found that was not asked for)
             now leads no, floor 41
 
 story S4_a_found_claim_in_a_term_that_was_anothers
@@ -309,7 +309,7 @@ story S4_a_found_claim_in_a_term_that_was_anothers
     4s      hint
                 campaign #4 floor 42 (a hint)
     4.1s    held mine term 42 nonce 2
-                release #2 term 42 (own claim found that nobody asked for)
+                release #2 term 42 (own claim found that was not asked for)
             now leads no
     4.2s    released ok
 
@@ -333,11 +333,11 @@ story S4_a_found_claim_in_a_term_that_was_the_successors
     3.5s    hint
                 observe (a hint)
     3.6s    observed held by B term 43 watched
-                lost term 42 (another leads in a later term)
+                lost term 42 (another candidate leads in a later term)
     3.7s    drained
                 campaign #5 floor 43 (the work has ended)
     3.8s    held mine term 43 nonce 2
-                release #2 term 43 (own claim found that nobody asked for)
+                release #2 term 43 (own claim found that was not asked for)
             now leads no
     3.9s    released ok
 
@@ -368,7 +368,7 @@ story S4_a_found_claim_in_a_term_that_was_seen_late
     5.8s    ...
                 campaign #6 floor 43 (due)
     5.9s    held mine term 43 nonce 2
-                release #2 term 43 (own claim found that nobody asked for)
+                release #2 term 43 (own claim found that was not asked for)
             now leads no
     6s      released ok
 
@@ -396,7 +396,7 @@ story S4_a_found_claim_below_one_that_was_given_back
     4.5s    hint
                 campaign #6 floor 43 (a hint)
     4.6s    held mine term 42 nonce 2
-                release #2 term 42 (own claim found that nobody asked for)
+                release #2 term 42 (own claim found that was not asked for)
             now leads no, floor 43
     4.7s    released ok
 
@@ -411,7 +411,7 @@ story rule_8_a_found_claim_with_an_impossible_term
                 error (the outcome is unknown)
                 claims lease 1 (the outcome is unknown)
     2.7s    claims term 9223372036854775807 nonce 2
-                release #2 term 9223372036854775807 (own claim found that nobody asked for)
+                release #2 term 9223372036854775807 (own claim found that was not asked for)
             now leads no, floor 41
 
 story rule_8_a_claim_is_adopted_once
@@ -445,8 +445,8 @@ story rule_8_a_claim_is_adopted_once
     9s      acquire
                 campaign #6 floor 4 (asked to try)
     9.1s    held mine term 4 nonce 2
-                not-acquired (own claim found that nobody asked for)
-                release #2 term 4 (own claim found that nobody asked for)
+                not-acquired (own claim found that was not asked for)
+                release #2 term 4 (own claim found that was not asked for)
             now leads no
     9.2s    released ok
 
@@ -483,7 +483,7 @@ story rule_8_a_claim_that_was_found_is_in_doubt_no_more
     5.1s    renewed ok held 1
                 claims lease 1 (the store counts other claims than we do)
     5.2s    claims term 4 nonce 2
-                release #2 term 4 (own claim found that nobody asked for)
+                release #2 term 4 (own claim found that was not asked for)
             now leads no
     5.3s    released ok
 
@@ -736,5 +736,5 @@ story L3_a_claim_found_on_the_new_lease
                 nobody leads after term 4 (free)
                 claims lease 2 (the record is not what we know)
     5.5s    claims term 4 nonce 9
-                release #9 term 4 (own claim found that nobody asked for)
+                release #9 term 4 (own claim found that was not asked for)
     5.6s    released ok

@@ -165,7 +165,7 @@ story a_transfer_ends_with_its_claim
     6s      drained
                 campaign #2 floor 3 (the work has ended)
     6.1s    held mine term 3 nonce 1
-                release #1 term 3 (own claim found that nobody asked for)
+                release #1 term 3 (own claim found that was not asked for)
 
 story rule_10_an_order_names_its_term
     Orders stand in the record. This one was meant for the leader of term 2, and we are its

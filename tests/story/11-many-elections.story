@@ -172,7 +172,7 @@ story L3_one_more_than_all_that_is_on_its_way
                 a: became leader in term 4 (won)
                 a: leader is A in term 4 (held)
     5.3s    claims a term 4 nonce 3, b term 4 nonce 9
-                b: release #9 term 4 (own claim found that nobody asked for)
+                b: release #9 term 4 (own claim found that was not asked for)
     5.4s    b: released ok
             now a: leads yes
 
@@ -290,7 +290,7 @@ story release_on_stop_off_on_a_shared_lease
     5.1s    renewed ok held 2
                 claims lease 1 (the store counts other claims than we do)
     5.2s    claims a term 3 nonce 1, b term 3 nonce 2
-                a: release #1 term 3 (own claim found that nobody asked for)
+                a: release #1 term 3 (own claim found that was not asked for)
     5.3s    a: released ok
             now a: state stopped
             now b: leads yes

@@ -239,7 +239,7 @@ story S5_superseded_by_an_impossible_term
     1s      hint
                 observe (a hint)
     1.1s    observed held by B term 9223372036854775807 watched
-                lost term 3 (another leads in a later term)
+                lost term 3 (another candidate leads in a later term)
             now leads no, floor 3
 
 story rule_7_a_new_leadership_is_a_new_term
@@ -292,5 +292,5 @@ story S3_a_new_election_takes_no_old_claim_for_its_own
     2.1s    a: start
                 a: campaign #3 (started)
     2.2s    a: held mine term 3 nonce 1
-                a: release #1 term 3 (own claim found that nobody asked for)
+                a: release #1 term 3 (own claim found that was not asked for)
             now a: leads no, floor 3

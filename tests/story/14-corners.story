@@ -59,7 +59,7 @@ story L3_the_lease_is_kept_for_who_gives_back_after_its_stop
     5.1s    renewed ok held 2
                 claims lease 1 (the store counts other claims than we do)
     5.2s    claims a term 4 nonce 9, b term 3 nonce 2
-                a: release #9 term 4 (own claim found that nobody asked for)
+                a: release #9 term 4 (own claim found that was not asked for)
     5.3s    b: stop
                 b: lost term 3 (stopped)
     5.4s    b: drained

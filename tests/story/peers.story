@@ -399,7 +399,7 @@ story peer_a_loser_never_contends_again
     1s      hint
                 observe (a hint)
     1.1s    observed held by B term 4 watched
-                lost term 3 (another leads in a later term)
+                lost term 3 (another candidate leads in a later term)
     1.2s    drained
                 campaign #3 floor 4 (the work has ended)
     1.3s    held by B term 4 watched

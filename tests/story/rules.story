@@ -120,7 +120,7 @@ story rule_2_a_late_claim_with_an_older_nonce_is_no_proof
                 error (the outcome is unknown)
                 claims lease 1 (the outcome is unknown)
     4.4s    claims term 1 nonce 1
-                release #1 term 1 (own claim found that nobody asked for)
+                release #1 term 1 (own claim found that was not asked for)
             now leads no
     4.5s    released ok
 

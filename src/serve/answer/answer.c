@@ -61,8 +61,7 @@ bool is_read(struct way *w)
 {
 	if (is_method(w, "GET") || is_method(w, "HEAD"))
 		return true;
-	serve_problem(w->reply, 405, "invalid", "this takes GET and HEAD");
-	w->reply->allow = "GET, HEAD";
+	reply_not_allowed(w, "GET, HEAD");
 	return false;
 }
 
@@ -70,8 +69,7 @@ bool is_posted(struct way *w)
 {
 	if (is_method(w, "POST"))
 		return true;
-	serve_problem(w->reply, 405, "invalid", "this takes POST");
-	w->reply->allow = "POST";
+	reply_not_allowed(w, "POST");
 	return false;
 }
 
@@ -112,6 +110,67 @@ const struct serve_election *serve_find(const struct serve_view *view, const cha
 }
 
 /* ---- problems ---- */
+
+/* Ends the sentence, also one that was cut. */
+static const char *end_sentence(struct serve_text *t)
+{
+	t->at[t->n < t->room ? t->n : t->room] = '\0';
+	return t->at;
+}
+
+static void add_shown(struct serve_text *t, const char *value)
+{
+	size_t n = strlen(value);
+
+	text_add(t, "\"");
+	text_add_n(t, value, n < VALUE_SHOWN ? n : VALUE_SHOWN);
+	text_add(t, n > VALUE_SHOWN ? "...\"" : "\"");
+}
+
+const char *refuse_value(char room[WRONG_MAX], const char *name, const char *value,
+			 const char *expected)
+{
+	struct serve_text t = {room, WRONG_MAX - 1, 0};
+
+	text_add(&t, "invalid value for \"");
+	text_add(&t, name);
+	text_add(&t, "\": ");
+	add_shown(&t, value);
+	text_add(&t, "; expected ");
+	text_add(&t, expected);
+	return end_sentence(&t);
+}
+
+const char *refuse_member(char room[WRONG_MAX], const char *key, const char *known)
+{
+	struct serve_text t = {room, WRONG_MAX - 1, 0};
+
+	text_add(&t, "unknown member ");
+	add_shown(&t, key);
+	text_add(&t, " of the body; this request has ");
+	text_add(&t, known);
+	return end_sentence(&t);
+}
+
+void reply_invalid(struct way *w, const char *name, const char *value, const char *expected)
+{
+	char wrong[WRONG_MAX];
+
+	serve_problem(w->reply, 400, "invalid", refuse_value(wrong, name, value, expected));
+}
+
+void reply_not_allowed(struct way *w, const char *allow)
+{
+	char wrong[WRONG_MAX];
+	struct serve_text t = {wrong, WRONG_MAX - 1, 0};
+
+	text_add(&t, "the method ");
+	add_shown(&t, w->request->method);
+	text_add(&t, " is not allowed here; expected ");
+	text_add(&t, allow);
+	serve_problem(w->reply, 405, "invalid", end_sentence(&t));
+	w->reply->allow = allow;
+}
 
 static const char *title_of(int status)
 {

@@ -6,51 +6,58 @@
 
 #include "serve/answer/route.h"
 
-static const char *take_note(struct serve_reply *reply, const struct parsed_value *value)
-{
-	if (value->kind != 's' || strlen(value->text) > BATON_NOTE_MAX)
-		return "note is a string of up to 200 bytes";
-	(void)memcpy(reply->note, value->text, strlen(value->text) + 1);
-	return NULL;
-}
-
 enum order { ORDER_RESIGN, ORDER_TRANSFER, ORDER_PAUSED };
 
 struct taker {
 	struct serve_reply *reply;
 	int order;
+	char wrong[WRONG_MAX];
+};
+
+/* What the bodies of the orders may have. */
+static const char *const known_members[] = {
+	[ORDER_RESIGN] = "note and quiet",
+	[ORDER_TRANSFER] = "note and to",
+	[ORDER_PAUSED] = "none",
 };
 
 /* What an order would leave out is refused: nobody believes then that it was done. */
 static const char *take_member(void *arg, const char *key, const struct parsed_value *value)
 {
-	struct serve_reply *reply = ((struct taker *)arg)->reply;
-	int order = ((struct taker *)arg)->order;
+	struct taker *taker = arg;
+	struct serve_reply *reply = taker->reply;
 
-	if (order != ORDER_PAUSED && strcmp(key, "note") == 0)
-		return take_note(reply, value);
-	if (order == ORDER_RESIGN && strcmp(key, "quiet") == 0)
+	if (taker->order != ORDER_PAUSED && strcmp(key, "note") == 0) {
+		if (value->kind != 's' || strlen(value->text) > BATON_NOTE_MAX)
+			return refuse_value(taker->wrong, key, value->text,
+					    "a string of up to 200 bytes");
+		(void)memcpy(reply->note, value->text, strlen(value->text) + 1);
+		return NULL;
+	}
+	if (taker->order == ORDER_RESIGN && strcmp(key, "quiet") == 0)
 		return (value->kind == 's' || value->kind == 'n') &&
 				       parse_time(value->text, &reply->quiet_ms)
 			       ? NULL
-			       : "quiet is a time such as 30s, up to a day";
-	if (order == ORDER_TRANSFER && strcmp(key, "to") == 0) {
+			       : refuse_value(taker->wrong, key, value->text,
+					      "a time such as 30s, up to a day");
+	if (taker->order == ORDER_TRANSFER && strcmp(key, "to") == 0) {
 		if (value->kind != 's' || strlen(value->text) > BATON_NAME_MAX)
-			return "to is the id of a candidate";
+			return refuse_value(taker->wrong, key, value->text,
+					    "the id of a candidate");
 		(void)memcpy(reply->to, value->text, strlen(value->text) + 1);
 		return NULL;
 	}
-	return "the body has a member that is not known here";
+	return refuse_member(taker->wrong, key, known_members[taker->order]);
 }
 
 /* False: the reply says what is wrong with the body. */
 static bool take_body(struct way *w, int order)
 {
-	struct taker taker = {w->reply, order};
+	struct taker taker = {.reply = w->reply, .order = order};
 	const char *wrong = parse_object(w->request->body, w->request->n_body, take_member, &taker);
 
 	if (wrong == NULL && order == ORDER_TRANSFER && w->reply->to[0] == '\0')
-		wrong = "to which candidate? {\"to\":\"ID\"} is the body";
+		wrong = "the body lacks \"to\"; write {\"to\":\"ID\"}";
 	if (wrong != NULL)
 		serve_problem(w->reply, 400, "invalid", wrong);
 	return wrong == NULL;
@@ -64,25 +71,24 @@ static bool take_match(struct way *w, const struct serve_election *e, bool requi
 {
 	const char *match = w->request->if_match;
 	const char *any = parse_query(&w->parsed, "any");
-	char word[32];
+	char word[32] = "";
 
 	if (match == NULL) {
 		if (!required || (any != NULL && strcmp(any, "1") == 0))
 			return true;
-		serve_problem(w->reply, 412, "invalid",
-			      "for which term? If-Match: \"TERM\" says it, or ?any=1");
+		serve_problem(
+			w->reply, 412, "invalid",
+			"the header If-Match is missing; write If-Match: \"TERM\", or ?any=1");
 		return false;
 	}
 	size_t n = strlen(match);
 
-	if (n < 3 || n - 2 >= sizeof(word) || match[0] != '"' || match[n - 1] != '"') {
-		serve_problem(w->reply, 400, "invalid", "If-Match is a term in quotation marks");
-		return false;
+	if (n >= 3 && n - 2 < sizeof(word) && match[0] == '"' && match[n - 1] == '"') {
+		(void)memcpy(word, match + 1, n - 2);
+		word[n - 2] = '\0';
 	}
-	(void)memcpy(word, match + 1, n - 2);
-	word[n - 2] = '\0';
 	if (!parse_unsigned(word, &w->reply->term) || w->reply->term == 0) {
-		serve_problem(w->reply, 400, "invalid", "If-Match is a term in quotation marks");
+		reply_invalid(w, "If-Match", match, "a term in quotation marks, such as \"7\"");
 		return false;
 	}
 	if (w->reply->term == e->term)
@@ -97,7 +103,7 @@ static bool take_wait(struct way *w)
 
 	if (wait == NULL || (parse_time(wait, &w->reply->wait_ms) && w->reply->wait_ms <= 60000))
 		return true;
-	serve_problem(w->reply, 400, "invalid", "wait is a time up to 60s");
+	reply_invalid(w, "wait", wait, "a time of up to 60s");
 	return false;
 }
 
@@ -118,8 +124,7 @@ static void answer_paused(struct way *w, const struct serve_election *e)
 	bool pauses = is_method(w, "PUT");
 
 	if (!pauses && !is_method(w, "DELETE")) {
-		serve_problem(w->reply, 405, "invalid", "paused takes PUT and DELETE");
-		w->reply->allow = "PUT, DELETE";
+		reply_not_allowed(w, "PUT, DELETE");
 		return;
 	}
 	if (!guard_allows(w, SERVE_OPERATE) || !take_body(w, ORDER_PAUSED) ||

@@ -265,7 +265,7 @@ static const char *take_string(struct cursor *c, char *out, size_t size)
 	size_t n = 0;
 
 	if (!take_char(c, '"'))
-		return "a string begins with a quotation mark";
+		return "a string lacks its first quotation mark";
 	while (c->at < c->end && *c->at != '"') {
 		char bytes[4] = {*c->at++};
 		size_t length = 1;
@@ -306,7 +306,7 @@ static const char *take_value(struct cursor *c, struct parsed_value *value)
 	}
 	value->kind = 'n';
 	if (n == 0 || !is_one_of(value->text[0], "-0123456789"))
-		return "a value is a string, a number, true, false or null";
+		return "a value is not a string, a number, true, false or null";
 	return NULL;
 }
 
@@ -325,11 +325,11 @@ const char *parse_object(const char *body, size_t n,
 		return "the body is not a JSON object";
 	for (bool first = true; peek(&c) != '}'; first = false) {
 		if (!first && !take_char(&c, ','))
-			return "a comma stands between the members of an object";
+			return "a comma is missing between two members";
 		const char *wrong = take_string(&c, key, sizeof(key));
 
 		if (wrong == NULL && !take_char(&c, ':'))
-			wrong = "a colon stands between a key and its value";
+			wrong = "a colon is missing between a key and its value";
 		if (wrong == NULL)
 			wrong = take_value(&c, &value);
 		if (wrong == NULL)

@@ -76,7 +76,7 @@ static void probe_role(struct way *w, const char *role)
 						: healthy && !leads;
 
 	if (standby != NULL && (!parse_unsigned(standby, &code) || code < 200 || code > 599)) {
-		serve_problem(w->reply, 400, "invalid", "standby is a code from 200 to 599");
+		reply_invalid(w, "standby", standby, "200 to 599");
 		return;
 	}
 	reply_json(w, good ? 200 : strcmp(role, "leader") == 0 ? (int)code : 503);

@@ -39,6 +39,17 @@ bool is_read(struct way *w);
 bool is_posted(struct way *w);
 void reply_json(struct way *w, int status);
 void reply_role(struct way *w, const struct serve_election *e);
+/* What is wrong with a request: the sentence is written into room, cut where that ends, and
+ * returned. What the client sent is shown up to VALUE_SHOWN bytes: never give it a token. */
+#define WRONG_MAX 240
+#define VALUE_SHOWN 40
+const char *refuse_value(char room[WRONG_MAX], const char *name, const char *value,
+			 const char *expected);
+const char *refuse_member(char room[WRONG_MAX], const char *key, const char *known);
+/* 400 with the sentence of refuse_value(). */
+void reply_invalid(struct way *w, const char *name, const char *value, const char *expected);
+/* 405; allow is the header's list. */
+void reply_not_allowed(struct way *w, const char *allow);
 /* Whether a header has the word in it, in any case. */
 bool header_has(const char *header, const char *word);
 

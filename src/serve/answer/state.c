@@ -210,7 +210,7 @@ static void answer_list(struct way *w)
 	size_t i = 0;
 
 	if (limit != NULL && (!parse_unsigned(limit, &most) || most < 1 || most > LIST_LIMIT)) {
-		serve_problem(w->reply, 400, "invalid", "limit is a number from 1 to 1000");
+		reply_invalid(w, "limit", limit, "1 to 1000");
 		return;
 	}
 	reply_json(w, 200);
@@ -249,10 +249,12 @@ static void answer_status(struct way *w, const struct serve_election *e)
 
 	reply->after = UINT64_MAX;
 	reply->wait_ms = 0;
-	if ((after != NULL && !parse_unsigned(after, &reply->after)) ||
-	    (wait != NULL && (!parse_time(wait, &reply->wait_ms) || reply->wait_ms > 60000))) {
-		serve_problem(reply, 400, "invalid",
-			      "after is the number of an event, and wait a time up to 60s");
+	if (after != NULL && !parse_unsigned(after, &reply->after)) {
+		reply_invalid(w, "after", after, "the number of an event");
+		return;
+	}
+	if (wait != NULL && (!parse_time(wait, &reply->wait_ms) || reply->wait_ms > 60000)) {
+		reply_invalid(w, "wait", wait, "a time of up to 60s");
 		return;
 	}
 	put_etag(reply, w->view, e);
@@ -294,7 +296,7 @@ static void answer_term(struct way *w, const struct serve_election *e, const cha
 	uint64_t term;
 
 	if (!parse_unsigned(word, &term) || term == 0) {
-		serve_problem(w->reply, 400, "invalid", "a term is a number from 1 on");
+		reply_invalid(w, "term", word, "a number from 1 on");
 		return;
 	}
 	bool leads = e->leader[0] != '\0' && e->term == term;
@@ -302,7 +304,7 @@ static void answer_term(struct way *w, const struct serve_election *e, const cha
 	if (serve_leads(w->view, e))
 		leads = e->my_term == term;
 	if (!leads) {
-		serve_problem(w->reply, 410, "stale", "this term leads no more");
+		serve_problem(w->reply, 410, "stale", "this term no longer leads");
 		return;
 	}
 	reply_json(w, 200);
@@ -322,7 +324,7 @@ static void answer_history(struct way *w)
 	w->reply->limit = 100;
 	if (limit != NULL && (!parse_unsigned(limit, &w->reply->limit) || w->reply->limit < 1 ||
 			      w->reply->limit > LIST_LIMIT)) {
-		serve_problem(w->reply, 400, "invalid", "limit is a number from 1 to 1000");
+		reply_invalid(w, "limit", limit, "1 to 1000");
 		return;
 	}
 	w->reply->check = check != NULL && strcmp(check, "1") == 0;

@@ -10,41 +10,61 @@
 struct taker {
 	struct serve_reply *reply;
 	const char *verb;
+	char wrong[WRONG_MAX];
 };
 
 /* The members of the bodies that the application's requests may have. */
-static bool is_known(const char *verb, const char *key)
-{
-	static const char *const known[][2] = {
-		{"lead", "renewed"}, {"done", "term"}, {"health", "score"}, {"health", "metadata"}};
+static const struct {
+	const char *verb;
+	const char *members[2];
+	const char *listed;
+} bodies[] = {
+	{"lead", {"renewed"}, "renewed"},
+	{"done", {"term"}, "term"},
+	{"health", {"score", "metadata"}, "score and metadata"},
+};
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (strcmp(verb, known[i][0]) == 0 && strcmp(key, known[i][1]) == 0)
-			return true;
-	return false;
+/* NULL: the member is known, else what the body may have instead. */
+static const char *known_instead(const char *verb, const char *key)
+{
+	for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+		if (strcmp(verb, bodies[i].verb) != 0)
+			continue;
+		for (size_t k = 0; k < 2 && bodies[i].members[k] != NULL; k++)
+			if (strcmp(key, bodies[i].members[k]) == 0)
+				return NULL;
+		return bodies[i].listed;
+	}
+	return "none";
 }
 
 static const char *take_member(void *arg, const char *key, const struct parsed_value *value)
 {
-	struct serve_reply *reply = ((struct taker *)arg)->reply;
+	struct taker *taker = arg;
+	struct serve_reply *reply = taker->reply;
+	const char *instead = known_instead(taker->verb, key);
 
-	if (!is_known(((struct taker *)arg)->verb, key))
-		return "the body has a member that is not known here";
+	if (instead != NULL)
+		return refuse_member(taker->wrong, key, instead);
 	if (strcmp(key, "term") == 0)
 		return (value->kind == 's' || value->kind == 'n') &&
 				       parse_unsigned(value->text, &reply->term)
 			       ? NULL
-			       : "term is a number from 1 on, best written as a string";
+			       : refuse_value(taker->wrong, key, value->text,
+					      "a number from 1 on, best written as a string");
 	if (strcmp(key, "score") == 0)
 		return value->kind == 'n' && parse_part(value->text, &reply->score_permille)
 			       ? NULL
-			       : "score is a number from 0 to 1";
+			       : refuse_value(taker->wrong, key, value->text,
+					      "a number from 0 to 1");
 	if (strcmp(key, "renewed") == 0) {
 		reply->tell_renewals = strcmp(value->text, "true") == 0;
-		return value->kind == 'b' ? NULL : "renewed is true or false";
+		return value->kind == 'b'
+			       ? NULL
+			       : refuse_value(taker->wrong, key, value->text, "true or false");
 	}
 	if (value->kind != 's')
-		return "metadata is a string";
+		return refuse_value(taker->wrong, key, value->text, "a string");
 	(void)memcpy(reply->metadata, value->text, sizeof(reply->metadata));
 	reply->has_metadata = true;
 	return NULL;
@@ -69,7 +89,7 @@ static void answer_done(struct way *w)
 {
 	if (w->reply->term == 0) {
 		serve_problem(w->reply, 400, "invalid",
-			      "which term is done? {\"term\":\"7\"} is the body");
+			      "the body lacks \"term\"; write {\"term\":\"7\"}");
 		return;
 	}
 	w->reply->task = SERVE_DONE;
@@ -80,7 +100,7 @@ static void answer_health(struct way *w)
 {
 	if (w->reply->score_permille < 0) {
 		serve_problem(w->reply, 400, "invalid",
-			      "what is the score? {\"score\":0.9} is the body");
+			      "the body lacks \"score\"; write {\"score\":0.9}");
 		return;
 	}
 	w->reply->task = SERVE_HEALTH;
@@ -92,7 +112,7 @@ void work_answer(struct way *w, const struct serve_election *e, const char *verb
 	if (!is_posted(w) || !guard_allows(w, SERVE_APPLY))
 		return;
 	w->reply->score_permille = -1;
-	struct taker taker = {w->reply, verb};
+	struct taker taker = {.reply = w->reply, .verb = verb};
 	const char *wrong = parse_object(w->request->body, w->request->n_body, take_member, &taker);
 
 	if (wrong != NULL) {

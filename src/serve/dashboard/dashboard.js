@@ -47,7 +47,7 @@ function ask(path, options) {
 }
 
 // ---- what an election is in ----
-const states = {leaderless: "nobody leads", unknown: "the store doesn't answer", paused: "paused by an operator", led: "somebody leads"};
+const states = {leaderless: "no candidate leads", unknown: "the store doesn't answer", paused: "paused by an operator", led: "a candidate leads"};
 function stateOf(r) {
 	if (r.health === "unhealthy") return "unknown";
 	return r.paused ? "paused" : r.leader ? "led" : "leaderless";
@@ -96,7 +96,7 @@ function keep(r) {
 	r.past = old && old.term === r.term ? old.past : undefined;
 	rows.set(r.election, r);
 	if (!old || old.sign !== r.sign) stale = true;
-	if (old && old.leader !== r.leader) announce(r.election + ": " + (r.leader ? r.leader + " leads" : "nobody leads"));
+	if (old && old.leader !== r.leader) announce(r.election + ": " + (r.leader ? r.leader + " leads" : "no candidate leads"));
 	if (r.health !== "unhealthy") goodAt = Date.now();
 	later();
 }
@@ -254,7 +254,7 @@ const bar = () => el("div", {class: "bar", role: "img"}, el("i"));
 function lease(r) {
 	const t = info.timings, full = r.me.leads ? t.renew_ms + t.grace_ms : t.lease_ms, left = r.time_left_ms - (known() - r.at);
 	if (r.drains) return {part: 1 - (known() - r.drains) / t.drain_ms, kind: "drain", words: "drains: the work here has to end"};
-	if (!r.leader || r.time_left_ms === null) return {part: 0, kind: "none", words: r.leader ? "not looked at yet" : "nobody leads"};
+	if (!r.leader || r.time_left_ms === null) return {part: 0, kind: "none", words: r.leader ? "not looked at yet" : "no candidate leads"};
 	const late = isLate(r) ? [" late", ", the renewal is late"] : ["", ""];
 	if (r.me.leads) return {part: left / full, kind: (left < t.grace_ms - 300 ? "grace" : "") + late[0], words: span(left) + " left" + late[1]};
 	if (left < -2000) return {part: 0, kind: "none", words: "not looked at lately"};
@@ -276,7 +276,7 @@ function dots(r) {
 }
 const actions = (r) => r.paused ? ["resume"] : r.leader ? ["resign", "transfer", "pause"] : ["pause"];
 function cells(tr, r) {
-	const [state, name, leader, since, , term, candidates, changes, reason, act] = tr.cells, who = r.leader || "nobody";
+	const [state, name, leader, since, , term, candidates, changes, reason, act] = tr.cells, who = r.leader || "no candidate";
 	const key = [stateOf(r), who, r.me.leads, r.term, r.n_candidates, r.n_healthy, r.changes_day, r.error, r.reason, r.past, canOrder()].join("\n");
 	say(since, r.leader && r.since ? span(ago(r.since)) : "");
 	setBar(tr.bar, r);
@@ -330,7 +330,7 @@ function drawEmpty() {
 	e.hidden = !none;
 	$("strip").hidden = document.querySelector(".tools").hidden = document.querySelector(".list").hidden = none;
 	if (none && !e.firstChild)
-		e.append(el("h1", {}, "No election yet"), el("p", {}, "An election is there as soon as somebody takes part. Three commands make one, look at it, and show all of them here:"),
+		e.append(el("h1", {}, "No election yet"), el("p", {}, "An election is there as soon as a candidate takes part. Three commands make one, look at it, and show all of them here:"),
 			el("pre", {}, "baton run hello -- sleep 1000\nbaton status hello\nbaton serve --observe='*' --listen=127.0.0.1:8080"));
 }
 function draw() {
@@ -413,7 +413,7 @@ function drawTitle(r, e, key) {
 }
 function drawNow(r) {
 	const dl = $("d-now").querySelector("dl"), me = r.me.state + (r.me.attached ? ", " + r.me.attached + " attached" : "") + (r.me.overruns ? ", " + many(r.me.overruns, "overrun") : "");
-	const facts = [["Leader", r.leader ? r.leader + (r.me.leads ? " (this process)" : "") : "nobody"], ["Term", r.term === "0" ? "none yet" : r.term], ["Since", r.leader && r.since ? when(r.since) + ", for " + span(ago(r.since)) : "—"],
+	const facts = [["Leader", r.leader ? r.leader + (r.me.leads ? " (this process)" : "") : "no candidate"], ["Term", r.term === "0" ? "none yet" : r.term], ["Since", r.leader && r.since ? when(r.since) + ", for " + span(ago(r.since)) : "—"],
 		["Lease", ""], ["Candidates", r.n_candidates < 0 ? "…" : r.n_candidates + ", " + r.n_healthy + " healthy"], ["Changes", r.changes_hour + " in 1 h, " + r.changes_day + " in 24 h"],
 		["Last reason", r.reason || r.past || ended() || "—"], ["Address", r.address || "—"], ["This process", me], ["Waits", r.wait || "—"], ["Store", r.error || seen.problem || "answers"]];
 	if (!dl.firstChild) {
@@ -430,14 +430,14 @@ const zooms = () => el("div", {class: "zoom", role: "group", "aria-label": "zoom
 	el("button", {type: "button", "aria-pressed": String(zoom === z), onclick: () => { zoom = z; seen.drawn = false; load(seen.name); draw(); document.querySelector('.zoom [aria-pressed="true"]').focus(); }}, w)));
 const endings = {leads: "leads", handed: "handed over", sick: "unhealthy or stalled", failed: "failed"};
 const kindOf = (l) => !l.ended ? "leads" : ["released", "resigned", "transferred", "ordered", "stopped", "paused", "closed"].includes(l.ended) ? "handed" : ["unhealthy", "stalled"].includes(l.ended) ? "sick" : "failed";
-// Of two leaderships, for how long nobody led between them: by the store's clock where both have it.
+// Of two leaderships, for how long no candidate led between them: by the store's clock where both have it.
 function gapOf(l, next) {
 	if (l.clock && l.clock === next.clock && l.until_ns !== "0" && next.since_ns !== "0") return Number(BigInt(next.since_ns) - BigInt(l.until_ns)) / 1e6;
 	return l.until ? Date.parse(next.since) - Date.parse(l.until) : NaN;
 }
 function gantt() {
 	const list = seen.history ? seen.history.leaderships.slice().reverse() : [];
-	if (!list.length) return [el("p", {class: "dim"}, seen.history ? seen.history.finding || "Nobody has led yet." : "…")];
+	if (!list.length) return [el("p", {class: "dim"}, seen.history ? seen.history.finding || "No candidate has led yet." : "…")];
 	const end = Date.now(), first = Date.parse(list[0].since), begin = zoom ? Math.max(end - zoom, first - (end - first) * 0.02) : first - (end - first) * 0.02;
 	const inside = list.filter((l) => !l.until || Date.parse(l.until) >= begin), names = [...new Set([...inside.map((l) => l.leader), ...seen.candidates.map((c) => c.id)])].sort(), lanes = names.slice(0, 16);
 	const wide = $("detail").clientWidth - (narrow.matches ? 34 : 42), small = wide < 620, left = small ? 0 : 170, lane = small ? 44 : 32, base = small ? 18 : 5, H = lanes.length * lane, W = Math.max(280, wide);
@@ -454,12 +454,12 @@ function gantt() {
 		const gap = next ? gapOf(l, next) : l.ended && l.until ? end - b : NaN;
 		if (gap > 0) {
 			const to = next ? Date.parse(next.since) : end, g = Math.max(2, x(to) - x(b));
-			s.append(svg("rect", {x: x(b), y: 0, width: g, height: H, fill: "url(#hatch)"}, svg("title", {}, "nobody led for " + span(gap))));
+			s.append(svg("rect", {x: x(b), y: 0, width: g, height: H, fill: "url(#hatch)"}, svg("title", {}, "no candidate led for " + span(gap))));
 			if (g > 52) s.append(svg("text", {x: x(b) + g / 2, y: H + 18, "text-anchor": "middle", class: "g-measure"}, span(gap)));
 		}
 	});
 	s.append(svg("text", {x: left, y: H + 18}, when(begin)), svg("text", {x: W, y: H + 18, "text-anchor": "end"}, "now"));
-	const key = el("div", {class: "legend"}, ...Object.entries(endings).filter(([k]) => inside.some((l) => kindOf(l) === k)).map(([k, w]) => el("span", {}, el("i", {class: "k-" + k}), w)), el("span", {}, el("i", {class: "k-gap"}), "nobody led"), names.length > lanes.length ? el("span", {}, "+ " + (names.length - lanes.length) + " more candidates") : null);
+	const key = el("div", {class: "legend"}, ...Object.entries(endings).filter(([k]) => inside.some((l) => kindOf(l) === k)).map(([k, w]) => el("span", {}, el("i", {class: "k-" + k}), w)), el("span", {}, el("i", {class: "k-gap"}), "no candidate led"), names.length > lanes.length ? el("span", {}, "+ " + (names.length - lanes.length) + " more candidates") : null);
 	return [s, key];
 }
 function proof() {
@@ -470,7 +470,7 @@ function proof() {
 	const text = h.proven ? n > 1 ? "✓ No two overlapped: proven for the last " + n + " " + by + "." : "✓ There was one leadership: nothing to overlap with." : "✗ Not proven: " + h.finding + ".";
 	const cell = (t, c) => el("td", {class: c}, t);
 	return [el("p", {class: "proof" + (h.proven ? "" : " not")}, text, gaps.length ? el("span", {class: "dim"}, " Handovers took " + span(Math.min(...gaps)) + " to " + span(Math.max(...gaps)) + ".") : ""),
-		el("details", {}, el("summary", {}, "As a table"), el("div", {class: "scroll"}, el("table", {class: "plain"}, el("thead", {}, el("tr", {}, ...["Term", "Leader", "Since", "Until", "Ended", "Then nobody for", "Note"].map((t) => el("th", {scope: "col"}, t)))),
+		el("details", {}, el("summary", {}, "As a table"), el("div", {class: "scroll"}, el("table", {class: "plain"}, el("thead", {}, el("tr", {}, ...["Term", "Leader", "Since", "Until", "Ended", "Then no leader for", "Note"].map((t) => el("th", {scope: "col"}, t)))),
 			el("tbody", {}, ...list.map((l, i) => el("tr", {}, el("th", {scope: "row"}, l.term), cell(l.leader), cell(when(l.since)), cell(l.until ? when(l.until) : "—"), cell(l.ended || "leads"), cell(i && gapOf(l, list[i - 1]) >= 0 ? span(gapOf(l, list[i - 1])) : "—"), cell(l.note)))))))];
 }
 // The store doesn't tell what others ask of themselves.
@@ -505,7 +505,7 @@ function log(name) {
 	const since = info.since || (info.since = Date.now()), past = (seen.history ? seen.history.leaderships : []).flatMap((l) => [l.ended && l.until ? {time: l.until, kind: "ended", leader: l.leader, term: l.term, reason: l.ended, text: l.note} : null, {time: l.since, kind: "elected", leader: l.leader, term: l.term}]).filter((e) => e && Date.parse(e.time) < since);
 	const list = [...(logs.get(name) || []), ...past].sort((a, b) => Date.parse(b.time) - Date.parse(a.time)).slice(0, 200);
 	if (!list.length) return [el("li", {class: "dim"}, "Nothing yet.")];
-	return list.map((e) => el("li", {}, el("time", {datetime: e.time}, when(e.time)), el("b", {class: "e-" + e.kind}, e.kind), el("span", {}, [e.leader || (e.kind === "changed" ? "nobody leads" : ""), e.term && e.term !== "0" ? "term " + e.term : "", e.reason, e.text].filter(Boolean).join(" · "))));
+	return list.map((e) => el("li", {}, el("time", {datetime: e.time}, when(e.time)), el("b", {class: "e-" + e.kind}, e.kind), el("span", {}, [e.leader || (e.kind === "changed" ? "no candidate leads" : ""), e.term && e.term !== "0" ? "term " + e.term : "", e.reason, e.text].filter(Boolean).join(" · "))));
 }
 
 // ---- orders ----
@@ -526,9 +526,9 @@ function sentence(r, what) {
 	const t = info.timings, standby = Math.max(0, r.n_healthy - (r.leader ? 1 : 0)), list = seen.history && seen.name === r.election ? seen.history.leaderships : [];
 	const took = list.slice(0, -1).map((l, i) => [gapOf(list[i + 1], l), kindOf(list[i + 1])]).filter(([g, k]) => g >= 0 && k === "handed").map(([g]) => g).slice(0, 5);
 	const past = took.length ? " The last handovers took " + (took.length > 1 ? span(Math.min(...took)) + " to " : "") + span(Math.max(...took)) + "." : "", stops = (r.leader || "The leader") + " stops its work within " + span(t.drain_ms);
-	if (what === "resign") return stops + "; " + (r.n_healthy < 0 ? "a standby takes over, if there is one." : standby ? (standby > 1 ? "one of " + standby + " healthy standbys" : "the one healthy standby") + " takes over." : "nobody stands by: the election has no leader until somebody campaigns.") + past;
+	if (what === "resign") return stops + "; " + (r.n_healthy < 0 ? "a standby takes over, if there is one." : standby ? (standby > 1 ? "one of " + standby + " healthy standbys" : "the one healthy standby") + " takes over." : "no candidate stands by: the election has no leader until a candidate campaigns.") + past;
 	if (what === "transfer") return stops + "; then the candidate that you choose leads." + past;
-	if (what === "pause") return (r.leader ? stops + ". " : "") + "Nobody leads " + r.election + " until somebody resumes it.";
+	if (what === "pause") return (r.leader ? stops + ". " : "") + "No candidate leads " + r.election + " until an operator resumes it.";
 	return "The pause ends: " + (r.n_healthy > 0 ? "one of " + many(r.n_healthy, "healthy candidate") : "whoever campaigns first") + " leads.";
 }
 function dialog(...kids) {
@@ -586,13 +586,13 @@ async function order(ui, what, body, check) {
 async function refuse(ui, what, status, detail, check) {
 	if (status === 401) { $("dialog").close(); return login(detail); }
 	if (status === 412) { await load(ui.r.election); ui.r = rows.get(ui.r.election); say(ui.text, sentence(ui.r, what)); }
-	say(ui.error, "Nothing was done: " + detail + "." + (status === 412 ? " " + (ui.r.leader || "Nobody") + " leads in term " + ui.r.term + ": the button is for this term now." : ""));
+	say(ui.error, "Nothing was done: " + detail + "." + (status === 412 ? " " + (ui.r.leader || "No candidate") + " leads in term " + ui.r.term + ": the button is for this term now." : ""));
 	check();
 }
 async function took(ui, r) {
 	await load(r.election);
 	const list = seen.history ? seen.history.leaderships : [], i = list.findIndex((l) => l.term === r.term), gap = i > 0 ? gapOf(list[i], list[i - 1]) : NaN;
-	if (gap >= 0) ui.steps.after(el("p", {class: "proof"}, "✓ Nobody led for " + span(gap) + (list[i].clock && list[i].clock === list[i - 1].clock ? " by the clock of the store." : ".")));
+	if (gap >= 0) ui.steps.after(el("p", {class: "proof"}, "✓ No candidate led for " + span(gap) + (list[i].clock && list[i].clock === list[i - 1].clock ? " by the clock of the store." : ".")));
 }
 function login(why) {
 	const field = el("input", {id: "token", type: "password", autocomplete: "off"}), form = el("form", {method: "dialog"}, el("h2", {id: "dialog-title"}, "Token"), el("p", {}, why ? why[0].toUpperCase() + why.slice(1) + "." : "With the token of operators, orders can be given from here."),

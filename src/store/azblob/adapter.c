@@ -26,7 +26,7 @@
 	"and terms that only grow. The service's clock does not matter. A failover of "  \
 	"the account to another region loses the last writes: two may lead until the "   \
 	"older lease is over, and terms still grow for candidates that have seen them. " \
-	"These tests have run on Azurite, and not on Azure."
+	"baton's own tests run on Azurite, not on Azure."
 
 /* ---- the store and its lanes ---- */
 

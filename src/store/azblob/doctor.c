@@ -51,8 +51,8 @@ static void tell_clock(struct visit *v, const struct http_reply *reply)
 		TELL(v, OK, "clock", NULL, "This machine's clock and the service's agree.");
 	else
 		TELL(v, WARNING, "clock", "Set this machine's clock (NTP).",
-		     "It is %lld s %s the service's: from 15 minutes on requests are refused. "
-		     "Elections don't depend on it.",
+		     "This machine's clock is %lld s %s the service's: from 15 minutes on "
+		     "requests are refused. Elections don't depend on the clock.",
 		     (long long)(ahead_s > 0 ? ahead_s : -ahead_s),
 		     ahead_s > 0 ? "behind" : "ahead of");
 }
@@ -86,8 +86,8 @@ static void tell_container(struct visit *v)
 	if (has_header(&reply, "x-ms-has-immutability-policy", "true") ||
 	    has_header(&reply, "x-ms-has-legal-hold", "true")) {
 		TELL(v, ERROR, "immutability", "Use a container without one.",
-		     "It has an immutability policy or a legal hold: records can't be written "
-		     "again.");
+		     "The container has an immutability policy or a legal hold: records can't be "
+		     "written again.");
 		v->is_unfit = true;
 	}
 }
@@ -111,7 +111,7 @@ static bool may_write(struct visit *v, const char *method)
 	TELL(v, ERROR, "rights",
 	     "Give this login read, write, delete and list on the container: Storage Blob Data "
 	     "Contributor, or a SAS with sp=rcwdl.",
-	     "It may not %s: %s.", strcmp(method, "PUT") == 0 ? "write" : "delete",
+	     "This login may not %s: %s.", strcmp(method, "PUT") == 0 ? "write" : "delete",
 	     v->call->error.text);
 	v->is_unfit = true;
 	return false;

@@ -16,7 +16,8 @@
 int consul_strange(struct baton_call *call)
 {
 	(void)store_fail(&call->error, BATON_E_CORRUPT,
-			 "Consul answers in a way that it never does; is something else there?");
+			 "the answer is not one of Consul's; does another program listen at this "
+			 "address?");
 	return BATON_OUTCOME_UNKNOWN;
 }
 

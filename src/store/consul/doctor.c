@@ -66,10 +66,10 @@ static void judge_version(struct visit *v, const char *version)
 	if (version[0] == '\0')
 		TELL(v, NOTE, "version", NULL, "Our token may not ask which version it is.");
 	else if (major == 0 || (major == 1 && minor < 7))
-		TELL(v, WARNING, "version", "Upgrade it.", "It is %.30s; baton needs 1.7 or later.",
-		     version);
+		TELL(v, WARNING, "version", "Upgrade it.",
+		     "The version is %.30s; baton needs 1.7 or later.", version);
 	else
-		TELL(v, OK, "version", NULL, "It is %.30s.", version);
+		TELL(v, OK, "version", NULL, "The version is %.30s.", version);
 }
 
 /* An agent that isn't a server doesn't know the servers' settings. */

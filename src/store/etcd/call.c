@@ -15,7 +15,8 @@
 int etcd_strange(struct baton_call *call)
 {
 	(void)store_fail(&call->error, BATON_E_CORRUPT,
-			 "etcd answers in a way that it never does; is something else there?");
+			 "the answer is not one of etcd's; does another program listen at this "
+			 "address?");
 	return BATON_OUTCOME_UNKNOWN;
 }
 

@@ -74,25 +74,25 @@ static void judge_version(struct visit *v, const char *text)
 	struct version version = {0, 0, 0};
 
 	if (!read_version(text, &version)) {
-		TELL(v, NOTE, "version", NULL, "It does not tell which version it is.");
+		TELL(v, NOTE, "version", NULL, "The server does not tell its version.");
 	} else if (version.major < 3 || (version.major == 3 && version.minor < 4)) {
 		v->is_unfit = true;
-		TELL(v, ERROR, "version", "Upgrade it.", "It is %s; baton needs 3.4 or later.",
-		     text);
+		TELL(v, ERROR, "version", "Upgrade it.",
+		     "The version is %s; baton needs 3.4 or later.", text);
 	} else if (!is_fixed(&version, &stuck_leader)) {
 		TELL(v, WARNING, "version",
 		     "Upgrade it to 3.4.31, 3.5.13 or later, where that is less likely.",
-		     "It is %s, in which a member whose disk is stuck renews leases after it was "
+		     "In version %s a member whose disk is stuck renews leases after it was "
 		     "deposed, and later ends leases that live (etcd issue 15247). baton lets no "
 		     "such renewal count, but may lose a leadership by it.",
 		     text);
 	} else if (!is_fixed(&version, &revoked)) {
 		TELL(v, NOTE, "version", "Upgrade it to 3.4.38, 3.5.23, 3.6.5 or later.",
-		     "It is %s, which may confirm the renewal of a lease that has ended. baton "
-		     "lets no such renewal count.",
+		     "Version %s may confirm the renewal of a lease that has ended. baton lets no "
+		     "such renewal count.",
 		     text);
 	} else {
-		TELL(v, OK, "version", NULL, "It is %s.", text);
+		TELL(v, OK, "version", NULL, "The version is %s.", text);
 	}
 }
 
@@ -162,10 +162,10 @@ static void examine_alarms(struct visit *v)
 		v->is_unfit = true;
 		TELL(v, ERROR, "alarm",
 		     "Compact and defragment it, or repair it, then: etcdctl alarm disarm.",
-		     "It has raised the alarm %.20s: no candidate can win.",
+		     "etcd has raised the alarm %.20s: no candidate can win.",
 		     kind < 3 ? names[kind] : "of a kind that is new");
 	} else if (is_asked) {
-		TELL(v, OK, "alarm", NULL, "It has raised no alarm.");
+		TELL(v, OK, "alarm", NULL, "etcd has raised no alarm.");
 	}
 	etcd_done(&answer);
 }

@@ -2,11 +2,11 @@
  * nested.c: elections of other applications whose keys lie among the claims of one of ours.
  *
  * With prefix=a, the claims of the election "x" are a/x/LEASE. With prefix=a/x, the claims of the
- * election "y" are a/x/y/LEASE: they begin like claims of "x", but are none. etcd compares and
- * reads whole ranges of keys. So we leave out all keys that begin with a/x/y/: a claim of "x" has
- * no further '/' behind the election's name, so no key below a/x/y/ is one. The rest is two ranges:
- * from the first key to a/x/y/, and from behind that to the last key. Every other election that is
- * known makes one range more.
+ * election "y" are a/x/y/LEASE: they begin like claims of "x", but are not claims of "x". etcd
+ * compares and reads whole ranges of keys. So we leave out all keys that begin with a/x/y/: a claim
+ * of "x" has no further '/' behind the election's name, so no key below a/x/y/ is a claim of "x".
+ * The rest is two ranges: from the first key to a/x/y/, and from behind that to the last key. Every
+ * other election that is known makes one range more.
  *
  * Our list of such elections may be old. The keys of a new one stand in a range that is compared or
  * read. Then nobody wins, the list is read anew, and the request is tried again. So a list that is

@@ -41,7 +41,7 @@ static int watch_open(void *l, struct baton_call *call)
 	return etcd_listen(lane, call);
 }
 
-/* Whether the event is our own claim, which we know or are about to be told of: that is no news. */
+/* Whether the event is our own claim, which we know already or are about to be told of. */
 static bool watch_is_own(struct etcd_store *s, struct proto event, const char *name)
 {
 	struct proto kv = proto_get(event, ETCD_EVENT_KV);

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "store/file/file.h"
 
-/* So few in the whole store are no crowd, and need not be counted. */
+/* If the whole store has no more candidates than this, nothing needs to be counted. */
 #define FEW 8
 /* Of a larger number so many are asked whether they are candidates of that election. */
 #define ASKED_MAX 32
@@ -137,7 +137,7 @@ int file_read_candidate(struct file_lane *lane, const char *lease, const char *n
 	return file_parse_candidate(lane->text, n, out) == 0 && strcmp(out->election, name) == 0;
 }
 
-/* False: it is no lease's folder of candidates. */
+/* False: the entry is not the folder of a lease's candidates. */
 static bool lease_of_folder(const char *entry, char id[BATON_LEASE_ID_MAX + 1])
 {
 	const char *dot = strchr(entry, '.');

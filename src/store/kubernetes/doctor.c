@@ -32,10 +32,10 @@ static int examine_version(struct visit *v)
 		     "An API server answers at %s:%s, as %.150s says; the namespace is %s.",
 		     config->host.name, config->host.port, config->source, config->space);
 		if (js_text(c.answer, "gitVersion")[0] != '\0')
-			TELL(v, OK, "version", NULL, "It is %.60s.",
+			TELL(v, OK, "version", NULL, "The version is %.60s.",
 			     js_text(c.answer, "gitVersion"));
 		else
-			TELL(v, NOTE, "version", NULL, "It does not tell which version it is.");
+			TELL(v, NOTE, "version", NULL, "The server does not tell its version.");
 		outcome = BATON_OUTCOME_OK;
 	}
 	kube_call_done(&c);

@@ -92,7 +92,8 @@ static json_t *yaml_parse(FILE *file, const char *path, char reason[HTTP_TEXT_MA
 		root = yaml_document_get_root_node(&r.document) != NULL ? yaml_convert(&r, 1, 0)
 									: json_object();
 		if (root == NULL)
-			(void)snprintf(reason, HTTP_TEXT_MAX, "%.120s is no kubeconfig", path);
+			(void)snprintf(reason, HTTP_TEXT_MAX, "%.120s is not a valid kubeconfig",
+				       path);
 		yaml_document_delete(&r.document);
 	}
 	yaml_parser_delete(&parser);
@@ -113,7 +114,7 @@ json_t *kube_yaml_read(const char *path, char reason[HTTP_TEXT_MAX])
 	}
 	if (fseek(file, 0, SEEK_END) != 0 || ftell(file) > SIZE_MAX_BYTES ||
 	    fseek(file, 0, SEEK_SET) != 0)
-		(void)snprintf(reason, HTTP_TEXT_MAX, "%.150s is no kubeconfig", path);
+		(void)snprintf(reason, HTTP_TEXT_MAX, "%.150s is not a valid kubeconfig", path);
 	else
 		root = yaml_parse(file, path, reason);
 	(void)fclose(file);

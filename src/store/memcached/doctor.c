@@ -11,7 +11,7 @@ static void tell_server(struct doctor *d, const struct memcached_options *o,
 			const struct memcached_stats *s)
 {
 	TELL(d, OK, "reachability", NULL, "The server answers at %s:%s.", o->host, o->port);
-	TELL(d, OK, "version", NULL, "It is memcached %s.", s->version);
+	TELL(d, OK, "version", NULL, "The server is memcached %s.", s->version);
 	doctor_tell_encryption(
 		d, o->tls, doctor_is_local(o->host), o->user[0] != '\0' ? "password" : NULL,
 		"Say memcacheds://, and ca= with the authority that signed its certificate.");
@@ -20,8 +20,8 @@ static void tell_server(struct doctor *d, const struct memcached_options *o,
 	TELL(d, WARNING, "durability",
 	     "A cache is good for work that may be done twice now and then. Else use another "
 	     "store: `baton stores` has the list.",
-	     "It forgets everything with a restart (the last was %llu s ago): two may lead for a "
-	     "while.",
+	     "memcached forgets everything with a restart (the last was %llu s ago): two may lead "
+	     "for a while.",
 	     (unsigned long long)s->uptime_s);
 }
 
@@ -29,12 +29,13 @@ static void tell_losses(struct doctor *d, const struct memcached_stats *s)
 {
 	if (!s->has_cas)
 		TELL(d, ERROR, "cas", "Start it without -C.",
-		     "It has no compare-and-set: no candidate can be elected.");
+		     "The server has no compare-and-set: no candidate can be elected.");
 	if (!s->evicts)
-		TELL(d, OK, "eviction", NULL, "It throws nothing away when it is full (-M).");
+		TELL(d, OK, "eviction", NULL,
+		     "memcached throws nothing away when it is full (-M).");
 	else
 		TELL(d, WARNING, "eviction", OF_ITS_OWN,
-		     "It throws records away when it is full, leases among them.");
+		     "memcached throws records away when it is full, leases among them.");
 	if (s->evictions > 0 || s->flushes > 0)
 		TELL(d, WARNING, "losses", OF_ITS_OWN,
 		     "Since its start %llu records were thrown away, and it was emptied %llu "

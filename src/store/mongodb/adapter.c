@@ -713,7 +713,7 @@ static int list_records(void *lane, struct baton_call *call, const char *prefix,
 	"terms that only grow, also when a replica set elects another primary: a majority "    \
 	"has every write on disk before it counts. Servers' clocks do not matter. Where a "    \
 	"majority of the servers loses its data, two can lead until the older lease is over. " \
-	"These tests have run on mongo-java-server, and not on MongoDB's own server."
+	"baton's own tests run on mongo-java-server, not on MongoDB's own server."
 
 static const struct record_adapter adapter = {
 	.name = "MongoDB",

@@ -79,15 +79,15 @@ static void tell_version(struct visit *v, struct baton_call *call)
 	if (strncmp(ferret, "v1.", 3) == 0) {
 		v->is_unfit = true;
 		TELL(v, ERROR, "version", "Use FerretDB 2, or MongoDB.",
-		     "It is FerretDB %s, where two writers of one record can both be told that "
-		     "they have won.",
+		     "In FerretDB %s two writers of one record can both be told that they have "
+		     "won.",
 		     ferret);
 	} else if (is_too_old(version)) {
 		v->is_unfit = true;
 		TELL(v, ERROR, "version", "Use MongoDB 3.6 or later.",
-		     "It is MongoDB %s, and baton needs 3.6 or later.", version);
+		     "The server is MongoDB %s, and baton needs 3.6 or later.", version);
 	} else if (version[0] != '\0') {
-		TELL(v, OK, "version", NULL, "It says that it is MongoDB %s%s%s.", version,
+		TELL(v, OK, "version", NULL, "The server says that it is MongoDB %s%s%s.", version,
 		     ferret[0] != '\0' ? ", FerretDB " : "", ferret);
 	}
 }
@@ -111,8 +111,8 @@ static void tell_server(struct visit *v)
 		TELL(v, NOTE, "replication",
 		     "Use a replica set of three where exclusion must survive the loss of a "
 		     "server.",
-		     "It is a single server: no candidate leads while it is away, and standbys "
-		     "poll.");
+		     "MongoDB is a single server here: no candidate leads while it is away, and "
+		     "standbys poll.");
 }
 
 static void tell_records(struct visit *v, struct baton_call *call)

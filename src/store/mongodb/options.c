@@ -182,7 +182,10 @@ int mongodb_options_parse(struct mongodb_options *o, const char *text, struct ba
 
 	if (!url_decode(database, o->database, sizeof(o->database)) ||
 	    strpbrk(o->database, "/\\. \"$") != NULL) {
-		(void)store_fail(err, BATON_E_URL, "the name of the database can't be one");
+		(void)store_fail(
+			err, BATON_E_URL,
+			"not a valid name of a database: it is too long, or has a blank or "
+			"one of /\\.\"$ in it");
 		return BATON_E_URL;
 	}
 	o->is_srv = url.scheme.n > strlen("mongodb");

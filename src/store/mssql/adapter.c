@@ -404,8 +404,8 @@ static int list_records(void *lane, struct baton_call *call, const char *prefix,
 	"and terms that only grow. The server's clock does not matter. A failover to a "  \
 	"replica that lacks the last commits can let two lead until the older lease is "  \
 	"over, and terms still grow for candidates that have seen them: use synchronous " \
-	"commit. These tests have run on a protocol server of the project's own, and "    \
-	"not on Microsoft's server."
+	"commit. baton's own tests run on a protocol server of the project, not on "      \
+	"Microsoft's server."
 
 static const struct record_adapter adapter = {
 	.name = "SQL Server",

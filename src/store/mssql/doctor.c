@@ -36,7 +36,8 @@ static void tell_server(struct visit *v)
 	long level = strtol(v->facts[LEVEL], NULL, 10);
 
 	TELL(v, OK, "reachability", NULL, "The server answers, database %s.", o->database);
-	TELL(v, OK, "version", NULL, "It is %s, %s.", v->facts[VERSION], v->facts[EDITION]);
+	TELL(v, OK, "version", NULL, "The version is %s, %s.", v->facts[VERSION],
+	     v->facts[EDITION]);
 	doctor_tell_encryption(
 		&v->doctor, o->encryption == MSSQL_MANDATORY,
 		doctor_is_local(o->login.hosts[0].name),

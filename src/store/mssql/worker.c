@@ -302,8 +302,8 @@ int mssql_worker_start(struct mssql_line *line, const struct mssql_login *login,
 
 	if (!has_place(line, &place))
 		return store_fail(err, BATON_E_TIMEOUT,
-				  "%d connections to the server hang; there is no other before one "
-				  "of them has ended",
+				  "%d connections to the server hang; baton opens no further "
+				  "connection until one of them has ended",
 				  MSSQL_STUCK_MAX);
 	struct mssql_worker *w = worker_new(login);
 

@@ -72,7 +72,7 @@ static void look_at_server(struct visit *v, const PGresult *r)
 	word(r, 0, VERSION, version);
 	TELL(v, OK, "reachability", NULL, "PostgreSQL answers at %s, port %s, database %s.",
 	     host != NULL ? host : "", PQport(pg), PQdb(pg));
-	TELL(v, OK, "version", NULL, "It is %s.", version);
+	TELL(v, OK, "version", NULL, "The version is %s.", version);
 	if (PQsslInUse(pg) != 0)
 		TELL(v, OK, "encryption", NULL, "TLS (sslmode %s).",
 		     pg_conninfo_get(&v->lane->store->info, "sslmode"));
@@ -161,13 +161,13 @@ static void look_at_replication(struct visit *v, const PGresult *r)
 		TELL(v, WARNING, "replication",
 		     "Set synchronous_standby_names, and leave synchronous_commit on; check "
 		     "terms at the resource. " DOCTOR_ACROSS_LOSS,
-		     "It has standbys (%lld) that follow it later: a failover can lose what was "
-		     "acknowledged, and two may lead.",
+		     "The server has standbys (%lld) that follow it later: a failover can lose "
+		     "what was acknowledged, and two may lead.",
 		     n);
 	} else {
 		TELL(v, NOTE, "replication", DOCTOR_ACROSS_LOSS,
-		     "It has no standby: while it is down no candidate leads, and what it loses "
-		     "is lost.");
+		     "The server has no standby: while it is down no candidate leads, and what it "
+		     "loses is lost.");
 	}
 }
 

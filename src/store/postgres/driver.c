@@ -31,16 +31,16 @@ static const char promises[] =
 
 static const char advisory_promises[] =
 	"At most one leader at a time and terms that only grow, as with mode=lease. Beyond that "
-	"the leader holds the advisory lock of its election, so that other programs that take the "
-	"same lock are kept out, and keep it out: until the server ends its session, which it does "
-	"when that was silent for a lease or is terminated, or when the server "
-	"itself ends." FUNCTIONS_END;
+	"the leader holds the advisory lock of its election: other programs that take the same "
+	"lock are kept out, and keep the leader out. The lock lasts until the server ends the "
+	"leader's session. The server does so when the session was silent for a lease, when it is "
+	"terminated, or when the server itself ends." FUNCTIONS_END;
 
 static const char fast_promises[] =
 	"A dead leader is replaced at once, and terms only grow, as with mode=lease. One leader at "
 	"a time only while the server keeps its sessions: one that it ends (pg_terminate_backend, "
-	"a restart, a failover) lets another lead before its lock_lane knows. Check terms where it "
-	"matters." FUNCTIONS_END;
+	"a restart, a failover) lets another candidate lead before the old leader knows. Check "
+	"terms where it matters." FUNCTIONS_END;
 
 static void store_free(struct pg_store *s)
 {

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/url.h"
+#include "store/options.h"
 #include "store/postgres/postgres.h"
 
 #define KEY_SIZE 64
@@ -88,21 +89,29 @@ static bool options_add(struct pg_conninfo *info, const char *keyword, const cha
 
 /* ---- our own words ---- */
 
-static int take_schema(struct pg_conninfo *info, const char *value, struct baton_error *err)
+static const struct option_known own_options[] = {
+	{"schema", "1 to 48 lower case letters, digits and _, not beginning with a digit or pg_"},
+	{"mode", "lease or advisory"},
+	{"fast", OPTION_IS_FLAG},
+	{"lock_id", "a whole number of 64 bits"},
+	{"password_file", "the path of a file"},
+};
+
+#define N_OWN (sizeof(own_options) / sizeof(own_options[0]))
+
+static bool set_schema(struct pg_conninfo *info, const char *value)
 {
 	size_t n = strlen(value);
 
 	if (n == 0 || n > PG_SCHEMA_MAX || (value[0] >= '0' && value[0] <= '9') ||
 	    strspn(value, "abcdefghijklmnopqrstuvwxyz0123456789_") != n ||
 	    strncmp(value, "pg_", 3) == 0)
-		return options_fail(
-			err, "schema= is 1 to 48 lower case letters, digits and _, and begins "
-			     "with neither a digit nor pg_");
+		return false;
 	(void)memcpy(info->schema, value, n + 1);
-	return 0;
+	return true;
 }
 
-static int take_lock_id(struct pg_conninfo *info, const char *value, struct baton_error *err)
+static bool set_lock_id(struct pg_conninfo *info, const char *value)
 {
 	char *end;
 
@@ -110,37 +119,43 @@ static int take_lock_id(struct pg_conninfo *info, const char *value, struct bato
 	long long id = strtoll(value, &end, 10);
 
 	if (errno != 0 || end == value || *end != '\0' || value[0] == ' ')
-		return options_fail(err, "lock_id= is a whole number of 64 bits");
+		return false;
 	(void)snprintf(info->lock_id, sizeof(info->lock_id), "%lld", id);
-	return 1;
+	return true;
+}
+
+/* False: the value is not valid. */
+static bool set_own(struct pg_conninfo *info, const char *key, const char *value)
+{
+	if (strcmp(key, "schema") == 0)
+		return set_schema(info, value);
+	if (strcmp(key, "fast") == 0)
+		return option_flag(value, &info->fast);
+	if (strcmp(key, "lock_id") == 0)
+		return set_lock_id(info, value);
+	info->advisory = strcmp(value, "advisory") == 0;
+	return info->advisory || strcmp(value, "lease") == 0;
 }
 
 /* 1: the option was ours. 0: it is libpq's. Else a code. */
-static int take_option(struct pg_conninfo *info, const char *key, const char *value,
+static int take_option(struct pg_conninfo *info, const char *key, char *value,
 		       struct baton_error *err)
 {
-	if (strcmp(key, "schema") == 0) {
-		int code = take_schema(info, value, err);
+	const struct option_known *row = own_options;
 
-		return code != 0 ? code : 1;
-	}
 	if (strcmp(key, "password_file") == 0) {
 		free(info->password_file);
 		info->password_file = strdup(value);
 		return info->password_file != NULL ? 1 : no_memory(err);
 	}
-	if (strcmp(key, "mode") == 0) {
-		info->advisory = strcmp(value, "advisory") == 0;
-		return info->advisory || strcmp(value, "lease") == 0
-			       ? 1
-			       : options_fail(err, "mode= is lease or advisory");
-	}
-	if (strcmp(key, "fast") == 0) {
-		info->fast = strcmp(value, "1") == 0;
-		return info->fast || strcmp(value, "0") == 0 ? 1
-							     : options_fail(err, "fast= is 0 or 1");
-	}
-	return strcmp(key, "lock_id") == 0 ? take_lock_id(info, value, err) : 0;
+	while (row < own_options + N_OWN && strcmp(row->key, key) != 0)
+		row++;
+	if (row == own_options + N_OWN)
+		return 0;
+	if (set_own(info, key, value))
+		return 1;
+	(void)option_invalid(row, value, err);
+	return BATON_E_URL;
 }
 
 /* ---- what libpq is told ---- */
@@ -267,6 +282,21 @@ static bool is_keyword(const PQconninfoOption *known, const char *key)
 	return strcmp(key, "ssl") == 0;
 }
 
+/* The sentence for an option that neither we nor libpq know. */
+static int unknown_option(const PQconninfoOption *libpq, char *key, struct baton_error *err)
+{
+	struct option_known known[PG_KEYWORDS_MAX + N_OWN + 1];
+	const struct option_list list = {.store = "a PostgreSQL store", .known = known};
+	size_t n = N_OWN;
+
+	(void)memcpy(known, own_options, sizeof(own_options));
+	for (; libpq->keyword != NULL && n < PG_KEYWORDS_MAX + N_OWN; libpq++)
+		known[n++] = (struct option_known){.key = libpq->keyword};
+	known[n] = (struct option_known){.key = NULL};
+	(void)option_unknown(&list, key, err);
+	return BATON_E_URL;
+}
+
 /* Takes our options out of the query, and checks the names of the others. `rest` is the URL without
  * our options. */
 static int split_query(struct pg_conninfo *info, const struct url *url, struct pg_text *rest,
@@ -287,8 +317,8 @@ static int split_query(struct pg_conninfo *info, const struct url *url, struct p
 		if (rc == 0)
 			break;
 		if (rc < 0) {
-			rc = options_fail(
-				err, "an option in the store's URL is not KEY=VALUE, or too long");
+			(void)option_unreadable("baton-postgres(7)", VALUE_SIZE - 1, err);
+			rc = BATON_E_URL;
 			break;
 		}
 		rc = take_option(info, key, value, err);
@@ -296,12 +326,8 @@ static int split_query(struct pg_conninfo *info, const struct url *url, struct p
 			rc = 0;
 			continue;
 		}
-		if (rc == 0 && !is_keyword(known, key)) {
-			store_fail(err, BATON_E_URL,
-				   "unknown option \"%.40s\": neither the store has it nor libpq",
-				   key);
-			rc = BATON_E_URL;
-		}
+		if (rc == 0 && !is_keyword(known, key))
+			rc = unknown_option(known, key, err);
 		(void)snprintf(raw, sizeof(raw), "%.*s", (int)strcspn(begin, "&"), begin);
 		pg_text_add(rest, separator);
 		pg_text_add(rest, raw);
@@ -359,7 +385,9 @@ int pg_conninfo_parse(struct pg_conninfo *info, const char *text, struct baton_e
 	if (code == 0)
 		code = add_places(info, err);
 	if (code == 0 && info->lock_id[0] != '\0' && !info->advisory)
-		code = options_fail(err, "lock_id= belongs to mode=advisory");
+		code = options_fail(
+			err, "lock_id= is only for mode=advisory; say mode=advisory, or leave "
+			     "lock_id= out");
 	if (code != 0)
 		pg_conninfo_done(info);
 	return code;

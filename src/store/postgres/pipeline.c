@@ -133,7 +133,7 @@ void pg_refused(struct pg_lane *lane, const char *state, const char *words)
 void pg_broken(struct pg_lane *lane, const char *words)
 {
 	if (words[0] == '\0')
-		words = "nobody says why";
+		words = "the server gives no reason";
 	int n = line_length(words);
 
 	store_fail(&lane->call->error, BATON_E_UNAVAILABLE,

@@ -153,8 +153,8 @@ struct pg_conninfo {
 
 int pg_conninfo_parse(struct pg_conninfo *info, const char *text, struct baton_error *err);
 void pg_conninfo_done(struct pg_conninfo *info);
-/* The first line of the password file; the caller frees it. NULL: the file can't be read, or there
- * is none. */
+/* The first line of the password file; the caller frees it. NULL: the file can't be read, or the
+ * URL names no file. */
 char *pg_conninfo_password(const struct pg_conninfo *info);
 /* The value of that keyword; NULL: it isn't set. */
 const char *pg_conninfo_get(const struct pg_conninfo *info, const char *keyword);

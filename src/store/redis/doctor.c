@@ -79,13 +79,13 @@ static void examine_server(struct examination *e)
 	     o->socket[0] != '\0' ? "" : at->port);
 	e->is_unfit = info_number(e, "redis_version") < REDIS_VERSION_MIN;
 	if (e->is_unfit)
-		TELL(e, ERROR, "version", "Upgrade it.", "It is %s; baton needs %d or later.",
-		     version, REDIS_VERSION_MIN);
+		TELL(e, ERROR, "version", "Upgrade it.",
+		     "The version is %s; baton needs %d or later.", version, REDIS_VERSION_MIN);
 	else
-		TELL(e, OK, "version", NULL, "It is %s.", version);
+		TELL(e, OK, "version", NULL, "The version is %s.", version);
 	if (o->mode == REDIS_SINGLE && info_number(e, "cluster_enabled") != 0)
 		TELL(e, WARNING, "cluster", "Say redis+cluster:// in the URL.",
-		     "It is a node of a cluster: it serves us only while it has our slot.");
+		     "The server is a node of a cluster: it serves us only while it has our slot.");
 }
 
 static void examine_encryption(struct examination *e)
@@ -111,16 +111,16 @@ static void examine_memory(struct examination *e)
 		TELL(e, ERROR, "policy",
 		     "CONFIG SET maxmemory-policy noeviction, or use a server that isn't a "
 		     "cache.",
-		     "It throws keys away when its memory is full (maxmemory-policy %s), leases "
+		     "Redis throws keys away when its memory is full (maxmemory-policy %s), leases "
 		     "and terms among them.",
 		     policy[0] != '\0' ? policy : "unknown");
 	} else if (most > 0 && used > most / 10 * 9) {
 		TELL(e, WARNING, "policy", "Raise maxmemory, or remove what isn't needed.",
-		     "It throws nothing away, but %lld of %lld MiB are in use: when it is full "
+		     "Redis throws nothing away, but %lld of %lld MiB are in use: when it is full "
 		     "no candidate can renew.",
 		     (long long)(used >> 20), (long long)(most >> 20));
 	} else {
-		TELL(e, OK, "policy", NULL, "It throws nothing away (noeviction).");
+		TELL(e, OK, "policy", NULL, "Redis throws nothing away (noeviction).");
 	}
 }
 
@@ -179,7 +179,7 @@ static int examine_persistence(struct examination *e)
 		     !forgets && fsync[0] != '\0'
 			     ? "Each write is on its disk before it answers, but a server that "
 			       "takes over may not have all of them"
-			     : "It may forget what it acknowledged when it crashes",
+			     : "Redis may forget what it acknowledged when it crashes",
 		     wait_s);
 	else if (!forgets && fsync[0] != '\0')
 		TELL(e, NOTE, "persistence",
@@ -192,13 +192,13 @@ static int examine_persistence(struct examination *e)
 		TELL(e, NOTE, "persistence",
 		     "Set max_lease= little above the longest lease; or appendonly yes, "
 		     "appendfsync always and durable=1.",
-		     "It may forget what it acknowledged when it crashes: so after a start "
+		     "Redis may forget what it acknowledged when it crashes: so after a start "
 		     "no candidate wins for %.3g s (max_lease).",
 		     wait_s);
 	if (info_is(e, "aof_last_write_status", "err") ||
 	    info_is(e, "rdb_last_bgsave_status", "err"))
 		TELL(e, WARNING, "disk", "Look at its log, and at the space on its disk.",
-		     "It could not write to its disk the last time: it may refuse all writes.");
+		     "Redis could not write to its disk the last time: it may refuse all writes.");
 	return 0;
 }
 
@@ -221,7 +221,7 @@ bool redis_minds_replicas(const char *version)
 static void tell_failover_loss(struct examination *e, long long n_replicas)
 {
 	static const char text[] =
-		"It has replicas (%lld) that follow it later: a failover can lose what was "
+		"The server has replicas (%lld) that follow it later: a failover can lose what was "
 		"acknowledged, and two may lead.";
 	char version[TEXT_SIZE];
 
@@ -255,8 +255,8 @@ static void examine_replication(struct examination *e)
 		     wanted, n);
 	} else if (n == 0) {
 		TELL(e, NOTE, "replication", DOCTOR_ACROSS_LOSS,
-		     "It has no replica: while it is down no candidate leads, and what it loses "
-		     "is lost.");
+		     "The server has no replica: while it is down no candidate leads, and what it "
+		     "loses is lost.");
 	} else if (wanted == 0) {
 		tell_failover_loss(e, n);
 	} else {
@@ -357,8 +357,8 @@ static int examine_namespace(struct examination *e, int64_t server_ms)
 					  : (int64_t)o->max_lease_ms;
 
 		TELL(e, NOTE, "guard", NULL,
-		     "It has just begun, or has taken over: no new candidate wins for another "
-		     "%.1f s.",
+		     "The server has just begun, or has taken over: no new candidate wins for "
+		     "another %.1f s.",
 		     (double)left_ms / 1000);
 	}
 	return 0;

@@ -169,8 +169,8 @@ void redis_own_close(struct redis_own *own, const char *lease);
  * these. */
 size_t redis_own_put_shown(struct redis_own *own, const char *lease, struct resp_out *out);
 void redis_own_drop_shown(struct redis_own *own, const char *lease);
-/* Whether it is no news that this lease has won the election in this term: we know it, or our own
- * campaign is about to tell us. */
+/* Whether we know already that this lease has won the election in this term, or our own campaign is
+ * about to tell us. */
 bool redis_own_knows(struct redis_own *own, const char *lease, const char *name, uint64_t term,
 		     bool is_asked);
 /* redis_own_claim(): a claim was won, or the store lists it (profile NULL: as it was).

@@ -49,8 +49,8 @@ int redis_wire_listen(struct redis_wire *w, const struct resp **reply)
 
 		if (to == NULL)
 			return store_fail(w->error, BATON_E_CORRUPT,
-					  "what answers there does not speak as Redis does, or "
-					  "says too much at once");
+					  "the answer is not one of Redis', or is too long; does "
+					  "another program listen at this address?");
 		rc = net_receive(&w->net, to, room, &got);
 		if (rc != 0)
 			return rc > 0 ? rc : redis_wire_fail(w);

@@ -144,10 +144,10 @@ story R6_the_release_fails
                 failed (the store failed)
     2s      A releases, its write lost
                 writes e from v2: free, term 1: unknown (begun)
-                unknown (nobody knows whether it was written)
+                unknown (it is not known whether it was written)
     3s      A releases for B 5s, its write unanswered
                 writes e from v2: free, term 1, kept for B: unknown (begun)
-                unknown (nobody knows whether it was written)
+                unknown (it is not known whether it was written)
     4s      A releases
                 reads e fresh: free, term 1, kept for B v3 (begun)
                 refused (it is not ours any more)
@@ -161,7 +161,7 @@ story R7_the_claim_has_landed
     0s      A campaigns, its claim unanswered
                 reads e: nothing v0 (begun)
                 writes e from v0: A1 in term 1: unknown (free)
-                unknown (nobody knows whether it was written)
+                unknown (it is not known whether it was written)
                 a claim is in doubt
     1s      A settles
                 reads e fresh: A1 in term 1 v2 (begun)
@@ -177,7 +177,7 @@ story R7_the_claim_never_lands
     0s      A campaigns, its claim late
                 reads e: nothing v0 (begun)
                 writes e from v0: A1 in term 1: unknown (free)
-                unknown (nobody knows whether it was written)
+                unknown (it is not known whether it was written)
                 a claim is in doubt
     1s      A settles
                 reads e fresh: nothing v0 (begun)
@@ -195,7 +195,7 @@ story R7_the_claim_lands_first
     0s      A campaigns, its claim late
                 reads e: nothing v0 (begun)
                 writes e from v0: A1 in term 1: unknown (free)
-                unknown (nobody knows whether it was written)
+                unknown (it is not known whether it was written)
                 a claim is in doubt
     1s      landed
                 it is written
@@ -213,12 +213,12 @@ story R7_settling_has_no_answer
     0s      A campaigns, its claim late
                 reads e: nothing v0 (begun)
                 writes e from v0: A1 in term 1: unknown (free)
-                unknown (nobody knows whether it was written)
+                unknown (it is not known whether it was written)
                 a claim is in doubt
     1s      A settles, its write lost
                 reads e fresh: nothing v0 (begun)
                 writes e from v0: free, term 0: unknown (our claim may still land, unless something is written before it)
-                unknown (nobody knows whether it was written)
+                unknown (it is not known whether it was written)
                 a claim is in doubt
     2s      A settles, its read fails
                 reads e fresh: failed v0 (begun)
@@ -238,7 +238,7 @@ story R7_settling_meets_its_own_copy
     0s      A campaigns, its claim lost
                 reads e: nothing v0 (begun)
                 writes e from v0: A1 in term 1: unknown (free)
-                unknown (nobody knows whether it was written)
+                unknown (it is not known whether it was written)
                 a claim is in doubt
     1s      A settles, its write copied
                 reads e fresh: nothing v0 (begun)
@@ -248,7 +248,7 @@ story R7_settling_meets_its_own_copy
     2s      A campaigns, its claim unanswered
                 reads e: free, term 0 v2 (begun)
                 writes e from v2: A1 in term 1: unknown (free)
-                unknown (nobody knows whether it was written)
+                unknown (it is not known whether it was written)
                 a claim is in doubt
     3s      A settles, its write copied
                 reads e fresh: A1 in term 1 v3 (begun)
@@ -267,7 +267,7 @@ story R7_settling_meets_its_own_copy_and_is_told
     0s      A campaigns, its claim unanswered
                 reads e: nothing v0 (begun)
                 writes e from v0: A1 in term 1: unknown (free)
-                unknown (nobody knows whether it was written)
+                unknown (it is not known whether it was written)
                 a claim is in doubt
     1s      A settles, its write copied
                 reads e fresh: A1 in term 1 v2 (begun)
@@ -325,7 +325,7 @@ story R7_another_was_faster
     1s      B campaigns, its claim lost
                 reads e: free, term 1 v4 (begun)
                 writes e from v4: B1 in term 2: unknown (free)
-                unknown (nobody knows whether it was written)
+                unknown (it is not known whether it was written)
                 a claim is in doubt
     2s      A campaigns
                 reads e: free, term 1 v4 (begun)
@@ -472,7 +472,7 @@ story orders_meet_others
     3s      pause, its write unanswered
                 reads e fresh: A1 in term 1, an order v3 (begun)
                 writes e from v3: A1 in term 1, an order, paused: unknown (begun)
-                unknown (nobody knows whether it was written)
+                unknown (it is not known whether it was written)
     4s      order 1, its read fails
                 reads e fresh: failed v4 (begun)
                 failed (the store failed)

@@ -20,7 +20,7 @@ story R1_an_earlier_renewal_has_landed
                 ok (written)
     3s      A renews, its renewal unanswered
                 writes A1 from v1: unknown (begun)
-                unknown (nobody knows whether it was written)
+                unknown (it is not known whether it was written)
     6s      A renews
                 writes A1 from v1: refused (begun)
                 reads A1 fresh: alive (another version was in the way)
@@ -36,7 +36,7 @@ story R1_the_conflict_tells_it
                 ok (written)
     3s      A renews, its renewal unanswered
                 writes A1 from v1: unknown (begun)
-                unknown (nobody knows whether it was written)
+                unknown (it is not known whether it was written)
     6s      A renews
                 writes A1 from v1: refused (begun)
                 writes A1 from v2: ok (another version was in the way)
@@ -79,13 +79,13 @@ story R1_an_opening_without_an_answer
 
     0s      A opens, its opening lost
                 writes A1 from v0: unknown (begun)
-                unknown (nobody knows whether it was written)
+                unknown (it is not known whether it was written)
     3s      A renews
                 reads A1 fresh: nothing (begun)
                 refused (it is gone)
     4s      A opens, its opening unanswered
                 writes A2 from v0: unknown (begun)
-                unknown (nobody knows whether it was written)
+                unknown (it is not known whether it was written)
     5s      A renews
                 reads A2 fresh: alive (begun)
                 writes A2 from v1: ok (another version was in the way)
@@ -102,7 +102,7 @@ story R1_the_store_fails
                 failed (the store failed)
     4s      A renews, its renewal unanswered
                 writes A1 from v1: unknown (begun)
-                unknown (nobody knows whether it was written)
+                unknown (it is not known whether it was written)
     5s      A renews, its read fails
                 writes A1 from v1: refused (begun)
                 reads A1 fresh: failed (another version was in the way)

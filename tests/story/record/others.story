@@ -171,7 +171,7 @@ story a_claim_in_doubt_and_its_lock
                 reads e: nothing v0 (begun)
                 takes the lock: ok (free)
                 writes e from v0: A1 in term 1: unknown (free)
-                unknown (nobody knows whether it was written)
+                unknown (it is not known whether it was written)
                 a claim is in doubt
     1s      A settles, its lock fails
                 reads e fresh: A1 in term 1 v2 (begun)
@@ -189,7 +189,7 @@ story a_claim_in_doubt_and_its_lock
                 reads e: free, term 1 v3 (begun)
                 takes the lock: ok (free)
                 writes e from v3: A1 in term 2: unknown (free)
-                unknown (nobody knows whether it was written)
+                unknown (it is not known whether it was written)
                 a claim is in doubt
     4s      A settles
                 reads e fresh: A1 in term 2 v4 (begun)

@@ -7,10 +7,10 @@
 static const char promises[] =
 	"A dead leader is replaced at once, and terms grow, among all processes that use the same "
 	"database, as long as the server lives. One leader at a time only while it keeps its "
-	"sessions: one that it ends (pg_terminate_backend, a restart, a failover) frees the lock "
-	"before its lock_lane knows. Terms are the server's transaction ids: they grow through "
-	"crashes and restarts, and through a failover that loses nothing. Check them where it "
-	"matters. Orders, candidates, pauses and history need tables, and are not there.";
+	"sessions: one that it ends (pg_terminate_backend, a restart, a failover) lets another "
+	"candidate lead before the old leader knows. Terms are the server's transaction ids: they "
+	"grow through crashes and restarts, and through a failover that loses nothing. Check them "
+	"where it matters. Orders, candidates, pauses and history need tables, and are not there.";
 
 /* As in driver.c. */
 const struct baton_traits tableless_traits = {

@@ -86,7 +86,7 @@ enum record_op {
 	X(GONE, "it is gone")                                                         \
 	X(ENDED, "that leadership is over")                                           \
 	X(FAILED, "the store failed")                                                 \
-	X(UNKNOWN, "nobody knows whether it was written")                             \
+	X(UNKNOWN, "it is not known whether it was written")                          \
 	X(TIME, "there was no time for more")
 
 enum record_why {
