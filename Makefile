@@ -33,8 +33,8 @@ help:
 	@echo '  make fuzz       the parsers, on made-up input (MINUTES=n)'
 	@echo '  make bench      measure, beside clock_gettime, flock(1) and fsync (STORE=redis: on'
 	@echo '                  that, beside its own benchmark; or any kind of tests/servers)'
-	@echo '  make evidence   measure and prove, and write docs/evidence: 45 minutes on quiet'
-	@echo '                  cores (QUICK=1: five minutes; STORES=redis,etcd)'
+	@echo '  make evidence   measure and prove, and write docs/evidence, on quiet cores'
+	@echo '                  (QUICK=1: the short form; STORES=redis,etcd)'
 	@echo
 	@echo 'Keep tidy:'
 	@echo '  make lint       form, clang-tidy, cppcheck, layers, purity, size, style'

@@ -318,7 +318,7 @@ static void tell_requests(const struct growth *w, int standbys, double asked)
 	(void)snprintf(what, sizeof(what), "%s: requests per handoff and standby, %d", w->name,
 		       standbys);
 	row(what, asked / standbys, REQUESTS + early / standbys, "",
-	    "without renewals, and without what the leader asks that goes");
+	    "without renewals, and without the requests of the leader that steps down");
 }
 
 /* Handoffs by stop among so many standbys. The p50 in ms. */

@@ -5,6 +5,7 @@
 # have isn't told; what was left out is.
 import re
 
+import collect
 import plots
 import svg
 import words
@@ -212,6 +213,7 @@ def budgets(data):
 
 # ---- worlds and states ----
 
+SEARCH_HEAD = ("program", "world", "faults", "states", "complete", "violations")
 SEARCHED = (
     ("model", re.compile(r"(?P<world>.*); (?P<faults>.*?): (?P<states>\d+) states, "
                          r"(?P<complete>\w+), (?P<bad>\d+) violations")),
@@ -253,6 +255,24 @@ def spoken(text):
     return re.sub(r"(?<![\d.])\d{4,}(?![\d.])", lambda m: number(int(m[0])), text)
 
 
+PROGRAMS = {"model": "model: the core", "model-record": "model-record: the rules of record stores",
+            "model-file": "model-file: the protocol of the file store"}
+STATES_IMAGE = "![States that were searched, by world](states.svg)"
+
+
+def states_picture(rows, line):
+    """rows: those of the page's table. A paler bar: the world was searched to a depth."""
+    groups = []
+    for program, heading in PROGRAMS.items():
+        bars = [(faults, world, int(str(n).replace(",", "")),
+                 n + ("" if complete == "yes" else ", to a depth")
+                 + ("" if str(bad) == "0" else f", {bad} violations"),
+                 "bad" if str(bad) != "0" else "c0" if complete == "yes" else "raw")
+                for name, world, faults, n, complete, bad in rows if name == program]
+        groups += [(heading, bars)] if bars else []
+    return plots.bars("States that were searched, by world (logarithmic)", groups, line, True)
+
+
 def proofs(data):
     sims = [(f"`{name}`", spoken(last_line(data, name)))
             for name in data["proofs"] if name.startswith("sim")]
@@ -260,14 +280,15 @@ def proofs(data):
     states = sum(int(r[3].replace(",", "")) for r in rows)
     blocks = ["## Worlds of the simulators", words.SIMULATORS, table(("simulator", "found"), sims),
               "## States of the search", words.SEARCH + f" Together: {number(states)} states.",
-              table(("program", "world", "faults", "states", "complete", "violations"), rows)
-              if rows else NOTHING]
+              table(SEARCH_HEAD, rows) if rows else NOTHING]
+    files = {"states.svg": states_picture(rows, footer(data, "proofs"))} if rows else {}
+    blocks += [STATES_IMAGE] if rows else []
     if "model-file-variants" in data["proofs"]:
         blocks.append("Broken on purpose, the protocol of the file store must be found out: "
                       + last_line(data, "model-file-variants") + ".")
     blocks += [f"**`{name}` failed**, with exit code {proof['code']}: {proof['lines'][-1]}"
                for name, proof in data["proofs"].items() if proof["code"] != 0]
-    return {"proofs.md": page("Worlds and states", data, "proofs", *blocks)}
+    return {"proofs.md": page("Worlds and states", data, "proofs", *blocks), **files}
 
 
 # ---- chaos ----
@@ -281,28 +302,55 @@ def verdict(run):
     return "void" if any(line.startswith("VOID") for line in run["lines"]) else "**failed**"
 
 
+CHAOS_HEAD = ("store", "found", "verdict")
+FAULTS_HEAD = ("fault", "failovers", "p50", "greatest")
+FAULTS_TITLE = "## By what was done to the leader: "
+CHAOS_IMAGE = "![Failovers and overlaps by world, and failovers by fault](chaos.svg)"
+
+
+def count(text, what):
+    match = re.search(rf"([\d,]+) {what}", text)
+    return int(match[1].replace(",", "")) if match else 0
+
+
+def chaos_picture(rows, faults, line):
+    """rows: those of the page's first table; faults: {store: rows of its own table}."""
+    worlds = []
+    for name, found, _ in rows:
+        overlaps = count(found, "overlaps")
+        worlds.append((name, "", count(found, "failovers"),
+                       f"{count(found, 'failovers'):,}, {overlaps} overlaps",
+                       "bad" if overlaps else "c0"))
+    groups = [("failovers by world", worlds)]
+    groups += [(f"{name}: failovers by what was done to the leader",
+                [(what, "", int(n), f"{n}; p50 {p50}, greatest {most}", "c1")
+                 for what, n, p50, most in of_name])
+               for name, of_name in faults.items() if of_name]
+    return plots.bars("Failovers that were forced on real processes", groups, line)
+
+
 def chaos(data):
     blocks = [words.CHAOS]
-    rows = []
+    rows, faults = [], {}
     for name, run in data["chaos"].items():
         rows.append((name, spoken(run["lines"][-1].partition(": ")[2]), verdict(run)))
-    blocks.append(table(("store", "found", "verdict"), rows) if rows else NOTHING)
+    blocks.append(table(CHAOS_HEAD, rows) if rows else NOTHING)
+    blocks += [CHAOS_IMAGE] if rows else []
     for name, run in data["chaos"].items():
         times = [m.groups() for m in map(FAILOVERS.match, run["lines"]) if m]
-        blocks += [f"## By what was done to the leader: {name}",
-                   table(("fault", "failovers", "p50", "greatest"),
-                         [(what, n, svg.duration(float(p50)), svg.duration(float(most)))
-                          for what, n, p50, most in times])]
+        faults[name] = [(what, n, svg.duration(float(p50)), svg.duration(float(most)))
+                        for what, n, p50, most in times]
+        blocks += [FAULTS_TITLE + name, table(FAULTS_HEAD, faults[name])]
         voids = [line for line in run["lines"] if line.startswith("VOID: ")]
         if voids:
             blocks.append("Void, because:\n\n" + "\n".join("* " + v[6:] for v in voids))
-    return {"chaos.md": page("Chaos", data, "chaos", *blocks)}
+    files = {"chaos.svg": chaos_picture(rows, faults, footer(data, "chaos"))} if rows else {}
+    return {"chaos.md": page("Chaos", data, "chaos", *blocks), **files}
 
 
 # ---- the index ----
 
 INDEX = (
-    ("handoff.md", "a clean handoff on each store, beside what others use"),
     ("failover.md", "kill -9 of the leader until another one leads"),
     ("growth.md", "cost by the number of standbys and of elections"),
     ("budgets.md", "every row of `make bench` against its budget"),
@@ -311,9 +359,21 @@ INDEX = (
 )
 
 
+def coverage(data):
+    """Which stores have figures, and which have not: one cell of a table."""
+    found = list(measured(data, "handoff"))
+    known = ["memory", "file"] + [kind.partition("-")[0] for kind, _ in collect.STORES]
+    missing = [store for store in known if store not in found]
+    return ("a clean handoff, beside what others use: " + (", ".join(found) or "no store")
+            + ("; left out: " + ", ".join(missing) if missing else ""))
+
+
 def index(data):
-    blocks = [words.INDEX,
-              table(("page", "what"), [(f"[{name}]({name})", what) for name, what in INDEX]
+    took = f" This run took {max(1, round(data['seconds'] / 60))} minutes." \
+        if "seconds" in data else ""
+    blocks = [words.INDEX + took,
+              table(("page", "what"), [("[handoff.md](handoff.md)", coverage(data))]
+                    + [(f"[{name}]({name})", what) for name, what in INDEX]
                     + [("[long-runs.md](long-runs.md)",
                         "runs of minutes to hours: worlds, states, planted bugs, chaos, peers")])]
     files = {}

@@ -1,4 +1,5 @@
-# plots.py - the pictures of docs/evidence: distributions, growth, and the demo as a timeline.
+# plots.py - the pictures of docs/evidence: distributions, growth, bars of states and of failovers,
+# and the demo as a timeline.
 #
 # Each takes what collect.py recorded and a line that says when, where and at which commit; each
 # returns SVG. None of them decides what is measured or leaves a sample out: it draws at most DOTS
@@ -87,6 +88,37 @@ def growth(title, series, x_label, unit, footer):
             picture.dot(xs.at(x), ys.at(y), 3.6, kind)
         label = max(label + 16, ys.at(line[-1][1]) + 4)  # no two names on each other
         picture.text(width - right + 12, label, f"{name} {line[-1][1]:.3g} {unit}", kind)
+    return str(picture)
+
+
+LINE = 30
+
+
+def bars(title, groups, footer, is_log=False):
+    """groups: [(heading, [(label, small print, value, what stands behind the bar, colour)])]. The
+    axis of a group begins at 0; or all have one that is logarithmic. A value of 0 has no bar."""
+    width, left, right, top = 860, 320, 190, 48
+    height = top + sum(38 + LINE * len(rows) for _, rows in groups) + 44
+    picture = svg.Picture(width, height, title, footer)
+    values = [row[2] for _, rows in groups for row in rows if row[2] > 0] or [1]
+    scale = svg.Scale(values, 0, width - left - right) if is_log else None
+    y = top
+    for heading, rows in groups:
+        most = max([row[2] for row in rows] + [1])
+        picture.text(20, y + 26, heading, "c0")
+        y += 38
+        for i, (label, small, value, note, kind) in enumerate(rows):
+            if i % 2 == 0:
+                picture.rect(20, y, width - 40, LINE, "grid", 0.45, 4)
+            picture.text(30, y + (13 if small else 19), label)
+            if small:
+                picture.text(30, y + 25, small, "s soft")
+            length = 0 if value <= 0 else max(2, scale.at(value) if is_log else
+                                              value / most * (width - left - right))
+            if length:
+                picture.rect(left, y + 7, length, LINE - 14, kind, 1, 2)
+            picture.text(left + length + 8, y + 19, note, "s ink")
+            y += LINE
     return str(picture)
 
 

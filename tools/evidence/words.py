@@ -25,14 +25,15 @@ From the moment at which the store itself ends the lease until another candidate
 store's own delay is part of it."""
 
 STANDBYS = """\
-One election, so many standbys, each with a handle and connections of its own; a handoff by stop.
+One election with the number of standbys that the row names. Each standby has a handle and
+connections of its own. The handoff is by stop.
 *Requests* are those of the handoff that one standby asks of the server: without renewals, and
-without those of the leader that goes. *Idle* is what one of them costs while nothing happens, with
-its renewals."""
+without those of the leader that steps down. *Idle* is what one of them costs while nothing happens,
+with its renewals."""
 
 ELECTIONS = """\
-One process starts so many elections. The time until the process leads all of them, divided by
-their number."""
+One process starts the number of elections that the row names. The time until the process leads all
+of them, divided by their number."""
 
 BUDGETS = """\
 Every row of `make bench` in this run, with the budget that the row is held against. *over* marks a
@@ -51,13 +52,11 @@ take hours, and says what the words mean."""
 
 CHAOS = """\
 `make chaos`: real processes of `baton run`, killed and frozen at random on real clocks. Where a
-row names a server, that is hurt, too. Every process of every command stamps a file, and no two
-terms may overlap in that file.
-[tests/chaos](../../tests/chaos/README.md) says what is done, and what
-counts."""
+row names a server, the server and the network have faults, too. Every process of every command
+stamps a file, and no two terms may overlap in that file.
+[tests/chaos](../../tests/chaos/README.md) says what is done, and what counts."""
 
 INDEX = """\
 What was measured, when, at which commit and on which machine. A figure in another document is a
-link to one of these pages. `make evidence` writes them anew, in three quarters of an hour on two
-quiet cores; `make evidence QUICK=1` takes some five minutes. [long-runs.md](long-runs.md) is kept
-by hand."""
+link to one of these pages. `make evidence` writes them anew, on quiet cores; `QUICK=1` is the short
+form. [long-runs.md](long-runs.md) is kept by hand."""
