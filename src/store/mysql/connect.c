@@ -2,9 +2,11 @@
  * connect.c: a connection to the server, and one request on it. It uses libmariadb's non-blocking
  * functions and poll(), so that everything ends by the call's deadline (L7).
  *
- * Names are looked up first (base/lookup.h), because the library's own lookup knows no deadline.
- * With TLS the library must be given the name, since it compares the certificate with it. The
- * library then looks the name up again, which is quick right after the first lookup.
+ * Names are looked up first (base/lookup.h), because the library's own lookup knows no deadline. The
+ * addresses are tried one after the other. With TLS the library must be given the name, since it
+ * compares the certificate with it. The library then looks the name up again, which is quick right
+ * after the first lookup, and tries the addresses by itself. We only end its wait for one that drops
+ * what comes. One that stays silent is beyond us: then the other addresses are not tried.
  */
 #include <arpa/inet.h>
 #include <errmsg.h>
@@ -82,12 +84,12 @@ static void tell_late(struct mysql_lane *lane)
 
 /* ---- waiting ---- */
 
-/* Waits for the socket. Returns what has happened, for the library; 0: the deadline has passed. */
-static int await_socket(struct mysql_lane *lane, int wanted)
+/* Waits for the socket. Returns what has happened, for the library; 0: that time has passed. */
+static int await_socket(const struct mysql_lane *lane, int wanted, uint64_t until_ns)
 {
 	struct pollfd fd = {.fd = mysql_get_socket(lane->session)};
 	uint64_t now_ns = clock_boot_ns();
-	uint64_t left_ns = lane->call->deadline_ns > now_ns ? lane->call->deadline_ns - now_ns : 0;
+	uint64_t left_ns = until_ns > now_ns ? until_ns - now_ns : 0;
 	uint64_t left_ms = left_ns / CLOCK_NS_PER_MS;
 
 	fd.events = (short)(((wanted & MYSQL_WAIT_READ) != 0 ? POLLIN : 0) |
@@ -100,17 +102,38 @@ static int await_socket(struct mysql_lane *lane, int wanted)
 	       ((fd.revents & POLLPRI) != 0 ? wanted & MYSQL_WAIT_EXCEPT : 0);
 }
 
-/* Drives one call of the library to its end. `again` is its _cont function. False: the call was
- * late, and was ended by cutting the connection. */
+/* Until when one of n tries may last that share the call's time. */
+static uint64_t share_ns(const struct baton_call *call, size_t n)
+{
+	uint64_t now_ns = clock_boot_ns();
+
+	return now_ns < call->deadline_ns ? now_ns + (call->deadline_ns - now_ns) / n
+					  : call->deadline_ns;
+}
+
+/* Until when the library may stay with what it does: with an address of several, not for all of the
+ * time. */
+static uint64_t patience_ns(const struct mysql_lane *lane)
+{
+	return lane->n_addresses > 1 ? lane->address_ns : lane->call->deadline_ns;
+}
+
+/* Drives one call of the library to its end. `again` is its _cont function. An address that takes
+ * more than its share of the time is left for the next one. False: the call was late, and was ended
+ * by cutting the connection. */
 static bool drive_call(struct mysql_lane *lane, int status,
 		       int (*again)(struct mysql_lane *lane, int events, void *arg), void *arg)
 {
 	bool is_late = false;
 
 	for (int steps = 0; status != 0 && steps < GIVE_UP_STEPS; steps += is_late) {
-		int events = is_late ? 0 : await_socket(lane, status);
+		int events = is_late ? 0 : await_socket(lane, status, patience_ns(lane));
+		bool is_over = events == 0 && !is_late && clock_boot_ns() >= patience_ns(lane);
 
-		if (events == 0 && !is_late && clock_boot_ns() >= lane->call->deadline_ns) {
+		if (is_over && lane->n_addresses > 1) {
+			lane->address_ns = share_ns(lane->call, --lane->n_addresses);
+			events = MYSQL_WAIT_TIMEOUT;
+		} else if (is_over) {
 			is_late = true;
 			(void)shutdown(mysql_get_socket(lane->session), SHUT_RDWR);
 		}
@@ -158,43 +181,31 @@ static void set_habits(MYSQL *session, const struct mysql_options *o)
 	}
 }
 
-/* The next host: its address, or its name if TLS needs that. */
-static bool find_host(struct mysql_lane *lane, char *out, size_t size, unsigned *port)
+/* The addresses of a host; NULL: there are none. */
+static struct addrinfo *find_host(struct mysql_lane *lane, const struct option_host *h)
 {
-	const struct mysql_options *o = &lane->store->options;
-	const struct option_host *h = &o->login.hosts[lane->turn++ % o->login.n_hosts];
 	struct addrinfo *list = NULL;
 	int code = lookup(&lane->lookup, h->name, h->port, lane->call->deadline_ns, -1, &list);
 
-	if (code != 0) {
-		(void)store_fail(&lane->call->error,
-				 code == EAI_INPROGRESS ? BATON_E_TIMEOUT : BATON_E_UNAVAILABLE,
-				 "can't find the address of %.100s: %s", h->name,
-				 code == EAI_INPROGRESS ? "the name service does not answer"
-							: gai_strerror(code));
-		return false;
-	}
-	*port = (unsigned)strtoul(h->port, NULL, 10);
-	if (o->tls)
-		(void)snprintf(out, size, "%s", h->name);
-	else
-		code = getnameinfo(list->ai_addr, list->ai_addrlen, out, (socklen_t)size, NULL, 0,
-				   NI_NUMERICHOST);
-	freeaddrinfo(list);
-	return code == 0;
+	if (code == 0)
+		return list;
+	(void)store_fail(&lane->call->error,
+			 code == EAI_INPROGRESS ? BATON_E_TIMEOUT : BATON_E_UNAVAILABLE,
+			 "can't find the address of %.100s: %s", h->name,
+			 code == EAI_INPROGRESS ? "the name service does not answer"
+						: gai_strerror(code));
+	return NULL;
 }
 
 /* Several statements in one request are allowed, because a batch needs that. They are our own, and
  * no text of others stands in them. */
-static bool log_in(struct mysql_lane *lane)
+static bool log_in(struct mysql_lane *lane, const char *host, const char *port)
 {
 	const struct mysql_options *o = &lane->store->options;
-	char host[MYSQL_TEXT_MAX] = "", password[MYSQL_TEXT_MAX];
+	char password[MYSQL_TEXT_MAX];
 	MYSQL *done = NULL;
-	unsigned port = 0;
 
-	if (!option_password(&o->login, password, sizeof(password), &lane->call->error) ||
-	    (o->socket[0] == '\0' && !find_host(lane, host, sizeof(host), &port)))
+	if (!option_password(&o->login, password, sizeof(password), &lane->call->error))
 		return false;
 	lane->session = mysql_init(NULL);
 	if (lane->session == NULL) {
@@ -204,13 +215,14 @@ static bool log_in(struct mysql_lane *lane)
 	set_habits(lane->session, o);
 	bool in_time = drive_call(
 		lane,
-		mysql_real_connect_start(&done, lane->session, o->socket[0] == '\0' ? host : NULL,
-					 o->login.user, password, o->database, port,
+		mysql_real_connect_start(&done, lane->session, host, o->login.user, password,
+					 o->database, (unsigned)strtoul(port, NULL, 10),
 					 o->socket[0] != '\0' ? o->socket : NULL,
 					 CLIENT_MULTI_STATEMENTS | CLIENT_FOUND_ROWS),
 		connect_again, &done);
 
 	explicit_bzero(password, sizeof(password));
+	lane->n_addresses = 0;
 	if (in_time && done != NULL)
 		return true;
 	if (in_time)
@@ -434,16 +446,82 @@ static bool set_up_session(struct mysql_lane *lane)
 	return is_fit;
 }
 
-/* Tries each host once. */
+/* Tries one address, or a name that the library looks up. */
+static bool try_address(struct mysql_lane *lane, const char *host, const char *port)
+{
+	return log_in(lane, host, port) && set_up_session(lane);
+}
+
+/* With TLS the library walks through the addresses, for it wants the name: n of them. */
+static bool try_name(struct mysql_lane *lane, const struct option_host *h, size_t n)
+{
+	lane->n_addresses = n;
+	lane->address_ns = share_ns(lane->call, n);
+	return try_address(lane, h->name, h->port);
+}
+
+/* Tries the addresses of a host, beginning with the one that worked last. They share the time:
+ * neither one that drops what comes nor one that stays silent may take it all. */
+static bool try_addresses(struct mysql_lane *lane, const struct option_host *h,
+			  const struct addrinfo *list, size_t n)
+{
+	struct baton_call *call = lane->call;
+	bool is_open = false;
+
+	for (size_t i = 0; i < n && !is_open; i++) {
+		const struct addrinfo *a = list;
+		char address[NI_MAXHOST];
+		struct baton_call try = *call;
+
+		for (size_t k = lane->address % n; k > 0; k--)
+			a = a->ai_next;
+		try.deadline_ns = share_ns(call, n - i);
+		lane->call = &try;
+		is_open = getnameinfo(a->ai_addr, a->ai_addrlen, address, sizeof(address), NULL, 0,
+				      NI_NUMERICHOST) == 0 &&
+			  try_address(lane, address, h->port);
+		call->error = try.error;
+		lane->address += !is_open;
+	}
+	lane->call = call;
+	return is_open;
+}
+
+static bool try_host(struct mysql_lane *lane, const struct option_host *h)
+{
+	struct addrinfo *list = find_host(lane, h);
+	size_t n = 0;
+
+	for (const struct addrinfo *a = list; a != NULL; a = a->ai_next)
+		n++;
+	bool is_open = n > 0 && (lane->store->options.tls ? try_name(lane, h, n)
+							  : try_addresses(lane, h, list, n));
+
+	if (list != NULL)
+		freeaddrinfo(list);
+	return is_open;
+}
+
+/* Tries each host once, beginning with the one that worked last. They share the time, too. */
 static bool open_session(struct mysql_lane *lane)
 {
-	for (size_t i = 0; i < lane->store->options.login.n_hosts; i++) {
-		if (log_in(lane) && set_up_session(lane))
-			return true;
-		if (clock_boot_ns() >= lane->call->deadline_ns)
-			return false;
+	const struct mysql_options *o = &lane->store->options;
+	struct baton_call *call = lane->call;
+	bool is_open = false;
+
+	if (o->socket[0] != '\0')
+		return try_address(lane, NULL, "0");
+	for (size_t left = o->login.n_hosts; left > 0 && !is_open; left--) {
+		struct baton_call try = *call;
+
+		try.deadline_ns = share_ns(call, left);
+		lane->call = &try;
+		is_open = try_host(lane, &o->login.hosts[lane->turn % o->login.n_hosts]);
+		call->error = try.error;
+		lane->turn += !is_open;
 	}
-	return false;
+	lane->call = call;
+	return is_open;
 }
 
 bool mysql_connect(struct mysql_lane *lane, struct baton_call *call, bool with_table)

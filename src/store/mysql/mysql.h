@@ -70,7 +70,12 @@ struct mysql_lane {
 	struct mysql_store *store;
 	MYSQL *session; /* NULL: not connected */
 	struct lookup *lookup;
-	size_t turn; /* which host is tried next */
+	size_t turn;    /* which host is tried first: the one that worked last */
+	size_t address; /* the same of its addresses */
+	/* How many addresses the library may still try by itself, and until when the one that it
+	 * tries; 0: no matter. */
+	size_t n_addresses;
+	uint64_t address_ns;
 	struct bytes sql;
 	struct baton_call *call; /* the call under way */
 	int waits_for;           /* what the library waits for, in a request that is under way */
