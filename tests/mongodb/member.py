@@ -4,7 +4,8 @@
 # It passes commands on, and answers these by itself: hello (a member of a set, primary or not), the
 # login (SCRAM-SHA-256; over TLS also PLAIN and certificates; without it no command), change streams
 # (of what passes through it), the indexes of the collection, and whatever answer a test asks for:
-# no majority, a step-down, a cut connection. It counts commands.
+# no majority, a step-down, a cut connection. It counts commands, and
+# notes writes that ask for less than a majority with journal.
 #
 # It shows that the adapter understands these answers. It proves nothing of MongoDB's own server.
 import base64
@@ -186,6 +187,8 @@ class Member:
         self.is_primary = True
         self.inject = []  # what becomes of the next writes: a function of (self, message) -> answer
         self.version = ""  # what it says of itself; empty: what the server behind it says
+        self.ferret = {}  # the same, of FerretDB
+        self.careless = []  # writes that ask for less than a majority with journal
         self.indexes = []  # of the collection, beside that of _id
         self.counts = collections.Counter()
         self.events = []
@@ -264,7 +267,7 @@ class Member:
         if verb in WRITES and not self.is_primary:
             return {"ok": 0.0, "code": 10107, "errmsg": "not primary"}
         if verb == "buildInfo" and self.version:
-            return {"version": self.version, "ok": 1.0}
+            return {"version": self.version, **self.ferret, "ok": 1.0}
         if verb == "listIndexes":
             return {"cursor": {"id": Int64(0), "ns": "baton.baton", "firstBatch": [
                 {"v": 2, "key": {"_id": 1}, "name": "_id_"}, *self.indexes]}, "ok": 1.0}
@@ -274,6 +277,11 @@ class Member:
 
     def carry_out(self, verb, command, server, whole):
         what = self.inject.pop(0) if verb in WRITES and self.inject else None
+        concern = command.get("writeConcern", {})
+        if verb in WRITES and (concern.get("w"), concern.get("j")) != ("majority", True):
+            self.careless.append(command)
+        if command.get("readConcern", {}).get("level") == "linearizable":
+            self.counts["linearizable"] += 1
         if what == "not primary":  # before it began
             return {"ok": 0.0, "code": 10107, "errmsg": "not primary"}
         server.sendall(whole)

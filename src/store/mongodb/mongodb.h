@@ -80,6 +80,7 @@ struct mongodb_lane {
 	struct mongodb_stream *streams; /* the client's sockets */
 	struct mongodb_srv *srv;        /* a lookup of the servers under way, also between calls */
 	struct lookup *lookup;          /* a lookup of an address, likewise */
+	size_t turn;                    /* which of a name's addresses answered last */
 	uint64_t deadline_ns;           /* of the call under way; 0: nothing may be sent */
 	bool has_sent;                  /* something was sent since the last command began */
 	bool is_watching;               /* a watch is under way, and `wake` ends it */

@@ -195,10 +195,45 @@ static ssize_t stream_poll(mongoc_stream_poll_t *list, size_t n, int32_t timeout
 	return is_over ? (ssize_t)n : rc;
 }
 
-static int say_nothing(void *arg)
+/* OP_MSG: {ping: 1, $db: "admin"}. A server answers it also before a login. */
+static const char ping[] = "\x33\0\0\0\1\0\0\0\0\0\0\0\xdd\7\0\0\0\0\0\0\0"
+			   "\x1e\0\0\0\x10ping\0\1\0\0\0\2$db\0\6\0\0\0admin\0";
+
+/* Receives exactly n bytes. */
+static bool receive_all(struct net *n, char *to, size_t size)
 {
-	(void)arg;
-	return 0;
+	size_t got = 0;
+
+	for (size_t at = 0; at < size; at += got) {
+		int rc = net_receive(n, to + at, size - at, &got);
+
+		if (rc != 0)
+			return net_fail_nothing(n, rc, "wait for an answer") == 0;
+	}
+	return true;
+}
+
+/*
+ * The first words. Of a name with several addresses, one may accept connections and stay silent;
+ * the library would wait for it, and never try another. So each must answer once, whatever it says.
+ * (No hello: a server takes the library's only as the first one.)
+ */
+static int say_ping(void *arg)
+{
+	struct net *n = arg;
+	char answer[1024];
+
+	if (n->addresses->ai_next == NULL)
+		return 0;
+	if (net_send(n, ping, sizeof(ping)) != 0 || !receive_all(n, answer, 4))
+		return NET_ELSEWHERE;
+	size_t size = (size_t)(unsigned char)answer[0] | (size_t)(unsigned char)answer[1] << 8 |
+		      (size_t)(unsigned char)answer[2] << 16;
+
+	if (size >= 16 && size <= sizeof(answer) && answer[3] == 0)
+		return receive_all(n, answer, size - 4) ? 0 : NET_ELSEWHERE;
+	(void)net_fail(n, NET_UNAVAILABLE, "what answers there does not speak as MongoDB does");
+	return NET_ELSEWHERE;
 }
 
 /* Several servers share the time: one that drops all packets must not use up all of it. */
@@ -242,14 +277,16 @@ mongoc_stream_t *mongodb_stream_open(const mongoc_uri_t *uri, const mongoc_host_
 	net_init(&s->net, PEER);
 	s->net.wake = lane->is_watching ? lane->lane.wake : -1;
 	s->net.lookup = lane->lookup;
+	s->net.turn = lane->turn;
 	s->net.deadline_ns = hosts != NULL && hosts->next != NULL
 				     ? net_share_ns(lane->deadline_ns, 2)
 				     : lane->deadline_ns;
 	s->next = lane->streams;
 	lane->streams = s;
-	bool is_open = net_reach(&s->net, &place, say_nothing, NULL) == 0;
+	bool is_open = net_reach(&s->net, &place, say_ping, &s->net) == 0;
 
 	lane->lookup = s->net.lookup;
+	lane->turn = s->net.turn;
 	s->net.lookup = NULL;
 	if (is_open)
 		return &s->stream;
