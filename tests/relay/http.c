@@ -112,8 +112,11 @@ static bool reply(struct protocol_state *s, const char *data, size_t n, struct m
 
 	(void)s;
 	m->is_push = false;
-	m->n = head > 0 ? body_end(data, n, head) : 0;
 	set_kind(m, data, head);
+	/* These have no body, whatever length their head tells. */
+	bool is_bare = strcmp(m->kind, "304") == 0 || strcmp(m->kind, "204") == 0;
+
+	m->n = head == 0 ? 0 : is_bare ? head : body_end(data, n, head);
 	return m->n > 0;
 }
 
