@@ -326,6 +326,13 @@ if(fault_sources AND TARGET baton_parts AND CMAKE_OBJCOPY)
 	endforeach()
 endif()
 
+# Calls of an adapter by hand, for tests/mysql/run and tests/mssql/run.
+if(TARGET baton_parts)
+	baton_program(record-hand tests/record/hand.c)
+	target_include_directories(record-hand PRIVATE include src)
+	target_link_libraries(record-hand PRIVATE baton_decide baton_common ${CMAKE_DL_LIBS})
+endif()
+
 # On the driver itself: requests that come late, and verbs that a test calls as it likes.
 if(TARGET baton_module_postgres)
 	foreach(word late puppet)

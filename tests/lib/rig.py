@@ -122,6 +122,28 @@ def descendants(pid):
         yield from descendants(child)
 
 
+class Hand:
+    """Calls an adapter by hand (tests/record/hand.c); an answer is "OUTCOME...: the sentence"."""
+
+    def __init__(self, w, module, url):
+        folder = os.path.dirname(BATON)
+        self.process = subprocess.Popen(
+            [os.path.join(folder, "record-hand"), os.path.join(folder, "modules", module + ".so"),
+             url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=w.env)
+        w.started.append(self.process)
+
+    def begin(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def end(self):
+        return self.process.stdout.readline().rstrip("\n")
+
+    def call(self, line):
+        self.begin(line)
+        return self.end()
+
+
 class Missing(Exception):
     """Something that a case needs isn't on this machine."""
 
