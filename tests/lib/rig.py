@@ -346,17 +346,28 @@ def check_dead_member(w, port, url_of, lease="9s"):
         check_dead(w, dead, how, url_of(f"127.0.0.1:{dead.port},127.0.0.1:{port}"), lease)
 
 
-def looks(w, url, **variables):
-    """A look at the election: whether the store let us, and what was said."""
+def look(w, url, **variables):
+    """A look at the election: the exit code, and what was said."""
     done = w.baton("status", "--store=" + url, "e", **variables)
-    return done.returncode in (0, 1), done.stdout + done.stderr # 1: nobody leads
+    return done.returncode, done.stdout + done.stderr
 
 
-def refused(w, url, *words, **variables):
-    """A look fails, with these words (and no secret)."""
-    good, text = looks(w, url, **variables)
-    if good or not all(word in text for word in words):
-        raise AssertionError(f"not refused, or without {words}: {text}")
+def looks(w, url, **variables):
+    """The same: whether the store let us, and what was said."""
+    code, text = look(w, url, **variables)
+    return code in (0, 1), text # 1: nobody leads
+
+
+def refused(w, url, *words, codes=(2, 64), **variables):
+    """A look fails, with these words (and no secret). 2: the store fails; 64: the URL is wrong."""
+    code, text = look(w, url, **variables)
+    if code not in codes or not all(word in text for word in words):
+        raise AssertionError(f"not refused (exit code {code}), or without {words}: {text}")
+
+
+def misused(w, url, *words, **variables):
+    """The URL is wrong, which is found before anything is sent."""
+    refused(w, url, *words, codes=(64,), **variables)
 
 
 def answers(w, url, **variables):
