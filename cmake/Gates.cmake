@@ -107,15 +107,14 @@ if(TARGET conformance)
 		build/debug/conformance memory-record --network default --jobs 12)
 endif()
 
-# The adapter in memory tells of changes; or claims hold a native lock of either kind. Not N15:
-# tests/conformance/not-applicable.txt says why.
+# The adapter in memory tells of changes; or claims hold a native lock of either kind.
 if(TARGET conformance)
 	baton_gate(conformance/memory-record-push 250 400 conformance build/debug/conformance
 		--jobs 12 "memory+record:push?push=1")
 	foreach(kind session duration)
 		baton_gate(conformance/memory-record-locks-${kind} 250 400 conformance
 			build/debug/conformance --jobs 12
-			--case C3,C8,C16,C17,C18,C25,N3,N5,N6,N7,N12,N16,N20,N23,N25,N28,N29,N34
+			--case C3,C8,C16,C17,C18,C25,N3,N5,N6,N7,N12,N15,N16,N20,N23,N25,N28,N29,N34
 			"memory+record:locks?locks=${kind}")
 	endforeach()
 endif()
@@ -212,12 +211,11 @@ if(TARGET conformance AND TARGET baton_module_mysql)
 		LABELS "conformance;servers")
 endif()
 
-# SQL Server's application locks. Not N2, nor N15: whoever is frozen keeps its session, and so the
-# lock.
+# SQL Server's application locks.
 if(TARGET conformance AND TARGET baton_module_mssql)
 	baton_gate(conformance/mssql-applock 250 400 conformance ${in_memory}
 		${PROJECT_SOURCE_DIR}/tests/servers with mssql -- build/debug/conformance
-		--lease 2000 --jobs 6 --case C3,C8,C16,C17,C18,N1,N5,N7,N16,N23,N25,N28
+		--lease 2000 --jobs 6 --case C3,C8,C16,C17,C18,N1,N2,N5,N7,N15,N16,N23,N25,N28
 		"{url}&mode=applock")
 	set_tests_properties(conformance/mssql-applock PROPERTIES SKIP_RETURN_CODE 77
 		LABELS "conformance;servers")

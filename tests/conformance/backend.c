@@ -8,6 +8,7 @@
 static const struct backend *const backends[] = {
 	&backend_memory,
 	&backend_file,
+	&backend_memory_record_locks,
 	&backend_memory_record,
 	&backend_redis,
 	&backend_redis_tls,
@@ -39,7 +40,8 @@ const struct backend *backend_find(const char *url)
 	for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++) {
 		const struct backend *b = backends[i];
 		/* "postgres+fast" is a way to use postgres:, "redis+cluster" a scheme. */
-		size_t n = b->serves != NULL ? strcspn(b->scheme, "+") : strlen(b->scheme);
+		size_t n = b->serves != NULL ? (size_t)(strrchr(b->scheme, '+') - b->scheme)
+					     : strlen(b->scheme);
 
 		if (n == length && memcmp(b->scheme, url, length) == 0 &&
 		    (b->serves == NULL || b->serves(url)))

@@ -99,7 +99,8 @@ struct backend {
 extern const struct backend backend_memory, backend_file, backend_redis, backend_redis_tls,
 	backend_redis_sentinel, backend_redis_cluster, backend_postgres, backend_postgres_fast,
 	backend_postgres_advisory, backend_postgres_tableless, backend_etcd, backend_consul,
-	backend_consul_open, backend_kubernetes, backend_kubernetes_process, backend_memory_record;
+	backend_consul_open, backend_kubernetes, backend_kubernetes_process, backend_memory_record,
+	backend_memory_record_locks;
 
 /* Of a store whose driver is an adapter for record stores (backend_record.c); NULL: it isn't. */
 const struct backend *backend_record(const char *url);

@@ -623,6 +623,14 @@ static uint64_t calls(struct testcase *t, enum verb verb)
 /* One process only. */
 const struct backend backend_memory_record = {.scheme = "memory+record", RECORD_HOOKS};
 
+static bool has_locks(const char *url)
+{
+	return strstr(url, "locks=") != NULL;
+}
+
+const struct backend backend_memory_record_locks = {
+	.scheme = "memory+record+locks", .serves = has_locks, RECORD_HOOKS};
+
 /* Any other: of whatever scheme it is that the suite was given. */
 const struct backend *backend_record(const char *url)
 {
@@ -630,7 +638,9 @@ const struct backend *backend_record(const char *url)
 	static struct backend b = {.scheme = scheme, .has_processes = true, RECORD_HOOKS};
 	char module[PATH_MAX];
 
-	scheme_of(url, scheme, sizeof(scheme));
+	/* With locks beside the records, the table has rows of its own. */
+	snprintf(scheme, sizeof(scheme), "%.*s%s", (int)strcspn(url, ":"), url,
+		 strstr(url, "mode=applock") != NULL ? "+applock" : "");
 	const struct record_adapter *adapter =
 		real_module(url, module, sizeof(module)) ? load_adapter(module) : NULL;
 

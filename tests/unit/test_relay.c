@@ -275,7 +275,8 @@ static void test_http(void **state)
 	      "/v3/kv/txn?release");
 	FRAME(&protocol_http, true, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n\r\n\r\n", "200");
 	FRAME(&protocol_http, true, "HTTP/1.1 204 No Content\r\nA: b\r\n\r\n", "204");
-	FRAME(&protocol_http, true, "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n", "304");
+	FRAME(&protocol_http, true, "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n",
+	      "304");
 	FRAME(&protocol_http, true,
 	      "HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n"
 	      "c\r\nhello\r\n0\r\n\r\n\r\n3;x\r\nabc\r\n0\r\nTrailer: z\r\n\r\n",

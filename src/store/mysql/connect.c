@@ -2,11 +2,11 @@
  * connect.c: a connection to the server, and one request on it. It uses libmariadb's non-blocking
  * functions and poll(), so that everything ends by the call's deadline (L7).
  *
- * Names are looked up first (base/lookup.h), because the library's own lookup knows no deadline. The
- * addresses are tried one after the other. With TLS the library must be given the name, since it
- * compares the certificate with it. The library then looks the name up again, which is quick right
- * after the first lookup, and tries the addresses by itself. We only end its wait for one that drops
- * what comes. One that stays silent is beyond us: then the other addresses are not tried.
+ * Names are looked up first (base/lookup.h), because the library's own lookup knows no deadline.
+ * The addresses are tried one after the other. With TLS the library must be given the name, since
+ * it compares the certificate with it. The library then looks the name up again, which is quick
+ * right after the first lookup, and tries the addresses by itself. We only end its wait for one
+ * that drops what comes. One that stays silent is beyond us: then no other address is tried.
  */
 #include <arpa/inet.h>
 #include <errmsg.h>
@@ -189,11 +189,10 @@ static struct addrinfo *find_host(struct mysql_lane *lane, const struct option_h
 
 	if (code == 0)
 		return list;
-	(void)store_fail(&lane->call->error,
-			 code == EAI_INPROGRESS ? BATON_E_TIMEOUT : BATON_E_UNAVAILABLE,
-			 "can't find the address of %.100s: %s", h->name,
-			 code == EAI_INPROGRESS ? "the name service does not answer"
-						: gai_strerror(code));
+	(void)store_fail(
+		&lane->call->error, code == EAI_INPROGRESS ? BATON_E_TIMEOUT : BATON_E_UNAVAILABLE,
+		"can't find the address of %.100s: %s", h->name,
+		code == EAI_INPROGRESS ? "the name service does not answer" : gai_strerror(code));
 	return NULL;
 }
 
