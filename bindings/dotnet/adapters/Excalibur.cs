@@ -68,7 +68,13 @@ namespace Baton.Excalibur
         public TimeSpan LeaseDuration { get; set; } = TimeSpan.FromSeconds(15);
         public TimeSpan RenewInterval { get; set; } = TimeSpan.FromSeconds(5);
         public TimeSpan RetryInterval { get; set; } = TimeSpan.FromSeconds(2);
-        public TimeSpan GracePeriod { get; set; } = TimeSpan.Zero;
+        // 5 s with the default lease. The library refuses zero: no call to a store takes no time.
+        public TimeSpan GracePeriod
+        {
+            get => Grace ?? TimeSpan.FromTicks(LeaseDuration.Ticks / 3);
+            set => Grace = value;
+        }
+        internal TimeSpan? Grace { get; private set; } // null: the library's default
         // null: an id that no other process has. The machine's name is not enough for that.
         public string InstanceId { get; set; }
         public bool EnableHealthChecks { get; set; } = true;
@@ -103,10 +109,15 @@ namespace Baton.Excalibur
                 return stores[id ?? ""] = new Store(url, new StoreOptions
                 {
                     Id = id, Lease = options.LeaseDuration, Renew = options.RenewInterval,
-                    Grace = options.GracePeriod, Retry = options.RetryInterval,
+                    Grace = Given(options.Grace), Retry = options.RetryInterval,
                 });
             }
         }
+
+        // To the library zero is the default. A zero that was asked for must not become that: a
+        // millisecond is refused, with a sentence.
+        static TimeSpan Given(TimeSpan? time) => time == null ? TimeSpan.Zero
+            : time == TimeSpan.Zero ? TimeSpan.FromMilliseconds(1) : time.Value;
 
         public ILeaderElection CreateElection(string resourceName, string candidateId = null) =>
             CreateHealthBasedElection(resourceName, candidateId);
@@ -207,28 +218,38 @@ namespace Baton.Excalibur
             }).ToList().AsEnumerable(), cancellationToken);
     }
 
-    // Healthy: leads, or sees a leader. Degraded: sees none. Unhealthy: the store fails.
+    // Healthy: leads, or sees a leader. Degraded: sees none. Unhealthy: can't be asked, or the store
+    // fails, which only an election of baton tells. Takes those of others, too.
     public sealed class LeaderElectionHealthCheck : IHealthCheck
     {
-        readonly BatonLeaderElection election;
+        readonly ILeaderElection election;
 
         public LeaderElectionHealthCheck(ILeaderElection election)
         {
-            this.election = (BatonLeaderElection)election;
+            this.election = election;
         }
 
         public Task<HealthCheckResult> CheckHealthAsync(HealthCheckContext context,
-            CancellationToken cancellationToken = default(CancellationToken))
+            CancellationToken cancellationToken = default(CancellationToken)) =>
+            Task.FromResult(Check());
+
+        HealthCheckResult Check()
         {
-            switch (election.Election.Condition)
+            try
             {
-                case Condition.Healthy:
-                    return Task.FromResult(HealthCheckResult.Healthy(election.IsLeader
-                        ? "this instance leads" : election.CurrentLeaderId + " leads"));
-                case Condition.Degraded:
-                    return Task.FromResult(HealthCheckResult.Degraded("no leader is seen"));
-                default:
-                    return Task.FromResult(HealthCheckResult.Unhealthy("the store fails"));
+                var known = election as BatonLeaderElection;
+                if (known != null && known.Election.Condition == Condition.Unhealthy)
+                    return HealthCheckResult.Unhealthy("the store fails");
+                if (election.IsLeader)
+                    return HealthCheckResult.Healthy("this instance leads");
+                string leader = election.CurrentLeaderId;
+                return string.IsNullOrEmpty(leader)
+                    ? HealthCheckResult.Degraded("no leader is seen")
+                    : HealthCheckResult.Healthy(leader + " leads");
+            }
+            catch (Exception error)
+            {
+                return HealthCheckResult.Unhealthy("the election can't be asked: " + error.Message);
             }
         }
     }

@@ -3,6 +3,7 @@
 // registration. What is stronger here: a task that RunTaskIfLeaderAsync runs keeps the leadership
 // from passing on before it has ended.
 using System;
+using System.Linq;
 using System.Threading;
 using System.Threading.Tasks;
 using Microsoft.Extensions.DependencyInjection;
@@ -42,20 +43,41 @@ namespace Baton.LeaderElectionNet
     public sealed class BatonLeaderElection : ILeaderElection, IDisposable
     {
         static readonly TimeSpan Patience = TimeSpan.FromSeconds(5);
-        readonly Store store;
-        readonly Election election;
+        readonly LeaderElectionSettings settings;
+        // Contends from StartAsync on.
+        readonly Election contender;
+        // Campaigns only in a try, for those who try without a start. An id belongs to one
+        // candidate: this one's has an ending.
+        readonly Lazy<Election> trier;
+        volatile bool started;
 
-        public BatonLeaderElection(LeaderElectionSettings s)
+        public BatonLeaderElection(LeaderElectionSettings settings)
         {
-            store = new Store(s.ConnectionString, new StoreOptions
-            {
-                Id = s.InstanceId, Lease = s.LockExpiry, Renew = s.RenewInterval,
-                Retry = s.RetryInterval,
-            });
-            election = store.CreateElection(s.LockId != 0 ? s.LockId.ToString() : s.LockKey,
-                new ElectionOptions { ReleaseOnStop = s.EnableGracefulShutdown });
-            election.Happened += Tell;
+            this.settings = settings;
+            contender = Make(settings.InstanceId, false);
+            trier = new Lazy<Election>(() => Make(
+                settings.InstanceId == null ? null : settings.InstanceId + "/try", true));
         }
+
+        Election Make(string id, bool manual)
+        {
+            var store = new Store(settings.ConnectionString, new StoreOptions
+            {
+                Id = id, Lease = settings.LockExpiry, Renew = settings.RenewInterval,
+                Retry = settings.RetryInterval,
+            });
+            var election = store.CreateElection(
+                settings.LockId != 0 ? settings.LockId.ToString() : settings.LockKey,
+                new ElectionOptions
+                {
+                    ReleaseOnStop = settings.EnableGracefulShutdown, Manual = manual,
+                });
+            election.Happened += Tell;
+            return election;
+        }
+
+        Election[] Both => trier.IsValueCreated ? new[] { contender, trier.Value }
+            : new[] { contender };
 
         public event EventHandler<bool> LeadershipChanged;
         public event EventHandler<Exception> ErrorOccurred;
@@ -68,35 +90,45 @@ namespace Baton.LeaderElectionNet
                 ErrorOccurred?.Invoke(this, new InvalidOperationException(e.Text));
         }
 
-        public bool IsLeader => election.Leads;
+        public bool IsLeader => Both.Any(e => e.Leads);
 
         public DateTime LastLeadershipRenewal =>
-            election.Status.LastRenewal?.UtcDateTime ?? DateTime.MinValue;
+            Both.Max(e => e.Status.LastRenewal?.UtcDateTime ?? DateTime.MinValue);
 
         public Task StartAsync(CancellationToken cancellationToken = default(CancellationToken))
         {
             cancellationToken.ThrowIfCancellationRequested();
-            election.Start();
+            contender.Start();
+            started = true;
             return Task.FromResult(true);
         }
 
         // Its users pass the token that has just been cancelled: stopping goes on nevertheless.
-        public Task StopAsync(CancellationToken cancellationToken = default(CancellationToken)) =>
-            election.StopAsync();
+        public Task StopAsync(CancellationToken cancellationToken = default(CancellationToken))
+        {
+            started = false;
+            return Task.WhenAll(Both.Select(e => e.StopAsync()));
+        }
 
+        // Without a start, a failed try leaves nothing behind that contends, and a leadership that
+        // was won and lost is not contended for again.
         public Task<bool> TryAcquireLeadershipAsync(
             CancellationToken cancellationToken = default(CancellationToken)) => Task.Run(() =>
         {
             Obstacle obstacle;
-            election.Start();
-            return election.TryAcquire(Patience, out obstacle);
+            if (IsLeader)
+                return true;
+            if (started)
+                return contender.TryAcquire(Patience, out obstacle);
+            trier.Value.Start();
+            return trier.Value.TryAcquire(Patience, out obstacle);
         }, cancellationToken);
 
         public async Task RunTaskIfLeaderAsync(Func<Task> task,
             CancellationToken cancellationToken = default(CancellationToken))
         {
             cancellationToken.ThrowIfCancellationRequested();
-            using (var lead = election.TryEnter())
+            using (var lead = Both.Select(e => e.TryEnter()).FirstOrDefault(l => l != null))
                 if (lead != null)
                     await task().ConfigureAwait(false);
         }
@@ -109,7 +141,11 @@ namespace Baton.LeaderElectionNet
                 return Task.FromResult(true);
             }, cancellationToken);
 
-        public void Dispose() => store.Dispose();
+        public void Dispose()
+        {
+            foreach (var election in Both)
+                election.Store.Dispose();
+        }
     }
 
     public static class Registration

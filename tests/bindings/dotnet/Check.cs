@@ -233,6 +233,66 @@ static class Check
         }
     }
 
+    // An election that knows nothing of baton, for the health check.
+    sealed class OthersElection : Excalibur.ILeaderElection
+    {
+        public Func<string> Leader;
+#pragma warning disable 67 // never raised
+        public event EventHandler<Excalibur.LeaderElectionEventArgs> OnBecameLeader;
+        public event EventHandler<Excalibur.LeaderElectionEventArgs> OnLostLeadership;
+        public event EventHandler<Excalibur.LeaderChangedEventArgs> OnLeaderChanged;
+#pragma warning restore 67
+        public string CandidateId => "me";
+        public bool IsLeader => Leader() == CandidateId;
+        public string CurrentLeaderId => Leader();
+        public Task StartAsync(CancellationToken cancellationToken) => Task.FromResult(true);
+        public Task StopAsync(CancellationToken cancellationToken) => Task.FromResult(true);
+    }
+
+    static async Task ExcaliburHealthCheck()
+    {
+        var others = new OthersElection();
+        var check = new Excalibur.LeaderElectionHealthCheck(others);
+        foreach (var expected in new Dictionary<Func<string>, string>
+        {
+            [() => "me"] = "Healthy: this instance leads",
+            [() => "you"] = "Healthy: you leads",
+            [() => null] = "Degraded: no leader is seen",
+            [() => { throw new Exception("no way"); }] =
+                "Unhealthy: the election can't be asked: no way",
+        })
+        {
+            others.Leader = expected.Key;
+            var result = await check.CheckHealthAsync(new HealthCheckContext());
+            True(result.Status + ": " + result.Description == expected.Value, expected.Value);
+        }
+    }
+
+    // The defaults of the package, and a zero that was asked for, which no store can keep.
+    static Task ExcaliburOptions()
+    {
+        var options = new Excalibur.LeaderElectionOptions();
+        True(options.GracePeriod == TimeSpan.FromSeconds(5) && options.LeaseDuration ==
+            TimeSpan.FromSeconds(15) && options.RenewInterval == TimeSpan.FromSeconds(5) &&
+            options.RetryInterval == TimeSpan.FromSeconds(2), "the package's defaults");
+        options.GracePeriod = TimeSpan.Zero;
+        True(options.GracePeriod == TimeSpan.Zero, "a zero that was asked for");
+        using (var factory = new Excalibur.BatonLeaderElectionFactory(NewUrl(), options))
+        {
+            try
+            {
+                factory.CreateElection("zero");
+            }
+            catch (BatonException error) when (error.Code == Code.Timing)
+            {
+                options.GracePeriod = TimeSpan.FromSeconds(4);
+                factory.CreateElection("four");
+                return Task.FromResult(true);
+            }
+        }
+        throw new Exception("not so: a zero is refused");
+    }
+
     // The registrations of a host: the election lives as long as it, and its health can be asked.
     static async Task ExcaliburHosted()
     {
@@ -313,6 +373,67 @@ static class Check
         await election.RunTaskIfLeaderAsync(() => { ran = false; }, CancellationToken.None);
         True(ran, "no action without a leadership");
         services.Dispose();
+    }
+
+    static Net.BatonLeaderElection Candidate(string url, string id, bool graceful = true)
+    {
+        return new Net.BatonLeaderElection(new Net.LeaderElectionSettings
+        {
+            ConnectionString = url, LockId = 1337, InstanceId = id,
+            LockExpiry = TimeSpan.FromSeconds(3), RetryInterval = TimeSpan.FromMilliseconds(100),
+            EnableGracefulShutdown = graceful,
+        });
+    }
+
+    // Those who try without a start contend in the try only. The leader's stop leaves an election
+    // that a candidate would take within milliseconds; the observer sees that none does.
+    static async Task LeaderElectionNetTries()
+    {
+        string url = NewUrl();
+        var told = new ConcurrentQueue<bool>();
+        var errors = new ConcurrentQueue<string>();
+        using (var store = new Store(url, new StoreOptions { Lease = TimeSpan.FromSeconds(3) }))
+        using (var one = Candidate(url, "one"))
+        using (var two = Candidate(url, "two"))
+        {
+            var watch = store.CreateElection("1337", new ElectionOptions { ObserveOnly = true });
+            watch.Start();
+            two.LeadershipChanged += (sender, leads) => told.Enqueue(leads);
+            two.ErrorOccurred += (sender, error) => errors.Enqueue(error.Message);
+            True(await one.TryAcquireLeadershipAsync() && one.IsLeader, "the first try wins");
+            await Until(() => watch.Status.Leader == "one/try", "LockId as the election's name");
+            True(!await two.TryAcquireLeadershipAsync() && !two.IsLeader, "the second doesn't");
+            await one.StopAsync();
+            True(!one.IsLeader, "stopped");
+            await Until(() => watch.Status.Leader == "", "the election to be free");
+            await Task.Delay(1000); // ten times its retry interval
+            True(!two.IsLeader && told.IsEmpty, "one that has tried in vain contends no more");
+            True(await two.TryAcquireLeadershipAsync() && two.IsLeader, "it may try again");
+            bool ran = false;
+            await two.RunTaskIfLeaderAsync(() => { ran = true; });
+            True(ran, "a leadership that was tried for runs tasks");
+            await one.StartAsync();
+            True(!await one.TryAcquireLeadershipAsync(), "the other leads");
+            await two.StopAsync();
+            await Until(() => one.IsLeader && watch.Status.Leader == "one", "who has started");
+            True(told.SequenceEqual(new[] { true, false }), "true, false: " +
+                string.Join(", ", told));
+            True(!errors.Any(text => text.Contains("same id")), string.Join("; ", errors));
+        }
+    }
+
+    // Without a graceful shutdown the lock stays until it expires.
+    static async Task LeaderElectionNetUngraceful()
+    {
+        string url = NewUrl();
+        using (var one = Candidate(url, null, false))
+        using (var two = Candidate(url, null))
+        {
+            True(await one.TryAcquireLeadershipAsync(), "it leads");
+            await one.StopAsync();
+            True(!one.IsLeader && !await two.TryAcquireLeadershipAsync(), "the lock stays");
+            await Until(() => two.TryAcquireLeadershipAsync().Result, "the lock to expire");
+        }
     }
 
     static async Task MutexAndWebJob()
@@ -423,8 +544,9 @@ static class Check
         try
         {
             foreach (Func<Task> test in new Func<Task>[] { ExcaliburEvents, ExcaliburHealth,
-                ExcaliburHosted, LeaderElectionNet, LeaderElectionNetErrors, MutexAndWebJob,
-                OutboxAndProjection, JobQueueAndSeveral })
+                ExcaliburHosted, ExcaliburHealthCheck, ExcaliburOptions, LeaderElectionNet,
+                LeaderElectionNetTries, LeaderElectionNetUngraceful, LeaderElectionNetErrors,
+                MutexAndWebJob, OutboxAndProjection, JobQueueAndSeveral })
             {
                 Task.Run(test).GetAwaiter().GetResult();
                 Console.WriteLine("ok " + test.Method.Name);
