@@ -409,6 +409,7 @@ struct election_options {
 	milliseconds preempt{0};
 	bool observe_only = false;
 	bool manual = false;
+	bool release_on_stop = true;
 	bool check_health = true;
 	bool step_down_unhealthy = true;
 	std::uint32_t min_score_permille = 800;
@@ -697,6 +698,7 @@ public:
 		o.preempt_ms = static_cast<std::uint64_t>(wanted.preempt.count());
 		o.observe_only = wanted.observe_only;
 		o.manual = wanted.manual;
+		o.release_on_stop = wanted.release_on_stop;
 		o.check_health = wanted.check_health;
 		o.step_down_unhealthy = wanted.step_down_unhealthy;
 		o.min_score_permille = wanted.min_score_permille;
@@ -717,6 +719,24 @@ public:
 		detail::checked(
 			baton_observe(handle_->b, detail::c_text(name, "the name"), &o, &err), &err);
 		return o;
+	}
+
+	/* Asks the store who contends. Blocks. */
+	std::vector<baton_candidate> candidates(const std::string &name) const
+	{
+		std::vector<baton_candidate> found(16);
+		baton_error err{};
+
+		for (;;) {
+			std::size_t n = static_cast<std::size_t>(detail::checked(
+				baton_get_candidates(handle_->b, detail::c_text(name, "the name"),
+						     found.data(), found.size(), &err),
+				&err));
+			bool is_all = n <= found.size();
+			found.resize(n);
+			if (is_all)
+				return found;
+		}
 	}
 
 	/* Stops all elections and waits for the work that is bound to leads. Objects that came from

@@ -33,7 +33,10 @@ export interface ElectionOptions {
   preempt?: number;
   observeOnly?: boolean;
   manual?: boolean;
+  /** True: a stop gives the leadership back. Else the lease runs out. */
+  releaseOnStop?: boolean;
   checkHealth?: boolean;
+  stepDownUnhealthy?: boolean;
   /** 0 to 1. */
   minScore?: number;
   workTimeout?: number;

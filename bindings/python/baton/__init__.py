@@ -139,8 +139,8 @@ class Store:
     def election(self, name: str, *, metadata: Optional[str] = None, priority: int = 0,
                  preempt: float = 0, observe_only: bool = False, manual: bool = False,
                  min_score: Optional[float] = None, check_health: bool = True,
-                 step_down_unhealthy: bool = True, work_timeout: float = 0,
-                 tell_renewals: bool = False) -> Election:
+                 step_down_unhealthy: bool = True, release_on_stop: bool = True,
+                 work_timeout: float = 0, tell_renewals: bool = False) -> Election:
         """Makes a candidate in the named election. It does nothing until it is started."""
         options, handle = _lib.CElectionOptions(), ctypes.c_void_p()
         _lib.election_options_init(byref(options), ctypes.sizeof(options))
@@ -148,6 +148,7 @@ class Store:
         options.priority, options.preempt_ms = priority, ms(preempt)
         options.observe_only, options.manual = observe_only, manual
         options.check_health, options.step_down_unhealthy = check_health, step_down_unhealthy
+        options.release_on_stop = release_on_stop
         if min_score is not None:
             options.min_score_permille = round(min_score * 1000)
         options.work_timeout_ms = ms(work_timeout)
