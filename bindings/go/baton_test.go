@@ -50,6 +50,58 @@ func TestClosed(t *testing.T) {
 	}
 }
 
+// The context of a lost lead says why, to those who know the election's loop and to those who don't.
+func TestCause(t *testing.T) {
+	s, e := opened(t)
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	check := func(ctx context.Context, term uint64) {
+		t.Helper()
+		<-ctx.Done()
+		var lost *LostError
+		cause := context.Cause(ctx)
+		if !errors.As(cause, &lost) || lost.Term != term || lost.Election != "night" ||
+			lost.Reason == ReasonNone {
+			t.Errorf("the cause is %#v", cause)
+		}
+		if ctx.Err() != context.Canceled {
+			t.Errorf("the error is %v", ctx.Err())
+		}
+	}
+	err := e.Run(context.Background(), func(ctx context.Context, lead *Lead) error {
+		child, cancel := context.WithCancel(ctx)
+		defer cancel()
+		if err := e.Resign(0); err != nil {
+			t.Error(err)
+		}
+		check(ctx, lead.Term())
+		check(child, lead.Term())
+		check(lead.Context(), lead.Term())
+		if lead.Term() == 2 {
+			return ErrDone
+		}
+		return context.Cause(child) // the loss itself: contends again
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	// A lead that was left, not lost, has no such cause.
+	if err := e.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lead, err := e.Acquire(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lead.Close()
+	if cause := context.Cause(lead.Context()); cause != context.Canceled {
+		t.Errorf("the cause is %v", cause)
+	}
+}
+
 // Whatever runs when a store is closed ends, and uses nothing that is freed.
 func TestClosedMeanwhile(t *testing.T) {
 	for i := 0; i < 200; i++ {

@@ -5,34 +5,6 @@ package baton
 /*
 #include <baton.h>
 #include <stdlib.h>
-
-// The list of candidates is copied in C, so that C calls no Go.
-struct found {
-	struct baton_candidate *list;
-	size_t n, room;
-};
-
-static void found_one(void *arg, const struct baton_candidate *candidate)
-{
-	struct found *f = arg;
-
-	if (f->n == f->room) {
-		size_t room = f->room == 0 ? 8 : 2 * f->room;
-		void *list = realloc(f->list, room * sizeof(*f->list));
-
-		if (list == NULL)
-			return;
-		f->list = list;
-		f->room = room;
-	}
-	f->list[f->n++] = *candidate;
-}
-
-static int list_candidates(struct baton *b, const char *name, struct found *f,
-			   struct baton_error *err)
-{
-	return baton_list_candidates(b, name, found_one, f, err);
-}
 */
 import "C"
 
@@ -422,18 +394,26 @@ type Candidate struct {
 
 // Candidates asks the store which candidates the named election has.
 func (s *Store) Candidates(name string) ([]Candidate, error) {
-	var found C.struct_found
 	var e C.struct_baton_error
 	c := C.CString(name)
 	defer C.free(unsafe.Pointer(c))
-	defer func() { C.free(unsafe.Pointer(found.list)) }()
-	if err := s.use(func() error {
-		return failure(C.list_candidates(s.handle, c, &found, &e), &e)
-	}); err != nil {
-		return nil, err
+	found := make([]C.struct_baton_candidate, 16)
+	for is := false; !is; {
+		if err := s.use(func() error {
+			n := C.baton_get_candidates_sized(s.handle, c, &found[0], C.size_t(len(found)),
+				C.sizeof_struct_baton_candidate, &e)
+			if is = int(n) <= len(found); is {
+				found = found[:max(n, 0)]
+			} else {
+				found = make([]C.struct_baton_candidate, n)
+			}
+			return failure(n, &e)
+		}); err != nil {
+			return nil, err
+		}
 	}
 	var list []Candidate
-	for _, one := range unsafe.Slice(found.list, int(found.n)) {
+	for _, one := range found {
 		list = append(list, Candidate{
 			ID: C.GoString(&one.id[0]), Address: C.GoString(&one.address[0]),
 			Metadata: C.GoString(&one.metadata[0]), Leads: bool(one.is_leader),

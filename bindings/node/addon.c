@@ -236,8 +236,7 @@ static napi_value election_new(napi_env env, napi_callback_info info)
 		return fail(env, err.code, &err);
 	o.release_on_stop = truth_in(env, args[2], "releaseOnStop", o.release_on_stop);
 	o.check_health = truth_in(env, args[2], "checkHealth", o.check_health);
-	o.step_down_unhealthy =
-		truth_in(env, args[2], "stepDownUnhealthy", o.step_down_unhealthy);
+	o.step_down_unhealthy = truth_in(env, args[2], "stepDownUnhealthy", o.step_down_unhealthy);
 	o.observe_only = truth_in(env, args[2], "observeOnly", o.observe_only);
 	o.manual = truth_in(env, args[2], "manual", o.manual);
 	o.min_score_permille =

@@ -45,6 +45,9 @@ export class LeaderElection {
 	private stopping = false;
 	private wake: () => void = () => {};
 	private running: Promise<void> | null = null;
+	private tried: () => void = () => {};
+	private firstTry: Promise<void> = Promise.resolve();
+	private readonly work = new Set<Promise<unknown>>();
 
 	constructor(private readonly db: Database, config: LeaderElectionConfig) {
 		this.config = {
@@ -62,9 +65,27 @@ export class LeaderElection {
 		return bootMs() + TICK_MS < this.until;
 	}
 
+	/** Contends from now on. Ends after the first try: isCurrentLeader() says how that went. */
 	async start(): Promise<void> {
 		this.stopping = false;
-		this.running ??= this.run();
+		if (this.running === null) {
+			this.firstTry = new Promise((resolve) => (this.tried = resolve));
+			this.running = this.run();
+		}
+		await this.firstTry;
+	}
+
+	/** What the work returns; null without a call of it if this candidate doesn't lead. The
+	 * leadership is not given back before the work has ended. It must not call stop(). */
+	async runIfLeader<T>(work: () => Promise<T>): Promise<T | null> {
+		if (!this.isCurrentLeader()) return null;
+		const works = work();
+		this.work.add(works);
+		try {
+			return await works;
+		} finally {
+			this.work.delete(works);
+		}
 	}
 
 	/** Lets the work end, then gives the leadership back. */
@@ -112,6 +133,7 @@ export class LeaderElection {
 	private async lose(): Promise<void> {
 		this.until = 0;
 		await this.config.onLoseLeadership();
+		await Promise.allSettled(this.work);
 		// Of a lease that is another's by now this does nothing.
 		await this.call("step_down", this.term).catch(() => {});
 		this.term = null;
@@ -135,12 +157,19 @@ export class LeaderElection {
 			} catch (error) { // whatever the client of the database throws: try again
 				console.error(`leader election: ${error}`);
 			}
+			this.tried();
 			if (this.term !== null && !this.isCurrentLeader()) await this.lose();
 			const wakes = this.term === null ? next : Math.min(next, this.until - TICK_MS);
 			if (!this.stopping) await this.pause(wakes - bootMs());
 		}
 		if (this.term !== null) await this.lose();
 	}
+}
+
+export async function runIfLeader<T>(
+	election: LeaderElection, work: () => Promise<T>,
+): Promise<T | null> {
+	return election.runIfLeader(work);
 }
 
 // ---- a program that uses it ----
@@ -174,6 +203,8 @@ async function main(words: string[]): Promise<void> {
 		},
 	});
 	await election.start();
+	const did = await runIfLeader(election, async () => `works in term ${election.term}`);
+	console.log(`after the start: ${did ?? "waits"}`);
 	await new Promise((resolve) => {
 		process.once("SIGTERM", resolve);
 		process.once("SIGINT", resolve);

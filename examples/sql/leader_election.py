@@ -14,11 +14,12 @@ import signal
 import sys
 import time
 from dataclasses import dataclass
-from typing import Any, Awaitable, Callable, Optional
+from typing import Any, Awaitable, Callable, Optional, Set, TypeVar
 
 # Of the timeout: is_leader says no from the first on, and the work must have ended by the second.
 # The rest is for clocks that run at different rates.
 LEADS, WORK_ENDS = 2 / 3, 0.9
+T = TypeVar("T")
 
 
 def boot_s() -> float:
@@ -46,6 +47,8 @@ class LeaderElection:
         self._until = 0.0
         self._stop = asyncio.Event()
         self._task: Optional[asyncio.Task] = None
+        self._tried = asyncio.Event()
+        self._work: Set[asyncio.Future] = set()
 
     @property
     def is_leader(self) -> bool:
@@ -53,9 +56,12 @@ class LeaderElection:
         return boot_s() < self._until
 
     async def start(self) -> None:
+        """Contends from now on. Returns after the first try: is_leader says how that went."""
         if self._task is None:
             self._stop.clear()
+            self._tried.clear()
             self._task = asyncio.create_task(self._run())
+        await self._tried.wait()
 
     async def stop(self) -> None:
         """Lets the work end, then gives the leadership back."""
@@ -63,6 +69,19 @@ class LeaderElection:
             self._stop.set()
             await self._task
             self._task = None
+
+    async def run_if_leader(self, work: Callable[[], Awaitable[T]]) -> Optional[T]:
+        """What the work returns; None without a call of it if this candidate doesn't lead. The
+        leadership is not given back before the work has ended. It must not call stop()."""
+        if not self.is_leader:
+            return None
+        ended: asyncio.Future = asyncio.get_running_loop().create_future()
+        self._work.add(ended)
+        try:
+            return await work()
+        finally:
+            self._work.discard(ended)
+            ended.set_result(None)
 
     async def _call(self, function: str, *more: Any) -> Any:
         values = (self.config.service_name, self.candidate_id, *more)
@@ -101,6 +120,8 @@ class LeaderElection:
         self._until = 0.0
         if self.config.on_lose_leadership:
             await self.config.on_lose_leadership()
+        if self._work:
+            await asyncio.wait(self._work)
         # Of a lease that is another's by now this does nothing.
         with contextlib.suppress(Exception):
             await self._call("step_down", self.term)
@@ -113,6 +134,8 @@ class LeaderElection:
                 await (self._campaign() if self.term is None else self._renew())
             except Exception as error:  # whatever the client of the database raises: try again
                 print(f"leader election: {error!r}", file=sys.stderr)
+            finally:
+                self._tried.set()
             if self.term is not None and not self.is_leader:
                 await self._lose()
             pause_s = began + self.config.heartbeat_interval - boot_s()
@@ -122,6 +145,10 @@ class LeaderElection:
                 await asyncio.wait_for(self._stop.wait(), max(pause_s, 0.01))
         if self.term is not None:
             await self._lose()
+
+
+async def run_if_leader(election: LeaderElection, work: Callable[[], Awaitable[T]]) -> Optional[T]:
+    return await election.run_if_leader(work)
 
 
 # ---- a program that uses it ----
@@ -166,6 +193,10 @@ async def main(args: argparse.Namespace) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stopped.set)
         await election.start()
+
+        async def once() -> str:
+            return f"works in term {election.term}"
+        print(f"after the start: {await run_if_leader(election, once) or 'waits'}", flush=True)
         await stopped.wait()
         await election.stop()
 

@@ -2,8 +2,8 @@
 # scenario_NAME(w) plays one case in a world of its own (play.py), through the lines of README.md.
 #
 # The order is the order of play. Those named in FEW are part of `make test`, the others of
-# `make verify`. No scenario asserts how long something takes, but one: of several losses the
-# fastest cancels within 50 ms, on any load.
+# `make verify`. No scenario asserts how long something takes, but two, of the fastest of several: a
+# loss cancels within 50 ms, and an exit hook gives back within a second, on any load.
 import os
 import re
 import signal
@@ -14,6 +14,7 @@ from play import (BUILD, LIMIT_S, TOP, Frozen, Refused, Skipped, command_of, env
 
 FEW = ("elected", "cancels", "hands_on", "errors", "constants", "example")
 CANCEL_NS = 50_000_000
+EXIT_NS = 1_000_000_000
 BIG_TERM = (1 << 53) + 1  # what a double can't hold
 
 
@@ -208,6 +209,87 @@ def scenario_ends_in_handler(w):
     assert one.end() == 0
 
 
+def order(w, one, what, *words):
+    """An order, from the binding if it has orders, else from the command: another process."""
+    try:
+        one.ask("order", "s", what, "night", *words)
+    except Skipped:
+        w.baton(what, "night", *(("--to", *words) if words else ()))
+
+
+def leader_of(them):
+    """The first of them whose body begins."""
+    return wait_for(lambda: [each for each in them if each.has("enter", "e")], "a leader")[0]
+
+
+def scenario_orders(w):
+    """What leaders are told to do: transfer, resign, pause and resume, by the election itself and
+    by others; the history knows why each leadership ended."""
+    one, two, three = them = [w.candidate(id=name) for name in ("one", "two", "three")]
+    one.ask("run", "e", "wait")
+    assert entered(one)[1] == 1
+    for each in (two, three):
+        each.ask("run", "e", "wait")
+    wait_for(lambda: len(one.ask("candidates", "s", "night")) == 3, "all to be known")
+    refused(two, "not_leader", "transfer", "e", "one")
+    refused(one, "no_candidate", "transfer", "e", "nobody")
+    one.ask("transfer", "e", "two")
+    assert entered(two)[1] == 2 and left(one)[0] == "cancelled"
+    order(w, one, "transfer", "three")
+    assert entered(three)[1] == 3 and left(two)[0] == "cancelled"
+    order(w, two, "resign")
+    assert left(three)[0] == "cancelled"
+    leader = leader_of(them)
+    assert entered(leader)[1] == 4
+    order(w, one, "pause")
+    assert left(leader)[0] == "cancelled"
+    for each in them:
+        refused(each, "timeout", "await", "e", 300)
+    order(w, one, "resume")
+    assert entered(leader_of(them))[1] == 5
+    ended = [h["ended"] for h in w.history()]
+    assert ended[:0:-1] == ["transferred", "transferred", "ordered", "paused"], ended
+
+
+def scenario_health(w):
+    """A score below the minimum steps down, and the recovery returns, as the options say."""
+    one, two = w.candidate(), w.candidate()
+    one.ask("run", "e", "wait")
+    assert entered(one)[1] == 1
+    two.ask("health", "e", 300)
+    two.ask("run", "e", "wait")
+    one.ask("health", "e", 799)
+    assert left(one)[0] == "cancelled"
+    for each in (one, two):
+        refused(each, "timeout", "await", "e", 500)
+    two.ask("health", "e", 800)
+    assert entered(two)[1] == 2
+    one.ask("health", "e", 1000)
+    two.ask("health", "e", 0)
+    assert left(two)[0] == "cancelled" and entered(one)[1] == 3
+    assert [h["ended"] for h in w.history()][1:] == ["unhealthy", "unhealthy"], w.history()
+    one.ask("election", "stays", "s", "other", "step_down_unhealthy=0")
+    one.ask("run", "stays", "until")
+    entered(one, "stays")
+    one.ask("health", "stays", 0)
+    wait_for(lambda: one.ask("candidates", "s", "other") == [f"{one.id}=1,0,0"], "the score")
+    assert one.ask("leads", "stays") == ["1"] and not one.has("leave", "stays")
+
+
+def scenario_keeps(w):
+    """A stop that does not release leaves the claim to the lease, and is a stop nevertheless."""
+    one, two = w.candidate(), w.candidate()
+    one.ask("election", "kept", "s", "kept", "release_on_stop=0")
+    two.ask("election", "kept", "s", "kept", "manual=1")
+    two.ask("start", "kept")
+    one.ask("start", "kept")
+    one.ask("await", "kept", LIMIT_S * 1000)
+    one.ask("stop", "kept", LIMIT_S * 1000)
+    assert one.ask("leads", "kept") == ["0"]
+    assert two.ask("try", "kept", LIMIT_S * 1000) == ["0"]
+    wait_for(lambda: two.ask("try", "kept", LIMIT_S * 1000) == ["1"], "the lease to end")
+
+
 def scenario_two_elections(w):
     """A body that doesn't end delays no event of another election of the same store."""
     one = w.candidate()
@@ -353,16 +435,40 @@ def scenario_forgotten(w):
     assert w.history()[-1]["ended"] == "stopped", w.history()
 
 
+def scenario_lead_forgotten(w):
+    """A lead that is collected without being left warns, and is not left: its work may go on."""
+    one = w.candidate()
+    one.ask("start", "e")
+    one.ask("await", "e", LIMIT_S * 1000)
+    one.ask("lose", one.ask("enter", "e")[0])
+    wait_for(lambda: "baton" in one.errors(), "a warning")
+    assert one.ask("leads", "e") == ["1"]
+    one.ask("resign", "e", 0)
+    wait_for(lambda: one.ask("status", "e")[0] == "resigning", "the loss")
+    two = w.candidate()
+    two.ask("start", "e")
+    refused(two, "timeout", "await", "e", 500)
+
+
 def scenario_exits(w):
-    """The program exits while it leads: an exit hook gives the leadership back."""
-    one, two = w.candidate(), w.candidate()
-    one.ask("run", "e", "wait")
-    entered(one)
-    two.ask("run", "e", "wait")
-    one.tell("exit", 3)
-    assert one.wait() == 3
-    assert entered(two)[1] == 2
-    assert w.history()[-1]["ended"] == "stopped", w.history()
+    """The program exits while it leads: an exit hook gives the leadership back, within a second if
+    the machine isn't too busy for that. One of five exits has to be so fast."""
+    took_ns = []
+    while len(took_ns) < 5 and (not took_ns or min(took_ns) > EXIT_NS):
+        name = f"night-{len(took_ns)}"
+        one, two = w.candidate(name), w.candidate(name)
+        one.ask("run", "e", "wait")
+        entered(one)
+        two.ask("run", "e", "wait")
+        wait_for(lambda: two.ask("status", "e")[1] == one.id, "the standby to see the leader")
+        began = now_ns()
+        one.tell("exit", 3)
+        assert one.wait() == 3
+        _, term, at = entered(two)
+        took_ns.append(at - began)
+        assert term == 2
+        assert w.history(name)[-1]["ended"] == "stopped", w.history(name)
+    assert min(took_ns) <= EXIT_NS, f"the fastest took {min(took_ns) / 1e6:.0f} ms"
 
 
 def scenario_interrupted(w):
@@ -409,6 +515,12 @@ def scenario_names(w):
     entered(one)
     assert one.ask("status", "e")[1] == one.id
     assert one.id in w.baton("status", name)
+    odds = (" night shift ", "%20", "..", "a/b", "\u00a0\ufeff\u202e", "-", "\U0010ffff")
+    for i, odd in enumerate(odds):
+        assert one.ask("election", f"odd{i}", "s", odd) == [odd]
+        one.ask("run", f"odd{i}", "until")
+        entered(one, f"odd{i}")
+        assert one.id in w.baton("status", odd), odd
     one.ask("election", "longest", "s", "x" * 253)
     for bad in ("", "x" * 254, "a\0b", "a\nb"):
         refused(one, "invalid", "election", "bad", "s", bad)

@@ -511,7 +511,13 @@ def takes_part(w, command):
     w.psql("SELECT baton.mark_for_functions('e')")
     says = lambda name, words: wait_for(lambda: words in w.said(name), f"{name}: {words}", 30)
     first = client(w, "first", command)
+    says("first", "after the start: works in term")  # start() has waited for the first try
     says("first", "at work in term")
+    idle = client(w, "idle", command)
+    says("idle", "after the start: waits")
+    idle.terminate()
+    if idle.wait(LIMIT_S) != 0 or "leads" in w.said("idle"):
+        raise AssertionError(w.said("idle"))
     w.candidate("run", w.url, lease="3s")
     follows(w, "run", "worker-")
     first.terminate()

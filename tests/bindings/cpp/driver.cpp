@@ -249,6 +249,10 @@ words do_election(const words &w)
 			o.manual = value == "1";
 		else if (key == "observe_only")
 			o.observe_only = value == "1";
+		else if (key == "release_on_stop")
+			o.release_on_stop = value == "1";
+		else if (key == "step_down_unhealthy")
+			o.step_down_unhealthy = value == "1";
 	}
 	auto p = std::make_unique<part>();
 	p->store = w[2];
@@ -364,6 +368,16 @@ words do_cycle(const words &w)
 	return {};
 }
 
+words do_candidates(const words &w)
+{
+	words found;
+
+	for (const baton_candidate &c : stores.at(w[1])->candidates(w[2]))
+		found.push_back(std::string(c.id) + "=" + (c.is_leader ? "1," : "0,") +
+				(c.is_healthy ? "1," : "0,") + std::to_string(c.score_permille));
+	return found;
+}
+
 words do_bench(const words &w)
 {
 	baton_cpp::lead &l = *entered.at(w[1]);
@@ -390,7 +404,8 @@ words serve(const words &w)
 		{"open", do_open},	   {"election", do_election}, {"await", do_await},
 		{"enter", do_enter},	   {"lost", do_lost},	      {"awaitlost", do_awaitlost},
 		{"status", do_status},	   {"fork", do_fork},	      {"child", do_child},
-		{"cycle", do_cycle},	   {"constants", do_constants}, {"bench", do_bench}};
+		{"cycle", do_cycle},	   {"constants", do_constants}, {"bench", do_bench},
+		{"candidates", do_candidates}};
 	const std::string &verb = w[0];
 	auto known = verbs.find(verb);
 
@@ -421,6 +436,10 @@ words serve(const words &w)
 		return {parts.at(w[1])->e->try_acquire(ms(w[2])) ? "1" : "0"};
 	else if (verb == "resign")
 		parts.at(w[1])->e->resign(ms(w[2]));
+	else if (verb == "transfer")
+		parts.at(w[1])->e->transfer(w[2]);
+	else if (verb == "health")
+		parts.at(w[1])->e->report_health(static_cast<std::uint32_t>(std::stoul(w[2])));
 	else if (verb == "stop")
 		parts.at(w[1])->e->stop(ms(w[2]));
 	else if (verb == "close")
@@ -429,8 +448,10 @@ words serve(const words &w)
 		throw skip{"leaving a scope closes"};
 	else if (verb == "heard")
 		throw skip{"the binding has no handlers"};
-	else if (verb == "candidates")
-		throw skip{"baton_list_candidates() is C++, too"};
+	else if (verb == "lose")
+		throw skip{"leaving a scope leaves"};
+	else if (verb == "order")
+		throw skip{"baton_pause() and others are C++, too"};
 	else
 		throw std::runtime_error("unknown request " + verb);
 	return {};

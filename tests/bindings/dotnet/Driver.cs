@@ -223,6 +223,8 @@ static class Driver
         {
             Metadata = At(k, "metadata"), Priority = int.Parse(At(k, "priority") ?? "0"),
             Manual = At(k, "manual") == "1", ObserveOnly = At(k, "observe_only") == "1",
+            ReleaseOnStop = At(k, "release_on_stop") != "0",
+            StepDownUnhealthy = At(k, "step_down_unhealthy") != "0",
         });
         Elections[w[1]] = election;
         Owners[w[1]] = w[2];
@@ -269,9 +271,9 @@ static class Driver
     }
 
     // On a stack of its own, so that no reference stays behind on ours.
-    static void Drop(string s)
+    static void Drop(Action forget)
     {
-        var forgets = new Thread(() => Forget(s));
+        var forgets = new Thread(() => forget());
         forgets.Start();
         forgets.Join();
         for (int i = 0; i < 5; i++)
@@ -336,6 +338,12 @@ static class Driver
                 return Bit(e.TryAcquire(Millis(w[2]), out obstacle));
             case "resign":
                 e.Resign(Millis(w[2]));
+                return "";
+            case "transfer":
+                e.Transfer(w[2]);
+                return "";
+            case "health":
+                e.ReportHealth(int.Parse(w[2]));
                 return "";
             case "stop":
                 if (!e.Stop(Millis(w[2])))
@@ -415,8 +423,13 @@ static class Driver
             case "child":
                 return Task.FromResult(Child());
             case "drop":
-                Drop(w[1]);
+                Drop(() => Forget(w[1]));
                 return Task.FromResult("");
+            case "lose":
+                Drop(() => { lock (Names) Leads.Remove(w[1]); });
+                return Task.FromResult("");
+            case "order":
+                throw new SkipException("no orders");
             case "cycle":
                 Cycle(int.Parse(w[1]), w[2]);
                 return Task.FromResult("");

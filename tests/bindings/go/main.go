@@ -223,7 +223,8 @@ func (d *driver) election(words []string) (string, error) {
 	priority, _ := strconv.Atoi(k["priority"])
 	options := &baton.ElectionOptions{
 		Metadata: k["metadata"], Priority: int32(priority), Manual: k["manual"] == "1",
-		ObserveOnly: k["observe_only"] == "1"}
+		ObserveOnly: k["observe_only"] == "1", KeepOnStop: k["release_on_stop"] == "0",
+		StayUnhealthy: k["step_down_unhealthy"] == "0"}
 	if k["hear_ms"] != "" {
 		options.OnEvent = d.hear(words[0], d.stores[words[1]], millis(k["hear_ms"]), k["inside"])
 	}
@@ -297,6 +298,10 @@ func (d *driver) forget(s string) {
 
 func (d *driver) drop(s string) {
 	d.forget(s)
+	collect()
+}
+
+func collect() {
 	for i := 0; i < 5; i++ { // a finalizer runs some time after the collection
 		runtime.GC()
 		time.Sleep(20 * time.Millisecond)
@@ -360,6 +365,11 @@ func (d *driver) ofElection(verb, name string, e *baton.Election, words []string
 		return bit(leads), err
 	case "resign":
 		return "", e.Resign(millis(words[0]))
+	case "transfer":
+		return "", e.Transfer(words[0])
+	case "health":
+		score, err := strconv.ParseUint(words[0], 10, 32)
+		return "", errors.Join(err, e.ReportHealth(uint32(score), ""))
 	case "stop":
 		ctx, done := limit(words[0])
 		defer done()
@@ -430,6 +440,14 @@ func (d *driver) answer(words []string) (string, error) {
 	case "drop":
 		d.drop(words[1])
 		return "", nil
+	case "lose":
+		d.mu.Lock()
+		delete(d.leads, words[1])
+		d.mu.Unlock()
+		collect()
+		return "", nil
+	case "order":
+		return "", skip("no orders")
 	case "cycle":
 		n, _ := strconv.Atoi(words[1])
 		return "", d.cycle(n, words[2])

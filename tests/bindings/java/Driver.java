@@ -212,6 +212,8 @@ public final class Driver {
         o.priority = Integer.parseInt(k.getOrDefault("priority", "0"));
         o.manual = "1".equals(k.get("manual"));
         o.observeOnly = "1".equals(k.get("observe_only"));
+        o.releaseOnStop = !"0".equals(k.get("release_on_stop"));
+        o.stepDownUnhealthy = !"0".equals(k.get("step_down_unhealthy"));
         if (k.containsKey("hear_ms"))
             o.onEvent = hearing(w, Long.parseLong(k.get("hear_ms")), k.get("inside"));
         Election election = STORES.get(w[2]).election(w[3], o);
@@ -257,6 +259,10 @@ public final class Driver {
 
     private static void drop(String s) throws InterruptedException {
         forget(s);
+        collect();
+    }
+
+    private static void collect() throws InterruptedException {
         for (int i = 0; i < 5; i++) { // a cleaner runs some time after the collection
             System.gc();
             Thread.sleep(20);
@@ -306,6 +312,12 @@ public final class Driver {
                 return bit(e.tryAcquire(millis(w[2])) == null);
             case "resign":
                 e.resign(millis(w[2]));
+                return "";
+            case "transfer":
+                e.transfer(w[2]);
+                return "";
+            case "health":
+                e.reportHealth(Integer.parseInt(w[2]), null);
                 return "";
             case "stop":
                 if (!e.stop(millis(w[2])))
@@ -379,6 +391,12 @@ public final class Driver {
             case "drop":
                 drop(w[1]);
                 return "";
+            case "lose":
+                LEADS.remove(w[1]);
+                collect();
+                return "";
+            case "order":
+                throw new Skip("no orders");
             case "cycle":
                 cycle(Integer.parseInt(w[1]), w[2]);
                 return "";

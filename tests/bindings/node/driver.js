@@ -94,10 +94,11 @@ async function loop(e, mode) {
   }
 }
 
+const FLAGS = { manual: 'manual', observe_only: 'observeOnly', release_on_stop: 'releaseOnStop',
+  step_down_unhealthy: 'stepDownUnhealthy' };
 const options = (pairs) => Object.fromEntries(pairs.map((pair) => {
   const [key, value] = [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)];
-  if (key === 'manual') return ['manual', value === '1'];
-  if (key === 'observe_only') return ['observeOnly', value === '1'];
+  if (key in FLAGS) return [FLAGS[key], value === '1'];
   return key.endsWith('_ms') || key === 'priority' ? [key.replace('_ms', ''), Number(value)] : [key, value];
 }));
 const found = (name) => leads.get(name) ?? elections.get(name);
@@ -153,9 +154,16 @@ const verbs = {
     (c) => `${c.id}=${Number(c.leads)},${Number(c.healthy)},${Math.round(c.score * 1000)}`),
   try: async (e, ms) => [Number((await elections.get(e).tryAcquire(Number(ms))).leads)],
   resign: (e, ms) => { elections.get(e).resign(Number(ms)); },
+  transfer: (e, candidate) => { elections.get(e).transfer(candidate); },
+  health: (e, score) => { elections.get(e).reportHealth(Number(score) / 1000); },
+  order: async (s, what, name, candidate) => {
+    const verbs = { resign: 'orderResign', transfer: 'orderTransfer' };
+    await stores.get(s)[verbs[what] ?? what](name, candidate);
+  },
   stop: async (e, ms) => { await elections.get(e).stop(Number(ms)); },
   close: async (s) => { await stores.get(s).close(); },
   constants: () => Object.entries(baton.constants).map(([name, value]) => `${name}=${value}`),
+  lose() { throw new Skip('an election keeps its leads'); },
   fork() { throw new Skip('Node cannot fork without exec'); },
   child: () => [spawn('cat', { stdio: ['pipe', 'inherit', 'inherit'] }).pid],
   bench(l, n) {

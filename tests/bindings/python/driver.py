@@ -20,7 +20,7 @@ from baton import _lib
 SAFE = "-._~:/=,?&@+"
 ASYNC = os.environ.get("BATON_TEST_ASYNC") == "1"
 OPTIONS_MS = {"lease_ms": "lease", "renew_ms": "renew", "grace_ms": "grace", "retry_ms": "retry"}
-FLAGS = ("manual", "observe_only")
+FLAGS = ("manual", "observe_only", "release_on_stop", "step_down_unhealthy")
 HEARD = ("became", "lost", "stopped")
 
 out_lock = threading.Lock()
@@ -275,6 +275,19 @@ def do_resign(e, quiet_ms):
     elections[e].resign(int(quiet_ms) / 1000)
 
 
+def do_transfer(e, candidate):
+    elections[e].transfer(candidate)
+
+
+def do_health(e, score):
+    elections[e].report_health(int(score) / 1000)
+
+
+def do_order(s, what, name, *candidate):
+    verb = "order_" + what if what in ("resign", "transfer") else what
+    getattr(stores[s], verb)(name, *candidate)
+
+
 def do_stop(e, limit_ms):
     elections[e].stop(int(limit_ms) / 1000)
 
@@ -327,6 +340,12 @@ def do_drop(s):
     for name in [n for n, lead in leads.items() if lead.election.store is store]:
         del leads[name]
     del store
+    gc.collect()
+
+
+def do_lose(name):
+    warnings.simplefilter("always", ResourceWarning)
+    del leads[name]
     gc.collect()
 
 

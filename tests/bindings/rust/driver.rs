@@ -241,6 +241,8 @@ impl Driver {
             priority: k.get("priority").and_then(|n| n.parse().ok()).unwrap_or(0),
             manual: k.get("manual") == Some(&"1"),
             observe_only: k.get("observe_only") == Some(&"1"),
+            release_on_stop: k.get("release_on_stop") != Some(&"0"),
+            step_down_unhealthy: k.get("step_down_unhealthy") != Some(&"0"),
             ..ElectionOptions::default()
         };
         let election = self.stores[&w[2]].election(&w[3], &options)?;
@@ -288,6 +290,8 @@ impl Driver {
             }
             "try" => return Ok(bit(e.try_acquire(millis(&w[2]))?.is_none())),
             "resign" => e.resign(millis(&w[2]))?,
+            "transfer" => e.transfer(&w[2])?,
+            "health" => e.report_health(w[2].parse().unwrap_or(0), None)?,
             "stop" => e.stop(millis(&w[2]))?,
             "fork" => return self.fork(e),
             _ => return Err(Failure::Other(format!("unknown request {}", w[0]))),
@@ -382,6 +386,8 @@ impl Driver {
                 Ok(id.to_string())
             }
             "drop" => Err(Failure::Skip("leaving a scope closes")),
+            "lose" => Err(Failure::Skip("leaving a scope leaves")),
+            "order" => Err(Failure::Skip("no orders")),
             "cycle" => {
                 for _ in 0..w[1].parse().unwrap_or(0) {
                     let store = Store::open(&w[2], &Options::default())?;
