@@ -18,6 +18,10 @@
 #define RESIDENT_MIB 8
 #define METRICS_TIMES 50
 #define SILENT_TIMES 5
+#define FOLLOW_MS 20        /* a release and a claim: four fsyncs, and a push between them */
+#define RENEW "5s"          /* a third of the lease, as by default */
+#define QUICK_RENEW "500ms" /* who has led leaves it to others for as long, up to 2 s */
+#define QUIET_MS 700
 #define N_ELECTIONS 1000
 #define N_SILENT 100 /* and as many that begin a head and don't end it */
 #define CHANGE "Content-Type: application/json\r\nBaton-Request: 1\r\n"
@@ -100,9 +104,9 @@ static void measure_path(const struct sidecar *s, const char *path, int times, s
 
 /* ---- servers ---- */
 
-static struct sidecar begin(const char *name, const char *attach, int n)
+static struct sidecar begin(const char *name, const char *attach, const char *renew, int n)
 {
-	static char options[6][400];
+	static char options[7][400];
 	static char names[N_ELECTIONS][24];
 	char *argv[N_ELECTIONS + 12];
 	struct sidecar s;
@@ -114,10 +118,11 @@ static struct sidecar begin(const char *name, const char *attach, int n)
 	(void)snprintf(options[2], 400, "--page-dir=%s/%s", bench_dir(), name);
 	(void)snprintf(options[3], 400, "--attach=%s", attach);
 	(void)snprintf(options[4], 400, "--id=%s", name);
+	(void)snprintf(options[5], 400, "--renew=%s", renew);
 	argv[k++] = bench_beside("baton");
 	argv[k++] = "serve";
 	argv[k++] = "--log-level=error";
-	for (int i = 0; i < 5; i++)
+	for (int i = 0; i < 6; i++)
 		argv[k++] = options[i];
 	for (int i = 0; i < n; i++) {
 		(void)snprintf(names[i], sizeof(names[i]), n == 1 ? "work" : "election-%d", i);
@@ -139,7 +144,7 @@ static void finish(const struct sidecar *s)
 
 static void rows_of_many(bool quick)
 {
-	struct sidecar s = begin("many", "any", N_ELECTIONS);
+	struct sidecar s = begin("many", "any", RENEW, N_ELECTIONS);
 	struct samples empty;
 	struct samples metrics;
 	char beside[96];
@@ -167,7 +172,7 @@ static void rows_of_many(bool quick)
 
 static void rows_of_silence(bool quick)
 {
-	struct sidecar s = begin("silent", "any", 1);
+	struct sidecar s = begin("silent", "any", RENEW, 1);
 	struct samples idle;
 	struct samples besieged;
 	int silent[2 * N_SILENT];
@@ -229,7 +234,8 @@ static pid_t hold_lead(const struct sidecar *s, int *out)
 
 static void rows_of_death(bool quick)
 {
-	struct sidecar s[2] = {begin("left", "require", 1), begin("right", "require", 1)};
+	struct sidecar s[2] = {begin("left", "require", QUICK_RENEW, 1),
+			       begin("right", "require", QUICK_RENEW, 1)};
 	struct samples took;
 	struct samples sync;
 	char beside[96];
@@ -251,8 +257,8 @@ static void rows_of_death(bool quick)
 
 		apps[next] = hold_lead(&s[next], &outs[next]);
 		until_says(&s[next], "/v1/elections/work", "\"healthy\":true,\"score\":1.000");
-		/* Whoever has just resigned leaves it to others for a second. */
-		(void)poll(NULL, 0, 1200);
+		/* Whoever has just resigned leaves it to others for a while. */
+		(void)poll(NULL, 0, QUIET_MS);
 		uint64_t began_ns = bench_now_ns();
 
 		(void)kill(apps[old], SIGKILL);
@@ -265,8 +271,8 @@ static void rows_of_death(bool quick)
 	}
 	(void)snprintf(beside, sizeof(beside), "two fsyncs: %.3f ms; p99 %.3f ms",
 		       (double)samples_at(&sync, 50) / 1e6, (double)samples_at(&took, 99) / 1e6);
-	row("baton serve, program killed to next works", (double)samples_at(&took, 50) / 1e6, 0,
-	    "ms", beside);
+	row("baton serve, program killed to next works", (double)samples_at(&took, 50) / 1e6,
+	    FOLLOW_MS, "ms", beside);
 	(void)kill(apps[times % 2], SIGKILL);
 	(void)waitpid(apps[times % 2], NULL, 0);
 	(void)close(outs[times % 2]);
