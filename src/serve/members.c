@@ -142,6 +142,7 @@ bool members_add(struct server *s, const char *name, bool takes_part)
 				       .lease_left_ms = -1,
 				       .n_candidates = -1,
 				       .n_healthy = -1,
+				       .seq = s->view.first_seq,
 				       .owner = m};
 	bool good =
 		!takes_part || s->config->page_dir == NULL ||

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -95,6 +96,10 @@ static bool fill_view(struct server *s)
 	read_boot_id(s);
 	if (!split_hosts(s))
 		return false;
+	/* JavaScript counts up to 2^53. */
+	if (getrandom(&v->first_seq, sizeof(v->first_seq), 0) != (ssize_t)sizeof(v->first_seq))
+		v->first_seq = (uint64_t)clock_wall_ms() * 1000;
+	v->first_seq = v->seq = 1 + (v->first_seq >> 12);
 	v->version = s->config->version;
 	v->boot_id = s->boot_id;
 	v->id = baton_id(s->config->baton);

@@ -348,13 +348,24 @@ bool worker_is_late(struct server *s, int64_t now_ns)
 
 /* ---- the answers ---- */
 
-/* Writes what was found into the call's reply, with as much room as that takes. */
+static struct serve_status status_of(const struct job *j)
+{
+	return (struct serve_status){.election = j->call->reply.election,
+				     .observed = &j->observed,
+				     .candidates = j->items,
+				     .n_candidates = j->n};
+}
+
+static void write_still(struct job *j, struct serve_text *out)
+{
+	const struct serve_status status = status_of(j);
+
+	serve_write_still(out, server_view(j->server), &status);
+}
+
 static void write_found(struct job *j, struct serve_text *out)
 {
-	struct serve_status status = {.election = j->call->reply.election,
-				      .observed = &j->observed,
-				      .candidates = j->items,
-				      .n_candidates = j->n};
+	const struct serve_status status = status_of(j);
 
 	switch (j->reply.task) {
 	case SERVE_CANDIDATES:
@@ -368,6 +379,26 @@ static void write_found(struct job *j, struct serve_text *out)
 	}
 }
 
+/* Writes what was found into the call's reply, with as much room as that takes. */
+static void fill_body(struct job *j, void (*write)(struct job *j, struct serve_text *out))
+{
+	struct call *call = j->call;
+	struct serve_reply *r = &call->reply;
+
+	r->body.n = 0;
+	write(j, &r->body);
+	if (r->body.n <= r->body.room)
+		return;
+	size_t n = r->body.n;
+	char *room = realloc(call->room, n);
+
+	if (room == NULL)
+		return;
+	call->room = room;
+	r->body = (struct serve_text){room, n, 0};
+	write(j, &r->body);
+}
+
 static void answer_call(struct job *j)
 {
 	struct call *call = j->call;
@@ -378,17 +409,12 @@ static void answer_call(struct job *j)
 				 j->err.text[0] != '\0' ? j->err.text : baton_strerror(j->code));
 	} else if (r->status == 200 || r->task == SERVE_STATUS) {
 		r->type = "application/json";
-		r->body.n = 0;
-		write_found(j, &r->body);
-		if (r->body.n > r->body.room) {
-			char *room = realloc(call->room, r->body.n);
-
-			if (room != NULL) {
-				call->room = room;
-				r->body = (struct serve_text){room, r->body.n, 0};
-				write_found(j, &r->body);
-			}
+		if (r->task == SERVE_STATUS) {
+			fill_body(j, write_still);
+			if (r->body.n <= r->body.room && r->status == 200)
+				serve_tag(r, r->body.at, r->body.n);
 		}
+		fill_body(j, write_found);
 	}
 	call_resume(call);
 }

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "serve/answer/answer.h"
@@ -65,6 +66,8 @@ static int set_up(void **state)
 				   .id = "me",
 				   .store = "file",
 				   .promises = "",
+				   .first_seq = 12,
+				   .seq = 60,
 				   .hosts = hosts,
 				   .elections = rows,
 				   .n_elections = 2,
@@ -349,12 +352,7 @@ static void states(void **state)
 	assert_int_equal(ask("/v1/elections?limit=0"), 400);
 	assert_int_equal(ask("/v1/elections/w%65b?after=41&wait=30s"), 200);
 	assert_true(reply.task == SERVE_STATUS && reply.after == 41 && reply.wait_ms == 30000);
-	request.if_none_match = reply.etag;
-	char etag[40];
-
-	(void)strcpy(etag, reply.etag);
-	request.if_none_match = etag;
-	assert_int_equal(ask("/v1/elections/web"), 304);
+	assert_int_equal(ask("/v1/elections/web?after=x"), 400);
 	assert_int_equal(ask("/v1/elections/web/history?check=1&limit=5"), 200);
 	assert_true(reply.task == SERVE_HISTORY && reply.check && reply.limit == 5);
 	assert_int_equal(ask("/v1/elections/web/%"), 400);
@@ -363,6 +361,74 @@ static void states(void **state)
 	request.last_event_id = "12";
 	assert_int_equal(ask("/v1/events"), 200);
 	assert_true(reply.task == SERVE_EVENTS && reply.after == 12);
+}
+
+/* What another process has told, before a restart, is no number of ours. */
+static void foreign_numbers(void **state)
+{
+	static const char *const foreign[] = {"11", "61", "0", "18446744073709551615", "x"};
+	char target[80];
+
+	(void)state;
+	for (size_t i = 0; i < 5; i++) {
+		request.last_event_id = foreign[i];
+		assert_int_equal(ask("/v1/events"), 200);
+		assert_true(reply.after == UINT64_MAX);
+		(void)snprintf(target, sizeof(target), "/v1/elections/web?after=%s&wait=1s",
+			       foreign[i]);
+		assert_int_equal(ask(target), foreign[i][0] == 'x' ? 400 : 200);
+		assert_true(reply.after == UINT64_MAX || reply.status == 400);
+	}
+	request.last_event_id = "60";
+	assert_int_equal(ask("/v1/events"), 200);
+	assert_int_equal(reply.after, 60);
+}
+
+/* The tag of a status, if the client knows that of before. */
+static int tag(const char *known, const struct baton_candidate *list, size_t n, char etag[40])
+{
+	const struct serve_status status = {
+		.election = &web, .candidates = list, .n_candidates = n};
+	struct serve_text text = {room, sizeof(room) - 1, 0};
+
+	request.if_none_match = known;
+	assert_int_equal(ask("/v1/elections/web"), 200);
+	serve_write_still(&text, &view, &status);
+	serve_tag(&reply, room, text.n);
+	(void)strcpy(etag, reply.etag);
+	return reply.status;
+}
+
+static void tags_of_what_is_shown(void **state)
+{
+	struct baton_candidate one = {.id = "one", .address = "", .metadata = ""};
+	char first[40];
+	char again[40];
+	char list[120];
+
+	(void)state;
+	assert_int_equal(tag(NULL, &one, 1, first), 200);
+	view.now_boot_ns++; /* time goes by, and the lease is renewed */
+	web.deadline_boot_ns += 5000000000;
+	assert_int_equal(tag(first, &one, 1, again), 304);
+	assert_string_equal(first, again);
+	assert_string_equal(reply.type, "");
+	(void)snprintf(list, sizeof(list), "\"x\", %s, \"y\"", first + 2); /* W/ doesn't matter */
+	assert_int_equal(tag(list, &one, 1, again), 304);
+	assert_int_equal(tag("*", &one, 1, again), 304);
+	assert_int_equal(tag("\"1\"", &one, 1, again), 200);
+	assert_int_equal(tag(first, &one, 0, again), 200); /* a candidate has gone */
+	one.is_healthy = true;
+	assert_int_equal(tag(first, &one, 1, again), 200);
+	one.is_healthy = false;
+	web.leads = false;
+	assert_int_equal(tag(first, &one, 1, again), 200);
+	web.leads = true;
+	web.seq++;
+	assert_int_equal(tag(first, &one, 1, again), 200);
+	web.seq--;
+	web.deadline_boot_ns -= 5000000000;
+	assert_int_equal(tag(first, &one, 1, again), 304);
 }
 
 static void status_is_that_of_the_command(void **state)
@@ -378,6 +444,38 @@ static void status_is_that_of_the_command(void **state)
 		(void)memset(room, 0, sizeof(room));
 		serve_write_status(&text, &view, &status);
 		assert_true(says("\"metadata\":\"m\"") && says(words[i]) && !says(words[1 - i]));
+	}
+}
+
+/* What the store refuses or can't do has codes of its own. */
+static void codes_of_the_library(void **state)
+{
+	static const struct {
+		int code;
+		int status;
+		const char *title;
+	} all[] = {
+		{BATON_E_INVALID, 400, "Bad Request"},
+		{BATON_E_NOT_LEADER, 409, "Conflict"},
+		{BATON_E_STALE, 412, "Precondition Failed"},
+		{BATON_E_NO_CANDIDATE, 422, "Unprocessable Content"},
+		{BATON_E_UNSUPPORTED, 501, "Not Implemented"},
+		{BATON_E_UNAVAILABLE, 503, "Service Unavailable"},
+		{BATON_E_DENIED, 503, "Service Unavailable"},
+		{BATON_E_CORRUPT, 503, "Service Unavailable"},
+		{BATON_E_TIMEOUT, 504, "Gateway Timeout"},
+		{BATON_E_SYSTEM, 500, "Internal Server Error"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		(void)memset(room, 0, sizeof(room));
+		reply.task = SERVE_STATUS;
+		serve_problem_of(&reply, all[i].code, "word", "a sentence");
+		assert_int_equal(reply.status, all[i].status);
+		assert_int_equal(reply.task, SERVE_NOTHING);
+		assert_true(says(all[i].title) && says("\"code\":\"word\"") && says("a sentence"));
+		assert_string_equal(reply.type, "application/problem+json");
 	}
 }
 
@@ -433,6 +531,9 @@ int main(void)
 		cmocka_unit_test_setup(work, set_up),
 		cmocka_unit_test_setup(leadership_has_a_deadline, set_up),
 		cmocka_unit_test_setup(states, set_up),
+		cmocka_unit_test_setup(foreign_numbers, set_up),
+		cmocka_unit_test_setup(tags_of_what_is_shown, set_up),
+		cmocka_unit_test_setup(codes_of_the_library, set_up),
 		cmocka_unit_test_setup(status_is_that_of_the_command, set_up),
 		cmocka_unit_test_setup(front_page, set_up),
 		cmocka_unit_test_setup(too_little_room, set_up),

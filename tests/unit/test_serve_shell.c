@@ -1,6 +1,7 @@
 /*
  * test_serve_shell.c: parts of the shell around serve_answer() that hold without a socket: what
- * streams of events are told of renewals, and how often the store is asked for its elections.
+ * streams are told of renewals, of events that were missed, of nothing at all, and of work that
+ * goes on too long; and how often the store is asked for its elections.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,9 +25,11 @@
 
 /* ---- the rest of the shell ---- */
 
+static int64_t later_ns; /* than NOW */
+
 int64_t server_now_ns(void)
 {
-	return NOW;
+	return NOW + later_ns;
 }
 
 const struct serve_view *server_view(struct server *s)
@@ -93,6 +96,9 @@ static int setup(void **state)
 	w->server.n_streams = 1;
 	w->stream.kind = STREAM_EVENTS;
 	w->stream.lines = true;
+	w->stream.is_through = true;
+	w->stream.spoken_ns = NOW;
+	later_ns = 0;
 	*state = w;
 	return 0;
 }
@@ -193,6 +199,148 @@ static void test_many_own_leases(void **state)
 			n += at[2] >= '0' && at[2] <= '9';
 	}
 	assert_int_equal(n, 500);
+}
+
+/* ---- nothing to tell, and too much ---- */
+
+static void test_idle_stream(void **state)
+{
+	struct world *w = *state;
+
+	w->stream.lines = false;
+	later_ns = 10 * SECOND;
+	streams_tick(&w->server);
+	assert_string_equal(told(w), "");
+	later_ns++;
+	streams_tick(&w->server);
+	assert_memory_equal(told(w), ": \n\n", 4);
+	assert_int_equal(w->stream.out.n, 4);
+	bytes_clear(&w->stream.out);
+	w->stream.sent = 0;
+	streams_tick(&w->server); /* not again for as long */
+	assert_int_equal(w->stream.out.n, 0);
+	w->stream.lines = true; /* in lines of JSON nothing else is a comment */
+	later_ns += 20 * SECOND;
+	streams_tick(&w->server);
+	assert_int_equal(w->stream.out.n, 0);
+}
+
+static char said[200];
+static int n_said;
+
+static void say_of(int level, const char *election, uint64_t term, const char *format, ...)
+{
+	va_list args;
+
+	assert_int_equal(level, BATON_LOG_WARN);
+	assert_string_equal(election, "a");
+	assert_int_equal(term, 7);
+	va_start(args, format);
+	(void)vsnprintf(said, sizeof(said), format, args);
+	va_end(args);
+	n_said++;
+}
+
+/* Work that goes on past its end is counted and logged, once. */
+static void test_overrun(void **state)
+{
+	struct world *w = *state;
+	const struct serve_config config = {.say_of = say_of};
+	struct member *m = add_leader(w, "a", 0);
+
+	w->server.config = &config;
+	w->stream.kind = STREAM_LEAD;
+	w->stream.member = m;
+	w->stream.told_term = 7;
+	streams_tick(&w->server); /* not lost */
+	w->stream.end_ns = NOW + SECOND;
+	later_ns = SECOND - 1;
+	streams_tick(&w->server);
+	assert_int_equal(m->v.overruns, 0);
+	for (int i = 0; i < 3; i++, later_ns++)
+		streams_tick(&w->server);
+	assert_int_equal(m->v.overruns, 1);
+	assert_int_equal(n_said, 1);
+	assert_string_equal(said, "a: the work of term 7 goes on past its end (overrun)");
+}
+
+/* What a client is told that comes back with this number. */
+static const char *told_after(struct world *w, uint64_t after)
+{
+	struct link link = {.fd = -1};
+	struct call call = {.server = &w->server, .link = &link};
+	static char room[1 << 20];
+
+	call.reply.task = SERVE_EVENTS;
+	call.reply.after = after;
+	struct stream *st = stream_new(&call, NULL);
+
+	assert_non_null(st);
+	(void)snprintf(room, sizeof(room), "%.*s", (int)st->out.n,
+		       st->out.at != NULL ? st->out.at : "");
+	stream_free(st);
+	return room;
+}
+
+static size_t count(const char *text, const char *word)
+{
+	size_t n = 0;
+
+	for (; (text = strstr(text, word)) != NULL; text++)
+		n++;
+	return n;
+}
+
+/* The last 1,000 events are kept. Who has missed more gets all there is, once. */
+static void test_missed_events(void **state)
+{
+	struct world *w = *state;
+	struct server *s = &w->server;
+	struct member *m = add_leader(w, "a", 0);
+
+	m->v = (struct serve_election){.name = m->name,
+				       .leader = "",
+				       .address = "",
+				       .wait = "",
+				       .error = "",
+				       .reason = "",
+				       .state_name = "",
+				       .condition_name = ""};
+	static struct serve_election *rows[1];
+
+	rows[0] = &m->v;
+	s->view = (struct serve_view){.version = "",
+				      .boot_id = "",
+				      .id = "",
+				      .store = "",
+				      .first_seq = 5000,
+				      .seq = 5000,
+				      .elections = (const struct serve_election *const *)rows,
+				      .n_elections = 1};
+	s->streams = NULL;
+	s->n_streams = 0;
+	s->gone_fd = -1;
+	assert_int_equal(count(told_after(w, 5000), "event: "), 0); /* nothing was missed */
+	for (int i = 0; i < SERVER_RING + 1; i++) {
+		const struct serve_event event = {.seq = ++s->view.seq,
+						  .kind = "changed",
+						  .leader = "x",
+						  .old_leader = "",
+						  .reason = "",
+						  .text = ""};
+
+		streams_publish(m, &event);
+	}
+	const char *all = told_after(w, 5001);
+
+	assert_int_equal(count(all, "event: changed"), SERVER_RING);
+	assert_memory_equal(all, "id: 5002\n", 9);
+	assert_int_equal(count(all, "snapshot"), 0);
+	const char *too_many = told_after(w, 5000);
+
+	assert_memory_equal(too_many, "id: 6001\nevent: snapshot\n", 25);
+	assert_int_equal(count(too_many, "event: "), 1);
+	streams_free_ring(s);
 }
 
 /* ---- how long renewals take ---- */
@@ -314,9 +462,15 @@ static void test_lists_never_pile_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_one_lease_for_all),        TEST(test_own_leases),
-		TEST(test_many_own_leases),          cmocka_unit_test(test_latency_lately),
-		cmocka_unit_test(test_latency_slow), TEST(test_lists_never_pile_up),
+		TEST(test_one_lease_for_all),
+		TEST(test_own_leases),
+		TEST(test_many_own_leases),
+		TEST(test_idle_stream),
+		TEST(test_overrun),
+		TEST(test_missed_events),
+		cmocka_unit_test(test_latency_lately),
+		cmocka_unit_test(test_latency_slow),
+		TEST(test_lists_never_pile_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,7 +110,10 @@ struct serve_view {
 	uint64_t renew_p50_us; /* of the last minutes */
 	uint64_t renew_p99_us;
 	bool renew_slow; /* one of a thousand of the last hour took more than half of call_ns */
-	uint64_t seq;    /* of the last event */
+	/* Events are numbered from here on, by chance: none that another process has told is taken
+	 * for one of ours. */
+	uint64_t first_seq;
+	uint64_t seq;                                  /* of the last event */
 	const struct serve_election *const *elections; /* sorted by name */
 	size_t n_elections;
 	const struct serve_asset *assets;
@@ -157,7 +160,8 @@ struct serve_reply {
 	const char *body_at;
 	size_t n_body;
 	struct serve_text body;
-	char etag[40]; /* "": none */
+	char etag[40];             /* "": none */
+	const char *if_none_match; /* the request's; NULL: none */
 	/* of the task */
 	const struct serve_election *election;
 	uint64_t term; /* 0: any */
@@ -195,6 +199,11 @@ struct serve_status {
 
 void serve_write_status(struct serve_text *out, const struct serve_view *view,
 			const struct serve_status *status);
+/* The same, without what changes as time goes by: as long as it is the same, so is the status. */
+void serve_write_still(struct serve_text *out, const struct serve_view *view,
+		       const struct serve_status *status);
+/* The tag of a status is made of these bytes. 304 if the client has said that it knows it. */
+void serve_tag(struct serve_reply *reply, const char *still, size_t n);
 void serve_write_candidates(struct serve_text *out, const struct baton_candidate *list, size_t n);
 /* Newest first; with the proof that no two overlapped. */
 void serve_write_history(struct serve_text *out, const struct baton_leadership *list, size_t n);

@@ -230,15 +230,45 @@ static void answer_list(struct way *w)
 
 /* ---- one election ---- */
 
-static void put_etag(struct serve_reply *reply, const struct serve_view *v,
-		     const struct serve_election *e)
+/* Whether an If-None-Match names the tag. Tags are compared as weak ones are. */
+static bool has_tag(const char *header, const char *tag)
+{
+	size_t n = strlen(tag);
+
+	if (header == NULL || strcmp(header, "*") == 0)
+		return header != NULL;
+	for (const char *at = header; (at = strstr(at, tag)) != NULL; at++)
+		if (at[n] == '\0' || at[n] == ',' || at[n] == ' ')
+			return true;
+	return false;
+}
+
+void serve_tag(struct serve_reply *reply, const char *still, size_t n)
 {
 	struct serve_text tag = {reply->etag, sizeof(reply->etag) - 1, 0};
+	uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
 
+	for (size_t i = 0; i < n; i++)
+		hash = (hash ^ (unsigned char)still[i]) * UINT64_C(1099511628211);
+	text_add(&tag, "W/\"");
+	text_unsigned(&tag, hash);
 	text_add(&tag, "\"");
-	text_unsigned(&tag, e->seq);
-	text_add(&tag, serve_leads(v, e) ? "-l\"" : "\"");
 	reply->etag[tag.n] = '\0';
+	if (!has_tag(reply->if_none_match, reply->etag + 2))
+		return;
+	reply->status = 304;
+	reply->type = "";
+}
+
+/* The number of an event that this process has told, or UINT64_MAX. */
+static uint64_t told_seq(const struct serve_view *v, const char *number)
+{
+	uint64_t seq;
+
+	return number != NULL && parse_unsigned(number, &seq) && seq >= v->first_seq &&
+			       seq <= v->seq
+		       ? seq
+		       : UINT64_MAX;
 }
 
 static void answer_status(struct way *w, const struct serve_election *e)
@@ -249,6 +279,7 @@ static void answer_status(struct way *w, const struct serve_election *e)
 
 	reply->after = UINT64_MAX;
 	reply->wait_ms = 0;
+	reply->if_none_match = w->request->if_none_match;
 	if (after != NULL && !parse_unsigned(after, &reply->after)) {
 		reply_invalid(w, "after", after, "the number of an event");
 		return;
@@ -257,15 +288,10 @@ static void answer_status(struct way *w, const struct serve_election *e)
 		reply_invalid(w, "wait", wait, "a time of up to 60s");
 		return;
 	}
-	put_etag(reply, w->view, e);
+	/* To a number of another process all that is here is news. */
+	reply->after = told_seq(w->view, after);
 	reply->type = "application/json";
 	reply->status = 200;
-	if (w->request->if_none_match != NULL &&
-	    strcmp(w->request->if_none_match, reply->etag) == 0) {
-		reply->status = 304;
-		reply->type = "";
-		return;
-	}
 	reply->task = SERVE_STATUS;
 	reply->election = e;
 }
@@ -365,9 +391,7 @@ static void answer_events(struct way *w, int task)
 	w->reply->status = 200;
 	w->reply->type = "text/event-stream";
 	w->reply->task = task;
-	if (w->request->last_event_id == NULL ||
-	    !parse_unsigned(w->request->last_event_id, &w->reply->after))
-		w->reply->after = UINT64_MAX;
+	w->reply->after = told_seq(w->view, w->request->last_event_id);
 }
 
 /* What stands below /v1. */
@@ -523,4 +547,19 @@ void serve_write_status(struct serve_text *out, const struct serve_view *view,
 	text_add(out, ",\"timings\":");
 	write_timings(out, view);
 	text_add(out, "}\n");
+}
+
+void serve_write_still(struct serve_text *out, const struct serve_view *view,
+		       const struct serve_status *status)
+{
+	struct serve_status still = *status;
+	struct serve_election e = *status->election;
+
+	if (serve_leads(view, &e))
+		e.deadline_boot_ns = view->now_boot_ns + 1;
+	else if (e.lease_left_ms > 0)
+		e.lease_left_ms = 0;
+	e.wait_ms = e.wait_ms > 0;
+	still.election = &e;
+	serve_write_status(out, view, &still);
 }
