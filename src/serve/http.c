@@ -74,7 +74,8 @@ static void connection_changes(void *cls, struct MHD_Connection *connection, voi
 		link->since_ns = server_now_ns();
 		link->is_unix = family_of(link->fd) == AF_UNIX;
 		link->is_local = is_loopback(link->fd);
-		link->rights = link->is_unix ? listen_rights(s, link->fd) : 0;
+		if (link->is_unix)
+			listen_credit(link);
 		link->for_probes = s->n_links >= SERVER_CONNECTIONS - SERVER_FOR_PROBES;
 		link->next = s->links;
 		if (s->links != NULL)
@@ -400,7 +401,7 @@ static void call_execute(struct call *call)
 	switch (r->task) {
 	case SERVE_TELL:
 		if (r->term != 0)
-			member_told(m, m->v.deadline_boot_ns);
+			member_told(m, call->link, m->v.deadline_boot_ns);
 		break;
 	case SERVE_DONE:
 		if (member_done(m, r->term) != 0)

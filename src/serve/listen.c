@@ -21,6 +21,7 @@
 #define BACKLOG 256
 #define SOCKET_MODE 0660
 #define FIRST_FD 3 /* of those that systemd hands over */
+#define BORN_AT 22 /* a word of /proc/PID/stat */
 #define TOKEN_MIN 16
 #define TOKEN_MAX 512
 
@@ -280,15 +281,51 @@ static bool is_listed(const char *list, uid_t uid)
 	return found;
 }
 
-unsigned listen_rights(const struct server *s, int fd)
+void listen_credit(struct link *link)
 {
+	const struct serve_config *config = link->server->config;
 	struct ucred peer = {0};
 	socklen_t n = sizeof(peer);
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) != 0)
+	if (getsockopt(link->fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) != 0)
+		return;
+	link->pid = peer.pid;
+	link->rights = (is_listed(config->operators, peer.uid) ? SERVE_OPERATE : 0U) |
+		       (is_listed(config->applications, peer.uid) ? SERVE_APPLY : 0U);
+}
+
+/* When a process has begun, in ticks of this boot; 0: the kernel doesn't tell. */
+static uint64_t born_at(pid_t pid)
+{
+	char path[64];
+	char line[1024] = "";
+	uint64_t at = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
+	FILE *in = pid > 0 ? fopen(path, "re") : NULL;
+
+	if (in == NULL)
 		return 0;
-	return (is_listed(s->config->operators, peer.uid) ? SERVE_OPERATE : 0U) |
-	       (is_listed(s->config->applications, peer.uid) ? SERVE_APPLY : 0U);
+	const char *word = fgets(line, sizeof(line), in) != NULL ? strrchr(line, ')') : NULL;
+
+	(void)fclose(in);
+	for (int i = 2; i < BORN_AT && word != NULL; i++)
+		word = strchr(word + 1, ' '); /* the name, which is the second, may have spaces */
+	if (word != NULL)
+		at = strtoull(word, NULL, 10);
+	return at;
+}
+
+void listen_identify(struct link *link)
+{
+	link->born_at = born_at(link->pid);
+}
+
+/* A number is given to another process when its own has ended: when it began decides. */
+bool listen_is_one_process(const struct link *identified, const struct link *other)
+{
+	return identified->pid != 0 && identified->pid == other->pid && identified->born_at != 0 &&
+	       identified->born_at == born_at(other->pid);
 }
 
 /* ---- tokens ---- */

@@ -2,8 +2,8 @@
  * members.c: the elections of this process, and whose work each leadership is. The work of a
  * leadership is one context of the library: it is entered at BECAME and left when the work has
  * ended, and the claim is kept as long. Work has ended when `done` was said; or when the connection
- * that was told `became` is closed at both ends, and every deadline that a client was told has
- * passed.
+ * that was told `became` is closed at both ends, and every deadline has passed that a process was
+ * told that didn't hold this connection.
  *
  * It must never leave a context while a client may still trust a deadline (S7).
  */
@@ -303,10 +303,17 @@ void member_report(struct member *m, const char *metadata)
 	(void)baton_report_health(m->election, may ? m->score : 0, metadata);
 }
 
-void member_told(struct member *m, int64_t deadline_ns)
+/* What the process that holds the work is told ends with its work. What another process is told
+ * holds, whatever becomes of this work. */
+void member_told(struct member *m, const struct link *link, int64_t deadline_ns)
 {
-	if (deadline_ns > m->told_ns)
-		m->told_ns = deadline_ns;
+	struct stream *holder = m->leads;
+	bool is_own =
+		holder != NULL && link != NULL && listen_is_one_process(holder->call->link, link);
+	int64_t *told_ns = is_own ? &holder->told_ns : &m->told_ns;
+
+	if (deadline_ns > *told_ns)
+		*told_ns = deadline_ns;
 }
 
 int member_done(struct member *m, uint64_t term)
@@ -326,6 +333,7 @@ int member_done(struct member *m, uint64_t term)
 void member_attach(struct member *m, struct stream *stream)
 {
 	m->v.n_leads++;
+	listen_identify(stream->call->link);
 	member_report(m, NULL);
 	stream_tell_lead(stream, "standby", "");
 	give_work(m);
@@ -351,7 +359,8 @@ void member_detach(struct member *m, struct stream *stream)
 		 * client that doesn't read has: what was told holds. */
 		if (!has_ended) {
 			member_refresh(m);
-			member_told(m, m->v.leads ? m->v.deadline_boot_ns : stream->end_ns);
+			member_told(m, NULL, m->v.leads ? m->v.deadline_boot_ns : stream->end_ns);
+			member_told(m, NULL, stream->told_ns);
 		}
 		member_resign(m);
 	}

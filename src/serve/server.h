@@ -48,6 +48,8 @@ struct link {
 	bool is_busy;  /* a request has been read */
 	bool for_probes;
 	unsigned rights;
+	pid_t pid;        /* of the other end of a unix socket; 0: not known */
+	uint64_t born_at; /* when that process has begun; 0: it was not identified */
 };
 
 /* One request. */
@@ -97,7 +99,8 @@ struct stream {
 	bool is_through; /* all that it began with was sent */
 	bool is_done;    /* its work has ended: `done` was said */
 	uint64_t told_term;
-	int64_t end_ns; /* told at the loss; 0: not lost */
+	int64_t told_ns; /* the latest deadline that its process was told besides, by /leadership */
+	int64_t end_ns;  /* told at the loss; 0: not lost */
 	bool is_overrun;
 };
 
@@ -108,7 +111,7 @@ struct member {
 	struct baton_election *election;
 	struct baton_context *hold; /* the work of the present or the last leadership */
 	uint64_t hold_term;
-	int64_t told_ns;    /* the latest deadline that a client was told */
+	int64_t told_ns; /* the latest deadline that others than the holder of the work were told */
 	int64_t renewed_ns; /* the deadline that its last BECAME or RENEWED told */
 	bool is_renewed;    /* clients of the stream of events have to hear of it */
 	bool is_lost;
@@ -207,7 +210,7 @@ struct member *members_find(struct server *s, const char *name);
 void members_take_events(struct server *s);
 void member_refresh(struct member *m);
 void members_refresh_all(struct server *s);
-void member_told(struct member *m, int64_t deadline_ns);
+void member_told(struct member *m, const struct link *link, int64_t deadline_ns);
 /* 0, or a code of the library. */
 int member_done(struct member *m, uint64_t term);
 void member_attach(struct member *m, struct stream *stream);
@@ -318,7 +321,12 @@ void telemetry_parent(const struct member *m, bool is_lost, char out[TRACE_PAREN
 /* Opens what is listened on. SERVE_ENDED, or why not. */
 int listen_open(struct server *s);
 void listen_close(struct server *s);
-unsigned listen_rights(const struct server *s, int fd);
+/* Asks the kernel who is at the other end of a unix socket, and what that user may. */
+void listen_credit(struct link *link);
+/* Notes which process is at the other end, as long as it lives. */
+void listen_identify(struct link *link);
+/* Whether another connection is of the process that was identified, for sure. */
+bool listen_is_one_process(const struct link *identified, const struct link *other);
 /* Reads the token files again. False: one can't be read; the old tokens stay. */
 bool listen_read_tokens(struct server *s);
 
