@@ -1,4 +1,4 @@
-/* page.c: where pages are, and which clock they count by. */
+/* page.c: where pages are, which clock they count by, and whose they are. */
 #include "base/page.h"
 
 #include <ctype.h>
@@ -11,6 +11,7 @@
 #include "base/sha256.h"
 
 #define FLAT_MAX 200
+#define TRIES 1000 /* each takes less than a microsecond, and so does a writer */
 
 /* A letter, a digit, '-' or '_' stands for itself, and so does a '.' that is not the first
  * character; the rest is %xx. A name that gets too long is replaced by its hash. The page has the
@@ -65,4 +66,49 @@ int page_clock(char boot_id[16], uint64_t *time_namespace)
 	(void)fclose(in);
 	*time_namespace = stat("/proc/self/ns/time", &st) == 0 ? (uint64_t)st.st_ino : 0;
 	return n == 32 ? 0 : -1;
+}
+
+static void put_word(_Atomic uint64_t *to, const char *text)
+{
+	uint64_t words[PAGE_WORD_MAX / 8] = {0};
+
+	(void)memcpy(words, text, strnlen(text, sizeof(words) - 1));
+	for (size_t i = 0; i < PAGE_WORD_MAX / 8; i++)
+		atomic_store_explicit(&to[i], words[i], memory_order_relaxed);
+}
+
+static void get_word(const _Atomic uint64_t *from, char text[PAGE_WORD_MAX])
+{
+	uint64_t words[PAGE_WORD_MAX / 8];
+
+	for (size_t i = 0; i < PAGE_WORD_MAX / 8; i++)
+		words[i] = atomic_load_explicit(&from[i], memory_order_relaxed);
+	(void)memcpy(text, words, sizeof(words));
+	text[PAGE_WORD_MAX - 1] = '\0';
+}
+
+/* A writer that died between the two has left an odd number: the next one goes on from there. */
+void page_put_names(struct page *p, const char *name, const char *id)
+{
+	uint64_t odd = atomic_load(&p->names) | 1;
+
+	atomic_store(&p->names, odd);
+	atomic_thread_fence(memory_order_release);
+	put_word(p->name, name);
+	put_word(p->id, id);
+	atomic_store(&p->names, odd + 1);
+}
+
+int page_get_names(const struct page *p, char name[PAGE_WORD_MAX], char id[PAGE_WORD_MAX])
+{
+	for (int i = 0; i < TRIES; i++) {
+		uint64_t before = atomic_load(&p->names);
+
+		get_word(p->name, name);
+		get_word(p->id, id);
+		atomic_thread_fence(memory_order_acquire);
+		if (before % 2 == 0 && atomic_load(&p->names) == before)
+			return 0;
+	}
+	return -1;
 }

@@ -5,6 +5,9 @@
  * The writer stores deadline 0, term, deadline when it became leader, the deadline at a renewal,
  * and 0 at the loss. A reader loads term, deadline, term: it leads if both terms are the same and
  * the clock has not reached the deadline. So no reader ever combines a deadline with another term.
+ *
+ * The names change when another `baton serve` takes the page over. They stand under a sequence
+ * lock: their number is odd while they are written, and another one afterwards.
  */
 #ifndef BATON_PAGE_H
 #define BATON_PAGE_H
@@ -29,10 +32,11 @@ struct page {
 	_Atomic uint64_t term;
 	_Atomic int64_t deadline_boot_ns;
 	_Atomic int64_t end_boot_ns;
-	_Atomic uint64_t changes; /* leaderships so far */
-	_Atomic uint64_t state;   /* 0 closed, 1 open */
-	char name[PAGE_WORD_MAX];
-	char id[PAGE_WORD_MAX];
+	_Atomic uint64_t changes;                 /* leaderships so far */
+	_Atomic uint64_t state;                   /* 0 closed, 1 open */
+	_Atomic uint64_t name[PAGE_WORD_MAX / 8]; /* bytes, with a zero byte behind them */
+	_Atomic uint64_t id[PAGE_WORD_MAX / 8];
+	_Atomic uint64_t names; /* the number of the sequence lock */
 };
 
 /* Where the page of an election is. 0, or -1: the path is too long. */
@@ -41,6 +45,10 @@ int page_path(const char *dir, const char *name, char path[PAGE_PATH_MAX]);
 void page_default_dir(char dir[PAGE_PATH_MAX]);
 /* What identifies the clock: 0, or -1 where the system doesn't tell. */
 int page_clock(char boot_id[16], uint64_t *time_namespace);
+/* One writer. Longer names are cut. */
+void page_put_names(struct page *p, const char *name, const char *id);
+/* Both as they were at one instant. 0, or -1: a writer has begun and doesn't end. */
+int page_get_names(const struct page *p, char name[PAGE_WORD_MAX], char id[PAGE_WORD_MAX]);
 
 #pragma GCC visibility pop
 

@@ -32,12 +32,16 @@ static int fail(struct baton_error *err, int code, const char *path, const char 
 /* NULL, or what is wrong. */
 static const char *examine_page(const struct page *p, const char *name)
 {
+	char own_name[PAGE_WORD_MAX];
+	char id[PAGE_WORD_MAX];
 	char boot_id[16];
 	uint64_t time_namespace;
 
 	if (memcmp(p->magic, PAGE_MAGIC, sizeof(p->magic)) != 0 || p->layout != PAGE_LAYOUT)
 		return "is not one that this library can read";
-	if (strncmp(p->name, name, sizeof(p->name)) != 0)
+	if (page_get_names(p, own_name, id) != 0)
+		return "was left by a baton serve that died while it wrote the names";
+	if (strcmp(own_name, name) != 0)
 		return "belongs to another election";
 	if (page_clock(boot_id, &time_namespace) != 0 ||
 	    memcmp(boot_id, p->boot_id, sizeof(boot_id)) != 0 ||

@@ -1,6 +1,7 @@
 /*
  * page.c: writes the page in shared memory. One writer: a lock on the file keeps a second one away.
- * It must never truncate the file: a reader that has it mapped would be killed.
+ * It must never truncate the file: a reader that has it mapped would be killed. Nor may it count by
+ * another clock than the one that a reader has compared its own with: then it takes a new file.
  */
 #include "serve/page.h"
 
@@ -17,6 +18,7 @@
 #include "base/page.h"
 
 #define PAGE_MODE 0644
+#define TRIES 5
 
 struct writer {
 	struct page *page;
@@ -42,8 +44,7 @@ static bool fill_page(struct page *p, const char *name, const char *id)
 {
 	atomic_store(&p->deadline_boot_ns, 0);
 	p->layout = PAGE_LAYOUT;
-	(void)snprintf(p->name, sizeof(p->name), "%s", name);
-	(void)snprintf(p->id, sizeof(p->id), "%s", id);
+	page_put_names(p, name, id);
 	if (page_clock(p->boot_id, &p->time_namespace) != 0)
 		return false;
 	atomic_store(&p->state, 1);
@@ -58,12 +59,67 @@ static void rest(const struct writer *w)
 	(void)madvise(w->page, PAGE_SIZE_BYTES, MADV_DONTNEED);
 }
 
+/* Whether readers of the file, who may have it mapped, count by our clock. Else it is their last:
+ * nobody leads in it, and the next one is another file. */
+static bool counts_alike(struct page *p)
+{
+	char boot_id[sizeof(p->boot_id)];
+	uint64_t time_namespace;
+
+	if (memcmp(p->magic, PAGE_MAGIC, sizeof(p->magic)) != 0)
+		return true;
+	if (page_clock(boot_id, &time_namespace) == 0 && p->time_namespace == time_namespace &&
+	    memcmp(p->boot_id, boot_id, sizeof(boot_id)) == 0)
+		return true;
+	atomic_store(&p->deadline_boot_ns, 0);
+	atomic_store(&p->state, 0);
+	return false;
+}
+
+enum taken { TAKEN, NOT_TAKEN, ANOTHER_FILE };
+
+/* Locks and maps the file that is there, or is made. errno says why it was not taken; 0: it has
+ * another writer. */
+static int take_file(struct writer *w, const char *path)
+{
+	struct stat st;
+	struct stat there;
+
+	w->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, PAGE_MODE);
+	if (w->fd < 0)
+		return NOT_TAKEN;
+	if (flock(w->fd, LOCK_EX | LOCK_NB) != 0) {
+		errno = 0;
+		return NOT_TAKEN;
+	}
+	if (fstat(w->fd, &st) != 0 || stat(path, &there) != 0)
+		return NOT_TAKEN;
+	if (there.st_ino != st.st_ino || there.st_dev != st.st_dev)
+		return ANOTHER_FILE; /* put aside meanwhile */
+	if (st.st_size < PAGE_SIZE_BYTES && ftruncate(w->fd, PAGE_SIZE_BYTES) != 0)
+		return NOT_TAKEN;
+	w->page = map_page(w->fd);
+	if (w->page == NULL)
+		return NOT_TAKEN;
+	if (counts_alike(w->page))
+		return TAKEN;
+	return unlink(path) == 0 ? ANOTHER_FILE : NOT_TAKEN;
+}
+
+static void drop_file(struct writer *w)
+{
+	if (w->page != NULL)
+		(void)munmap(w->page, PAGE_SIZE_BYTES);
+	if (w->fd >= 0)
+		(void)close(w->fd);
+	w->page = NULL;
+}
+
 bool page_open(const char *dir, const char *name, const char *id, void **page,
 	       struct baton_error *err)
 {
 	char path[PAGE_PATH_MAX];
 	struct writer *w = calloc(1, sizeof(*w));
-	struct stat st;
 
 	*page = NULL;
 	if (w == NULL || page_path(dir, name, path) != 0) {
@@ -71,20 +127,18 @@ bool page_open(const char *dir, const char *name, const char *id, void **page,
 		return fail(err, dir, "has a path that is too long");
 	}
 	(void)mkdir(dir, 0755);
-	w->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, PAGE_MODE);
-	if (w->fd < 0) {
-		free(w);
-		return fail(err, path, strerror(errno));
-	}
-	bool is_ours = flock(w->fd, LOCK_EX | LOCK_NB) == 0;
+	int taken = take_file(w, path);
 
-	if (is_ours && fstat(w->fd, &st) == 0 &&
-	    (st.st_size >= PAGE_SIZE_BYTES || ftruncate(w->fd, PAGE_SIZE_BYTES) == 0))
-		w->page = map_page(w->fd);
-	if (w->page == NULL || !fill_page(w->page, name, id)) {
+	for (int i = 0; i < TRIES && taken == ANOTHER_FILE; i++) {
+		drop_file(w);
+		taken = take_file(w, path);
+	}
+	if (taken != TAKEN || !fill_page(w->page, name, id)) {
+		int error = errno;
+
 		page_close(w);
 		return fail(err, path,
-			    is_ours ? "can't be written" : "is written by another baton serve");
+			    error == 0 ? "is written by another baton serve" : strerror(error));
 	}
 	rest(w);
 	*page = w;
@@ -134,8 +188,7 @@ void page_close(void *page)
 	if (w->page != NULL) {
 		atomic_store(&w->page->deadline_boot_ns, 0);
 		atomic_store(&w->page->state, 0);
-		(void)munmap(w->page, PAGE_SIZE_BYTES);
 	}
-	(void)close(w->fd);
+	drop_file(w);
 	free(w);
 }
