@@ -2,7 +2,7 @@
  * serve.h: `baton serve` as a function: takes part in elections by the public interface of the
  * library, and answers HTTP. One thread does all: a loop (serve.c) with the HTTP library
  * (http.c), the events of the elections (members.c) with their callbacks (hooks.c), and the streams
- * (streams.c) on it. What has to ask the store, and so may wait, is done by one other thread
+ * (streams.c) on it. What has to ask the store, and so may wait, is done by two other threads
  * (worker.c).
  */
 #ifndef BATON_SERVE_H
@@ -15,6 +15,9 @@
 
 struct serve_config {
 	struct baton *baton; /* the caller's; closed by the caller, if serve_run() says so */
+	/* Another handle with the same options, for what would hold up the first one; serve_run()
+	 * closes it. A code of the library. */
+	int (*open_another)(struct baton **out, struct baton_error *err);
 	const struct baton_election_options *election;
 	const char *const *names; /* of elections to take part in, or to observe */
 	size_t n_names;

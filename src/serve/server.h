@@ -1,6 +1,6 @@
 /*
  * server.h: what the files of the shell around serve_answer() share. All of it belongs to the
- * thread of the loop, but for the queues of the worker.
+ * thread of the loop, but for the queues of the workers.
  */
 #ifndef BATON_SERVE_SERVER_H
 #define BATON_SERVE_SERVER_H
@@ -140,6 +140,17 @@ struct kept {
 	char *words; /* what the strings of the event point into */
 };
 
+/* A thread that asks the store. Examinations take long, and have one of their own. */
+enum { WORKER_STORE, WORKER_DOCTOR, WORKERS };
+
+struct worker {
+	struct server *server;
+	pthread_t thread;
+	bool has_thread;
+	struct job *queue;
+	int64_t until_ns; /* its present question of the store ends before; 0: it is idle */
+};
+
 struct server {
 	const struct serve_config *config;
 	struct serve_view view;
@@ -188,15 +199,12 @@ struct server {
 	struct telemetry *telemetry;
 	struct callbacks *callbacks; /* NULL: there are none */
 	char **environment;          /* that of the callbacks */
-	/* the worker's */
-	pthread_t worker;
-	bool has_worker;
+	/* the workers' */
+	struct worker workers[WORKERS];
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
-	struct job *queue;
 	struct job *finished;
-	int64_t job_until_ns; /* its present question of the store ends before; 0: it is idle */
-	bool worker_ends;
+	bool workers_end;
 };
 
 int64_t server_now_ns(void);

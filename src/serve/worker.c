@@ -1,6 +1,10 @@
 /*
- * worker.c: the thread that asks the store, one question after the other. The loop must never wait
- * for the store. Questions of clients wait for their answer with their connection suspended.
+ * worker.c: the thread that asks the store, one question after the other, and one for examinations.
+ * The loop must never wait for the store. Questions of clients wait for their answer with their
+ * connection suspended.
+ *
+ * An order must never wait for what readers ask: it goes to the front, a list of elections lets it
+ * in between its pages, and an examination has a handle of its own.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +26,7 @@ struct job {
 	struct serve_reply reply;
 	char name[BATON_NAME_MAX + 1];
 	int kind;
+	bool is_unfinished; /* a list: there is another page */
 	int code;
 	struct baton_error err;
 	struct baton_observed observed;
@@ -109,15 +114,15 @@ static void add_finding(void *arg, const struct baton_finding *f)
 /* ---- the questions ---- */
 
 /* The next one. Each ends at its deadline; a lease later it is late. */
-static void job_begins(struct job *j)
+static void job_begins(struct worker *w, const struct job *j)
 {
-	struct server *s = j->server;
+	struct server *s = w->server;
 	int64_t limit_ns = (int64_t)(s->view.timings.lease_ns + s->view.timings.call_ns);
 
 	if (j->kind == JOB_ASK && j->reply.task == SERVE_DOCTOR)
 		limit_ns += DOCTOR_MS * (int64_t)CLOCK_NS_PER_MS;
 	(void)pthread_mutex_lock(&s->lock);
-	s->job_until_ns = server_now_ns() + limit_ns;
+	w->until_ns = server_now_ns() + limit_ns;
 	(void)pthread_mutex_unlock(&s->lock);
 }
 
@@ -125,29 +130,31 @@ static void ask_doctor(struct job *j)
 {
 	static const char *const levels[] = {"ok", "note", "warning", "error"};
 
+	struct baton *b = NULL;
+
+	/* A handle answers one question at a time. */
+	j->code = j->server->config->open_another(&b, &j->err);
+	if (j->code != 0)
+		return;
 	bytes_print(&j->text, "{\"findings\":[");
-	j->code = baton_examine(j->server->config->baton, add_finding, j, &j->err);
+	j->code = baton_examine(b, add_finding, j, &j->err);
+	baton_close(b);
 	if (j->code >= 0) {
 		bytes_print(&j->text, "],\"level\":\"%s\"}\n", levels[j->code & 3]);
 		j->code = 0;
 	}
 }
 
+/* A page at a time: others are asked for in between. */
 static void ask_list(struct job *j)
 {
-	struct baton *b = j->server->config->baton;
-	const char *prefix = j->server->config->observe_prefix;
-	const char *after = "";
+	const struct serve_config *config = j->server->config;
+	const char *after = j->n > 0 ? ((char **)j->items)[j->n - 1] : "";
+	size_t before = j->n;
 
-	do {
-		size_t before = j->n;
-
-		job_begins(j);
-		j->code = baton_list_elections(b, prefix, after, add_name, j, &j->err);
-		if (j->n == before || ((char **)j->items)[j->n - 1] == NULL)
-			return;
-		after = ((char **)j->items)[j->n - 1];
-	} while (j->code > 0);
+	j->code = baton_list_elections(config->baton, config->observe_prefix, after, add_name, j,
+				       &j->err);
+	j->is_unfinished = j->code > 0 && j->n > before && ((char **)j->items)[j->n - 1] != NULL;
 }
 
 static void ask_status(struct job *j)
@@ -199,25 +206,50 @@ static void job_execute(struct job *j)
 
 /* ---- the thread ---- */
 
+/* What goes first: orders, then questions of clients, then those of ours. */
+static int rank_of(const struct job *j)
+{
+	if (j->kind != JOB_ASK)
+		return 2;
+	return j->reply.task >= SERVE_RESIGN && j->reply.task <= SERVE_RESUME ? 0 : 1;
+}
+
+/* The lock is held. */
+static void put_job(struct worker *w, struct job *j)
+{
+	struct job **at = &w->queue;
+
+	while (*at != NULL && rank_of(*at) <= rank_of(j))
+		at = &(*at)->next;
+	j->next = *at;
+	*at = j;
+	(void)pthread_cond_broadcast(&w->server->wake);
+}
+
 static void *worker_main(void *arg)
 {
-	struct server *s = arg;
+	struct worker *w = arg;
+	struct server *s = w->server;
 	const uint64_t one = 1;
 
 	(void)pthread_mutex_lock(&s->lock);
-	while (!s->worker_ends) {
-		struct job *j = s->queue;
+	while (!s->workers_end) {
+		struct job *j = w->queue;
 
 		if (j == NULL) {
 			(void)pthread_cond_wait(&s->wake, &s->lock);
 			continue;
 		}
-		s->queue = j->next;
+		w->queue = j->next;
 		(void)pthread_mutex_unlock(&s->lock);
-		job_begins(j);
+		job_begins(w, j);
 		job_execute(j);
 		(void)pthread_mutex_lock(&s->lock);
-		s->job_until_ns = 0;
+		w->until_ns = 0;
+		if (j->is_unfinished) {
+			put_job(w, j);
+			continue;
+		}
 		j->next = s->finished;
 		s->finished = j;
 		(void)!write(s->done_fd, &one, sizeof(one));
@@ -228,8 +260,15 @@ static void *worker_main(void *arg)
 
 bool worker_start(struct server *s)
 {
-	s->has_worker = pthread_create(&s->worker, NULL, worker_main, s) == 0;
-	return s->has_worker;
+	for (int i = 0; i < WORKERS; i++) {
+		struct worker *w = &s->workers[i];
+
+		w->server = s;
+		w->has_thread = pthread_create(&w->thread, NULL, worker_main, w) == 0;
+		if (!w->has_thread)
+			return false;
+	}
+	return true;
 }
 
 static void job_free(struct job *j)
@@ -241,43 +280,44 @@ static void job_free(struct job *j)
 	free(j);
 }
 
-void worker_stop(struct server *s)
+static void drop_jobs(struct job **list)
 {
-	if (!s->has_worker)
-		return;
-	(void)pthread_mutex_lock(&s->lock);
-	s->worker_ends = true;
-	(void)pthread_cond_signal(&s->wake);
-	(void)pthread_mutex_unlock(&s->lock);
-	(void)pthread_join(s->worker, NULL);
-	s->has_worker = false;
-	for (struct job **list = &s->queue; list != NULL;
-	     list = list == &s->queue ? &s->finished : NULL) {
-		while (*list != NULL) {
-			struct job *j = *list;
+	while (*list != NULL) {
+		struct job *j = *list;
 
-			*list = j->next;
-			if (j->call != NULL) {
-				serve_problem(&j->call->reply, 503, "unavailable",
-					      "baton serve has stopped");
-				call_resume(j->call);
-			}
-			job_free(j);
+		*list = j->next;
+		if (j->call != NULL) {
+			serve_problem(&j->call->reply, 503, "unavailable",
+				      "baton serve has stopped");
+			call_resume(j->call);
 		}
+		job_free(j);
 	}
 }
 
-/* Looks and lists wait behind the questions of clients. */
+void worker_stop(struct server *s)
+{
+	(void)pthread_mutex_lock(&s->lock);
+	s->workers_end = true;
+	(void)pthread_cond_broadcast(&s->wake);
+	(void)pthread_mutex_unlock(&s->lock);
+	for (int i = 0; i < WORKERS; i++) {
+		struct worker *w = &s->workers[i];
+
+		if (w->has_thread)
+			(void)pthread_join(w->thread, NULL);
+		w->has_thread = false;
+		drop_jobs(&w->queue);
+	}
+	drop_jobs(&s->finished);
+}
+
 static bool worker_add(struct server *s, struct job *j)
 {
-	struct job **at = &s->queue;
+	bool is_long = j->kind == JOB_ASK && j->reply.task == SERVE_DOCTOR;
 
 	(void)pthread_mutex_lock(&s->lock);
-	while (*at != NULL && (j->kind != JOB_ASK || (*at)->kind == JOB_ASK))
-		at = &(*at)->next;
-	j->next = *at;
-	*at = j;
-	(void)pthread_cond_signal(&s->wake);
+	put_job(&s->workers[is_long ? WORKER_DOCTOR : WORKER_STORE], j);
 	(void)pthread_mutex_unlock(&s->lock);
 	return true;
 }
@@ -340,8 +380,10 @@ void worker_list(struct server *s)
 bool worker_is_late(struct server *s, int64_t now_ns)
 {
 	(void)pthread_mutex_lock(&s->lock);
-	bool is_late = s->job_until_ns != 0 && now_ns > s->job_until_ns;
+	bool is_late = false;
 
+	for (int i = 0; i < WORKERS; i++)
+		is_late |= s->workers[i].until_ns != 0 && now_ns > s->workers[i].until_ns;
 	(void)pthread_mutex_unlock(&s->lock);
 	return is_late;
 }

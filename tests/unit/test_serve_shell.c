@@ -74,9 +74,12 @@ void member_half_closed(struct member *m, struct stream *stream)
 	(void)m, (void)stream;
 }
 
+static struct call *resumed[4];
+static size_t n_resumed;
+
 void call_resume(struct call *call)
 {
-	(void)call;
+	resumed[n_resumed++] = call;
 }
 
 /* ---- renewals ---- */
@@ -402,6 +405,7 @@ static void test_latency_slow(void **state)
 
 static sem_t asked, answered;
 static atomic_int n_asked;
+static int n_pages; /* behind the present one; the worker's */
 
 int __wrap_baton_list_elections(struct baton *b, const char *prefix, const char *after,
 				void (*found)(void *arg, const char *name), void *arg,
@@ -410,11 +414,15 @@ int __wrap_baton_list_elections(struct baton *b, const char *prefix, const char 
 				void (*found)(void *arg, const char *name), void *arg,
 				struct baton_error *err)
 {
-	(void)b, (void)prefix, (void)after, (void)found, (void)arg, (void)err;
+	(void)b, (void)prefix, (void)after, (void)err;
 	(void)atomic_fetch_add(&n_asked, 1);
 	(void)sem_post(&asked);
 	(void)sem_wait(&answered);
-	return 0;
+	if (n_pages == 0)
+		return 0;
+	n_pages--;
+	found(arg, "name");
+	return 1; /* there are more */
 }
 
 static void take_finished(struct server *s)
@@ -425,36 +433,119 @@ static void take_finished(struct server *s)
 	worker_take_finished(s);
 }
 
-static void test_lists_never_pile_up(void **state)
+/* A store, and a second handle for it, that hang until they are let go. */
+static int open_another(struct baton **out, struct baton_error *err)
 {
-	struct world *w = *state;
-	struct server *s = &w->server;
-	struct serve_config config = {.observe_prefix = ""};
+	(void)out, (void)err;
+	(void)sem_post(&asked);
+	(void)sem_wait(&answered);
+	return BATON_E_UNAVAILABLE;
+}
 
+static const struct serve_config config = {.observe_prefix = "", .open_another = open_another};
+
+static void start_workers(struct server *s)
+{
 	s->config = &config;
 	s->done_fd = eventfd(0, EFD_NONBLOCK);
 	(void)pthread_mutex_init(&s->lock, NULL);
 	(void)pthread_cond_init(&s->wake, NULL);
 	(void)sem_init(&asked, 0, 0);
 	(void)sem_init(&answered, 0, 0);
+	atomic_store(&n_asked, 0);
+	n_resumed = 0;
 	assert_true(worker_start(s));
-	worker_list(s);
-	(void)sem_wait(&asked); /* the store hangs */
-	for (int i = 0; i < 5; i++)
-		worker_list(s);
-	assert_null(s->queue);
-	(void)sem_post(&answered);
-	take_finished(s);
-	worker_list(s); /* it has answered: the next one is asked for */
-	(void)sem_post(&answered);
-	take_finished(s);
-	assert_int_equal(atomic_load(&n_asked), 2);
+}
+
+static void stop_workers(struct server *s)
+{
 	worker_stop(s);
 	(void)close(s->done_fd);
 	(void)sem_destroy(&asked);
 	(void)sem_destroy(&answered);
 	(void)pthread_cond_destroy(&s->wake);
 	(void)pthread_mutex_destroy(&s->lock);
+}
+
+static void test_lists_never_pile_up(void **state)
+{
+	struct world *w = *state;
+	struct server *s = &w->server;
+
+	start_workers(s);
+	worker_list(s);
+	(void)sem_wait(&asked); /* the store hangs */
+	for (int i = 0; i < 5; i++)
+		worker_list(s);
+	assert_null(s->workers[WORKER_STORE].queue);
+	(void)sem_post(&answered);
+	take_finished(s);
+	worker_list(s); /* it has answered: the next one is asked for */
+	(void)sem_post(&answered);
+	take_finished(s);
+	assert_int_equal(atomic_load(&n_asked), 2);
+	stop_workers(s);
+}
+
+/* ---- orders ---- */
+
+static struct call call_for(struct server *s, int task)
+{
+	static char rooms[4][512];
+	static size_t n;
+	char *room = rooms[n++ % 4];
+
+	return (struct call){.server = s,
+			     .room = room,
+			     .reply = {.task = task, .status = 202, .body = {room, 512, 0}}};
+}
+
+/* A list of many pages, and the questions of readers, never hold up an order. */
+static void test_orders_go_first(void **state)
+{
+	struct world *w = *state;
+	struct server *s = &w->server;
+	struct call reader = call_for(s, SERVE_HISTORY);
+	struct call order = call_for(s, SERVE_RESIGN);
+
+	start_workers(s);
+	n_pages = 1;
+	worker_list(s);
+	(void)sem_wait(&asked);
+	assert_true(worker_ask(&reader));
+	assert_true(worker_ask(&order));
+	(void)sem_post(&answered);
+	(void)sem_wait(&asked); /* the next page is asked for behind both of them */
+	take_finished(s);
+	assert_int_equal(n_resumed, 2);
+	assert_ptr_equal(resumed[0], &reader); /* what was finished last is taken first */
+	assert_ptr_equal(resumed[1], &order);
+	(void)sem_post(&answered);
+	take_finished(s);
+	assert_false(s->is_listed);
+	stop_workers(s);
+}
+
+/* Nor does an examination. */
+static void test_doctors_hold_up_nobody(void **state)
+{
+	struct world *w = *state;
+	struct server *s = &w->server;
+	struct call doctor = call_for(s, SERVE_DOCTOR);
+	struct call order = call_for(s, SERVE_PAUSE);
+
+	start_workers(s);
+	assert_true(worker_ask(&doctor));
+	(void)sem_wait(&asked);
+	assert_true(worker_ask(&order));
+	take_finished(s);
+	assert_int_equal(n_resumed, 1);
+	assert_ptr_equal(resumed[0], &order);
+	(void)sem_post(&answered);
+	take_finished(s);
+	assert_ptr_equal(resumed[1], &doctor);
+	assert_int_equal(doctor.reply.status, 503);
+	stop_workers(s);
 }
 
 #define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
@@ -471,6 +562,8 @@ int main(void)
 		cmocka_unit_test(test_latency_lately),
 		cmocka_unit_test(test_latency_slow),
 		TEST(test_lists_never_pile_up),
+		TEST(test_orders_go_first),
+		TEST(test_doctors_hold_up_nobody),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,10 +26,12 @@ static const char *store_kind(const char *url)
 	return kind;
 }
 
-static int open_outliving(struct settings *s, struct baton **out)
+static struct settings settings; /* what they point to lives as long as the process */
+
+static int open_outliving(struct baton **out, struct baton_error *err)
 {
+	const struct settings *s = &settings;
 	struct baton_options o;
-	struct baton_error err = {0};
 
 	baton_options_init(&o);
 	o.id = s->id;
@@ -44,7 +46,7 @@ static int open_outliving(struct settings *s, struct baton **out)
 	o.log = log_record;
 	/* A server that only observes tells no deadlines. */
 	o.outlive = s->observe == NULL;
-	return baton_open(s->store, &o, out, &err) == 0 ? 0 : open_fail(&err);
+	return baton_open(s->store, &o, out, err);
 }
 
 /* "" for --observe alone; else the part before the star. NULL after saying what is wrong. */
@@ -77,16 +79,18 @@ static int serve_by(struct settings *s, const char *prefix)
 	static char socket_path[PAGE_PATH_MAX];
 	static char page_dir[PAGE_PATH_MAX];
 	struct baton_election_options o;
+	struct baton_error err = {0};
 	struct baton *b;
-	int code = open_outliving(s, &b);
+	int code = open_outliving(&b, &err);
 
 	if (code != 0)
-		return code;
+		return open_fail(&err);
 	open_election_options(s, &o);
 	page_default_dir(page_dir);
 	(void)snprintf(socket_path, sizeof(socket_path), "%.4000s/serve.sock", page_dir);
 	struct serve_config config = {
 		.baton = b,
+		.open_another = open_outliving,
 		.election = &o,
 		.names = s->names,
 		.n_names = s->n_names,
@@ -146,41 +150,41 @@ static void raise_limit(void)
 
 int main(int argc, char **argv)
 {
-	static struct settings s; /* what it points to lives as long as the process */
+	struct settings *s = &settings;
 	char *prefix = NULL;
 
 	(void)mallopt(M_ARENA_MAX,
 		      1); /* an arena that threads share needs less; none of them is in a hurry */
 	raise_limit();
 	log_guess(argv);
-	s.argv = argv;
+	s->argv = argv;
 	if (argc < 2)
 		return cli_usage("start it as baton serve");
-	int code = options_read(&s, &serve_verb, argc - 2, argv + 2);
+	int code = options_read(s, &serve_verb, argc - 2, argv + 2);
 
 	if (code != 0)
 		return code;
-	log_setup(&s);
+	log_setup(s);
 	log_never_wait(); /* a slow reader of the log must never delay an answer */
-	if (s.observe != NULL && s.observe[0] != '\0') {
-		prefix = observed_prefix(&s);
+	if (s->observe != NULL && s->observe[0] != '\0') {
+		prefix = observed_prefix(s);
 		if (prefix == NULL)
 			return EXIT_USAGE;
-	} else if (s.n_names == 0) {
+	} else if (s->n_names == 0) {
 		return cli_usage("which elections? baton serve NAME..., or --observe='*'");
 	}
-	if (s.metrics_elections < 0) {
+	if (s->metrics_elections < 0) {
 		free(prefix);
 		return cli_usage("--metrics-elections: %lld is not a number from 0 on",
-				 (long long)s.metrics_elections);
+				 (long long)s->metrics_elections);
 	}
-	if (s.attach == 1 && s.min_score_permille == 0) {
+	if (s->attach == 1 && s->min_score_permille == 0) {
 		free(prefix);
 		return cli_usage("--min-score: 0 is not possible with --attach=require, because a "
 				 "candidate without its program has the score 0; expected more");
 	}
-	code = open_store_url(&s);
-	code = code != 0 ? code : serve_by(&s, prefix);
+	code = open_store_url(s);
+	code = code != 0 ? code : serve_by(s, prefix);
 	free(prefix);
 	return code;
 }
