@@ -231,7 +231,8 @@ static void test_idle_stream(void **state)
 static char said[200];
 static int n_said;
 
-static void say_of(int level, const char *election, uint64_t term, const char *format, ...)
+__attribute__((format(printf, 4, 5))) static void say_of(int level, const char *election,
+							 uint64_t term, const char *format, ...)
 {
 	va_list args;
 
