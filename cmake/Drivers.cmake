@@ -181,6 +181,8 @@ endif()
 if(NOT EXISTS ${PROJECT_SOURCE_DIR}/src/store/mongodb)
 elseif(MONGOC_FOUND AND TARGET baton_net)
 	baton_driver(mongodb NET RECORD SCHEMES mongodb mongodb+srv LIBRARIES PkgConfig::MONGOC)
+	# A lookup of servers may end after the store is closed.
+	target_link_options(baton_module_mongodb PRIVATE LINKER:-z,nodelete)
 else()
 	message(STATUS "driver mongodb: NOT built, libmongoc (libmongoc-dev) or OpenSSL is missing")
 endif()

@@ -19,6 +19,7 @@ struct mongodb_srv {
 	pthread_cond_t done;
 	bool is_done;
 	bool is_given_up; /* no call waits any more: the thread frees it */
+	pthread_t thread;
 	struct mongodb_servers servers;
 	char reason[128];
 	char text[MONGODB_TEXT_MAX + 32];
@@ -57,20 +58,21 @@ static void *srv_ask(void *arg)
 	mongoc_client_t *client =
 		uri != NULL ? mongoc_client_new_from_uri_with_error(uri, &error) : NULL;
 
-	(void)pthread_mutex_lock(&q->lock);
 	if (client != NULL)
 		take_servers(q, mongoc_client_get_uri(client));
 	(void)snprintf(q->reason, sizeof(q->reason), "%.120s",
 		       client != NULL ? "it names no server" : error.message);
+	if (client != NULL)
+		mongoc_client_destroy(client);
+	if (uri != NULL)
+		mongoc_uri_destroy(uri);
+	/* From here on the thread only ends: whoever joins it waits for nothing. */
+	(void)pthread_mutex_lock(&q->lock);
 	q->is_done = true;
 	bool is_ours = q->is_given_up;
 
 	(void)pthread_cond_signal(&q->done);
 	(void)pthread_mutex_unlock(&q->lock);
-	if (client != NULL)
-		mongoc_client_destroy(client);
-	if (uri != NULL)
-		mongoc_uri_destroy(uri);
 	if (is_ours)
 		srv_free(q);
 	return NULL;
@@ -80,8 +82,6 @@ static struct mongodb_srv *srv_begin(const char *name)
 {
 	struct mongodb_srv *q = calloc(1, sizeof(*q));
 	pthread_condattr_t clock;
-	pthread_attr_t detached;
-	pthread_t thread;
 
 	if (q == NULL)
 		return NULL;
@@ -91,17 +91,14 @@ static struct mongodb_srv *srv_begin(const char *name)
 	(void)pthread_mutex_init(&q->lock, NULL);
 	(void)pthread_cond_init(&q->done, &clock);
 	(void)pthread_condattr_destroy(&clock);
-	(void)pthread_attr_init(&detached);
-	(void)pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-	int error = pthread_create(&thread, &detached, srv_ask, q);
-
-	(void)pthread_attr_destroy(&detached);
-	if (error == 0)
+	if (pthread_create(&q->thread, NULL, srv_ask, q) == 0)
 		return q;
 	srv_free(q);
 	return NULL;
 }
 
+/* A thread that has found something is joined: the module may be unloaded right after this. One
+ * that still waits for the name service goes on, in a module that stays (-z nodelete). */
 void mongodb_srv_cancel(struct mongodb_srv **under_way)
 {
 	struct mongodb_srv *q = *under_way;
@@ -111,11 +108,16 @@ void mongodb_srv_cancel(struct mongodb_srv **under_way)
 		return;
 	(void)pthread_mutex_lock(&q->lock);
 	bool is_done = q->is_done;
+	pthread_t thread = q->thread;
 
 	q->is_given_up = true;
 	(void)pthread_mutex_unlock(&q->lock);
-	if (is_done)
+	if (is_done) {
+		(void)pthread_join(thread, NULL);
 		srv_free(q);
+	} else {
+		(void)pthread_detach(thread);
+	}
 }
 
 /* Waits for the lookup. False: it has not ended by then. */
