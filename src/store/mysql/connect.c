@@ -287,8 +287,11 @@ static int end_badly(struct mysql_lane *lane, bool in_time)
 	else
 		tell_error(lane);
 	/* If a primary has become a replica, another host is the primary now. */
-	if (!is_answer ||
-	    (error == ER_OPTION_PREVENTS_STATEMENT && lane->store->options.login.n_hosts > 1))
+	bool is_elsewhere = is_answer && error == ER_OPTION_PREVENTS_STATEMENT &&
+			    lane->store->options.login.n_hosts > 1;
+
+	lane->turn += is_elsewhere;
+	if (!is_answer || is_elsewhere)
 		mysql_disconnect(lane);
 	return is_answer ? MYSQL_REFUSED : MYSQL_NO_ANSWER;
 }
