@@ -179,6 +179,16 @@ func (s *store) use(call func() error) error {
 	return call()
 }
 
+// useText calls C with that text.
+func (s *store) useText(text string, call func(*C.char) error) error {
+	if err := hasZero(text); err != nil {
+		return err
+	}
+	c := C.CString(text)
+	defer C.free(unsafe.Pointer(c))
+	return s.use(func() error { return call(c) })
+}
+
 func millis(d time.Duration) C.uint64_t {
 	return C.uint64_t((d + time.Millisecond - 1) / time.Millisecond)
 }

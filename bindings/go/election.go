@@ -300,27 +300,17 @@ func (e *Election) Resign(quiet time.Duration) error {
 // Transfer steps down in favour of the named candidate.
 func (e *Election) Transfer(candidate string) error {
 	var err C.struct_baton_error
-	if err := hasZero(candidate); err != nil {
-		return err
-	}
-	c := C.CString(candidate)
-	defer C.free(unsafe.Pointer(c))
-	return e.store.use(func() error {
+	return e.store.useText(candidate, func(c *C.char) error {
 		return failure(C.baton_transfer(e.handle, c, &err), &err)
 	})
 }
 
 // ReportHealth says how healthy this candidate is, from 0 to 1000; "" leaves the metadata.
 func (e *Election) ReportHealth(score uint32, metadata string) error {
-	var c *C.char
-	if err := hasZero(metadata); err != nil {
-		return err
-	}
-	if metadata != "" {
-		c = C.CString(metadata)
-		defer C.free(unsafe.Pointer(c))
-	}
-	return e.store.use(func() error {
+	return e.store.useText(metadata, func(c *C.char) error {
+		if metadata == "" {
+			c = nil
+		}
 		return failure(C.baton_report_health(e.handle, C.uint32_t(score), c), nil)
 	})
 }
@@ -372,15 +362,11 @@ func (e *Election) Status() (Status, error) {
 func (s *Store) Observe(name string) (leader string, term uint64, err error) {
 	var o C.struct_baton_observed
 	var e C.struct_baton_error
-	c := C.CString(name)
-	defer C.free(unsafe.Pointer(c))
-	if err := s.use(func() error {
+	err = s.useText(name, func(c *C.char) error {
 		return failure(C.baton_observe_sized(s.handle, c, &o, C.sizeof_struct_baton_observed,
 			&e), &e)
-	}); err != nil {
-		return "", 0, err
-	}
-	return C.GoString(&o.leader[0]), uint64(o.term), nil
+	})
+	return C.GoString(&o.leader[0]), uint64(o.term), err
 }
 
 // A Candidate as the store knows it.
@@ -395,22 +381,19 @@ type Candidate struct {
 // Candidates asks the store which candidates the named election has.
 func (s *Store) Candidates(name string) ([]Candidate, error) {
 	var e C.struct_baton_error
-	c := C.CString(name)
-	defer C.free(unsafe.Pointer(c))
-	found := make([]C.struct_baton_candidate, 16)
-	for is := false; !is; {
-		if err := s.use(func() error {
-			n := C.baton_get_candidates_sized(s.handle, c, &found[0], C.size_t(len(found)),
+	var found []C.struct_baton_candidate
+	err := s.useText(name, func(c *C.char) error {
+		n := C.int(16)
+		for int(n) > len(found) {
+			found = make([]C.struct_baton_candidate, n)
+			n = C.baton_get_candidates_sized(s.handle, c, &found[0], C.size_t(len(found)),
 				C.sizeof_struct_baton_candidate, &e)
-			if is = int(n) <= len(found); is {
-				found = found[:max(n, 0)]
-			} else {
-				found = make([]C.struct_baton_candidate, n)
-			}
-			return failure(n, &e)
-		}); err != nil {
-			return nil, err
 		}
+		found = found[:max(n, 0)]
+		return failure(n, &e)
+	})
+	if err != nil {
+		return nil, err
 	}
 	var list []Candidate
 	for _, one := range found {

@@ -300,27 +300,10 @@ static napi_value election_transfer(napi_env env, napi_callback_info info)
 	return result_of(env, baton_transfer(pointer_of(env, args[0]), id, &err), &err);
 }
 
-static napi_value report_health(napi_env env, napi_callback_info info)
-{
-	napi_value args[MAX_ARGS];
-	int64_t score;
+FUNCTION(report_health,
+	 result_of(env, baton_report_health(FIRST, (uint32_t)int_of(env, args[1], 0), NULL), NULL))
 
-	arguments(env, info, args);
-	score = int_of(env, args[1], 0);
-	return result_of(env,
-			 baton_report_health(pointer_of(env, args[0]),
-					     score < 0 ? 0 : (uint32_t)score, NULL),
-			 NULL);
-}
-
-static napi_value work_alive(napi_env env, napi_callback_info info)
-{
-	napi_value args[MAX_ARGS];
-
-	arguments(env, info, args);
-	baton_alive(pointer_of(env, args[0]));
-	return NULL;
-}
+FUNCTION(work_alive, (baton_alive(FIRST), NULL))
 
 /* ---- leads ---- */
 
@@ -336,14 +319,7 @@ static napi_value lead_enter(napi_env env, napi_callback_info info)
 	return code < 0 ? fail(env, code, &err) : external_of(env, ctx);
 }
 
-static napi_value lead_leave(napi_env env, napi_callback_info info)
-{
-	napi_value args[MAX_ARGS];
-
-	arguments(env, info, args);
-	baton_leave(pointer_of(env, args[0]));
-	return NULL;
-}
+FUNCTION(lead_leave, (baton_leave(FIRST), NULL))
 
 FUNCTION(lead_leads, truth_of(env, baton_context_is_leader(FIRST)))
 

@@ -170,7 +170,9 @@ class Election extends EventEmitter {
   resign(quiet = 0) { checked(native.resign(this._handle(), quiet)); }
   transfer(candidate) { checked(native.transfer(this._handle(), candidate)); }
   /** Our own health, 0 to 1. */
-  reportHealth(score) { checked(native.reportHealth(this._handle(), Math.round(score * 1000))); }
+  reportHealth(score) {
+    checked(native.reportHealth(this._handle(), Math.max(0, Math.round(score * 1000))));
+  }
   alive() { native.alive(this._handle()); }
 
   /** Binds work to the present leadership; throws BATON_E_NOT_LEADER if there is none. */
