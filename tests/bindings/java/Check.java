@@ -42,7 +42,8 @@ public final class Check {
         try (LeaderLatch two = latch(url, "two", told)) {
             try (LeaderLatch one = latch(url, "one", toldOne)) {
                 one.start();
-                one.await();
+                check(one.await(60, TimeUnit.SECONDS), "one leads in the end");
+                one.await(); // it does
                 next(toldOne, "one leads");
                 check(one.hasLeadership() && one.getId().equals("one"), "one has the leadership");
                 two.start();
@@ -80,7 +81,9 @@ public final class Check {
     }
 
     public static void main(String[] args) throws Exception {
-        Path folder = Files.createTempDirectory("baton-java-");
+        String place = System.getenv("TMPDIR"); // Java itself doesn't ask for it
+        Path folder = Files.createTempDirectory(
+                Path.of(place != null ? place : System.getProperty("java.io.tmpdir")), "baton-java-");
         try {
             twoLatches("file:" + folder);
             System.out.println("ok twoLatches");
