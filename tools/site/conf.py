@@ -13,7 +13,7 @@ myst_heading_anchors = 4  # as Git hosts make them
 myst_enable_extensions = []
 highlight_language = "text"
 suppress_warnings = ["misc.highlighting_failure"]  # $1 in SQL: coloured as far as it goes
-pygments_style = "friendly"
+pygments_style = "default"
 pygments_dark_style = "github-dark"
 
 html_theme = "furo"
