@@ -194,9 +194,11 @@ int option_login(struct option_login *login, struct url_part authority, size_t m
 		login->n_hosts += got == 1;
 	}
 	if (got < 0 || authority.n > 0 || login->n_hosts == 0)
-		return store_fail(err, BATON_E_URL,
-				  "servers are named host:port,host:port, %zu at most: %s", max,
-				  example);
+		return store_fail(
+			err, BATON_E_URL,
+			"not valid names of servers; expected host:port,host:port, %zu at most: "
+			"%s",
+			max, example);
 	return 0;
 }
 

@@ -524,7 +524,7 @@ def takes_part(w, command):
     began = time.monotonic()
     says("run", "leads e in term")
     print(f"  {(time.monotonic() - began) * 1000:.0f} ms after SIGTERM")
-    if first.wait(LIMIT_S) != 0 or "no longer leads e" not in w.said("first"):
+    if first.wait(LIMIT_S) != 0 or "leads e no more" not in w.said("first"):
         raise AssertionError(w.said("first"))
     second = client(w, "second", command)
     w.started[-2].terminate()
@@ -536,7 +536,7 @@ def takes_part(w, command):
     says("other", "leads e in term")
     stays(lambda: True, 0.5, "both could work")
     os.kill(second.pid, signal.SIGCONT)
-    says("second", "no longer leads e")
+    says("second", "leads e no more")
     # No answer comes: it stops by its own clock.
     w.started[-1].terminate()
     wait_for(lambda: w.said("second").count("leads e in term") == 2, "it to lead again", 30)
@@ -545,7 +545,7 @@ def takes_part(w, command):
     for pid in sessions:
         os.kill(int(pid), signal.SIGSTOP)
     try:
-        wait_for(lambda: w.said("second").count("no longer leads e") == 2, "it to stop", 10)
+        wait_for(lambda: w.said("second").count("leads e no more") == 2, "it to stop", 10)
     finally:
         for pid in sessions:
             os.kill(int(pid), signal.SIGCONT)

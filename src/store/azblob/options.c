@@ -180,9 +180,9 @@ static int set_authority(struct azblob_options *o, const char *variable, const c
 	if (value == NULL || value[0] == '\0')
 		value = otherwise;
 	if (!azblob_endpoint_parse(value, &o->authority))
-		return store_fail(err, BATON_E_URL, "%s has to be a URL", variable);
+		return store_fail(err, BATON_E_URL, "%s is not a valid URL", variable);
 	if (o->login == AZBLOB_WORKLOAD && !o->authority.host.tls)
-		return store_fail(err, BATON_E_URL, "%s has to begin with https://", variable);
+		return store_fail(err, BATON_E_URL, "%s does not begin with https://", variable);
 	return 0;
 }
 
@@ -194,9 +194,8 @@ static int find_workload(struct azblob_options *o, struct baton_error *err)
 	if (o->file[0] == '\0' || o->client_id[0] == '\0' || o->tenant_id[0] == '\0')
 		return store_fail(
 			err, BATON_E_URL,
-			"a workload identity has AZURE_FEDERATED_TOKEN_FILE, "
-			"AZURE_CLIENT_ID and AZURE_TENANT_ID in the environment, and here "
-			"one of them is missing");
+			"AZURE_FEDERATED_TOKEN_FILE, AZURE_CLIENT_ID or AZURE_TENANT_ID is "
+			"missing in the environment; a workload identity needs all three");
 	return set_authority(o, "AZURE_AUTHORITY_HOST", AUTHORITY, err);
 }
 

@@ -78,7 +78,7 @@ static int ask_environment(struct consul_options *o, struct baton_error *err)
 	if (file != NULL && file[0] != '\0' &&
 	    !option_path(file, o->token_file, sizeof(o->token_file)))
 		return store_fail(err, BATON_E_URL,
-				  "CONSUL_HTTP_TOKEN_FILE has to be the full path of a file");
+				  "CONSUL_HTTP_TOKEN_FILE is not the full path of a file");
 	if (o->token_file[0] == '\0' && token != NULL && token[0] != '\0' &&
 	    !option_text(token, o->token, sizeof(o->token)))
 		return store_fail(err, BATON_E_URL, "CONSUL_HTTP_TOKEN is too long for a token");
@@ -95,7 +95,8 @@ static int options_check(struct consul_options *o, struct baton_error *err)
 		return store_fail(err, BATON_E_URL, "there are two tokens, one in a file");
 	for (const char *c = o->token; *c != '\0'; c++)
 		if ((unsigned char)*c <= ' ' || *c == 0x7f)
-			return store_fail(err, BATON_E_URL, "a token has no blanks in it");
+			return store_fail(err, BATON_E_URL,
+					  "the token has a blank in it; expected one word");
 	if (o->node[0] != '\0' && o->checks[0] != '\0')
 		return store_fail(err, BATON_E_URL,
 				  "checks= are those of the agent's own node: there is no node= "
@@ -146,10 +147,11 @@ int consul_options_parse(struct consul_options *o, const char *text, struct bato
 		return BATON_E_URL;
 	}
 	if (!web_parse_hosts(&o->web, url.authority, o->web.tls ? "8501" : "8500")) {
-		(void)store_fail(err, BATON_E_URL,
-				 "a Consul store is named by its agents or servers, %d at most: "
-				 "consul://host:8500,host:8500",
-				 WEB_HOSTS_MAX);
+		(void)store_fail(
+			err, BATON_E_URL,
+			"not valid names of servers; expected host:port,host:port, %d at most: "
+			"consul://host:8500,host:8500",
+			WEB_HOSTS_MAX);
 		return BATON_E_URL;
 	}
 	if (parse_query(o, url.query, err) != 0)

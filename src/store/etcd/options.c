@@ -95,10 +95,11 @@ int etcd_options_parse(struct etcd_options *o, const char *text, struct baton_er
 		return BATON_E_URL;
 	}
 	if (!web_parse_hosts(&o->web, url.authority, PORT)) {
-		(void)store_fail(err, BATON_E_URL,
-				 "an etcd store is named by its members, %d at most: "
-				 "etcd://host:2379,host:2379",
-				 WEB_HOSTS_MAX);
+		(void)store_fail(
+			err, BATON_E_URL,
+			"not valid names of members; expected host:port,host:port, %d at most: "
+			"etcd://host:2379,host:2379",
+			WEB_HOSTS_MAX);
 		return BATON_E_URL;
 	}
 	return parse_query(o, url.query, err) == 0 ? BATON_OK : BATON_E_URL;

@@ -62,7 +62,8 @@ static int parse_host(struct memcached_options *o, struct url_part list, struct 
 				  "%%XX");
 	(void)snprintf(o->port, sizeof(o->port), "%s", PORT);
 	if (url_next_host(&list, o->host, sizeof(o->host), o->port) != 1)
-		return store_fail(err, BATON_E_URL, "the server is named host:port: " EXAMPLE);
+		return store_fail(err, BATON_E_URL,
+				  "not a valid name of a server; expected host:port: " EXAMPLE);
 	if (list.n > 0)
 		return store_fail(
 			err, BATON_E_URL,

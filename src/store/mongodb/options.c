@@ -163,7 +163,8 @@ static int check(const struct mongodb_options *o, struct baton_error *err)
 		return store_fail(err, BATON_E_URL,
 				  "server_name= is one name, and there are several servers");
 	if (o->is_direct && (o->login.n_hosts > 1 || o->is_srv))
-		return store_fail(err, BATON_E_URL, "directConnection is for one server");
+		return store_fail(err, BATON_E_URL,
+				  "directConnection is for one server, and the URL names several");
 	return check_login(o, err);
 }
 

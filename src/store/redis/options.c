@@ -67,15 +67,15 @@ static int options_parse_scheme(struct redis_options *o, const struct url *url,
 		    url_decode(url->path, o->socket, sizeof(o->socket)))
 			return 0;
 		return store_fail(err, BATON_E_URL,
-				  "a socket is named by its full path, of up to 107 bytes: "
-				  "redis+unix:/run/redis/redis.sock");
+				  "not a valid path of a socket; expected a full path of up to 107 "
+				  "bytes: redis+unix:/run/redis/redis.sock");
 	}
 	o->mode = is_scheme(url, "redis+sentinel")  ? REDIS_SENTINEL
 		  : is_scheme(url, "redis+cluster") ? REDIS_CLUSTER
 						    : REDIS_SINGLE;
 	if (url->has_authority && url->authority.n > 0)
 		return 0;
-	return store_fail(err, BATON_E_URL, "a Redis store needs a host: redis://host:6379/0");
+	return store_fail(err, BATON_E_URL, "the URL has no host; expected redis://host:6379/0");
 }
 
 static int options_parse_authority(struct redis_options *o, struct url_part a,
@@ -97,9 +97,10 @@ static int options_parse_authority(struct redis_options *o, struct url_part a,
 		o->n_hosts += got == 1;
 	}
 	if (got < 0 || a.n > 0)
-		return store_fail(err, BATON_E_URL,
-				  "servers are named host:port,host:port, %d at most",
-				  REDIS_HOSTS_MAX);
+		return store_fail(
+			err, BATON_E_URL,
+			"not valid names of servers; expected host:port,host:port, %d at most",
+			REDIS_HOSTS_MAX);
 	if (o->n_hosts == 0 || (o->n_hosts > 1 && o->mode == REDIS_SINGLE))
 		return store_fail(err, BATON_E_URL,
 				  "a Redis store is one server; several are redis+sentinel:// or "

@@ -376,8 +376,8 @@ static int from_container(struct s3_lane *lane, uint64_t deadline_ns, struct s3_
 		return 0;
 	if (relative[0] == '\0' && !is_container_host(full))
 		return store_fail(err, BATON_E_DENIED,
-				  "AWS_CONTAINER_CREDENTIALS_FULL_URI has to begin with https://, "
-				  "or to name this machine");
+				  "AWS_CONTAINER_CREDENTIALS_FULL_URI neither begins with https:// "
+				  "nor names this machine");
 	if (file[0] != '\0' && secret_read(file, token, sizeof(token), reason) != 0)
 		return store_fail(err, BATON_E_DENIED, "%s", reason);
 	if (file[0] == '\0')

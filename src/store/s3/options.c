@@ -104,9 +104,10 @@ static int parse_place(struct s3_options *o, const struct url *url, struct baton
 
 	if (!url_decode(url->authority, o->bucket, sizeof(o->bucket)) ||
 	    !is_made_of(o->bucket, LETTERS DIGITS "-.") || strlen(o->bucket) < 3)
-		return store_fail(err, BATON_E_URL,
-				  "not a valid name of a bucket: 3 to 63 of a-z, 0-9, '-' and '.', "
-				  "as in " EXAMPLE);
+		return store_fail(
+			err, BATON_E_URL,
+			"not a valid name of a bucket; expected 3 to 63 of a-z, 0-9, '-' and '.', "
+			"as in " EXAMPLE);
 	for (; rest.n > 0 && rest.at[0] == '/'; rest.n--)
 		rest.at++;
 	while (rest.n > 0 && rest.at[rest.n - 1] == '/')
@@ -115,10 +116,11 @@ static int parse_place(struct s3_options *o, const struct url *url, struct baton
 		return 0;
 	if (!url_decode(rest, prefix, sizeof(prefix)) || has_dots(prefix) ||
 	    !record_option(o->record, "prefix", prefix))
-		return store_fail(err, BATON_E_URL,
-				  "not a valid prefix: up to %d letters, digits and -_./ as "
-				  "in " EXAMPLE,
-				  RECORD_PREFIX_MAX);
+		return store_fail(
+			err, BATON_E_URL,
+			"not a valid prefix; expected up to %d letters, digits and -_./ as "
+			"in " EXAMPLE,
+			RECORD_PREFIX_MAX);
 	return 0;
 }
 
