@@ -320,7 +320,7 @@ endif()
 
 # `baton serve` as a program: each case of tests/serve/run; those that take long are told apart.
 if(TARGET baton_serve)
-	foreach(suite run callbacks telemetry proof)
+	foreach(suite run work callbacks telemetry proof)
 		set(file ${PROJECT_SOURCE_DIR}/tests/serve/${suite})
 		if(NOT EXISTS ${file})
 			continue()
@@ -420,7 +420,7 @@ set(of_test
 	"(unit|story|fuzz)/.*" # the edit loop's
 	"store/.*" # the file store, killed and stopped at every system call
 	"(cli|examples|completion|systemd|docs|telemetry)/.*"
-	"serve/(run|callbacks|telemetry)-.*"
+	"serve/(run|work|callbacks|telemetry)-.*"
 	"sim/.*" "model/(small|itself|file.*|record-small)"
 	"bindings/few-.*" # five scenarios of each language, and its README's example
 	"chaos/(judge|world)" # the rig of `make chaos` itself

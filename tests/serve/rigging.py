@@ -91,15 +91,15 @@ class Stream:
 class Server:
     """A `baton serve`."""
 
-    def __init__(self, world, number, args, log=None):
+    def __init__(self, world, number, args, log=None, inside=()):
         self.socket = world.path(f"s{number}.sock")
         self.log = world.path(f"log{number}")
         self.pages = world.path(f"pages{number}")
         with open(self.log, "w", encoding="utf-8") as file:
             self.process = subprocess.Popen(
-                [BATON, "serve", "--lease=3s", f"--socket={self.socket}", f"--id=s{number}",
-                 f"--page-dir={self.pages}", *args], stderr=log if log is not None else file,
-                env=world.env)
+                [*inside, BATON, "serve", "--lease=3s", f"--socket={self.socket}",
+                 f"--id=s{number}", f"--page-dir={self.pages}", *args],
+                stderr=log if log is not None else file, env=world.env)
 
     def said(self):
         with open(self.log, encoding="utf-8") as log:
@@ -180,9 +180,10 @@ class World:
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def start(self, *args, log=None):
-        """log: where standard error goes, instead of a file that said() reads."""
-        server = Server(self, len(self.servers), args, log)
+    def start(self, *args, log=None, inside=()):
+        """log: where standard error goes, instead of a file that said() reads; inside: a command
+        that runs the server."""
+        server = Server(self, len(self.servers), args, log, inside)
         self.servers.append(server)
         return server
 
@@ -208,6 +209,36 @@ class World:
 
 class Missing(Exception):
     """Something that a case needs isn't on this machine."""
+
+
+def wait_for_change(condition):
+    """Whether something happens within a second; the works of the examples have ten steps in it."""
+    try:
+        return wait_for(condition, "a change", 1)
+    except AssertionError:
+        return False
+
+
+TOKEN = "a-token-of-the-tests-0123"
+
+
+def token(w, name, text=TOKEN):
+    path = w.path(name + ".token")
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text + "\n")
+    os.chmod(path, 0o600)
+    return path
+
+
+def certificate(w):
+    key, cert = w.path("key.pem"), w.path("cert.pem")
+    made = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                           "ec_paramgen_curve:P-256", "-nodes", "-keyout", key, "-out", cert,
+                           "-days", "2", "-subj", "/CN=localhost"], capture_output=True,
+                          check=False)
+    if made.returncode != 0:
+        raise Missing("openssl")
+    return key, cert
 
 
 def main(cases):
