@@ -336,6 +336,11 @@ if(TARGET baton_serve)
 	endforeach()
 endif()
 
+# `make demo` on the file store, and the command for the dashboard that it ends with.
+baton_gate(demo/file 60 200 servers ${PROJECT_SOURCE_DIR}/tests/cli/demo_ends
+	$<TARGET_FILE:baton_command>)
+set_tests_properties(demo/file PROPERTIES SKIP_RETURN_CODE 77)
+
 # Its dashboard in a real browser: each case of tests/dashboard/run.
 if(TARGET baton_serve)
 	set(suite ${PROJECT_SOURCE_DIR}/tests/dashboard/run)
@@ -431,7 +436,7 @@ set(of_test
 	"gate/(abi|commands|copies|cppcheck|docs|docs-command|format|gates|layers|purity)"
 	"gate/(links|messages|pages|shellcheck|size|style|symbols|words)")
 set(of_verify
-	"build/.*" "(asan|faults|mutants|install|deb|jepsen|site)/.*"
+	"build/.*" "(asan|demo|faults|mutants|install|deb|jepsen|site)/.*"
 	"model/(default|record-default)" "serve/proof-.*" "dashboard/.*"
 	"bindings/rest-.*"
 	"chaos/(file|outlive|memcached|azblob|broken|redis|postgres|mssql|s3|mariadb)(-.*)?"

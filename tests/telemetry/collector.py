@@ -9,7 +9,7 @@ import threading
 class Collector:
     """Takes OTLP as JSON, or answers with codes of its own; or says nothing at all."""
 
-    def __init__(self, codes=(), hangs=False):
+    def __init__(self, codes=(), hangs=False, context=None):
         self.requests = []  # (path, headers, body)
         self.codes = list(codes)
         self.hangs = hangs
@@ -34,10 +34,18 @@ class Collector:
                 pass
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
+        self.scheme = "http"
+        if context is not None:
+            self.scheme = "https"
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
+    def url(self):
+        host = "127.0.0.1" if self.scheme == "http" else "localhost"
+        return f"{self.scheme}://{host}:{self.server.server_port}"
+
     def variables(self, **more):
-        return {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{self.server.server_port}",
+        return {"OTEL_EXPORTER_OTLP_ENDPOINT": self.url(),
                 "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json", **more}
 
     def bodies(self, path):
