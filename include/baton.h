@@ -26,10 +26,10 @@
  * BATON_E_FORKED.
  *
  * Structs start with their size and may grow at their end. This is true of structs that the library
- * reads and of structs that it fills in. A function whose name ends with _sized has a macro without
- * that ending, which passes the size that the struct has in your program: call the macro. Functions
- * that list things call a function of yours once for each entry. The entry, with its strings, lives
- * only until your function returns.
+ * reads and of structs that it fills in; structs without a size never grow. A function whose name
+ * ends with _sized has a macro without that ending, which passes the size that the struct has in
+ * your program: call the macro. Functions that list things call a function of yours once for each
+ * entry. The entry, with its strings, lives only until your function returns.
  */
 #ifndef BATON_H
 #define BATON_H
@@ -99,7 +99,8 @@ BATON_API const char *baton_condition_name(int condition);
 /* "held" for BATON_OBSTACLE_HELD */
 BATON_API const char *baton_obstacle_name(int obstacle);
 
-/* Filled in by calls that can fail in many ways. It never contains a secret. */
+/* Filled in by calls that can fail in many ways. It never contains a secret. It never grows:
+ * programs and drivers keep it inside structs of their own. */
 struct baton_error {
 	int code;
 	char text[252]; /* one sentence: what is wrong and what would be right */
@@ -642,7 +643,8 @@ BATON_API int baton_list_elections(struct baton *b, const char *prefix, const ch
 
 /* ---- fencing, on the side of the resource ---- */
 
-/* Remembers the highest term that a resource was used with. Must be zero at the start. */
+/* Remembers the highest term that a resource was used with. Must be zero at the start. Never grows:
+ * it is one number that processes may share. */
 struct baton_fence {
 	uint64_t highest;
 };
@@ -686,7 +688,7 @@ BATON_API int baton_get_stats_sized(const struct baton *b, struct baton_stats *s
 
 enum baton_metric_type { BATON_METRIC_GAUGE = 1, BATON_METRIC_COUNTER, BATON_METRIC_HISTOGRAM };
 
-struct baton_label {
+struct baton_label { /* never grows: there are arrays of it */
 	const char *name;
 	const char *value;
 };

@@ -42,7 +42,8 @@ int baton_election_new(struct baton *b, const char *name,
 	*out = NULL;
 	baton_election_options_init(&o);
 	if (options != NULL)
-		code = lib_take_sized(&o, sizeof(o), options, options->size, err);
+		code = lib_take_sized(&o, sizeof(o), FIRST_ELECTION_OPTIONS, options, options->size,
+				      err);
 	if (code != 0)
 		return code;
 	code = check_options(b, &o, &core, err);

@@ -170,7 +170,8 @@ static int take_options(struct baton *b, const struct baton_options *options,
 	struct baton_options o;
 
 	baton_options_init(&o);
-	if (options != NULL && lib_take_sized(&o, sizeof(o), options, options->size, err) != 0)
+	if (options != NULL &&
+	    lib_take_sized(&o, sizeof(o), FIRST_OPTIONS, options, options->size, err) != 0)
 		return err->code;
 	if ((o.id != NULL && !text_is_name(o.id, BATON_NAME_MAX)) ||
 	    (o.address != NULL && !text_is_name(o.address, BATON_NAME_MAX)))
@@ -356,12 +357,12 @@ void lib_init_sized(void *to, size_t size, const void *from, size_t known)
 }
 
 /* A program that is older than the library leaves out the end, a newer one must leave it zero. */
-int lib_take_sized(void *to, size_t known, const void *from, size_t size, struct baton_error *err)
+int lib_take_sized(void *to, size_t known, size_t least, const void *from, size_t size,
+		   struct baton_error *err)
 {
 	const unsigned char *bytes = from;
 
-	/* So far there is one version of each struct: the first one is the one that we know. */
-	if (size < known || size > 65536)
+	if (size < least || size > 65536)
 		return lib_fail(err, BATON_E_INVALID,
 				"the options have no size; set them up with their init function");
 	for (size_t i = known; i < size; i++)
@@ -370,7 +371,7 @@ int lib_take_sized(void *to, size_t known, const void *from, size_t size, struct
 					"the options use a field that this library (%s) is too "
 					"old for",
 					BATON_VERSION);
-	(void)memcpy(to, from, known);
+	(void)memcpy(to, from, size < known ? size : known);
 	return 0;
 }
 

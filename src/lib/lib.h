@@ -2,6 +2,7 @@
 #ifndef BATON_LIB_H
 #define BATON_LIB_H
 
+#include "lib/first.h"
 #include "runtime/runtime.h"
 
 /* Fills in err, if there is one, and returns the code. */
@@ -10,7 +11,10 @@ int lib_fail(struct baton_error *err, int code, const char *format, ...)
 
 /* Structs that the caller may know in another size than we do. */
 void lib_init_sized(void *to, size_t size, const void *from, size_t known);
-int lib_take_sized(void *to, size_t known, const void *from, size_t size, struct baton_error *err);
+/* Copies what the caller's struct has; the rest of *to keeps its defaults. The least size is that
+ * of the struct's first version. */
+int lib_take_sized(void *to, size_t known, size_t least, const void *from, size_t size,
+		   struct baton_error *err);
 
 /* BATON_OK, or why this handle can't be used: NULL, or of the parent process. */
 int lib_check(const struct baton *b);

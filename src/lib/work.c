@@ -225,7 +225,8 @@ int baton_run_when_elected(struct baton_election *e,
 
 	baton_run_options_init(&o);
 	if (code == 0 && options != NULL)
-		code = lib_take_sized(&o, sizeof(o), options, options->size, NULL);
+		code = lib_take_sized(&o, sizeof(o), FIRST_RUN_OPTIONS, options, options->size,
+				      NULL);
 	if (code == 0)
 		code = baton_election_start(e);
 	if (code != 0)

@@ -15,9 +15,15 @@
 		}                                                                          \
 	} while (0)
 
+/* What programs have that were compiled with the first version of each struct. */
+#define FIRST_OPTIONS offsetof(struct baton_options, trace)
+#define FIRST_ELECTION offsetof(struct baton_election_options, drain_by_hand)
+#define FIRST_RUN offsetof(struct baton_run_options, once)
+
 union longer {
 	struct baton_options options;
 	struct baton_election_options election;
+	struct baton_run_options run;
 	unsigned char bytes[1024];
 };
 
@@ -29,19 +35,49 @@ static bool untouched(const unsigned char *bytes, size_t from, size_t to)
 	return true;
 }
 
-static int older(void)
-{
-	const size_t size = offsetof(struct baton_options, log);
-	union longer u;
+struct older {
+	struct baton_election *e;
+	uint64_t term;
+};
 
-	memset(&u, 0xa5, sizeof(u));
-	baton_options_init_sized(&u.options, size);
-	CHECK(u.options.size == size && u.options.lease_ms == 15000);
-	CHECK(untouched(u.bytes, size, sizeof(u)));
-	memset(&u, 0xa5, sizeof(u));
-	baton_election_options_init_sized(&u.election, 24);
-	CHECK(u.election.size == 24 && u.election.release_on_stop);
-	CHECK(untouched(u.bytes, 24, sizeof(u)));
+static int work(struct baton_context *ctx, void *arg)
+{
+	struct older *o = arg;
+
+	o->term = baton_context_term(ctx);
+	return baton_election_stop(o->e, 0);
+}
+
+/* A program that was compiled with the first version of each struct opens, elects and runs. */
+static int older(const char *url)
+{
+	union longer options, election, run;
+	struct older o = {NULL, 0};
+	struct baton_error err;
+	struct baton *b;
+
+	memset(&options, 0xa5, sizeof(options));
+	baton_options_init_sized(&options.options, FIRST_OPTIONS);
+	CHECK(options.options.size == FIRST_OPTIONS && options.options.lease_ms == 15000);
+	CHECK(untouched(options.bytes, FIRST_OPTIONS, sizeof(options)));
+	options.options.id = "older";
+	memset(&election, 0xa5, sizeof(election));
+	baton_election_options_init_sized(&election.election, FIRST_ELECTION);
+	CHECK(election.election.size == FIRST_ELECTION && election.election.release_on_stop);
+	CHECK(untouched(election.bytes, FIRST_ELECTION, sizeof(election)));
+	memset(&run, 0xa5, sizeof(run));
+	baton_run_options_init_sized(&run.run, FIRST_RUN);
+	CHECK(untouched(run.bytes, FIRST_RUN, sizeof(run)));
+
+	CHECK(baton_open(url, &options.options, &b, &err) == 0);
+	CHECK(strcmp(baton_id(b), "older") == 0);
+	CHECK(baton_election_new(b, "older", &election.election, &o.e, &err) == 0);
+	CHECK(baton_run_when_elected(o.e, work, &o, &run.run) == 0 && o.term > 0);
+	baton_close(b);
+
+	/* One byte less than that, and there never was such a program. */
+	options.options.size = FIRST_OPTIONS - 1;
+	CHECK(baton_open(url, &options.options, &b, &err) == BATON_E_INVALID);
 	return 0;
 }
 
@@ -102,5 +138,5 @@ static int candidates(const char *url)
 int main(int argc, char **argv)
 {
 	CHECK(argc == 2);
-	return older() != 0 || newer(argv[1]) != 0 || candidates(argv[1]) != 0;
+	return older(argv[1]) != 0 || newer(argv[1]) != 0 || candidates(argv[1]) != 0;
 }

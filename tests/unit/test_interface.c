@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "baton-memory.h"
 #include "baton.h"
+#include "lib/lib.h"
 
 #define SOON_MS 10000
 
@@ -128,6 +129,67 @@ static void nothing_runs_before_an_election(void **state)
 
 /* ---- structs that grow ---- */
 
+/* The option struct of a library to come, and a program that was compiled with today's. */
+static void a_newer_library_takes_shorter_options(void **state)
+{
+	struct {
+		struct baton_run_options today;
+		uint64_t added;
+	} known = {.added = 42};
+	struct baton_run_options program;
+	struct baton_error err;
+	size_t today = sizeof(program);
+
+	(void)state;
+	baton_run_options_init(&program);
+	program.once = true;
+	assert_int_equal(lib_take_sized(&known, sizeof(known), today, &program, today, &err), 0);
+	assert_true(known.today.once);
+	assert_int_equal(known.added, 42); /* what it doesn't know keeps its default */
+	assert_int_equal(lib_take_sized(&known, sizeof(known), today, &program, today - 1, &err),
+			 BATON_E_INVALID);
+	assert_non_null(strstr(err.text, "init function"));
+	program.quiet_ms = 1;
+	assert_int_equal(lib_take_sized(&known, 8, 8, &program, today, &err), BATON_E_UNSUPPORTED);
+}
+
+struct oldest {
+	struct baton_election *e;
+	uint64_t term;
+};
+
+static int works(struct baton_context *ctx, void *arg)
+{
+	struct oldest *o = arg;
+
+	o->term = baton_context_term(ctx);
+	return baton_election_stop(o->e, 0);
+}
+
+/* It was compiled with the first version of each option struct: it opens, elects and runs. */
+static void the_oldest_program_runs(void **state)
+{
+	struct baton_options options;
+	struct baton_election_options election;
+	struct baton_run_options run;
+	struct oldest o = {0};
+	struct baton_error err = {0};
+	struct baton *b = NULL;
+
+	(void)state;
+	(void)memset(&options, 0xa5, sizeof(options));
+	(void)memset(&election, 0xa5, sizeof(election));
+	(void)memset(&run, 0xa5, sizeof(run));
+	baton_options_init_sized(&options, FIRST_OPTIONS);
+	baton_election_options_init_sized(&election, FIRST_ELECTION_OPTIONS);
+	baton_run_options_init_sized(&run, FIRST_RUN_OPTIONS);
+	assert_int_equal(baton_open("memory:oldest", &options, &b, &err), 0);
+	assert_int_equal(baton_election_new(b, "oldest", &election, &o.e, &err), 0);
+	assert_int_equal(baton_run_when_elected(o.e, works, &o, &run), 0);
+	assert_true(o.term > 0);
+	baton_close(b);
+}
+
 static void older_programs_get_less(void **state)
 {
 	struct baton *b = open_it("memory:sizes");
@@ -233,7 +295,7 @@ static void why_not(void **state)
 
 /* ---- metrics and traces ---- */
 
-struct tally {
+struct metric_tally {
 	unsigned n;
 	unsigned n_elections;
 	bool leads;
@@ -245,7 +307,7 @@ struct tally {
 
 static void count_metric(void *arg, const struct baton_metric *m)
 {
-	struct tally *t = arg;
+	struct metric_tally *t = arg;
 
 	assert_int_equal(m->size, sizeof(*m));
 	assert_true(strncmp(m->name, "baton_", 6) == 0 && m->help[0] != '\0');
@@ -280,7 +342,7 @@ static void metrics_are_data(void **state)
 {
 	struct baton *b = open_it("memory:metrics");
 	struct baton_election *other = NULL;
-	struct tally t = {0};
+	struct metric_tally t = {0};
 
 	(void)state;
 	(void)lead(b, "counted");
@@ -427,6 +489,8 @@ int main(void)
 		cmocka_unit_test(decisions_are_traced),
 		cmocka_unit_test(survey_is_both),
 		cmocka_unit_test(outlive_puts_death_aside),
+		cmocka_unit_test(a_newer_library_takes_shorter_options),
+		cmocka_unit_test(the_oldest_program_runs),
 		cmocka_unit_test(older_drivers_are_loaded),
 	};
 
