@@ -22,7 +22,7 @@
 #define QUIET_TRIES 5
 #define TAIL ((size_t)65536)
 /* Who has just come has shown itself then, and heeds a hint at once again: a look of its own that
- * found nothing new makes it wait for a 32nd of retry (L4). */
+ * found nothing new makes it wait for a 256th of retry, and more of them double that (L4). */
 #define REST_MS 70
 /* With a bell (PostgreSQL's fast=1) it has looked up to three times for nothing new. */
 #define FAST_REST_MS 300

@@ -6,8 +6,11 @@
 
 /* How much healthier a standby of the same priority must be to take over: no flapping. */
 #define SCORE_MARGIN 100
-/* Fruitless looks until a hint has to wait for a whole retry period (L4). */
-#define IDLE_MAX 5
+/* Fruitless looks until a hint has to wait for a whole retry period (L4). The first ones cost
+ * little: a handoff by order gives three hints (order, release, claim), and the answer to the first
+ * may show all of it. The two looks that follow must not hold back the hint of the next order (L2).
+ */
+#define IDLE_MAX 8
 
 bool observation_is_credible(const struct election *e, uint64_t term)
 {
@@ -54,13 +57,16 @@ void observation_weigh(struct step *s)
 void observation_calm(struct step *s, bool news)
 {
 	struct election *e = s->e;
+	uint64_t retry_ns = s->l->timing.retry_ns;
 
-	if (news) {
+	/* L2: hints that come now and then are no storm, however many came before. */
+	if (news || e->call_ns >= e->calm_ns + retry_ns)
 		e->idle = 0;
+	if (news) {
 		e->calm_ns = 0;
 		return;
 	}
-	e->calm_ns = e->call_ns + ((s->l->timing.retry_ns << e->idle) >> IDLE_MAX);
+	e->calm_ns = e->call_ns + ((retry_ns << e->idle) >> IDLE_MAX);
 	if ((e->cause == WHY_HINTED || e->cause == WHY_IN_TURN) && e->idle < IDLE_MAX)
 		e->idle++;
 }

@@ -282,51 +282,157 @@ story L4_a_reconnect_without_trouble_is_no_reason_to_act
 
 story L4_hints_that_tell_nothing_new_must_wait
     A flapping watch must not become a flood. The first hint is followed at once; each fruitless
-    look makes the next hint wait longer: 1/32 of retry, 1/16, up to all of it.
+    look makes the next hint wait longer: 1/256 of retry, 1/128, up to all of it.
+
+    given standby of B term 7
+    1s      hint
+                campaign #2 floor 7 (a hint)
+    1.001s  held by B term 7 watched
+    1.002s  hint
+    1.0078125s ...
+                campaign #3 floor 7 (a hint)
+    1.01s   held by B term 7 watched
+    1.011s  hint
+    1.0234375s ...
+                campaign #4 floor 7 (a hint)
+    1.03s   held by B term 7 watched
+    1.04s   hint
+    1.0546875s ...
+                campaign #5 floor 7 (a hint)
+    1.06s   held by B term 7 watched
+    1.07s   hint
+    1.1171875s ...
+                campaign #6 floor 7 (a hint)
+    1.12s   held by B term 7 watched
+    1.13s   hint
+    1.2421875s ...
+                campaign #7 floor 7 (a hint)
+    1.25s   held by B term 7 watched
+    1.26s   hint
+    1.4921875s ...
+                campaign #8 floor 7 (a hint)
+    1.5s    held by B term 7 watched
+    1.51s   hint
+    1.9921875s ...
+                campaign #9 floor 7 (a hint)
+    2s      held by B term 7 watched
+    2.1s    hint
+    2.9921875s ...
+                campaign #10 floor 7 (a hint)
+    3s      held by B term 7 watched
+    3.1s    hint
+    3.2s    hint
+            now wake 4.9921875s
+    4.9921875s ...
+                campaign #11 floor 7 (a hint)
+    4.995s  held by B term 7 watched
+    4.996s  hint
+    5s      ...
+                renew lease 1 (due)
+    5.1s    renewed ok
+    6.9921875s ...
+                campaign #12 floor 7 (a hint)
+    6.995s  held by C term 8 watched
+                leader is C in term 8 (held)
+    7s      hint
+                campaign #13 floor 8 (a hint)
+    7.001s  held by C term 8 watched
+    7.002s  hint
+            now wake 7.0078125s
+
+story L2_hints_now_and_then_are_no_storm
+    A leader that reports its health every few seconds makes everybody look in vain. When no hint
+    had to wait for a whole retry period, the next ones count from the beginning.
+    with renewals ok
 
     given standby of B term 7
     1s      hint
                 campaign #2 floor 7 (a hint)
     1.01s   held by B term 7 watched
-    1.02s   hint
-    1.0625s ...
+    1.1s    hint
                 campaign #3 floor 7 (a hint)
-    1.07s   held by B term 7 watched
-    1.08s   hint
-    1.1875s ...
+    1.11s   held by B term 7 watched
+    1.2s    hint
                 campaign #4 floor 7 (a hint)
-    1.2s    held by B term 7 watched
-    1.21s   hint
-    1.4375s ...
+    1.21s   held by B term 7 watched
+    1.3s    hint
                 campaign #5 floor 7 (a hint)
-    1.5s    held by B term 7 watched
-    1.51s   hint
-    1.9375s ...
+    1.31s   held by B term 7 watched
+    3.3s    hint
                 campaign #6 floor 7 (a hint)
-    2s      held by B term 7 watched
-    2.1s    hint
-    2.9375s ...
+    3.301s  held by B term 7 watched
+    3.302s  hint
+            now wake 3.425s
+    3.425s  ...
                 campaign #7 floor 7 (a hint)
-    3s      held by B term 7 watched
-    3.1s    hint
-    3.2s    hint
-            now wake 4.9375s
-    4.9375s ...
+    3.43s   held by B term 7 watched
+    5.68s   hint
                 campaign #8 floor 7 (a hint)
-    4.95s   held by B term 7 watched
-    4.96s   hint
-    5s      ...
-                renew lease 1 (due)
-    5.1s    renewed ok
-    6.9375s ...
-                campaign #9 floor 7 (a hint)
-    6.95s   held by C term 8 watched
+    5.681s  held by B term 7 watched
+    5.682s  hint
+            now wake 5.6878125s
+
+story L2_the_trail_of_a_handoff_deafens_nobody
+    C takes over by an order: three hints, of order, release and claim. The answer to the first look
+    shows all of it, and two more looks find nothing. The next order, 70ms later, and its release
+    are heeded at once.
+
+    given standby of B term 7
+    1s      hint
+                campaign #2 floor 7 (a hint)
+    1.001s  hint
+    1.002s  held by C term 8 watched
                 leader is C in term 8 (held)
-    7s      hint
-                campaign #10 floor 8 (a hint)
-    7.01s   held by C term 8 watched
-    7.02s   hint
-            now wake 7.0625s
+                campaign #3 floor 8 (a hint)
+    1.003s  hint
+    1.004s  held by C term 8 watched
+    1.0098125s ...
+                campaign #4 floor 8 (a hint)
+    1.011s  held by C term 8 watched
+    1.07s   hint
+                campaign #5 floor 8 (a hint)
+    1.071s  held by C term 8 watched order transfer to A id 5 for 8
+    1.072s  hint
+                campaign #6 floor 8 (a hint)
+    1.073s  won term 9 watched
+                became leader in term 9 (won)
+                leader is A in term 9 (held)
+
+story L2_tries_by_timer_deafen_nobody
+    A store in trouble is tried again at the times of the backoff. These tries are no answer to
+    hints, and don't make the next hint wait for longer.
+
+    given standby of B term 7
+    1s      hint
+                campaign #2 floor 7 (a hint)
+    1.001s  campaigned failed random 0
+                error (the call failed)
+                campaign #3 floor 7 (retry)
+    1.002s  campaigned failed random 0
+                error (the call failed)
+                campaign #4 floor 7 (retry)
+    1.003s  campaigned failed
+                error (the call failed)
+    1.02s   hint
+                campaign #5 floor 7 (a hint)
+
+story L2_news_end_the_wait_whoever_asked
+    Hints must wait; then the application asks, and the answer names another leader. The next hint
+    is followed at once.
+
+    given standby of B term 7
+    1s      hint
+                campaign #2 floor 7 (a hint)
+    1.001s  held by B term 7 watched
+    1.002s  hint
+            now wake 1.0078125s
+    1.003s  acquire
+                campaign #3 floor 7 (asked to try)
+    1.004s  held by C term 8 watched
+                leader is C in term 8 (held)
+                not-acquired (held)
+    1.005s  hint
+                campaign #4 floor 8 (a hint)
 
 story L2_an_order_to_the_leader_does_not_deafen_the_standbys
     An order changes the record, and a change is a hint to everybody. What a standby finds then is
@@ -337,16 +443,16 @@ story L2_an_order_to_the_leader_does_not_deafen_the_standbys
     given standby of B term 7
     1s      hint
                 campaign #2 floor 7 (a hint)
-    1.01s   held by B term 7 watched order resign id 5 for 7
-    1.02s   hint
+    1.001s  held by B term 7 watched order resign id 5 for 7
+    1.002s  hint
                 campaign #3 floor 7 (a hint)
-    1.03s   held by B term 7 watched order resign id 5 for 7
-    1.04s   hint
-    1.0825s ...
+    1.003s  held by B term 7 watched order resign id 5 for 7
+    1.004s  hint
+    1.0098125s ...
                 campaign #4 floor 7 (a hint)
-    1.09s   held by B term 7 watched order resign id 6 for 7
-    1.1s    hint
-            now wake 1.2075s
+    1.011s  held by B term 7 watched order resign id 6 for 7
+    1.012s  hint
+            now wake 1.0254375s
 
 story L4_a_win_is_news
     After a series of fruitless looks the hints had to wait long; whoever wins starts afresh.
@@ -368,9 +474,9 @@ story L4_a_win_is_news
                 leader is A in term 8 (held)
     1.62s   hint
                 observe (a hint)
-    1.63s   observed held mine term 8 nonce 5 watched
-    1.64s   hint
-            now wake 1.6825s
+    1.621s  observed held mine term 8 nonce 5 watched
+    1.622s  hint
+            now wake 1.6278125s
 
 story L4_hints_must_wait_after_a_failure
     The store is in trouble: a hint is followed, but not at the speed of hints.
@@ -378,16 +484,16 @@ story L4_hints_must_wait_after_a_failure
     given standby of B term 7
     1s      hint
                 campaign #2 floor 7 (a hint)
+    1.001s  campaigned failed
+                error (the call failed)
+    1.002s  hint
+            now wake 1.0078125s
+    1.0078125s ...
+                campaign #3 floor 7 (a hint)
     1.01s   campaigned failed
                 error (the call failed)
-    1.02s   hint
-            now wake 1.0625s
-    1.0625s ...
-                campaign #3 floor 7 (a hint)
-    1.07s   campaigned failed
-                error (the call failed)
-    1.08s   hint
-            now wake 1.1875s
+    1.011s  hint
+            now wake 1.0234375s
 
 story L4_a_leader_is_not_flooded_either
     Hints about the own record, too, must wait when the last look told nothing new.
@@ -395,13 +501,13 @@ story L4_a_leader_is_not_flooded_either
     given leader term 7
     1s      hint
                 observe (a hint)
-    1.01s   observed held mine term 7 nonce 1 watched
-    1.02s   hint
-    1.0625s ...
+    1.001s  observed held mine term 7 nonce 1 watched
+    1.002s  hint
+    1.0078125s ...
                 observe (a hint)
-    1.07s   observed held mine term 7 nonce 1 watched
-    1.08s   hint
-            now wake 1.1875s
+    1.01s   observed held mine term 7 nonce 1 watched
+    1.011s  hint
+            now wake 1.0234375s
 
 story L4_a_hint_during_a_call_is_followed_once
     What the store is answering right now may be older than the hint. So there is one more look
@@ -538,13 +644,13 @@ story the_same_leader_in_a_new_term
                 leader is B in term 9 (held)
     1.15s   hint
                 campaign #3 floor 9 (a hint)
-    1.2s    held by B term 9 watched
-    1.21s   hint
-    1.2125s ...
+    1.151s  held by B term 9 watched
+    1.152s  hint
+    1.1578125s ...
                 campaign #4 floor 9 (a hint)
-    1.3s    held by B term 10 watched
+    1.16s   held by B term 10 watched
                 leader is B in term 10 (held)
-    1.31s   hint
+    1.161s  hint
                 campaign #5 floor 10 (a hint)
 
 story a_push_is_better_than_a_date

@@ -622,11 +622,19 @@ story L4_a_turn_that_finds_nothing_new_counts
                 B: observe (its turn after a hint)
     2.03s   B: observed held by A term 4 watched crowd 100
     2.04s   B: hint
-    2.0835s ...
+    2.061s  ...
                 B: observe (its turn after a hint)
-    2.09s   B: observed held by A term 4 watched crowd 100
-    2.1s    B: hint
-    2.2085s ...
+    2.062s  B: observed held by A term 4 watched crowd 100
+    2.063s  B: hint
+    2.084s  ...
+                B: observe (its turn after a hint)
+    2.085s  B: observed held by A term 4 watched crowd 100
+    2.086s  B: hint
+    2.11525s ...
+                B: observe (its turn after a hint)
+    2.12s   B: observed held by A term 4 watched crowd 100
+    2.121s  B: hint
+    2.17775s ...
                 B: observe (its turn after a hint)
 
 story L2_the_first_of_a_crowd_is_not_delayed

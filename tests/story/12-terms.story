@@ -156,10 +156,10 @@ story L4_a_corrupt_term_is_no_news
                 leader is B in term 41 (held)
     1s      hint
                 campaign #2 floor 41 (a hint)
-    1.01s   held by B term 281474976710698
+    1.001s  held by B term 281474976710698
                 error term 281474976710698 (the term is impossibly high)
-    1.02s   hint
-            now wake 1.0625s
+    1.002s  hint
+            now wake 1.0078125s
 
 story the_first_term_may_be_any
     A new candidate has no opinion yet.

@@ -144,13 +144,13 @@ story L4_what_is_not_believed_is_no_news
 
     1s      hint
                 campaign #2 floor 3 (a hint)
-    1.01s   held by C term 2 watched
-    1.02s   hint
-    1.0625s ...
+    1.001s  held by C term 2 watched
+    1.002s  hint
+    1.0078125s ...
                 campaign #3 floor 3 (a hint)
-    1.07s   held by C term 2 watched
-    1.08s   hint
-    1.1875s ...
+    1.01s   held by C term 2 watched
+    1.011s  hint
+    1.0234375s ...
                 campaign #4 floor 3 (a hint)
     1.2s    ...
     1.21s   held by C term 2 watched
@@ -171,12 +171,15 @@ story L2_that_nobody_leads_is_news
     1.5s    hint
                 observe (a hint)
     1.6s    observed held by B term 3 watched
-    1.7s    hint
-    1.75s   ...
+    1.601s  hint
                 observe (a hint)
-    1.8s    observed held by B term 3 watched
-    2s      hint
-    2.25s   ...
+    1.602s  observed held by B term 3 watched
+    1.603s  hint
+    1.6635s ...
+                observe (a hint)
+    1.67s   observed held by B term 3 watched
+    1.671s  hint
+    1.7885s ...
                 observe (a hint)
     3s      ...
     3s      observed free term 3 watched
