@@ -195,7 +195,8 @@ foreach(mode "fast=1" "mode=advisory" "mode=advisory&fast=1")
 		baton_gate(conformance/postgres-${word} 250 400 conformance ${in_memory}
 			${PROJECT_SOURCE_DIR}/tests/servers with postgres --
 			build/asan/conformance --lease 1500 --jobs 6
-			--case C3,C8,C15,C16,C17,C18,N1,N2,N3,N5,N6,N16,N21,N25,N32 "{url}?${mode}")
+			--case C3,C8,C15,C16,C17,C18,N1,N2,N3,N5,N6,N16,N21,N25,N32,N41,N42,N43
+			"{url}?${mode}")
 		set_tests_properties(conformance/postgres-${word} PROPERTIES SKIP_RETURN_CODE 77
 			LABELS "conformance;servers" FIXTURES_REQUIRED build-asan)
 	endif()
@@ -248,13 +249,14 @@ set(build tsan)
 
 # A session ends after twice its time: only what may depend on the store, as for etcd. All of it:
 #   make conformance STORE=consul-acl
+set(cases C1,C3,C8,C16,C17,C19,C21,C26,N1,N3,N5,N7,N16,N20,N23,N25,N27,N28,N29,N32,N33,N34)
 baton_conformance_on(consul-acl consul --lease 3000 --jobs 6
-	--case C1,C3,C8,C16,C17,C19,C21,C26,N1,N3,N5,N7,N16,N20,N23,N25,N27,N28,N29,N32,N33,N34,N44)
+	--case ${cases},N39,N41,N42,N43,N44)
 
 # An API server has much to do for each request, and so leases are long. All of it, by hand:
 # make conformance STORE=kubernetes-plain
 baton_conformance_on(kubernetes-plain kubernetes --lease 6000 --jobs 5
-	--case C1,C8,C16,C17,N1,N3,N5,N7,N16,N25,N27,N28,N29,N34,N44)
+	--case C1,C8,C16,C17,N1,N3,N5,N7,N16,N25,N27,N28,N29,N34,N39,N41,N42,N43,N44)
 
 set(build debug)
 

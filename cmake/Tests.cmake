@@ -116,6 +116,11 @@ foreach(source ${unit_sources})
 		add_dependencies(${program} older)
 		target_compile_definitions(${program} PRIVATE
 			TEST_MODULES="${PROJECT_BINARY_DIR}/test-modules")
+		if(TARGET baton_module_postgres)
+			add_dependencies(${program} baton_module_postgres)
+			target_compile_definitions(${program} PRIVATE
+				TEST_POSTGRES="${BATON_MODULES}")
+		endif()
 	endif()
 	if(program STREQUAL test_web_tls) # the server
 		target_link_libraries(${program} PRIVATE OpenSSL::SSL OpenSSL::Crypto)

@@ -454,6 +454,39 @@ static void outlive_puts_death_aside(void **state)
 	baton_close(b);
 }
 
+#ifdef TEST_POSTGRES
+/* Where a store has nothing to put it in, it is refused; so no deadline is told that isn't kept. */
+static void outlive_is_refused(void **state)
+{
+	static const struct {
+		const char *query;
+		int code;
+	} modes[] = {{"", 0},
+		     {"?fast=1", 0},
+		     {"?mode=advisory", 0},
+		     {"?mode=advisory&fast=1", BATON_E_UNSUPPORTED}};
+	struct baton_options o;
+
+	(void)state;
+	assert_int_equal(setenv("BATON_MODULE_DIR", TEST_POSTGRES, 1), 0);
+	baton_options_init(&o);
+	o.outlive = true;
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		struct baton_error err = {0};
+		struct baton *b = NULL;
+		char url[64];
+
+		(void)snprintf(url, sizeof(url), "postgres://127.0.0.1:1/x%s", modes[i].query);
+		assert_int_equal(baton_open(url, &o, &b, &err), modes[i].code);
+		if (modes[i].code != 0)
+			assert_non_null(strstr(err.text, "outlive is not supported"));
+		else if (strstr(modes[i].query, "advisory") != NULL)
+			assert_non_null(strstr(baton_promises(b), "outlive"));
+		baton_close(b);
+	}
+}
+#endif
+
 static void older_drivers_are_loaded(void **state)
 {
 	struct baton_error err = {0};
@@ -489,6 +522,9 @@ int main(void)
 		cmocka_unit_test(decisions_are_traced),
 		cmocka_unit_test(survey_is_both),
 		cmocka_unit_test(outlive_puts_death_aside),
+#ifdef TEST_POSTGRES
+		cmocka_unit_test(outlive_is_refused),
+#endif
 		cmocka_unit_test(a_newer_library_takes_shorter_options),
 		cmocka_unit_test(the_oldest_program_runs),
 		cmocka_unit_test(older_drivers_are_loaded),

@@ -431,7 +431,8 @@ static int list_records(void *lane, struct baton_call *call, const char *prefix,
 	"server, and terms that only grow. The server's clock does not matter. A failover "    \
 	"to a replica that lacks the last writes can let two lead until the older lease is "   \
 	"over, and terms still grow for candidates that have seen them: use semi-synchronous " \
-	"replication."
+	"replication. With mode=lock other programs get the lock when the leader's process "   \
+	"dies, and don't wait for a deadline that it told others (outlive)."
 
 static const struct record_adapter adapter = {
 	.name = "MySQL",

@@ -34,7 +34,8 @@ static const char advisory_promises[] =
 	"the leader holds the advisory lock of its election: other programs that take the same "
 	"lock are kept out, and keep the leader out. The lock lasts until the server ends the "
 	"leader's session. The server does so when the session was silent for a lease, when it is "
-	"terminated, or when the server itself ends." FUNCTIONS_END;
+	"terminated, or when the server itself ends. Other programs get the lock when the leader's "
+	"process dies, and don't wait for a deadline that it told others (outlive)." FUNCTIONS_END;
 
 static const char fast_promises[] =
 	"A dead leader is replaced at once, and terms only grow, as with mode=lease. One leader at "
