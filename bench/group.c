@@ -19,9 +19,6 @@
 #define GROWTH 3
 /* What a standby may ask of the server for a handoff, beside its renewals. */
 #define REQUESTS 1
-/* Some eight campaign when the hint comes, and about as many turns come before one of them has won:
- * so many may ask twice. */
-#define EARLY 16
 /* What it may take of a core while nothing happens, in percent. */
 #define IDLE_PERCENT 0.01
 /* Who gives its leadership back asks for that, ends its lease, and listens no more. */
@@ -313,12 +310,11 @@ static void tell_growth(const struct growth *w, int standbys, struct samples *s,
 /* asked: for one handoff. */
 static void tell_requests(const struct growth *w, int standbys, double asked)
 {
-	double early = standbys < EARLY ? standbys : EARLY;
 	char what[96];
 
 	(void)snprintf(what, sizeof(what), "%s: requests per handoff and standby, %d", w->name,
 		       standbys);
-	row(what, asked / standbys, REQUESTS + early / standbys, "",
+	row(what, asked / standbys, REQUESTS, "",
 	    "without renewals, and without the requests of the leader that steps down");
 }
 
