@@ -125,22 +125,24 @@ else()
 	message(STATUS "driver memcached: NOT built, OpenSSL (libssl-dev) is missing")
 endif()
 
-# src/store/postgres/functions.sql as bytes of a C file. It is for users, and is printed.
-function(baton_postgres_functions out)
-	set(file ${PROJECT_SOURCE_DIR}/src/store/postgres/functions.sql)
+# src/store/STORE/functions.sql as bytes of a C file, which defines the variable that the store's
+# header declares. It is for users, and is printed.
+function(baton_sql_functions store header variable out)
+	set(file ${PROJECT_SOURCE_DIR}/src/store/${store}/functions.sql)
 	set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
 	file(READ ${file} bytes HEX)
 	string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
 	file(CONFIGURE OUTPUT ${out} @ONLY CONTENT "/* Made by cmake/Drivers.cmake. */
-#include \"store/postgres/postgres.h\"
-const char pg_functions_script[] = {${bytes}0};
+#include \"store/${store}/${header}\"
+const char ${variable}[] = {${bytes}0};
 ")
 endfunction()
 
 find_package(PostgreSQL 14) # the client: pipelines
 if(NOT EXISTS ${PROJECT_SOURCE_DIR}/src/store/postgres)
 elseif(PostgreSQL_FOUND)
-	baton_postgres_functions(${PROJECT_BINARY_DIR}/postgres_functions.c)
+	baton_sql_functions(postgres postgres.h pg_functions_script
+		${PROJECT_BINARY_DIR}/postgres_functions.c)
 	baton_driver(postgres SCHEMES postgres postgresql LIBRARIES PostgreSQL::PostgreSQL
 		SOURCES ${PROJECT_BINARY_DIR}/postgres_functions.c)
 else()
@@ -152,7 +154,10 @@ if(PKG_CONFIG_FOUND)
 endif()
 if(NOT EXISTS ${PROJECT_SOURCE_DIR}/src/store/mysql)
 elseif(MARIADB_FOUND)
-	baton_driver(mysql RECORD SCHEMES mysql mariadb LIBRARIES PkgConfig::MARIADB)
+	baton_sql_functions(mysql mysql.h mysql_functions_script
+		${PROJECT_BINARY_DIR}/mysql_functions.c)
+	baton_driver(mysql RECORD SCHEMES mysql mariadb LIBRARIES PkgConfig::MARIADB
+		SOURCES ${PROJECT_BINARY_DIR}/mysql_functions.c)
 else()
 	message(STATUS "driver mysql: NOT built, libmariadb (libmariadb-dev) is missing")
 endif()

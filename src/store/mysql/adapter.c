@@ -160,7 +160,20 @@ static void get_found(void *arg, MYSQL_ROW row, const unsigned long *sizes)
 		return;
 	item->version = record_row_version(row[1], sizes[1]);
 	item->age_ns = record_row_age_ns(row[3]);
+	item->is_marked = row[4] != NULL && row[4][0] == '1';
 	record_row_take(item, row[2], sizes[2], VALUE_MAX);
+}
+
+/* Whether an election is marked for functions: functions.sql keeps the marks below m/. */
+static void put_mark(struct mysql_lane *l)
+{
+	int n = (int)prefix_size(l);
+
+	bytes_print(&l->sql,
+		    ", SUBSTRING(r.k, %d, 2) = 'e/' AND EXISTS (SELECT 1 FROM "
+		    "baton_record m WHERE m.k = CONCAT(SUBSTRING(r.k, 1, %d), 'm', "
+		    "SUBSTRING(r.k, %d)))",
+		    n + 1, n, n + 2);
 }
 
 /* All reads are fresh: each statement reads what is committed when it begins. */
@@ -179,13 +192,15 @@ static void get_records(void *lane, struct baton_call *call, struct record_item 
 		items[i].version = (struct record_version){0};
 		items[i].outcome = BATON_OUTCOME_OK;
 		items[i].age_ns = RECORD_NEVER;
+		items[i].is_marked = false;
 	}
 	int end = MYSQL_UNSENT;
 
 	if (mysql_connect(l, call, true)) {
 		bytes_clear(&l->sql);
-		bytes_print(&l->sql, "SELECT k, w, v, TIMESTAMPDIFF(MICROSECOND, at, NOW(6)) "
-				     "FROM baton_record WHERE k IN ");
+		bytes_print(&l->sql, "SELECT k, w, v, TIMESTAMPDIFF(MICROSECOND, at, NOW(6))");
+		put_mark(l);
+		bytes_print(&l->sql, " FROM baton_record r WHERE k IN ");
 		put_keys(l, items, n);
 		end = mysql_run(l, call, get_found, &b, NULL);
 	}
@@ -426,13 +441,15 @@ static int list_records(void *lane, struct baton_call *call, const char *prefix,
 									 : BATON_OUTCOME_FAILED;
 }
 
-#define PROMISES                                                                               \
-	"At most one leader at a time among all processes that use the same database of one "  \
-	"server, and terms that only grow. The server's clock does not matter. A failover "    \
-	"to a replica that lacks the last writes can let two lead until the older lease is "   \
-	"over, and terms still grow for candidates that have seen them: use semi-synchronous " \
-	"replication. With mode=lock other programs get the lock when the leader's process "   \
-	"dies, and don't wait for a deadline that it told others (outlive)."
+#define PROMISES                                                                                                                       \
+	"At most one leader at a time among all processes that use the same database of one "                                          \
+	"server, and terms that only grow. The server's clock does not matter. A failover "                                            \
+	"to a replica that lacks the last writes can let two lead until the older lease is "                                           \
+	"over, and terms still grow for candidates that have seen them: use semi-synchronous "                                         \
+	"replication. Programs that call SQL functions (baton schema mysql --functions) go by "                                        \
+	"the server's clock: leases that functions made, and all leases in elections that "                                            \
+	"are marked for functions, end by it, so that a jump can let two lead there. With mode=lock other programs get the lock when " \
+	"the leader's process dies, and don't wait for a deadline that it told others (outlive)."
 
 static const struct record_adapter adapter = {
 	.name = "MySQL",
@@ -463,4 +480,5 @@ static const struct record_adapter adapter = {
 static const char *const schemes[] = {"mysql", "mariadb", NULL};
 
 RECORD_DRIVER(baton_driver, adapter, .name = "mysql", .schemes = schemes,
-	      .schema = mysql_schema_script, .fence = mysql_fence_script);
+	      .schema = mysql_schema_script, .fence = mysql_fence_script,
+	      .functions = mysql_functions_script);

@@ -167,6 +167,70 @@ static void tell_rights(struct visit *v, struct baton_call *call)
 	v->is_unfit = v->is_unfit || end != MYSQL_DONE;
 }
 
+/* ---- the functions ---- */
+
+struct marks {
+	bool has_functions; /* as far as this user may see */
+	long n;
+	struct bytes names;
+};
+
+static void note_functions(void *arg, MYSQL_ROW row, const unsigned long *sizes)
+{
+	struct marks *m = arg;
+
+	if (row[0] == NULL) /* a marked election: its name */
+		bytes_print(&m->names, "%s%.*s", m->names.n > 0 ? ", " : "", (int)sizes[1], row[1]);
+	else if (strcmp(row[0], "marks") == 0)
+		m->n = strtol(row[1], NULL, 10);
+	else
+		m->has_functions = strtol(row[1], NULL, 10) > 0;
+}
+
+static void put_marks(struct visit *v)
+{
+	const char *prefix = v->lane->store->prefix;
+	struct bytes *sql = &v->lane->sql;
+
+	for (char end = '/'; end <= '0'; end++) {
+		bytes_print(sql, end == '/' ? " FROM baton_record WHERE k >= CONCAT("
+					    : " AND k < CONCAT(");
+		mysql_literal(sql, prefix, strlen(prefix));
+		bytes_print(sql, ", '%sm%c')", prefix[0] != '\0' ? "/" : "", end);
+	}
+}
+
+/* In an election that is marked, programs that call the functions take over by the server's
+ * clock. */
+static void tell_functions(struct visit *v, struct baton_call *call)
+{
+	struct bytes *sql = &v->lane->sql;
+	struct marks m = {.n = 0};
+
+	bytes_clear(sql);
+	bytes_print(sql, "SELECT 'functions', COUNT(*) FROM information_schema.ROUTINES WHERE "
+			 "ROUTINE_SCHEMA = DATABASE() AND ROUTINE_NAME = 'try_become_leader';"
+			 "SELECT 'marks', COUNT(*)");
+	put_marks(v);
+	bytes_print(sql, ";SELECT NULL, v");
+	put_marks(v);
+	bytes_print(sql, " ORDER BY k LIMIT 3");
+	int end = mysql_run(v->lane, call, note_functions, &m, NULL);
+
+	if (end == MYSQL_DONE && m.n > 0)
+		TELL(v, WARNING, "functions",
+		     "Let the server's clock be slewed, never set, while a candidate leads; or "
+		     "CALL mark_for_functions(NAME, FALSE).",
+		     "Elections are marked for SQL functions (%ld: %.*s%s): there, programs that "
+		     "call them take over when a lease is over by the server's clock.",
+		     m.n, (int)m.names.n, m.names.at, m.n > 3 ? ", ..." : "");
+	else if (end == MYSQL_DONE && m.has_functions)
+		TELL(v, OK, "functions", NULL,
+		     "SQL functions are installed, and no election is marked for them: by the "
+		     "server's clock they end only leases that they made.");
+	bytes_done(&m.names);
+}
+
 static void note_layout(void *arg, MYSQL_ROW row, const unsigned long *sizes)
 {
 	(void)sizes;
@@ -195,8 +259,10 @@ static void tell_tables(struct visit *v, struct baton_call *call)
 	else
 		TELL(v, ERROR, "tables", "Grant what `baton schema mysql` lists.",
 		     "They can't be read: %s.", call->error.text);
-	if (end == MYSQL_DONE)
+	if (end == MYSQL_DONE) {
 		tell_rights(v, call);
+		tell_functions(v, call);
+	}
 }
 
 int mysql_examine(void *lane, struct baton_call *call,

@@ -9,6 +9,7 @@
  *   lock_session.c   mode=lock: named locks beside the claims
  *   doctor.c    examines the server
  *   schema.c    the tables, and the guard for a resource that checks terms
+ *   functions.sql   elections for programs that call SQL: only printed
  *
  * The table, in the database that the URL names:
  *
@@ -137,6 +138,7 @@ int mysql_examine(void *lane, struct baton_call *call,
 
 extern const char mysql_schema_script[];
 extern const char mysql_fence_script[];
+extern const char mysql_functions_script[]; /* functions.sql */
 /* The statements that make the tables; NULL at the end. */
 extern const char *const mysql_schema_statements[];
 

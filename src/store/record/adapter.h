@@ -92,6 +92,9 @@ struct record_item {
 	int code; /* BATON_E_; FAILED and UNKNOWN */
 	bool is_told;
 	bool is_unchanged;
+	/* get: an election that is marked for the store's own functions (baton-store.h). Only for
+	 * people: nothing depends on it. */
+	bool is_marked;
 };
 
 /* The options that the URLs of all record stores can have. An adapter's open() gets them with the

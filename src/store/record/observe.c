@@ -113,6 +113,7 @@ static void observe_read(struct observing *o)
 
 		if (item->outcome == BATON_OUTCOME_OK &&
 		    record_read_election(o->call, item, o->list[i].name, &o->elections[i])) {
+			o->elections[i].functions = item->is_marked;
 			observe_note(o, i, item, sent_ns);
 			if (is_ours)
 				observe_own(o, i);

@@ -41,6 +41,7 @@ void record_observe(const struct record_election *e, const struct record_sight *
 	(void)memset(out, 0, sizeof(*out));
 	out->term = e->term;
 	out->paused = e->paused;
+	out->functions = e->functions;
 	out->free_in_ns = RECORD_NEVER;
 	if (e->lease[0] != '\0' && (sight == NULL || !record_sight_is_dead(sight))) {
 		observe_claim(e, out);

@@ -85,6 +85,7 @@ struct record_election {
 	uint32_t order_kind; /* enum baton_order_kind */
 	uint32_t n_past;
 	bool paused;
+	bool functions; /* no part of the text: the store has a mark beside the record */
 	char name[BATON_NAME_MAX + 1]; /* in full, and compared: a key may be a hash (rule 5) */
 	char lease[BATON_LEASE_ID_MAX + 1];
 	char leader[BATON_NAME_MAX + 1];
