@@ -249,10 +249,10 @@ __attribute__((format(printf, 4, 5))) static void say_of(int level, const char *
 static void test_overrun(void **state)
 {
 	struct world *w = *state;
-	const struct serve_config config = {.say_of = say_of};
+	const struct serve_config told = {.say_of = say_of};
 	struct member *m = add_leader(w, "a", 0);
 
-	w->server.config = &config;
+	w->server.config = &told;
 	w->stream.kind = STREAM_LEAD;
 	w->stream.member = m;
 	w->stream.told_term = 7;

@@ -161,7 +161,7 @@ void reply_invalid(struct way *w, const char *name, const char *value, const cha
 
 void reply_not_allowed(struct way *w, const char *allow)
 {
-	char wrong[WRONG_MAX];
+	char wrong[WRONG_MAX] = "";
 	struct serve_text t = {wrong, WRONG_MAX - 1, 0};
 
 	text_add(&t, "the method ");

@@ -441,15 +441,16 @@ static int list_records(void *lane, struct baton_call *call, const char *prefix,
 									 : BATON_OUTCOME_FAILED;
 }
 
-#define PROMISES                                                                                                                       \
-	"At most one leader at a time among all processes that use the same database of one "                                          \
-	"server, and terms that only grow. The server's clock does not matter. A failover "                                            \
-	"to a replica that lacks the last writes can let two lead until the older lease is "                                           \
-	"over, and terms still grow for candidates that have seen them: use semi-synchronous "                                         \
-	"replication. Programs that call SQL functions (baton schema mysql --functions) go by "                                        \
-	"the server's clock: leases that functions made, and all leases in elections that "                                            \
-	"are marked for functions, end by it, so that a jump can let two lead there. With mode=lock other programs get the lock when " \
-	"the leader's process dies, and don't wait for a deadline that it told others (outlive)."
+#define PROMISES                                                                                \
+	"At most one leader at a time among all processes that use the same database of one "   \
+	"server, and terms that only grow. The server's clock does not matter. A failover "     \
+	"to a replica that lacks the last writes can let two lead until the older lease is "    \
+	"over, and terms still grow for candidates that have seen them: use semi-synchronous "  \
+	"replication. Programs that call SQL functions (baton schema mysql --functions) go by " \
+	"the server's clock: leases that functions made, and all leases in elections that "     \
+	"are marked for functions, end by it, so that a jump can let two lead there. With "     \
+	"mode=lock other programs get the lock when the leader's process dies, and don't wait " \
+	"for a deadline that it told others (outlive)."
 
 static const struct record_adapter adapter = {
 	.name = "MySQL",

@@ -285,14 +285,13 @@ static bool is_keyword(const PQconninfoOption *known, const char *key)
 /* The sentence for an option that neither we nor libpq know. */
 static int unknown_option(const PQconninfoOption *libpq, char *key, struct baton_error *err)
 {
-	struct option_known known[PG_KEYWORDS_MAX + N_OWN + 1];
+	struct option_known known[PG_KEYWORDS_MAX + N_OWN + 1] = {0};
 	const struct option_list list = {.store = "a PostgreSQL store", .known = known};
 	size_t n = N_OWN;
 
 	(void)memcpy(known, own_options, sizeof(own_options));
 	for (; libpq->keyword != NULL && n < PG_KEYWORDS_MAX + N_OWN; libpq++)
 		known[n++] = (struct option_known){.key = libpq->keyword};
-	known[n] = (struct option_known){.key = NULL};
 	(void)option_unknown(&list, key, err);
 	return BATON_E_URL;
 }
