@@ -74,9 +74,17 @@ void bench_crash(bool quick);
 void bench_command(bool quick);
 void bench_serve(bool quick);
 void bench_many(bool quick);
+/* A raw durable write at the server, in nanoseconds. poll_ms: what a store that is polled may need
+ * until it sees an order. */
+struct bench_trip {
+	uint64_t (*take)(void *arg);
+	void *arg;
+	double poll_ms;
+};
+
 /* Among several candidates: by each way to ask for a handoff, and by the number of standbys.
- * trip_ms: a raw durable write. counter: NULL: nobody counts. */
-void bench_orders(const char *url, const char *name, double trip_ms, bool quick);
+ * trip: NULL: the store has no server. counter: NULL: nobody counts. */
+void bench_orders(const char *url, const char *name, const struct bench_trip *trip, bool quick);
 void bench_growth(const char *url, const char *name, const struct bench_counter *counter,
 		  bool quick);
 /* On a store with a server, which must be a throw-away one. only: parts, with commas between them;

@@ -185,42 +185,61 @@ static void group_restart(struct group *g, int was, int leader)
 	group_rest(g, leader, -1);
 }
 
-void bench_orders(const char *url, const char *name, double trip_ms, bool quick)
+/* The rows of one way. What it may take beyond a stop: a raw trip, a poll where the store is polled,
+ * and ORDER_EXTRA_MS. */
+static void tell_way(const char *name, enum way way, struct samples of[], const struct bench_trip *trip,
+		     struct samples *raw)
+{
+	static const int percents[2] = {50, 99};
+
+	for (int i = 0; i < 2; i++) {
+		double stop_ms = (double)samples_at(&of[BY_STOP], percents[i]) / 1e6;
+		double trip_ms = trip == NULL ? 0 : (double)samples_at(raw, percents[i]) / 1e6;
+		double poll_ms = trip == NULL ? 0 : trip->poll_ms;
+		char what[96];
+		char beside[64];
+
+		(void)snprintf(what, sizeof(what), "%s: handoff among %d by %s, p%d", name,
+			       ORDER_CANDIDATES, way_names[way], percents[i]);
+		(void)snprintf(beside, sizeof(beside), "by stop: %.3f ms; a raw trip: %.3f ms",
+			       stop_ms, trip_ms);
+		row(what, (double)samples_at(&of[way], percents[i]) / 1e6,
+		    way == BY_STOP ? 0 : stop_ms + trip_ms + poll_ms + ORDER_EXTRA_MS, "ms",
+		    beside);
+	}
+}
+
+/* All ways and the raw trip take turns, so that each has the same moments of the machine. */
+void bench_orders(const char *url, const char *name, const struct bench_trip *trip, bool quick)
 {
 	struct baton *admin = bench_open(url, "admin");
 	int times = quick ? 20 : 200;
-	double stop_ms[2] = {0};
+	struct samples of[N_WAYS];
+	struct samples raw;
 	struct group g;
 
 	group_open(&g, url, ORDER_CANDIDATES);
 	int leader = group_leader(&g, -1);
 
 	group_rest(&g, leader, -1);
-	for (enum way way = BY_STOP; way < N_WAYS; way++) {
-		static const int percents[2] = {50, 99};
-		struct samples s;
+	samples_init(&raw);
+	for (enum way way = BY_STOP; way < N_WAYS; way++)
+		samples_init(&of[way]);
+	for (int i = 0; i < times * N_WAYS; i++) {
+		enum way way = (enum way)(i % N_WAYS);
 
-		samples_init(&s);
-		for (int i = 0; i < times; i++) {
-			int next = group_hand_over(&g, admin, way, leader, &s);
+		if (trip != NULL)
+			samples_add(&raw, trip->take(trip->arg));
+		int next = group_hand_over(&g, admin, way, leader, &of[way]);
 
-			group_restart(&g, leader, next);
-			leader = next;
-		}
-		for (int i = 0; i < 2; i++) {
-			double ms = (double)samples_at(&s, percents[i]) / 1e6;
-			char what[96];
-			char beside[64];
-
-			stop_ms[i] = way == BY_STOP ? ms : stop_ms[i];
-			(void)snprintf(what, sizeof(what), "%s: handoff among %d by %s, p%d", name,
-				       g.n, way_names[way], percents[i]);
-			(void)snprintf(beside, sizeof(beside), "by stop: %.3f ms", stop_ms[i]);
-			row(what, ms, way == BY_STOP ? 0 : stop_ms[i] + trip_ms + ORDER_EXTRA_MS,
-			    "ms", beside);
-		}
-		samples_done(&s);
+		group_restart(&g, leader, next);
+		leader = next;
 	}
+	for (enum way way = BY_STOP; way < N_WAYS; way++)
+		tell_way(name, way, of, trip, &raw);
+	for (enum way way = BY_STOP; way < N_WAYS; way++)
+		samples_done(&of[way]);
+	samples_done(&raw);
 	group_close(&g);
 	baton_close(admin);
 }

@@ -63,7 +63,7 @@ static void handoff(bool quick)
 
 static void orders(bool quick)
 {
-	bench_orders(file_url("orders"), "file", 0, quick);
+	bench_orders(file_url("orders"), "file", NULL, quick);
 }
 
 static void growth(bool quick)

@@ -37,8 +37,9 @@ struct rig {
 	double leader_mib; /* of a process that leads one election */
 };
 
-static uint64_t raw_trip(const struct rig *g)
+static uint64_t raw_trip(void *arg)
 {
+	const struct rig *g = arg;
 	uint64_t began_ns = bench_now_ns();
 
 	g->server->write(g->raw);
@@ -134,14 +135,10 @@ static void handoffs(struct rig *g, bool quick)
 
 static void orders(struct rig *g, bool quick)
 {
-	struct samples raw;
-
-	samples_init(&raw);
-	for (int i = 0; i < 20; i++)
-		samples_add(&raw, raw_trip(g));
 	/* Where it is polled, an order is seen at the next look. */
-	bench_orders(g->url, g->server->name, ms_at(&raw, 50) + 1.125 * g->server->poll_ms, quick);
-	samples_done(&raw);
+	struct bench_trip trip = {.take = raw_trip, .arg = g, .poll_ms = 1.125 * g->server->poll_ms};
+
+	bench_orders(g->url, g->server->name, &trip, quick);
 }
 
 static int per_renewal(const struct rig *g)
