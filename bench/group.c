@@ -185,10 +185,10 @@ static void group_restart(struct group *g, int was, int leader)
 	group_rest(g, leader, -1);
 }
 
-/* The rows of one way. What it may take beyond a stop: a raw trip, a poll where the store is polled,
- * and ORDER_EXTRA_MS. */
-static void tell_way(const char *name, enum way way, struct samples of[], const struct bench_trip *trip,
-		     struct samples *raw)
+/* The rows of one way. Beyond a stop it may take a raw trip, a poll where the store is polled, and
+ * ORDER_EXTRA_MS. */
+static void tell_way(const char *name, enum way way, struct samples of[],
+		     const struct bench_trip *trip, struct samples *raw)
 {
 	static const int percents[2] = {50, 99};
 

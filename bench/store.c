@@ -136,7 +136,8 @@ static void handoffs(struct rig *g, bool quick)
 static void orders(struct rig *g, bool quick)
 {
 	/* Where it is polled, an order is seen at the next look. */
-	struct bench_trip trip = {.take = raw_trip, .arg = g, .poll_ms = 1.125 * g->server->poll_ms};
+	struct bench_trip trip = {
+		.take = raw_trip, .arg = g, .poll_ms = 1.125 * g->server->poll_ms};
 
 	bench_orders(g->url, g->server->name, &trip, quick);
 }
@@ -287,7 +288,7 @@ struct fast {
 };
 
 /* Where the server tells at once that a leader is gone: nothing has to end first. */
-static void one_fast_crash(const struct rig *g, struct baton *b, struct baton_election *e,
+static void one_fast_crash(struct rig *g, struct baton *b, struct baton_election *e,
 			   const char *url, struct fast *f)
 {
 	char *const argv[] = {bench_beside("bench-child"), "leads", (char *)(uintptr_t)url, NULL};

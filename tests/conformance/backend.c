@@ -40,8 +40,8 @@ const struct backend *backend_find(const char *url)
 	for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++) {
 		const struct backend *b = backends[i];
 		/* "postgres+fast" is a way to use postgres:, "redis+cluster" a scheme. */
-		size_t n = b->serves != NULL ? (size_t)(strrchr(b->scheme, '+') - b->scheme)
-					     : strlen(b->scheme);
+		const char *way = b->serves != NULL ? strrchr(b->scheme, '+') : NULL;
+		size_t n = way != NULL ? (size_t)(way - b->scheme) : strlen(b->scheme);
 
 		if (n == length && memcmp(b->scheme, url, length) == 0 &&
 		    (b->serves == NULL || b->serves(url)))

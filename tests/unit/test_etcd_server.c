@@ -25,7 +25,7 @@ extern const struct baton_driver baton_driver;
 #define LATER_MS 20000 /* what is not */
 #define LEASE 0x77
 #define SERVERS_MAX 2
-#define ANSWERS_MAX 8
+#define ANSWERS_MAX 12
 
 struct world {
 	struct grpc_answer answers[SERVERS_MAX][ANSWERS_MAX];
@@ -187,6 +187,34 @@ static void test_login_denied(void **state)
 	assert_int_equal(reads(w, &call), BATON_OUTCOME_FAILED);
 	assert_int_equal(call.error.code, BATON_E_DENIED);
 	heard(w, 1, 0);
+}
+
+/* Rights change again while a new token is fetched: another one is, but not for ever. */
+static void test_login_again(void **state)
+{
+	struct world *w = *state;
+	struct baton_call call = in_ms(LATER_MS);
+
+	for (int i = 0; i < 4; i++) {
+		proto_put_text(says(w, 0, 7), ETCD_AUTH_TOKEN, "token");
+		fails(w, 0, "3", "etcdserver: revision of auth store is old");
+	}
+	proto_put_text(says(w, 0, 7), ETCD_AUTH_TOKEN, "token");
+	says(w, 0, 7);
+	begin(w, "me:secret@");
+	assert_int_equal(reads(w, &call), BATON_OUTCOME_OK);
+	heard(w, 10, 0);
+	teardown(state);
+	setup(state);
+	w = *state;
+	call = in_ms(LATER_MS);
+	for (int i = 0; i < 6; i++) {
+		proto_put_text(says(w, 0, 7), ETCD_AUTH_TOKEN, "token");
+		fails(w, 0, "3", "etcdserver: revision of auth store is old");
+	}
+	begin(w, "me:secret@");
+	assert_int_equal(reads(w, &call), BATON_OUTCOME_FAILED);
+	heard(w, 10, 0);
 }
 
 static void test_long_token(void **state)
@@ -698,16 +726,13 @@ static void test_no_watch(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_login_elsewhere), CASE(test_login_denied),
-		CASE(test_long_token),      CASE(test_turn),
-		CASE(test_no_time),         CASE(test_late_batch),
-		CASE(test_renewal),         CASE(test_no_raft_term),
-		CASE(test_half_open),       CASE(test_first_campaign),
-		CASE(test_last_close),      CASE(test_failed_read),
-		CASE(test_many_claims),     CASE(test_stale_claim),
-		CASE(test_short_answer),    CASE(test_silence),
-		CASE(test_lost_claim),      CASE(test_no_watch),
-		CASE(test_crowd),
+		CASE(test_login_elsewhere), CASE(test_login_denied),   CASE(test_login_again),
+		CASE(test_long_token),      CASE(test_turn),           CASE(test_no_time),
+		CASE(test_late_batch),      CASE(test_renewal),        CASE(test_no_raft_term),
+		CASE(test_half_open),       CASE(test_first_campaign), CASE(test_last_close),
+		CASE(test_failed_read),     CASE(test_many_claims),    CASE(test_stale_claim),
+		CASE(test_short_answer),    CASE(test_silence),        CASE(test_lost_claim),
+		CASE(test_no_watch),        CASE(test_crowd),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -249,10 +249,10 @@ __attribute__((format(printf, 4, 5))) static void say_of(int level, const char *
 static void test_overrun(void **state)
 {
 	struct world *w = *state;
-	const struct serve_config told = {.say_of = say_of};
+	const struct serve_config tells = {.say_of = say_of};
 	struct member *m = add_leader(w, "a", 0);
 
-	w->server.config = &told;
+	w->server.config = &tells;
 	w->stream.kind = STREAM_LEAD;
 	w->stream.member = m;
 	w->stream.told_term = 7;

@@ -12,6 +12,10 @@
 #include "base/secret.h"
 #include "store/etcd/etcd.h"
 
+/* New tokens for one request. Each change of anybody's rights makes all tokens old, and several
+ * people may change them at the same time. */
+#define LOGINS_MAX 4
+
 int etcd_strange(struct baton_call *call)
 {
 	(void)store_fail(&call->error, BATON_E_CORRUPT,
@@ -320,7 +324,7 @@ int etcd_call(struct etcd_lane *lane, struct baton_call *call, const struct etcd
 	size_t n_members = lane->store->options.web.n_hosts;
 	int outcome = BATON_OUTCOME_FAILED;
 	enum next next = NEXT_MEMBER;
-	bool has_logged_in = false;
+	unsigned n_logins = 0;
 
 	*answer = (struct proto){NULL, 0};
 	if (lane->web.body.has_failed) {
@@ -335,10 +339,8 @@ int etcd_call(struct etcd_lane *lane, struct baton_call *call, const struct etcd
 	for (size_t i = 0; i < n_members && next == NEXT_MEMBER && !is_late(call); i++) {
 		web_share_time(&lane->web, n_members - i, call->deadline_ns);
 		next = call_ask(lane, call, method, answer, &outcome);
-		if (next == SAME_MEMBER && !has_logged_in && !is_late(call)) {
-			has_logged_in = true;
+		while (next == SAME_MEMBER && n_logins++ < LOGINS_MAX && !is_late(call))
 			next = call_ask(lane, call, method, answer, &outcome);
-		}
 	}
 	return outcome;
 }

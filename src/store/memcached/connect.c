@@ -135,8 +135,7 @@ int memcached_refuse(struct memcached_lane *l, const struct memcached_reply *r)
 	struct baton_error *err = &l->call->error;
 
 	if (strstr(r->line, "out of memory") != NULL)
-		(void)store_fail(err, BATON_E_UNAVAILABLE,
-				 "memcached has no room for a record: give it more memory (-m)");
+		(void)store_fail(err, BATON_E_UNAVAILABLE, "%s", MEMCACHED_NO_ROOM);
 	else if (strstr(r->line, "too large") != NULL)
 		(void)store_fail(err, BATON_E_UNAVAILABLE,
 				 "a record is too large for this memcached: let items be larger "

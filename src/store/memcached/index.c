@@ -91,6 +91,27 @@ static bool add_hear(struct memcached_lane *l, struct shard *shards, size_t n)
 	return true;
 }
 
+/* An index record that exists, and takes no line: a server without room answers NS to an append, as
+ * it does where there is nothing to append to. */
+static void add_fail(struct memcached_lane *l, const struct shard *shards)
+{
+	char key[MEMCACHED_KEY_ROOM];
+	struct memcached_reply r;
+
+	while (shards->lines.n == 0)
+		shards++;
+	shard_key(l, shards->kind, shards->number, key);
+	bytes_clear(&l->out);
+	bytes_print(&l->out, "mg %s\r\n", key);
+	if (!memcached_send(l) || !memcached_read(l, &r))
+		return;
+	(void)store_fail(
+		&l->call->error, BATON_E_UNAVAILABLE, "%s",
+		memcached_is(&r, "HD")
+			? MEMCACHED_NO_ROOM
+			: "the index of keys can't be written: another program deletes it");
+}
+
 static bool add_send(struct memcached_lane *l, struct shard *shards, size_t n)
 {
 	for (int i = 0; i < 4; i++) {
@@ -99,8 +120,9 @@ static bool add_send(struct memcached_lane *l, struct shard *shards, size_t n)
 		if (!memcached_send(l) || !add_hear(l, shards, n))
 			return false;
 	}
-	(void)store_fail(&l->call->error, BATON_E_UNAVAILABLE,
-			 "the index of keys can't be written: another program deletes it");
+	if (add_put(l, shards, n, 'A') == 0)
+		return true;
+	add_fail(l, shards);
 	return false;
 }
 

@@ -41,6 +41,7 @@
 #define MEMCACHED_KEY_ROOM (MEMCACHED_PREFIX_MAX + 1 + MEMCACHED_KEY_MAX + 1)
 #define MEMCACHED_VALUE_MAX ((uint32_t)1 << 19)
 #define MEMCACHED_TEXT_MAX 256
+#define MEMCACHED_NO_ROOM "memcached has no room for a record: give it more memory (-m)"
 
 struct memcached_options {
 	char host[MEMCACHED_TEXT_MAX];
