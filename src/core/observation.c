@@ -11,6 +11,8 @@
  * may show all of it. The two looks that follow must not hold back the hint of the next order (L2).
  */
 #define IDLE_MAX 8
+/* How many of them each retry period takes back in which no hint had to wait. */
+#define IDLE_BACK 2
 
 bool observation_is_credible(const struct election *e, uint64_t term)
 {
@@ -59,15 +61,22 @@ void observation_calm(struct step *s, bool news)
 	struct election *e = s->e;
 	uint64_t retry_ns = s->l->timing.retry_ns;
 
-	/* L2: hints that come now and then are no storm, however many came before. */
-	if (news || e->call_ns >= e->calm_ns + retry_ns)
-		e->idle = 0;
+	uint64_t quiet = e->call_ns > e->calm_ns ? (e->call_ns - e->calm_ns) / retry_ns : 0;
+	/* A look that finds a free election, or an answer that is too old, leads to a campaign at
+	 * once: that is a second call for the same hint. */
+	bool hinted = e->cause == WHY_HINTED || e->cause == WHY_IN_TURN || e->cause == WHY_FREE ||
+		      e->cause == WHY_STRANGE;
+
 	if (news) {
+		e->idle = 0;
 		e->calm_ns = 0;
 		return;
 	}
+	/* L2: hints that come now and then are no storm. L4: but a storm that rests for a moment is
+	 * still one. */
+	e->idle -= (uint8_t)min_ns(e->idle, IDLE_BACK * quiet);
 	e->calm_ns = e->call_ns + ((retry_ns << e->idle) >> IDLE_MAX);
-	if ((e->cause == WHY_HINTED || e->cause == WHY_IN_TURN) && e->idle < IDLE_MAX)
+	if (hinted && e->idle < IDLE_MAX)
 		e->idle++;
 }
 

@@ -341,8 +341,8 @@ story L4_hints_that_tell_nothing_new_must_wait
             now wake 7.0078125s
 
 story L2_hints_now_and_then_are_no_storm
-    A leader that reports its health every few seconds makes everybody look in vain. When no hint
-    had to wait for a whole retry period, the next ones count from the beginning.
+    A leader that reports its health every few seconds makes everybody look in vain. Each retry
+    period in which no hint had to wait takes back two fruitless looks.
     with renewals ok
 
     given standby of B term 7
@@ -370,7 +370,15 @@ story L2_hints_now_and_then_are_no_storm
                 campaign #8 floor 7 (a hint)
     5.681s  held by B term 7 watched
     5.682s  hint
-            now wake 5.6878125s
+            now wake 5.805s
+    5.805s  ...
+                campaign #9 floor 7 (a hint)
+    5.81s   held by B term 7 watched
+    10.1s   hint
+                campaign #10 floor 7 (a hint)
+    10.101s held by B term 7 watched
+    10.102s hint
+            now wake 10.13125s
 
 story L2_the_trail_of_a_handoff_deafens_nobody
     C takes over by an order: three hints, of order, release and claim. The answer to the first look

@@ -637,6 +637,31 @@ story L4_a_turn_that_finds_nothing_new_counts
     2.17775s ...
                 B: observe (its turn after a hint)
 
+story L4_a_campaign_after_a_look_counts
+    A look that finds an answer older than what B knows leads to a campaign at once. If that finds
+    nothing new either, the hint has cost two calls, and both count.
+    with candidates A B
+    given B: standby of A term 3
+
+    1s      B: hint
+                B: campaign #2 floor 3 (a hint)
+    1.1s    B: held by A term 4 watched crowd 100
+                B: leader is A in term 4 (held)
+    2s      B: hint
+    2.021s  ...
+                B: observe (its turn after a hint)
+    2.03s   B: observed held by A term 2 watched
+                B: campaign #4 floor 4 (the record is not what we know)
+    2.04s   B: held by A term 2 watched
+    2.041s  B: hint
+    2.062s  ...
+                B: observe (its turn after a hint)
+    2.07s   B: observed held by A term 2 watched
+                B: campaign #6 floor 4 (the record is not what we know)
+    2.08s   B: held by A term 2 watched
+    2.09s   B: hint
+            now B: wake 2.1325s
+
 story L2_the_first_of_a_crowd_is_not_delayed
     Chance picks a few of a crowd, who campaign when the hint comes. Whoever looks in its turn
     campaigns, too, if it finds a lease that is over, or an answer older than what it knows.
