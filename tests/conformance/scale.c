@@ -265,17 +265,18 @@ struct quiet {
 	struct local *p;
 	uint64_t looks;
 	uint64_t since_ns;
+	uint64_t for_ns;
 };
 
-/* Nothing was looked at for a whole lease. */
+/* Nothing was looked at for so long. */
 static bool is_quiet(void *arg)
 {
 	struct quiet *q = arg;
 	uint64_t looks = looks_of(q->p);
 
 	if (looks != q->looks)
-		*q = (struct quiet){q->p, looks, now_ns()};
-	return now_ns() - q->since_ns > 2 * q->p->t->lease_ms * MS;
+		*q = (struct quiet){q->p, looks, now_ns(), q->for_ns};
+	return now_ns() - q->since_ns > q->for_ns;
 }
 
 static int by_size(const void *a, const void *b)
@@ -293,7 +294,7 @@ static void pushes(struct testcase *t)
 	uint64_t took_us[8];
 
 	local_sees(list[p == list[0]], p->id, soon_ms(t));
-	struct quiet quiet = {list[p == list[0]], 0, now_ns()};
+	struct quiet quiet = {list[p == list[0]], 0, now_ns(), 2 * t->lease_ms * MS};
 
 	await(t, is_quiet, &quiet, soon_ms(t), "a standby that does not poll");
 	for (unsigned i = 0; i < 8; i++) {
@@ -350,11 +351,12 @@ static void backoff_resets(struct testcase *t)
 	struct local *p = local_new(t, NULL);
 
 	local_sees(p, holder->id, soon_ms(t));
-	/* A look that is under way, because it is just being watched, would answer instead. */
-	struct quiet quiet = {p, 0, now_ns()};
+	/* A look that is under way, because it is just being watched, would answer instead. Where it
+	 * polls, there is a moment between two looks. */
+	struct quiet quiet = {p, 0, now_ns(),
+			      (t->backend->pushes ? 2 * 8 : 1) * t->lease_ms * MS / 8};
 
-	if (t->backend->pushes)
-		await(t, is_quiet, &quiet, soon_ms(t), "a standby that does not poll");
+	await(t, is_quiet, &quiet, soon_ms(t), "a standby that does not poll");
 	for (unsigned i = 0; i < 2; i++) {
 		CHECK(t, t->backend->fail(t, VERB_CAMPAIGN, UINT32_MAX), "fail");
 		int rc = baton_try_acquire(p->e, (int64_t)t->lease_ms, NULL);
