@@ -60,7 +60,6 @@ void observation_calm(struct step *s, bool news)
 {
 	struct election *e = s->e;
 	uint64_t retry_ns = s->l->timing.retry_ns;
-
 	uint64_t quiet = e->call_ns > e->calm_ns ? (e->call_ns - e->calm_ns) / retry_ns : 0;
 	/* A look that finds a free election, or an answer that is too old, leads to a campaign at
 	 * once: that is a second call for the same hint. */
@@ -69,7 +68,7 @@ void observation_calm(struct step *s, bool news)
 
 	if (news) {
 		e->idle = 0;
-		e->calm_ns = 0;
+		e->calm_ns = e->call_ns;
 		return;
 	}
 	/* L2: hints that come now and then are no storm. L4: but a storm that rests for a moment is
