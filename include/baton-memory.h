@@ -92,7 +92,8 @@ BATON_API void baton_memory_advance(struct baton_memory *m, uint64_t ms);
  * for a while, in different terms. Returns 0 or BATON_E_MEMORY.
  */
 BATON_API int baton_memory_win(struct baton_memory *m, const char *name, uint32_t times);
-/* The next campaigns are refused, even if the election is free. Replaces win for that name. */
+/* The next campaigns are refused, even if the election is free. Replaces
+ * baton_memory_win() for that name. */
 BATON_API int baton_memory_lose(struct baton_memory *m, const char *name, uint32_t times);
 /*
  * No campaign wins before ms have passed on the store's clock, as on a server that has just started
@@ -101,7 +102,11 @@ BATON_API int baton_memory_lose(struct baton_memory *m, const char *name, uint32
  */
 BATON_API void baton_memory_bar(struct baton_memory *m, uint64_t ms, const char *why);
 
-/* ---- faults: a verb has one at a time; that of BATON_MEMORY_ANY is for verbs without one ---- */
+/* ---- faults ---- */
+
+/*
+ * Each verb has at most one fault; the fault of BATON_MEMORY_ANY applies to verbs that have none.
+ */
 
 /* Calls fail with this code and sentence (NULL: a general one). Nothing is carried out. */
 BATON_API void baton_memory_fail(struct baton_memory *m, int verb, uint32_t times, int code,

@@ -214,11 +214,12 @@ struct baton_driver {
 	void (*lane_close)(void *lane);
 	void (*forget)(void *store);
 
-	/* With own_leases lease_open is never called: campaign makes the lease. The runtime closes
-	 * a lease before it opens the next one with the same "who-which" (the id up to its last
-	 * '-'). The exception is a lease whose opening ended UNKNOWN: opening the next one ends
-	 * what is still left of it (a lock, a session, a connection). A request that arrives late
-	 * ends nothing that is newer than itself. */
+	/* With own_leases lease_open is never called: campaign makes the lease.
+	 *
+	 * Two leases with the same id up to the last '-' follow one another: the runtime closes the
+	 * first before it opens the second. If opening the first ended UNKNOWN, the runtime does
+	 * not close it; lease_open of the second then removes what the first left behind (a lock, a
+	 * session, a connection). A request that arrives late must not end a newer lease. */
 	int (*lease_open)(void *lane, struct baton_call *call, const struct baton_lease *lease);
 	int (*lease_renew)(void *lane, struct baton_call *call, const struct baton_lease *lease,
 			   uint32_t *n_held);

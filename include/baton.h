@@ -376,7 +376,8 @@ struct baton_status {
 	int64_t last_renewal_ms;      /* wall time of the last successful renewal here; 0: none */
 	int64_t last_renewal_boot_ns; /* the same instant on CLOCK_BOOTTIME, for programs */
 	/* When the work of this candidate's last leadership must have ended, on CLOCK_BOOTTIME.
-	 * 0: the lease has ended. The value that this field had before still applies. */
+	 * 0: that leadership's lease has ended, or this candidate has not led. A value that was
+	 * read before remains valid. */
 	int64_t work_end_boot_ns;
 	int64_t time_left_ms;
 	uint32_t score_permille;       /* this candidate's own */

@@ -60,7 +60,7 @@ static const struct cli_verb verbs[] = {
 	 "Exits with 0 if the term leads, 1 if it doesn't, 69 if the store can't tell.\n",
 	 verb_check, true},
 	{"doctor", VERB_DOCTOR, "", "Examine the store: what is wrong, and what would help.",
-	 "Exits with 0 without warnings, 1 with warnings, 2 with errors.\n"
+	 "Exits with 0: no warnings; 1: warnings; 2: errors.\n"
 	 "JSON: level, findings; of each finding: check, level, text, fix. --measure:\n"
 	 "samples, p50_ms, p99_ms, p999_ms, worst_ms, outage_ms, pause_ms,\n"
 	 "pressure_percent, steal_percent, floor_ms, stop_ms, timings, renewals_ms.\n",
@@ -76,7 +76,7 @@ static const struct cli_verb verbs[] = {
 	 "Exits with 0 on SIGTERM; 64: usage; 69: the store denies access; 70: can't\n"
 	 "serve.\n",
 	 verb_serve, false},
-	{"page", VERB_PAGE, "NAME", "Tell whether the candidate that baton serve runs here leads.",
+	{"page", VERB_PAGE, "NAME", "Tell whether this host's baton serve leads the election.",
 	 "Exits with 0 if the candidate leads, 1 if it doesn't, 69 if there is no page.\n"
 	 "JSON: leads, term.\n",
 	 verb_page, true},

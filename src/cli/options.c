@@ -143,8 +143,8 @@ static const struct row rows[] = {
 	 NULL, NULL, false},
 	{"listen", "HOST:PORT", "also listen on TCP: 127.0.0.1:8080", VERB_SERVE, TEXT, AT(listen),
 	 NULL, NULL, false},
-	{"observe", "PREFIX*", "don't campaign; PREFIX*: show all elections that begin so",
-	 VERB_SERVE, TEXT, AT(observe), NULL, NULL, false},
+	{"observe", "PREFIX*", "only observe; PREFIX*: all elections with this prefix", VERB_SERVE,
+	 TEXT, AT(observe), NULL, NULL, false},
 	{"attach", "any|require", "require: campaign only while a client has /lead open",
 	 VERB_SERVE, WORD, AT(attach), attach_words, "any", false},
 	{"read-only", NULL, "refuse all orders", VERB_SERVE, YES, AT(read_only), NULL, "no", false},
@@ -172,7 +172,7 @@ static const struct row rows[] = {
 	 AT(quiet_ms), NULL, "0", false},
 	{"to", "ID", "the candidate that takes over", VERB_TRANSFER, TEXT, AT(to), NULL, NULL,
 	 false},
-	{"term", "N", "the term of the leadership that is meant",
+	{"term", "N", "only for the leadership with this term",
 	 VERB_CHECK | VERB_RESIGN | VERB_TRANSFER, NUMBER, AT(term), NULL, "-1", false},
 	{"note", "TEXT", "who gives the order and why, for the history",
 	 VERB_RESIGN | VERB_TRANSFER, TEXT, AT(note), NULL, NULL, false},
@@ -180,10 +180,10 @@ static const struct row rows[] = {
 	 false},
 	{"check", NULL, "prove that no two leaderships overlapped", VERB_HISTORY, YES, AT(check),
 	 NULL, "no", false},
-	{"fence", NULL, "instead, print the guard that refuses older terms", VERB_SCHEMA, YES,
+	{"fence", NULL, "print the guard that refuses older terms, no tables", VERB_SCHEMA, YES,
 	 AT(fence), NULL, "no", false},
-	{"functions", NULL, "instead, print functions that other programs can call", VERB_SCHEMA,
-	 YES, AT(functions), NULL, "no", false},
+	{"functions", NULL, "print SQL functions for other programs, no tables", VERB_SCHEMA, YES,
+	 AT(functions), NULL, "no", false},
 	{"json", NULL, "print JSON, for programs", VERB_ALL & ~(unsigned)(VERB_SCHEMA | VERB_SERVE),
 	 YES, AT(json), NULL, "no", false},
 	{"config", "FILE", "configuration (BATON_CONFIG, ~/.config/baton.conf)", STORE_VERBS, TEXT,
@@ -548,7 +548,7 @@ static int set_row(struct reader *r, size_t i, const char *value, const char *wh
 
 	switch (row->kind) {
 	case TIME: good = text_parse_time(value, &n); break;
-	case SPAN: /* the library's default is 0, which nobody can ask for */
+	case SPAN: /* the library's default is 0, which a user can't ask for */
 		good = text_parse_time(value, &n) && (n > 0 || r->source == FROM_NOBODY);
 		break;
 	case PERMILLE: good = text_parse_part(value, &n) > 0; break;

@@ -26,10 +26,9 @@
 	"lead beside another until its next renewal. Terms follow the server's clock, "   \
 	"so they grow across a restart unless that clock is set back."
 
-#define WARNING                                                                                   \
-	"a cache forgets: this store (memcached) is best effort, and two may lead for a while "   \
-	"when it loses data; where that must not be, use another store; weak=ok in the URL says " \
-	"that you know"
+#define WARNING                                                                                 \
+	"a cache forgets: this store (memcached) is best effort, and two may lead for a while " \
+	"when it loses data; use another store if that does harm; weak=ok in the URL accepts it"
 
 #define TRAITS                                                                             \
 	RECORD_TRAITS(.size = sizeof(struct baton_traits), .min_lease_ns = CLOCK_NS_PER_S, \

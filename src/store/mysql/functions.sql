@@ -1,25 +1,26 @@
 -- Elections for programs that call SQL: see FUNCTIONS in baton-mysql(7).
 --
--- Functions with which any program contends that can call SQL, beside those that use baton itself.
--- They work on baton's own records, by its rules, on MariaDB 10.6 or newer and MySQL 8.0 or newer.
+-- Any program that can call SQL contends with these functions, beside the programs that use baton
+-- itself. The functions work on baton's own records, by its rules, on MariaDB 10.6 or newer and
+-- MySQL 8.0 or newer.
 --
--- Each leadership has a lease of its own, whose id begins with "f--"; leases of baton itself are
--- called otherwise, since their ids begin with 32 digits. Such a lease has a record exactly as long
--- as it holds its election: a caller that takes the election over deletes the record, and a
--- candidate of baton writes its tombstone (R4), so that the former holder finds nothing to renew
--- (S5). The caller's timeout is the ttl in the record (rule 6). Functions renew and release a lease
--- that they made, for its owner, and no other one (S6).
+-- Each leadership has a lease of its own, whose id begins with "f--"; the ids of baton's own leases
+-- begin with 32 digits. Such a lease has a record exactly as long as it holds its election: the
+-- caller that takes over deletes the record, and a candidate of baton writes the record's tombstone
+-- (R4), so the former holder finds nothing to renew (S5). The caller's timeout is the ttl in the
+-- record (rule 6). Functions renew and release only leases that functions made, and only for their
+-- owner (S6).
 --
--- Candidates of baton judge such a lease like any other one, on their own clocks. A function has no
--- clock but the server's. By that clock it ends a lease that functions made, and a lease of baton
--- only in an election that somebody has marked: and then it takes the election, and leaves the
--- lease alone, which may carry others that are not marked. The lease's row is locked when it is
--- judged: a renewal comes before that and counts, or it comes after that, when its sender has given
--- up (S2) and the answer revives nothing.
+-- Candidates of baton judge such a lease as any other lease, on their own clocks. A function has
+-- only the server's clock. By that clock a function ends a lease that functions made. It ends a
+-- lease of baton only in an election that an administrator has marked. Then it takes the election
+-- and leaves the lease alone, because the lease may carry elections that are not marked. The row of
+-- the lease is locked while the lease is judged: a renewal comes before that and counts, or comes
+-- later, when its sender has given up (S2) and the answer revives nothing.
 --
 -- Every write has a new w, and a record is written only with its row locked: so each write is a
--- compare-and-set, and what is read without a lock only says whether to try. All values are written
--- exactly as baton's codec writes them, which reads nothing else (S9).
+-- compare-and-set. What is read without a lock only says whether to try. All values are written
+-- exactly as baton's codec writes them, because the codec reads nothing else (S9).
 --
 -- Functions run in the transactions of their callers, which may stay open. So they never wait
 -- longer than a second, and a candidate that is refused has locked nothing. A caller can't choose
@@ -51,7 +52,7 @@ BEGIN
 		SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'baton''s tables are not in this '
 			'database; run what "baton schema mysql" prints first';
 	END IF;
-	BEGIN -- where nobody may set the time, all is well
+	BEGIN -- if callers may not set the time, all is well
 		DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END;
 		SET timestamp = 1000000;
 		SET is_fixed = SYSDATE() < '2000-01-01';
@@ -65,7 +66,7 @@ END //
 CALL baton_functions_server() //
 DROP PROCEDURE baton_functions_server //
 
--- ---- what the functions share; nobody else calls these ----
+-- ---- what the functions share; programs don't call these ----
 
 -- What all keys begin with. With prefix=NAME in the URL: 'NAME/'.
 DROP FUNCTION IF EXISTS baton_functions_prefix //
@@ -73,7 +74,7 @@ CREATE FUNCTION baton_functions_prefix() RETURNS VARBINARY(129) DETERMINISTIC
 	RETURN '' //
 
 -- The key of a name below e/ and m/. Letters, digits, "-", "_" and most "." and "/" stand for
--- themselves, all else is "=XX"; a hash stands for a name whose key would be too long (rule 5).
+-- themselves; any other byte is "=XX". A hash stands for a name with too long a key (rule 5).
 DROP FUNCTION IF EXISTS baton_functions_key //
 CREATE FUNCTION baton_functions_key(name VARCHAR(255) CHARACTER SET utf8mb4)
 RETURNS VARBINARY(240) DETERMINISTIC
@@ -125,7 +126,7 @@ CREATE FUNCTION baton_functions_field(v LONGTEXT CHARACTER SET utf8mb4 COLLATE u
 RETURNS VARCHAR(2000) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DETERMINISTIC
 	RETURN JSON_UNQUOTE(JSON_EXTRACT(v, path)) //
 
--- One that is a number: as a text it would be compared as a floating point number.
+-- A field that is a number: as a text it would be compared as a floating point number.
 DROP FUNCTION IF EXISTS baton_functions_number //
 CREATE FUNCTION baton_functions_number(v LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
 	path VARCHAR(40) CHARACTER SET utf8mb4)
@@ -138,7 +139,7 @@ CREATE FUNCTION baton_functions_same(a VARCHAR(2000) CHARACTER SET utf8mb4,
 RETURNS BOOLEAN DETERMINISTIC
 	RETURN COALESCE(CAST(a AS BINARY) = CAST(b AS BINARY), FALSE) //
 
--- Whether a time has come, that many nanoseconds after that one.
+-- Whether so many nanoseconds have passed since that time.
 DROP FUNCTION IF EXISTS baton_functions_is_over //
 CREATE FUNCTION baton_functions_is_over(since DATETIME(6), ns BIGINT UNSIGNED)
 RETURNS BOOLEAN NO SQL
@@ -148,7 +149,7 @@ DROP FUNCTION IF EXISTS baton_functions_ms //
 CREATE FUNCTION baton_functions_ms() RETURNS BIGINT NO SQL
 	RETURN FLOOR(UNIX_TIMESTAMP(SYSDATE(6)) * 1000) //
 
--- Writes a record; `rest` is its value without the w. The caller has locked the row, or makes it.
+-- Writes a record; `rest` is its value without the w. The caller has locked or makes the row.
 DROP PROCEDURE IF EXISTS baton_functions_write //
 CREATE PROCEDURE baton_functions_write(whole_key VARBINARY(384),
 	rest LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
@@ -161,7 +162,7 @@ BEGIN
 		ON DUPLICATE KEY UPDATE w = new_w, v = new_v, at = wall;
 END //
 
--- An election's record, but for its w. `claim` is what stands from "lease" to "since".
+-- An election's record without its w. `claim` is the part from "lease" to "since".
 DROP FUNCTION IF EXISTS baton_functions_election //
 CREATE FUNCTION baton_functions_election(
 	name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, term BIGINT UNSIGNED,
@@ -183,8 +184,8 @@ RETURNS TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DETERMINISTIC
 		score, ',"since":"', since, '"') //
 
 -- The leaderships of a record, the newest first, without the brackets. If the newest has no end
--- yet, it ends now. No string has a quote that isn't escaped, so what is looked for here stands
--- nowhere else.
+-- yet, it ends now. Quotes inside a string are escaped, so the text that is looked for here can't
+-- stand inside one.
 DROP FUNCTION IF EXISTS baton_functions_past //
 CREATE FUNCTION baton_functions_past(v LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
 	ended VARCHAR(31) CHARACTER SET utf8mb4,
@@ -218,9 +219,9 @@ BEGIN
 			'false', 'null', ''))) ON DUPLICATE KEY UPDATE k = k;
 END //
 
--- What an election looks like, and the lease that it names: each its value and when it was written.
--- The values are NULL if there is no record. with_lock: both rows are locked then; a row that
--- another transaction has locked is not waited for, and looks as if it weren't there.
+-- Reads an election and the lease that it names: the value of each, and when it was written. A
+-- value is NULL if there is no record. with_lock: both rows are locked; a row that another
+-- transaction has locked is not waited for, and counts as missing.
 DROP PROCEDURE IF EXISTS baton_functions_look //
 CREATE PROCEDURE baton_functions_look(service VARCHAR(255) CHARACTER SET utf8mb4,
 	e_key VARBINARY(384), with_lock BOOLEAN,
@@ -252,9 +253,9 @@ BEGIN
 	END IF;
 END //
 
--- Whether the candidate may claim what this election and the lease that it names look like. By the
--- clock of the server functions end a lease that functions made, and another one only in an
--- election that is marked.
+-- Whether the candidate may claim this election, judged by the records of the election and of the
+-- lease that it names. By the server's clock, functions end a lease that functions made, and any
+-- other lease only in an election that is marked.
 DROP FUNCTION IF EXISTS baton_functions_may_claim //
 CREATE FUNCTION baton_functions_may_claim(e LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
 	e_at DATETIME(6), l LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, l_at DATETIME(6),
@@ -282,8 +283,9 @@ BEGIN
 			FROM baton_record WHERE k = CONCAT(baton_functions_prefix(), 'm/', name_key)));
 END //
 
--- Renews the lease of a leader, never to a shorter one. The term that it leads in, or NULL: it
--- doesn't lead, its lease is over, or it was told to step down by an order or a pause.
+-- Renews the lease of a leader, and never makes the lease shorter. Returns the term that the
+-- candidate leads in, or NULL: the candidate doesn't lead, its lease is over, or an order or a
+-- pause told it to step down.
 DROP FUNCTION IF EXISTS baton_functions_renew //
 CREATE FUNCTION baton_functions_renew(service VARCHAR(255) CHARACTER SET utf8mb4,
 	candidate VARCHAR(255) CHARACTER SET utf8mb4, for_term BIGINT, ask_ns BIGINT UNSIGNED)
@@ -301,7 +303,7 @@ BEGIN
 		RETURN NULL;
 	END IF;
 	SET lease = baton_functions_field(e, '$.lease');
-	-- A lease that becomes longer stands in the election, too (R4). Its row is locked first.
+	-- A new, longer ttl is also written into the election (R4), whose row is locked first.
 	IF ask_ns > baton_functions_number(e, '$.ttl') THEN
 		SELECT CONVERT(v USING utf8mb4) INTO e FROM baton_record WHERE k = e_key FOR UPDATE;
 	END IF;
@@ -331,7 +333,7 @@ BEGIN
 	RETURN baton_functions_number(e, '$.term');
 END //
 
--- A lease's record, but for its w.
+-- A lease's record without its w.
 DROP FUNCTION IF EXISTS baton_functions_lease //
 CREATE FUNCTION baton_functions_lease(ttl BIGINT UNSIGNED, beat BIGINT UNSIGNED,
 	owner VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
@@ -339,7 +341,7 @@ RETURNS TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DETERMINISTIC
 	RETURN CONCAT('"ttl":"', ttl, '","beat":"', beat, '","owner":', baton_functions_text(owner),
 		',"address":"","dead":false}') //
 
--- Deletes a lease that functions made, which no election names any more (R10).
+-- Deletes a lease that functions made and that no election names any longer (R10).
 DROP PROCEDURE IF EXISTS baton_functions_drop //
 CREATE PROCEDURE baton_functions_drop(lease VARCHAR(64) CHARACTER SET utf8mb4)
 MODIFIES SQL DATA
@@ -350,7 +352,7 @@ BEGIN
 	END IF;
 END //
 
--- Takes the election, whose row and lease's row are locked, in a new term.
+-- Takes the election in a new term. The rows of the election and of its lease are locked.
 DROP FUNCTION IF EXISTS baton_functions_take //
 CREATE FUNCTION baton_functions_take(service VARCHAR(255) CHARACTER SET utf8mb4,
 	name_key VARBINARY(240), e LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -386,7 +388,7 @@ BEGIN
 	RETURN new_term;
 END //
 
--- Claims, or renews what the candidate has already.
+-- Claims the election, or renews the lease of a candidate that leads already.
 DROP FUNCTION IF EXISTS baton_functions_try //
 CREATE FUNCTION baton_functions_try(service VARCHAR(255) CHARACTER SET utf8mb4,
 	candidate VARCHAR(255) CHARACTER SET utf8mb4, ttl_ns BIGINT UNSIGNED)
@@ -418,7 +420,7 @@ BEGIN
 	RETURN baton_functions_take(service, name_key, e, l, candidate, ttl_ns);
 END //
 
--- Gives the leadership back; the term stays. An order that the leader had is carried out.
+-- Gives the leadership back; the term stays. Carries out an order that the leader had.
 DROP FUNCTION IF EXISTS baton_functions_release //
 CREATE FUNCTION baton_functions_release(service VARCHAR(255) CHARACTER SET utf8mb4,
 	candidate VARCHAR(255) CHARACTER SET utf8mb4, for_term BIGINT)
@@ -465,9 +467,10 @@ END //
 
 -- ---- what programs call ----
 
--- The term that the candidate leads in, or NULL: another leads. The timeout is the candidate's own
--- lease: it leads for that long from before this was sent, unless it renews it. A leader renews by
--- this, too, in the same term.
+-- Returns the term that the candidate leads in, or NULL: another candidate leads. The timeout is
+-- the length of the candidate's own lease: the candidate leads for that long, counted from before
+-- this call was sent, unless it renews the lease. A leader that calls this renews its lease, in the
+-- same term.
 DROP FUNCTION IF EXISTS try_become_leader_term //
 CREATE FUNCTION try_become_leader_term(p_service_name VARCHAR(255) CHARACTER SET utf8mb4,
 	p_candidate_id VARCHAR(255) CHARACTER SET utf8mb4, p_timeout_seconds INT)
@@ -501,7 +504,7 @@ RETURNS BOOLEAN MODIFIES SQL DATA
 	RETURN try_become_leader_term(p_service_name, p_candidate_id, p_timeout_seconds)
 		IS NOT NULL //
 
--- What the functions below do, with the session as it was afterwards.
+-- Does what the functions below do, and then restores the settings of the session.
 DROP FUNCTION IF EXISTS baton_functions_act //
 CREATE FUNCTION baton_functions_act(service VARCHAR(255) CHARACTER SET utf8mb4,
 	candidate VARCHAR(255) CHARACTER SET utf8mb4, for_term BIGINT, releases BOOLEAN)
@@ -527,7 +530,8 @@ BEGIN
 	RETURN is_done;
 END //
 
--- Renews the lease: it lasts as long again. False: its holder leads no more, and stops its work.
+-- Renews the lease: it lasts as long again. False: the caller no longer leads and must stop its
+-- work.
 DROP FUNCTION IF EXISTS leader_heartbeat //
 CREATE FUNCTION leader_heartbeat(p_service_name VARCHAR(255) CHARACTER SET utf8mb4,
 	p_leader_id VARCHAR(255) CHARACTER SET utf8mb4)
@@ -541,7 +545,7 @@ CREATE FUNCTION leader_heartbeat_term(p_service_name VARCHAR(255) CHARACTER SET 
 RETURNS BOOLEAN MODIFIES SQL DATA
 	RETURN baton_functions_act(p_service_name, p_leader_id, COALESCE(p_term, -1), FALSE) //
 
--- Gives the leadership back, when the work has ended. False: there was none.
+-- Gives the leadership back, when the work has ended. False: there was no leadership.
 DROP FUNCTION IF EXISTS step_down //
 CREATE FUNCTION step_down(p_service_name VARCHAR(255) CHARACTER SET utf8mb4,
 	p_leader_id VARCHAR(255) CHARACTER SET utf8mb4)
@@ -574,8 +578,8 @@ BEGIN
 END //
 DELIMITER ;
 
--- Which candidate leads, with a row for each service that has a leader. A view can't call functions
--- that its readers may not call, so the prefix is written into it.
+-- One row for each service that has a leader. A view can't call functions that its readers may not
+-- call, so the prefix is written into the view.
 SET @baton_view = REPLACE("CREATE OR REPLACE VIEW leader_election AS
 	SELECT JSON_UNQUOTE(JSON_EXTRACT(e.v, '$.name')) AS service_name,
 		JSON_UNQUOTE(JSON_EXTRACT(CONVERT(l.v USING utf8mb4), '$.owner')) AS leader_id,
@@ -593,7 +597,7 @@ PREPARE baton_view FROM @baton_view;
 EXECUTE baton_view;
 DEALLOCATE PREPARE baton_view;
 SET sql_mode = @baton_sql_mode;
--- What a caller's user needs, and no right on a table:
+-- What a caller's user needs, without any right on a table:
 -- GRANT SELECT ON mydb.leader_election TO 'myapp'@'%';
 -- GRANT EXECUTE ON FUNCTION mydb.try_become_leader TO 'myapp'@'%';
 -- GRANT EXECUTE ON FUNCTION mydb.try_become_leader_term TO 'myapp'@'%';

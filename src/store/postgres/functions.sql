@@ -1,24 +1,25 @@
 -- Elections for programs that call SQL: see FUNCTIONS in baton-postgres(7).
 --
--- Functions with which any program contends that can call SQL, beside those that use baton itself.
--- They work on baton's own tables, by its rules.
+-- Any program that can call SQL contends with these functions, beside the programs that use baton
+-- itself. The functions work on baton's own tables, by its rules.
 --
--- Each leadership has a lease of its own, "sql-" and a number; leases of baton itself are called
--- otherwise, since their names are hexadecimal. Such a lease has a row exactly as long as it holds
--- its election: whoever takes the election over deletes the row, so that the former holder finds
--- nothing to renew (S5). The caller's timeout is the length of the caller's own lease, and stands in
--- its row (rule 6). Functions renew and release a lease that they made, for its owner, and no other
--- one (S6).
+-- Each leadership has a lease of its own, whose id is "sql-" and a hexadecimal number; the ids of
+-- baton's own leases have no letter beyond "f". Such a lease has a row exactly as long as it holds
+-- its election: the caller that takes over deletes the row, so the former holder finds nothing to
+-- renew (S5). The caller's timeout is the length of the caller's own lease, and stands in the row
+-- of that lease (rule 6). Functions renew and release only leases that functions made, and only for
+-- their owner (S6).
 --
--- Candidates of baton judge such a lease like any other one, on their own clocks. A function has no
--- clock but the server's. By that clock it ends a lease that functions made, and a lease of baton
--- only in an election that somebody has marked: and then it takes the election, and leaves the lease
--- alone, which may carry others that are not marked. Its row is locked when it is judged: a renewal
--- comes before that and counts, or comes after it, when its sender has given up (S2).
+-- Candidates of baton judge such a lease as any other lease, on their own clocks. A function has
+-- only the server's clock. By that clock a function ends a lease that functions made. It ends a
+-- lease of baton only in an election that an administrator has marked. Then it takes the election
+-- and leaves the lease alone, because the lease may carry elections that are not marked. The row of
+-- the lease is locked while the lease is judged: a renewal comes before that and counts, or comes
+-- later, when its sender has given up (S2).
 --
--- Functions run in the transactions of their callers, which may stay open. So they never wait longer
--- than lock_timeout, a candidate that is refused has locked nothing, and the server ends a session
--- that idles in such a transaction for a lease.
+-- Functions run in the transactions of their callers, which may stay open. So functions never wait
+-- longer than lock_timeout, a candidate that is refused has locked nothing, and the server ends a
+-- session that idles in such a transaction for the length of a lease.
 BEGIN;
 SET LOCAL client_min_messages = warning;
 DO $$ BEGIN
@@ -28,7 +29,7 @@ DO $$ BEGIN
 	END IF;
 END $$;
 
--- What the functions share; nobody else calls these.
+-- What the functions share. Programs don't call these.
 CREATE OR REPLACE FUNCTION baton.functions_check(service text, candidate text)
 RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -41,15 +42,15 @@ BEGIN
 				'without control characters' USING ERRCODE = 'BATON';
 		END IF;
 	END LOOP;
-	-- In a snapshot of the past nobody sees who has claimed since.
+	-- A transaction with an old snapshot does not see later claims.
 	IF current_setting('transaction_isolation') <> 'read committed' THEN
-		RAISE EXCEPTION 'the transaction is %, which sees the past: expected read committed',
+		RAISE EXCEPTION 'the transaction isolation is %: expected read committed',
 			current_setting('transaction_isolation') USING ERRCODE = 'BATON';
 	END IF;
 END $$;
 
--- A transaction that stays open keeps rows locked. If it idles for as long as the lease, whatever
--- it has claimed or renewed is over: the server ends its session then, or before if told so.
+-- A transaction that stays open keeps rows locked. If it idles for the length of the lease, what it
+-- has claimed or renewed is over. The server then ends the session, or earlier if that is set.
 CREATE OR REPLACE FUNCTION baton.functions_limit(lease_ms bigint)
 RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -61,9 +62,9 @@ BEGIN
 	END IF;
 END $$;
 
--- Whether the candidate may claim what this election and the lease that holds it look like. An
--- election is free if its lease's row is gone. By the clock of the server functions end a lease
--- that functions made, and another one only in an election that is marked.
+-- Whether the candidate may claim this election, judged by the rows of the election and of its
+-- lease. An election is free if its lease's row is gone. By the server's clock, functions end a
+-- lease that functions made, and any other lease only in an election that is marked.
 CREATE OR REPLACE FUNCTION baton.functions_may_claim(e baton.election, l baton.lease, candidate text)
 RETURNS boolean LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
 	SELECT NOT e.paused AND e.term < 9223372036854775807
@@ -73,8 +74,9 @@ RETURNS boolean LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
 			AND (starts_with(l.id, 'sql-') OR e.functions))
 $$;
 
--- Renews the lease of a leader, never to a shorter one. The term that it leads in, or NULL: it
--- doesn't lead, its lease is over, or it was told to step down by an order or a pause.
+-- Renews the lease of a leader, and never makes the lease shorter. Returns the term that the
+-- candidate leads in, or NULL: the candidate doesn't lead, its lease is over, or an order or a
+-- pause told it to step down.
 CREATE OR REPLACE FUNCTION baton.functions_renew(service text, candidate text, for_term bigint,
 	lease_ms bigint)
 RETURNS bigint LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -96,7 +98,7 @@ BEGIN
 	RETURN renewed.term;
 END $$;
 
--- Takes the election, whose row and lease's row are locked, in a new term.
+-- Takes the election in a new term. The rows of the election and of its lease are locked.
 CREATE OR REPLACE FUNCTION baton.functions_claim(e baton.election, l baton.lease, candidate text,
 	lease_ms bigint)
 RETURNS bigint LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -109,7 +111,7 @@ DECLARE
 	random_bits text := md5(concat_ws('/', e.name, new_term, txid_current(), random(), began));
 	new_lease text := 'sql-' || random_bits;
 BEGIN
-	-- A lease that functions made goes with its only election. Others carry more than one.
+	-- A lease that functions made goes with its only election. Other leases may carry several.
 	DELETE FROM baton.candidate c WHERE c.lease = l.id AND starts_with(l.id, 'sql-');
 	DELETE FROM baton.lease x WHERE x.id = l.id AND starts_with(l.id, 'sql-');
 	INSERT INTO baton.lease (id, owner, address, ttl_ms, seq, expires)
@@ -130,7 +132,7 @@ BEGIN
 	RETURN new_term;
 END $$;
 
--- Gives the leadership back; the term stays. An order that the leader had is carried out.
+-- Gives the leadership back; the term stays. Carries out an order that the leader had.
 CREATE OR REPLACE FUNCTION baton.functions_release(service text, candidate text, for_term bigint)
 RETURNS boolean LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -166,9 +168,10 @@ BEGIN
 	RETURN true;
 END $$;
 
--- The term that the candidate leads in, or NULL: another leads. The timeout is the candidate's own
--- lease: it leads for that long from before this was sent, unless it renews it. Who leads renews
--- by this, too, in the same term.
+-- Returns the term that the candidate leads in, or NULL: another candidate leads. The timeout is
+-- the length of the candidate's own lease: the candidate leads for that long, counted from before
+-- this call was sent, unless it renews the lease. A leader that calls this renews its lease, in the
+-- same term.
 CREATE OR REPLACE FUNCTION baton.try_become_leader_term(p_service_name varchar,
 	p_candidate_id varchar, p_timeout_seconds integer DEFAULT 30)
 RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER
@@ -183,7 +186,7 @@ BEGIN
 		RAISE EXCEPTION 'invalid timeout: expected 1 to 86400 seconds'
 			USING ERRCODE = 'BATON';
 	END IF;
-	-- A look first: whoever is refused has locked nothing.
+	-- A look first: a candidate that is refused has locked nothing.
 	SELECT x.* INTO e FROM baton.election x WHERE x.name = p_service_name;
 	IF FOUND THEN
 		SELECT x.* INTO l FROM baton.lease x WHERE x.id = e.lease;
@@ -199,11 +202,11 @@ BEGIN
 		BEGIN
 			INSERT INTO baton.election (name) VALUES (p_service_name)
 				ON CONFLICT DO NOTHING;
-		EXCEPTION WHEN lock_not_available THEN -- another's, which isn't committed
+		EXCEPTION WHEN lock_not_available THEN -- another's row, which isn't committed
 			RETURN NULL;
 		END;
 	END IF;
-	-- From here on rows are locked. What another has locked is not waited for.
+	-- From here on rows are locked. Rows that others have locked are not waited for.
 	PERFORM baton.functions_limit(lease_ms);
 	SELECT x.* INTO e FROM baton.election x WHERE x.name = p_service_name
 		FOR NO KEY UPDATE SKIP LOCKED;
@@ -225,7 +228,8 @@ RETURNS boolean LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_t
 		IS NOT NULL
 $$;
 
--- Renews the lease: it lasts as long again. False: its holder leads no more, and stops its work.
+-- Renews the lease: it lasts as long again. False: the caller no longer leads and must stop its
+-- work.
 CREATE OR REPLACE FUNCTION baton.leader_heartbeat(p_service_name varchar, p_leader_id varchar)
 RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET lock_timeout = '1s' AS $$
@@ -245,7 +249,7 @@ BEGIN
 		AND baton.functions_renew(p_service_name, p_leader_id, p_term, NULL) IS NOT NULL;
 END $$;
 
--- Gives the leadership back, when the work has ended. False: there was none.
+-- Gives the leadership back, when the work has ended. False: there was no leadership.
 CREATE OR REPLACE FUNCTION baton.step_down(p_service_name varchar, p_leader_id varchar)
 RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET lock_timeout = '1s' AS $$
@@ -274,7 +278,7 @@ RETURNS void LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
 		ON CONFLICT (name) DO UPDATE SET functions = excluded.functions, seq = e.seq + 1
 $$;
 
--- Who leads, with a row for each service that somebody leads.
+-- One row for each service that has a leader.
 CREATE OR REPLACE VIEW baton.leader_election AS
 	SELECT e.name AS service_name, l.owner AS leader_id, e.term,
 		l.expires - l.ttl_ms * interval '1 ms' AS last_heartbeat,
@@ -292,7 +296,7 @@ REVOKE ALL ON FUNCTION baton.functions_check(text, text), baton.functions_limit(
 	baton.step_down(varchar, varchar), baton.step_down(varchar, varchar, bigint),
 	baton.mark_for_functions(varchar, boolean) FROM PUBLIC;
 COMMIT;
--- What a caller's role needs, and how it calls them without the name of the schema:
+-- What a caller's role needs; the last line lets it call them without the name of the schema:
 -- GRANT USAGE ON SCHEMA baton TO myapp;
 -- GRANT SELECT ON baton.leader_election TO myapp;
 -- GRANT EXECUTE ON FUNCTION baton.try_become_leader_term(varchar, varchar, integer),

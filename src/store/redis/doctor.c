@@ -173,13 +173,13 @@ static int examine_persistence(struct examination *e)
 		TELL(e, OK, "persistence", NULL,
 		     "Each write is on its disk before it answers, as durable=1 says.");
 	else if (is_replaceable(e))
-		TELL(e, NOTE, "persistence", "Set max_lease= little above the longest lease.",
-		     "%s: so after a start and after a failover no candidate wins for %.3g s "
+		TELL(e, NOTE, "persistence", "Set max_lease= a little above your longest lease.",
+		     "%s. So after a start and after a failover no candidate wins for %.3g s "
 		     "(max_lease).",
 		     !forgets && fsync[0] != '\0'
 			     ? "Each write is on its disk before it answers, but a server that "
 			       "takes over may not have all of them"
-			     : "Redis may forget what it acknowledged when it crashes",
+			     : "Redis may lose acknowledged writes in a crash",
 		     wait_s);
 	else if (!forgets && fsync[0] != '\0')
 		TELL(e, NOTE, "persistence",
@@ -190,10 +190,10 @@ static int examine_persistence(struct examination *e)
 		     wait_s);
 	else
 		TELL(e, NOTE, "persistence",
-		     "Set max_lease= little above the longest lease; or appendonly yes, "
+		     "Set max_lease= a little above your longest lease; or appendonly yes, "
 		     "appendfsync always and durable=1.",
-		     "Redis may forget what it acknowledged when it crashes: so after a start "
-		     "no candidate wins for %.3g s (max_lease).",
+		     "Redis may lose acknowledged writes in a crash. So after a start no candidate "
+		     "wins for %.3g s (max_lease).",
 		     wait_s);
 	if (info_is(e, "aof_last_write_status", "err") ||
 	    info_is(e, "rdb_last_bgsave_status", "err"))
@@ -351,7 +351,7 @@ static int examine_namespace(struct examination *e, int64_t server_ms)
 		     o->durable);
 	}
 	if (resp_get_i64(r, 1, &until_ms) && until_ms > server_ms) {
-		/* Nobody waits longer than this, even if the server's clock was set back. */
+		/* No candidate waits longer than this, even if the server's clock was set back. */
 		int64_t left_ms = until_ms - server_ms < (int64_t)o->max_lease_ms
 					  ? until_ms - server_ms
 					  : (int64_t)o->max_lease_ms;
