@@ -1,6 +1,6 @@
 /*
  * term.h: terms: their range, the next one, and what can be wrong with it. The core, the rules for
- * record stores and all drivers count by it. It is pure: it calls nobody and remembers nothing. A
+ * record stores and all drivers count by it. It is pure: it calls nothing and remembers nothing. A
  * driver that lets its store count (SQL, Lua) says the same in that language, with these digits.
  */
 #ifndef BATON_TERM_H
@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-/* Terms fit a signed 64-bit column. At the end of the range nobody leads (C21). */
+/* Terms fit a signed 64-bit column. At the end of the range no candidate leads (C21). */
 #define TERM_MAX ((uint64_t)INT64_MAX)
 #define TERM_MAX_DIGITS "9223372036854775807"
 /* A term that jumps further than this at once is corrupt data, not a term (S4). */

@@ -14,7 +14,7 @@
 /* Exit codes that are ours: the rest are the child's. As of sysexits.h and the shell. */
 enum cli_exit {
 	EXIT_OK = 0,
-	EXIT_NO = 1,           /* check: that term leads no more. status: nobody leads... */
+	EXIT_NO = 1,           /* check: that term no longer leads. status: no leader... */
 	EXIT_FAILING = 2,      /* status: the store fails. doctor: it can't be used like that */
 	EXIT_USAGE = 64,       /* the command line, a variable or the configuration file */
 	EXIT_UNAVAILABLE = 69, /* the store doesn't answer, or refuses us */
@@ -128,7 +128,7 @@ struct settings {
 	const char *tls_key;
 	const char *client_ca;
 	const char *page_dir;
-	/* everybody's */
+	/* of all verbs */
 	const char *config;
 	int64_t log_level;
 	int64_t log_format;
@@ -140,7 +140,7 @@ struct settings {
 	size_t n_names;        /* ... as many */
 	char **argv;           /* all of it */
 	char **command;        /* run: what stands after the name, or "--" */
-	bool is_default_store; /* nobody said which */
+	bool is_default_store; /* the user named no store */
 };
 
 struct cli_verb {
@@ -209,7 +209,7 @@ int cli_out_of_range(const char *option, int64_t value, int64_t min, int64_t max
 
 /* ---- open.c ---- */
 
-/* Fills in the store's URL if nobody gave one, and makes its directory. 0, or an exit code. */
+/* Fills in the store's URL if the user gave none, and makes its directory. 0, or an exit code. */
 int open_store_url(struct settings *s);
 /* Opens a handle by the settings. 0, or an exit code after saying why. */
 int open_handle(const struct settings *s, struct baton **out);

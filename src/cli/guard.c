@@ -230,7 +230,7 @@ static void start_child(struct guard *g, const struct guard_message *m)
 	guard_send(g->plan->socket, GUARD_FORKED, pid, 0, "");
 }
 
-/* Nobody is left to renew anything, or to tell us. */
+/* No process is left that could renew anything, or tell us. */
 static void supervisor_gone(struct guard *g)
 {
 	g->orphaned = true;

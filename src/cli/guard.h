@@ -119,7 +119,7 @@ void tree_signal(int sig);
  * namespace; 0: there is none. Seen from two of them, it may differ by a tick. */
 uint64_t tree_start_time(pid_t pid);
 bool tree_is_same_start(uint64_t a, uint64_t b);
-/* How far the boot clock of our time namespace is ahead of the host's; false: nobody knows. */
+/* How far the boot clock of our time namespace is ahead of the host's; false: not known. */
 bool tree_boot_offset(int64_t *ns);
 /* The process that an entry of /proc is named after; 0: none. */
 pid_t tree_pid(const char *entry);

@@ -178,8 +178,8 @@ void hooks_tick(struct run *r)
 {
 	if (r->hooks.callbacks == NULL)
 		return;
-	/* The later word counts. A claim that we give back of our own will is renewed until then;
-	 * and of a lease that is gone, the library has no word any more. */
+	/* The later instant counts. A claim that we give back of our own will is renewed until
+	 * then; and the library tells no instant of a lease that is gone. */
 	uint64_t word = deadline_word(r);
 	uint64_t told = atomic_load(&r->plan.page->kill_ns);
 

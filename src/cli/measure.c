@@ -2,7 +2,7 @@
  * measure.c: `baton doctor --measure`: renews a private lease ten times a second, and sees how long
  * each renewal takes, how long none comes through, how long this machine stands still, and what
  * the kernel tells of that. Then advice.c makes timings of it. It takes part in an election of its
- * own, which nobody else has.
+ * own, which no other process uses.
  */
 #include <math.h>
 #include <pthread.h>

@@ -21,7 +21,7 @@ static int make_one(const char *path)
 
 /*
  * Makes all folders of the path. The last one, too: the default store is not a mount that may be
- * missing. So a question that comes before the first candidate has an answer: nobody leads.
+ * missing. So a question that comes before the first candidate has an answer: there is no leader.
  */
 static int make_dir(char *path)
 {

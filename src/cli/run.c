@@ -352,7 +352,7 @@ static bool is_first_try(const struct run *r)
 		status.state == BATON_STATE_CAMPAIGNING);
 }
 
-/* Nobody leads because the store fails, or lets nobody win yet: err says which. */
+/* No candidate leads because the store fails, or lets no candidate win yet: err says which. */
 static bool is_failing(const struct run *r, struct baton_error *err)
 {
 	struct baton_status status;
@@ -389,7 +389,7 @@ static void look_at_waiting(struct run *r)
 	if (r->is_stopping) {
 		if (r->child == CHILD_NONE && !r->has_left && hooks_are_over(r))
 			supervise_leave(r);
-		/* Nothing runs any more; the store has had its time. */
+		/* The command has ended, and the store has had its time. */
 		if (r->has_left && clock_boot_ns() >= r->give_up_ns)
 			r->is_done = true;
 		return;

@@ -163,7 +163,7 @@ int telemetry_listen(struct run *r);
 void telemetry_hurry(struct run *r);
 void telemetry_tick(struct run *r);
 /* The steps of a handover, for its spans: a leader was heard of, or none; we lead; the command
- * runs; the command has ended; we are about to lead no more (again when the reason is known); the
+ * runs; the command has ended; our leadership is about to end (again when the reason is known); the
  * leadership is given back. */
 void telemetry_changed(struct run *r, const struct baton_event *event);
 void telemetry_became(struct run *r, const struct baton_event *event);

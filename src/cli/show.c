@@ -27,7 +27,7 @@ static void key_text(const char *key, const char *value)
 	text_json(stdout, value);
 }
 
-/* null where nobody knows. */
+/* null if it is not known. */
 static void key_time(const char *key, int64_t wall_ms)
 {
 	char text[40];

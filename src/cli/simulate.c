@@ -1,7 +1,7 @@
 /*
  * simulate.c: `baton simulate`: years of an election with these timings, in seconds, by the core
- * that decides in production (src/simulate): how often the leader would change, why, and for how
- * long nobody would lead. What calls take comes from a file of `baton doctor --measure --json`.
+ * that decides in production (src/simulate): how often the leader would change, why, and how long
+ * there would be no leader. What calls take comes from a file of `baton doctor --measure --json`.
  */
 #include <errno.h>
 #include <math.h>
@@ -215,7 +215,7 @@ static void show_row(const struct plan *p)
 		span_of(simulate_gap_ms(r, 0.99), most, sizeof(most)));
 }
 
-/* How long nobody led after each leadership: one bar for each class: 1, 2, 5, 10, 20, 50... */
+/* How long there was no leader after each leadership, one bar for each class: 1, 2, 5, 10... */
 static void show_picture(const struct plan *p)
 {
 	const struct simulate_result *r = &p->result;

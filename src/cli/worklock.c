@@ -143,7 +143,7 @@ static unsigned long long own_pidns(void)
 	return stat("/proc/self/ns/pid", &st) == 0 ? (unsigned long long)st.st_ino : 0;
 }
 
-/* The holder's guard is dead, so nobody ends the old work in time. */
+/* The holder's guard is dead, so no process ends the old work in time. */
 static bool is_abandoned(const struct record *r)
 {
 	return r->pidns == own_pidns() &&
@@ -173,7 +173,7 @@ static int open_page(const struct record *r)
 	return open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 }
 
-/* When the old guard must have ended everything, on our own clock; false: nobody says so. */
+/* When the old guard must have ended everything, on our own clock; false: not known. */
 static bool old_word(const struct record *r, uint64_t *word)
 {
 	struct guard_page old;

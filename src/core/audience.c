@@ -74,7 +74,7 @@ static void note_lost(struct audience *a, const struct audience_event *ev)
 	queue_lost(a, ev);
 	a->work = WORK_DRAINS;
 	a->dealt = is_dealt_at_loss(a, ev->term);
-	/* Nobody listens: the work gets the time that it has after any loss. */
+	/* The application takes no events: the work gets the time that it has after any loss. */
 	if (!a->dealt && !a->has_handler && !a->by_hand && !ev->has_puller)
 		a->drain_ns = after_ns(ev->now_ns, ev->drain_ns);
 }

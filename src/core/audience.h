@@ -15,7 +15,7 @@
  * The work of a lost leadership is dealt with
  *   handler           when the handler of its LOST returns
  *   no handler        when its LOST was taken and is done; at the loss, if contexts are open or
- *                     a thread runs functions by it; after the drain time, if nobody takes events
+ *                     a thread runs functions by it; after the drain time, if no event is taken
  *   drain_by_hand     never by an event: when its last context is left, or by the word "drained"
  *   any of them       by the word "drained" with its term; without a handler or by hand, by stop
  * It has ended when it is dealt with and no context is open.
@@ -59,17 +59,17 @@ enum audience_event_kind {
 	AUDIENCE_LEAVE,   /* one context */
 	AUDIENCE_RUN,     /* a thread runs functions whenever elected */
 	AUDIENCE_RUN_END, /* it no longer does */
-	AUDIENCE_DRAINED, /* term; over: the clock says that this one leads no more */
+	AUDIENCE_DRAINED, /* term; over: by the clock this candidate no longer leads */
 	AUDIENCE_START,
 	AUDIENCE_STOP,
 	AUDIENCE_FREE, /* the application lets go of it: it is about to be stopped for good */
-	AUDIENCE_MUTE, /* nothing is told of it any more */
+	AUDIENCE_MUTE, /* no further news of it is told */
 };
 
 /* All fields that an event doesn't need are zero. */
 struct audience_event {
 	uint64_t now_ns;
-	uint64_t drain_ns; /* NOTE_LOST: how long the work has if nobody is told of the loss */
+	uint64_t drain_ns; /* NOTE_LOST: the work's time if the application isn't told of it */
 	uint64_t term;
 	uint64_t token;
 	uint8_t kind;
@@ -108,7 +108,7 @@ struct audience {
 	uint64_t lost_for;  /* the term whose work is dealt with once the waiting LOST is */
 	uint64_t taken_for; /* the same for the LOST that is being told; else 0 */
 	uint64_t token;     /* of what is being told; 0: nothing */
-	uint64_t drain_ns;  /* nobody listens: when the work counts as dealt with; or NEVER */
+	uint64_t drain_ns;  /* no event is taken: when the work counts as done; or NEVER */
 	uint32_t n_contexts;
 	uint32_t n_runners;
 	uint16_t n_starts;  /* starts that the core has not heard of yet */

@@ -193,7 +193,7 @@ void claim_listed(struct step *s)
 	const struct view *v = &s->ev->view;
 	bool known = v->held && v->nonce == e->nonce && v->term == e->term;
 
-	/* The question is older than what we know now, or was about a lease that is no more. */
+	/* The question is older than what we know now, or its lease no longer exists. */
 	if (s->ev->call != s->l->claims_answered || s->ev->call <= e->mark ||
 	    !lease_stands(s->l, s->l->epoch))
 		return;

@@ -33,7 +33,7 @@
 
 #include "base/term.h" /* TERM_MAX, TERM_JUMP_MAX */
 
-/* A time that does not come; a duration that nobody knows. */
+/* A time that never comes; an unknown duration. */
 #define NEVER UINT64_MAX
 /* Candidates are small numbers here; their names live in the runtime. */
 #define NOBODY 0u
@@ -55,7 +55,7 @@ enum outcome {
 	OUTCOME_OK = 1,
 	OUTCOME_REFUSED, /* the store answered, and the answer is no */
 	OUTCOME_FAILED,
-	OUTCOME_UNKNOWN, /* written or not, now or later: nobody knows */
+	OUTCOME_UNKNOWN, /* unknown whether it was written, or will be later */
 };
 
 enum event_kind {
@@ -90,7 +90,7 @@ enum action_kind {
 	/* calls for the lease */
 	ACT_OPEN = 1,
 	ACT_RENEW,
-	ACT_CLOSE, /* gives back all that the lease carries; ended: it carries nothing any more */
+	ACT_CLOSE, /* gives back all that the lease carries; ended: it no longer carries a claim */
 	ACT_CLAIMS,
 	/* for all elections on the lease */
 	ACT_LEASE_UP,
@@ -108,7 +108,7 @@ enum note {
 	NOTE_BECAME = 1, /* term */
 	NOTE_LOST,       /* term, why */
 	NOTE_CHANGED,    /* target leads in term, or NOBODY does */
-	NOTE_STOPPED,    /* nothing is owed to the store or to the application any more */
+	NOTE_STOPPED,    /* nothing more is owed to the store or to the application */
 	NOTE_ACQUIRED,   /* the answer to EV_ACQUIRE: yes */
 	NOTE_NOT_ACQUIRED,
 	NOTE_ERROR, /* why */

@@ -64,7 +64,7 @@ struct election {
 	uint32_t leader;         /* ... who ... */
 	int32_t leader_priority; /* ... and how it ranks */
 	uint32_t successor;      /* for whom the claim is given back */
-	uint32_t handed;         /* who should have taken it by now */
+	uint32_t handed;         /* the candidate that should have taken it by now */
 	uint16_t leader_score;
 	uint16_t score;
 	uint8_t state;

@@ -30,7 +30,7 @@ enum lease_state {
 	LEASE_OPENING,
 	LEASE_READY, /* own leases only: a campaign may open it */
 	LEASE_LIVE,
-	LEASE_DEAD, /* nobody leads on it any more; the work is stopping */
+	LEASE_DEAD, /* no candidate leads on it any longer; the work is stopping */
 	LEASE_CLOSING,
 };
 
@@ -38,7 +38,7 @@ struct lease {
 	struct timing timing;
 	uint64_t epoch;           /* one per incarnation: the identity of the lease in the store */
 	uint64_t sent_ns;         /* LIVE: when the last good renewal was sent */
-	uint64_t deadline_ns;     /* LIVE: nobody leads from here on (S2); else 0 */
+	uint64_t deadline_ns;     /* LIVE: no leadership from here on (S2); else 0 */
 	uint64_t end_ns;          /* the work's time is up; set with the deadline */
 	uint64_t tried_ns;        /* when anything that can prolong it was last sent */
 	uint64_t next_ns;         /* when to open, renew or close next */

@@ -1,6 +1,6 @@
 /*
  * observation.c: what an election makes of what the store says, and when it looks again. Nothing
- * here makes anybody leader: a wrong, old or missing view costs time, never safety.
+ * here makes a candidate leader: a wrong, old or missing view costs time, never safety.
  */
 #include "core/step.h"
 
@@ -71,8 +71,8 @@ void observation_calm(struct step *s, bool news)
 		e->calm_ns = e->call_ns;
 		return;
 	}
-	/* L2: hints that come now and then are no storm. L4: but a storm that rests for a moment is
-	 * still one. */
+	/* L2: hints that come now and then are not a storm. L4: but a storm that rests for a moment
+	 * is still one. */
 	e->idle -= (uint8_t)min_ns(e->idle, IDLE_BACK * quiet);
 	e->calm_ns = e->call_ns + ((retry_ns << e->idle) >> IDLE_MAX);
 	if (hinted && e->idle < IDLE_MAX)
@@ -123,7 +123,7 @@ static void plan_by_record(struct step *s, const struct view *v, bool news)
 void observation_hear(struct step *s, const struct view *v)
 {
 	struct election *e = s->e;
-	/* A claim of ours that we don't lead on counts as nobody's. */
+	/* A claim of ours that we don't lead on counts as NOBODY's. */
 	uint32_t leader = v->held && v->leader != e->self ? v->leader : NOBODY;
 	/* L2: an order is for the leader, but a release may follow, and its hint must not wait. L4:
 	 * only one order in a term is news. */

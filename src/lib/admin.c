@@ -10,13 +10,13 @@
 #include "lib/lib.h"
 #include "lib/messages.h"
 
-/* So old an overlap is no news to a process that has just begun. */
+/* A process that has just begun doesn't report an overlap that is older than this. */
 #define AUDIT_BACK_MS (60 * 60 * INT64_C(1000))
 /* So many leaderships are enough for a look at the history, even if it is longer. */
 #define AUDIT_LEAST 100
 
 /*
- * A connection that nobody used for so long may be dead: a new connection is better than a failed
+ * A connection that was unused for so long may be dead: a new connection is better than a failed
  * call.
  */
 #define IDLE_NS (2 * CLOCK_NS_PER_S)

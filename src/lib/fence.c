@@ -205,7 +205,7 @@ static int sync_folder(const char *path)
 	return rc;
 }
 
-/* A new file beside it, under a name that nobody else has; as readable as the umask allows. */
+/* A new file beside it, under an unused name; as readable as the umask allows. */
 static int create_temporary(const char *path, char name[PATH_MAX])
 {
 	int fd = -1;

@@ -294,7 +294,8 @@ static void drop_profile(struct baton_profile *p)
 /*
  * Puts what the record says into the core's words. If there is no memory for the name of a
  * candidate, the call counts as failed. Otherwise a standby couldn't name its leader, and a leader
- * would hand over to nobody, until something else happens (N21). A campaign that was won stays won.
+ * would have no candidate to hand over to, until something else happens (N21). A campaign that was
+ * won stays won.
  */
 static void take_view(struct job *job, const struct baton_record *record, int read, int *outcome,
 		      int *code)

@@ -145,9 +145,9 @@ static void note_lost(struct baton_election *e, const struct action *a)
 }
 
 /*
- * A handover is counted from when nobody led, as far as we know, or from when we set out to replace
- * the leader. If the store doesn't say how the last leadership ended, the reason of our campaign
- * does: we have waited for the end of a lease, or were told of a release.
+ * A handover is counted from when, as far as we know, no candidate led, or from when we set out to
+ * replace the leader. If the store doesn't say how the last leadership ended, the reason of our
+ * campaign does: we have waited for the end of a lease, or were told of a release.
  */
 static void count_handover(struct baton_election *e)
 {
@@ -681,8 +681,8 @@ int events_finish(struct baton *b, uint64_t token)
 
 /*
  * The application frees the election. After this, what its handler works with may be gone (S8), and
- * baton_wait() must not hand out the election any more. Its waiting news are dropped, so nothing is
- * kept for a program that never takes events.
+ * baton_wait() must no longer hand out the election. The election's waiting news are dropped, so
+ * nothing is kept for a program that never takes events.
  */
 void events_mute(struct baton_election *e)
 {

@@ -133,8 +133,8 @@ void executor_step(struct executor *c, struct event *ev)
 }
 
 /*
- * Where nobody takes events and no work runs by our functions, the work counts as ended once it had
- * its time.
+ * If the application takes no events, and no work runs by our functions, the work counts as ended
+ * once it had its time.
  */
 static void auto_drain(struct baton_election *e, uint64_t now_ns)
 {
@@ -271,7 +271,8 @@ static void execute_calls(struct executor *c, struct baton_election *e, const st
 	}
 }
 
-/* No election needs the lease any more: the lease is closed, and what hangs on it goes with it. */
+/* True: no election needs the lease any longer. The lease is closed, and all that hangs on it goes,
+ * too. */
 static bool goes_with_lease(const struct baton_election *e)
 {
 	const struct lease *l = &e->executor->core;
@@ -355,7 +356,7 @@ static void lease_done(struct executor *c, const struct job *job)
 	}
 }
 
-/* A claim of an election that is no more: give it back (L3). False: no memory, next time. */
+/* Gives back a claim whose election was freed (L3). False: no memory, so try again later. */
 static bool release_stray(struct executor *c, struct claim_found *claim, uint64_t epoch)
 {
 	struct stray *s = calloc(1, sizeof(*s));

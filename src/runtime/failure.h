@@ -3,8 +3,8 @@
  * thing fails many times: the log has one line when that begins, one for each new cause, one now
  * and then as a reminder, and one when it is over.
  *
- * A failure has sources: what was tried and did not work. It is over when each of them works again,
- * or is not needed any more. The loop alone uses it.
+ * A failure has sources: what was tried and did not work. The failure is over when each source
+ * works again, or is no longer needed. The loop alone uses it.
  */
 #ifndef BATON_FAILURE_H
 #define BATON_FAILURE_H

@@ -57,8 +57,8 @@ void lane_stop(struct lane *lane)
 }
 
 /*
- * Of the jobs that will not run any more, only strays are to be freed: the others belong to a lease
- * or an election.
+ * Of the jobs that will no longer run, only strays are to be freed: the other jobs belong to a
+ * lease or an election.
  */
 static void drop_strays(struct lane *lane)
 {

@@ -142,7 +142,7 @@ static struct message *take_mail(struct baton *b)
 	return m;
 }
 
-/* For whoever watches over the loop: one more step begins. */
+/* For the threads that watch over the loop: one more step begins. */
 static void note_step(struct baton *b)
 {
 	atomic_store_explicit(&b->step_ns, clock_boot_ns(), memory_order_relaxed);

@@ -61,7 +61,7 @@ static void set_address(struct peer *peer, const char *address)
 	peer->address = copy;
 }
 
-/* 0 (nobody) if there is no memory. */
+/* 0 (NOBODY) if there is no memory. */
 static uint32_t peers_slot(struct peers *p, const char *id, const char *address)
 {
 	uint32_t hash = hash_id(id);

@@ -4,7 +4,7 @@
  *
  * Threads of one handle, and what each owns
  *   loop        all cores (struct lease, struct election), the timer heap, the list of elections
- *               and everything below that names no lock. Nobody else steps a core.
+ *               and everything below that names no lock. No other thread steps a core.
  *   renew lane  the driver's renew lane: open, renew, close. Nothing queues in front of it.
  *   campaign lane  the driver's campaign lane: releases first, then campaigns, observations,
  *               claims, orders, publications, in batches of at most LANE_BATCH.
@@ -22,8 +22,8 @@
  *   peers.lock  names of others
  *   log.lock    the ring of log records
  *
- * Atomic cells, written by the loop only, read by anybody: the deadline of a lease (in pages that
- * are wiped on fork, so that a child reads 0), and the term and work limit of an election.
+ * Atomic cells, written by the loop only, read by any thread: the deadline of a lease (in pages
+ * that are wiped on fork, so that a child reads 0), and the term and work limit of an election.
  *
  * A leadership ends in this order: the cells say no, then the news is queued (S7).
  */
@@ -55,7 +55,7 @@ enum message_kind {
 	MSG_HINT,         /* cookie: an election, or BATON_HINT_ALL */
 	MSG_HINT_SPARE,   /* a hint at everything, in memory that was set aside */
 	MSG_WATCH,        /* for the watch lane: a name to add */
-	MSG_UNWATCHED,    /* to that lane: a name to remove; back: no hint for it comes any more */
+	MSG_UNWATCHED,    /* to that lane: a name to remove; back: no further hint comes for it */
 	MSG_WATCH_FAILED, /* app.watch_error says why */
 	MSG_QUIT,
 };
@@ -112,7 +112,7 @@ struct claim_found {
 	char name[BATON_NAME_MAX + 1];
 };
 
-/* The release of a claim whose election is no more. */
+/* The release of a claim whose election was freed. */
 struct stray {
 	struct job job;
 	struct claim_found *claim;
@@ -167,7 +167,7 @@ struct events {
 	pthread_t puller; /* the thread that is being told */
 };
 
-/* Nobody can lead before a certain time. */
+/* No candidate can lead before a certain time. */
 struct wait {
 	uint64_t until_ns; /* 0: the wait is over */
 	char text[BATON_WAIT_MAX + 1];
@@ -193,7 +193,7 @@ struct baton_election {
 	_Atomic uint64_t alive_ns;        /* the last sign of life that was passed on */
 	struct message poke;
 	uint64_t hint_ns;                /* when a hint came during the call under way; 0: none */
-	uint64_t auto_drain_ns;          /* nobody listens: when the work counts as ended */
+	uint64_t auto_drain_ns;          /* no event is taken: when the work counts as ended */
 	const struct claim_found *claim; /* while the loop tells of claims */
 	struct heap_item timer;
 	struct job job;
@@ -213,7 +213,7 @@ struct baton_election {
 	bool detached; /* the application has let go of it */
 	bool watched;  /* from its first start on */
 	bool unwatching;
-	bool unwatched; /* no hint names it any more */
+	bool unwatched; /* no further hint names it */
 	bool leaving;   /* in the handle's list of elections that leave */
 	struct baton_election *leaving_next;
 	struct message watch[2]; /* MSG_WATCH, MSG_UNWATCHED */
@@ -235,7 +235,7 @@ struct baton_election {
 	uint32_t score;
 	uint64_t seen_term;
 	uint64_t became_ns;
-	uint64_t vacant_ns; /* since when nobody leads: lost, or seen to be free; 0: not so */
+	uint64_t vacant_ns; /* since when no candidate leads: lost, or seen free; 0: not so */
 	_Atomic(struct numbers *) numbers; /* made with the first of them; or NULL */
 	_Atomic uint32_t n_won, n_refused, n_failed, n_changes;
 	int64_t leader_since_ms;
@@ -332,7 +332,7 @@ struct log_ring {
 	bool quit;
 };
 
-/* Counters: any thread adds, anybody reads. */
+/* Counters: any thread adds and reads. */
 #define CODES 32 /* more than there are error codes */
 
 struct histogram {
@@ -495,7 +495,7 @@ void events_error(struct baton_election *e, unsigned source, uint8_t why, int co
 void events_works(struct baton_election *e, unsigned sources);
 /* After a step: keeps what other threads may ask of the election. */
 void events_seen(struct baton_election *e);
-/* What a lane has read: whether nobody can lead before a certain time. */
+/* What a lane has read: whether no candidate can lead before a certain time. */
 void events_waits(struct baton_election *e, const struct baton_record *r);
 /* The lease was renewed: tells the elections that want to hear of it. */
 void events_renewed(struct baton_election *e);
@@ -503,9 +503,9 @@ void events_renewed(struct baton_election *e);
 void events_let_go(struct baton_election *e);
 /* app.lock is held: steps the audience, and carries out what it says. */
 struct audience_result events_tell(struct baton_election *e, const struct audience_event *ev);
-/* The same, for an event that is its kind and no more. */
+/* The same, for an event without fields beside its kind. */
 struct audience_result events_say(struct baton_election *e, uint8_t kind);
-/* app.lock is held: nothing is told of it any more, and nothing waits to be. */
+/* app.lock is held: no further news of the election is told, and none is kept. */
 void events_mute(struct baton_election *e);
 /* The watch is broken: this is why. */
 void events_watch(struct baton_election *e, const struct baton_error *said);
@@ -520,7 +520,7 @@ void events_store(struct baton *b, const struct baton_error *err);
 int events_init(struct baton *b, struct baton_error *err);
 int events_start(struct baton *b, struct baton_error *err);
 void events_stop(struct baton *b);
-/* After the loop has stopped: drops what nobody took. */
+/* After the loop has stopped: drops the events that were not taken. */
 void events_done(struct baton *b);
 int events_pull(struct baton *b, int64_t timeout_ms, struct baton_event *out);
 /* The event with this token is dealt with, whichever thread took it. BATON_E_STALE: there is no

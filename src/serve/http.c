@@ -271,7 +271,7 @@ static void wake_waiting(struct server *s)
 		member_refresh(call->reply.election->owner);
 		call->reply.wait_ms = 0;
 		if (call->is_order && is_late)
-			call->reply.status = 202; /* it was taken; nobody has followed yet */
+			call->reply.status = 202; /* it was taken; there is no successor yet */
 		if (!worker_ask(call)) {
 			serve_problem(&call->reply, 503, "memory", "there is no memory");
 			call_resume(call);

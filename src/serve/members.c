@@ -355,8 +355,8 @@ void member_detach(struct member *m, struct stream *stream)
 		bool has_ended =
 			stream->is_done || (stream->call->link->is_local && !stream->is_cut);
 
-		/* Nobody knows whether the work has ended over a network, nor whether that of a
-		 * client that doesn't read has: what was told holds. */
+		/* Over a network it is unknown whether the work has ended, and so it is if a client
+		 * doesn't read: the deadline that was told holds. */
 		if (!has_ended) {
 			member_refresh(m);
 			member_told(m, NULL, m->v.leads ? m->v.deadline_boot_ns : stream->end_ns);
@@ -458,7 +458,7 @@ static void take_lost(struct member *m, const struct baton_event *event)
 	member_refresh(m);
 	if (m->leads != NULL)
 		stream_tell_lead(m->leads, "lost", m->v.reason);
-	if (was_open) /* else nobody has heard that we led */
+	if (was_open) /* else no client was told that we led */
 		m->server->config->say_of(
 			handover_is_voluntary(event->reason) ? BATON_LOG_INFO : BATON_LOG_WARN,
 			m->name, m->hold_term, "no longer leads %s: %s", m->name, event->text);

@@ -59,8 +59,8 @@ static void rest(const struct writer *w)
 	(void)madvise(w->page, PAGE_SIZE_BYTES, MADV_DONTNEED);
 }
 
-/* Whether readers of the file, who may have it mapped, count by our clock. Else it is their last:
- * nobody leads in it, and the next one is another file. */
+/* Whether readers that may have the file mapped count by our clock. If not, this page is their
+ * last: it shows no leader, and the next page is another file. */
 static bool counts_alike(struct page *p)
 {
 	char boot_id[sizeof(p->boot_id)];
@@ -163,7 +163,7 @@ void page_renewed(void *page, int64_t deadline_ns, int64_t end_ns)
 {
 	struct writer *w = page;
 
-	/* A grant that comes late is not a leadership any more. */
+	/* A grant that comes late is no longer a leadership. */
 	if (w == NULL || atomic_load(&w->page->deadline_boot_ns) == 0)
 		return;
 	atomic_store(&w->page->end_boot_ns, end_ns);

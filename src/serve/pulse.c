@@ -1,7 +1,7 @@
 /*
- * pulse.c: whether the library works. Its loop must get on, no call to the store may go on long
- * past its deadline, and the store must have answered once. The metrics of the library tell this.
- * They are asked for rarely, because they tell of every election, too.
+ * pulse.c: whether the library works. Its loop must make progress, no call to the store may last
+ * long past its deadline, and the store must have answered once. The metrics of the library tell
+ * this. They are asked for rarely, because they tell of every election, too.
  *
  * It must never judge by one look: after a freeze of the whole process, every thread is late for an
  * instant.

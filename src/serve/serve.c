@@ -182,7 +182,7 @@ static void do_due(struct server *s)
 		s->trimmed_ns = now_ns;
 		(void)malloc_trim(0);
 	}
-	(void)server_view(s); /* notes how long renewals take, also while nobody asks */
+	(void)server_view(s); /* notes how long renewals take, also while no client asks */
 	http_tick(s);
 	streams_tick(s);
 	telemetry_tick(s);

@@ -129,7 +129,7 @@ struct member {
 	uint32_t score;
 	void *page;
 	struct hooks *hooks;       /* NULL: there are no callbacks */
-	struct handover *handover; /* NULL: nobody is told of traces */
+	struct handover *handover; /* NULL: traces are not told */
 	char name[];
 };
 
@@ -224,7 +224,7 @@ int member_done(struct member *m, uint64_t term);
 void member_attach(struct member *m, struct stream *stream);
 /* The stream is over: closed at both ends, or `done` was said. */
 void member_detach(struct member *m, struct stream *stream);
-/* The other end writes no more: if it has the work, that is to stop. */
+/* The other end has stopped writing: if the work is there, the work must stop. */
 void member_half_closed(struct member *m, struct stream *stream);
 /* The score, and the metadata unless they are NULL, for others to see. */
 void member_report(struct member *m, const char *metadata);
@@ -329,7 +329,7 @@ void telemetry_parent(const struct member *m, bool is_lost, char out[TRACE_PAREN
 /* Opens what is listened on. SERVE_ENDED, or why not. */
 int listen_open(struct server *s);
 void listen_close(struct server *s);
-/* Asks the kernel who is at the other end of a unix socket, and what that user may. */
+/* Asks the kernel for the user at the other end of a unix socket, and finds that user's rights. */
 void listen_credit(struct link *link);
 /* Notes which process is at the other end, as long as it lives. */
 void listen_identify(struct link *link);

@@ -30,7 +30,7 @@ struct telemetry {
 	struct exposition *text;
 	struct exporter exporter;
 	bool traces;
-	uint64_t every_ns; /* 0: nobody wants metrics */
+	uint64_t every_ns; /* 0: metrics are not wanted */
 	uint64_t send_ns;  /* when they are sent again */
 	int64_t survey_ns; /* when the store is asked again */
 	size_t survey_at;
@@ -184,7 +184,7 @@ static void tell_all(struct server *s, void (*emit)(void *arg, const struct bato
 	process_metrics(emit, arg);
 }
 
-/* Whoever takes them, the same elections have series of their own. False: no memory. */
+/* Every reader of metrics sees series of the same elections. False: no memory. */
 static bool tell_capped(struct server *s, void (*emit)(void *arg, const struct baton_metric *m),
 			void *arg)
 {
@@ -221,7 +221,7 @@ static bool needs_audit(const struct member *m, int64_t now_ns)
 				  now_ns - m->audited_ns > SURVEY_AUDIT_MS * NS_PER_MS);
 }
 
-/* What only the store knows, bit by bit: the worker asks, behind those who wait for an answer. */
+/* What only the store knows, bit by bit: the worker asks, after the requests of waiting clients. */
 static void ask_around(struct server *s, int64_t now_ns)
 {
 	struct telemetry *t = s->telemetry;

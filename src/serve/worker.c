@@ -15,7 +15,7 @@
 #include "serve/server.h"
 #include "telemetry/survey.h"
 
-#define DOCTOR_MS 60000 /* who examines asks many questions, and is patient */
+#define DOCTOR_MS 60000 /* an examination asks many questions, and its client is patient */
 
 enum job_kind { JOB_ASK, JOB_LOOK, JOB_AUDIT, JOB_LIST };
 

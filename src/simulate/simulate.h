@@ -1,7 +1,7 @@
 /*
  * simulate.h: years of one election in seconds: the core that decides in production, over a store,
  * a network and machines that are numbers. It answers what timings mean on a store with these round
- * trips: how often the leader changes, why, and for how long nobody leads.
+ * trips: how often the leader changes, why, and how long there is no leader.
  *
  * Everything that happens follows from the setup and its seed: no clock is read, nothing is
  * allocated that outlives the call, and the same setup gives the same result.
@@ -48,7 +48,7 @@ struct simulate_result {
 	uint64_t failovers[SIMULATE_CAUSES];
 	uint64_t renewals;   /* answered with yes */
 	uint64_t overlaps;   /* two leaders at one instant: never (S1) */
-	uint64_t without_ns; /* how long nobody led, in all */
+	uint64_t without_ns; /* how long there was no leader, in all */
 	uint64_t longest_ns;
 	uint64_t gaps;                      /* leaderships that another one followed, ... */
 	uint64_t classes[SIMULATE_CLASSES]; /* ... by how long that took */

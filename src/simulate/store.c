@@ -119,7 +119,7 @@ void store_answer(struct world *w, struct candidate *c, struct message *m)
 	case ACT_CLAIMS: m->outcome = claims(w, c, m); break;
 	case ACT_CAMPAIGN: m->outcome = decide_campaign(w, c, m); break;
 	case ACT_RELEASE: m->outcome = release(w, c, m); break;
-	default: /* ACT_OBSERVE; nobody gives orders here */
+	default: /* ACT_OBSERVE; no orders are given here */
 		look(w, c, m);
 		m->outcome = OUTCOME_OK;
 		break;

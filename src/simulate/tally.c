@@ -1,6 +1,7 @@
 /*
- * tally.c: who leads in the simulation, why a leadership ended, and how long nobody led after it.
- * A leadership ends for the world when its deadline passes, whenever its own process hears of that.
+ * tally.c: who leads in the simulation, why a leadership ended, and how long there was no leader
+ * after it. A leadership ends for the world when its deadline passes, whenever its own process
+ * hears of that.
  */
 #include <math.h>
 
@@ -51,7 +52,7 @@ void tally_became(struct world *w, const struct candidate *c)
 	w->leader = c->number;
 	r->without_ns += gap_ns;
 	if (w->record.term == 1)
-		return; /* nobody has led before */
+		return; /* there was no leader before */
 	r->longest_ns = max_ns(r->longest_ns, gap_ns);
 	r->gaps++;
 	r->classes[class_of(gap_ns)]++;

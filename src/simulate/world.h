@@ -70,8 +70,8 @@ struct world {
 	uint64_t random;
 	uint64_t outage_ns;      /* the next one */
 	uint64_t outage_ends_ns; /* the store is away, or was away, until then */
-	uint64_t gap_ns;         /* since when nobody leads */
-	uint32_t leader;         /* NOBODY: nobody */
+	uint64_t gap_ns;         /* since when there is no leader */
+	uint32_t leader;         /* NOBODY: none */
 	struct record record;
 	struct store_lease leases[SIMULATE_CANDIDATES_MAX];
 	struct candidate candidates[SIMULATE_CANDIDATES_MAX];
@@ -102,7 +102,7 @@ void store_answer(struct world *w, struct candidate *c, struct message *m);
 void tally_became(struct world *w, const struct candidate *c);
 void tally_lost(struct world *w, const struct candidate *c);
 void tally_crashed(struct world *w, const struct candidate *c);
-/* Counts the time from the last loss to the end, in which nobody led. */
+/* Counts the time from the last loss to the end, in which there was no leader. */
 void tally_end(struct world *w);
 
 #endif

@@ -53,7 +53,7 @@ void store_unlock(struct store_base *base);
 void store_lane_add(struct store_base *base, struct store_lane *lane);
 void store_lane_remove(struct store_base *base, struct store_lane *lane);
 
-/* Notes the campaigns that are under way; n = 0: none is any more. A candidate that waits for the
+/* Notes the campaigns that are under way; n = 0: none are left. A candidate that waits for the
  * answer to its campaign needs no hint of what the campaign has written. */
 void store_ask(struct store_base *base, const struct baton_campaign *list, size_t n);
 bool store_is_asked(struct store_base *base, const char *name);

@@ -152,7 +152,7 @@ bool watch_index_has_hints(const struct watch_index *x)
 	return !TAILQ_EMPTY(&x->due);
 }
 
-/* The next watcher that is due, which then isn't due any more; NULL: none is. */
+/* Takes the next watcher that is due off the list of due ones; NULL: none is due. */
 static const struct watcher *due_next(struct watch_index *x)
 {
 	struct watcher *watcher = TAILQ_FIRST(&x->due);

@@ -25,7 +25,7 @@ TAILQ_HEAD(watchers_due, watcher);
 /* The first member of what a driver knows of a name. The name is node.key. */
 struct watched {
 	struct name_node node;
-	struct watchers watchers; /* empty: the name is known, but nobody watches it */
+	struct watchers watchers; /* empty: the name is known, but not watched */
 };
 
 struct watch_index {
@@ -47,12 +47,12 @@ struct watched *watch_index_get(struct watch_index *x, const char *name);
 /* The name after `w`, or the first one if `w` is NULL; NULL at the end. The caller may drop `w`
  * then. */
 struct watched *watch_index_next(const struct watch_index *x, const struct watched *w);
-/* Only for a name that nobody watches. */
+/* Only for a name without watchers. */
 void watch_index_drop(struct watch_index *x, struct watched *w);
 
 /* is_due: the new watcher gets a hint at once. False: no memory. */
 bool watch_index_watch(struct watch_index *x, struct watched *w, uint64_t cookie, bool is_due);
-/* False: nobody watches the name with that cookie. */
+/* False: the name has no watcher with that cookie. */
 bool watch_index_unwatch(struct watch_index *x, struct watched *w, uint64_t cookie);
 bool watch_index_is_watched(const struct watched *w);
 /* Finds or makes the name, and watches it; NULL: no memory. */

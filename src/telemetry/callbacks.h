@@ -76,7 +76,7 @@ void callbacks_limit(struct callback_queue *q, uint64_t at_ns);
 /* Polls readable when callbacks_process() has something to do. */
 int callbacks_fd(const struct callbacks *c);
 void callbacks_process(struct callbacks *c);
-/* Whether this child is one of ours: then callbacks_process() reaps it, and nobody else may. */
+/* Whether this child is one of ours: then only callbacks_process() may reap it. */
 bool callbacks_owns(const struct callbacks *c, pid_t pid);
 /* All children were killed and reaped by the caller. */
 void callbacks_forget(struct callbacks *c);

@@ -42,7 +42,7 @@ struct cap {
 	uint64_t round;
 	struct name_table names;
 	char family[FAMILY_SIZE]; /* the name that is being told; "": none */
-	struct baton_metric last; /* of that family; labels and counts are not valid any more */
+	struct baton_metric last; /* of that family; its labels and counts are no longer valid */
 	double bounds[BUCKETS_MAX];
 	struct sum *sums;
 	bool is_summed; /* of that family: "__other__" has it */

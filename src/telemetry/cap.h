@@ -11,7 +11,7 @@
  * out. A name keeps its series until the election is gone. All who take metrics of a process share
  * its cap, so that the same elections have series everywhere.
  *
- * One thread at a time. It asks nobody, and does no I/O.
+ * One thread at a time. It never asks the store, and does no I/O.
  */
 #ifndef BATON_CAP_H
 #define BATON_CAP_H

@@ -9,7 +9,7 @@
  * Elections are a label: cap.h stands between, so that not too many of them have series. Ids never
  * become labels.
  *
- * One thread at a time. It asks nobody, and does no I/O.
+ * One thread at a time. It never asks the store, and does no I/O.
  */
 #ifndef BATON_EXPOSITION_H
 #define BATON_EXPOSITION_H

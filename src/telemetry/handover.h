@@ -19,7 +19,7 @@ struct handover {
 	const char *url; /* the store's */
 	const char *election;
 	uint64_t seen_term;  /* of the last leader that we have heard of */
-	int64_t notice_ns;   /* wall time: since then nobody leads; 0: a leader is known */
+	int64_t notice_ns;   /* wall time: no leader since then; 0: a leader is known */
 	struct trace_id id;  /* of the handover that made us leader */
 	struct span *taking; /* under way; NULL: none is, or spans are not wanted */
 	struct span *leaving;

@@ -27,7 +27,7 @@ static void tell(const struct teller *t, const char *name, const char *help, con
 	t->emit(t->arg, &m);
 }
 
-/* -1: nobody knows. */
+/* -1: not known. */
 static double n_descriptors(void)
 {
 	struct stat st;

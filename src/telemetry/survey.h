@@ -1,7 +1,7 @@
 /*
  * survey.h: what is known of an election only by asking the store: how many candidates there are,
- * and whether leaderships have overlapped. baton_metrics() tells what was asked last, and nobody
- * else may ever ask.
+ * and whether leaderships have overlapped. baton_metrics() tells the last answers, and never
+ * asks the store itself.
  *
  * `baton serve` has a thread that asks the store, and uses the numbers below. `baton run` has none:
  * survey_begin() starts one. No other thread waits for it: the store may hang.
@@ -31,7 +31,7 @@ struct survey;
 struct survey *survey_begin(struct baton *b, const char *name);
 /* The leader has changed: asks again soon. Never waits. Takes NULL. */
 void survey_hurry(struct survey *s);
-/* Asks no more. Never waits. Takes NULL. */
+/* Stops asking. Never waits. Takes NULL. */
 void survey_stop(struct survey *s);
 /* Stops, and waits for an answer that is under way, for at most so long. False: it still uses the
  * handle, which must not be closed. Takes NULL. */

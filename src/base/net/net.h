@@ -31,7 +31,7 @@
 
 /* Why something failed. */
 enum net_why {
-	NET_UNAVAILABLE = 1, /* no such name, nobody there, connection lost */
+	NET_UNAVAILABLE = 1, /* no such name, no server there, connection lost */
 	NET_LATE,            /* the deadline */
 	NET_SYSTEM,          /* no descriptor */
 	NET_UNTRUSTED,       /* TLS: not trusted, or a file can't be used */

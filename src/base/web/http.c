@@ -154,7 +154,7 @@ static int http_begin(struct http *h, struct request *s, const struct http_reque
 	struct name *name;
 	struct http_reply *reply = s->reply;
 
-	/* A request that nobody waits for isn't sent: it would be carried out all the same. */
+	/* A request that is out of time isn't sent: it would be carried out all the same. */
 	if (ms_until(deadline_ns) == 0)
 		return http_fail(reply, HTTP_LATE, "no time was left for it");
 	if (h->multi == NULL && !new_multi(h))

@@ -41,7 +41,7 @@
 enum http_result {
 	HTTP_OK,
 	HTTP_LATE,        /* the deadline */
-	HTTP_UNAVAILABLE, /* no such name, nobody there, connection lost */
+	HTTP_UNAVAILABLE, /* no such name, no server there, connection lost */
 	HTTP_UNTRUSTED,   /* TLS: we don't trust it, it doesn't trust us, or a file can't be used */
 	HTTP_STRANGE,     /* not HTTP, or more than we accept */
 	HTTP_MEMORY,
@@ -63,7 +63,7 @@ struct http_config {
 	size_t body_max;         /* 0: 16 MiB; of a stream: one piece */
 	bool h2;                 /* the server speaks HTTP/2; under TLS both agree on it */
 	int wake;          /* descriptor that ends a wait for a stream or a name, or 0: none */
-	const char *probe; /* a path that anybody may ask for; NULL: "/". Not copied */
+	const char *probe; /* a path that any client may ask for; NULL: "/". Not copied */
 };
 
 struct http_host {

@@ -47,7 +47,7 @@ static void quote_integers(const char *text, size_t n, struct bytes *out)
 	}
 }
 
-/* jansson refuses a whole text because of one integer above 2^63, even if nobody wants that one.
+/* jansson refuses a whole text because of one integer above 2^63, even if no caller wants that one.
  * Then long integers are read as texts, as other servers write them. */
 json_t *js_parse(const char *text, size_t n)
 {

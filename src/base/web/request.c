@@ -196,7 +196,7 @@ static int request_set_tls(struct request *s)
 	SET(SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 	SET(CA_CACHE_TIMEOUT, 60L);
 	if (h->ca != NULL || h->ca_text != NULL)
-		SET(CAPATH, NULL); /* nobody else's authorities */
+		SET(CAPATH, NULL); /* no other authorities */
 	if (set_pem(s, CURLOPT_CAINFO, h->ca, CURLOPT_CAINFO_BLOB, h->ca_text) != 0 ||
 	    set_pem(s, CURLOPT_SSLCERT, h->cert, CURLOPT_SSLCERT_BLOB, h->cert_text) != 0)
 		return -1;

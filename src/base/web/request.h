@@ -70,7 +70,7 @@ struct http {
 	uint64_t heed_ns;              /* from when on a wake ends calls, too; 0: never */
 	size_t body_max;
 	char *ca, *ca_text, *cert, *cert_text, *key, *key_text, *server_name; /* or NULL */
-	const char *probe; /* the path that is asked for to see whether anybody answers */
+	const char *probe; /* the path that is asked for to see whether a server answers */
 	bool h2;
 	bool is_7_88;            /* the libcurl that is used: see request.c */
 	bool is_stream;          /* in requests[0] */

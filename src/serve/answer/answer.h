@@ -16,7 +16,7 @@
 #define SERVE_TARGET_MAX 2048
 #define SERVE_BODY_MAX 4096
 
-/* Who may do what; a set of bits. */
+/* The rights of a client: a set of bits. */
 enum serve_right {
 	SERVE_READ = 1,
 	SERVE_APPLY = 2, /* the application's side: lead, done, health, alive */

@@ -1,7 +1,7 @@
 /*
- * guard.c: who may do what. A page in a user's browser must not reach us by a host name of its own
- * (DNS rebinding), nor send forms. A client over TCP shows a token; a client over the unix socket
- * is known by its credentials. No reply may ever say which part of a token was wrong.
+ * guard.c: the rights of a client. A page in a user's browser must not reach us by a host name of
+ * its own (DNS rebinding), nor send forms. A client over TCP shows a token; a client over the unix
+ * socket is known by its credentials. No reply may ever say which part of a token was wrong.
  */
 #include <string.h>
 

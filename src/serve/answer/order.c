@@ -21,7 +21,7 @@ static const char *const known_members[] = {
 	[ORDER_PAUSED] = "none",
 };
 
-/* What an order would leave out is refused: nobody believes then that it was done. */
+/* What an order would leave out is refused, so that no client believes that it was done. */
 static const char *take_member(void *arg, const char *key, const struct parsed_value *value)
 {
 	struct taker *taker = arg;
@@ -117,8 +117,8 @@ static void answer_order(struct way *w, const struct serve_election *e, int orde
 	}
 }
 
-/* A pause is a flag of the election, whoever leads (rule 10): it needs no term. One that is named
- * is compared all the same. */
+/* A pause is a flag of the election, independent of its leader (rule 10): it needs no term. A term
+ * that is named is compared all the same. */
 static void answer_paused(struct way *w, const struct serve_election *e)
 {
 	bool pauses = is_method(w, "PUT");

@@ -41,7 +41,7 @@ static void write_timings(struct serve_text *out, const struct serve_view *v)
 	text_add(out, t->proves_death ? "true}" : "false}");
 }
 
-/* What the client may do here: the dashboard offers no more. */
+/* What the client may do here: the dashboard offers only this. */
 static const char *role_word(const struct way *w)
 {
 	unsigned rights = guard_rights(w);

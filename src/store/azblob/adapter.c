@@ -18,7 +18,7 @@
 #define PAGE_MAX "5000"
 /* A page of a list is a megabyte or several. */
 #define BODY_MAX ((size_t)32 << 20)
-/* How long a call of the watch lane goes on although somebody wakes us. */
+/* How long a call of the watch lane goes on although the lane was woken. */
 #define PATIENCE_NS (CLOCK_NS_PER_S / 2)
 
 #define PROMISES                                                                         \
@@ -135,7 +135,7 @@ static void lane_end(const struct azblob_lane *l)
 	uint64_t count;
 
 	if (l->lane.wake >= 0 && read(l->lane.wake, &count, sizeof(count)) < 0)
-		return; /* nobody woke us */
+		return; /* the lane was not woken */
 }
 
 /* ---- batches ---- */
@@ -357,7 +357,7 @@ struct listing {
 	bool is_directory;
 };
 
-/* Turns a blob's name into a key: see path_add_key(). False: it is none of ours. */
+/* Turns a blob's name into a key: see path_add_key(). False: the blob is not one of ours. */
 static bool list_key(const struct listing *list, const char *name, char *out, size_t size)
 {
 	size_t skip = strlen(list->prefix), used = 0;

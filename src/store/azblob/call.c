@@ -348,7 +348,7 @@ void azblob_container_is_gone(struct azblob_store *s)
 }
 
 /* Looks for the container with the right to list, which is needed anyhow. A login that may not make
- * the container works once somebody has made it. */
+ * the container works once the container has been made. */
 int azblob_see_to_container(struct azblob_lane *lane, struct baton_call *call)
 {
 	struct azblob_store *s = lane->store;

@@ -2,8 +2,9 @@
  * lock.c: mode=bloblease: the lease of a blob is the native lock of an election. So we and other
  * programs that lease the same blob exclude each other.
  *
- * The service renews even a lease that has ended, as long as nobody else has taken one. That is a
- * new lease. What this must never do: count on such a lease as if it had been ours all the time.
+ * The service renews even a lease that has ended, as long as no other client has taken one.
+ * Such a renewed lease is a new lease. What this must never do: count on it as if it had been ours
+ * all the time.
  */
 #include <stdio.h>
 #include <stdlib.h>

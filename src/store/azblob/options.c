@@ -134,7 +134,7 @@ static const struct option_list options = {
 	.set = set_option,
 };
 
-/* Refuses options that people try, and that would show a secret to everybody who sees the URL. */
+/* Refuses options that people try, and that would show a secret to any reader of the URL. */
 static int refuse_secrets(struct url_part query, struct baton_error *err)
 {
 	static const char *const secrets[][2] = {

@@ -14,8 +14,8 @@
 /* A lock delay ends silently, and Consul doesn't tell how long it is. This is the usual one. */
 #define USUAL_DELAY_NS (15 * CLOCK_NS_PER_S)
 #define DELAY_STEP_NS (2 * CLOCK_NS_PER_S)
-/* After one claim in this many, old leaderships are deleted. That is seldom, because somebody waits
- * for a claim. Most are deleted after releases. */
+/* After one claim in this many, old leaderships are deleted. That is seldom, because a
+ * candidate waits for its claim. Most are deleted after releases. */
 #define PRUNE_ONE_IN 64
 
 /* One election of a batch, on its way. */
@@ -185,7 +185,7 @@ static void campaign_put_state(struct batch *b, const struct attempt *t)
 }
 
 /*
- * Nobody may have the lock, not even we: Consul would let us lock it twice in one term. If the
+ * The lock must be free, also of ourselves: Consul would let us lock it twice in one term. If the
  * key's LockIndex is used up, the key is made anew.
  */
 static void campaign_put_lock(struct batch *b, struct attempt *t)
@@ -260,9 +260,9 @@ static void campaign_undo(struct batch *b, struct attempt *t)
 }
 
 /*
- * Completes the history after a claim. If somebody whom we have not seen had the lock, the term is
- * another one than was written with the claim, so it is written again. Now and then the oldest
- * leaderships are deleted.
+ * Completes the history after a claim. If a holder that we have not seen had the lock, the term
+ * differs from the one that was written with the claim, so it is written again. Now and then the
+ * oldest leaderships are deleted.
  */
 static void campaign_note(struct batch *b, const struct attempt *t)
 {

@@ -23,7 +23,7 @@
  *                                 same flags. The owner of the session that has locked it leads
  *   baton/NAME/.baton             the rest of the election's state, if there is any: offset, pause,
  *                                 order, reservation; JSON
- *   baton.candidate/NAME/SESSION  who would like to lead
+ *   baton.candidate/NAME/SESSION  a candidate
  *   baton.lease/SESSION           how many claims a session has
  *   baton.history/NAME/ID         a leadership, written with its claim; JSON. The CreateIndex is
  *                                 when it began; ID is its session and nonce
@@ -204,7 +204,7 @@ enum consul_why consul_error(struct baton_call *call, const struct consul_answer
 /* Reads how many claims the session has. OK; REFUSED: the session has ended; or another outcome. */
 int consul_read_count(struct consul_lane *lane, struct baton_call *call, const char *id,
 		      struct web_lease *lease);
-/* Deletes the keys in an answer whose sessions have ended: they are of no use any more. */
+/* Deletes the keys in an answer whose sessions have ended: such keys are useless. */
 void consul_sweep(struct consul_lane *lane, const struct baton_call *call,
 		  const struct consul_answer *seen);
 

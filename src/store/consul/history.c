@@ -2,8 +2,8 @@
  * history.c: the leaderships of an election, each under keys of its own; see store/web/past.c. The
  * cluster's count of writes is the clock: a leadership began at the CreateIndex of its key, and had
  * ended at the CreateIndex of its end's key. Its term is that of the lock. A candidate knows this
- * term when it claims only if nobody else has had the lock meanwhile. Else campaign.c writes it
- * again afterwards.
+ * term when it claims only if no other session has had the lock meanwhile. Else campaign.c
+ * writes it again afterwards.
  *
  * Nothing here decides who leads, and nothing that fails here costs a leadership.
  */

@@ -25,7 +25,7 @@ static int session_put(struct consul_lane *lane, struct baton_call *call, const 
 
 /*
  * How long a lock stays locked after its session has ended. If the session can end with a node,
- * before its time, nobody else may lead until we have surely noticed.
+ * before its time, no other candidate may lead until we have surely noticed.
  */
 static uint64_t session_lock_delay_ms(const struct consul_options *o, uint64_t ttl_ms)
 {
@@ -76,7 +76,8 @@ static int session_describe(struct consul_lane *lane, struct baton_call *call,
 	return 0;
 }
 
-/* Makes a node that is no agent's: it only carries sessions, and leaves with no agent. */
+/* Makes a node that belongs to no agent: the node only carries sessions, and stays when agents
+ * leave. */
 static int session_make_node(struct consul_lane *lane, struct baton_call *call)
 {
 	json_t *node =
@@ -198,7 +199,7 @@ static int session_destroy(struct consul_lane *lane, struct baton_call *call, co
 		return outcome;
 	consul_begin(lane);
 	consul_op(lane, &op);
-	(void)consul_txn(lane, &quiet, "close", &answer); /* else somebody sweeps it */
+	(void)consul_txn(lane, &quiet, "close", &answer); /* if this fails, it is swept later */
 	json_decref(answer.json);
 	consul_shown_clear(lane, call->deadline_ns, session);
 	return BATON_OUTCOME_OK;

@@ -1,6 +1,6 @@
 /*
  * list.c: the names of elections, from the keys below the prefix: an election has a lock or a state
- * there, its own or another program's, as long as nobody deletes it.
+ * there, its own or another program's, until that is deleted.
  */
 #include <stdio.h>
 #include <string.h>

@@ -22,8 +22,8 @@ void consul_known_set(struct consul_store *s, const char *name, const struct con
 
 /* ---- claims ---- */
 
-/* If a number is out of range, the result is the highest term, so that nobody gets a term above
- * it. */
+/* If a number is out of range, the result is the highest term, so that no candidate gets a term
+ * above it. */
 static uint64_t native_of(uint64_t created, uint64_t locked)
 {
 	if (created >= TERM_MAX >> CONSUL_LOCK_BITS)

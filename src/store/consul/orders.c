@@ -30,7 +30,7 @@ static void order_put_note(const struct state_change *c, const struct baton_reco
 		consul_op(c->lane, &op);
 }
 
-/* Makes the change. OK; REFUSED: that term leads no more; 0: try again. */
+/* Makes the change. OK; REFUSED: that term no longer leads; 0: try again. */
 static int state_change(const struct state_change *c, const struct consul_answer *seen)
 {
 	struct consul_key key = consul_state_key(c->lane->store, c->name);

@@ -72,7 +72,7 @@ static int watch_open(void *l, struct baton_call *call)
 	return consul_poll(lane, call, path);
 }
 
-/* Whether the key is our own claim, which we know or are about to be told of: that is no news. */
+/* Whether the key is our own claim, which we know or are about to be told of: it needs no hint. */
 static bool watch_is_own(struct consul_store *s, const json_t *kv, const char *name,
 			 uint64_t written)
 {

@@ -213,7 +213,7 @@ static int log_in(struct etcd_lane *lane, struct baton_call *call, unsigned turn
 		(void)etcd_strange(call);
 	if (lane->token[0] != '\0')
 		return 0;
-	/* A member that has lost its cluster, or is only a learner, lets nobody in. */
+	/* A member that has lost its cluster, or is only a learner, accepts no login. */
 	if (reply.http.result == HTTP_OK && call->error.code != BATON_E_UNAVAILABLE)
 		return -1;
 	web_move_on(&lane->store->web, turn);

@@ -88,8 +88,8 @@ static uint64_t offset_of(const struct attempt *t)
 	return t->raised != 0 ? t->raised : t->known.offset;
 }
 
-/* The conditions: nobody has the election or may believe so; it isn't paused or reserved for
- * another; and the offset is the one that we know. */
+/* The conditions: no candidate has the election, or may believe that it has; the election isn't
+ * paused or reserved for another candidate; and the offset is the one that we know. */
 static void campaign_put_conditions(struct bytes *b, struct etcd_store *s, const struct attempt *t)
 {
 	struct etcd_key paused = etcd_state_key(s, t->c->name, "paused");

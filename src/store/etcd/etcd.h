@@ -30,7 +30,7 @@
  *                                there without the claim, the claim ended otherwise (unreleased.c)
  *                       /offset  what is added to revisions; only there when the cluster lost data
  *                       /paused /reserved /order
- *   baton.candidate/NAME/LEASE   who would like to lead
+ *   baton.candidate/NAME/LEASE   a candidate
  *   baton.history/NAME/ID        a leadership, written with its claim; JSON. The create revision is
  *                                when it began; ID is its lease and nonce
  *                            .end   written with its release: time, reason; likewise
@@ -245,7 +245,7 @@ void etcd_done(struct proto *answer);
 int etcd_tell(struct etcd_lane *lane, struct baton_call *call, const struct etcd_method *method);
 /* Opens the watch lane's stream with that request; 0 or -1. */
 int etcd_listen(struct etcd_lane *lane, struct baton_call *call);
-/* The token doesn't work any more, so the next call logs in. */
+/* The token no longer works, so the next call logs in. */
 void etcd_drop_token(struct etcd_lane *lane);
 /* For an answer that etcd never gives. */
 int etcd_strange(struct baton_call *call);
@@ -269,7 +269,7 @@ struct etcd_known {
 	uint64_t reserved_until_ns;   /* on our clock, counted from when we saw it */
 	uint64_t claim_mod;           /* that of the last claim that we have won */
 	uint64_t unreleased_mod;      /* that of the note of a claim that ended without a release */
-	uint64_t unreleased_until_ns; /* nobody claims before then; counted as reserved_until_ns */
+	uint64_t unreleased_until_ns; /* no claim before then; counted as reserved_until_ns */
 };
 
 void etcd_known_get(struct etcd_store *s, const char *name, struct etcd_known *k);

@@ -144,9 +144,9 @@ int etcd_lease_close(void *l, struct baton_call *call, const struct baton_lease 
 
 /*
  * A member that believes to lead the cluster answers a keepalive out of its memory. It does so even
- * if it leads no more (etcd #15247), or if the lease is gone already. So a renewal counts only if a
- * linearizable read that was sent after it was answered in the same raft term, and has still found
- * the lease's keys.
+ * if it no longer leads (etcd #15247), or if the lease is gone already. So a renewal counts only if
+ * a linearizable read that was sent after it was answered in the same raft term, and has still
+ * found the lease's keys.
  */
 static int lease_confirm(struct etcd_lane *lane, struct baton_call *call, uint64_t number,
 			 uint64_t *n_keys)
@@ -239,7 +239,7 @@ static bool claim_read(const struct etcd_store *s, struct proto kv, struct held 
 	       claim_read_numbers(value, out);
 }
 
-/* For claims that somebody has deleted: deletes what the lease says of them, too, unless that is
+/* For claims that were deleted by hand: deletes what the lease says of them, too, unless that is
  * newer. */
 static int claims_sweep(struct etcd_lane *lane, struct baton_call *call, uint64_t number,
 			const struct held *list, size_t n)
@@ -333,7 +333,7 @@ static int claims_read_page(struct etcd_lane *lane, struct baton_call *call, uin
 
 /*
  * What the lease says of a claim is written and deleted together with the claim. For claims that we
- * know, that is enough: if somebody deletes one of them by hand, the watch tells its leader. A
+ * know, that is enough: if one of them is deleted by hand, the watch tells its leader. A
  * claim that we don't know may be led from now on (rule 8), so the claim itself is checked. So the
  * time that this takes hardly grows with the number of claims. It must end within one call (L3).
  */
@@ -395,8 +395,8 @@ static int claims_clear_unreleased(struct etcd_lane *lane, struct baton_call *ca
 
 /*
  * The lease is about to end, and the work on its claims has ended (S7). So its claims are as good
- * as released, and nobody must wait any longer (unreleased.c). If this fails, the lease ends all
- * the same, and others wait.
+ * as released, and no candidate need wait any longer (unreleased.c). If this fails, the lease ends
+ * all the same, and the other candidates wait.
  */
 static void claims_give_back(struct etcd_lane *lane, uint64_t deadline_ns, uint64_t number)
 {

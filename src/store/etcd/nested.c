@@ -9,8 +9,9 @@
  * other election that is known makes one range more.
  *
  * Our list of such elections may be old. The keys of a new one stand in a range that is compared or
- * read. Then nobody wins, the list is read anew, and the request is tried again. So a list that is
- * too short costs time. A list that is too long, because an election is gone, hides nothing.
+ * read. Then no candidate wins, the list is read anew, and the request is tried again. So a list
+ * that is too short costs time. A list that is too long, because an election is gone, hides
+ * nothing.
  */
 #include <stdio.h>
 #include <stdlib.h>

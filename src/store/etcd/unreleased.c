@@ -13,9 +13,9 @@
  * which may be slewed. So the wait is longer by a part of 1/MORE, which together with the holder's
  * own margin makes 20 %.
  *
- * Nobody waits if no stale leader can know the lease: that is so if the cluster's raft term is
- * still the one in which the lease was granted. The note has the raft term of an answer that came
- * before the grant was asked for, because the answer to the grant itself may have been written
+ * No candidate waits if no stale leader can know the lease: that is so if the cluster's raft term
+ * is still the one in which the lease was granted. The note has the raft term of an answer that
+ * came before the grant was asked for, because the answer to the grant itself may have been written
  * after the next election. The raft term that we compare it with is not older than the end of the
  * claim. Each raft term begins with an entry of its own, so a member that shows us that end has
  * heard of the term in which it happened.

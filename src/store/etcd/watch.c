@@ -7,7 +7,7 @@
  * member, and the watch moves with them. If the URL names only one host, that may stand for several
  * members (a name with many addresses, a load balancer). Then renewals can succeed while the watch
  * is deaf. So after some silence the watch is asked for anew, from the revision up to which it has
- * heard all. The changes that it has missed come then, and nobody else need look.
+ * heard all. The changes that it has missed come then, and no other lane need look.
  */
 #include <stdio.h>
 #include <string.h>
@@ -108,8 +108,8 @@ static int watch_hear_end(struct etcd_lane *lane, struct baton_call *call, struc
 
 	(void)proto_text(message, ETCD_WATCH_REASON, why, sizeof(why));
 	etcd_drop_token(lane);
-	/* Not a failure: rights have changed, so a new token is needed, or etcd doesn't keep what
-	 * was missed any more. The watch begins anew, and all names get a hint. */
+	/* Not a failure: rights have changed, so a new token is needed, or etcd no longer
+	 * keeps what was missed. The watch begins anew, and all names get a hint. */
 	if (lane->is_made && (strstr(why, "revision of auth store is old") != NULL ||
 			      proto_number(message, ETCD_WATCH_COMPACTED) != 0)) {
 		watch_lost(lane);

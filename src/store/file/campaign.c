@@ -3,7 +3,7 @@
  *
  * The claims of an election are files with consecutive numbers; the highest is the present one. To
  * become leader, a candidate looks at the folder, and makes sure that the present claim is over: it
- * has its end, or its owner can't count on its lease any more (expiry.c). The candidate then writes
+ * has its end, or its owner can no longer count on its lease (expiry.c). The candidate then writes
  * a claim with a higher term, and links it to the next number. Of all candidates that try, the
  * kernel lets one succeed. That one must then
  *
@@ -15,7 +15,7 @@
  *
  * The term stands inside the file and not in its name: else candidates with different floors would
  * link different names, and both would win. A claim is never removed while it is the highest. To
- * give a claim back, its owner, and nobody else, makes the file <seq>.end. Old claims are the
+ * give a claim back, its owner, and no other process, makes the file <seq>.end. Old claims are the
  * history. They are pruned after the folder was synced, so that the highest term is never lost.
  */
 #include <errno.h>
@@ -167,8 +167,8 @@ failed:
 	attempt_fail(lane, a, BATON_OUTCOME_FAILED);
 }
 
-/* S3: the term is above the stored term and the floor. C21: at the end of the range nobody
- * leads. */
+/* S3: the term is above the stored term and the floor. C21: at the end of the range no
+ * candidate leads. */
 static int attempt_mint_term(struct file_lane *lane, struct attempt *a,
 			     const struct file_election *election)
 {
@@ -277,7 +277,7 @@ static void attempt_link(struct file_lane *lane, struct attempt *a)
 
 /*
  * Voids a claim that must not count. Its end is the claim's own file, linked once more, so that
- * even a full disk is not in the way. False: nobody knows whether the claim stands.
+ * even a full disk is not in the way. False: it is unknown whether the claim stands.
  */
 static bool attempt_make_void(struct file_lane *lane, struct attempt *a)
 {
@@ -306,8 +306,8 @@ static void attempt_check_highest(struct file_lane *lane, struct attempt *a)
 	if (file_read_folder(lane, a->dir, a->c->name, &a->folder) != 0) { /* model: CLAIM_LOOK */
 		attempt_undo(lane, a);
 	} else if (a->folder.highest != a->seq) {
-		/* Even if it can't be voided: it is not the highest claim, so nobody leads by
-		 * it. */
+		/* Even if it can't be voided: it is not the highest claim, so no candidate
+		 * leads by it. */
 		(void)attempt_make_void(lane, a); /* model: CLAIM_VOID */
 		attempt_refuse_anew(lane, a);
 	}

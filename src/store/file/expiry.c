@@ -2,12 +2,12 @@
  * expiry.c: whether the owner of a lease can still count on it.
  *
  *   .alive    lease file    verdict
- *   unlocked  any           died: locks end with their process, and nobody can lock it again
+ *   unlocked  any           died: locks end with their process, and can't be taken again
  *   unlocked  `outlive`     by the clock, and died after that: others trust it, and may live on
  *   locked    present       by the clock
- *   missing   present       by the clock (somebody has meddled; its owner will notice)
+ *   missing   present       by the clock (the files were changed; its owner will notice)
  *   missing   missing       gone: closed by its owner, or swept after its death
- *   locked    missing       somebody has meddled: waited out, see verdict_waited_out()
+ *   locked    missing       the files were changed: waited out, see verdict_waited_out()
  *
  * All processes on one kernel share its boot clock, so "by the clock" has no drift. Rule 9: we read
  * the clock before the file, and an owner that renews reads the clock again after its write.

@@ -8,7 +8,7 @@
  *     DIR/elections/<name>/<seq>   a claim; the highest number is the present one
  *     DIR/elections/<name>/<seq>.end             that claim was given back
  *     DIR/elections/<name>/order-<term>-<id>     an order for the leader of that term
- *     DIR/elections/<name>/pause-<n>             nobody may lead
+ *     DIR/elections/<name>/pause-<n>             no candidate may lead
  *     DIR/elections/<name>/pause-<n>.end         that pause is over; only the highest number counts
  *     (beside them `work`, which the work itself locks: see baton_work_lock)
  *     DIR/tmp/                     files that are not complete; locked while they are written
@@ -57,7 +57,7 @@ struct file_own_lease {
 	uint64_t expires_ns;
 	uint64_t serial;
 	ino_t ino; /* the inode of the lease file that we wrote last */
-	int alive; /* the locked descriptor: stays open while anybody may lead by it */
+	int alive; /* the locked descriptor: stays open while a candidate may lead by it */
 	bool lost; /* for good */
 	bool busy; /* a renewal is under way, which works on a copy */
 	char id[BATON_LEASE_ID_MAX + 1];
@@ -66,7 +66,7 @@ struct file_own_lease {
 enum file_claim_state {
 	FILE_LINKING = 1, /* a campaign is linking it, and will set the state */
 	FILE_LINKED,
-	FILE_DOUBT, /* nobody knows; the next renewal finds out */
+	FILE_DOUBT, /* not known; the next renewal finds out */
 };
 
 /* A claim that this process has linked, or may have. */
@@ -207,7 +207,7 @@ int file_tmp_sync(struct file_lane *lane, struct file_tmp *tmp);
 /* 0, or -1 with errno. */
 int file_tmp_link(struct file_lane *lane, const struct file_tmp *tmp, int dir, const char *name);
 /* Makes a file and renames it into place: it is there complete, or not at all. -1 with *doubt set:
- * nobody knows whether it is there. */
+ * it is unknown whether the file is there. */
 int file_replace(struct file_lane *lane, int dir, const char *name, const char *text, size_t n,
 		 bool sync, bool *doubt);
 void file_tmp_done(struct file_lane *lane, struct file_tmp *tmp);
@@ -268,7 +268,7 @@ uint32_t file_own_claims_count(struct file_store *store, const char *lease);
  * the answer. */
 int file_own_claim_stands(struct file_lane *lane, const struct file_own_claim *claim, bool *stands);
 void file_own_claim_note(struct file_lane *lane, const struct file_own_claim *claim, bool stands);
-/* Checks some claims, in turn, and forgets those that don't stand any more. */
+/* Checks some claims, in turn, and forgets those that no longer stand. */
 int file_own_claims_verify(struct file_lane *lane, const char *lease, uint64_t until_ns);
 
 /* ---- campaign and release (campaign.c, release.c) ---- */
@@ -319,7 +319,7 @@ int file_candidates(void *l, struct baton_call *call, const char *name,
 int file_read_candidate(struct file_lane *lane, const char *lease, const char *name,
 			struct file_candidate *out);
 /* About how many candidates there are, at the cost of a few system calls; 0: they are few, or
- * nobody knows. */
+ * not counted. */
 uint32_t file_crowd(struct file_lane *lane, const char *name);
 /* 1: a living, healthy candidate has this id. */
 int file_has_candidate(struct file_lane *lane, const char *name, const char *id);

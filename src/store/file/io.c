@@ -126,7 +126,7 @@ int file_sync_dir(struct file_lane *lane, int dir, const char *name)
 
 int file_read(struct file_lane *lane, int dir, const char *name, const char *where, size_t *n)
 {
-	/* O_NONBLOCK, because somebody may have put a pipe there. */
+	/* O_NONBLOCK, because the file may be a pipe. */
 	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	ssize_t got;
 

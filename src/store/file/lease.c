@@ -5,9 +5,9 @@
  * Opening: .alive is made and locked under another name, and only then put into its place. (If it
  * were locked only there, a sweeper could take it for that of a dead process.) Then the lease
  * itself is written. Renewing: it is refused from the expiry on, because a late renewal revives
- * nothing. The new expiry is renamed into place, and then the clock is read again (rule 9). There
- * is no fsync: a host that crashed has no leader. Closing: the lock is freed first, which frees and
- * announces everything at once.
+ * nothing. The new expiry is renamed into place, and then the clock is read again (rule 9). No
+ * fsync is needed: a host that crashed has no leader. Closing: the lock is freed first, which frees
+ * and announces everything at once.
  *
  * What it must never do: close `alive` while this process could still count on the lease, or renew
  * a lease that was lost.
@@ -50,7 +50,7 @@ int file_lease_open(void *l, struct baton_call *call, const struct baton_lease *
 	return outcome;
 }
 
-/* If a step fails, all is taken back, and nobody has counted on it. */
+/* If a step fails, all is taken back: no candidate has counted on it yet. */
 static int open_lease(struct file_lane *lane, const struct baton_lease *lease)
 {
 	struct file_store *store = lane->store;
@@ -208,7 +208,7 @@ int file_lease_renew(void *l, struct baton_call *call, const struct baton_lease 
 	int outcome = renew_lease(lane, lease, &copy);
 
 	store_lock(&store->base);
-	own->busy = false; /* still there: nobody frees a lease that is busy */
+	own->busy = false; /* still there: a busy lease is not freed */
 	own->expires_ns = copy.expires_ns;
 	own->serial = copy.serial;
 	own->ino = copy.ino;

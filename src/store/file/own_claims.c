@@ -3,9 +3,9 @@
  *
  * link(2) is done when it returns, and no two processes use the same lease id (A5). So every claim
  * on a lease of ours was linked by us, and this table can't miss one, not even that of a campaign
- * that ended in doubt. But the table can't know that somebody took a claim away behind our back (an
- * administrator, a restored backup). Therefore every renewal checks some claims in the store, in
- * turn, or all if they are few. A claim that doesn't stand any more is no longer counted. (The
+ * that ended in doubt. But the table can't know that a claim was taken away behind our back (by an
+ * administrator, by a restored backup). Therefore every renewal checks some claims in the store, in
+ * turn, or all if they are few. A claim that no longer stands is not counted. (The
  * watch on the election's folder tells of that at once; this is for elections that are not
  * watched.)
  */

@@ -1,6 +1,6 @@
 /*
- * release.c: gives a claim back. The claim's owner, and nobody else, makes the file <seq>.end. The
- * claim stays where it is: it is the history.
+ * release.c: gives a claim back. The claim's owner, and no other process, makes the file <seq>.end.
+ * The claim stays where it is: it is the history.
  *
  * What it must never do: end a claim that is not the caller's (S6).
  */

@@ -1,6 +1,6 @@
 /*
  * root.c: the directory of a store. It is made if it is missing, refused if the protocol doesn't
- * hold there, and recognised again. If somebody moves it away and puts another one in its place,
+ * hold there, and recognised again. If it is moved away and another one is put in its place,
  * that is another store. Leases in the old one are lost, because new candidates can't see them.
  */
 #include <errno.h>
@@ -203,8 +203,8 @@ static int open_part(struct file_lane *lane, const struct file_root *root, const
 	return -1;
 }
 
-/* The umask may have taken away even the owner's bits. Then nobody could open the new folder, so
- * they are set again. */
+/* The umask may have taken away even the owner's bits. Then no process could open the new folder,
+ * so they are set again. */
 static void open_up(int at, const char *path, mode_t mode)
 {
 	int fd = openat(at, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

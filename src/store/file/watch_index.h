@@ -57,10 +57,10 @@ struct file_watch {
 /* 0, or -1: no memory. */
 int file_index_init(struct file_watch *w);
 int file_index_add(struct file_watch *w, const char *name, uint64_t cookie);
-/* Returns the kernel's number if nobody needs it any more, else -1. */
+/* Returns the kernel's number if no watcher needs it any longer, else -1. */
 int file_index_drop(struct file_watch *w, const char *name, uint64_t cookie);
 void file_index_clear(struct file_watch *w);
-/* Notes that nothing is watched any more; then all watchers get a hint. Takes the lock. */
+/* Notes that all watches have ended, and gives all watchers a hint. Takes the lock. */
 void file_index_reset(struct file_watch *w);
 
 /* Copies a name that is to be watched, but isn't yet. Takes the lock. */

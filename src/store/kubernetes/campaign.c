@@ -1,7 +1,8 @@
 /*
  * campaign.c: campaigning. A claim is one write, on condition that the object is the one that was
  * seen (resourceVersion). It is enough that the watch has seen the object: a standby that hears of
- * a release claims without looking. If there is no object, one that nobody holds is made first.
+ * a release claims without looking. If there is no object, an object without a holder is made
+ * first.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -271,7 +272,7 @@ static void campaign_ask_all(struct kube_lane *lane, struct baton_call *call,
 }
 
 /* A process lease whose time is over is ended before any of its elections is taken, so that it
- * can't be renewed any more. */
+ * can no longer be renewed. */
 static void campaign_end_process(struct kube_lane *lane, struct baton_call *call, struct attempt *t)
 {
 	if (t->l.process[0] == '\0' || t->process.object == NULL || t->process.is_dead)

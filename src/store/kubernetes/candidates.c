@@ -127,7 +127,7 @@ static bool candidate_note_shown(struct kube_store *s, const char *name)
 	return is_known || copy != NULL;
 }
 
-/* True: no candidate of this process is shown any more. */
+/* True: all candidates of this process are withdrawn. */
 static bool candidate_forget_shown(struct kube_store *s, const char *name)
 {
 	store_lock(&s->web.base);

@@ -1,6 +1,6 @@
 /*
- * doctor.c: examines the API server: who answers, which version, whether our user has the rights
- * that are needed, and how long a write takes. Nothing is left behind: writes are dry runs.
+ * doctor.c: examines the API server: whether it answers, its version, whether our user has the
+ * rights that are needed, and how long a write takes. Nothing is left behind: writes are dry runs.
  */
 #include <stdio.h>
 #include <string.h>

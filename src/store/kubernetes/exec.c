@@ -1,7 +1,7 @@
 /*
  * exec.c: credentials from a program that the kubeconfig names (client.authentication.k8s.io). The
  * program may take longer than a call has time: then it runs on, and the next call takes its
- * output. One lane at a time looks after it. As long as the last credential is good, nobody waits
+ * output. One lane at a time looks after it. As long as the last credential is good, no call waits
  * for the next one (L6).
  *
  * The program gets no descriptor of ours but its output and our standard error. It gets our

@@ -34,7 +34,7 @@ void kube_history_saw(struct kube_store *s, const char *name, const struct kube_
 		web_index_set_foreign(s->web.watches, name, NULL);
 }
 
-/* A leader that has given the Lease back isn't in it any more; but we may have seen that leader
+/* A leader that has given the Lease back no longer stands in it; but we may have seen that leader
  * there. */
 static bool history_past_foreign(const struct kube_store *s, const char *name,
 				 const struct kube_lease *l, struct baton_leadership *out)

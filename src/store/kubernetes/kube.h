@@ -117,7 +117,7 @@ struct kube_use {
 	uint64_t doubt_ns; /* ... and until then a late one may still land */
 	char who[BATON_LEASE_ID_MAX + 1];
 	char lease_id[BATON_LEASE_ID_MAX + 1]; /* the last lease with this "who-which" */
-	uint64_t left_ns;                      /* since when nobody watches `name`; 0: watched */
+	uint64_t left_ns;                      /* since when `name` is unwatched; 0: watched */
 	char name[BATON_NAME_MAX + 1];
 };
 
@@ -293,15 +293,15 @@ void kube_lease_done(struct kube_lease *l);
 int kube_lease_of_list(struct kube_lease *l, struct baton_call *call, const json_t *list);
 /* When the lease ends, on our clock, unless it is renewed. */
 uint64_t kube_lease_end_ns(const struct kube_lease *l, uint64_t ttl_ns);
-/* A hash of everything that somebody waits for, and of nothing else. Only the leader waits for an
- * order (is_own). */
+/* A hash of everything that a candidate waits for, and of nothing else. Only the leader waits for
+ * an order (is_own). */
 uint64_t kube_lease_hash(const struct kube_lease *l, bool is_own);
 uint64_t kube_hash(uint64_t h, const char *text);
 const char *kube_annotation(const json_t *object, const char *key);
 
 /* The time now, as Kubernetes writes times. */
 void kube_now(char out[KUBE_TIME_MAX]);
-/* Milliseconds since the epoch; 0: the text is no time. */
+/* Milliseconds since the epoch; 0: the text is not a time. */
 int64_t kube_time_ms(const char *text);
 /* Adds a text as JSON, quotes included. */
 void kube_put_text(struct bytes *b, const char *text);
@@ -312,7 +312,7 @@ void kube_put_op(struct bytes *b, const char *op, const char *path, const char *
 
 /* Adds a text of web.h as a JSON text, and frees it. NULL: no memory. */
 void kube_put_free(struct bytes *b, char *text);
-/* Fills in the call that makes a Lease that nobody holds, for an election that has none. */
+/* Fills in the call that makes a Lease without a holder, for an election that has none. */
 void kube_put_new(const struct kube_store *s, struct kube_call *call, const char *name,
 		  bool is_paused);
 
@@ -331,7 +331,7 @@ uint64_t kube_owed_ns(struct kube_store *s);
 /* What was last seen of the Lease; the caller gives it back with kube_lease_done(). False: nothing
  * was seen. */
 bool kube_expiry_recall(struct kube_store *s, const char *name, struct kube_lease *l);
-/* The claim of that term is about to be given back: it doesn't count as led any more. */
+/* The claim of that term is about to be given back: it no longer counts as led. */
 void kube_expiry_leave(struct kube_store *s, const char *name, uint64_t term);
 void kube_expiry_forget(struct kube_store *s, const char *name);
 /* Forget the process leases that weren't seen between a call of the first and one of the second:
@@ -386,8 +386,7 @@ int kube_stamp(struct kube_lane *lane, struct baton_call *call, const char *name
 
 /* ---- release.c ---- */
 
-/* Gives one claim back. OK; or REFUSED: the claim isn't there any more. nonce 0: any claim on that
- * lease. */
+/* Gives one claim back. OK; or REFUSED: the claim is gone. nonce 0: any claim on that lease. */
 int kube_let_go(struct kube_lane *lane, struct baton_call *call, const struct baton_release *r);
 
 /* ---- lease.c ---- */
@@ -395,7 +394,7 @@ int kube_let_go(struct kube_lane *lane, struct baton_call *call, const struct ba
 /* kube_note_use() notes which election a lease is used for; kube_use_of() tells it. False: that
  * lease was never used. */
 void kube_note_use(struct kube_store *s, const char *lease_id, const char *name);
-/* Call this when nobody watches that election any more. */
+/* Call this when the election's last watch has ended. */
 void kube_leave_use(struct kube_store *s, const char *name);
 bool kube_use_of(struct kube_store *s, const char *lease_id, char name[BATON_NAME_MAX + 1]);
 /* Whether that lease is one of ours; the caller holds the lock. */
@@ -406,7 +405,7 @@ void kube_count_claim(struct kube_store *s, const char *lease_id, int change);
 void kube_doubt_claims(struct kube_store *s, const struct baton_lease *lease);
 /* Whether the process lease lives. OK: yes. REFUSED: no. Else it isn't known. */
 int kube_process_lives(struct kube_lane *lane, struct baton_call *call, const char *lease_id);
-/* Ends a process lease, so that nobody can renew it any more, not even its owner. OK; REFUSED: it
+/* Ends a process lease, so that it can no longer be renewed, not even by its owner. OK; REFUSED: it
  * has changed. */
 int kube_end_process(struct kube_lane *lane, struct baton_call *call, const char *process,
 		     struct kube_lease *l);
@@ -440,7 +439,7 @@ void kube_publish(void *l, struct baton_call *call, const struct baton_lease *le
 		  struct baton_publication *list, size_t n);
 int kube_withdraw(void *l, struct baton_call *call, const struct baton_lease *lease,
 		  const char *name);
-/* Notes who holds the Lease, for a later claim's history. */
+/* Notes the holder of the Lease, for a later claim's history. */
 void kube_history_saw(struct kube_store *s, const char *name, const struct kube_lease *l);
 /* The history with a new claim in that term added, or with the end of the claim that l has. The
  * caller frees it. NULL: no memory. */

@@ -147,8 +147,8 @@ void kube_doubt_claims(struct kube_store *s, const struct baton_lease *lease)
 
 /*
  * The claims on a process lease are in other objects, so a renewal doesn't show their number. L3: a
- * claim that we gave up on may land after we have left its election. It would keep everybody away
- * from that election for as long as this process lives. So while such a claim may land, each
+ * claim that we gave up on may land after we have left its election. It would keep all candidates
+ * away from that election for as long as this process lives. So while such a claim may land, each
  * renewal has the claims asked for.
  */
 static uint32_t count_held(struct kube_store *s, const char *lease_id)
@@ -253,7 +253,7 @@ static int close_own(struct kube_lane *lane, struct baton_call *call,
 		return BATON_OUTCOME_OK;
 	int outcome = kube_let_go(lane, call, &r);
 
-	if (!web_index_has(lane->store->web.watches, name)) /* nobody here watches it any more */
+	if (!web_index_has(lane->store->web.watches, name)) /* it is no longer watched here */
 		kube_expiry_forget(lane->store, name);
 	return outcome == BATON_OUTCOME_REFUSED ? BATON_OUTCOME_OK : outcome;
 }

@@ -80,7 +80,7 @@ static void lease_read_claim(struct kube_lease *l)
 
 /*
  * A leader of another program counts leaseTransitions up, and the term grows by as much. The last
- * claim has its term, too, which is used if somebody has damaged baton/term (S3).
+ * claim has its term, too, which is used if baton/term was damaged (S3).
  */
 static void lease_read_term(struct kube_lease *l)
 {
@@ -143,8 +143,8 @@ int kube_lease_of_list(struct kube_lease *l, struct baton_call *call, const json
 	return BATON_OUTCOME_OK;
 }
 
-/* Rule 6: by the record's duration. A record without a duration, or with a process lease that we
- * can't know any more, gets the length of our own lease. */
+/* Rule 6: by the record's duration. A record without a duration, or with a process lease that
+ * is no longer known, gets the length of our own lease. */
 uint64_t kube_lease_end_ns(const struct kube_lease *l, uint64_t ttl_ns)
 {
 	uint64_t seconds = l->duration_s < KUBE_FOREVER_S ? l->duration_s : 0;

@@ -80,7 +80,7 @@ int kube_read_lease(struct kube_lane *lane, struct baton_call *call, struct kube
 }
 
 /* L2: a look for another purpose has found a change. We hint at it now, because the watch's event
- * will show nothing new any more. */
+ * will no longer show anything new. */
 static void record_hint(struct kube_store *s, const char *name)
 {
 	web_index_hint(s->web.watches, name);
@@ -155,8 +155,8 @@ int kube_stamp(struct kube_lane *lane, struct baton_call *call, const char *name
 		    l->rv, l->rv, l->transitions);
 	int outcome = kube_call(lane, &quiet, &c);
 
-	/* A process that has no right to write, or is too late, knows no term for now: that harms
-	 * nobody. */
+	/* A process that has no right to write, or is too late, knows no term for now. That does
+	 * no harm. */
 	if (outcome == BATON_OUTCOME_OK) {
 		kube_lease_done(l);
 		kube_lease_read(l, json_incref(c.answer), 0);
@@ -292,7 +292,7 @@ static void observe_one(struct kube_lane *lane, struct baton_call *call, struct 
 	if (o->outcome == BATON_OUTCOME_OK && is_candidate)
 		(void)kube_stamp(lane, call, o->name, &l);
 	if (o->outcome == BATON_OUTCOME_OK) {
-		if (!is_candidate) /* nobody here has timed the lease: it counts from now */
+		if (!is_candidate) /* the lease was not timed here: it counts from now */
 			l.since_ns = clock_boot_ns();
 		o->outcome = kube_end_of(lane, call, &l, CLOCK_NS_PER_S, &end_ns, &process);
 		kube_record(s, o->name, o->id, &l, end_ns, o->record);

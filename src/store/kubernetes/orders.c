@@ -46,7 +46,7 @@ int kube_order(void *l, struct baton_call *call, const char *name, const struct 
 	return outcome;
 }
 
-/* An election that nobody has held yet can be paused, too: the pause makes its Lease. */
+/* An election that was never led can be paused, too: the pause makes its Lease. */
 static void pause_put(const struct kube_store *s, struct kube_call *c, const char *name,
 		      const struct kube_lease *l, bool paused)
 {

@@ -118,7 +118,7 @@ static uint64_t presence_label_pod(struct kube_lane *lane, struct baton_call *ca
 	return lane->label_ns != 0 ? lane->label_ns : BATON_STORE_NEVER;
 }
 
-/* A Service sends nothing any more to a pod whose work has ended, before another one leads. */
+/* So that a Service stops sending to a pod whose work has ended, before another pod leads. */
 void kube_unlabel_pod(struct kube_lane *lane, uint64_t deadline_ns)
 {
 	struct kube_store *s = lane->store;

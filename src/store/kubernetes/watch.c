@@ -4,8 +4,8 @@
  * missed.
  *
  * Every renewal of a leader is an event. A renewal is noted (expiry.c), and causes no hint: only
- * changes that others wait for do. A lease that nobody renews causes no event, so its end is timed
- * here.
+ * changes that others wait for do. A lease that is not renewed causes no event, so its end is
+ * timed here.
  */
 #include <inttypes.h>
 #include <poll.h>

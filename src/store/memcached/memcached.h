@@ -19,7 +19,8 @@
  *                       evictions) the server had counted by then
  *
  * A cache is a weak store. It forgets everything at a restart, and anything by an eviction. So
- * terms follow its clock, and nobody claims until the longest lease has passed since the last loss.
+ * terms follow its clock, and no claim is made until the longest lease has passed since the last
+ * loss.
  * A version is the number that the server gives a write (cas) together with the server's run,
  * because the numbers begin again with each run. The adapter must never repeat a request by itself:
  * a request that was sent and has no answer is UNKNOWN.

@@ -88,7 +88,7 @@ uint64_t baton_memory_clock_ms(struct baton_memory *m)
 	struct memory *s = begin(m);
 	uint64_t now_ns = memory_now_ns(s);
 
-	pthread_mutex_unlock(&s->lock); /* nothing was changed, so nobody is woken */
+	pthread_mutex_unlock(&s->lock); /* nothing was changed, so no lane is woken */
 	return now_ns / CLOCK_NS_PER_MS;
 }
 

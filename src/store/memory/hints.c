@@ -1,5 +1,5 @@
 /*
- * hints.c: see memory.h. Who watches which election, and hints. A hint is queued on each lane that
+ * hints.c: see memory.h. The watches on elections, and hints. A hint is queued on each lane that
  * watches the name, once however many hints there are. It is never lost: it stays in the queue
  * until it is taken. The verbs that release, claim, order, pause and close give hints for what they
  * do. For a lease that just expires no verb does that. So lanes that wait wake up at its expiry,

@@ -204,7 +204,7 @@ struct memory {
 	uint64_t calls[BATON_MEMORY_VERBS];
 	uint64_t phantoms; /* how many leases a test has made up */
 	struct memory_rig rig;
-	uint64_t barred_ns;              /* nobody wins before this, on the store's clock, ... */
+	uint64_t barred_ns;              /* no winner before this, on the store's clock, ... */
 	char barred[BATON_WAIT_MAX + 1]; /* ... and why */
 };
 

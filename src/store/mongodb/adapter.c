@@ -182,7 +182,7 @@ static int run_find(struct mongodb_lane *l, struct baton_call *call, const bson_
 	/*
 	 * With "linearizable", the server answers only when a majority has agreed that it was still
 	 * the primary after it read the records. So each record is as new as the request, though
-	 * they need not be of one moment. A single server has nobody to ask, and refuses this.
+	 * they need not be of one moment. A single server has no majority to ask, and refuses this.
 	 */
 	if (fresh && l->is_set) {
 		(void)BSON_APPEND_DOCUMENT_BEGIN(&command, "readConcern", &part);
@@ -633,7 +633,7 @@ static void put_records(void *lane, struct baton_call *call, struct record_item 
 /* ---- drop, list ---- */
 
 /* Sweeping is rare, and reads before it deletes. So the verdict may be as coarse as this: all,
- * none, or nobody knows. */
+ * none, or unknown. */
 static void drop_records(void *lane, struct baton_call *call, struct record_item *items, size_t n)
 {
 	struct mongodb_lane *l = lane;

@@ -3,7 +3,7 @@
  *
  * A client is made for a connection and ends with it: else the library would refuse for seconds to
  * try a server again that was away. The library's habits are switched off: no retries, no pings
- * before a command, no periodic look for other servers. (A server that isn't the primary any more
+ * before a command, no periodic look for other servers. (A server that is no longer the primary
  * says so.)
  */
 #include <errno.h>

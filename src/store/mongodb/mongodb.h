@@ -98,13 +98,13 @@ enum mongodb_end {
 	MONGODB_DONE,
 	MONGODB_REFUSED,  /* the server answered with an error: lane->code */
 	MONGODB_UNSENT,   /* it was never sent */
-	MONGODB_NO_ANSWER /* it was sent; nobody knows; the connection is given up */
+	MONGODB_NO_ANSWER /* it was sent; the result is unknown; the connection is given up */
 };
 
 /* stream.c: for mongoc_client_set_stream_initiator(), with the lane. */
 mongoc_stream_t *mongodb_stream_open(const mongoc_uri_t *uri, const mongoc_host_list_t *host,
 				     void *arg, bson_error_t *error);
-/* Closes the sockets: nothing is sent on them any more. */
+/* Closes the sockets, so that nothing more is sent on them. */
 void mongodb_streams_cut(struct mongodb_lane *lane);
 /* S10, in a child of fork(). */
 void mongodb_streams_forget(struct mongodb_lane *lane);
@@ -137,7 +137,7 @@ int32_t mongodb_left_ms(const struct baton_call *call);
 /* Writes a record's _id, and returns its length. */
 #define MONGODB_ID_MAX (RECORD_PREFIX_MAX + 1 + MONGODB_KEY_MAX + 1)
 int mongodb_id(const struct mongodb_lane *lane, const char *key, char out[MONGODB_ID_MAX]);
-/* The record's key in an _id; NULL: the document is none of ours. */
+/* The record's key in an _id; NULL: the document is not one of ours. */
 const char *mongodb_key(const struct mongodb_lane *lane, const char *id);
 /* Whether an answer has that field; *out then points to it. */
 bool mongodb_has(const bson_t *doc, const char *dotted, bson_iter_t *out);

@@ -18,7 +18,7 @@ struct mongodb_srv {
 	pthread_mutex_t lock;
 	pthread_cond_t done;
 	bool is_done;
-	bool is_given_up; /* no call waits any more: the thread frees it */
+	bool is_given_up; /* no call waits for it: the thread frees it */
 	pthread_t thread;
 	struct mongodb_servers servers;
 	char reason[128];
@@ -66,7 +66,7 @@ static void *srv_ask(void *arg)
 		mongoc_client_destroy(client);
 	if (uri != NULL)
 		mongoc_uri_destroy(uri);
-	/* From here on the thread only ends: whoever joins it waits for nothing. */
+	/* From here on the thread only ends: joining it takes no time. */
 	(void)pthread_mutex_lock(&q->lock);
 	q->is_done = true;
 	bool is_ours = q->is_given_up;

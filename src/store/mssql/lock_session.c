@@ -132,7 +132,7 @@ static int ask_session(struct mssql_locks *k, struct baton_call *call,
 	return await_answer(k, call, found, arg);
 }
 
-/* Waits until no request is under way any more. False: one still is. */
+/* Waits until no request is under way. False: a request still is. */
 static bool settle_session(struct mssql_locks *k, struct baton_call *call)
 {
 	return !k->is_pending || await_answer(k, call, NULL, NULL) != MSSQL_UNSENT;

@@ -127,7 +127,7 @@ enum mssql_end {
 	MSSQL_DONE,
 	MSSQL_REFUSED,  /* the server answered with an error: nothing was written */
 	MSSQL_UNSENT,   /* it was never sent */
-	MSSQL_NO_ANSWER /* it was sent; nobody knows; the connection is given up */
+	MSSQL_NO_ANSWER /* it was sent; the result is unknown; the connection is given up */
 };
 
 struct mssql_answer {

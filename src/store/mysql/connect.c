@@ -255,7 +255,7 @@ static int rows_again(struct mysql_lane *lane, int events, void *arg)
 	return mysql_store_result_cont(arg, lane->session, events);
 }
 
-/* Reads all rows of one statement into memory: after that nothing waits any more. */
+/* Reads all rows of one statement into memory, so that later reads never wait. */
 static bool take_rows(struct mysql_lane *lane, struct request *r, uint64_t *n_changed)
 {
 	MYSQL_ROW row;

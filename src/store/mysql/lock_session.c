@@ -132,7 +132,7 @@ static int ask(struct mysql_locks *k, struct baton_call *call, mysql_row_found *
 	return await_answer(k, call, found, arg);
 }
 
-/* Waits until no request is under way any more. False: one still is. */
+/* Waits until no request is under way. False: a request still is. */
 static bool settle(struct mysql_locks *k, struct baton_call *call)
 {
 	if (!k->is_pending)

@@ -96,7 +96,7 @@ enum mysql_end {
 	MYSQL_DONE,
 	MYSQL_REFUSED,  /* the server answered with an error: nothing was committed */
 	MYSQL_UNSENT,   /* it was never sent */
-	MYSQL_NO_ANSWER /* it was sent; nobody knows; the connection is given up */
+	MYSQL_NO_ANSWER /* it was sent; the result is unknown; the connection is given up */
 };
 
 /* Connects if necessary. with_table: also makes the tables if they are missing. False: call->error

@@ -111,7 +111,7 @@ static void campaign_explain(struct baton_call *call, struct baton_campaign *c)
 	if (fault != TERM_FINE)
 		(void)store_fail_term(call, c, fault);
 	else
-		r->free_in_ns = 0; /* somebody else was busy with it: try again soon */
+		r->free_in_ns = 0; /* another transaction was busy with it: try again soon */
 }
 
 /* Looks at the elections that were not won. */

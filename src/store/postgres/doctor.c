@@ -1,5 +1,5 @@
 /*
- * doctor.c: examines the PostgreSQL server: who answers, whether it keeps what it commits, which
+ * doctor.c: examines the PostgreSQL server: whether it answers and keeps what it commits, which
  * standbys have that too, whether a pooler stands in between, and whether our role has the rights
  * that the statements need. It makes no tables.
  */

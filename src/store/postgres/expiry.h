@@ -1,10 +1,10 @@
 /*
  * expiry.h: which leases have surely ended. Pure: no clock, no I/O, no lock; times are arguments.
  *
- * The server stamps `expires` with its wall clock, and wall clocks jump. So nobody asks that clock
- * whether a lease is over. Two proofs count. Each of them shows that a whole ttl has passed on
- * *our* CLOCK_BOOTTIME since the holder's last renewal reached the server. By A1 the holder's clock
- * has then counted ttl·(1−drift), and its work is over (S2).
+ * The server stamps `expires` with its wall clock, and wall clocks jump. So candidates never ask
+ * that clock whether a lease is over. Two proofs count. Each of them shows that a whole ttl has
+ * passed on *our* CLOCK_BOOTTIME since the holder's last renewal reached the server. By A1 the
+ * holder's clock has then counted ttl·(1−drift), and its work is over (S2).
  *
  *  1. The server's clock, as we know it. An answer that carries the server's time S, and that was
  *     asked for at t0 and read at t1 (ours), gives a lower bound of the offset o = server − ours:

@@ -125,9 +125,9 @@ static int renew_lease(struct pg_lane *l, struct baton_call *call, const struct 
 
 /*
  * S5: a lock that is still missing after all tries is another program's for good. The core only
- * knows a refusal of a whole lease, so all elections on the lease are lost. But nobody else leads
- * one of the others before our work is over, because the lease's row is there until it is closed
- * (S7).
+ * knows a refusal of a whole lease, so all elections on the lease are lost. But no other candidate
+ * leads one of the other elections before our work is over, because the lease's row is there until
+ * the lease is closed (S7).
  */
 static int renew_and_keep_locks(struct pg_lane *l, struct baton_call *call,
 				const struct baton_lease *lease, uint32_t *n_held)

@@ -1,7 +1,7 @@
 /*
  * list.c: the verb list. It reads names from the elections' rows, in the order of their bytes
- * (collation "C"). A row that has never had a term and isn't paused is left out: somebody only
- * asked for that election.
+ * (collation "C"). A row that has never had a term and isn't paused is left out: that
+ * election was only asked for.
  */
 #include <stdio.h>
 

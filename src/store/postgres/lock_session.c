@@ -13,8 +13,8 @@
  * used nor closed until its lease is over, or until another session of ours has the locks.
  * Meanwhile a fresh session renews. The fresh session ends the old ones at the server, inside a
  * transaction that has renewed the row before: a process that was waiting for the lock, and gets it
- * for a moment, finds a lease that was renewed. The transaction waits for the beacon: nobody can
- * have the beacon before the old session has ended, and all its locks with it.
+ * for a moment, finds a lease that was renewed. The transaction waits for the beacon: no session
+ * can have the beacon before the old session has ended, and all its locks with it.
  */
 #include <inttypes.h>
 #include <limits.h>
@@ -302,8 +302,8 @@ void pg_push_lock_session(struct pg_lane *l, const struct baton_lease *lease)
 		pg_push(l, PG_LEASE_RENEW, 2, (const char *const[]){lease->id, ttl_ms});
 	pg_push_session(l, lease);
 	push_end_lost(l);
-	/* Needed even if nobody waits for the beacon: we get it only when the old session has
-	 * ended. */
+	/* Needed even if no other session waits for the beacon: we get it only when the old session
+	 * has ended. */
 	pg_push(l, PG_BEACON, 1, (const char *const[]){lease->id});
 }
 

@@ -192,7 +192,7 @@ static bool waiter_attend(struct pg_waiter *w, struct pg_store *store, bool *is_
 	w->armed = false;
 	store_unlock(&store->base);
 	w->rest_ns = clock_boot_ns();
-	/* The lock isn't watched any more, and a look shows that to those who were told that it
+	/* The lock is no longer watched. A look shows that to the elections that were told that it
 	 * is. */
 	return *is_free || (was_armed && !w->is_lease);
 }

@@ -247,9 +247,9 @@ static int add_defaults(struct pg_conninfo *info, struct baton_error *err)
 
 /*
  * Adds the places that the PG* variables and the service file send us to, so that they are set
- * explicitly: otherwise libpq would look up such names itself, and nobody could say for how long
- * (L7). We give libpq an option that it can't accept: so it tells what it would do, and does
- * nothing. If the URL has a host, that host is used, whatever the variables and the file say.
+ * explicitly: otherwise libpq would look up such names itself, for an unknown time (L7). We give
+ * libpq an option that it can't accept: so it tells what it would do, and does nothing. If the URL
+ * has a host, that host is used, whatever the variables and the file say.
  */
 static int add_places(struct pg_conninfo *info, struct baton_error *err)
 {

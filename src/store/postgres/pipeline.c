@@ -25,7 +25,7 @@ int pg_no_memory(struct pg_lane *lane)
 
 /* ---- waiting ---- */
 
-/* If somebody wants the watch lane back, its call may take this long in all, and no longer. */
+/* If the runtime wants the watch lane back, the lane's call may take this long in all. */
 #define WOKEN_NS (100 * CLOCK_NS_PER_MS)
 #define FEW 4
 #define LIMIT_MAX_MS (1u << 30)

@@ -186,7 +186,7 @@ struct pg_conn {
 	uint64_t heard_ns;
 };
 
-/* A session that nobody needs any more is ended only after this time: its end takes the server
+/* A session that is no longer needed is ended only after this time: its end takes the server
  * milliseconds of a core, which mustn't fall into a takeover. */
 #define PG_REST_NS ((uint64_t)100000000)
 #define PG_LOST_MAX 4
@@ -332,7 +332,7 @@ bool pg_is_true(const PGresult *r, int row, int column);
 void pg_copy(char *to, size_t size, const PGresult *r, int row, int column);
 int pg_no_memory(struct pg_lane *lane);
 
-/* Somebody wants the watch lane back, and this lane is working for it. */
+/* The runtime wants the watch lane back, and this lane is working for it. */
 bool pg_is_woken(struct pg_lane *lane);
 /* Waits for the connection, the lane's wake_fd or the deadline. 1: go on; 0: woken, or too late. */
 int pg_wait(struct pg_lane *lane, short events, uint64_t deadline_ns);
@@ -345,7 +345,7 @@ void pg_refused(struct pg_lane *lane, const char *state, const char *words);
 
 /* 0; or a code, with call->error filled in: the lane has no session then. */
 int pg_connect(struct pg_lane *lane);
-/* False: there is no connection, or it broke while nobody used it. */
+/* False: there is no connection, or it broke while it was idle. */
 bool pg_is_connected(struct pg_lane *lane);
 /* Closes the connection. S7: the lock lane's is parked and not closed, if it is well and may have
  * locks. */
@@ -447,7 +447,7 @@ bool pg_is_ours(const PGresult *r, int row);
 /* A name for another program's session, made from what the server knows of it. */
 void pg_name_session(const PGresult *r, int row, char *out, size_t size);
 /* Session locks of others: fills in the record of an election that has no holder by its row, but
- * whose lock somebody has. */
+ * whose lock is held. */
 void pg_fill_locked(struct pg_lane *l, const PGresult *r, struct baton_observation *list, size_t n);
 
 /* ---- lock_waiters.c ---- */

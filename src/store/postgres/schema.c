@@ -1,6 +1,6 @@
 /*
  * schema.c: the tables. If they are not there, the first process that has the right makes them; a
- * role without the right to create tables works once somebody else has made them. Tables of another
+ * role without the right to create tables works once another role has made them. Tables of another
  * version than ours are refused: half-understood rows are worse than none.
  *
  * Why they look like this: leases and elections are updated in place over and over. So pages have
@@ -95,7 +95,7 @@ const char pg_schema_script[] = BEFORE TABLES(IN_BATON) AFTER;
  * Two processes that make the tables at once would collide in the catalogue, so a lock lets one
  * after the other do it. The second one finds them made, and doesn't make them again: that would
  * wait for the tables' users. All of this is one message, and so one transaction that ends without
- * its client: a candidate that is frozen holds up nobody.
+ * its client: a candidate that is frozen holds up no other process.
  */
 #define IF_MISSING                                                               \
 	"SELECT pg_advisory_xact_lock(hashtextextended('baton schema ^', 0));\n" \

@@ -6,10 +6,10 @@
  * What looks roundabout has a reason:
  *  - `lease` rows decide who lives, so a statement that takes a lease away locks its row and
  *    compares `seq`.
- *  - SKIP LOCKED wherever many rows are touched: somebody's open transaction on one of them must
- *    not stall the others. Rows that were skipped are found out afterwards, and tried again.
+ *  - SKIP LOCKED wherever many rows are touched: an open transaction on one of them must not
+ *    stall the others. Rows that were skipped are found out afterwards, and tried again.
  *  - A claim reads what is free from its snapshot, then locks rows *of the same seq* only. Without
- *    the `seq`, a row that somebody claimed meanwhile would be judged by its new lease, which this
+ *    the `seq`, a row that was claimed meanwhile would be judged by its new lease, which this
  *    snapshot can't see, and the row would look free.
  *  - clock_timestamp() and not now(), which stands still in a transaction. The server's clock
  *    decides nothing about leases (expiry.h). Reservations may go wrong with it: they are only a
@@ -276,8 +276,9 @@ const char *const pg_statements[PG_STATEMENTS] = {
 		"SELECT (SELECT count(*) FROM lost), (SELECT count(*) FROM extra)",
 	[PG_LOCKED] = WHO_HAS,
 	[PG_AWAIT] = "SELECT pg_advisory_xact_lock_shared($1::bigint)",
-	/* The lease as it was when its lock was free, and what it holds. Nobody can have renewed it
-	 * with a new beacon by then: that beacon waits for the end of this transaction. */
+	/* The lease as it was when its lock was free, and what it holds. No process can have
+	 * renewed it with a new beacon by then: that beacon waits for the end of this
+	 * transaction. */
 	[PG_AWAITED] = "SELECT l.seq, l.ttl_ms, " EPOCH "l.expires" AS_US ", e.name FROM @lease l "
 		       "LEFT JOIN @election e ON e.lease = l.id WHERE l.id = $1",
 	/* ---- without tables (tableless/) ---- */
@@ -285,7 +286,7 @@ const char *const pg_statements[PG_STATEMENTS] = {
 	[PG_TABLELESS_TELL] = "SELECT pg_notify($1, $2)",
 	/* The term is drawn after the lock was got. If the transaction did nothing else, the server
 	 * would not flush its number to the disk at the commit, and could give it again after a
-	 * crash (S3). So the transaction also writes a message, which nobody reads. */
+	 * crash (S3). So the transaction also writes a message, which is never read. */
 	[PG_TABLELESS_TAKE] =
 		"WITH t AS MATERIALIZED (SELECT k, pg_try_advisory_lock(k) AS got FROM "
 		"(SELECT " KEY_OF_NAME " AS k) AS n) SELECT got, k, "

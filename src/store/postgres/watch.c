@@ -1,8 +1,8 @@
 /*
- * watch.c: hints. Changes are pushed by NOTIFY, with the election's name. Nobody pushes the end of
- * a dead holder's lease, so this lane keeps a timer for it (expiry.h), and asks the server once
- * when the time has come. While leases are renewed, our own renewals bring the news of that: the
- * timer moves on, and this lane asks nothing.
+ * watch.c: hints. Changes are pushed by NOTIFY, with the election's name. No process pushes the
+ * end of a dead holder's lease, so this lane keeps a timer for it (expiry.h), and asks the server
+ * once when the time has come. While leases are renewed, our own renewals bring the news of that:
+ * the timer moves on, and this lane asks nothing.
  *
  * Subscribe, then read: after LISTEN, and so after every break, all elections get a hint.
  *
@@ -393,7 +393,7 @@ static int watch_take_hints(struct pg_watch *w, uint64_t *cookies, size_t max)
 	return 1;
 }
 
-/* Sleeps until something comes, somebody wakes us, or it is time. */
+/* Sleeps until something comes, the lane is woken, or it is time. */
 static void watch_doze(struct pg_lane *l, uint64_t until_ns)
 {
 	const struct pg_store *store = l->store;

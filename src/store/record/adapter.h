@@ -46,7 +46,7 @@
  *  5. A call ends at call->deadline_ns, whatever the network and the server do. An item that has no
  *     answer by then is UNKNOWN (get, list: FAILED), with BATON_E_TIMEOUT.
  *  6. An item that is FAILED or UNKNOWN has a code, and call->error has the sentence for the first
- *     of them. BATON_E_DENIED is only for a missing right that somebody has to grant.
+ *     of them. BATON_E_DENIED is only for a missing right that an administrator has to grant.
  */
 #ifndef BATON_RECORD_ADAPTER_H
 #define BATON_RECORD_ADAPTER_H
@@ -84,7 +84,7 @@ struct record_item {
 	 * OK:      it was carried out.
 	 * REFUSED: a conflict: the store answered that another version is there. Never for get.
 	 * FAILED:  it was not carried out, and never will be.
-	 * UNKNOWN: nobody knows. Never for get.
+	 * UNKNOWN: it is not known whether it was carried out. Never for get.
 	 * If the store says only that it has not written, without why, that is REFUSED without
 	 * is_told: the layer then reads the record and decides.
 	 */
@@ -112,14 +112,14 @@ struct record_options {
 	uint32_t locks;
 };
 
-/* What ends a native lock that nobody drops. */
+/* What ends a native lock that is not dropped. */
 enum record_locks {
 	RECORD_LOCKS_NONE,
 	RECORD_LOCKS_SESSION,  /* the end of the session that took it */
 	RECORD_LOCKS_DURATION, /* its time, unless it is kept */
 };
 
-/* False: the key is none of these options, or the value is not valid for it. */
+/* False: the key is not one of these options, or the value is not valid for it. */
 bool record_option(struct record_options *o, const char *key, const char *value);
 
 /* One record of a list. The item is the adapter's, and is gone after the call. */
@@ -164,7 +164,7 @@ struct record_adapter {
 	uint32_t poll_ms;
 	/* list returns the values as well, without extra requests. */
 	bool lists_values;
-	/* The store forgets (A3 fails): terms follow its clock, nobody claims while it is young,
+	/* The store forgets (A3 fails): terms follow its clock, no claim is made while it is young,
 	 * and `age` is set. */
 	bool is_weak;
 	/* Servers of this kind may ignore conditions. So before the first lease, the layer tries
@@ -243,11 +243,11 @@ struct record_adapter {
 	 * lock_keep: OK: the lock was ours all the time, and stays ours for ttl_ns more, counted
 	 *     from before the call. REFUSED: it is not ours, or was not ours for a while, or its
 	 *     session has ended. lock_keep must not take it again then, because another may have
-	 *     worked since. FAILED, UNKNOWN: nobody knows. Before each renewal the layer calls this
+	 *     worked since. FAILED, UNKNOWN: not known. Before each renewal the layer calls this
 	 *     for each lock of the lease, with one and the same `call`. If all locks stand and fall
 	 *     with one session, the adapter asks about the session once.
 	 * lock_drop: drops the lock if that lease has it. Whatever this returns, the adapter
-	 *     doesn't count on the lock any more: it closes a session that can't be told to drop
+	 *     no longer counts on the lock: it closes a session that can't be told to drop
 	 *     the lock, and it lets a duration pass.
 	 */
 	int (*lock_take)(void *lane, struct baton_call *call, const char *name,

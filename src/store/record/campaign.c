@@ -1,6 +1,6 @@
 /*
  * campaign.c: campaigns (R2 to R5). A claim that was sent is noted before the call returns, even if
- * nobody knows whether it has landed: claims() settles it later (R7).
+ * it is unknown whether it has landed: claims() settles it later (R7).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static void campaign_explain(struct baton_call *call, const struct record_job *j
 	}
 }
 
-/* Another has the lock. Nobody will be told when it is free, so the election is not `watched`. */
+/* Another has the lock. No hint comes when the lock is free, so the election is not `watched`. */
 static void campaign_locked_out(const struct record_job *j, struct baton_record *record)
 {
 	record->held = true;

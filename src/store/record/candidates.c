@@ -409,7 +409,7 @@ static void listing_add(struct listing *a, const char *key, const struct record_
 	out->candidate.updated_ms = p.updated_ms;
 }
 
-/* A page that isn't valid shows nobody. */
+/* A page that isn't valid shows no candidate. */
 static void listing_read(struct listing *a, const struct record_item *item)
 {
 	struct record_candidates page;

@@ -168,7 +168,7 @@ static uint64_t polls_ns(const struct record_store *s)
 	return 2 * s->options.poll_ms * CLOCK_NS_PER_MS;
 }
 
-/* Drops leases that nobody has looked at for so long that what we know of them is of no use. */
+/* Drops leases that were not looked at for so long that what we know of them is useless. */
 static void seen_prune(struct record_store *s)
 {
 	uint64_t now_ns = clock_boot_ns();
@@ -277,7 +277,7 @@ void record_ours_remove(struct record_store *s, struct record_ours *ours)
 	*at = ours->next;
 	while ((k = LIST_FIRST(&ours->claims)) != NULL) {
 		record_known_claim(s, k, NULL, NULL);
-		k->is_stale = s->has_stale = true; /* its lease is not ours any more */
+		k->is_stale = s->has_stale = true; /* its lease is no longer ours */
 		k->noted_ns = 0;
 		record_known_tidy(s, k);
 	}

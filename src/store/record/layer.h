@@ -9,7 +9,7 @@
  *   known.c       elections that are watched or claimed; other processes' leases; our own leases
  *   show.c        a leader's new profile, in the record of its election
  *   locks.c       native locks beside the records, if the URL asks for them
- *   sweep.c       deletes what nobody needs any more (R10)
+ *   sweep.c       deletes what is no longer needed (R10)
  *   keys.c        names as keys, tokens as versions; rows.c: rows of a database as items
  *   decide/       what is written when: pure
  *
@@ -23,8 +23,8 @@
  * store->base.lock protects all tables. It is held for a few instructions, or for one step of a
  * task, and never during a request.
  *
- * Elections in the table (struct record_known) are those that somebody watches, or that a claim of
- * ours stands on. A lease of another process (struct record_seen) is watched while an election in
+ * Elections in the table (struct record_known) are those that are watched, or that a claim of ours
+ * stands on. A lease of another process (struct record_seen) is watched while an election in
  * the table names it: we note its version, and since when we know that version (R3).
  */
 #ifndef BATON_RECORD_LAYER_H
@@ -194,7 +194,7 @@ struct record_lane {
 struct record_known *record_known_find(struct record_store *s, const char *key);
 /* Adds it; NULL: no memory. */
 struct record_known *record_known_get(struct record_store *s, const char *key, const char *name);
-/* Frees the entry if nobody watches the election and no claim of ours stands on it. */
+/* Frees the entry if the election is unwatched and no claim of ours stands on it. */
 void record_known_tidy(struct record_store *s, struct record_known *k);
 /* Notes that the record has that version, and is e, with that text. e NULL: the text isn't valid. A
  * request that was sent at sent_ns has found that or written it. False: we know something newer. */
@@ -283,7 +283,7 @@ struct record_job {
 	bool (*encode)(void *arg, uint64_t w, struct bytes *out);
 	void *arg;
 	int code;                 /* BATON_E_, if its outcome is FAILED or UNKNOWN */
-	uint64_t young_ns;        /* on a store that forgets: for how long nobody can win */
+	uint64_t young_ns;        /* on a store that forgets: how long no candidate can win */
 	uint64_t lock_ns;         /* when the request for the lock was sent */
 	uint64_t lock_free_in_ns; /* REFUSED: for how long another program has it */
 };
@@ -353,7 +353,7 @@ bool record_has_locks(const struct record_store *s);
 /* Takes the lock of the job's election, for the job's lease. */
 int record_lock_take(struct record_lane *lane, struct baton_call *call, struct record_job *j);
 /* After a campaign or a settling has ended: notes its lock with the claim, or spends it. False:
- * nobody can count on the lock, so the claim is still in doubt. */
+ * the lock can't be counted on, so the claim is still in doubt. */
 bool record_lock_book(struct record_store *s, const struct record_job *j, const char *lease_id,
 		      struct record_claim *claim);
 /* Before the renewal of a lease: keeps its locks. NULL: no memory. */

@@ -165,7 +165,7 @@ int record_driver_lease_renew(void *l, struct baton_call *call, const struct bat
 }
 
 /* Deletes the tombstone of a lease that has never carried a claim: no election names the lease, so
- * nobody looks for it (R10). The doctor's lease, above all, is one. */
+ * no candidate looks for it (R10). The doctor's lease, above all, is one. */
 static void lease_drop(struct record_lane *lane, const struct baton_call *call, const char *id,
 		       const struct record_own *own)
 {

@@ -56,7 +56,7 @@ static bool observe_known(struct observing *o, size_t i, bool is_many, bool *is_
 	return is_known;
 }
 
-/* After a fresh read: drops our claim if the record doesn't show it any more. */
+/* After a fresh read: drops our claim if the record no longer shows it. */
 static void observe_own(struct observing *o, size_t i)
 {
 	const struct record_election *e = &o->elections[i];

@@ -1,9 +1,9 @@
 /*
- * show.c: a leader whose profile has changed shows the new one in its election's record, too: who
- * leads is read there, by people and by whoever may preempt it (L9). One write for each, from the
- * version of its claim, and none where nothing has changed.
+ * show.c: a leader whose profile has changed shows the new one in its election's record, too.
+ * People read there who leads, and so does a candidate that may preempt the leader (L9). One write
+ * for each, from the version of its claim, and none where nothing has changed.
  *
- * What this must never do: touch a record that our claim doesn't stand on any more (S6).
+ * What this must never do: touch a record that our claim no longer stands on (S6).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,7 @@ static void show_job(struct record_job *j, struct record_store *s, const struct 
 	store_unlock(&s->base);
 }
 
-/* What is not ours any more is left as it is, and was published all the same. */
+/* A record that is no longer ours is left as it is; the profile was published all the same. */
 static void show_end(struct record_store *s, const struct record_job *j, struct showing *showing)
 {
 	const struct record_task *task = record_job_task(j);

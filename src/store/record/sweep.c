@@ -1,5 +1,5 @@
 /*
- * sweep.c: deletes what nobody needs any more (R10): dead leases, and candidates whose lease is
+ * sweep.c: deletes what is no longer needed (R10): dead leases, and candidates whose lease is
  * dead. It runs every ten minutes or so, on the watch lane. If it deletes something too early, a
  * candidate waits longer, but safety doesn't suffer (R4). What this must never do: delete an
  * election (R9).
@@ -181,7 +181,7 @@ static void sweep_found_election(void *arg, const struct record_item *item)
 
 /*
  * Finds out which leases an election names. If lists have no values, reading all elections one by
- * one would be too much. A dead lease then stays until no candidate can be waiting for it any more.
+ * one would be too much. A dead lease then stays until no candidate can still be waiting for it.
  */
 static int sweep_named(struct record_lane *lane, struct baton_call *call)
 {

@@ -77,7 +77,7 @@ static int call_failed(struct redis_lane *lane, bool is_sure)
 	return is_sure ? BATON_OUTCOME_FAILED : BATON_OUTCOME_UNKNOWN;
 }
 
-/* The server doesn't know the script (any more), so it is loaded. */
+/* The server doesn't know the script, or has forgotten it, so it is loaded. */
 static int call_load_script(struct redis_lane *lane, int script)
 {
 	struct resp_out out = {0};
@@ -143,7 +143,7 @@ static int call_judge(struct redis_lane *lane, struct baton_call *call, const ch
 	return is_sure ? BATON_OUTCOME_FAILED : BATON_OUTCOME_UNKNOWN;
 }
 
-/* Reads the replicas' answer. If too few of them have the write, nobody knows whether it lasts. */
+/* Reads the replicas' answer. If too few of them have the write, it may not last. */
 static int replicas_hear(struct redis_lane *lane, struct baton_call *call)
 {
 	uint32_t wanted = lane->store->options.wait;

@@ -47,7 +47,7 @@ static void record_read_claim(const struct resp *list, size_t at, struct baton_r
 	out->order.term = out->term;
 }
 
-/* Nobody can win yet: writes what a person may want to know of that (waits() in prelude.lua). */
+/* No candidate can win yet: writes what a user may want to know (waits() in prelude.lua). */
 static void record_read_wait(const struct redis_lane *lane, const struct resp *list, size_t at,
 			     struct baton_record *out)
 {

@@ -16,7 +16,7 @@
 /* How often the nodes of a cluster may send us on. */
 #define HOPS_MAX 5
 
-/* Talks on a new connection, to find out who is there. 0, or -1 with a sentence. */
+/* Talks on a new connection, to find out which server answers. 0, or -1 with a sentence. */
 typedef int primary_talk(struct redis_lane *lane, const struct redis_host *host, void *arg);
 
 static int sentinel_find_primary(struct redis_lane *lane);
@@ -139,7 +139,7 @@ int redis_connect_asked(struct redis_lane *lane, struct baton_call *call)
 
 /* ---- one host ---- */
 
-/* Whether to try another host: nobody was there, or not the right server. If a server refuses us,
+/* Whether to try another host: no server answered, or not the right one. If a server refuses us,
  * another one would do so, too. */
 static bool is_elsewhere_better(const struct redis_lane *lane)
 {

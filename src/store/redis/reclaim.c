@@ -2,16 +2,16 @@
  * reclaim.c: what this process has claimed and shows on its lease, and claiming it again on a
  * server that has lost it.
  *
- * After a restart without its data, or when another server takes over, a server lets nobody win for
- * max_lease (guard() in prelude.lua). Meanwhile only the candidate that leads by its own clock can
- * be the leader. So it may claim its place again, and goes on leading. reclaim.lua has the rule:
- * only while the guard is on, and only in a term that is not below the one that the server still
- * knows. A claim that was deleted on a running server is not claimed again: the deletion may have
- * been on purpose, and another candidate may have won.
+ * After a restart without its data, or when another server takes over, a server lets no candidate
+ * win for max_lease (guard() in prelude.lua). Meanwhile only the candidate that leads by its own
+ * clock can be the leader. So it may claim its place again, and goes on leading. reclaim.lua has
+ * the rule: only while the guard is on, and only in a term that is not below the one that the
+ * server still knows. A claim that was deleted on a running server is not claimed again: the
+ * deletion may have been on purpose, and another candidate may have won.
  *
  * So this list may have only claims that are surely ours. An entry is dropped before a release is
- * sent, when the lease is closed or another one is opened, and when the store doesn't list the
- * claim any more. Dropping too much only costs a leadership. The renew lane and the campaign lane
+ * sent, when the lease is closed or another one is opened, and when the store no longer lists the
+ * claim. Dropping too much only costs a leadership. The renew lane and the campaign lane
  * share the list. Its lock is never held during a call.
  */
 #include <search.h>

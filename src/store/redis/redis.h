@@ -45,7 +45,7 @@
 /* How many names one script lists. */
 #define REDIS_LIST_MAX 1000
 #define REDIS_VERSION_MIN 6
-/* The default of max_lease: the longest lease, and so how long nobody wins after a restart. */
+/* The default of max_lease: the longest lease, and so the time without a winner after a restart. */
 #define REDIS_MAX_LEASE_MS 30000
 /* For how many leaders' leases a renewal asks how much time they have left. */
 #define REDIS_SEEN_MAX 64
@@ -120,7 +120,7 @@ struct redis_index;
 struct redis_index *redis_index_new(int wake);
 void redis_index_free(struct redis_index *index);
 int redis_index_add(struct redis_index *index, const char *name, uint64_t cookie);
-/* True: nobody watches the name any more. */
+/* True: that was the name's last watch. */
 bool redis_index_remove(struct redis_index *index, const char *name, uint64_t cookie);
 /* The next name to subscribe to; false: there is none. */
 bool redis_index_next(struct redis_index *index, char *name);
@@ -268,7 +268,7 @@ int redis_connect_asked(struct redis_lane *lane, struct baton_call *call);
 bool redis_redirect(const char *text, const char *kind, struct redis_host *to);
 void redis_disconnect(struct redis_lane *lane);
 /* Whether another lane has found another server since. If one lane renewed on a server that another
- * lane doesn't use, nobody would ever win. So lanes follow each other. */
+ * lane doesn't use, no candidate would ever win. So lanes follow each other. */
 bool redis_is_apart(const struct redis_lane *lane);
 /* Redis before 6.2.7 ignores min-replicas-to-write in scripts. */
 bool redis_minds_replicas(const char *version);

@@ -221,7 +221,7 @@ static void put_records(void *lane, struct baton_call *call, struct record_item 
 }
 
 /* Some servers ignore this condition or don't know it, but nothing depends on it: a swept record is
- * of no use any more, and a scratch record is only ours. */
+ * useless, and a scratch record is only ours. */
 static void drop_records(void *lane, struct baton_call *call, struct record_item *items, size_t n)
 {
 	struct s3_lane *l = lane;

@@ -2,7 +2,7 @@
  * call.c: requests to the bucket, and what their answers mean. s3.h describes the objects.
  *
  * An answer of the server decides whether the request was carried out or surely was not. Without an
- * answer, and after any 5xx, nobody knows, unless nothing was sent at all.
+ * answer, and after any 5xx, the result is unknown, unless nothing was sent at all.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -169,7 +169,7 @@ void s3_run(struct s3_lane *lane, struct baton_call *call, size_t n)
 	(void)http_call_all(lane->http, lane->requests, n, call->deadline_ns, lane->replies);
 	if (lane->lane.wake >= 0 && clock_boot_ns() >= heed_ns &&
 	    read(lane->lane.wake, &count, sizeof(count)) < 0)
-		return; /* nobody woke us */
+		return; /* the lane was not woken */
 }
 
 /* ---- answers ---- */

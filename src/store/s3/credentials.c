@@ -7,9 +7,9 @@
  *   4  the container's endpoint (AWS_CONTAINER_CREDENTIALS_*): ECS
  *   5  the instance's metadata, version 2: EC2
  *
- * The lanes share the keys. Minutes before the keys are over, lanes that nobody waits for ask for
- * new ones. The renew lane uses the old keys as long as they last. What this must never do: put a
- * key, a secret or a token into a sentence.
+ * The lanes share the keys. Minutes before the keys are over, lanes that no renewal waits for ask
+ * for new ones. The renew lane uses the old keys as long as they last. What this must never do: put
+ * a key, a secret or a token into a sentence.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@
 #define REREAD_NS (60 * CLOCK_NS_PER_S)  /* files are read again, for they are replaced */
 #define AGAIN_NS (5 * CLOCK_NS_PER_S)    /* after a failure */
 #define MOMENT_NS (10 * CLOCK_NS_PER_S)  /* so late, the renew lane asks as well */
-#define METADATA_NS (2 * CLOCK_NS_PER_S) /* on other machines nobody answers there */
+#define METADATA_NS (2 * CLOCK_NS_PER_S) /* on other machines no server answers there */
 #define METADATA "http://169.254.169.254"
 #define CONTAINER "http://169.254.170.2"
 #define ROLES "/latest/meta-data/iam/security-credentials/"

@@ -5,7 +5,7 @@
  *     aws_access_key_id = ...
  *     # a comment
  *     s3 =
- *       nested = 1      indented lines belong to the key above, and are none of ours
+ *       nested = 1      indented lines belong to the key above, and are skipped
  *
  * It must never copy a whole line: only the value that was asked for leaves this file.
  */

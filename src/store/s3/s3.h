@@ -58,7 +58,8 @@ struct s3_options {
 };
 
 int s3_options_parse(struct s3_options *o, const char *text, struct baton_error *err);
-/* Parses "https://host:port/path", or one without a path if `path` is NULL. False: it is none. */
+/* Parses "https://host:port/path", or one without a path if `path` is NULL. False: not a valid
+ * address. */
 bool s3_parse_address(const char *text, struct http_host *host, char *path, size_t size);
 
 /* ---- profile.c ---- */
@@ -149,7 +150,7 @@ enum s3_answer {
 	S3_ABSENT,    /* 404: there is no such object */
 	S3_CONFLICT,  /* not carried out: another version is there, or another writer was faster */
 	S3_FAILED,    /* not carried out; call->error says why */
-	S3_UNKNOWN,   /* nobody knows; call->error says why */
+	S3_UNKNOWN,   /* the result is unknown; call->error says why */
 };
 
 /* Begins a call of n requests. False: call->error says why not. */

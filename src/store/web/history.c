@@ -66,8 +66,8 @@ char *web_history_begun(const char *text, const struct baton_leadership *foreign
 {
 	json_t *list = history_parse(text);
 
-	/* A leadership that wasn't given back had ended when the next one began. Nobody knows
-	 * when. */
+	/* A leadership that wasn't given back had ended when the next one began. It is not
+	 * known when. */
 	history_end(list, 0, "expired", "");
 	if (foreign != NULL && foreign->term > history_top(list))
 		(void)json_array_insert_new(list, 0, history_row(foreign));

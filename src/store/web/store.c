@@ -111,7 +111,7 @@ void web_move_on(struct web_store *s, unsigned turn)
 {
 	if (!atomic_compare_exchange_strong(&s->turn, &turn, turn + 1) || s->options->n_hosts == 1)
 		return;
-	/* The watch lane listens to a member that may say nothing any more. */
+	/* The watch lane listens to a member that may have fallen silent. */
 	web_wake(s);
 }
 

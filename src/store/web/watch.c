@@ -6,7 +6,7 @@
 #include "store/web/web.h"
 
 #define OPEN_NS (5 * CLOCK_NS_PER_S)
-/* How long an opening goes on although somebody wakes us. After each opening that was ended by a
+/* How long an opening goes on although the lane was woken. After each opening that was ended by a
  * wake, the next one goes on twice as long. */
 #define PATIENCE_NS (CLOCK_NS_PER_S / 2)
 #define HURRIED_MAX 3

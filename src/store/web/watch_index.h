@@ -1,5 +1,5 @@
 /*
- * watch_index.h: who watches which name, and which watchers are to get a hint. It is for stores
+ * watch_index.h: the watchers of each name, and which watchers are to get a hint. It is for stores
  * whose watch covers all names at once (a prefix, a label). Any thread may call it; its lock is
  * held for a few instructions.
  *
@@ -34,7 +34,7 @@ size_t web_index_take(struct web_index *h, uint64_t *cookies, size_t max);
 /* Whether every change of that name from now on causes a hint. */
 bool web_index_is_watched(struct web_index *h, const char *name);
 bool web_index_is_live(struct web_index *h);
-/* Whether somebody watches that name, even if the watch is not live now. */
+/* Whether that name is watched, even if the watch is not live now. */
 bool web_index_has(struct web_index *h, const char *name);
 /* If exactly one name is watched, and fits into `size` bytes with its NUL: copies it. */
 bool web_index_only(struct web_index *h, char *name, size_t size);

@@ -8,7 +8,7 @@
  *   watch.c    the watch lane: waking it, what it watches, and listening to a stream
  *   campaign.c the result of a campaign
  *   observe.c  observing many elections, in batches
- *   watch_index.c  who watches which election, and what a driver keeps with it
+ *   watch_index.c  the watchers of each election, and what a driver keeps with it
  *   codec.c    claims, candidates and orders as they are written down: JSON
  *   history.c  past leaderships as one text
  *   past.c     past leaderships, each under keys of its own
@@ -187,8 +187,8 @@ void web_observe(web_observe_part *part, size_t chunk, void *lane, struct baton_
 bool web_lease_get(struct web_store *s, const char *id, struct web_lease *out);
 /* Whether we have a lease that the service calls by that number and that name. */
 bool web_lease_is_ours(struct web_store *s, uint64_t number, const char *name);
-/* Takes out the lease with the same "who-which", which is the id up to its last '-'. False:
- * none. */
+/* Takes out the lease with the same "who-which", which is the id up to its last '-'. False: we have
+ * no such lease. */
 bool web_lease_take_older(struct web_store *s, const char *id, struct web_lease *out);
 /* False: no memory. */
 bool web_lease_note(struct web_store *s, const struct web_lease *lease);
@@ -207,7 +207,7 @@ void web_encode_name(const char *name, char *out);
 
 char *web_claim_text(const struct baton_lease *lease, uint64_t nonce, int64_t since_ms,
 		     const struct baton_profile *profile);
-/* Reads who has the claim. False: the claim isn't one of ours. */
+/* Reads the holder of the claim. False: the claim isn't one of ours. */
 bool web_claim_read(const char *value, struct baton_record *out);
 /* The claim of another program, which may have written anything. If the value is not a valid name,
  * the leader is called `otherwise`. */
@@ -242,7 +242,7 @@ void web_history_tell(const char *text, const struct baton_leadership *foreign, 
 #define WEB_PAST_KEPT 20
 #define WEB_PAST_ID_MAX 63
 
-/* Notes who leads now, for web_index_get_foreign(). */
+/* Notes the present leader, for web_index_get_foreign(). */
 void web_past_saw(struct web_store *s, const char *name, const struct baton_record *now,
 		  bool is_foreign);
 
@@ -280,7 +280,7 @@ struct web_past_key {
 void web_past_read(struct web_past_list *list, const struct web_past_key *key, const char *value);
 /* To call when all keys are taken: sorts, the newest first, and removes doubles. */
 void web_past_sort(struct web_past_list *list);
-/* Calls found() for each leadership. now: who leads now. */
+/* Calls found() for each leadership. now: the present leader. */
 void web_past_tell(struct web_past_list *list, const struct baton_record *now, size_t max,
 		   void (*found)(void *arg, const struct baton_leadership *leadership), void *arg);
 /* Whether that key belongs to a leadership that is kept. */

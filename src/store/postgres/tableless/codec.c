@@ -49,7 +49,7 @@ static bool tag_decode(const char *at, char *out, size_t size)
 }
 
 /* Makes the tag: lease, nonce, term, length of the lease, priority, score, since, owner, address,
- * metadata. A text of the last three that doesn't fit any more is left out. */
+ * metadata. A text of the last three that no longer fits is left out. */
 void tableless_tag_make(const struct tableless_session *s, const struct baton_lease *lease,
 			const struct baton_profile *p, char tag[TAG_SIZE])
 {

@@ -1,9 +1,9 @@
 /*
- * session.c: the sessions of this process, one for each claim. A session that nobody finds any more
- * is closed by its last user, and the lock of its election goes with it.
+ * session.c: the sessions of this process, one for each claim. A session that is no longer in the
+ * list is closed by its last user, and the lock of its election goes with it.
  *
- * What this must never do: carry a claim over to another session. Nobody could tell who has led in
- * between.
+ * What this must never do: carry a claim over to another session. No candidate could tell who has
+ * led in between.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -14,8 +14,8 @@
  *   candidates.c  candidates
  *
  *  - Each claim has a session of its own (own_leases), which has the election's lock. The claim
- *    ends with the session. A claim is never carried over to another session, because nobody could
- *    tell who has led in between.
+ *    ends with the session. A claim is never carried over to another session, because no
+ *    candidate could tell who has led in between.
  *  - The lease is a timeout of the server: the server ends a session that was silent for a whole
  *    lease (idle_session_timeout). Each renewal is a statement on that session, which checks that
  *    the session really has the lock (rule 4).
@@ -73,7 +73,7 @@ struct tableless_session *tableless_session_half_made(struct pg_store *store, co
 struct tableless_session *tableless_session_get(struct pg_store *store, const char *lease_id);
 void tableless_session_put(struct pg_store *store, struct tableless_session *s);
 void tableless_session_list(struct tableless_session **list, struct tableless_session *s);
-/* Takes the session out of its list, so that nobody finds it any more; its last user closes it. */
+/* Takes the session out of its list, so that it gets no new users; its last user closes it. */
 void tableless_session_unlist(struct pg_store *store, struct tableless_session *s);
 void tableless_session_drop(struct pg_store *store, struct tableless_session *s);
 /* Sends one statement on the session; its result is in lane->results. REFUSED: the session has
@@ -87,8 +87,8 @@ int tableless_session_check(struct tableless_session *s, struct baton_call *call
 
 /* The highest term that was ever given to this function for that election, `term` included. */
 uint64_t tableless_term_highest(struct pg_store *store, const char *name, uint64_t term);
-/* True if the lock was found free since the last call. True only once: after that, somebody may
- * have the lock. */
+/* True if the lock was found free since the last call. True only once: after that, another
+ * session may have the lock. */
 bool tableless_term_was_free(struct pg_store *store, const char *name);
 
 /* ---- observe.c ---- */

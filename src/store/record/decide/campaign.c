@@ -193,8 +193,8 @@ static int campaign_claim(struct record_campaign *c, struct record_turn *t, cons
 
 	if (weak != NULL && weak->uptime_ns < weak->max_lease_ns)
 		return end(c, BATON_OUTCOME_FAILED, RECORD_WHY_YOUNG);
-	/* A record that such a store has forgotten is absent *again*. So nobody claims from
-	 * "absent". */
+	/* A record that such a store has forgotten is absent *again*. So no candidate
+	 * claims from "absent". */
 	if (weak != NULL && c->task.version.n == 0) {
 		t->election->w = t->random;
 		return ask(c, PHASE_MAKE, RECORD_WRITE, RECORD_WHY_MISSING);

@@ -115,7 +115,7 @@ struct record_hold {
 /* The own clock and the age of a store that forgets (memcached, some NATS). */
 struct record_weak {
 	uint64_t uptime_ns;
-	uint64_t max_lease_ns; /* nobody claims before it is that old */
+	uint64_t max_lease_ns; /* no claim before it is that old */
 	uint64_t server_ms;    /* its wall clock: a lower bound of terms */
 };
 
@@ -205,7 +205,7 @@ enum record_standing {
 	RECORD_NO_CLAIM,
 	RECORD_IN_DOUBT, /* it may have landed, or may still land: unsettled */
 	RECORD_STANDS,   /* it is ours: counted by lease_renew, given back by release */
-	RECORD_FORFEIT,  /* its lock is lost: nobody leads by it, and settling gives it back */
+	RECORD_FORFEIT,  /* its lock is lost: it isn't led by, and settling gives it back */
 };
 
 /* An entry of the book. */
@@ -285,7 +285,7 @@ struct record_edit {
 	 * release and a profile begin with their claim's version. */
 	struct record_version known;
 	/* the task's */
-	struct record_task task; /* REFUSED: not our claim (S6), or that term leads no more */
+	struct record_task task; /* REFUSED: not our claim (S6), or that term no longer leads */
 };
 
 /* turn->sight: that of the lease that holds the election, or NULL if there is none. */

@@ -60,7 +60,7 @@ static bool is_claim_of(const struct record_election *e, const char *lease_id, u
 	return record_same_text(e->lease, lease_id) && e->nonce == nonce && e->term == term;
 }
 
-/* Whoever has a claim touches no other. */
+/* A candidate that has a claim touches no other claim. */
 static bool is_foreign(const struct record_edit *d, const struct record_election *e)
 {
 	const struct baton_release *r = d->release;

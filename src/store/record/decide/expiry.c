@@ -9,10 +9,10 @@
  * the version has changed.
  *
  * A record that is missing has no version of its own. An old read may show the time before the
- * lease was opened, or somebody may have deleted the record: both look alike. So the wait for a
+ * lease was opened, or the record may have been deleted: both look alike. So the wait for a
  * missing record begins only with a fresh read. An election names a lease only after the lease was
- * opened, so a record that is then missing in a fresh read has been deleted. The wait doesn't begin
- * either while nobody knows how long it must be.
+ * opened, so a record that is then missing in a fresh read has been deleted. Nor does
+ * the wait begin while its length is unknown.
  */
 #include "store/record/decide/parts.h"
 
@@ -28,8 +28,8 @@ void record_sight_note(struct record_sight *s, const struct record_version *vers
 {
 	bool counts = lease != NULL || (is_fresh && ttl_ns != 0);
 
-	/* Dead is final. A late copy of an open may make a swept record again, but nobody counts on
-	 * that lease. */
+	/* Dead is final. A late copy of an open may make a swept record again, but no process
+	 * counts on that lease. */
 	if (record_sight_is_dead(s))
 		return;
 	if (!s->is_known || !record_same_version(&s->version, version) || record_sight_is_unsure(s))

@@ -1,5 +1,5 @@
 /*
- * parts.h: what the files of this folder share, and nobody else sees.
+ * parts.h: what the files of this folder share, and other folders never see.
  *
  *   election.c  how a claim, a profile and a release change an election's record
  *   expiry.c    when a lease is over, when a reservation is

@@ -5,7 +5,7 @@
  * all of baton-store.h:
  *
  *   l/LEASE    written by its owner; ended by its owner, or by the candidate that proves it dead
- *   e/NAME     written by anybody who may; never deleted (R9)
+ *   e/NAME     written by any process with the right; never deleted (R9)
  *   c/LEASE    the candidates of one lease; written by its owner
  *
  * Every value begins with `w`: 64 random bits, new for every *attempt* to write. So no two attempts
@@ -62,7 +62,7 @@ struct record_lease {
 struct record_past {
 	uint64_t term;
 	int64_t since_ms;
-	int64_t until_ms; /* 0: it still lasts, or nobody knows */
+	int64_t until_ms; /* 0: it still lasts, or is not known */
 	char leader[BATON_NAME_MAX + 1];
 	char ended[RECORD_WORD_MAX + 1]; /* how it ended; "": no end was written down */
 	char note[BATON_NOTE_MAX + 1];   /* of the order that ended it; "": none */
