@@ -107,7 +107,7 @@ static void claim_lead(struct step *s, uint8_t why)
 		e->work_ns = s->now_ns + e->options.work_timeout_ns;
 	step_note(s, NOTE_BECAME, why)->term = e->term;
 	observation_leader(s, e->self, e->term);
-	observation_calm(s, true);
+	observation_calm(s, NEWS_OF_TERM);
 	observation_poll(s, &s->ev->view);
 	/* An order for it may have been pushed before anybody knew that it is ours. */
 	if (why == WHY_ADOPTED)

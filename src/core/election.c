@@ -132,7 +132,7 @@ static struct action *call(struct step *s, uint8_t kind, uint8_t why)
 static void failed(struct step *s, uint8_t why)
 {
 	step_note(s, NOTE_ERROR, why);
-	observation_calm(s, false);
+	observation_calm(s, NEWS_NONE);
 	step_retry(s, WHY_RETRY);
 }
 

@@ -56,7 +56,7 @@ void observation_weigh(struct step *s)
 		e->preempt_ns = s->now_ns + e->options.preempt_ns;
 }
 
-void observation_calm(struct step *s, bool news)
+void observation_calm(struct step *s, enum news news)
 {
 	struct election *e = s->e;
 	uint64_t retry_ns = s->l->timing.retry_ns;
@@ -66,7 +66,7 @@ void observation_calm(struct step *s, bool news)
 	bool hinted = e->cause == WHY_HINTED || e->cause == WHY_IN_TURN || e->cause == WHY_FREE ||
 		      e->cause == WHY_STRANGE;
 
-	if (news) {
+	if (news == NEWS_OF_TERM) {
 		e->idle = 0;
 		e->calm_ns = e->call_ns;
 		return;
@@ -74,7 +74,11 @@ void observation_calm(struct step *s, bool news)
 	/* L2: hints that come now and then are not a storm. L4: but a storm that rests for a moment
 	 * is still one. */
 	e->idle -= (uint8_t)min_ns(e->idle, IDLE_BACK * quiet);
-	e->calm_ns = e->call_ns + ((retry_ns << e->idle) >> IDLE_MAX);
+	/* L2: a change in the same term is heeded as a new term is. L4: but it counts, because a
+	 * replica that lags behind may show two states in turn, and for ever. */
+	bool waits = news == NEWS_NONE || e->idle == IDLE_MAX;
+
+	e->calm_ns = e->call_ns + (waits ? (retry_ns << e->idle) >> IDLE_MAX : 0);
 	if (hinted && e->idle < IDLE_MAX)
 		e->idle++;
 }
@@ -130,13 +134,13 @@ void observation_hear(struct step *s, const struct view *v)
 	bool ordered = v->order != ORDER_NONE && v->term > e->ordered_term;
 	/* L4: a view that we don't believe is not news, or a store that forgot would make a hot
 	 * loop of hints. */
-	bool news =
-		v->term > e->floor ||
-		(v->term == e->floor && (v->paused != e->paused || leader != e->leader || ordered));
+	bool in_term = v->term == e->floor && (v->paused != e->paused || leader != e->leader);
+	bool of_term = v->term > e->floor || (v->term == e->floor && ordered);
+	enum news news = of_term ? NEWS_OF_TERM : in_term ? NEWS_IN_TERM : NEWS_NONE;
 
 	if (!observation_is_credible(e, v->term)) {
 		step_note(s, NOTE_ERROR, WHY_FLOOR_JUMP)->term = v->term;
-		observation_calm(s, false);
+		observation_calm(s, NEWS_NONE);
 		step_retry(s, WHY_RETRY);
 		return;
 	}
@@ -158,7 +162,7 @@ void observation_hear(struct step *s, const struct view *v)
 	}
 	observation_calm(s, news);
 	observation_weigh(s);
-	plan_by_record(s, v, news);
+	plan_by_record(s, v, news != NEWS_NONE);
 }
 
 /* Rule 10: an order is meant for one term, and is obeyed or refused once. */
@@ -181,7 +185,7 @@ void observation_inspect(struct step *s, const struct view *v)
 {
 	struct election *e = s->e;
 
-	observation_calm(s, false);
+	observation_calm(s, NEWS_NONE);
 	observation_poll(s, v);
 	if (v->term < e->term) { /* an old answer, or a store that forgot: ask who knows */
 		lease_ask(s->l, WHY_STRANGE);

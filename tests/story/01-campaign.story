@@ -380,6 +380,50 @@ story L2_hints_now_and_then_are_no_storm
     10.102s hint
             now wake 10.13125s
 
+story L4_two_states_in_turn_are_no_news_for_ever
+    A replica lags behind: C has led in this term, says one look, and B, says the next. Such changes
+    are heeded at once, but they count. After eight of them hints must wait.
+
+    given standby of B term 7
+    1s      hint
+                campaign #2 floor 7 (a hint)
+    1.001s  held by C term 7 watched
+                leader is C in term 7 (held)
+    1.002s  hint
+                campaign #3 floor 7 (a hint)
+    1.003s  held by B term 7 watched
+                leader is B in term 7 (held)
+    1.004s  hint
+                campaign #4 floor 7 (a hint)
+    1.005s  held by C term 7 watched
+                leader is C in term 7 (held)
+    1.006s  hint
+                campaign #5 floor 7 (a hint)
+    1.007s  held by B term 7 watched
+                leader is B in term 7 (held)
+    1.008s  hint
+                campaign #6 floor 7 (a hint)
+    1.009s  held by C term 7 watched
+                leader is C in term 7 (held)
+    1.01s   hint
+                campaign #7 floor 7 (a hint)
+    1.011s  held by B term 7 watched
+                leader is B in term 7 (held)
+    1.012s  hint
+                campaign #8 floor 7 (a hint)
+    1.013s  held by C term 7 watched
+                leader is C in term 7 (held)
+    1.014s  hint
+                campaign #9 floor 7 (a hint)
+    1.015s  held by B term 7 watched
+                leader is B in term 7 (held)
+    1.016s  hint
+                campaign #10 floor 7 (a hint)
+    1.017s  held by C term 7 watched
+                leader is C in term 7 (held)
+    1.018s  hint
+            now wake 3.016s
+
 story L2_the_trail_of_a_handoff_deafens_nobody
     C takes over by an order: three hints, of order, release and claim. The answer to the first look
     shows all of it, and two more looks find nothing. The next order, 70ms later, and its release
