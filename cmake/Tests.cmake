@@ -373,11 +373,13 @@ if(TARGET examples)
 		get_filename_component(name ${example} NAME_WE)
 		set(run ${PROJECT_SOURCE_DIR}/tests/examples/run)
 		add_test(NAME examples/${name}
-			COMMAND ${run} ${PROJECT_BINARY_DIR}/examples ${name})
+			COMMAND ${run} ${PROJECT_BINARY_DIR}/examples ${name}
+				$<TARGET_FILE:baton_command>)
 		set_tests_properties(examples/${name} PROPERTIES LABELS examples TIMEOUT 300)
 		if(BATON_GATES)
 			add_test(NAME asan/examples/${name}
-				COMMAND ${run} ${asan_dir}/examples ${name})
+				COMMAND ${run} ${asan_dir}/examples ${name}
+					$<TARGET_FILE:baton_command>)
 			set_tests_properties(asan/examples/${name} PROPERTIES
 				LABELS asan TIMEOUT 400 FIXTURES_REQUIRED build-asan)
 		endif()
