@@ -48,3 +48,9 @@ foreach(page itself ${pages})
 			LABELS outer TIMEOUT 300 SKIP_RETURN_CODE 77)
 	endif()
 endforeach()
+if(TARGET baton_serve) # and with the sidecar
+	add_test(NAME docs/first-minute-sidecar COMMAND
+		${PROJECT_SOURCE_DIR}/tests/docs/first-minute $<TARGET_FILE:baton_command> file
+		${PROJECT_SOURCE_DIR}/docs/guide/sidecar.md)
+	set_tests_properties(docs/first-minute-sidecar PROPERTIES LABELS outer TIMEOUT 300)
+endif()
