@@ -61,8 +61,8 @@ void observation_inspect(struct step *s, const struct view *v);
 void observation_leader(struct step *s, uint32_t leader, uint64_t term);
 /* A candidate that outranks the leader asks for its place, after a while. */
 void observation_weigh(struct step *s);
-/* What an answer says that the election did not know: nothing, another leader or a pause in the term
- * that it knows, or a new term or the term's first order. */
+/* What an answer says that the election did not know: nothing; another leader or a pause, in the
+ * term that it knows; or a new term, or the term's first order. */
 enum news { NEWS_NONE, NEWS_IN_TERM, NEWS_OF_TERM };
 
 /* L4: a look that finds nothing new makes the next hint wait, each time longer. */

@@ -351,10 +351,10 @@ static void backoff_resets(struct testcase *t)
 	struct local *p = local_new(t, NULL);
 
 	local_sees(p, holder->id, soon_ms(t));
-	/* A look that is under way, because it is just being watched, would answer instead. Where it
-	 * polls, there is a moment between two looks. */
-	struct quiet quiet = {p, 0, now_ns(),
-			      (t->backend->pushes ? 2 * 8 : 1) * t->lease_ms * MS / 8};
+	/* A look that is under way, because it is just being watched, would answer instead. A
+	 * store that is polled has a moment between two looks. */
+	uint64_t quiet_ms = t->backend->pushes ? 2 * t->lease_ms : t->lease_ms / 8;
+	struct quiet quiet = {p, 0, now_ns(), quiet_ms * MS};
 
 	await(t, is_quiet, &quiet, soon_ms(t), "a standby that does not poll");
 	for (unsigned i = 0; i < 2; i++) {
