@@ -303,6 +303,45 @@ def case_functions_names(w):
         expect(one.asks(f"SELECT try_become_leader('ok', 'a', {seconds})"), "invalid timeout")
 
 
+def metadata(w, service):
+    """As the view shows it; in hexadecimal, because the client escapes what it prints."""
+    sees = asks(w, f"SELECT HEX(CONVERT(metadata USING utf8mb4)) FROM leader_election "
+                   f"WHERE service_name = '{service}'")
+    return bytes.fromhex(sees).decode()
+
+
+def case_functions_metadata(w):
+    """The view shows metadata that is JSON as it stands, and any other text as a JSON string."""
+    install(w)
+
+    def shown(service, text, is_json):
+        got = metadata(w, service)
+        if got != text if is_json else json.loads(got) != text:
+            raise AssertionError(f"{text!r} is shown as {got!r}")
+
+    for name, text, is_json in (("a", '{"region": "eu-1", "runner": "\U0001f3c3"}', True),
+                                ("b", "rack 7", False), ("c", '{"region": "eu', False)):
+        run = w.candidate(name, w.url(), BATON_METADATA=text)
+        w.leads(w.url())
+        shown("e", text, is_json)
+        run.terminate()
+        run.wait()
+    told(w, "try_become_leader('s', 'a', 60)", "1")
+    begins = "CONCAT(LEFT(v, LOCATE('\"metadata\":', v) + 10), "
+    ends = ", SUBSTRING(v, LOCATE(',\"priority\":', v)))"
+    texts = {text: True for text in (
+        "{}", " [1, {}] ", '{"a": {"b": null}}', "42", "-1.5e3", "true", "null", '"q"',
+        '"\\u00e9\\""', "[" * 30 + "]" * 30)}
+    # Also JSON that is deeper than a server reads.
+    texts.update({text: False for text in (
+        "rack 7", " ", "it's", "\\", '"', '"\\"', '{"a": 1} x', "{a: 1}", "[1,", "nul", "{" * 1024,
+        "[" * 1024, "[" * 512 + "]" * 512, "\u00e9")})
+    for text, is_json in texts.items():
+        value = json.dumps(text, ensure_ascii=False).encode().hex()
+        quiet(w.sql(f"UPDATE baton_record SET v = {begins}x'{value}'{ends} WHERE k = 'e/s'"))
+        shown("s", text, is_json)
+
+
 def case_functions_rights(w):
     """A user that may call the functions can do nothing else; an old server, one without tables and
     one with a clock that a caller can set get a sentence."""

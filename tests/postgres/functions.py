@@ -207,6 +207,35 @@ def case_functions_names(w):
            "expected read committed")
 
 
+def case_functions_metadata(w):
+    """The view shows metadata that is JSON as JSON, and any other text as a JSON string."""
+    install(w)
+    for name, text, kind in (("a", '{"region": "eu-1", "runner": "\U0001f3c3"}', "object"),
+                             ("b", "rack 7", "string"), ("c", '{"region": "eu', "string")):
+        run = w.candidate(name, w.url, BATON_METADATA=text)
+        w.leads(name)
+        sees = f"$m${text}$m$::jsonb" if kind == "object" else f"to_jsonb($m${text}$m$::text)"
+        told(w, f"jsonb_typeof(metadata), metadata = {sees} FROM leader_election", kind + "|t")
+        run.terminate()
+        run.wait()
+    told(w, "try_become_leader('s', 'a', 60)", "t")
+    for text in ("{}", " [1, {}] ", '{"a": {"b": null}, "a": 1}', "42", "-1.5e3", "true", "null",
+                 '"q"', '"\\u00e9\\""', "[" * 512 + "]" * 512):
+        runs(w, f"UPDATE baton.election SET metadata = $m${text}$m$ WHERE name = 's'")
+        told(w, f"metadata = $m${text}$m$::jsonb FROM leader_election", "t")
+    # Also those where the form is right, and no such character or number can be.
+    for text in ("rack 7", " ", "it's", "\\", '"', '"\\"', '{"a": 1} x', "{a: 1}", "[1,", "NaN",
+                 "01", "{" * 1024, "[" * 1024, '"\\ud800"', '"\\u0000"', "1e999999"):
+        runs(w, f"UPDATE baton.election SET metadata = $m${text}$m$ WHERE name = 's'")
+        told(w, f"metadata = to_jsonb($m${text}$m$::text) FROM leader_election", "t")
+    # Where an administrator keeps new functions from everybody, readers may read on.
+    runs(w, "ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC; "
+         "DROP VIEW baton.leader_election; DROP FUNCTION baton.functions_json(text)")
+    runs(w, w.baton("schema", "postgres", "--functions").stdout)
+    runs(w, "GRANT SELECT ON baton.leader_election TO app")
+    told(w, "jsonb_typeof(metadata) FROM leader_election", "string")
+
+
 def case_functions_rights(w):
     """A role that may call the functions can do nothing else with the tables, and can't make a
     function of its own run with their rights."""

@@ -579,16 +579,22 @@ END //
 DELIMITER ;
 
 -- One row for each service that has a leader. A view can't call functions that its readers may not
--- call, so the prefix is written into the view.
+-- call, so the prefix is written into the view. Metadata that is JSON is shown as it stands, other
+-- metadata as a JSON string. MySQL fails at JSON with more than 100 levels, so a text with more than
+-- 100 brackets is a string unseen.
 SET @baton_view = REPLACE("CREATE OR REPLACE VIEW leader_election AS
 	SELECT JSON_UNQUOTE(JSON_EXTRACT(e.v, '$.name')) AS service_name,
 		JSON_UNQUOTE(JSON_EXTRACT(CONVERT(l.v USING utf8mb4), '$.owner')) AS leader_id,
 		CAST(JSON_UNQUOTE(JSON_EXTRACT(e.v, '$.term')) AS SIGNED) AS term,
 		l.at AS last_heartbeat,
-		IF(JSON_UNQUOTE(JSON_EXTRACT(e.v, '$.metadata')) = '', '{}',
-			JSON_EXTRACT(e.v, '$.metadata')) AS metadata
-	FROM (SELECT CONVERT(v USING utf8mb4) AS v FROM baton_record
-		WHERE k >= 'PREFIXe/' AND k < 'PREFIXe0') e
+		CASE WHEN CHAR_LENGTH(e.said) = 0 THEN '{}'
+			WHEN CHAR_LENGTH(e.said) - CHAR_LENGTH(REPLACE(REPLACE(e.said, '[', ''),
+				'{', '')) > 100 THEN JSON_EXTRACT(e.v, '$.metadata')
+			WHEN JSON_VALID(e.said) THEN e.said
+			ELSE JSON_EXTRACT(e.v, '$.metadata') END AS metadata
+	FROM (SELECT r.v, JSON_UNQUOTE(JSON_EXTRACT(r.v, '$.metadata')) AS said
+		FROM (SELECT CONVERT(v USING utf8mb4) AS v FROM baton_record
+			WHERE k >= 'PREFIXe/' AND k < 'PREFIXe0') r) e
 	JOIN baton_record l
 		ON l.k = CONCAT('PREFIXl/', JSON_UNQUOTE(JSON_EXTRACT(e.v, '$.lease')))
 	WHERE JSON_UNQUOTE(JSON_EXTRACT(CONVERT(l.v USING utf8mb4), '$.dead')) = 'false'",

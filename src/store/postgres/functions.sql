@@ -278,11 +278,21 @@ RETURNS void LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
 		ON CONFLICT (name) DO UPDATE SET functions = excluded.functions, seq = e.seq + 1
 $$;
 
+-- What a text says as JSON; one that is not JSON is a string. Any text will do, and no table is read.
+CREATE OR REPLACE FUNCTION baton.functions_json(said text)
+RETURNS jsonb LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RETURN said::jsonb;
+EXCEPTION WHEN data_exception OR program_limit_exceeded THEN -- also a number or a depth too large
+	RETURN to_jsonb(said);
+END $$;
+
 -- One row for each service that has a leader.
 CREATE OR REPLACE VIEW baton.leader_election AS
 	SELECT e.name AS service_name, l.owner AS leader_id, e.term,
 		l.expires - l.ttl_ms * interval '1 ms' AS last_heartbeat,
-		CASE WHEN e.metadata = '' THEN '{}'::jsonb ELSE to_jsonb(e.metadata) END AS metadata
+		CASE WHEN e.metadata = '' THEN '{}'::jsonb ELSE baton.functions_json(e.metadata)
+			END AS metadata
 	FROM baton.election e JOIN baton.lease l ON l.id = e.lease;
 
 REVOKE ALL ON FUNCTION baton.functions_check(text, text), baton.functions_limit(bigint),
@@ -295,6 +305,8 @@ REVOKE ALL ON FUNCTION baton.functions_check(text, text), baton.functions_limit(
 	baton.leader_heartbeat(varchar, varchar), baton.leader_heartbeat(varchar, varchar, bigint),
 	baton.step_down(varchar, varchar), baton.step_down(varchar, varchar, bigint),
 	baton.mark_for_functions(varchar, boolean) FROM PUBLIC;
+-- A view calls functions with the rights of its reader.
+GRANT EXECUTE ON FUNCTION baton.functions_json(text) TO PUBLIC;
 COMMIT;
 -- What a caller's role needs; the last line lets it call them without the name of the schema:
 -- GRANT USAGE ON SCHEMA baton TO myapp;
