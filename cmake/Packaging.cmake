@@ -27,9 +27,13 @@ endforeach()
 
 # docs/evidence: its generator on a small record, and the pages that are there; and the site.
 add_test(NAME docs/evidence COMMAND ${PROJECT_SOURCE_DIR}/tests/evidence/run)
-add_test(NAME site/build COMMAND ${PROJECT_SOURCE_DIR}/tests/site/run)
-set_tests_properties(docs/evidence site/build PROPERTIES LABELS outer TIMEOUT 300
+foreach(part build browser)
+	add_test(NAME site/${part} COMMAND ${PROJECT_SOURCE_DIR}/tests/site/run ${part})
+endforeach()
+set_tests_properties(docs/evidence site/build site/browser PROPERTIES LABELS outer TIMEOUT 300
 	SKIP_RETURN_CODE 77)
+set_tests_properties(site/build PROPERTIES FIXTURES_SETUP site)
+set_tests_properties(site/browser PROPERTIES FIXTURES_REQUIRED site)
 
 # A new user's first minute with each store, as its page in docs/stores tells it.
 file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/stores/*.md)
