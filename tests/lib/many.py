@@ -5,6 +5,9 @@ import os
 
 from rig import BATON, stays, wait_for
 
+# Elections of one process: 10000 for the record (MANY=10000 tests/s3/run BATON traffic), fewer in
+# every test run.
+MANY = int(os.environ.get("MANY", "1000"))
 RENEW_S = 5 # by default; the lease is three times as long
 WATCH_S = 15 # so long the leaders' requests are counted,
 LOOK_S = 10 # ... and so long those of standbys
