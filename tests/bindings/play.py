@@ -237,8 +237,11 @@ class Driver:
         never = (signal.SIGKILL, signal.SIGSTOP)
         theirs = []
         for tid in self.threads():
-            with open(f"/proc/{self.pid}/task/{tid}/status", encoding="ascii") as file:
-                blocked = int(re.search(r"SigBlk:\s+(\w+)", file.read()).group(1), 16)
+            try:
+                with open(f"/proc/{self.pid}/task/{tid}/status", encoding="ascii") as file:
+                    blocked = int(re.search(r"SigBlk:\s+(\w+)", file.read()).group(1), 16)
+            except (FileNotFoundError, ProcessLookupError):  # it has ended
+                continue
             if all(blocked >> (n - 1) & 1 for n in range(1, 32) if n not in faults + never) and \
                     not any(blocked >> (n - 1) & 1 for n in faults):
                 theirs.append(tid)

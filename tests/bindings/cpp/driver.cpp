@@ -405,7 +405,7 @@ words serve(const words &w)
 		{"enter", do_enter},	   {"lost", do_lost},	      {"awaitlost", do_awaitlost},
 		{"status", do_status},	   {"fork", do_fork},	      {"child", do_child},
 		{"cycle", do_cycle},	   {"constants", do_constants}, {"bench", do_bench},
-		{"candidates", do_candidates}};
+		{"candidates", do_candidates}, {"gc", [](const words &) { return words(); }}};
 	const std::string &verb = w[0];
 	auto known = verbs.find(verb);
 

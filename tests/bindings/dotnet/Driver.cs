@@ -276,6 +276,11 @@ static class Driver
         var forgets = new Thread(() => forget());
         forgets.Start();
         forgets.Join();
+        Collect();
+    }
+
+    static void Collect()
+    {
         for (int i = 0; i < 5; i++)
         {
             GC.Collect();
@@ -430,6 +435,9 @@ static class Driver
                 return Task.FromResult("");
             case "order":
                 throw new SkipException("no orders");
+            case "gc":
+                Collect();
+                return Task.FromResult("");
             case "cycle":
                 Cycle(int.Parse(w[1]), w[2]);
                 return Task.FromResult("");

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -448,6 +449,10 @@ func (d *driver) answer(words []string) (string, error) {
 		return "", nil
 	case "order":
 		return "", skip("no orders")
+	case "gc":
+		collect()
+		debug.FreeOSMemory()
+		return "", nil
 	case "cycle":
 		n, _ := strconv.Atoi(words[1])
 		return "", d.cycle(n, words[2])

@@ -397,6 +397,9 @@ public final class Driver {
                 return "";
             case "order":
                 throw new Skip("no orders");
+            case "gc":
+                collect();
+                return "";
             case "cycle":
                 cycle(Integer.parseInt(w[1]), w[2]);
                 return "";

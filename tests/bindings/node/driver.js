@@ -181,6 +181,9 @@ const verbs = {
   },
   async drop(s) {
     forget(s); // here, the store would be a variable of a function that waits
+    await this.gc();
+  },
+  async gc() {
     for (let i = 0; i < 20; i++) { // the collector runs when it likes, and its callbacks later
       global.gc();
       await pause(5);

@@ -349,6 +349,10 @@ def do_lose(name):
     gc.collect()
 
 
+def do_gc():
+    gc.collect()
+
+
 def do_cycle(n, url):
     for i in range(int(n)):
         with baton.Store(url) as store:
