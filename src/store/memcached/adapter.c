@@ -18,12 +18,12 @@
 
 /* ---- the store and its lanes ---- */
 
-#define PROMISES                                                                          \
-	"Best effort: at most one leader at a time among all processes that use the "     \
-	"same server, as long as it runs and throws nothing away (-M). After a restart, " \
-	"flush_all or an eviction no candidate is elected until the longest lease "       \
-	"(max_lease=) is over. A candidate that was about to claim when it happened may " \
-	"lead beside another until its next renewal. Terms follow the server's clock, "   \
+#define PROMISES                                                                                                             \
+	"Best effort: at most one leader at a time among all processes that use the "                                        \
+	"same server, as long as it runs, throws nothing away (-M) and has room. After "                                     \
+	"a restart, flush_all, an eviction or a write that found no room no candidate "                                      \
+	"is elected until the longest lease (max_lease=) is over. A candidate that was about to claim when it happened may " \
+	"lead beside another until its next renewal. Terms follow the server's clock, "                                      \
 	"so they grow across a restart unless that clock is set back."
 
 #define WARNING                                                                                 \
@@ -478,7 +478,7 @@ static int age_of_store(void *lane, struct baton_call *call, struct record_age *
 	}
 	if (!memcached_read_stats(l, &s))
 		return BATON_OUTCOME_FAILED;
-	uint64_t losses = s.flushes + s.evictions;
+	uint64_t losses = memcached_losses(&s);
 
 	if (losses == 0) {
 		born_s = s.time_s - s.uptime_s;

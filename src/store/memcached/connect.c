@@ -176,6 +176,8 @@ static void stats_note(struct memcached_stats *s, const char *line)
 		{"uptime", &s->uptime_s},
 		{"cmd_flush", &s->flushes},
 		{"evictions", &s->evictions},
+		{"store_no_memory", &s->no_room},
+		{"store_too_large", &s->too_large},
 		{"curr_connections", &s->connections},
 		{"max_connections", &s->connections_max},
 		{"bytes", &s->bytes},
@@ -215,6 +217,11 @@ bool memcached_read_stats(struct memcached_lane *l, struct memcached_stats *stat
 		}
 		stats_note(stats, r.line);
 	}
+}
+
+uint64_t memcached_losses(const struct memcached_stats *stats)
+{
+	return stats->flushes + stats->evictions + stats->no_room + stats->too_large;
 }
 
 uint64_t memcached_now_ms(const struct memcached_lane *l)

@@ -36,11 +36,13 @@ static void tell_losses(struct doctor *d, const struct memcached_stats *s)
 	else
 		TELL(d, WARNING, "eviction", OF_ITS_OWN,
 		     "memcached throws records away when it is full, leases among them.");
-	if (s->evictions > 0 || s->flushes > 0)
+	if (memcached_losses(s) > 0)
 		TELL(d, WARNING, "losses", OF_ITS_OWN,
-		     "Since its start %llu records were thrown away, and it was emptied %llu "
-		     "times. After each, no candidate is elected until the longest lease is over.",
-		     (unsigned long long)s->evictions, (unsigned long long)s->flushes);
+		     "Since its start %llu records were thrown away, it was emptied %llu times, "
+		     "and %llu writes found no room. After each, no candidate is elected until "
+		     "the longest lease is over.",
+		     (unsigned long long)s->evictions, (unsigned long long)s->flushes,
+		     (unsigned long long)(s->no_room + s->too_large));
 	if (s->bytes_max > 0 && s->bytes > s->bytes_max / 10 * 8)
 		TELL(d, WARNING, "memory", "Give it more (-m).", "%llu of %llu bytes are in use.",
 		     (unsigned long long)s->bytes, (unsigned long long)s->bytes_max);

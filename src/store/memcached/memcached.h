@@ -16,7 +16,7 @@
  *   x/KIND/SHARD        keys of one kind, one per line. A line is appended before its record is
  *                       made. It may stand there twice, and its record may not exist
  *   m                   the time since which nothing was lost, and how many losses (flush_all,
- *                       evictions) the server had counted by then
+ *                       evictions, writes without room) the server had counted by then
  *
  * A cache is a weak store. It forgets everything at a restart, and anything by an eviction. So
  * terms follow its clock, and no claim is made until the longest lease has passed since the last
@@ -86,6 +86,8 @@ struct memcached_stats {
 	uint64_t uptime_s;
 	uint64_t flushes;
 	uint64_t evictions;
+	uint64_t no_room;   /* writes that found no memory */
+	uint64_t too_large; /* writes of an item above the server's limit (-I) */
 	uint64_t connections;
 	uint64_t connections_max;
 	uint64_t bytes;
@@ -119,6 +121,9 @@ uint64_t memcached_flag(const struct memcached_reply *r, char flag);
 int memcached_refuse(struct memcached_lane *l, const struct memcached_reply *r);
 /* Reads the replies to `stats`, up to their end. */
 bool memcached_read_stats(struct memcached_lane *l, struct memcached_stats *stats);
+/* How often the server may have lost a record since its start, a restart aside. A write that finds
+ * no room, or is too large, is a loss: the server deletes the record that it was to replace. */
+uint64_t memcached_losses(const struct memcached_stats *stats);
 /* The server's clock in ms, counted on from the greeting. */
 uint64_t memcached_now_ms(const struct memcached_lane *l);
 /* Writes a key with the prefix. */
