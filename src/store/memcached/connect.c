@@ -147,6 +147,9 @@ int memcached_refuse(struct memcached_lane *l, const struct memcached_reply *r)
 			l->store->options.user[0] != '\0'
 				? "wrong user or password"
 				: "it wants a user and a password (user@, password_file=)");
+	else if (memcached_is(r, "HD") || memcached_is(r, "VA")) /* without a version */
+		(void)store_fail(err, BATON_E_UNSUPPORTED,
+				 "this memcached has no compare-and-set: start it without -C");
 	else
 		(void)store_fail(err, BATON_E_CORRUPT, "memcached answers \"%.100s\"", r->line);
 	if (!memcached_is(r, "SERVER_ERROR"))
