@@ -166,12 +166,24 @@ class World:
         self.env["BATON_MODULE_DIR"] = os.path.join(os.path.dirname(BATON), "modules")
         self.env["HOME"] = self.folder
         self.wrap = [] # what the command is started by
+        self.others = [] # the folders of other servers
         try:
-            lines = servers("start", "--for", str(os.getpid()), kind, self.dir).split("\n")
+            self.info = self.serve(kind, self.dir)
         except BaseException: # also of a kind that can't run here
             shutil.rmtree(self.folder)
             raise
-        self.info = dict(line.split("=", 1) for line in lines if line)
+
+    @staticmethod
+    def serve(kind, folder, **variables):
+        """Starts servers; what is told of them."""
+        lines = servers("start", "--for", str(os.getpid()), kind, folder, **variables).split("\n")
+        return dict(line.split("=", 1) for line in lines if line)
+
+    def go_to_expired(self, kind):
+        """From now on the URL is that of another server, whose certificate has expired."""
+        folder = self.path("expired")
+        self.info = self.serve(kind, folder, BATON_TEST_CERTIFICATE="expired")
+        self.others.append(folder)
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -254,7 +266,8 @@ class World:
 
     def end(self):
         self.stop()
-        servers("stop", self.dir)
+        for folder in [self.dir, *self.others]:
+            servers("stop", folder)
         shutil.rmtree(self.folder)
 
 
