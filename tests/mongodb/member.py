@@ -120,14 +120,17 @@ class Login:
     """One client's way in, from the server's side: a SCRAM-SHA-256 conversation, PLAIN, or the name
     in its certificate."""
 
-    def __init__(self, users):
+    def __init__(self, users, source):
         self.users = users
+        self.source = source  # the database that the users are of
         self.certified = ""  # the subject of its certificate
         self.is_in = False
         self.first = self.said = self.user = ""
         self.salt = os.urandom(28)
 
-    def start(self, payload):
+    def start(self, payload, database):
+        if database != self.source:
+            return self.refusal()
         self.first = payload.decode().partition(",,")[2]
         fields = dict(part.split("=", 1) for part in self.first.split(","))
         self.user = fields["n"]
@@ -172,7 +175,7 @@ class Login:
 
 
 class Member:
-    def __init__(self, backend, users=None, hosts=None, tls=None):
+    def __init__(self, backend, users=None, hosts=None, tls=None, source="baton"):
         """tls: the folder of its certificate and the authority's; then the server has TLS, too."""
         self.backend = int(backend)
         self.inward = self.onward = None
@@ -183,6 +186,7 @@ class Member:
             self.inward.verify_mode = ssl.CERT_OPTIONAL
             self.onward = ssl.create_default_context(cafile=f"{tls}/ca.crt")
         self.users = users or {}
+        self.source = source
         self.may_write = True  # the users' right
         self.is_primary = True
         self.inject = []  # what becomes of the next writes: a function of (self, message) -> answer
@@ -223,7 +227,7 @@ class Member:
         return self.onward.wrap_socket(bare, server_hostname="localhost") if self.onward else bare
 
     def serve(self, client):
-        login = Login(self.users)
+        login = Login(self.users, self.source)
         try:
             if self.inward:
                 client = self.inward.wrap_socket(client, server_side=True)
@@ -257,7 +261,7 @@ class Member:
         if verb == "saslStart" and command["mechanism"] == "PLAIN":
             return login.plain(command)
         if verb == "saslStart":
-            return login.start(command["payload"])
+            return login.start(command["payload"], command["$db"])
         if verb == "saslContinue":
             return login.proceed(command["payload"])
         if self.users and not login.is_in:

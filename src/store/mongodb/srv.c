@@ -36,7 +36,7 @@ static void take_servers(struct mongodb_srv *q, const mongoc_uri_t *uri)
 {
 	struct mongodb_servers *s = &q->servers;
 	const char *set = mongoc_uri_get_option_as_utf8(uri, MONGOC_URI_REPLICASET, "");
-	const char *source = mongoc_uri_get_auth_source(uri);
+	bson_iter_t source;
 
 	for (const mongoc_host_list_t *h = mongoc_uri_get_hosts(uri);
 	     h != NULL && s->n_hosts < MONGODB_HOSTS_MAX; h = h->next) {
@@ -46,8 +46,12 @@ static void take_servers(struct mongodb_srv *q, const mongoc_uri_t *uri)
 		(void)snprintf(to->port, sizeof(to->port), "%u", (unsigned)h->port);
 	}
 	(void)snprintf(s->replica_set, sizeof(s->replica_set), "%s", set);
-	if (source != NULL && strcmp(source, "admin") != 0) /* the library's own default */
-		(void)snprintf(s->auth_source, sizeof(s->auth_source), "%s", source);
+	/* Not mongoc_uri_get_auth_source(): its "admin" may be the library's own default. */
+	if (bson_iter_init_find_case(&source, mongoc_uri_get_credentials(uri),
+				     MONGOC_URI_AUTHSOURCE) &&
+	    BSON_ITER_HOLDS_UTF8(&source))
+		(void)snprintf(s->auth_source, sizeof(s->auth_source), "%s",
+			       bson_iter_utf8(&source, NULL));
 }
 
 static void *srv_ask(void *arg)
