@@ -39,7 +39,8 @@ struct bench_server {
 	uint64_t (*renewals)(void *server);
 	/* Sessions that it has ever had. NULL: it doesn't count them. */
 	uint64_t (*connections)(void *server);
-	/* In how many microseconds it ends the lease of who leads that election; 0: nobody does. */
+	/* In how many microseconds it ends the lease of who leads that election; 0: nobody does.
+	 * NULL: standbys end a lease, and all of it may be left. */
 	int64_t (*left_us)(void *server, const char *election);
 	/* A command that asks the server one question, up to a NULL. NULL: there is none. */
 	char *const *(*question)(void *server);

@@ -14,7 +14,6 @@
 #include "store/record/adapter.h"
 
 #define ANSWER_NS 30000000000u
-#define LEASE_MS 1500
 
 struct server {
 	const struct record_adapter *adapter;
@@ -83,33 +82,25 @@ static void write_record(void *server)
 	bytes_done(&item.value);
 }
 
-/* No server ends a lease here: standbys do, at most a lease and a look after the last renewal. */
-static int64_t left_us(void *server, const char *election)
-{
-	(void)server;
-	(void)election;
-	return LEASE_MS * 1000;
-}
-
-/* hears_ms: how late a process hears of a release or an order. looks_ms: how often it looks at the
- * leases of others. They are the same where nothing is pushed. */
-#define RECORD_SERVER(store, hears_ms, looks_ms, many) \
-	const struct bench_server bench_##store = {    \
-		.name = #store,                        \
-		.raw = "one conditional write",        \
-		.crash_lease_ms = LEASE_MS,            \
-		.poll_ms = (hears_ms),                 \
-		.expiry_ms = (looks_ms),               \
-		.large = (many),                       \
-		.open = open_record,                   \
-		.close = close_record,                 \
-		.write = write_record,                 \
-		.left_us = left_us,                    \
+/* No server ends a lease here: standbys do. lease_ms: the lease of the leader that is killed.
+ * hears_ms: how late a process hears of a release or an order. looks_ms: how often it looks at the
+ * leases of others. The last two are the same where nothing is pushed. */
+#define RECORD_SERVER(store, lease_ms, hears_ms, looks_ms, many) \
+	const struct bench_server bench_##store = {              \
+		.name = #store,                                  \
+		.raw = "one conditional write",                  \
+		.crash_lease_ms = (lease_ms),                    \
+		.poll_ms = (hears_ms),                           \
+		.expiry_ms = (looks_ms),                         \
+		.large = (many),                                 \
+		.open = open_record,                             \
+		.close = close_record,                           \
+		.write = write_record,                           \
 	}
 
-RECORD_SERVER(azblob, 2000, 2000, 2000);
+RECORD_SERVER(azblob, 3000, 2000, 2000, 2000);
 /* It only polls here: the tests' server has no change streams, with which it is told at once. */
-RECORD_SERVER(mongodb, 1000, 1000, 2000);
-RECORD_SERVER(memcached, 1000, 1000, 10000);
+RECORD_SERVER(mongodb, 1500, 1000, 1000, 2000);
+RECORD_SERVER(memcached, 1500, 1000, 1000, 10000);
 /* A request waits at the server, which looks every 50 ms. */
-RECORD_SERVER(mssql, 50, 1000, 2000);
+RECORD_SERVER(mssql, 1500, 50, 1000, 2000);

@@ -10,7 +10,6 @@
 #include "store/s3/s3.h"
 
 #define ANSWER_NS 30000000000u
-#define LEASE_MS 1500
 
 struct server {
 	struct http *http;
@@ -95,26 +94,17 @@ static uint64_t requests(void *server)
 	return n;
 }
 
-/* No server ends a lease here: standbys do, at most a lease and a look after the last renewal. */
-static int64_t left_us(void *server, const char *election)
-{
-	(void)server;
-	(void)election;
-	return LEASE_MS * 1000;
-}
-
 const struct bench_server bench_s3 = {
 	.name = "s3",
 	.raw = "one put",
 	.probe = "a renewal's, and the looks of a watch",
 	.settle_s = 2,
-	.crash_lease_ms = LEASE_MS,
+	.crash_lease_ms = 1500,
 	.poll_ms = 2000,
 	.expiry_ms = 2000,
 	.open = open_s3,
 	.close = close_s3,
 	.write = write_s3,
 	.requests = requests,
-	.left_us = left_us,
 };
 #endif

@@ -221,6 +221,14 @@ static int crash_lease_ms(const struct rig *g)
 	return g->server->crash_lease_ms > 0 ? g->server->crash_lease_ms : CRASH_LEASE_MS;
 }
 
+/* How much of the killed leader's lease is left, at most. */
+static uint64_t crash_left_ns(const struct rig *g)
+{
+	if (g->server->left_us == NULL)
+		return (uint64_t)crash_lease_ms(g) * 1000000;
+	return (uint64_t)g->server->left_us(g->raw, "crash") * 1000;
+}
+
 /* How long after the server's end of the lease the next one led, in nanoseconds. */
 static uint64_t one_crash(struct rig *g, struct baton *b, struct baton_election *e,
 			  struct samples *whole)
@@ -241,7 +249,7 @@ static uint64_t one_crash(struct rig *g, struct baton *b, struct baton_election 
 	uint64_t killed_ns = bench_now_ns();
 
 	(void)kill(pid, SIGKILL);
-	uint64_t ends_ns = (uint64_t)g->server->left_us(g->raw, "crash") * 1000;
+	uint64_t ends_ns = crash_left_ns(g);
 
 	ends_ns += bench_now_ns();
 	bench_until_leader(b, e);
