@@ -25,6 +25,7 @@ class Tokens:
         self.refuses = False
         self.given = []
         self.silent = threading.Event() # set: nobody is answered
+        self.holds = 0 # how many who ask next are not answered, until they give up
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -60,6 +61,13 @@ class Tokens:
         if self.silent.is_set():
             while self.silent.is_set():
                 threading.Event().wait(0.1)
+            return
+        if self.holds > 0:
+            self.holds -= 1
+            try:
+                handler.connection.recv(1)
+            except OSError:
+                pass
             return
         if not good or self.refuses:
             status, answer = 400, {"error": "invalid_client",

@@ -208,8 +208,9 @@ static int token_fetch(struct azblob_lane *lane, struct baton_call *call, uint64
 }
 
 /* The token is still good, and it is time for the next one: asks for it, unless another lane
- * does. */
-static void token_renew(struct azblob_lane *lane, const struct baton_call *call)
+ * does. Returns the state of the token that the lane has then: the old one may have ended
+ * meanwhile. */
+static int token_renew(struct azblob_lane *lane, const struct baton_call *call)
 {
 	struct azblob_store *s = lane->store;
 	uint64_t now_ns = clock_boot_ns();
@@ -218,13 +219,13 @@ static void token_renew(struct azblob_lane *lane, const struct baton_call *call)
 					   end_ns < call->deadline_ns ? end_ns : call->deadline_ns};
 
 	if (!store_turn_take(&s->turn, now_ns, false))
-		return;
+		return TOKEN_DUE;
 	store_lock(&s->base);
 	s->token_retry_ns = now_ns + RETRY_NS;
 	store_unlock(&s->base);
 	(void)token_fetch(lane, &quiet, quiet.deadline_ns);
 	store_turn_give(&s->turn);
-	(void)token_copy(lane);
+	return token_copy(lane);
 }
 
 int azblob_token(struct azblob_lane *lane, struct baton_call *call)
@@ -233,7 +234,7 @@ int azblob_token(struct azblob_lane *lane, struct baton_call *call)
 	int state = token_copy(lane);
 
 	if (state == TOKEN_DUE && lane->kind != BATON_LANE_RENEW)
-		token_renew(lane, call);
+		state = token_renew(lane, call);
 	if (state != TOKEN_NONE)
 		return 0;
 	if (!store_turn_take(&s->turn, call->deadline_ns, lane->kind == BATON_LANE_RENEW))
