@@ -54,10 +54,10 @@ class Database:
                 if not line.endswith("\n"):
                     break  # it was never answered
                 change = json.loads(line)
-                if "layout" in change:
-                    self.has_tables, self.layout = True, change["layout"]
+                self.has_tables = self.has_tables or "made" in change
+                self.layout = change.get("layout", self.layout)
                 if change.get("forget"):
-                    self.rows, self.keys, self.has_tables = {}, [], False
+                    self.drop(change["forget"])
                 for key, row in change.get("rows", {}).items():
                     self.put(key, row)
                     if row is not None:
@@ -108,9 +108,15 @@ class Database:
         self.changed.set()
         self.changed = asyncio.Event()
 
-    def forget(self):
-        self.note(forget=True)
-        self.rows, self.keys, self.has_tables, self.layout = {}, [], False, 0
+    def drop(self, what):
+        """One table (baton_record), or else both."""
+        self.rows, self.keys, self.has_tables = {}, [], False
+        if what != "baton_record":
+            self.layout = 0
+
+    def forget(self, what="tables"):
+        self.note(forget=what)
+        self.drop(what)
         self.wake()
 
     def free_session(self, session):
@@ -173,26 +179,30 @@ class Session:
 
     async def layout(self):
         if not self.db.has_tables:
-            raise Refusal(208, 16, "Invalid object name 'dbo.baton_version'.")
+            raise Refusal(208, 16, "Invalid object name 'dbo.baton_record'.")
         if "SELECT" not in self.db.rights:
             raise Refusal(229, 14, "The SELECT permission was denied on the object "
                           "'baton_version', database 'baton', schema 'dbo'.")
         return "i", [[self.db.layout or None]]
 
-    async def make(self):
-        if not self.db.has_tables and "CREATE" not in self.db.rights:
+    def may_create(self, is_there):
+        if not is_there and "CREATE" not in self.db.rights:
             raise Refusal(262, 14, "CREATE TABLE permission denied in database 'baton'.")
-        return None
+
+    async def make(self):
+        self.may_create(self.db.has_tables)
+        if not self.db.has_tables:
+            self.db.has_tables = True
+            self.db.note(made=True)
+
+    async def make_version(self):
+        self.may_create(self.db.layout)
 
     async def make_layout(self):
         if not self.db.layout:
-            self.db.has_tables, self.db.layout = True, 1
+            self.db.layout = 1
             self.db.note(layout=1)
         return 1
-
-    async def make_version(self):
-        await self.make()
-        self.db.has_tables = True
 
     async def get(self, j):
         self.need("SELECT")
@@ -301,7 +311,8 @@ STATEMENTS = {
     "ANSI_PADDING, ANSI_WARNINGS, ARITHABORT, CONCAT_NULL_YIELDS_NULL, QUOTED_IDENTIFIER ON; SET "
     "TEXTSIZE 2147483647; SET LOCK_TIMEOUT 2000; SET TRANSACTION ISOLATION LEVEL READ COMMITTED":
         "set_up",
-    "SELECT MAX(version) FROM dbo.baton_version": "layout",
+    "SELECT MAX(version) FROM dbo.baton_version WHERE NOT EXISTS (SELECT 1 FROM dbo.baton_record "
+    "WHERE 1 = 0)": "layout",
     "IF OBJECT_ID(N'dbo.baton_record', N'U') IS NULL CREATE TABLE dbo.baton_record ( k "
     "varchar(384) COLLATE Latin1_General_BIN2 NOT NULL PRIMARY KEY, w varchar(64) COLLATE "
     "Latin1_General_BIN2 NOT NULL, value nvarchar(max) NOT NULL, at datetime2(6) NOT NULL DEFAULT "

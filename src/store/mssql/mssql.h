@@ -183,7 +183,7 @@ struct mssql_store {
 	struct store_base base;
 	struct mssql_options options;
 	char prefix[RECORD_PREFIX_MAX + 1];
-	bool has_table;            /* base.lock: some lane has seen the table */
+	bool has_table;            /* base.lock: some lane has seen the tables */
 	struct mssql_locks *locks; /* NULL: without mode=applock */
 };
 
@@ -210,7 +210,8 @@ bool mssql_connect(struct mssql_lane *lane, struct mssql_line *line, struct bato
  * mssql_end. */
 int mssql_run(struct mssql_lane *lane, struct baton_call *call, const struct mssql_request *request,
 	      mssql_row_found *found, void *arg, uint64_t *n_changed);
-/* Writes the sentence for a request that was not done. */
+/* Writes the sentence for a request that was not done. If a table was missing, the next request
+ * makes the tables first. */
 void mssql_tell(const struct mssql_lane *lane, struct baton_error *err,
 		const struct mssql_answer *a);
 

@@ -30,7 +30,9 @@ const char mssql_sql_set_up[] =
 	"QUOTED_IDENTIFIER ON; SET TEXTSIZE 2147483647; SET LOCK_TIMEOUT 2000; "
 	"SET TRANSACTION ISOLATION LEVEL READ COMMITTED";
 
-const char mssql_sql_layout[] = "SELECT MAX(version) FROM dbo.baton_version";
+/* Also finds out whether the other table is there. */
+const char mssql_sql_layout[] = "SELECT MAX(version) FROM dbo.baton_version "
+				"WHERE NOT EXISTS (SELECT 1 FROM dbo.baton_record WHERE 1 = 0)";
 
 const char mssql_sql_get[] =
 	"SELECT r.k, r.w, r.value, " AGE " FROM OPENJSON(@j) WITH (k varchar(384) '$') AS n "

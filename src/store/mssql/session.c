@@ -24,7 +24,7 @@ static const struct {
 	{MSSQL_E_READ_ONLY, BATON_E_DENIED, "; connect to the primary, not to a secondary"},
 	{MSSQL_E_DEADLOCK, BATON_E_BUSY, ""},
 	{MSSQL_E_LOCK_TIMEOUT, BATON_E_BUSY, ""},
-	{MSSQL_E_NO_OBJECT, BATON_E_CORRUPT, ""},
+	{MSSQL_E_NO_OBJECT, BATON_E_UNAVAILABLE, "; the tables are made anew"},
 };
 
 /* The library's own sentences about TLS say little, so ours say what we know. */
@@ -65,6 +65,14 @@ static void tell_library(const struct mssql_lane *lane, struct baton_error *err,
 	}
 }
 
+/* Notes whether the tables are there. If not, the next request looks for them, and makes them. */
+static void note_table(struct mssql_store *store, bool is_there)
+{
+	store_lock(&store->base);
+	store->has_table = is_there;
+	store_unlock(&store->base);
+}
+
 void mssql_tell(const struct mssql_lane *lane, struct baton_error *err,
 		const struct mssql_answer *a)
 {
@@ -80,6 +88,8 @@ void mssql_tell(const struct mssql_lane *lane, struct baton_error *err,
 		tell_library(lane, err, a);
 		return;
 	}
+	if (a->said.error == MSSQL_E_NO_OBJECT)
+		note_table(lane->store, false);
 	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
 		if (errors[i].error == a->said.error) {
 			code = errors[i].code;
@@ -223,9 +233,7 @@ static bool see_to_table(struct mssql_lane *lane, struct baton_call *call)
 		return false;
 	}
 	call->error = (struct baton_error){0};
-	store_lock(&lane->store->base);
-	lane->store->has_table = true;
-	store_unlock(&lane->store->base);
+	note_table(lane->store, true);
 	return true;
 }
 

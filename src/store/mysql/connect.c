@@ -48,7 +48,6 @@ static int code_of(unsigned error)
 	case ER_WRONG_BINLOG_FORMAT: return BATON_E_DENIED;
 	case ER_LOCK_WAIT_TIMEOUT:
 	case ER_LOCK_DEADLOCK: return BATON_E_BUSY;
-	case ER_NO_SUCH_TABLE:
 	case ER_BAD_FIELD_ERROR:
 	case ER_DATA_TOO_LONG: return BATON_E_CORRUPT;
 	default: return BATON_E_UNAVAILABLE;
@@ -62,6 +61,7 @@ static const char *advice_for(unsigned error)
 	case ER_COLUMNACCESS_DENIED_ERROR: return "; grant what `baton schema mysql` lists";
 	case ER_OPTION_PREVENTS_STATEMENT: return "; connect to the primary, not to a replica";
 	case ER_BAD_DB_ERROR: return "; create the database, or name another one in the URL";
+	case ER_NO_SUCH_TABLE: return "; the tables are made anew";
 	case ER_WRONG_BINLOG_FORMAT: return "; set binlog_format to MIXED or ROW";
 	case ER_CON_COUNT_ERROR: return "; raise max_connections";
 	default: return "";
@@ -275,6 +275,14 @@ static bool take_rows(struct mysql_lane *lane, struct request *r, uint64_t *n_ch
 	return true;
 }
 
+/* Notes whether the tables are there. If not, the next request looks for them, and makes them. */
+static void note_table(struct mysql_store *store, bool is_there)
+{
+	store_lock(&store->base);
+	store->has_table = is_there;
+	store_unlock(&store->base);
+}
+
 /* An error of the server is an answer: nothing was committed. The caller ends a transaction that it
  * has begun. */
 static int end_badly(struct mysql_lane *lane, bool in_time)
@@ -290,6 +298,8 @@ static int end_badly(struct mysql_lane *lane, bool in_time)
 	bool is_elsewhere = is_answer && error == ER_OPTION_PREVENTS_STATEMENT &&
 			    lane->store->options.login.n_hosts > 1;
 
+	if (is_answer && error == ER_NO_SUCH_TABLE)
+		note_table(lane->store, false);
 	lane->turn += is_elsewhere;
 	if (!is_answer || is_elsewhere)
 		mysql_disconnect(lane);
@@ -395,7 +405,8 @@ static bool see_to_table(struct mysql_lane *lane)
 	store_unlock(&lane->store->base);
 	if (is_seen)
 		return true;
-	static const char ask[] = "SELECT MAX(version) FROM baton_version";
+	static const char ask[] = "SELECT MAX(version) FROM baton_version;"
+				  "SELECT NULL FROM baton_record LIMIT 0";
 	bool is_told = run_text(lane, ask, note_version, &version);
 	/* No version: another process is making the tables at this moment. */
 	bool is_there = is_told && version != 0;
@@ -417,9 +428,7 @@ static bool see_to_table(struct mysql_lane *lane)
 		return false;
 	}
 	lane->call->error = (struct baton_error){0};
-	store_lock(&lane->store->base);
-	lane->store->has_table = true;
-	store_unlock(&lane->store->base);
+	note_table(lane->store, true);
 	return true;
 }
 

@@ -62,7 +62,7 @@ struct mysql_store {
 	struct store_base base;
 	struct mysql_options options;
 	char prefix[RECORD_PREFIX_MAX + 1];
-	bool has_table;            /* base.lock: some lane has seen the table */
+	bool has_table;            /* base.lock: some lane has seen the tables */
 	struct mysql_locks *locks; /* NULL: without mode=lock */
 };
 
