@@ -61,8 +61,8 @@ static const struct option_known also[] = {
 	{"key", OPTION_IS_PATH},
 	{"server_name", OPTION_IS_SERVER_NAME},
 	{"ApplicationIntent", "ReadWrite, because a candidate writes"},
-	{"TrustServerCertificate", "false; to trust one server, name the file of its "
-				   "certificate in ca="},
+	{"TrustServerCertificate", "false; if the server's certificate names the host, name its "
+				   "file in ca=, else give the server one that does"},
 	{NULL, NULL},
 };
 
