@@ -157,7 +157,9 @@ class Session:
                             "another process and has been chosen as the deadlock victim."),
                      1222: (16, "Lock request time out period exceeded."),
                      2627: (14, "Violation of PRIMARY KEY constraint. Cannot insert duplicate "
-                            "key in object 'dbo.baton_record'.")}
+                            "key in object 'dbo.baton_record'."),
+                     40197: (17, "The service has encountered an error processing your request. "
+                             "Please try again. Error code 40143.")}
             raise Refusal(number, *texts[number])
         until = time.monotonic() + LOCK_TIMEOUT_S
         while any(key in self.db.held for key in keys):

@@ -46,6 +46,13 @@ static int on_error(DBPROCESS *db, int severity, int error, int os_error, char *
 	return INT_CANCEL;
 }
 
+/* Azure SQL says this when it ends a session, for example for a failover: 40197, or the number that
+ * the text of 40197 has. The statement may have been committed before. */
+static bool is_in_doubt(DBINT error)
+{
+	return error == 40143 || error == 40166 || error == 40197 || error == 40540;
+}
+
 /* Messages up to level 10 are only remarks. */
 static int on_message(DBPROCESS *db, DBINT number, int state, int level, char *text, char *server,
 		      char *procedure, int line)
@@ -56,6 +63,7 @@ static int on_message(DBPROCESS *db, DBINT number, int state, int level, char *t
 		return message_before != NULL ? message_before(db, number, state, level, text,
 							       server, procedure, line)
 					      : 0;
+	said->is_in_doubt = said->is_in_doubt || is_in_doubt(number);
 	if (level <= 10 || said->error != 0)
 		return 0;
 	said->error = number;

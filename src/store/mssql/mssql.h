@@ -25,7 +25,8 @@
  *
  * Every request is one constant statement with parameters, sent with sp_executesql, and commits by
  * itself. Several records are one parameter: a JSON text, sorted by key, which OPENJSON takes
- * apart. So an error of the server means that nothing of the request was written.
+ * apart. So an error of the server means that nothing of the request was written. Errors of Azure
+ * SQL that tell of a failover are the exception (mssql_said.is_in_doubt).
  *
  * db-lib blocks. So each connection has a thread, the worker, and only the worker touches it.
  * Callers wait for the worker no longer than their deadline. A worker that is late is given up: its
@@ -102,6 +103,7 @@ struct mssql_said {
 	int library_error;
 	int os_error; /* errno of what the library ran into; 0: none */
 	char text[160];
+	bool is_in_doubt; /* some error leaves open whether the request was carried out */
 };
 
 extern _Thread_local struct mssql_said *mssql_said;

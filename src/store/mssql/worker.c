@@ -195,9 +195,11 @@ static int execute_request(struct mssql_worker *w)
 	is_good = is_good && dbsqlok(w->db) == SUCCEED && take_results(w);
 	if (is_good && w->answer.said.error == 0 && !dbdead(w->db))
 		return MSSQL_DONE;
-	/* An error of the server is an answer: the server has taken the one statement back. */
+	/* An error of the server is an answer: the server has taken the one statement back. Not so
+	 * when the error leaves that in doubt. */
 	if (w->answer.said.error != 0 && w->answer.said.level < FATAL_LEVEL &&
-	    w->answer.said.library_error == 0 && !dbdead(w->db) && dbcancel(w->db) == SUCCEED)
+	    !w->answer.said.is_in_doubt && w->answer.said.library_error == 0 && !dbdead(w->db) &&
+	    dbcancel(w->db) == SUCCEED)
 		return MSSQL_REFUSED;
 	return MSSQL_NO_ANSWER;
 }
