@@ -104,6 +104,9 @@ class Database:
             self.put(key, row)
         self.wake()
 
+    def count(self, name):
+        self.counts[name] = self.counts.get(name, 0) + 1
+
     def wake(self):
         self.changed.set()
         self.changed = asyncio.Event()
@@ -365,5 +368,5 @@ async def carry_out(session, text, parameters):
     name = STATEMENTS.get(" ".join(text.split()))
     if name is None:
         raise Refusal(102, 15, f"Incorrect syntax: this server does not know: {text[:200]}")
-    session.db.counts[name] = session.db.counts.get(name, 0) + 1
+    session.db.count(name)
     return await getattr(session, name)(**parameters)

@@ -4,6 +4,7 @@
  *
  *     put KEY VALUE [KEY VALUE]...   writes over what the last put or get of the key found
  *     get KEY...
+ *     limit SECONDS                  how much time each later call has; 20 at first
  *
  * It says the outcome of each item, and the error's sentence.
  */
@@ -16,7 +17,6 @@
 #include "store/record/adapter.h"
 
 #define ITEMS_MAX 8
-#define CALL_S 20
 /* Records begin with a number that makes each write another one. */
 #define VALUE "{\"w\":\"%u\"," IS
 #define IS "\"is\":\""
@@ -24,7 +24,7 @@
 static const struct record_adapter *adapter;
 static void *lane;
 static struct record_item known[ITEMS_MAX];
-static unsigned n_written;
+static unsigned n_written, limit_s = 20;
 
 static const char *const words[] = {
 	[BATON_OUTCOME_OK] = "OK",
@@ -60,7 +60,7 @@ static struct baton_call new_call(void)
 	struct timespec now;
 
 	(void)clock_gettime(CLOCK_BOOTTIME, &now);
-	return (struct baton_call){.deadline_ns = (uint64_t)(now.tv_sec + CALL_S) * 1000000000u};
+	return (struct baton_call){.deadline_ns = (uint64_t)(now.tv_sec + limit_s) * 1000000000u};
 }
 
 /* What is known of a key; its version is none at first. */
@@ -113,7 +113,12 @@ static void carry_out(bool is_put, char *rest)
 		bytes_done(&items[i].value);
 	}
 	printf(": %s\n", call.error.text);
-	(void)fflush(stdout);
+}
+
+static void set_limit(const char *seconds)
+{
+	limit_s = seconds != NULL ? (unsigned)strtoul(seconds, NULL, 10) : limit_s;
+	printf("%u s\n", limit_s);
 }
 
 int main(int argc, char **argv)
@@ -128,7 +133,11 @@ int main(int argc, char **argv)
 
 		if (verb == NULL)
 			continue;
-		carry_out(strcmp(verb, "put") == 0, rest);
+		if (strcmp(verb, "limit") == 0)
+			set_limit(strtok_r(NULL, " \n", &rest));
+		else
+			carry_out(strcmp(verb, "put") == 0, rest);
+		(void)fflush(stdout);
 	}
 	return 0;
 }
