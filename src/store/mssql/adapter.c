@@ -405,7 +405,8 @@ static int list_records(void *lane, struct baton_call *call, const char *prefix,
 	"replica that lacks the last commits can let two lead until the older lease is "  \
 	"over, and terms still grow for candidates that have seen them: use synchronous " \
 	"commit. baton's own tests run on a protocol server of the project, not on "      \
-	"Microsoft's server. With mode=applock other programs get the lock when the "     \
+	"Microsoft's server: `make conformance STORE=mssql://...` runs the suite on "     \
+	"yours. With mode=applock other programs get the lock when the "                  \
 	"leader's process dies, and don't wait for a deadline that it told others (outlive)."
 
 static const struct record_adapter adapter = {
