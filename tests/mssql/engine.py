@@ -36,7 +36,8 @@ class Database:
         self.last_rv = 0x7d0
         self.rights = {"SELECT", "INSERT", "UPDATE", "DELETE", "CREATE"}
         self.is_read_only = False
-        self.has_snapshots = False  # READ_COMMITTED_SNAPSHOT
+        self.facts = {"level": "150", "durability": "DISABLED", "group": "alone",
+                      "snapshot": "0"}  # READ_COMMITTED_SNAPSHOT
         self.held = {}  # key -> (row version, event) of a transaction that is open
         self.failing = []  # numbers of errors that the next writes get
         self.applocks = {}  # resource -> session
@@ -272,9 +273,10 @@ class Session:
         return "sii", [[None, self.db.min_active() - 1, n], *changed()]
 
     async def doctor(self):
+        facts = self.db.facts
         updates = "READ_ONLY" if self.db.is_read_only else "READ_WRITE"
-        return "sssssss", [["15.0.0.0", "a protocol server for tests", "150", updates, "DISABLED",
-                            "alone", "1" if self.db.has_snapshots else "0"]]
+        return "sssssss", [["15.0.0.0", "a protocol server for tests", facts["level"], updates,
+                            facts["durability"], facts["group"], facts["snapshot"]]]
 
     async def write_nothing(self):
         for right in ("UPDATE", "DELETE", "INSERT"):
