@@ -6,6 +6,7 @@
 #include "base/thread.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 
 bool thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg)
 {
@@ -21,4 +22,14 @@ bool thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg)
 
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return code == 0;
+}
+
+uint64_t thread_number(void)
+{
+	static _Atomic uint64_t last;
+	static _Thread_local uint64_t mine;
+
+	if (mine == 0)
+		mine = atomic_fetch_add(&last, 1) + 1;
+	return mine;
 }

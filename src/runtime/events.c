@@ -574,7 +574,7 @@ static void take_event(struct baton_election *e, struct baton_event *out)
 
 	TAILQ_REMOVE(queue_of(e), e, events.link);
 	e->events.queued = false;
-	e->events.puller = pthread_self();
+	e->events.puller = thread_number();
 	struct audience_result r = events_tell(e, &ev);
 
 	*out = (struct baton_event){
@@ -660,7 +660,7 @@ static void finish_pulled(struct baton *b)
 
 	for (struct baton_election *e = TAILQ_FIRST(&b->app.pulling); e != NULL; e = next) {
 		next = TAILQ_NEXT(e, events.link);
-		if (pthread_equal(e->events.puller, pthread_self()))
+		if (e->events.puller == thread_number())
 			finish_pulled_one(b, e);
 	}
 }

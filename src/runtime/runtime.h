@@ -163,8 +163,8 @@ struct events {
 	int error_code;
 	uint8_t error_why;
 	bool queued;
-	bool is_urgent;   /* queued with LOST */
-	pthread_t puller; /* the thread that is being told */
+	bool is_urgent;  /* queued with LOST */
+	uint64_t puller; /* the number of the thread that is being told */
 };
 
 /* No candidate can lead before a certain time. */

@@ -181,6 +181,68 @@ static void events_wait_in_order(void **state)
 	baton_close(b);
 }
 
+/* ---- threads that come and go ---- */
+
+#define STACK_BYTES (1u << 20)
+
+/* A thread that asks for the next event about leading, or looks whether there is any. */
+struct asker {
+	struct baton *b;
+	struct baton_event ev;
+	bool only_looks;
+	int n; /* events that were taken */
+};
+
+static void *ask(void *arg)
+{
+	struct asker *a = arg;
+
+	do
+		a->n = baton_wait(a->b, a->only_looks ? 0 : SOON_MS, &a->ev);
+	while (!a->only_looks && a->n == 1 && a->ev.kind == BATON_EVENT_CHANGED);
+	return NULL;
+}
+
+/* The C library finds a thread's name on its stack: a new thread on it has the name of the last. */
+static void ask_on(void *stack, struct asker *a)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	assert_int_equal(pthread_attr_init(&attr), 0);
+	assert_int_equal(pthread_attr_setstack(&attr, stack, STACK_BYTES), 0);
+	assert_int_equal(pthread_create(&thread, &attr, ask, a), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	(void)pthread_attr_destroy(&attr);
+}
+
+/* S7: a thread takes LOST, hands the event on, and ends. No other thread is taken for that one. */
+static void a_new_thread_is_another_one(void **state)
+{
+	struct baton *b = open_it("memory:threads", "a");
+	struct baton_election *e = make(b, "threads", NULL, NULL);
+	struct asker first = {.b = b};
+	struct asker next = {.b = b, .only_looks = true};
+	void *stack = NULL;
+
+	(void)state;
+	assert_int_equal(posix_memalign(&stack, 4096, STACK_BYTES), 0);
+	assert_int_equal(baton_election_start(e), 0);
+	ask_on(stack, &first);
+	assert_int_equal(first.ev.kind, BATON_EVENT_BECAME);
+	assert_int_equal(baton_event_done(b, first.ev.token), 0);
+	assert_int_equal(baton_resign(e, 0), 0);
+	ask_on(stack, &first);
+	assert_int_equal(first.ev.kind, BATON_EVENT_LOST);
+	ask_on(stack, &next);
+	assert_int_equal(next.n, 0);
+	assert_true(is_held(b, "threads")); /* no standby can lead yet */
+	assert_int_equal(baton_event_done(b, first.ev.token), 0);
+	until_leader(e, true); /* the claim was given back */
+	baton_close(b);
+	free(stack);
+}
+
 /* What belongs to a stop comes before what belongs to the start behind it. */
 static void a_stop_is_told_in_order(void **state)
 {
@@ -473,6 +535,7 @@ int main(void)
 		cmocka_unit_test(a_wait_is_told_once),
 		cmocka_unit_test(an_old_loss_drains_nothing_new),
 		cmocka_unit_test(events_wait_in_order),
+		cmocka_unit_test(a_new_thread_is_another_one),
 		cmocka_unit_test(a_stop_is_told_in_order),
 		cmocka_unit_test(lost_goes_first),
 		cmocka_unit_test(free_waits_for_the_handler),
