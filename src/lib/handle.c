@@ -304,16 +304,16 @@ static void free_handle(struct baton *b)
 
 		b->app.all = e->all_next;
 		if (e->executor != b->shared)
-			free(e->executor);
+			executor_unref(e->executor); /* the loop's */
 		election_unref(e);
 	}
 	while (b->left != NULL) { /* ... and what would not end */
 		struct executor *c = b->left;
 
 		b->left = c->left_next;
-		free(c);
+		executor_unref(c);
 	}
-	free(b->shared);
+	executor_unref(b->shared);
 	fork_cells_done(b);
 	peers_done(b);
 	if (b->store != NULL)

@@ -16,6 +16,7 @@ struct executor *executor_new(struct baton *b)
 
 	if (c == NULL)
 		return NULL;
+	c->refs = 1; /* the loop's */
 	c->handle = b;
 	c->deadline_cell = fork_cells_new(b);
 	if (c->deadline_cell == NULL) {
@@ -31,14 +32,28 @@ struct executor *executor_new(struct baton *b)
 	return c;
 }
 
-void executor_free(struct executor *c)
+/*
+ * Another lease may get the cell. Who still holds an election of this one may read the cell, but
+ * finds that the election has no term.
+ */
+void executor_let_go(struct executor *c)
 {
-	if (c == NULL)
-		return;
 	c->handle->n_executors--;
 	heap_set(&c->handle->heap, &c->timer, NEVER);
 	fork_cells_free(c->handle, c->deadline_cell);
-	free(c);
+	executor_unref(c);
+}
+
+struct executor *executor_ref(struct executor *c)
+{
+	atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
+	return c;
+}
+
+void executor_unref(struct executor *c)
+{
+	if (c != NULL && atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) == 1)
+		free(c);
 }
 
 /* xorshift64*: jitter needs no more, and the core wants its bits with each event. */

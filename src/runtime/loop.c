@@ -254,9 +254,11 @@ static int loop_attach(struct baton *b, struct baton_election *e)
 	if ((b->n_attached >= b->table_room && !grow_table(b)) ||
 	    !heap_reserve(&b->heap, b->n_attached + b->n_executors + 4))
 		return BATON_E_MEMORY;
-	e->executor = b->traits->own_leases ? executor_new(b) : b->shared;
-	if (e->executor == NULL)
+	struct executor *own = b->traits->own_leases ? executor_new(b) : NULL;
+
+	if (b->traits->own_leases && own == NULL)
 		return BATON_E_MEMORY;
+	e->executor = executor_ref(own != NULL ? own : b->shared);
 	uint32_t h = hash_name(e->name) & (b->table_room - 1);
 
 	e->hash_next = b->table[h];
@@ -281,7 +283,7 @@ static bool can_go(const struct executor *c)
 static void leave_executor(struct baton *b, struct executor *c)
 {
 	if (can_go(c)) {
-		executor_free(c);
+		executor_let_go(c);
 		return;
 	}
 	c->left_next = b->left;
@@ -357,7 +359,7 @@ static void let_leave(struct baton *b)
 
 		if (can_go(c)) {
 			*at = c->left_next;
-			executor_free(c);
+			executor_let_go(c);
 		} else {
 			at = &c->left_next;
 		}
@@ -381,6 +383,7 @@ void election_unref(struct baton_election *e)
 	free(e->metadata);
 	free(e->leader_metadata);
 	free(e->wait);
+	executor_unref(e->executor);
 	free(e);
 }
 

@@ -118,9 +118,14 @@ struct stray {
 	struct claim_found *claim;
 };
 
-/* A lease and what is on it. */
+/*
+ * A lease and what is on it. Counted references keep it: one of the loop's, and one of each of its
+ * elections. Threads that hold an election may so read the atomics here, also when the loop has let
+ * go of both.
+ */
 struct executor {
 	struct lease core;
+	_Atomic uint32_t refs;
 	struct baton *handle;
 	struct baton_election *elections; /* linked by executor_next */
 	struct executor *left_next;       /* an own lease whose election has left */
@@ -454,7 +459,10 @@ void election_unref(struct baton_election *e);
 
 /* execute.c: cores in, actions out */
 struct executor *executor_new(struct baton *b);
-void executor_free(struct executor *c);
+/* The loop needs it no longer. */
+void executor_let_go(struct executor *c);
+struct executor *executor_ref(struct executor *c);
+void executor_unref(struct executor *c); /* NULL: none */
 void executor_step(struct executor *c, struct event *ev);
 void executor_step_election(struct baton_election *e, struct event *ev);
 /* EV_HINT, now or after the call under way, if that is needed then. */
