@@ -8,7 +8,9 @@
 # and so are all logs, the arguments and the variables of every process that a candidate started.
 import json
 import os
+import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -357,6 +359,31 @@ def check_dead_member(w, port, url_of, lease="9s"):
     for how in ("drops", "is silent"):
         dead = Deaf("127.0.0.1", 0, how == "drops")
         check_dead(w, dead, how, url_of(f"127.0.0.1:{dead.port},127.0.0.1:{port}"), lease)
+
+
+def takes_interrupt(pid, tid):
+    """Whether a Ctrl-C at the process may wake this thread."""
+    try:
+        with open(f"/proc/{pid}/task/{tid}/status", encoding="ascii") as file:
+            blocked = int(re.search(r"SigBlk:\s+(\w+)", file.read()).group(1), 16)
+    except OSError: # it has ended
+        return False
+    return not blocked >> (signal.SIGINT - 1) & 1
+
+
+def check_signals(w, url):
+    """A store that doesn't answer is asked by a thread of the driver, which takes no signal."""
+    with open(w.path("asker.log"), "w", encoding="utf-8") as log:
+        p = subprocess.Popen([*w.wrap, BATON, "status", "--store=" + url, "e"], env=w.env,
+                             stdout=log, stderr=subprocess.STDOUT)
+    w.started.append(p)
+
+    def threads():
+        return [int(tid) for tid in os.listdir(f"/proc/{p.pid}/task") if int(tid) != p.pid]
+    wait_for(threads, "a thread of the driver")
+    stays(lambda: not any(takes_interrupt(p.pid, tid) for tid in threads()), 1,
+          "only the program's thread takes SIGINT")
+    w.stop()
 
 
 def look(w, url, **variables):

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "store/mongodb/mongodb.h"
 
 struct mongodb_srv {
@@ -95,7 +96,7 @@ static struct mongodb_srv *srv_begin(const char *name)
 	(void)pthread_mutex_init(&q->lock, NULL);
 	(void)pthread_cond_init(&q->done, &clock);
 	(void)pthread_condattr_destroy(&clock);
-	if (pthread_create(&q->thread, NULL, srv_ask, q) == 0)
+	if (thread_start(&q->thread, srv_ask, q))
 		return q;
 	srv_free(q);
 	return NULL;

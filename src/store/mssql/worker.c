@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "store/mssql/mssql.h"
 
 #define SLICE_MS 1000 /* the longest poll(), because the boot clock also counts time in suspend */
@@ -311,7 +312,7 @@ int mssql_worker_start(struct mssql_line *line, const struct mssql_login *login,
 
 	if (w == NULL)
 		return store_fail(err, BATON_E_MEMORY, "no memory for a connection");
-	if (pthread_create(&w->thread, NULL, worker_main, w) != 0) {
+	if (!thread_start(&w->thread, worker_main, w)) {
 		w->refs = 1;
 		release_worker(w);
 		return store_fail(err, BATON_E_SYSTEM, "no thread for a connection");
