@@ -278,15 +278,18 @@ static struct stream *find_standby(const struct member *m)
 	return found;
 }
 
+/* A leadership that has ended is not given, although its LOST may not have been taken yet. */
 static void give_work(struct member *m)
 {
-	if (m->leads != NULL || m->hold == NULL || m->is_lost || !m->is_open)
+	struct stream *next = m->leads == NULL ? find_standby(m) : NULL;
+
+	if (next == NULL)
 		return;
-	m->leads = find_standby(m);
-	if (m->leads == NULL)
-		return;
-	m->leads->told_term = m->hold_term;
 	member_refresh(m);
+	if (!m->v.leads)
+		return;
+	m->leads = next;
+	m->leads->told_term = m->hold_term;
 	stream_tell_lead(m->leads, "became", "");
 }
 
@@ -472,7 +475,8 @@ static void take_renewed(struct member *m, const struct baton_event *event)
 	m->is_renewed = m->server->is_renewed = true;
 	if (m->leads != NULL && m->leads->tell_renewals) {
 		member_refresh(m);
-		stream_tell_lead(m->leads, "renewed", "");
+		if (m->v.leads) /* it may have ended since */
+			stream_tell_lead(m->leads, "renewed", "");
 	}
 }
 
