@@ -254,12 +254,12 @@ void stream_tell_lead(struct stream *st, const char *kind, const char *reason)
 	text_add(&text, ",\"election\":");
 	text_string(&text, m->name);
 	if (is_lost) {
-		int64_t drain_ns = (int64_t)s->view.timings.drain_ns;
+		int64_t drained_ns = now_ns + (int64_t)s->view.timings.drain_ns;
 
-		/* If the lease holds on, the drain time; if it doesn't, what is left. */
-		st->end_ns = m->v.end_boot_ns > now_ns && m->v.end_boot_ns < now_ns + drain_ns
-				     ? m->v.end_boot_ns
-				     : now_ns + drain_ns;
+		/* If the lease holds on, the drain time; if it doesn't, what is left: nothing, if
+		 * its end has passed, or if another lease has followed since (0). */
+		st->end_ns = m->v.end_boot_ns < drained_ns ? m->v.end_boot_ns : drained_ns;
+		st->end_ns = st->end_ns > now_ns ? st->end_ns : now_ns;
 		text_add(&text, ",\"reason\":");
 		text_string(&text, reason);
 		text_add(&text, ",\"end_in_ms\":");

@@ -268,6 +268,40 @@ static void test_overrun(void **state)
 	assert_string_equal(said, "a: the work of term 7 goes on past its end (overrun)");
 }
 
+/* How long the work may go on after the loss, if it had to end by then anyway. */
+static void assert_end_in(struct world *w, int64_t end_boot_ns, int64_t left_ms)
+{
+	char wanted[128];
+
+	bytes_clear(&w->stream.out);
+	w->stream.sent = 0;
+	w->stream.member->v.end_boot_ns = end_boot_ns;
+	stream_tell_lead(&w->stream, "lost", "expired");
+	(void)snprintf(wanted, sizeof(wanted),
+		       "{\"event\":\"lost\",\"election\":\"a\",\"reason\":\"expired\","
+		       "\"end_in_ms\":%lld,\"term\":\"7\"}\n",
+		       (long long)left_ms);
+	assert_int_equal(w->stream.out.n, strlen(wanted));
+	assert_memory_equal(w->stream.out.at, wanted, strlen(wanted));
+	assert_int_equal(w->stream.end_ns, NOW + left_ms * (SECOND / 1000));
+}
+
+/* Never more than the drain time, and never past the end of the lease. */
+static void test_end_of_lost_work(void **state)
+{
+	struct world *w = *state;
+
+	w->server.view.timings.drain_ns = 3 * SECOND;
+	w->stream.kind = STREAM_LEAD;
+	w->stream.member = add_leader(w, "a", 0);
+	w->stream.told_term = 7;
+	assert_end_in(w, NOW + 9 * SECOND, 3000); /* the lease holds on */
+	assert_end_in(w, NOW + 2 * SECOND, 2000);
+	assert_end_in(w, NOW, 0);
+	assert_end_in(w, NOW - SECOND, 0); /* a freeze was longer than the lease */
+	assert_end_in(w, 0, 0);            /* so long that another lease has followed */
+}
+
 /* What a client is told that comes back with this number. */
 static const char *told_after(struct world *w, uint64_t after)
 {
@@ -559,6 +593,7 @@ int main(void)
 		TEST(test_many_own_leases),
 		TEST(test_idle_stream),
 		TEST(test_overrun),
+		TEST(test_end_of_lost_work),
 		TEST(test_missed_events),
 		cmocka_unit_test(test_latency_lately),
 		cmocka_unit_test(test_latency_slow),
