@@ -489,7 +489,10 @@ static void take_audit(const struct job *j, struct member *m)
 
 static void take_job(struct server *s, struct job *j)
 {
-	s->has_answer = s->has_answer || j->code >= 0;
+	/* An examination that finds that nothing answers has succeeded, too. */
+	bool is_doctor = j->kind == JOB_ASK && j->reply.task == SERVE_DOCTOR;
+
+	s->has_answer = s->has_answer || (j->code >= 0 && !is_doctor);
 	if (j->kind == JOB_AUDIT) {
 		take_audit(j, members_find(s, j->name));
 	} else if (j->kind == JOB_LIST) {
