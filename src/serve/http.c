@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -184,15 +185,38 @@ static void *call_new(void *cls, const char *uri, struct MHD_Connection *connect
 	return call;
 }
 
+static void begin_wait(struct call *call)
+{
+	struct server *s = call->server;
+	struct epoll_event event = {.events = EPOLLRDHUP | EPOLLET, .data.ptr = call};
+
+	call->is_waiting = true;
+	call->until_ns = server_now_ns() + call->reply.wait_ms * NS_PER_MS;
+	call->next = s->waiting;
+	s->waiting = call;
+	s->n_waiting++;
+	(void)epoll_ctl(s->gone_fd, EPOLL_CTL_ADD, call->link->fd, &event);
+}
+
 static void forget_wait(struct call *call)
 {
-	struct call **at = &call->server->waiting;
+	struct server *s = call->server;
+	struct call **at = &s->waiting;
 
-	while (*at != NULL && *at != call)
+	while (*at != call)
 		at = &(*at)->next;
-	if (*at != NULL)
-		*at = call->next;
+	*at = call->next;
+	s->n_waiting--;
+	(void)epoll_ctl(s->gone_fd, EPOLL_CTL_DEL, call->link->fd, NULL);
 	call->is_waiting = false;
+}
+
+/* Over a network it is the same whether a client has left or has only ended its request: the wait
+ * for news is over. What came of an order is told when it is known. */
+void call_left(struct call *call, bool is_whole)
+{
+	if (is_whole || !call->is_order)
+		call->is_late = true;
 }
 
 static void call_completed(void *cls, struct MHD_Connection *connection, void **con_cls,
@@ -236,11 +260,8 @@ static bool call_waits_on(struct call *call)
 	if (r->status != 202 || r->wait_ms == 0)
 		return false;
 	call->is_asked = false;
-	call->is_waiting = true;
-	call->until_ns = server_now_ns() + r->wait_ms * NS_PER_MS;
 	call->is_order = true;
-	call->next = call->server->waiting;
-	call->server->waiting = call;
+	begin_wait(call);
 	r->task = SERVE_STATUS;
 	r->status = 200;
 	call_suspend(call);
@@ -417,15 +438,25 @@ static void call_execute(struct call *call)
 	}
 }
 
+static bool are_many_open(const struct server *s)
+{
+	return s->n_streams + s->n_waiting >= SERVER_STREAMS;
+}
+
+static enum MHD_Result refuse_another(struct call *call)
+{
+	serve_problem(&call->reply, 429, "busy",
+		      "there are 64 streams and requests that wait already");
+	return send_reply(call);
+}
+
 static enum MHD_Result begin_stream(struct call *call)
 {
 	struct server *s = call->server;
 	struct member *m = call->reply.election != NULL ? call->reply.election->owner : NULL;
 
-	if (s->n_streams >= SERVER_STREAMS) {
-		serve_problem(&call->reply, 429, "busy", "there are 64 streams already");
-		return send_reply(call);
-	}
+	if (are_many_open(s))
+		return refuse_another(call);
 	if (call->reply.task == SERVE_ELECTOR_EVENTS)
 		m = s->members[0];
 	if (stream_new(call, m) == NULL)
@@ -461,11 +492,10 @@ static enum MHD_Result ask_store(struct call *call)
 	call->seen_term = r->election != NULL ? r->election->term : 0;
 	if (r->task == SERVE_STATUS && r->after != UINT64_MAX && r->wait_ms > 0 &&
 	    r->election->seq <= r->after) {
+		if (are_many_open(call->server))
+			return refuse_another(call);
 		call->seen_seq = r->after;
-		call->is_waiting = true;
-		call->until_ns = server_now_ns() + r->wait_ms * NS_PER_MS;
-		call->next = call->server->waiting;
-		call->server->waiting = call;
+		begin_wait(call);
 	} else if (!worker_ask(call)) {
 		serve_problem(r, 503, "memory", "there is no memory");
 		return send_reply(call);

@@ -17,8 +17,8 @@
 #include "telemetry/trace.h"
 
 #define SERVER_CONNECTIONS 128
-#define SERVER_FOR_PROBES 8 /* of them */
-#define SERVER_STREAMS 64
+#define SERVER_FOR_PROBES 8       /* of them */
+#define SERVER_STREAMS 64         /* with the requests that wait for news */
 #define SERVER_UNSENT (64 * 1024) /* of a stream */
 #define SERVER_HEAD (16 * 1024)   /* of a request */
 #define SERVER_HEAD_MS 5000       /* for a head, or a handshake; between two requests */
@@ -162,6 +162,7 @@ struct server {
 	struct link *links;
 	size_t n_links;
 	struct call *waiting;
+	size_t n_waiting;
 	struct stream *streams;
 	size_t n_streams;
 	struct MHD_Daemon *plain;
@@ -285,6 +286,8 @@ void http_run(struct server *s);
 void http_tick(struct server *s);
 void http_stop(struct server *s);
 void call_resume(struct call *call);
+/* Its client has closed its side while it waits; is_whole: both sides. */
+void call_left(struct call *call, bool is_whole);
 
 /* ---- hooks.c ---- */
 

@@ -172,7 +172,7 @@ struct stream *stream_new(struct call *call, struct member *member)
 {
 	struct stream *st = calloc(1, sizeof(*st));
 	struct server *s = call->server;
-	struct epoll_event event = {.events = EPOLLRDHUP | EPOLLET, .data.ptr = st};
+	struct epoll_event event = {.events = EPOLLRDHUP | EPOLLET, .data.ptr = call};
 
 	if (st == NULL)
 		return NULL;
@@ -223,9 +223,13 @@ void streams_take_gone(struct server *s)
 	int n = epoll_wait(s->gone_fd, events, 32, 0);
 
 	for (int i = 0; i < n; i++) {
-		struct stream *st = events[i].data.ptr;
+		struct call *call = events[i].data.ptr;
+		struct stream *st = call->stream;
+		bool is_whole = (events[i].events & (EPOLLHUP | EPOLLERR)) != 0;
 
-		if ((events[i].events & (EPOLLHUP | EPOLLERR)) != 0) {
+		if (st == NULL) {
+			call_left(call, is_whole);
+		} else if (is_whole) {
 			st->is_gone = true;
 			stream_wake(st);
 		} else if (!st->is_half_closed && !st->is_gone) {

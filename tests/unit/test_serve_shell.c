@@ -82,6 +82,11 @@ void call_resume(struct call *call)
 	resumed[n_resumed++] = call;
 }
 
+void call_left(struct call *call, bool is_whole)
+{
+	(void)call, (void)is_whole;
+}
+
 /* ---- renewals ---- */
 
 struct world {
