@@ -347,6 +347,10 @@ static void states(void **state)
 	assert_true(says("me<b>\\\"\xef\xbf\xbd")); /* what is no UTF-8 is replaced */
 	assert_int_equal(ask("/v1/elections?limit=1"), 200);
 	assert_true(says("\"more\":true"));
+	assert_int_equal(ask("/v1/elections?limit=1&prefix=o"), 200);
+	assert_true(says("\"more\":false") && says("\"election\":\"other\""));
+	assert_int_equal(ask("/v1/elections?limit=2"), 200);
+	assert_true(says("\"more\":false"));
 	assert_int_equal(ask("/v1/elections?after=other&limit=1"), 200);
 	assert_true(says("\"more\":false") && says("\"election\":\"web\""));
 	assert_int_equal(ask("/v1/elections?limit=0"), 400);

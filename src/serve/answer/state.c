@@ -207,7 +207,6 @@ static void answer_list(struct way *w)
 	struct serve_text *out = &w->reply->body;
 	uint64_t most = 100;
 	uint64_t n = 0;
-	size_t i = 0;
 
 	if (limit != NULL && (!parse_unsigned(limit, &most) || most < 1 || most > LIST_LIMIT)) {
 		reply_invalid(w, "limit", limit, "1 to 1000");
@@ -215,17 +214,18 @@ static void answer_list(struct way *w)
 	}
 	reply_json(w, 200);
 	text_add(out, "{\"elections\":[");
-	for (; i < v->n_elections && n < most; i++) {
+	for (size_t i = 0; i < v->n_elections; i++) {
 		const struct serve_election *e = v->elections[i];
 
 		if ((prefix != NULL && !begins_with(e->name, prefix)) ||
 		    (after != NULL && strcmp(e->name, after) <= 0))
 			continue;
-		text_add(out, n++ > 0 ? "," : "");
+		if (n++ == most) /* one more than is told */
+			break;
+		text_add(out, n > 1 ? "," : "");
 		serve_write_row(out, v, e);
 	}
-	text_add(out, "],\"more\":");
-	text_add(out, n == most && i < v->n_elections ? "true}\n" : "false}\n");
+	text_add(out, n > most ? "],\"more\":true}\n" : "],\"more\":false}\n");
 }
 
 /* ---- one election ---- */
