@@ -145,9 +145,15 @@ static void probes(void **state)
 	assert_int_equal(ask("/leader/web"), 503);
 	request.method = "POST";
 	assert_int_equal(ask("/livez"), 405);
-	assert_string_equal(reply.allow, "GET, HEAD");
+	assert_string_equal(reply.allow, "GET, HEAD, OPTIONS");
+	assert_int_equal(ask("/leader/web"), 405);
+	assert_string_equal(reply.allow, "GET, HEAD, OPTIONS");
 	request.method = "OPTIONS";
 	assert_int_equal(ask("/livez"), 204);
+	assert_string_equal(reply.allow, "GET, HEAD, OPTIONS");
+	request.host = "localhost"; /* what is no probe has no OPTIONS */
+	assert_int_equal(ask("/v1"), 405);
+	assert_string_equal(reply.allow, "GET, HEAD");
 }
 
 static void hosts_are_checked(void **state)

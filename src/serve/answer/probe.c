@@ -7,6 +7,8 @@
 
 #include "serve/answer/route.h"
 
+#define METHODS "GET, HEAD, OPTIONS"
+
 static void body_probe(struct way *w, bool good, const char *words)
 {
 	struct serve_text *out = &w->reply->body;
@@ -105,12 +107,13 @@ bool probe_answer(struct way *w)
 		return false;
 	if (is_method(w, "OPTIONS")) {
 		w->reply->status = 204;
-		w->reply->allow = "GET, HEAD, OPTIONS";
-	} else if (is_read(w)) {
-		if (answer != NULL)
-			answer(w);
-		else
-			probe_role(w, role);
+		w->reply->allow = METHODS;
+	} else if (!is_method(w, "GET") && !is_method(w, "HEAD")) {
+		reply_not_allowed(w, METHODS);
+	} else if (answer != NULL) {
+		answer(w);
+	} else {
+		probe_role(w, role);
 	}
 	return true;
 }
