@@ -192,6 +192,8 @@ void log_guess(char **argv);
 void log_setup(const struct settings *s);
 /* From now on no line waits for the reader of standard error. */
 void log_never_wait(void);
+/* So many lines there was no room for. */
+uint64_t log_n_dropped(void);
 bool log_is_json(void);
 /* The span that JSON lines about this election belong to from now on. */
 void log_trace(const char *election, const uint8_t trace[16], const uint8_t span[8]);

@@ -28,6 +28,7 @@ static int log_fd = STDERR_FILENO;
 static bool log_is_socket;
 static bool log_waits = true;
 static atomic_uint log_n_unsaid; /* lines, of any thread */
+static atomic_ullong log_n_lost; /* all of them, also those that were said meanwhile */
 static const char *const level_names[] = {"", "error", "warn", "info", "debug"};
 
 /* The span that lines about an election belong to; it stays until the next one comes. Any thread
@@ -87,6 +88,11 @@ void log_never_wait(void)
 		log_fd = fd;
 	log_is_socket = S_ISSOCK(st.st_mode);
 	log_waits = false;
+}
+
+uint64_t log_n_dropped(void)
+{
+	return atomic_load(&log_n_lost);
 }
 
 bool log_is_json(void)
@@ -258,6 +264,12 @@ static bool put(const char *line, size_t n)
 	return write(log_fd, line, n) == (ssize_t)n;
 }
 
+static void drop_line(unsigned n_before)
+{
+	(void)atomic_fetch_add(&log_n_unsaid, n_before + 1);
+	(void)atomic_fetch_add(&log_n_lost, 1);
+}
+
 static void emit_line(const struct log_line *l)
 {
 	char line[PIPE_BUF];
@@ -269,10 +281,10 @@ static void emit_line(const struct log_line *l)
 		(void)snprintf(text, sizeof(text), "%u line%s could not be written", n_unsaid,
 			       n_unsaid == 1 ? "" : "s");
 		if (!put(line, compose_line(line, sizeof(line), &unsaid))) {
-			(void)atomic_fetch_add(&log_n_unsaid, n_unsaid + 1);
+			drop_line(n_unsaid);
 			return;
 		}
 	}
 	if (!put(line, compose_line(line, sizeof(line), l)))
-		(void)atomic_fetch_add(&log_n_unsaid, 1);
+		drop_line(0);
 }

@@ -157,8 +157,9 @@ static void tell_all(struct run *r, void (*emit)(void *arg, const struct baton_m
 				       .help = "Spans that were left out.",
 				       .unit = "",
 				       .type = BATON_METRIC_COUNTER};
+	struct process_log log = {log_n_dropped(), emit, arg};
 
-	(void)baton_metrics(r->b, emit, arg);
+	(void)baton_metrics(r->b, process_add_unwritten, &log);
 	if (r->hooks.callbacks != NULL)
 		callbacks_metrics(r->hooks.callbacks, emit, arg);
 	if (t->traces) {

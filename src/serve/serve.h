@@ -55,6 +55,8 @@ struct serve_config {
 		__attribute__((format(printf, 4, 5)));
 	void (*say_text)(int level, const char *text);
 	void (*say_text_of)(int level, const char *election, const char *text);
+	/* How many of all these lines there was no room for. */
+	uint64_t (*n_unwritten)(void);
 	/* The span that lines about an election belong to; NULL: they don't tell it. */
 	void (*trace)(const char *election, const uint8_t trace[16], const uint8_t span[8]);
 };

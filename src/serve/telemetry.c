@@ -165,11 +165,12 @@ static void tell_all(struct server *s, void (*emit)(void *arg, const struct bato
 		     void *arg)
 {
 	const struct telemetry *t = s->telemetry;
+	struct process_log log = {s->config->n_unwritten(), emit, arg};
 	size_t n_leads = 0;
 
 	for (const struct stream *st = s->streams; st != NULL; st = st->next)
 		n_leads += st->kind == STREAM_LEAD;
-	(void)baton_metrics(s->config->baton, emit, arg);
+	(void)baton_metrics(s->config->baton, process_add_unwritten, &log);
 	if (s->callbacks != NULL)
 		callbacks_metrics(s->callbacks, emit, arg);
 	if (t->traces)

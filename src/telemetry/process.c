@@ -113,3 +113,13 @@ void process_metrics(void (*emit)(void *arg, const struct baton_metric *metric),
 		tell(&t, "process_max_fds", "Maximum number of open file descriptors.", "",
 		     BATON_METRIC_GAUGE, (double)limit.rlim_cur);
 }
+
+void process_add_unwritten(void *arg, const struct baton_metric *metric)
+{
+	const struct process_log *log = arg;
+	struct baton_metric m = *metric;
+
+	if (strcmp(m.name, "baton_log_dropped_total") == 0)
+		m.value += (double)log->n_unwritten;
+	log->emit(log->arg, &m);
+}

@@ -126,6 +126,7 @@ static int serve_by(struct settings *s, const char *prefix)
 		.say_of = log_say_of,
 		.say_text = say_text,
 		.say_text_of = say_text_of,
+		.n_unwritten = log_n_dropped,
 		.trace = log_is_json() ? log_trace : NULL,
 	};
 
