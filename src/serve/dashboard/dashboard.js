@@ -444,7 +444,8 @@ function gantt() {
 	const x = (t) => left + (W - left) * Math.min(1, Math.max(0, (t - begin) / Math.max(1, end - begin)));
 	const s = svg("svg", {class: "gantt", width: W, height: H + 26, role: "img", "aria-label": many(inside.length, "leadership") + "; the table below has them all"},
 		svg("pattern", {id: "hatch", width: 7, height: 7, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)"}, svg("rect", {width: 2.5, height: 7, class: "g-gap"})));
-	lanes.forEach((n, i) => s.append(svg("rect", {x: left, y: i * lane + base, width: W - left, height: 22, rx: 4, class: "g-lane"}), svg("text", {x: 0, y: i * lane + (small ? 13 : 21), class: "g-name"}, n.length > 22 ? n.slice(0, 21) + "…" : n, svg("title", {}, n))));
+	lanes.forEach((n, i) => s.append(svg("rect", {x: left, y: i * lane + base, width: W - left, height: 22, rx: 4, class: "g-lane"})));
+	const from = when(begin), free = [left + 8 * from.length + 30, W - 62]; // below, between the times, for the middle of a word
 	list.forEach((l, i) => {
 		const a = Date.parse(l.since), next = list[i + 1], b = l.until ? Date.parse(l.until) : next ? Date.parse(next.since) : end, at = lanes.indexOf(l.leader);
 		if (b < begin || at < 0) return;
@@ -455,10 +456,12 @@ function gantt() {
 		if (gap > 0) {
 			const to = next ? Date.parse(next.since) : end, g = Math.max(2, x(to) - x(b));
 			s.append(svg("rect", {x: x(b), y: 0, width: g, height: H, fill: "url(#hatch)"}, svg("title", {}, "no candidate led for " + span(gap))));
-			if (g > 52) s.append(svg("text", {x: x(b) + g / 2, y: H + 18, "text-anchor": "middle", class: "g-measure"}, span(gap)));
+			const middle = x(b) + g / 2;
+			if (g > 52 && middle > free[0] && middle < free[1]) s.append(svg("text", {x: middle, y: H + 18, "text-anchor": "middle", class: "g-measure"}, span(gap)));
 		}
 	});
-	s.append(svg("text", {x: left, y: H + 18}, when(begin)), svg("text", {x: W, y: H + 18, "text-anchor": "end"}, "now"));
+	lanes.forEach((n, i) => s.append(svg("text", {x: 0, y: i * lane + (small ? 13 : 21), class: "g-name"}, n.length > 22 ? n.slice(0, 21) + "…" : n, svg("title", {}, n))));
+	s.append(svg("text", {x: left, y: H + 18}, from), svg("text", {x: W, y: H + 18, "text-anchor": "end"}, "now"));
 	const key = el("div", {class: "legend"}, ...Object.entries(endings).filter(([k]) => inside.some((l) => kindOf(l) === k)).map(([k, w]) => el("span", {}, el("i", {class: "k-" + k}), w)), el("span", {}, el("i", {class: "k-gap"}), "no candidate led"), names.length > lanes.length ? el("span", {}, "+ " + (names.length - lanes.length) + " more candidates") : null);
 	return [s, key];
 }
