@@ -163,7 +163,7 @@ class Election extends EventEmitter {
 
   /** Tries to become leader now: {leads, obstacle}. */
   async tryAcquire(timeout = 10000) {
-    const done = await job('try', this._handle(), { ms: timeout });
+    const done = await this.#store._job('try', this._handle(), { ms: timeout });
     return { leads: done.code > 0, obstacle: done.obstacle };
   }
 
@@ -338,7 +338,7 @@ function isOf(signal, error) {
 
 const stores = new Set(); // of WeakRefs, for the end of the program
 
-/** Stores that were forgotten: never blocks, never leaves a lead. */
+/** Stores that were forgotten: never blocks, never leaves a lead. A job keeps its store. */
 const forgotten = new FinalizationRegistry(({ state, weak }) => {
   stores.delete(weak);
   process.emitWarning('baton: a store was forgotten, not closed: its elections stop in the background');
@@ -353,7 +353,7 @@ class Store {
   #elections = new Map(); // by the key of their events
   #weak = new WeakRef(this);
   #leaseMs;
-  #state = { handle: null, handles: new Map(), watch: null, nOpen: 0 };
+  #state = { handle: null, handles: new Map(), watch: null, nOpen: 0, nJobs: 0, idle() {} };
 
   constructor(url, options = {}) {
     this.#handle = this.#state.handle = checked(native.open(String(url), options));
@@ -379,29 +379,31 @@ class Store {
 
   /** Asks the store who leads. */
   async observe(name) {
-    const { code, text, ...observed } = await job('observe', this._handle(), { name });
+    const { code, text, ...observed } = await this._job('observe', this._handle(), { name });
     return observed;
   }
 
   /** Asks the store who contends. */
-  async candidates(name) { return (await job('candidates', this._handle(), { name })).candidates; }
+  async candidates(name) {
+    return (await this._job('candidates', this._handle(), { name })).candidates;
+  }
 
   /** Orders the leader to step down; with a term, only the leader of that term. */
   async orderResign(name, { term, quiet, note } = {}) {
-    await job('resign', this._handle(), { name, term, ms: quiet, note });
+    await this._job('resign', this._handle(), { name, term, ms: quiet, note });
   }
 
   async orderTransfer(name, candidate, { term, note } = {}) {
-    await job('transfer', this._handle(), { name, other: candidate, term, note });
+    await this._job('transfer', this._handle(), { name, other: candidate, term, note });
   }
 
   /** Nobody leads until resume(). */
-  async pause(name) { await job('pause', this._handle(), { name }); }
-  async resume(name) { await job('resume', this._handle(), { name }); }
+  async pause(name) { await this._job('pause', this._handle(), { name }); }
+  async resume(name) { await this._job('resume', this._handle(), { name }); }
 
-  /** Stops all elections, waits until all leads are left, lets handlers hear of the end, gives
-   * everything back. Rejects with code BATON_E_TIMEOUT if work goes on for longer than timeout
-   * milliseconds; then call it again. */
+  /** Stops all elections, waits until all leads are left, lets handlers hear of the end, waits for
+   * what asks the store meanwhile, gives everything back. Rejects with code BATON_E_TIMEOUT if work
+   * goes on for longer than timeout milliseconds; then call it again. */
   async close(timeout) {
     if (this.#handle === null) return;
     for (const election of this.#elections.values()) election._stopNow();
@@ -418,6 +420,10 @@ class Store {
     this.#state.watch = null;
     stores.delete(this.#weak);
     forgotten.unregister(this.#weak);
+    await new Promise((resolve) => {
+      this.#state.idle = resolve;
+      if (this.#state.nJobs === 0) resolve();
+    });
     await job('close', handle);
   }
 
@@ -438,6 +444,16 @@ class Store {
     for (const election of this.#elections.values()) {
       await election._until(() => !election._isActive, Math.max(0, until - Date.now()), undefined, '')
         .catch(() => {});
+    }
+  }
+
+  /** Asks the store on another thread. Meanwhile the handle is not closed, nor the store forgotten. */
+  async _job(kind, what, options) {
+    this.#state.nJobs++;
+    try {
+      return await job(kind, what, options);
+    } finally {
+      if (--this.#state.nJobs === 0) this.#state.idle();
     }
   }
 

@@ -7,6 +7,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 
 from play import (BUILD, LIMIT_S, TOP, Frozen, Refused, Skipped, command_of, environment, now_ns,
@@ -171,6 +172,20 @@ def scenario_closes_starting(w):
             pass
         one.ask("close", store)
         assert one.event("end", election) == ["stopped"]
+
+
+def scenario_closes_asking(w):
+    """A close waits for what asks the store meanwhile: nothing uses a handle that is gone."""
+    one = w.driver()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(LIMIT_S)
+        one.ask("open", "s", f"redis://127.0.0.1:{silent.getsockname()[1]}", "lease_ms=1500")
+        one.ask("observe", "s", "night")
+        asked = silent.accept()[0]
+        one.ask("close", "s")
+        assert one.event("observed", "s")[0] == "error"
+        asked.close()
+    assert one.end() == 0
 
 
 def scenario_candidates(w):

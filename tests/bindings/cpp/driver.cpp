@@ -378,6 +378,19 @@ words do_candidates(const words &w)
 	return found;
 }
 
+/* Before the answer: a store is not closed while it is used. */
+words do_observe(const words &w)
+{
+	try {
+		baton_observed o = stores.at(w[1])->observe(w[2]);
+		say("!", {"observed", w[1], "leader", o.leader, std::to_string(o.term)});
+	} catch (const baton_cpp::error &err) {
+		say("!", {"observed", w[1], "error", err.name(), std::to_string(err.code()),
+			  err.what()});
+	}
+	return {};
+}
+
 words do_bench(const words &w)
 {
 	baton_cpp::lead &l = *entered.at(w[1]);
@@ -405,7 +418,7 @@ words serve(const words &w)
 		{"enter", do_enter},	   {"lost", do_lost},	      {"awaitlost", do_awaitlost},
 		{"status", do_status},	   {"fork", do_fork},	      {"child", do_child},
 		{"cycle", do_cycle},	   {"constants", do_constants}, {"bench", do_bench},
-		{"candidates", do_candidates}, {"gc", [](const words &) { return words(); }}};
+		{"candidates", do_candidates}, {"observe", do_observe}, {"gc", [](const words &) { return words(); }}};
 	const std::string &verb = w[0];
 	auto known = verbs.find(verb);
 

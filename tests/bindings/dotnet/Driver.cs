@@ -433,6 +433,8 @@ static class Driver
             case "lose":
                 Drop(() => { lock (Names) Leads.Remove(w[1]); });
                 return Task.FromResult("");
+            case "observe":
+                throw new SkipException("no observe");
             case "order":
                 throw new SkipException("no orders");
             case "gc":

@@ -430,6 +430,9 @@ func (d *driver) answer(words []string) (string, error) {
 				bit(c.Healthy), c.Score))
 		}
 		return strings.Join(all, " "), err
+	case "observe":
+		go d.observe(words[1], d.stores[words[1]], words[2])
+		return "", nil
 	case "heard":
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -470,6 +473,15 @@ func (d *driver) answer(words []string) (string, error) {
 		return "", errors.New("no such name: " + words[1])
 	}
 	return d.ofLead(words[0], l, words[2:])
+}
+
+func (d *driver) observe(name string, s *baton.Store, election string) {
+	leader, term, err := s.Observe(election)
+	if err != nil {
+		d.say("! observed", quote(name), failed(err))
+		return
+	}
+	d.say("! observed", quote(name), "leader", quote(leader), fmt.Sprint(term))
 }
 
 func constants() string {

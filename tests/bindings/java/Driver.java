@@ -395,6 +395,8 @@ public final class Driver {
                 LEADS.remove(w[1]);
                 collect();
                 return "";
+            case "observe":
+                throw new Skip("no observe");
             case "order":
                 throw new Skip("no orders");
             case "gc":

@@ -152,6 +152,11 @@ const verbs = {
   },
   candidates: async (s, name) => (await stores.get(s).candidates(name)).map(
     (c) => `${c.id}=${Number(c.leads)},${Number(c.healthy)},${Math.round(c.score * 1000)}`),
+  observe(s, name) {
+    stores.get(s).observe(name)
+      .then(({ leader, term }) => say('!', 'observed', s, 'leader', leader, term))
+      .catch((error) => say('!', 'observed', s, 'error', error.codeName, error.code, error.message));
+  },
   try: async (e, ms) => [Number((await elections.get(e).tryAcquire(Number(ms))).leads)],
   resign: (e, ms) => { elections.get(e).resign(Number(ms)); },
   transfer: (e, candidate) => { elections.get(e).transfer(candidate); },

@@ -267,6 +267,18 @@ def do_candidates(s, name):
             for c in stores[s].candidates(name)]
 
 
+def observes(s, store, name):
+    try:
+        observed = store.observe(name)
+        say("!", "observed", s, "leader", observed.leader, observed.term)
+    except baton.BatonError as error:
+        say("!", "observed", s, "error", error.name, int(error.code), str(error))
+
+
+def do_observe(s, name):
+    threading.Thread(target=observes, args=(s, stores[s], name), daemon=True).start()
+
+
 def do_try(e, limit_ms):
     return (int(elections[e].try_acquire(int(limit_ms) / 1000)[0]),)
 

@@ -387,6 +387,7 @@ impl Driver {
             }
             "drop" => Err(Failure::Skip("leaving a scope closes")),
             "lose" => Err(Failure::Skip("leaving a scope leaves")),
+            "observe" => Err(Failure::Skip("no observe")),
             "order" => Err(Failure::Skip("no orders")),
             "gc" => Ok(String::new()),
             "cycle" => {
