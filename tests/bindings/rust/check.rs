@@ -1,10 +1,13 @@
 //! The futures of the Rust binding on tokio: two candidates in one election, whose work the loss of
-//! the leadership drops, and never two of them at once.
+//! the leadership drops, and never two of them at once. And a loop that ends in any way: its election
+//! contends no more.
 
-use baton::{ElectionOptions, Error, Lead, Options, Store};
+use baton::{codes, Election, ElectionOptions, Error, Lead, Options, Store};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Barrier};
+use std::time::{Duration, Instant};
+
+const LIMIT: Duration = Duration::from_secs(60);
 
 static ACTIVE: AtomicU32 = AtomicU32::new(0);
 static BEGUN: AtomicU32 = AtomicU32::new(0);
@@ -72,12 +75,88 @@ async fn elects(url: &str) -> Result<(), Error> {
     Ok(())
 }
 
+fn candidate(url: &str, name: &str) -> Result<Election, Error> {
+    let options = Options { lease: Some(Duration::from_secs(2)), ..Options::default() };
+    Store::open(url, &options)?.election(name, &ElectionOptions::default())
+}
+
+fn is_stopped(election: &Election) -> bool {
+    matches!(election.acquire(Duration::ZERO),
+        Err(error) if error.code() == codes::BATON_E_NOT_STARTED)
+}
+
+/// Another candidate leads, while that one still lives.
+fn passes_on(url: &str, election: &Election) -> Result<(), Error> {
+    assert!(is_stopped(election), "the loop has ended, and its election contends");
+    let other = candidate(url, election.name())?;
+    other.start()?;
+    other.acquire(LIMIT).map(|_| ())
+}
+
+fn panics(url: &str) -> Result<(), Error> {
+    let election = candidate(url, "panics")?;
+    let same = election.clone();
+    let ended = std::thread::spawn(move || {
+        same.run(|_| -> Result<(), Error> { std::panic::resume_unwind(Box::new("the work failed")) })
+    });
+    assert!(ended.join().is_err(), "the panic is lost");
+    passes_on(url, &election)
+}
+
+async fn aborted(url: &str) -> Result<(), Error> {
+    let election = candidate(url, "aborted")?;
+    let same = election.clone();
+    let (begun, begins) = tokio::sync::oneshot::channel();
+    let mut begun = Some(begun);
+    let task = tokio::spawn(async move {
+        same.run_async(|_| {
+            begun.take().map(|begun| begun.send(()));
+            std::future::pending::<Result<(), Error>>()
+        })
+        .await
+    });
+    begins.await.expect("work that begins");
+    task.abort();
+    assert!(task.await.is_err_and(|error| error.is_cancelled()), "it was not aborted");
+    passes_on(url, &election)
+}
+
+/// What a stop and a start at once leave behind is one of the two, also for those who wait.
+fn stops_while_it_starts(url: &str) -> Result<(), Error> {
+    let election = candidate(url, "at-once")?;
+    for _ in 0..3000 {
+        let both = Arc::new(Barrier::new(2));
+        let (same, gate) = (election.clone(), both.clone());
+        let starts = std::thread::spawn(move || {
+            gate.wait();
+            same.start()
+        });
+        both.wait();
+        let _ = election.stop(Duration::ZERO);
+        starts.join().expect("a start")?;
+        let stopped = is_stopped(&election);
+        let since = Instant::now();
+        while stopped != (election.status()?.state == "stopped") {
+            assert!(since.elapsed() < LIMIT, "stopped={stopped}: {:?}", election.status()?);
+            std::thread::yield_now();
+        }
+    }
+    Ok(())
+}
+
+async fn all(url: &str) -> Result<(), Error> {
+    elects(url).await?;
+    panics(url)?;
+    aborted(url).await?;
+    stops_while_it_starts(url)
+}
+
 fn main() {
     let folder = std::env::temp_dir().join(format!("baton-rust-{}", std::process::id()));
     std::fs::create_dir(&folder).expect("a folder");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let url = format!("file:{}", folder.display());
-    let ended = runtime.expect("a runtime").block_on(elects(&url));
+    let ended = runtime.expect("a runtime").block_on(all(&url));
     let _ = std::fs::remove_dir_all(&folder);
     ended.expect("the elections");
     println!("ok tokio");

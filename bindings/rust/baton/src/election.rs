@@ -90,8 +90,31 @@ impl State {
     }
 
     pub(crate) fn stop(&self, limit: Duration) -> i32 {
-        self.change(|news| news.stopped = true);
-        unsafe { sys::baton_election_stop(self.handle, millis(limit) as i64) }
+        let mut code = 0;
+        // A start comes before both or after both.
+        self.change(|news| {
+            news.stopped = true;
+            code = unsafe { sys::baton_election_stop(self.handle, 0) };
+        });
+        if limit.is_zero() {
+            return code;
+        }
+        code = unsafe { sys::baton_election_stop(self.handle, millis(limit) as i64) };
+        if !self.news.lock().unwrap().stopped {
+            // Was it started before that second call? Then that start counts: it came last.
+            unsafe { sys::baton_election_start(self.handle) };
+        }
+        code
+    }
+}
+
+/// A loop that runs work. If it ends by a panic, or as a future that is dropped, no work would follow
+/// on an election that goes on.
+struct Loop<'a>(&'a State);
+
+impl Drop for Loop<'_> {
+    fn drop(&mut self) {
+        self.0.stop(Duration::ZERO);
     }
 }
 
@@ -139,7 +162,8 @@ impl Election {
 
     /// Contends from now on. Idempotent; never blocks.
     pub fn start(&self) -> Result<()> {
-        self.state.news.lock().unwrap().stopped = false;
+        let mut news = self.state.news.lock().unwrap();
+        news.stopped = false;
         check(unsafe { sys::baton_election_start(self.state.handle) }, None).map(|_| ())
     }
 
@@ -300,21 +324,21 @@ impl Election {
         mut work: impl FnMut(&Lead) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
         self.start()?;
+        let stops = Loop(&self.state);
         let mut after = 0;
         loop {
             let lead = match self.acquire_after(after, None) {
                 Ok(lead) => lead,
-                Err(e) if e.code() == sys::BATON_E_NOT_STARTED => return Ok(()),
+                Err(e) if e.code() == sys::BATON_E_NOT_STARTED => {
+                    std::mem::forget(stops); // it was; and it may be started again
+                    return Ok(());
+                }
                 Err(e) => return Err(e.into()),
             };
             after = lead.term;
-            let ended = work(&lead);
+            work(&lead)?;
             let leads = lead.leads();
             drop(lead);
-            if ended.is_err() {
-                self.state.stop(Duration::ZERO);
-                return ended;
-            }
             if leads {
                 let _ = self.resign(Duration::ZERO);
             }
@@ -331,21 +355,21 @@ impl Election {
         F: Future<Output = std::result::Result<(), E>>,
     {
         self.start()?;
+        let stops = Loop(&self.state);
         let mut after = 0;
         loop {
             let lead = match self.acquire_async_after(after).await {
                 Ok(lead) => Arc::new(lead),
-                Err(e) if e.code() == sys::BATON_E_NOT_STARTED => return Ok(()),
+                Err(e) if e.code() == sys::BATON_E_NOT_STARTED => {
+                    std::mem::forget(stops); // it was; and it may be started again
+                    return Ok(());
+                }
                 Err(e) => return Err(e.into()),
             };
             after = lead.term;
-            let ended = unless_lost(&lead, work(lead.clone())).await;
+            unless_lost(&lead, work(lead.clone())).await.transpose()?;
             let leads = lead.leads();
             drop(lead);
-            if let Some(Err(e)) = ended {
-                self.state.stop(Duration::ZERO);
-                return Err(e);
-            }
             if leads {
                 let _ = self.resign(Duration::ZERO);
             }
