@@ -3,8 +3,10 @@
 //! contends no more.
 
 use baton::{codes, Election, ElectionOptions, Error, Lead, Options, Store};
+use std::future::Future;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Barrier};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -144,11 +146,35 @@ fn stops_while_it_starts(url: &str) -> Result<(), Error> {
     Ok(())
 }
 
+struct Counts;
+
+impl Wake for Counts {
+    fn wake(self: Arc<Self>) {}
+}
+
+fn waits_in_bounds(url: &str) -> Result<(), Error> {
+    let (leader, standby) = (candidate(url, "waits")?, candidate(url, "waits")?);
+    leader.start()?;
+    let _lead = leader.acquire(LIMIT)?;
+    standby.start()?;
+    let counts = Arc::new(Counts);
+    let waker = Waker::from(counts.clone());
+    let mut context = Context::from_waker(&waker);
+    let mut waits = Box::pin(standby.acquire_async());
+    for _ in 0..1000 {
+        assert!(matches!(waits.as_mut().poll(&mut context), Poll::Pending));
+    }
+    let kept = Arc::strong_count(&counts);
+    assert!(kept < 10, "1,000 polls keep {kept} wakers");
+    Ok(())
+}
+
 async fn all(url: &str) -> Result<(), Error> {
     elects(url).await?;
     panics(url)?;
     aborted(url).await?;
-    stops_while_it_starts(url)
+    stops_while_it_starts(url)?;
+    waits_in_bounds(url)
 }
 
 fn main() {

@@ -304,6 +304,7 @@ impl Election {
                 return Poll::Ready(Err(stopped));
             }
             // Before it is tried: what changes from here on wakes us.
+            news.wakers.retain(|old| !old.will_wake(cx.waker()));
             news.wakers.push(cx.waker().clone());
             drop(news);
             match self.try_enter(after) {
