@@ -6,6 +6,7 @@ package baton
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -99,6 +100,36 @@ func TestCause(t *testing.T) {
 	lead.Close()
 	if cause := context.Cause(lead.Context()); cause != context.Canceled {
 		t.Errorf("the cause is %v", cause)
+	}
+}
+
+// A panic of the work passes through Run; nobody works any more, so the election contends no more.
+func TestPanicOfTheWork(t *testing.T) {
+	for name, end := range map[string]func(){"panic": func() { panic("the work failed") },
+		"Goexit": runtime.Goexit} {
+		s, e := opened(t)
+		ended := make(chan any)
+		go func() {
+			defer func() { ended <- recover() }()
+			_ = e.Run(context.Background(), func(context.Context, *Lead) error {
+				end()
+				return nil
+			})
+		}()
+		if found := <-ended; (found != nil) != (name == "panic") {
+			t.Errorf("%s: recovered %v", name, found)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		if lead, err := e.Acquire(ctx); !errors.Is(err, ErrClosed) {
+			t.Errorf("%s: it contends on: %v", name, err)
+			if err == nil {
+				lead.Close()
+			}
+		}
+		cancel()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -423,7 +423,7 @@ func (e *Election) Run(ctx context.Context, fn func(context.Context, *Lead) erro
 	for after := uint64(0); ; {
 		lead, err := e.acquire(ctx, after)
 		if err != nil {
-			if ctx.Err() != nil {
+			if ctx.Err() != nil || !errors.Is(err, ErrClosed) {
 				_ = e.Stop(context.WithoutCancel(ctx))
 			}
 			return err

@@ -174,9 +174,17 @@ func (l *Lead) Close() {
 	}
 }
 
-// The lead is closed however fn ends, by a panic, too. Says whether it was lost before.
+// The lead is closed however fn ends. After a panic, or Goexit, nobody would work in a later
+// leadership: then the election is stopped, too. Says whether the lead was lost before.
 func (l *Lead) do(fn func(context.Context, *Lead) error) (lost bool, err error) {
-	defer l.Close()
+	returned := false
+	defer func() {
+		if e := l.election; !returned {
+			_ = e.store.use(func() error { e.stopNow(); return nil })
+		}
+		l.Close()
+	}()
 	err = fn(l.ctx, l)
+	returned = true
 	return !l.leads(), err
 }
