@@ -137,7 +137,7 @@ struct baton_campaign {
 
 struct baton_release {
 	const char *name;
-	const char *lease_id; /* all three must match, or nothing happens (REFUSED) */
+	const char *lease_id; /* if lease_id, nonce and term don't all match: REFUSED */
 	uint64_t nonce;
 	uint64_t term;
 	const char *reason;      /* for the history: one word */
@@ -244,8 +244,8 @@ struct baton_driver {
 	 * watches the name. If watch_add() returns a BATON_E_ code, the runtime adds the name again
 	 * after a while. watch_wait() blocks until there are hints or until the deadline. It fills
 	 * in the cookies of the hinted names and returns their number. A negative number means that
-	 * the watch is broken; the runtime calls again after a while. Names stay added, and all are
-	 * hinted at when the watch works again.
+	 * the watch is broken; the runtime calls again after a while. The names stay added. When
+	 * the watch works again, the driver hints at all of them.
 	 */
 	int (*watch_add)(void *lane, const char *name, uint64_t cookie);
 	void (*watch_remove)(void *lane, const char *name, uint64_t cookie);

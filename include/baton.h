@@ -145,14 +145,14 @@ struct baton_trace_record {
 
 struct baton_options {
 	size_t size;             /* sizeof(struct baton_options); set by baton_options_init() */
-	const char *id;          /* this candidate's name; default: host, pid, boot, random bits */
+	const char *id;          /* this candidate's name; default: host, pid, 48 random bits */
 	const char *address;     /* where others can reach this candidate; default none */
-	uint64_t lease_ms;       /* how long a dead leader's claim stands; default 15000 */
+	uint64_t lease_ms;       /* how long the claim of a silent leader stands; default 15000 */
 	uint64_t renew_ms;       /* from one renewal to the next; default 0: lease/3 */
 	uint64_t grace_ms;       /* how long a due renewal may keep failing; default 0: lease/3 */
-	uint64_t retry_ms;       /* first pause after a failure; default 0: 2 s, at most lease/6 */
+	uint64_t retry_ms;       /* first pause after a failure; 0: 2 s, or lease/6 if less */
 	uint64_t retry_max_ms;   /* longest pause after failures; default 0: five times retry */
-	uint32_t drift_permille; /* how much two clocks' rates may differ; default 100 */
+	uint32_t drift_permille; /* how much clock rates may differ; 100, or the store's minimum */
 	uint32_t dispatchers;    /* how many threads call handlers; default 0: 2 threads */
 	/* Called on a thread of the library, never concurrently. Must not block for long: records
 	 * that can't be delivered in time are counted and dropped. NULL: no log. */
@@ -262,7 +262,7 @@ struct baton_event {
 	int code;
 	uint64_t term;
 	uint64_t old_term;
-	int64_t wait_ms;                 /* WAITS: counted from now */
+	int64_t wait_ms;                 /* WAITS: counted from when the event is taken */
 	int64_t deadline_boot_ns;        /* BECAME, RENEWED: as in baton_get_deadline() */
 	int64_t work_end_boot_ns;        /* BECAME, RENEWED: as in baton_get_deadline() */
 	char leader[BATON_NAME_MAX + 1]; /* CHANGED: the new leader */
@@ -506,8 +506,8 @@ BATON_API int baton_context_fd(const struct baton_context *ctx);
 BATON_API bool baton_context_wait(const struct baton_context *ctx, int64_t timeout_ms);
 
 /* Steps down, and doesn't campaign for quiet_ms. After every leadership that it gives back, a
- * candidate also waits for the renewal interval or 2 s, whichever is shorter, so that others come
- * first. BATON_E_NOT_LEADER if this candidate doesn't lead. */
+ * candidate also waits for the renewal interval or 2 s, whichever is shorter, so that other
+ * candidates can win first. BATON_E_NOT_LEADER if this candidate doesn't lead. */
 BATON_API int baton_resign(struct baton_election *e, int64_t quiet_ms);
 
 /* Steps down in favour of the named candidate. Campaigns again if the named candidate doesn't take

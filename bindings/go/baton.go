@@ -277,7 +277,7 @@ func (s *store) text(ask func() *C.char) (text string) {
 	return text
 }
 
-// Lease is how long a dead leader's claim stands.
+// Lease is how long the claim of a silent leader stands.
 func (s *Store) Lease() time.Duration { return s.lease() }
 
 func (s *store) lease() time.Duration {

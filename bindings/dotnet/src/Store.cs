@@ -98,7 +98,7 @@ namespace Baton
         // What this store promises, and under which faults it doesn't: text for people.
         public string Promises => Native.Text(Native.baton_promises(Pump.Handle));
 
-        // How long a dead leader's claim stands.
+        // How long the claim of a silent leader stands.
         public TimeSpan Lease
         {
             get
