@@ -115,48 +115,48 @@ enum note {
 };
 
 /* The reason of an action, for the log, the trace and the application. */
-#define CORE_WHYS(X)                                                              \
-	X(NONE, "no reason")                                                      \
-	X(STARTED, "started")                                                     \
-	X(STOPPED, "stopped")                                                     \
-	X(UNUSED, "no election needs it")                                         \
-	X(OPENED, "the lease is open")                                            \
-	X(DUE, "due")                                                             \
-	X(RETRY, "retry")                                                         \
-	X(HINTED, "a hint")                                                       \
-	X(IN_TURN, "its turn after a hint")                                       \
-	X(EXPIRED, "the deadline has passed")                                     \
-	X(REFUSED, "the store says that it is not ours")                          \
-	X(FAILED, "the call failed")                                              \
-	X(UNKNOWN, "the outcome is unknown")                                      \
-	X(STRANGE, "the record is not what we know")                              \
-	X(COUNT, "the store counts other claims than we do")                      \
-	X(FREE, "free")                                                           \
-	X(HELD, "held")                                                           \
-	X(WON, "won")                                                             \
-	X(ADOPTED, "own claim found after an unknown outcome")                    \
-	X(ORPHAN, "own claim found that was not asked for")                       \
-	X(LATE, "too late")                                                       \
-	X(UNWANTED, "no longer wanted")                                           \
-	X(BAD_TERM, "the term is not above the highest one seen")                 \
-	X(FLOOR_JUMP, "the term is impossibly high")                              \
-	X(TERM_END, "there is no higher term")                                    \
-	X(ASKED, "asked to try")                                                  \
-	X(NOT_STARTED, "not started, or observing only")                          \
-	X(RESIGNED, "resigned")                                                   \
-	X(ORDERED, "ordered to resign")                                           \
-	X(TRANSFER, "transfer")                                                   \
-	X(TRANSFER_REFUSED, "the target of the transfer is not there, or unwell") \
-	X(TRANSFER_ABORTED, "the target of the transfer did not take it")         \
-	X(PREEMPT, "a better candidate asks for it")                              \
-	X(UNHEALTHY, "unhealthy")                                                 \
-	X(RECOVERED, "healthy again")                                             \
-	X(PAUSED, "paused")                                                       \
-	X(STALLED, "no sign of life from the work")                               \
-	X(SUPERSEDED, "another candidate leads in a later term")                  \
-	X(GONE, "the claim is gone from the store")                               \
-	X(DRAINED, "the work has ended")                                          \
-	X(OVERDUE, "the work was given its time")                                 \
+#define CORE_WHYS(X)                                                                \
+	X(NONE, "no reason")                                                        \
+	X(STARTED, "started")                                                       \
+	X(STOPPED, "stopped")                                                       \
+	X(UNUSED, "no election needs it")                                           \
+	X(OPENED, "the lease is open")                                              \
+	X(DUE, "due")                                                               \
+	X(RETRY, "retry")                                                           \
+	X(HINTED, "a hint")                                                         \
+	X(IN_TURN, "its turn after a hint")                                         \
+	X(EXPIRED, "the deadline has passed")                                       \
+	X(REFUSED, "the store says that the lease is gone")                         \
+	X(FAILED, "the call failed")                                                \
+	X(UNKNOWN, "the outcome is unknown")                                        \
+	X(STRANGE, "the record differs from what is known")                         \
+	X(COUNT, "the store counts other claims than are known")                    \
+	X(FREE, "free")                                                             \
+	X(HELD, "held")                                                             \
+	X(WON, "won")                                                               \
+	X(ADOPTED, "own claim found after an unknown outcome")                      \
+	X(ORPHAN, "own claim found that was not asked for")                         \
+	X(LATE, "too late")                                                         \
+	X(UNWANTED, "no longer wanted")                                             \
+	X(BAD_TERM, "the term is not above the highest one seen")                   \
+	X(FLOOR_JUMP, "the term is impossibly high")                                \
+	X(TERM_END, "there is no higher term")                                      \
+	X(ASKED, "asked to try")                                                    \
+	X(NOT_STARTED, "not started, or observing only")                            \
+	X(RESIGNED, "resigned")                                                     \
+	X(ORDERED, "ordered to resign")                                             \
+	X(TRANSFER, "transfer")                                                     \
+	X(TRANSFER_REFUSED, "the target of the transfer is absent, or not healthy") \
+	X(TRANSFER_ABORTED, "the target of the transfer did not take over")         \
+	X(PREEMPT, "a candidate that ranks higher asks for the leadership")         \
+	X(UNHEALTHY, "unhealthy")                                                   \
+	X(RECOVERED, "healthy again")                                               \
+	X(PAUSED, "paused")                                                         \
+	X(STALLED, "no sign of life from the work")                                 \
+	X(SUPERSEDED, "another candidate leads in a later term")                    \
+	X(GONE, "the claim is gone from the store")                                 \
+	X(DRAINED, "the work has ended")                                            \
+	X(OVERDUE, "the time for the work to end has passed")                       \
 	X(DRAINING, "the work has not ended yet")
 
 enum why {

@@ -95,11 +95,11 @@ story S5_a_refused_renewal_ends_it_at_once
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed refused
-                lease 1 is down (the store says that it is not ours)
-                lost term 1 (the store says that it is not ours)
+                lease 1 is down (the store says that the lease is gone)
+                lost term 1 (the store says that the lease is gone)
             now leads no, lease dead
     6s      drained
-                close lease 1 (the store says that it is not ours)
+                close lease 1 (the store says that the lease is gone)
     6.1s    closed refused
                 open lease 2 (started)
     6.2s    opened ok
@@ -147,23 +147,23 @@ story L3_a_close_is_tried_until_it_is_confirmed
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed refused
-                lease 1 is down (the store says that it is not ours)
-                lost term 1 (the store says that it is not ours)
+                lease 1 is down (the store says that the lease is gone)
+                lost term 1 (the store says that the lease is gone)
     5.2s    drained
-                close lease 1 (the store says that it is not ours)
+                close lease 1 (the store says that the lease is gone)
     6s      closed unknown
     7s      ...
-                close lease 1 (the store says that it is not ours)
+                close lease 1 (the store says that the lease is gone)
     8s      closed failed
     10s     ...
-                close lease 1 (the store says that it is not ours)
+                close lease 1 (the store says that the lease is gone)
     11s     closed unknown
     15s     ...
-                close lease 1 (the store says that it is not ours)
+                close lease 1 (the store says that the lease is gone)
     16.5s   closed unknown
             now lease closing, wake 21.5s
     21.5s   ...
-                close lease 1, which has ended (the store says that it is not ours)
+                close lease 1, which has ended (the store says that the lease is gone)
             now lease closing
     22s     closed unknown
                 open lease 2 (started)
@@ -177,10 +177,10 @@ story L8_a_loser_contends_again
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed refused
-                lease 1 is down (the store says that it is not ours)
-                lost term 1 (the store says that it is not ours)
+                lease 1 is down (the store says that the lease is gone)
+                lost term 1 (the store says that the lease is gone)
     5.2s    drained
-                close lease 1 (the store says that it is not ours)
+                close lease 1 (the store says that the lease is gone)
     5.3s    closed ok
                 open lease 2 (started)
     5.4s    opened ok
@@ -243,7 +243,7 @@ story an_old_answer_about_the_own_record_is_checked
     1s      hint
                 observe (a hint)
     1.1s    observed held by B term 4
-                claims lease 1 (the record is not what we know)
+                claims lease 1 (the record differs from what is known)
             now leads yes
     1.2s    claims term 5 nonce 1
             now leads yes
@@ -255,7 +255,7 @@ story a_store_that_forgot_the_claim_is_believed
     1s      hint
                 observe (a hint)
     1.1s    observed held by B term 4
-                claims lease 1 (the record is not what we know)
+                claims lease 1 (the record differs from what is known)
     1.2s    claims none
                 lost term 5 (the claim is gone from the store)
             now leads no
@@ -308,7 +308,7 @@ story L3_the_count_says_that_a_claim_is_gone
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed ok held 0
-                claims lease 1 (the store counts other claims than we do)
+                claims lease 1 (the store counts other claims than are known)
             now leads yes
     5.2s    claims none
                 lost term 1 (the claim is gone from the store)
@@ -325,7 +325,7 @@ story S5_the_list_shows_another_claim_than_ours
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed ok held 2
-                claims lease 1 (the store counts other claims than we do)
+                claims lease 1 (the store counts other claims than are known)
     5.2s    claims term 9 nonce 1
                 lost term 3 (the claim is gone from the store)
             now leads no
@@ -354,14 +354,14 @@ story L3_the_list_is_read_while_the_work_of_a_lost_claim_ends
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed ok held 0
-                claims lease 1 (the store counts other claims than we do)
+                claims lease 1 (the store counts other claims than are known)
     5.2s    claims none
                 lost term 3 (the claim is gone from the store)
             now leads no, state resigning
     10s     ...
                 renew lease 1 (due)
     10.1s   renewed ok held 1
-                claims lease 1 (the store counts other claims than we do)
+                claims lease 1 (the store counts other claims than are known)
     10.2s   claims term 3 nonce 1
             now state resigning
     11s     drained
@@ -377,16 +377,16 @@ story a_question_that_fails_on_a_dead_lease_is_not_repeated
     4.8s    hint
                 observe (a hint)
     4.9s    observed held by B term 2 watched
-                claims lease 1 (the record is not what we know)
+                claims lease 1 (the record differs from what is known)
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed refused
-                lease 1 is down (the store says that it is not ours)
-                lost term 3 (the store says that it is not ours)
+                lease 1 is down (the store says that the lease is gone)
+                lost term 3 (the store says that the lease is gone)
     5.2s    claims failed
             now lease dead, wake 13.5s
     6s      drained
-                close lease 1 (the store says that it is not ours)
+                close lease 1 (the store says that the lease is gone)
     6.1s    closed ok
                 open lease 2 (started)
     6.2s    opened ok
@@ -402,22 +402,22 @@ story L3_a_wrong_count_and_a_right_list
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed ok held 3
-                claims lease 1 (the store counts other claims than we do)
+                claims lease 1 (the store counts other claims than are known)
     5.2s    claims failed
     6.2s    ...
-                claims lease 1 (the store counts other claims than we do)
+                claims lease 1 (the store counts other claims than are known)
     6.3s    claims unknown
     8.3s    ...
-                claims lease 1 (the store counts other claims than we do)
+                claims lease 1 (the store counts other claims than are known)
     8.4s    claims term 1 nonce 1
             now leads yes
     10s     ...
                 renew lease 1 (due)
     10.1s   renewed ok held 3
-                claims lease 1 (the store counts other claims than we do)
+                claims lease 1 (the store counts other claims than are known)
     10.2s   claims failed
     11.2s   ...
-                claims lease 1 (the store counts other claims than we do)
+                claims lease 1 (the store counts other claims than are known)
     11.3s   claims term 1 nonce 1
 
 story A4_a_suspended_machine_wakes_up_without_its_leadership

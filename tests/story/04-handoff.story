@@ -269,8 +269,8 @@ story L3_a_release_ends_with_its_lease
     5s      ...
                 renew lease 1 (due)
     5.2s    renewed refused
-                lease 1 is down (the store says that it is not ours)
-                close lease 1 (the store says that it is not ours)
+                lease 1 is down (the store says that the lease is gone)
+                close lease 1 (the store says that the lease is gone)
             now state standby
     5.3s    released unknown
     5.4s    closed ok
@@ -295,9 +295,9 @@ story L3_a_release_that_waits_for_its_retry_ends_with_its_lease
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed refused
-                lease 1 is down (the store says that it is not ours)
+                lease 1 is down (the store says that the lease is gone)
                 stopped (stopped)
-                close lease 1 (the store says that it is not ours)
+                close lease 1 (the store says that the lease is gone)
     5.2s    closed ok
             now state stopped, lease closed
 
@@ -403,8 +403,8 @@ story S8_stop_during_a_campaign_whose_lease_is_lost
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed refused
-                lease 1 is down (the store says that it is not ours)
-                close lease 1 (the store says that it is not ours)
+                lease 1 is down (the store says that the lease is gone)
+                close lease 1 (the store says that the lease is gone)
     5.2s    won term 4
                 stopped (stopped)
             now state stopped
@@ -651,13 +651,13 @@ story L4_a_campaign_after_a_look_counts
     2.021s  ...
                 B: observe (its turn after a hint)
     2.03s   B: observed held by A term 2 watched
-                B: campaign #4 floor 4 (the record is not what we know)
+                B: campaign #4 floor 4 (the record differs from what is known)
     2.04s   B: held by A term 2 watched
     2.041s  B: hint
     2.062s  ...
                 B: observe (its turn after a hint)
     2.07s   B: observed held by A term 2 watched
-                B: campaign #6 floor 4 (the record is not what we know)
+                B: campaign #6 floor 4 (the record differs from what is known)
     2.08s   B: held by A term 2 watched
     2.09s   B: hint
             now B: wake 2.1325s
@@ -687,7 +687,7 @@ story L2_the_first_of_a_crowd_is_not_delayed
     4.021s  ...
                 B: observe (its turn after a hint)
     4.03s   B: observed free term 2
-                B: campaign #7 floor 6 (the record is not what we know)
+                B: campaign #7 floor 6 (the record differs from what is known)
 
 story L2_a_few_set_out_at_once
     A handful of standbys is no herd: each heeds a hint when it comes.

@@ -84,8 +84,8 @@ story unknown_until_the_lease_is_gone
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed refused
-                lease 1 is down (the store says that it is not ours)
-                close lease 1 (the store says that it is not ours)
+                lease 1 is down (the store says that the lease is gone)
+                close lease 1 (the store says that the lease is gone)
             now state standby
     5.2s    claims term 1 nonce 1
     5.3s    closed ok
@@ -114,8 +114,8 @@ story a_new_lease_asks_afresh
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed refused
-                lease 1 is down (the store says that it is not ours)
-                close lease 1 (the store says that it is not ours)
+                lease 1 is down (the store says that the lease is gone)
+                close lease 1 (the store says that the lease is gone)
     5.2s    closed ok
                 open lease 2 (started)
     5.25s   opened ok
@@ -168,7 +168,7 @@ story L3_the_count_finds_what_landed_late
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed ok held 1
-                claims lease 1 (the store counts other claims than we do)
+                claims lease 1 (the store counts other claims than are known)
     5.2s    claims term 2 nonce 1
                 became leader in term 2 (own claim found after an unknown outcome)
                 leader is A in term 2 (held)
@@ -190,7 +190,7 @@ story L3_a_look_finds_what_landed_late
                 observe (retry)
     3.7s    observed held mine term 4 nonce 2
                 nobody leads after term 4 (free)
-                claims lease 1 (the record is not what we know)
+                claims lease 1 (the record differs from what is known)
     3.8s    claims term 4 nonce 2
                 release #2 term 4 (unhealthy)
     3.9s    released ok
@@ -204,7 +204,7 @@ story rule_8_a_claim_that_nobody_asked_for_is_given_back
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed ok held 1
-                claims lease 1 (the store counts other claims than we do)
+                claims lease 1 (the store counts other claims than are known)
     5.2s    claims term 9 nonce 1
                 release #1 term 9 (own claim found that was not asked for)
             now leads no, state releasing
@@ -235,7 +235,7 @@ story rule_8_a_term_that_was_led_is_not_led_again
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed ok held 1
-                claims lease 1 (the store counts other claims than we do)
+                claims lease 1 (the store counts other claims than are known)
     5.2s    claims term 3 nonce 1
                 release #1 term 3 (own claim found that was not asked for)
             now leads no
@@ -436,7 +436,7 @@ story rule_8_a_claim_is_adopted_once
     3.6s    ...
                 observe (retry)
     3.7s    observed held mine term 4 nonce 2 watched
-                claims lease 1 (the record is not what we know)
+                claims lease 1 (the record differs from what is known)
     3.8s    claims term 4 nonce 2
                 release #2 term 4 (no longer wanted)
     3.9s    released ok
@@ -467,7 +467,7 @@ story rule_8_a_claim_that_was_found_is_in_doubt_no_more
                 observe (retry)
     3.7s    observed held mine term 4 nonce 2
                 nobody leads after term 4 (free)
-                claims lease 1 (the record is not what we know)
+                claims lease 1 (the record differs from what is known)
     3.8s    claims term 4 nonce 2
                 release #2 term 4 (unhealthy)
     3.9s    released ok
@@ -481,7 +481,7 @@ story rule_8_a_claim_that_was_found_is_in_doubt_no_more
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed ok held 1
-                claims lease 1 (the store counts other claims than we do)
+                claims lease 1 (the store counts other claims than are known)
     5.2s    claims term 4 nonce 2
                 release #2 term 4 (own claim found that was not asked for)
             now leads no
@@ -565,7 +565,7 @@ story L3_a_claim_that_lands_after_the_stop
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed ok held 1
-                claims lease 1 (the store counts other claims than we do)
+                claims lease 1 (the store counts other claims than are known)
     5.2s    claims a term 1 nonce 1
                 a: release #1 term 1 (stopped)
     5.3s    a: released ok
@@ -659,8 +659,8 @@ story S5_a_grant_on_a_lease_that_is_no_more
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed refused
-                lease 1 is down (the store says that it is not ours)
-                close lease 1 (the store says that it is not ours)
+                lease 1 is down (the store says that the lease is gone)
+                close lease 1 (the store says that the lease is gone)
     5.2s    closed ok
                 open lease 2 (started)
     5.3s    opened ok
@@ -676,7 +676,7 @@ story S5_a_grant_on_a_lease_that_is_no_more
     10.2s   ...
                 renew lease 2 (due)
     10.3s   renewed ok held 2
-                claims lease 2 (the store counts other claims than we do)
+                claims lease 2 (the store counts other claims than are known)
 
 story S5_a_refusal_about_a_lease_that_is_no_more
     The same, and the answer says: held by yourself. It speaks of the lease that is gone.
@@ -687,8 +687,8 @@ story S5_a_refusal_about_a_lease_that_is_no_more
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed refused
-                lease 1 is down (the store says that it is not ours)
-                close lease 1 (the store says that it is not ours)
+                lease 1 is down (the store says that the lease is gone)
+                close lease 1 (the store says that the lease is gone)
     5.2s    closed ok
                 open lease 2 (started)
     5.3s    opened ok
@@ -706,8 +706,8 @@ story S9_an_unknown_outcome_on_a_lease_that_is_no_more
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed refused
-                lease 1 is down (the store says that it is not ours)
-                close lease 1 (the store says that it is not ours)
+                lease 1 is down (the store says that the lease is gone)
+                close lease 1 (the store says that the lease is gone)
     5.2s    closed ok
                 open lease 2 (started)
     5.3s    opened ok
@@ -725,8 +725,8 @@ story L3_a_claim_found_on_the_new_lease
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed refused
-                lease 1 is down (the store says that it is not ours)
-                close lease 1 (the store says that it is not ours)
+                lease 1 is down (the store says that the lease is gone)
+                close lease 1 (the store says that the lease is gone)
     5.2s    closed ok
                 open lease 2 (started)
     5.3s    opened ok
@@ -734,7 +734,7 @@ story L3_a_claim_found_on_the_new_lease
                 observe (the lease is open)
     5.4s    observed held mine term 4 nonce 9
                 nobody leads after term 4 (free)
-                claims lease 2 (the record is not what we know)
+                claims lease 2 (the record differs from what is known)
     5.5s    claims term 4 nonce 9
                 release #9 term 4 (own claim found that was not asked for)
     5.6s    released ok

@@ -98,10 +98,10 @@ story an_unhealthy_leader_that_may_stay
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed refused
-                lease 1 is down (the store says that it is not ours)
-                lost term 3 (the store says that it is not ours)
+                lease 1 is down (the store says that the lease is gone)
+                lost term 3 (the store says that the lease is gone)
     5.2s    drained
-                close lease 1 (the store says that it is not ours)
+                close lease 1 (the store says that the lease is gone)
     5.3s    closed ok
                 open lease 2 (started)
     5.4s    opened ok

@@ -44,7 +44,7 @@ story a_transfer_that_is_not_taken_is_over
                 campaign #3 floor 3 (due)
     3.2s    held by C term 4 watched
                 leader is C in term 4 (held)
-                error about B (the target of the transfer did not take it)
+                error about B (the target of the transfer did not take over)
             now leader C
     4s      hint
                 campaign #4 floor 4 (a hint)
@@ -68,7 +68,7 @@ story a_transfer_that_comes_back
     3.2s    won term 4 watched
                 became leader in term 4 (won)
                 leader is A in term 4 (held)
-                error about B (the target of the transfer did not take it)
+                error about B (the target of the transfer did not take over)
             now leads yes, term 4
 
 story a_transfer_to_nobody_is_refused
@@ -76,7 +76,7 @@ story a_transfer_to_nobody_is_refused
 
     given leader term 3
     1s      transfer to B unwell
-                error about B (the target of the transfer is not there, or unwell)
+                error about B (the target of the transfer is absent, or not healthy)
             now leads yes
 
 story a_transfer_to_oneself_is_nothing
@@ -96,9 +96,9 @@ story a_transfer_dies_with_its_leadership
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed refused
-                lease 1 is down (the store says that it is not ours)
+                lease 1 is down (the store says that the lease is gone)
     5.2s    drained
-                close lease 1 (the store says that it is not ours)
+                close lease 1 (the store says that the lease is gone)
     5.3s    closed ok
                 open lease 2 (started)
     5.4s    opened ok
@@ -122,9 +122,9 @@ story a_transfer_does_not_haunt_what_is_given_back_later
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed refused
-                lease 1 is down (the store says that it is not ours)
+                lease 1 is down (the store says that the lease is gone)
     5.2s    drained
-                close lease 1 (the store says that it is not ours)
+                close lease 1 (the store says that the lease is gone)
     5.3s    closed ok
                 open lease 2 (started)
     5.4s    opened ok
@@ -144,7 +144,7 @@ story a_transfer_survives_a_list_of_claims
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed ok held 2
-                claims lease 1 (the store counts other claims than we do)
+                claims lease 1 (the store counts other claims than are known)
     5.2s    claims term 3 nonce 1
     6s      drained
                 release #1 term 3 for B held back 2s (the work has ended)
@@ -160,7 +160,7 @@ story a_transfer_ends_with_its_claim
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed ok held 0
-                claims lease 1 (the store counts other claims than we do)
+                claims lease 1 (the store counts other claims than are known)
     5.2s    claims none
     6s      drained
                 campaign #2 floor 3 (the work has ended)
@@ -234,7 +234,7 @@ story rule_10_an_order_is_refused_once
     1s      hint
                 observe (a hint)
     1.1s    observed held mine term 3 nonce 1 order transfer to B unwell id 7 for 3 watched
-                error about B (the target of the transfer is not there, or unwell)
+                error about B (the target of the transfer is absent, or not healthy)
     2s      hint
                 observe (a hint)
     2.1s    observed held mine term 3 nonce 1 order transfer to B id 7 for 3 watched
@@ -283,7 +283,7 @@ story a_preferred_standby_asks_for_its_place
     0.2s    B: held by A term 3 priority 0 score 1.0 watched
                 B: leader is A in term 3 (held)
     20.2s   ...
-                B: order term 3 for B (a better candidate asks for it)
+                B: order term 3 for B (a candidate that ranks higher asks for the leadership)
     20.3s   B: ordered ok
     20.4s   A: hint
                 A: observe (a hint)
@@ -323,10 +323,10 @@ story a_healthier_standby_asks_for_its_place
     100.1s  held by B term 3 score 0.85 watched
             now wake 105s
     120.1s  ...
-                order term 3 for A (a better candidate asks for it)
+                order term 3 for A (a candidate that ranks higher asks for the leadership)
     120.2s  ordered ok
     140.1s  ...
-                order term 3 for A (a better candidate asks for it)
+                order term 3 for A (a candidate that ranks higher asks for the leadership)
     140.2s  ordered refused
             now wake 145s
 
@@ -364,7 +364,7 @@ story preemption_starts_anew_with_every_leader
                 campaign #3 floor 4 (a hint)
     25.1s   held by C term 4 watched
     35.1s   ...
-                order term 4 for A (a better candidate asks for it)
+                order term 4 for A (a candidate that ranks higher asks for the leadership)
     35.2s   ordered unknown
 
 story preemption_ends_when_the_leader_is_better_or_gone
@@ -463,7 +463,7 @@ story preemption_does_not_survive_a_stop
                 campaign #2 floor 3 (the lease is open)
     30.2s   held by B term 3 watched
     50.2s   ...
-                order term 3 for A (a better candidate asks for it)
+                order term 3 for A (a candidate that ranks higher asks for the leadership)
 
 story without_a_delay_nobody_is_preempted
     Preemption is off by default, however good the standby.

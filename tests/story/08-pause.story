@@ -68,7 +68,7 @@ story a_pause_while_somebody_leads
                 observe (a hint)
     60.1s   observed held by B term 3 watched
     80.1s   ...
-                order term 3 for A (a better candidate asks for it)
+                order term 3 for A (a candidate that ranks higher asks for the leadership)
     80.2s   ordered ok
     80.3s   hint
                 campaign #4 floor 3 (a hint)

@@ -15,7 +15,7 @@ story L5_a_stalled_work_loses
                 lost term 3 (no sign of life from the work)
             now leads no, state resigning, lease live
     15.5s   ...
-                release #1 term 3 (the work was given its time)
+                release #1 term 3 (the time for the work to end has passed)
     15.6s   released ok
             now state resigning
     27s     ...
@@ -77,7 +77,7 @@ story L5_only_the_stalled_election_loses
             now a: leads no
             now b: leads yes
     13.5s   ...
-                a: release #1 term 3 (the work was given its time)
+                a: release #1 term 3 (the time for the work to end has passed)
     13.6s   a: released ok
             now b: leads yes
 
@@ -90,7 +90,7 @@ story L5_a_stalled_work_ends_while_its_claim_is_given_back
     10s     ...
                 lost term 3 (no sign of life from the work)
     13.5s   ...
-                release #1 term 3 (the work was given its time)
+                release #1 term 3 (the time for the work to end has passed)
     13.6s   drained
     13.7s   released ok
             now state standby
@@ -111,7 +111,7 @@ story L5_stopped_while_stalled
                 lost term 3 (no sign of life from the work)
     11s     stop
     13.5s   ...
-                release #1 term 3 (the work was given its time)
+                release #1 term 3 (the time for the work to end has passed)
     13.6s   released ok
     25s     ...
                 error term 3 (the work has not ended yet)
@@ -131,9 +131,9 @@ story L5_stalled_and_lost
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed refused
-                lease 1 is down (the store says that it is not ours)
+                lease 1 is down (the store says that the lease is gone)
     13.5s   ...
-                close lease 1 (the store says that it is not ours)
+                close lease 1 (the store says that the lease is gone)
             now state resigning, lease closing
 
 story L5_an_old_stall_does_not_hurry_a_later_end

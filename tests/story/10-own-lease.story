@@ -60,11 +60,11 @@ story own_lease_lost
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed refused
-                lease 1 is down (the store says that it is not ours)
-                lost term 1 (the store says that it is not ours)
+                lease 1 is down (the store says that the lease is gone)
+                lost term 1 (the store says that the lease is gone)
             now leads no
     6s      drained
-                close lease 1 (the store says that it is not ours)
+                close lease 1 (the store says that the lease is gone)
     6.1s    closed ok
                 lease 2 is up (started)
                 campaign #2 floor 1 (the lease is open)
@@ -231,8 +231,8 @@ story own_lease_release_that_ends_with_its_lease
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed refused
-                lease 1 is down (the store says that it is not ours)
-                close lease 1 (the store says that it is not ours)
+                lease 1 is down (the store says that the lease is gone)
+                close lease 1 (the store says that the lease is gone)
     5.2s    closed ok
                 lease 2 is up (started)
     5.3s    released ok
@@ -326,10 +326,10 @@ story own_lease_a_grant_for_the_last_lease
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed refused
-                lease 1 is down (the store says that it is not ours)
+                lease 1 is down (the store says that the lease is gone)
             now lease dead, wake never
     5.2s    won term 2
-                close lease 1 (the store says that it is not ours)
+                close lease 1 (the store says that the lease is gone)
             now leads no
     5.3s    closed ok
                 lease 2 is up (started)
@@ -362,8 +362,8 @@ story own_leases_are_independent
                 a: renew lease 1 (due)
                 b: renew lease 1 (due)
     5.1s    a: renewed refused
-                a: lease 1 is down (the store says that it is not ours)
-                a: lost term 1 (the store says that it is not ours)
+                a: lease 1 is down (the store says that the lease is gone)
+                a: lost term 1 (the store says that the lease is gone)
     5.2s    b: renewed ok
             now a: leads no
             now b: leads yes, deadline 15s

@@ -20,15 +20,15 @@ story one_loss_loses_all
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed refused
-                lease 1 is down (the store says that it is not ours)
-                a: lost term 3 (the store says that it is not ours)
-                b: lost term 3 (the store says that it is not ours)
-                c: lost term 3 (the store says that it is not ours)
+                lease 1 is down (the store says that the lease is gone)
+                a: lost term 3 (the store says that the lease is gone)
+                b: lost term 3 (the store says that the lease is gone)
+                c: lost term 3 (the store says that the lease is gone)
     6s      a: drained
     7s      c: drained
             now a: lease dead
     8s      b: drained
-                close lease 1 (the store says that it is not ours)
+                close lease 1 (the store says that the lease is gone)
     8.1s    closed ok
                 open lease 2 (started)
 
@@ -40,12 +40,12 @@ story S7_the_slowest_work_has_until_the_end
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed refused
-                lease 1 is down (the store says that it is not ours)
-                a: lost term 3 (the store says that it is not ours)
-                b: lost term 3 (the store says that it is not ours)
+                lease 1 is down (the store says that the lease is gone)
+                a: lost term 3 (the store says that the lease is gone)
+                b: lost term 3 (the store says that the lease is gone)
     6s      a: drained
     13.5s   ...
-                close lease 1 (the store says that it is not ours)
+                close lease 1 (the store says that the lease is gone)
     13.6s   closed ok
                 open lease 2 (started)
     13.7s   opened ok
@@ -63,12 +63,12 @@ story S7_the_work_of_an_old_lease_does_not_hold_the_new_one
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed refused
-                lease 1 is down (the store says that it is not ours)
-                a: lost term 3 (the store says that it is not ours)
-                b: lost term 3 (the store says that it is not ours)
+                lease 1 is down (the store says that the lease is gone)
+                a: lost term 3 (the store says that the lease is gone)
+                b: lost term 3 (the store says that the lease is gone)
     5.2s    a: drained
     13.5s   ...
-                close lease 1 (the store says that it is not ours)
+                close lease 1 (the store says that the lease is gone)
     13.6s   closed ok
                 open lease 2 (started)
     13.7s   opened ok
@@ -79,8 +79,8 @@ story S7_the_work_of_an_old_lease_does_not_hold_the_new_one
     18.6s   ...
                 renew lease 2 (due)
     18.6s   renewed refused
-                lease 2 is down (the store says that it is not ours)
-                close lease 2 (the store says that it is not ours)
+                lease 2 is down (the store says that the lease is gone)
+                close lease 2 (the store says that the lease is gone)
             now b: state resigning
     18.7s   closed ok
                 open lease 3 (started)
@@ -130,7 +130,7 @@ story L3_one_claim_is_missing
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed ok held 1
-                claims lease 1 (the store counts other claims than we do)
+                claims lease 1 (the store counts other claims than are known)
     5.2s    claims a term 3 nonce 1
                 b: lost term 3 (the claim is gone from the store)
             now a: leads yes
@@ -167,7 +167,7 @@ story L3_one_more_than_all_that_is_on_its_way
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed ok held 2
-                claims lease 1 (the store counts other claims than we do)
+                claims lease 1 (the store counts other claims than are known)
     5.2s    a: won term 4 watched
                 a: became leader in term 4 (won)
                 a: leader is A in term 4 (held)
@@ -186,7 +186,7 @@ story L3_one_more_than_what_came_during_the_renewal
     5.02s   a: hint
                 a: campaign #3 floor 3 (a hint)
     5.1s    renewed ok held 2
-                claims lease 1 (the store counts other claims than we do)
+                claims lease 1 (the store counts other claims than are known)
 
 story L3_a_campaign_during_the_renewal
     Begun and won while the renewal was on the wire: counted or not, both are right.
@@ -216,7 +216,7 @@ story L3_a_list_from_before_the_release
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed ok held 3
-                claims lease 1 (the store counts other claims than we do)
+                claims lease 1 (the store counts other claims than are known)
     5.2s    a: released ok
     5.3s    claims a term 3 nonce 1, b term 3 nonce 2
             now a: state standby
@@ -233,7 +233,7 @@ story L3_a_claim_that_is_gone_while_it_drains
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed ok held 1
-                claims lease 1 (the store counts other claims than we do)
+                claims lease 1 (the store counts other claims than are known)
     5.2s    claims b term 3 nonce 2
     6s      a: drained
                 a: campaign #3 floor 3 (the work has ended)
@@ -250,7 +250,7 @@ story L3_a_claim_that_drains_is_still_there
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed ok held 1
-                claims lease 1 (the store counts other claims than we do)
+                claims lease 1 (the store counts other claims than are known)
     5.2s    claims a term 3 nonce 1, b term 3 nonce 2
     6s      a: drained
                 a: release #1 term 3 (the work has ended)
@@ -268,7 +268,7 @@ story L3_who_is_busy_ignores_the_list
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed ok held 0
-                claims lease 1 (the store counts other claims than we do)
+                claims lease 1 (the store counts other claims than are known)
     5.2s    claims b term 3 nonce 2
             now a: state releasing
     5.3s    a: released ok
@@ -288,7 +288,7 @@ story release_on_stop_off_on_a_shared_lease
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed ok held 2
-                claims lease 1 (the store counts other claims than we do)
+                claims lease 1 (the store counts other claims than are known)
     5.2s    claims a term 3 nonce 1, b term 3 nonce 2
                 a: release #1 term 3 (own claim found that was not asked for)
     5.3s    a: released ok
@@ -308,12 +308,12 @@ story a_claim_found_when_the_lease_is_gone
                 b: observe (a hint)
     4.9s    b: observed held mine term 4 nonce 9
                 b: nobody leads after term 4 (free)
-                claims lease 1 (the record is not what we know)
+                claims lease 1 (the record differs from what is known)
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed refused
-                lease 1 is down (the store says that it is not ours)
-                close lease 1 (the store says that it is not ours)
+                lease 1 is down (the store says that the lease is gone)
+                close lease 1 (the store says that the lease is gone)
     5.2s    claims a term 4 nonce 1, b term 4 nonce 9
             now a: state stopped
             now b: state standby

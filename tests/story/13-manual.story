@@ -303,7 +303,7 @@ story manual_does_not_adopt_what_nobody_waits_for
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed ok held 1
-                claims lease 1 (the store counts other claims than we do)
+                claims lease 1 (the store counts other claims than are known)
     5.2s    claims term 4 nonce 2
                 release #2 term 4 (no longer wanted)
             now leads no

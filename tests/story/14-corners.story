@@ -29,7 +29,7 @@ story rule7_a_list_of_a_lease_that_is_gone_says_nothing
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed ok held 1
-                claims lease 1 (the store counts other claims than we do)
+                claims lease 1 (the store counts other claims than are known)
     5.2s    freezes
     30s     thaws
                 lease 1 is down (the deadline has passed)
@@ -57,7 +57,7 @@ story L3_the_lease_is_kept_for_who_gives_back_after_its_stop
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed ok held 2
-                claims lease 1 (the store counts other claims than we do)
+                claims lease 1 (the store counts other claims than are known)
     5.2s    claims a term 4 nonce 9, b term 3 nonce 2
                 a: release #9 term 4 (own claim found that was not asked for)
     5.3s    b: stop

@@ -39,12 +39,12 @@ story peer_lost_lease_callback_never_called
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed refused
-                lease 1 is down (the store says that it is not ours)
-                a: lost term 3 (the store says that it is not ours)
-                b: lost term 3 (the store says that it is not ours)
+                lease 1 is down (the store says that the lease is gone)
+                a: lost term 3 (the store says that the lease is gone)
+                b: lost term 3 (the store says that the lease is gone)
     5.2s    a: drained
     5.3s    b: drained
-                close lease 1 (the store says that it is not ours)
+                close lease 1 (the store says that the lease is gone)
 
 story peer_lost_lease_callback_never_called_after_a_freeze
     The same when the loss is found out by something else than a timer: any event will do.
@@ -144,8 +144,8 @@ story peer_deletes_its_own_new_node
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed refused
-                lease 1 is down (the store says that it is not ours)
-                close lease 1 (the store says that it is not ours)
+                lease 1 is down (the store says that the lease is gone)
+                close lease 1 (the store says that the lease is gone)
     5.2s    closed ok
                 open lease 2 (started)
     5.3s    opened ok
@@ -166,14 +166,14 @@ story peer_believes_an_old_path_after_session_expiry
     4.8s    hint
                 observe (a hint)
     4.9s    observed held by B term 2 watched
-                claims lease 1 (the record is not what we know)
+                claims lease 1 (the record differs from what is known)
     5s      ...
                 renew lease 1 (due)
     5.05s   renewed refused
-                lease 1 is down (the store says that it is not ours)
-                lost term 3 (the store says that it is not ours)
+                lease 1 is down (the store says that the lease is gone)
+                lost term 3 (the store says that the lease is gone)
     5.1s    drained
-                close lease 1 (the store says that it is not ours)
+                close lease 1 (the store says that the lease is gone)
     5.2s    closed ok
                 open lease 2 (started)
     5.3s    opened ok
@@ -208,8 +208,8 @@ story peer_waiter_is_told_that_it_holds_after_its_lease_died
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed refused
-                lease 1 is down (the store says that it is not ours)
-                close lease 1 (the store says that it is not ours)
+                lease 1 is down (the store says that the lease is gone)
+                close lease 1 (the store says that the lease is gone)
     5.2s    won term 4
             now leads no
     5.3s    closed ok
@@ -236,13 +236,13 @@ story peer_expired_session_is_never_recreated
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed refused
-                lease 1 is down (the store says that it is not ours)
-                lost term 3 (the store says that it is not ours)
+                lease 1 is down (the store says that the lease is gone)
+                lost term 3 (the store says that the lease is gone)
     5.2s    drained
-                close lease 1 (the store says that it is not ours)
+                close lease 1 (the store says that the lease is gone)
     5.3s    closed failed
     6.3s    ...
-                close lease 1 (the store says that it is not ours)
+                close lease 1 (the store says that the lease is gone)
     6.4s    closed refused
                 open lease 2 (started)
     6.5s    opened failed

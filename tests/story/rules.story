@@ -146,7 +146,7 @@ story rule_4_ownership_is_checked
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed ok held 0
-                claims lease 1 (the store counts other claims than we do)
+                claims lease 1 (the store counts other claims than are known)
     5.2s    claims none
                 lost term 3 (the claim is gone from the store)
             now leads no
@@ -230,10 +230,10 @@ story rule_7_an_old_lease_is_not_the_new_one
     5s      ...
                 renew lease 1 (due)
     5.1s    renewed refused
-                lease 1 is down (the store says that it is not ours)
-                lost term 3 (the store says that it is not ours)
+                lease 1 is down (the store says that the lease is gone)
+                lost term 3 (the store says that the lease is gone)
     5.2s    drained
-                close lease 1 (the store says that it is not ours)
+                close lease 1 (the store says that the lease is gone)
     5.3s    closed ok
                 open lease 2 (started)
     5.4s    opened ok

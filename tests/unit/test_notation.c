@@ -97,7 +97,7 @@ static void notes(void **state)
 		 "nobody leads after term 4 (free)"},
 		{{.note = NOTE_STOPPED, .why = WHY_STOPPED}, "stopped (stopped)"},
 		{{.note = NOTE_ERROR, .target = 2, .why = WHY_TRANSFER_REFUSED},
-		 "error about B (the target of the transfer is not there, or unwell)"},
+		 "error about B (the target of the transfer is absent, or not healthy)"},
 	};
 	char buf[200];
 
@@ -130,7 +130,7 @@ static void calls(void **state)
 		{{.kind = ACT_RELEASE, .nonce = 7, .term = 4, .target = 2, .hold_ns = 2000000000},
 		 "release #7 term 4 for B held back 2s (no reason)"},
 		{{.kind = ACT_ORDER, .term = 4, .target = 1, .why = WHY_PREEMPT},
-		 "order term 4 for A (a better candidate asks for it)"},
+		 "order term 4 for A (a candidate that ranks higher asks for the leadership)"},
 	};
 	char buf[200];
 
