@@ -331,7 +331,7 @@ if(fault_sources AND TARGET baton_parts AND CMAKE_OBJCOPY)
 	endforeach()
 endif()
 
-# Calls of an adapter by hand, for tests/mysql/run and tests/mssql/run.
+# Calls of an adapter by hand, for the suites of mysql, mssql and s3.
 if(TARGET baton_parts)
 	baton_program(record-hand tests/record/hand.c)
 	target_include_directories(record-hand PRIVATE include src)

@@ -4,6 +4,7 @@
  *
  *     put KEY VALUE [KEY VALUE]...   writes over what the last put or get of the key found
  *     get KEY...
+ *     drop KEY...                    deletes what the last put or get of the key found
  *     limit SECONDS                  how much time each later call has; 20 at first
  *
  * It says the outcome of each item, and the error's sentence.
@@ -83,8 +84,9 @@ static void print_value(const struct bytes *value)
 	printf("=%.*s", (int)strcspn(at, "\""), at);
 }
 
-static void carry_out(bool is_put, char *rest)
+static void carry_out(const char *verb, char *rest)
 {
+	bool is_put = strcmp(verb, "put") == 0, is_get = strcmp(verb, "get") == 0;
 	struct record_item items[ITEMS_MAX];
 	struct record_item *of[ITEMS_MAX];
 	struct baton_call call = new_call();
@@ -97,18 +99,20 @@ static void carry_out(bool is_put, char *rest)
 
 		if (value != NULL)
 			bytes_print(&items[n].value, VALUE "%s\"}", ++n_written, value);
-		if (!is_put)
+		if (is_get)
 			items[n].version.n = 0; /* so that it tells the value */
 	}
 	if (is_put)
 		adapter->put(lane, &call, items, n);
-	else
+	else if (is_get)
 		adapter->get(lane, &call, items, n, true);
+	else
+		adapter->drop(lane, &call, items, n);
 	for (size_t i = 0; i < n; i++) {
-		if (items[i].outcome == BATON_OUTCOME_OK)
+		if (items[i].outcome == BATON_OUTCOME_OK && (is_put || is_get))
 			of[i]->version = items[i].version;
 		printf("%s%s", i > 0 ? " " : "", words[items[i].outcome]);
-		if (!is_put)
+		if (is_get)
 			print_value(&items[i].value);
 		bytes_done(&items[i].value);
 	}
@@ -136,7 +140,7 @@ int main(int argc, char **argv)
 		if (strcmp(verb, "limit") == 0)
 			set_limit(strtok_r(NULL, " \n", &rest));
 		else
-			carry_out(strcmp(verb, "put") == 0, rest);
+			carry_out(verb, rest);
 		(void)fflush(stdout);
 	}
 	return 0;

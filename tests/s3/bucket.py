@@ -38,6 +38,10 @@ class Service(http.server.ThreadingHTTPServer):
     def url(self):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
+    def close(self):
+        self.shutdown()
+        self.server_close()
+
     def handle_error(self, request, client_address):
         """Whoever asked has given up: that is its right."""
 
@@ -113,6 +117,7 @@ class Bucket(Service):
         self.ignores = ignores # conditions
         self.settings = {} # what is behind ?versioning and the like
         self.keys = None # id: (session token, until when)
+        self.denied = () # methods that nobody has the right to
         super().__init__()
 
     def refusal(self, headers):
@@ -131,6 +136,8 @@ class Bucket(Service):
         path, _, query = path.partition("?")
         if refused:
             return refused
+        if method in self.denied:
+            return 403, {}, error("AccessDenied")
         if path.count("/") == 1: # the bucket itself
             return self.answer_bucket(query)
         with self.mutex:

@@ -229,6 +229,13 @@ static void tell_denied(const struct s3_lane *lane, struct baton_call *call, con
 			 lane->host.tls ? "" : "; or it wants https: say endpoint=https://...");
 }
 
+/* Whether the server refuses the keys themselves, and not what they may do. */
+static bool is_about_keys(const char *word)
+{
+	return strstr(word, "Token") != NULL || strcmp(word, "InvalidAccessKeyId") == 0 ||
+	       strcmp(word, "SignatureDoesNotMatch") == 0;
+}
+
 /* Writes the sentence for an answer that is neither a success nor a conflict. */
 static void tell_refusal(struct s3_lane *lane, struct baton_call *call,
 			 const struct http_reply *reply)
@@ -246,8 +253,10 @@ static void tell_refusal(struct s3_lane *lane, struct baton_call *call,
 				 lane->host.name, lane->host.port);
 		return;
 	}
-	if (reply->status == 403 || reply->status == 401 || strstr(word, "Token") != NULL)
-		s3_credentials_doubt(lane); /* there may be newer ones */
+	if (is_about_keys(word))
+		s3_credentials_doubt(lane, true);
+	else if (reply->status == 403 || reply->status == 401)
+		s3_credentials_doubt(lane, false); /* newer keys may have more rights */
 	for (size_t i = 0; i < sizeof(verdicts) / sizeof(verdicts[0]); i++)
 		if (strcmp(verdicts[i].word, word) == 0) {
 			(void)store_fail(&call->error, verdicts[i].code, "bucket \"%s\": %s",

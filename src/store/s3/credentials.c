@@ -557,13 +557,18 @@ bool s3_credentials(struct s3_lane *lane, struct baton_call *call)
 	return has;
 }
 
-void s3_credentials_doubt(struct s3_lane *lane)
+void s3_credentials_doubt(struct s3_lane *lane, bool are_refused)
 {
 	struct s3_store *s = lane->store;
+	uint64_t later_ns = clock_boot_ns() + REREAD_NS;
 
 	store_lock(&s->base);
-	if (strcmp(s->keys.secret, lane->keys.secret) == 0 &&
-	    strcmp(s->keys.token, lane->keys.token) == 0)
+	bool is_same = strcmp(s->keys.secret, lane->keys.secret) == 0 &&
+		       strcmp(s->keys.token, lane->keys.token) == 0;
+
+	if (is_same && are_refused)
 		s->has_keys = false;
+	else if (is_same && s->keys.refresh_ns > later_ns)
+		s->keys.refresh_ns = later_ns;
 	store_unlock(&s->base);
 }

@@ -85,8 +85,10 @@ struct s3_lane;
 /* Copies keys that can be used now, and the region, to the lane. False: call->error says why
  * not. */
 bool s3_credentials(struct s3_lane *lane, struct baton_call *call);
-/* The server did not take the lane's keys: the next call asks for new ones. */
-void s3_credentials_doubt(struct s3_lane *lane);
+/* The server refused a request with the lane's keys. are_refused: it refused the keys themselves,
+ * so the next call asks for new ones. Else the keys are used on, and new ones are asked for
+ * later. */
+void s3_credentials_doubt(struct s3_lane *lane, bool are_refused);
 
 /* ---- sign.c ---- */
 
