@@ -46,7 +46,26 @@ if(testlib_sources)
 	baton_fast(baton_testlib)
 endif()
 
+# A library once more, with its calls of the system renamed so that tests can make them fail.
+function(baton_faulty_library library output)
+	set(symbols ${PROJECT_SOURCE_DIR}/tests/faults/symbols.txt)
+	add_custom_command(OUTPUT ${output}
+		COMMAND ${CMAKE_OBJCOPY} --redefine-syms=${symbols} $<TARGET_FILE:${library}>
+			${output}
+		DEPENDS ${library} ${symbols})
+endfunction()
+set(faulty_record ${PROJECT_BINARY_DIR}/libbaton_faulty_record.a)
+if(TARGET baton_record AND CMAKE_OBJCOPY)
+	add_library(baton_fault OBJECT tests/faults/fault.c)
+	target_link_libraries(baton_fault PRIVATE baton_flags)
+	baton_faulty_library(baton_record ${faulty_record})
+	add_custom_target(baton_faulty_record DEPENDS ${faulty_record})
+endif()
+
 file(GLOB unit_sources CONFIGURE_DEPENDS tests/unit/test_*.c)
+if(NOT TARGET baton_fault)
+	list(FILTER unit_sources EXCLUDE REGEX test_record_claims)
+endif()
 foreach(driver azblob redis s3 etcd consul kubernetes)
 	if(NOT TARGET baton_driver_${driver})
 		list(FILTER unit_sources EXCLUDE REGEX test_${driver})
@@ -83,7 +102,14 @@ foreach(source ${unit_sources})
 	if(program MATCHES "^test_record(_.*)?$")
 		target_sources(${program} PRIVATE tests/record/memory.c tests/record/faults.c)
 		target_include_directories(${program} PRIVATE tests)
-		target_link_libraries(${program} PRIVATE baton_record)
+		if(program STREQUAL test_record_claims) # whose allocations can fail
+			target_link_libraries(${program} PRIVATE baton_fault ${faulty_record}
+				baton_decide baton_common)
+			add_dependencies(${program} baton_faulty_record)
+			set_target_properties(${program} PROPERTIES LINK_DEPENDS ${faulty_record})
+		else()
+			target_link_libraries(${program} PRIVATE baton_record)
+		endif()
 	endif()
 	if(program STREQUAL test_advice) # a part of the command; it needs no library
 		target_sources(${program} PRIVATE src/cli/advice.c src/cli/machine.c)
@@ -306,19 +332,12 @@ if(TARGET bench AND TARGET baton_driver_s3)
 	target_sources(bench PRIVATE src/store/s3/sign.c)
 	target_link_libraries(bench PRIVATE baton_web)
 endif()
-# The library once more, with its calls of the system renamed so that tests can make them fail.
 file(GLOB fault_sources CONFIGURE_DEPENDS tests/faults/*.c)
-if(fault_sources AND TARGET baton_parts AND CMAKE_OBJCOPY)
+if(fault_sources AND TARGET baton_parts AND TARGET baton_fault)
 	set(faulty ${PROJECT_BINARY_DIR}/libbaton_faulty.a)
-	set(symbols ${PROJECT_SOURCE_DIR}/tests/faults/symbols.txt)
-	add_custom_command(OUTPUT ${faulty}
-		COMMAND ${CMAKE_OBJCOPY} --redefine-syms=${symbols}
-			$<TARGET_FILE:baton_parts> ${faulty}
-		DEPENDS baton_parts ${symbols})
+	baton_faulty_library(baton_parts ${faulty})
 	add_custom_target(baton_faulty DEPENDS ${faulty})
 	list(FILTER fault_sources EXCLUDE REGEX /fault\\.c$)
-	add_library(baton_fault OBJECT tests/faults/fault.c)
-	target_link_libraries(baton_fault PRIVATE baton_flags)
 	baton_program(faults ${fault_sources})
 	baton_program(conformance-faulty)
 	target_link_libraries(conformance-faulty PRIVATE baton_conformance)

@@ -82,9 +82,9 @@ struct record_known {
 	struct record_claim claim;
 	struct record_ours *ours; /* NULL: there is none */
 	LIST_ENTRY(record_known) of_ours;
-	bool is_confirmed; /* a list has shown the version that we wrote */
-	uint64_t lock_ns;  /* when its native lock was last taken or kept; 0: it isn't ours */
-	bool owes_loss;    /* its lock is about to end, and its leader has not heard of that yet */
+	uint64_t confirmed_ns; /* when the list was begun that last showed the version we wrote */
+	uint64_t lock_ns;      /* when its native lock was last taken or kept; 0: it isn't ours */
+	bool owes_loss; /* its lock is about to end, and its leader has not heard of that yet */
 };
 
 /* A native lock that is to be given back. */

@@ -307,6 +307,7 @@ static int claims_settle(struct record_lane *lane, struct baton_call *call,
 struct claims_listing {
 	struct record_store *s;
 	const char *lease_id;
+	uint64_t begun_ns;
 };
 
 static void claims_listed(void *arg, const struct record_item *item)
@@ -318,35 +319,34 @@ static void claims_listed(void *arg, const struct record_item *item)
 
 	if (k != NULL && k->ours != NULL && strcmp(k->ours->id, a->lease_id) == 0 &&
 	    record_same_version(&k->claim.version, &item->version))
-		k->is_confirmed = true;
+		k->confirmed_ns = a->begun_ns;
 	store_unlock(&a->s->base);
 }
 
-static bool claims_take_confirmed(struct record_store *s, const char *key)
+static bool claims_is_confirmed(const struct claims_listing *a, const char *key)
 {
-	store_lock(&s->base);
-	struct record_known *k = record_known_find(s, key);
-	bool is_confirmed = k != NULL && k->is_confirmed;
+	store_lock(&a->s->base);
+	const struct record_known *k = record_known_find(a->s, key);
+	bool is_confirmed = k != NULL && k->confirmed_ns == a->begun_ns;
 
-	if (k != NULL)
-		k->is_confirmed = false;
-	store_unlock(&s->base);
+	store_unlock(&a->s->base);
 	return is_confirmed;
 }
 
 /* Checks which of these claims still stand, and drops those that don't. */
-static int claims_check(struct record_lane *lane, struct baton_call *call, const char *lease_id,
-			struct record_held *list, size_t n)
+static int claims_check(struct record_lane *lane, struct baton_call *call,
+			const struct claims_listing *listing, struct record_held *list, size_t n)
 {
 	struct record_key *keys = calloc(n, sizeof(*keys));
 	struct record_item *items = record_items_new(call, n);
-	int outcome = keys != NULL && items != NULL ? BATON_OUTCOME_OK : record_no_memory(call);
 	size_t *which = calloc(n, sizeof(*which));
+	bool has_room = keys != NULL && items != NULL && which != NULL;
+	int outcome = has_room ? BATON_OUTCOME_OK : record_no_memory(call);
 	size_t n_items = 0;
 
-	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK && which != NULL; i++) {
+	for (size_t i = 0; i < n && has_room; i++) {
 		keys[i] = record_key_of(lane->store, RECORD_ELECTIONS, list[i].name);
-		list[i].stands = claims_take_confirmed(lane->store, keys[i].text);
+		list[i].stands = claims_is_confirmed(listing, keys[i].text);
 		if (list[i].stands)
 			continue;
 		items[n_items].key = keys[i].text;
@@ -362,10 +362,10 @@ static int claims_check(struct record_lane *lane, struct baton_call *call, const
 			continue;
 		}
 		held->stands = record_read_election(call, &items[i], held->name, &e) &&
-			       strcmp(e.lease, lease_id) == 0 && e.nonce == held->claim.nonce &&
-			       e.term == held->claim.term;
+			       strcmp(e.lease, listing->lease_id) == 0 &&
+			       e.nonce == held->claim.nonce && e.term == held->claim.term;
 		held->claim.version = items[i].version;
-		record_held_set(lane->store, lease_id, held->name,
+		record_held_set(lane->store, listing->lease_id, held->name,
 				held->stands ? &held->claim : NULL);
 	}
 	record_items_free(items, n);
@@ -384,7 +384,7 @@ int record_driver_claims(void *l, struct baton_call *call, const struct baton_le
 {
 	struct record_lane *lane = l;
 	const struct record_adapter *adapter = lane->store->adapter;
-	struct claims_listing listing = {lane->store, lease->id};
+	struct claims_listing listing = {lane->store, lease->id, clock_boot_ns()};
 	int outcome = claims_settle(lane, call, lease, RECORD_IN_DOUBT);
 	size_t n;
 	struct record_held *list =
@@ -395,7 +395,7 @@ int record_driver_claims(void *l, struct baton_call *call, const struct baton_le
 	if (outcome == BATON_OUTCOME_OK && n > adapter->get_max && n > RECORD_FEW)
 		outcome = adapter->list(lane->lane, call, "e/", false, claims_listed, &listing);
 	for (size_t done = 0; done < n && outcome == BATON_OUTCOME_OK; done += RECORD_JOBS_MAX)
-		outcome = claims_check(lane, call, lease->id, list + done,
+		outcome = claims_check(lane, call, &listing, list + done,
 				       n - done < RECORD_JOBS_MAX ? n - done : RECORD_JOBS_MAX);
 	for (size_t i = 0; i < n && outcome == BATON_OUTCOME_OK; i++)
 		if (list[i].stands)
