@@ -146,7 +146,8 @@ static struct record_item *batch_find(const struct batch *b, MYSQL_ROW row,
 
 static int outcome_of(int end)
 {
-	return end == MYSQL_NO_ANSWER ? BATON_OUTCOME_UNKNOWN : BATON_OUTCOME_FAILED;
+	return end == MYSQL_NO_ANSWER || end == MYSQL_UNSURE ? BATON_OUTCOME_UNKNOWN
+							     : BATON_OUTCOME_FAILED;
 }
 
 /* ---- get ---- */
@@ -331,7 +332,7 @@ static int put_many(struct mysql_lane *l, struct baton_call *call, struct batch 
 	}
 	int end = mysql_run(l, call, put_found, b, NULL);
 
-	if (end == MYSQL_REFUSED && mysql_code(l) != ER_LOCK_DEADLOCK)
+	if (end == MYSQL_UNSURE || (end == MYSQL_REFUSED && mysql_code(l) != ER_LOCK_DEADLOCK))
 		mysql_disconnect(l); /* ends the transaction without COMMIT */
 	return end;
 }

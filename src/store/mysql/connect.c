@@ -283,12 +283,28 @@ static void note_table(struct mysql_store *store, bool is_there)
 	store_unlock(&store->base);
 }
 
-/* An error of the server is an answer: nothing was committed. The caller ends a transaction that it
- * has begun. */
+/* The server ends the session, whatever it was doing. */
+static bool is_of_ended_session(unsigned error)
+{
+	return error == ER_SERVER_SHUTDOWN || error == ER_CONNECTION_KILLED ||
+	       error == ER_ABORTING_CONNECTION || error == ER_NEW_ABORTING_CONNECTION ||
+	       (error >= ER_NET_READ_ERROR && error <= ER_NET_WRITE_INTERRUPTED);
+}
+
+/* The server gave up the statement, which may have been the one that commits. */
+static bool is_of_ended_statement(unsigned error)
+{
+	return error == ER_QUERY_INTERRUPTED || error == ER_STATEMENT_TIMEOUT ||
+	       error == ER_ERROR_DURING_COMMIT;
+}
+
+/* Nearly every error of the server is an answer: nothing was committed. The caller ends a
+ * transaction that it has begun. */
 static int end_badly(struct mysql_lane *lane, bool in_time)
 {
 	unsigned error = mysql_code(lane);
-	bool is_answer = in_time && error != 0 && error < CR_MIN_ERROR;
+	bool is_answer =
+		in_time && error != 0 && error < CR_MIN_ERROR && !is_of_ended_session(error);
 
 	if (!in_time)
 		tell_late(lane);
@@ -303,6 +319,8 @@ static int end_badly(struct mysql_lane *lane, bool in_time)
 	lane->turn += is_elsewhere;
 	if (!is_answer || is_elsewhere)
 		mysql_disconnect(lane);
+	if (is_answer && is_of_ended_statement(error))
+		return MYSQL_UNSURE;
 	return is_answer ? MYSQL_REFUSED : MYSQL_NO_ANSWER;
 }
 

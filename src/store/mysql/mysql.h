@@ -95,6 +95,7 @@ typedef void mysql_row_found(void *arg, MYSQL_ROW row, const unsigned long *size
 enum mysql_end {
 	MYSQL_DONE,
 	MYSQL_REFUSED,  /* the server answered with an error: nothing was committed */
+	MYSQL_UNSURE,   /* the server answered with an error that does not say that */
 	MYSQL_UNSENT,   /* it was never sent */
 	MYSQL_NO_ANSWER /* it was sent; the result is unknown; the connection is given up */
 };
