@@ -411,6 +411,26 @@ static bool run_text(struct mysql_lane *lane, const char *text, mysql_row_found 
 	return mysql_run(lane, lane->call, found, arg, NULL) == MYSQL_DONE;
 }
 
+static bool make_tables(struct mysql_lane *lane)
+{
+	const char *database = lane->store->options.database;
+
+	for (size_t i = 0; mysql_schema_statements[i] != NULL; i++) {
+		if (run_text(lane, mysql_schema_statements[i], NULL, NULL))
+			continue;
+		if (lane->call->error.code == BATON_E_DENIED &&
+		    mysql_code(lane) == ER_TABLEACCESS_DENIED_ERROR)
+			(void)store_fail(
+				&lane->call->error, BATON_E_DENIED,
+				"baton's tables are not in \"%.64s\", and this user may not make "
+				"them; let an administrator run `baton schema mysql | mariadb "
+				"%.64s`",
+				database, database);
+		return false;
+	}
+	return true;
+}
+
 /* The first process that has the right makes the tables. A user without that right works once the
  * tables are there. */
 static bool see_to_table(struct mysql_lane *lane)
@@ -431,10 +451,8 @@ static bool see_to_table(struct mysql_lane *lane)
 
 	if (!is_told && mysql_code(lane) != ER_NO_SUCH_TABLE)
 		return false;
-	for (size_t i = 0; !is_there && mysql_schema_statements[i] != NULL; i++) {
-		if (!run_text(lane, mysql_schema_statements[i], NULL, NULL))
-			return false;
-	}
+	if (!is_there && !make_tables(lane))
+		return false;
 	if (!is_there && !run_text(lane, ask, note_version, &version))
 		return false;
 	if (version != MYSQL_LAYOUT) {
