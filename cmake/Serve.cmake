@@ -66,6 +66,11 @@ if(MICROHTTPD_FOUND AND GNUTLS_FOUND)
 		set_target_properties(stuck PROPERTIES PREFIX ""
 			LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test-modules)
 		target_link_libraries(stuck PRIVATE baton_flags baton_parts)
+		# In front of the library, for the tests: enters a leadership when it is over.
+		add_library(serve_late MODULE tests/serve/late.c)
+		target_link_libraries(serve_late PRIVATE baton_flags)
+		target_include_directories(serve_late PRIVATE include)
+		set_target_properties(serve_late PROPERTIES PREFIX "")
 	endif()
 	file(RELATIVE_PATH to_library ${CMAKE_INSTALL_FULL_LIBEXECDIR}/baton
 		${CMAKE_INSTALL_FULL_LIBDIR})

@@ -301,6 +301,7 @@ struct baton_election_options {
 	/* true: taking LOST does not mean that the work has stopped. The work counts as stopped
 	 * after baton_leave() of the leadership's last context, after baton_drained() with the term
 	 * of that leadership, or after baton_election_stop(), and never while a context is open.
+	 * A leadership can end before the program enters it; call baton_drained() then, too.
 	 * For event pumps, and for languages whose tasks move between threads. Default false. */
 	bool drain_by_hand;
 	bool tell_renewals; /* delivers RENEWED events, too; default false */

@@ -453,8 +453,10 @@ static void take_lost(struct member *m, const struct baton_event *event)
 
 	page_lost(m->page);
 	m->v.reason = baton_reason_name(event->reason);
-	if (m->hold == NULL)
+	if (m->hold == NULL) { /* it was lost before it could be entered: no work has begun */
+		(void)baton_drained(m->election, event->term);
 		return;
+	}
 	m->is_lost = true;
 	telemetry_lost(m, m->hold_term);
 	hooks_lost(m, event->reason);
