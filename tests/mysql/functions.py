@@ -2,6 +2,7 @@
 # programs that call SQL, alone and beside `baton run`, in open transactions, with few rights, and
 # under the overlap oracle of rig.Judged.
 import json
+import os
 import random
 import re
 import subprocess
@@ -148,6 +149,26 @@ def case_functions(w):
     told(w, "try_become_leader_term('s', 'a', 30)", str(last))
     told(w, f"leader_heartbeat_term('s', 'a', {last}), step_down('s', 'a')", "1\t1")
     told(w, "try_become_leader_term('s', 'a', 30)", "NULL")
+
+
+def case_functions_clients(w):
+    """The statements that clients write: those of the page and of the manual, as they stand there,
+    prepared by a user with the rights of a caller."""
+    install(w)
+    root = os.path.dirname(rig.TESTS)
+    for n, page in enumerate(("docs/stores/mysql.md", "man/baton-mysql.7"), 1):
+        with open(os.path.join(root, page), encoding="utf-8") as file:
+            statements = re.findall(r"SELECT (\w+)\(\?, \?, \?\)", file.read())
+        if statements != ["try_become_leader_term", "leader_heartbeat_term", "step_down_term"]:
+            raise AssertionError(f"{page}: {statements}")
+        one = Caller(w)
+        one.asks("SET @service = 's', @candidate = 'a', @last = 30")
+        for name, last in zip(statements, (n, "1", "1")):
+            one.asks(f"PREPARE x FROM 'SELECT {name}(?, ?, ?)'")
+            got = one.asks("EXECUTE x USING @service, @candidate, @last")
+            if got != str(last):
+                raise AssertionError(f"{page}: {name}: {got}")
+            one.asks(f"SET @last = {n}") # the term
 
 
 def case_functions_ended(w):
