@@ -1,8 +1,12 @@
 // Check.java: the adapter with the usage that Curator documents, with two latches.
+import baton.BatonException;
+import baton.Code;
+import baton.Store;
 import baton.curator.LeaderLatch;
 import baton.curator.LeaderLatchListener;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Comparator;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -80,6 +84,17 @@ public final class Check {
         check("young does not".equals(told.poll()), "it has heard of the end");
     }
 
+    // Less than a millisecond is rounded up: 0 would stand for the lease that the library chooses.
+    private static void shortest(String url) {
+        Store.Options options = new Store.Options();
+        options.lease = Duration.ofNanos(1);
+        try (Store store = Store.open(url, options)) {
+            check(false, "a lease of a nanosecond, in " + store.id());
+        } catch (BatonException e) {
+            check(e.code() == Code.TIMING, "a timing that is refused, but " + e);
+        }
+    }
+
     public static void main(String[] args) throws Exception {
         String place = System.getenv("TMPDIR"); // Java itself doesn't ask for it
         Path folder = Files.createTempDirectory(
@@ -89,6 +104,8 @@ public final class Check {
             System.out.println("ok twoLatches");
             closedAtOnce("file:" + folder);
             System.out.println("ok closedAtOnce");
+            shortest("file:" + folder);
+            System.out.println("ok shortest");
         } finally {
             try (Stream<Path> all = Files.walk(folder)) {
                 all.sorted(Comparator.reverseOrder()).forEach(path -> path.toFile().delete());

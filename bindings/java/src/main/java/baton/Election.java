@@ -234,7 +234,7 @@ public final class Election {
         return store.pump.with(() -> {
             long until = limit.isNegative() ? store.pump.inALease() : System.nanoTime()
                     + TimeUnit.MILLISECONDS.toNanos(Math.min(limit.toMillis(), LONGEST_MS));
-            int code = state.stop(limit.toMillis());
+            int code = state.stop(Store.millis(limit));
             if (code == Code.TIMEOUT.number)
                 return false;
             Lib.check(code, null);
@@ -258,7 +258,7 @@ public final class Election {
 
     /** Steps down, and leaves it to others for so long. */
     public void resign(Duration quiet) {
-        store.pump.with(() -> Lib.check(Lib.baton_resign(state.handle, quiet.toMillis()), null));
+        store.pump.with(() -> Lib.check(Lib.baton_resign(state.handle, Store.millis(quiet)), null));
     }
 
     public void transfer(String candidate) {
@@ -285,7 +285,7 @@ public final class Election {
     public String tryAcquire(Duration limit) {
         int[] why = new int[1];
         int code = store.pump.with(() -> Lib.check(
-                Lib.baton_try_acquire(state.handle, limit.toMillis(), why), null));
+                Lib.baton_try_acquire(state.handle, Store.millis(limit), why), null));
         return code == 1 ? null : Lib.text(Lib.baton_obstacle_name(why[0]));
     }
 

@@ -111,7 +111,12 @@ public final class Store implements AutoCloseable {
 
     static void set(Memory n, int at, Duration time) {
         if (time != null)
-            n.setLong(at, time.toMillis());
+            n.setLong(at, millis(time));
+    }
+
+    // Away from 0, which has a meaning of its own.
+    static long millis(Duration time) {
+        return (time.isNegative() ? time.minusNanos(999_999) : time.plusNanos(999_999)).toMillis();
     }
 
     public static String version() {
