@@ -68,8 +68,7 @@ static void gate_ended(void *arg, bool ok)
 		return;
 	}
 	log_say(BATON_LOG_WARN,
-		"%s is not led: --on-elected has failed; leaves it to others for a "
-		"while",
+		"%s: --on-elected has failed; this candidate steps down and stays out for 30 s",
 		r->s->name);
 	(void)baton_resign(r->e, QUIET_MS);
 }

@@ -164,9 +164,10 @@ static const struct cli_verb *find_verb(const char *word)
 	const char *near = nearest_word(word, names);
 
 	if (near != NULL)
-		(void)cli_usage("there is no \"%s\"; did you mean \"baton %s\"?", word, near);
+		(void)cli_usage("there is no verb \"%s\"; did you mean \"baton %s\"?", word, near);
 	else
-		(void)cli_usage("there is no \"%s\"; \"baton help\" lists what there is", word);
+		(void)cli_usage("there is no verb \"%s\"; \"baton help\" lists what there is",
+				word);
 	return NULL;
 }
 

@@ -83,7 +83,8 @@ int open_store_url(struct settings *s)
 	else if (home != NULL && home[0] == '/')
 		n = snprintf(path, sizeof(path), "%s/.local/state/baton", home);
 	else
-		return cli_usage("there is no HOME for a store; say --store=file:/some/directory");
+		return cli_usage("HOME is not set, so there is no default store; say "
+				 "--store=file:/some/directory");
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return cli_usage("the path of the default store is too long; say --store=URL");
 	if (make_dir(path) != 0) {

@@ -230,9 +230,11 @@ int options_read(struct settings *s, const struct cli_verb *verb, int argc, char
 	if (code != 0 || s->help != 0)
 		return code;
 	if (verb->takes_name && s->name == NULL)
-		return cli_usage("which election? baton %s %s", verb->name, verb->args);
+		return cli_usage("the name of the election is missing; write baton %s %s",
+				 verb->name, verb->args);
 	if (verb->bit == VERB_SCHEMA && s->name == NULL)
-		return cli_usage("of which kind of store? baton %s %s", verb->name, verb->args);
+		return cli_usage("the kind of store is missing; write baton %s %s", verb->name,
+				 verb->args);
 	if (verb->bit == VERB_SIMULATE)
 		apply_profile(&r);
 	if ((verb->bit & STORE_VERBS) == 0)
@@ -245,7 +247,7 @@ int options_read(struct settings *s, const struct cli_verb *verb, int argc, char
 	if (code == 0 && (verb->bit & TIMED_VERBS) != 0)
 		apply_profile(&r);
 	if (code == 0 && verb->bit == VERB_RUN && s->command == NULL)
-		return cli_usage("which command? baton run %s -- COMMAND", s->name);
+		return cli_usage("the command is missing; write baton run %s -- COMMAND", s->name);
 	return code;
 }
 
@@ -403,9 +405,9 @@ static int set_key(void *arg, const char *key, const char *value, const char *wh
 				names[n++] = rows[k].name;
 		const char *near = nearest_word(key, names);
 
-		return near != NULL ? cli_usage("%s: there is no \"%s\"; did you mean \"%s\"?",
+		return near != NULL ? cli_usage("%s: unknown key \"%s\"; did you mean \"%s\"?",
 						where, key, near)
-				    : cli_usage("%s: there is no \"%s\"", where, key);
+				    : cli_usage("%s: unknown key \"%s\"", where, key);
 	}
 	if (r->given[i] > FROM_CONFIG || (rows[i].verbs & r->verb->bit) == 0)
 		return 0;

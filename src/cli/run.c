@@ -427,7 +427,7 @@ static void not_started(struct run *r, uint64_t now_ns)
 		start_later(r, now_ns);
 		return;
 	}
-	log_say(BATON_LOG_WARN, "leaves %s to others for a while", r->s->name);
+	log_say(BATON_LOG_WARN, "stays out of %s for 30 s", r->s->name);
 	if (baton_resign(r->e, (int64_t)(BACKOFF_MAX_NS / CLOCK_NS_PER_MS)) != 0)
 		start_later(r, now_ns); /* there was no memory for it */
 }

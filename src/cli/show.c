@@ -263,7 +263,7 @@ int verb_check(struct settings *s)
 	struct baton *b;
 
 	if (s->term < 1)
-		return cli_usage("which term? baton check %s --term N", s->name);
+		return cli_usage("--term is missing; write baton check %s --term N", s->name);
 	int code = open_for(s, &b);
 
 	if (code != 0)

@@ -379,7 +379,7 @@ static void begin_anew(struct run *r)
 		(void)poll(NULL, 0, (int)((earliest_ns - now_ns) / CLOCK_NS_PER_MS) + 1);
 	(void)sigprocmask(SIG_SETMASK, &r->plan.mask, NULL);
 	(void)execv("/proc/self/exe", r->s->argv);
-	log_say(BATON_LOG_ERROR, "can't begin anew: %s", strerror(errno));
+	log_say(BATON_LOG_ERROR, "baton run can't start itself again: %s", strerror(errno));
 }
 
 int supervise_finish(struct run *r)

@@ -67,7 +67,7 @@ int verb_resign(struct settings *s)
 int verb_transfer(struct settings *s)
 {
 	if (s->to == NULL)
-		return cli_usage("to whom? baton transfer %s --to ID", s->name);
+		return cli_usage("--to is missing; write baton transfer %s --to ID", s->name);
 	return give_order(s, ORDER_TRANSFER, "The leader was told to hand over.");
 }
 

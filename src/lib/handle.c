@@ -228,8 +228,8 @@ static int handle_open_store(struct baton *b, const char *url, struct baton_erro
 	b->traits = &b->traits_known;
 	if (b->outlive && !b->traits->outlives)
 		return lib_fail(err, BATON_E_UNSUPPORTED,
-				"outlive is not supported: this store at once replaces a leader "
-				"whose process is dead; use another store, or no outlive");
+				"outlive is not supported: this store replaces a dead leader at "
+				"once; use another store, or leave outlive off");
 	b->timing.drift_ppm =
 		max_ns(b->timing.drift_ppm, (uint64_t)b->traits->drift_permille * 1000);
 	enum timing_fault fault = timing_check(&b->timing, b->traits->min_lease_ns);

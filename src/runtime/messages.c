@@ -60,7 +60,7 @@ const char *text_of_error(int code, uint8_t why)
 	if (code == BATON_E_DUPLICATE_ID)
 		return "another living candidate has the same id; give each candidate its own";
 	if (why == WHY_NONE)
-		return "the watch failed: changes are found late, by looking, until it works again";
+		return "the watch failed; until it works again, changes are found late, by polling";
 	return text_of_why(why);
 }
 

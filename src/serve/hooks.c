@@ -123,8 +123,8 @@ static void gate_ended(void *arg, bool ok)
 		return;
 	}
 	m->server->config->say_of(BATON_LOG_WARN, m->name, m->hold_term,
-				  "%s is not led: --on-elected has failed; leaves it to others for "
-				  "a while",
+				  "%s: --on-elected has failed; this candidate steps down and "
+				  "stays out for 30 s",
 				  m->name);
 	(void)baton_resign(m->election, QUIET_MS);
 }

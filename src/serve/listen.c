@@ -47,8 +47,9 @@ static void take_activated(struct server *s)
 		else if (family != AF_UNIX && s->tcp_fd < 0)
 			s->tcp_fd = fd;
 		else
-			s->config->say(BATON_LOG_WARN, "one socket of a kind is served; the "
-						       "others that were handed over are not");
+			s->config->say(BATON_LOG_WARN,
+				       "one unix socket and one TCP socket are served; further "
+				       "sockets of the service manager are ignored");
 	}
 	s->is_activated = s->unix_fd >= 0;
 	(void)unsetenv("LISTEN_PID");
@@ -216,7 +217,8 @@ int listen_open(struct server *s)
 	int code = SERVE_ENDED;
 
 	if ((s->config->tls_cert != NULL) != (s->config->tls_key != NULL)) {
-		s->config->say(BATON_LOG_ERROR, "--tls-cert and --tls-key go together");
+		s->config->say(BATON_LOG_ERROR,
+			       "--tls-cert and --tls-key need each other; give both");
 		return SERVE_WRONG;
 	}
 	take_activated(s);

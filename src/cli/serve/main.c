@@ -172,7 +172,8 @@ int main(int argc, char **argv)
 		if (prefix == NULL)
 			return EXIT_USAGE;
 	} else if (s->n_names == 0) {
-		return cli_usage("which elections? baton serve NAME..., or --observe='*'");
+		return cli_usage(
+			"no election is named; write baton serve NAME..., or --observe='*'");
 	}
 	if (s->metrics_elections < 0) {
 		free(prefix);

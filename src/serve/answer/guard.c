@@ -122,7 +122,7 @@ bool guard_admits(struct way *w)
 	}
 	if (!is_known_host(w, host)) {
 		serve_problem(w->reply, 421, "invalid",
-			      "this host name is not ours; name it with --host if it is");
+			      "this host name is not allowed; allow it with --host=NAME");
 		return false;
 	}
 	return is_safe(w) || guard_change(w);

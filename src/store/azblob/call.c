@@ -309,8 +309,8 @@ static void tell_unanswered(const struct azblob_lane *lane, const struct http_re
 	(void)store_fail(err, web_code_of(reply->result), "%.180s%s", reply->text,
 			 !is_nowhere                         ? ""
 			 : lane->store->options.has_endpoint ? "; check endpoint="
-							     : "; is that the name of the "
-							       "account? other clouds need "
+							     : "; check the name of the "
+							       "account; other clouds need "
 							       "endpoint=");
 }
 

@@ -16,8 +16,8 @@
 int consul_strange(struct baton_call *call)
 {
 	(void)store_fail(&call->error, BATON_E_CORRUPT,
-			 "the answer is not one of Consul's; does another program listen at this "
-			 "address?");
+			 "the answer is not one of Consul's; another program may listen at this "
+			 "address");
 	return BATON_OUTCOME_UNKNOWN;
 }
 

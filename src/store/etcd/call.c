@@ -19,8 +19,8 @@
 int etcd_strange(struct baton_call *call)
 {
 	(void)store_fail(&call->error, BATON_E_CORRUPT,
-			 "the answer is not one of etcd's; does another program listen at this "
-			 "address?");
+			 "the answer is not one of etcd's; another program may listen at this "
+			 "address");
 	return BATON_OUTCOME_UNKNOWN;
 }
 

@@ -91,7 +91,7 @@ static const char *advice_for_errno(int error)
 	case ENFILE: return "; raise the system's limit of open files (fs.file-max)";
 	case ENOSPC:
 	case EDQUOT: return "; free some space";
-	case ENOENT: return "; was the directory removed?";
+	case ENOENT: return "; the directory may have been removed";
 	case ENOTDIR:
 	case EISDIR:
 	case ELOOP: return "; something else stands in its place, move it away";

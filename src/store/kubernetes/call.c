@@ -37,10 +37,9 @@ void kube_call_done(struct kube_call *c)
 
 int kube_strange(struct baton_call *call)
 {
-	(void)store_fail(
-		&call->error, BATON_E_CORRUPT,
-		"the answer is not one of the API server's; does another program listen at "
-		"this address?");
+	(void)store_fail(&call->error, BATON_E_CORRUPT,
+			 "the answer is not one of the API server's; another program may listen "
+			 "at this address");
 	return BATON_OUTCOME_UNKNOWN;
 }
 

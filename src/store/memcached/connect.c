@@ -57,10 +57,9 @@ static bool read_more(struct memcached_lane *l)
 	}
 	if (bytes_add(&l->in, chunk, got, IN_MAX))
 		return true;
-	(void)store_fail(
-		&l->call->error, BATON_E_CORRUPT,
-		"the answer is longer than memcached's are; does another program listen at "
-		"this address?");
+	(void)store_fail(&l->call->error, BATON_E_CORRUPT,
+			 "the answer is longer than memcached's are; another program may listen "
+			 "at this address");
 	memcached_disconnect(l);
 	return false;
 }
@@ -78,10 +77,9 @@ static void read_compact(struct memcached_lane *l)
 
 static bool reply_strange(struct memcached_lane *l)
 {
-	(void)store_fail(
-		&l->call->error, BATON_E_CORRUPT,
-		"the answer is not one of memcached's; does another program listen at this "
-		"address?");
+	(void)store_fail(&l->call->error, BATON_E_CORRUPT,
+			 "the answer is not one of memcached's; another program may listen at this "
+			 "address");
 	memcached_disconnect(l);
 	return false;
 }

@@ -206,8 +206,8 @@ int redis_call_end(struct redis_lane *lane, struct baton_call *call, int script,
 int redis_call_strange(struct redis_lane *lane, struct baton_call *call)
 {
 	(void)store_fail(&call->error, BATON_E_CORRUPT,
-			 "Redis answers a script in a way that it never returns; do other programs "
-			 "write to %.80s?",
+			 "Redis answers a script in a way that it never returns; other "
+			 "programs may write to %.80s",
 			 lane->store->options.prefix);
 	return call_failed(lane, false);
 }

@@ -48,9 +48,10 @@ int redis_wire_listen(struct redis_wire *w, const struct resp **reply)
 		char *to = rc == 0 ? resp_in_room(&w->in, &room) : NULL;
 
 		if (to == NULL)
-			return store_fail(w->error, BATON_E_CORRUPT,
-					  "the answer is not one of Redis', or is too long; does "
-					  "another program listen at this address?");
+			return store_fail(
+				w->error, BATON_E_CORRUPT,
+				"the answer is not one of Redis', or is too long; another "
+				"program may listen at this address");
 		rc = net_receive(&w->net, to, room, &got);
 		if (rc != 0)
 			return rc > 0 ? rc : redis_wire_fail(w);
