@@ -45,13 +45,14 @@ void doctor_tell_encryption(struct doctor *d, bool has_tls, bool is_local, const
 			    "TLS, and the server's certificate is verified.");
 	else if (is_local)
 		doctor_tell(d, BATON_FINDING_OK, "encryption", NULL,
-			    "None, and nothing leaves this machine.");
+			    "No encryption, and nothing leaves this machine.");
 	else if (secret != NULL)
 		doctor_tell(d, BATON_FINDING_WARNING, "encryption", fix,
-			    "None: a machine on the way can read along, also the %s.", secret);
+			    "No encryption: a machine in between can read everything, also the %s.",
+			    secret);
 	else
 		doctor_tell(d, BATON_FINDING_NOTE, "encryption", fix,
-			    "None: a machine on the way can read along and write.");
+			    "No encryption: a machine in between can read and change everything.");
 }
 
 /* ---- round trips ---- */
@@ -115,12 +116,12 @@ void doctor_tell_clock(struct doctor *d, const struct doctor_trips *t, const cha
 		return;
 	if (llabs((long long)t->ahead_us) < CLOCK_APART_US + (long long)t->fastest_ns / 2000)
 		doctor_tell(d, BATON_FINDING_OK, "clock", NULL,
-			    "The server's clock and ours agree.");
+			    "The clocks of the server and of this machine agree.");
 	else
 		doctor_tell(d, BATON_FINDING_WARNING, "clock",
 			    "Let NTP (chrony, systemd-timesyncd) set the clocks of both "
 			    "machines.",
-			    "The server's clock is %.1f s %s ours. %s", s < 0 ? -s : s,
+			    "The server's clock is %.1f s %s this machine's. %s", s < 0 ? -s : s,
 			    s < 0 ? "behind" : "ahead of", harm);
 }
 

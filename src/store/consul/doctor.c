@@ -64,7 +64,7 @@ static void judge_version(struct visit *v, const char *version)
 	long minor = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
 
 	if (version[0] == '\0')
-		TELL(v, NOTE, "version", NULL, "Our token may not ask which version it is.");
+		TELL(v, NOTE, "version", NULL, "This token may not ask for the server's version.");
 	else if (major == 0 || (major == 1 && minor < 7))
 		TELL(v, WARNING, "version", "Upgrade it.",
 		     "The version is %.30s; baton needs 1.7 or later.", version);
@@ -106,10 +106,12 @@ static void examine_servers(struct visit *v)
 	json_decref(peers);
 	if (n > 0 && n < 3)
 		TELL(v, NOTE, "servers", "Run three or five servers.",
-		     "The cluster has %zu: while one is down no candidate can win or renew.", n);
+		     "Number of servers: %zu. While one is down, no candidate can win or renew.",
+		     n);
 	else if (n > 0)
-		TELL(v, OK, "servers", NULL, "The cluster has %zu, and we know %zu of its agents.",
-		     n, v->lane->store->options.web.n_hosts);
+		TELL(v, OK, "servers", NULL,
+		     "Number of servers: %zu, and the URL names %zu agents.", n,
+		     v->lane->store->options.web.n_hosts);
 }
 
 static void examine_encryption(struct visit *v)
@@ -127,12 +129,13 @@ static void examine_session(struct visit *v)
 
 	if (o->node[0] != '\0')
 		TELL(v, OK, "sessions", NULL,
-		     "They stand on the node %.60s, which no agent can take along.", o->node);
+		     "Sessions belong to the node %.60s, which stays when an agent leaves.",
+		     o->node);
 	else
 		TELL(v, NOTE, "sessions",
 		     "Leave out checks= if a crash need not be noticed sooner than by the lease.",
-		     "They end with the checks %.60s of the agent's node; a lock delay as long as "
-		     "the lease follows.",
+		     "Sessions end with the checks %.60s of the agent's node; a lock delay as "
+		     "long as the lease follows.",
 		     o->checks);
 }
 
@@ -175,7 +178,8 @@ static int examine_rights(struct visit *v)
 		TELL(v, ERROR, "rights", "Give it the policy that stands in baton-consul(7).", "%s",
 		     v->call->error.text);
 	else
-		TELL(v, OK, "rights", NULL, "We may read and write %s/ and beside it.",
+		TELL(v, OK, "rights", NULL,
+		     "This token may read and write the keys below %s/ and baton's other keys.",
 		     s->options.prefix);
 	return 0;
 }

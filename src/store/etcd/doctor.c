@@ -140,14 +140,16 @@ static void examine_members(struct visit *v)
 		return; /* our user may not ask that */
 	if (n < 3)
 		TELL(v, NOTE, "members", "Run three or five members.",
-		     "The cluster has %zu: while one is down no candidate can win or renew.", n);
+		     "Number of members: %zu. While one is down, no candidate can win or renew.",
+		     n);
 	else if (n_named == 1)
 		TELL(v, WARNING, "members", "Name several members in the URL, with commas.",
-		     "The cluster has %zu members, and the URL names one: when that is down we "
-		     "reach none.",
+		     "The cluster has %zu members, and the URL names one: while that member is "
+		     "down, baton reaches none.",
 		     n);
 	else
-		TELL(v, OK, "members", NULL, "The cluster has %zu, and we know %zu.", n, n_named);
+		TELL(v, OK, "members", NULL, "Number of members: %zu, and the URL names %zu.", n,
+		     n_named);
 }
 
 static void examine_alarms(struct visit *v)
@@ -190,7 +192,8 @@ static int examine_rights(struct visit *v)
 		return -1;
 	v->is_unfit = v->is_unfit || outcome != BATON_OUTCOME_OK;
 	if (outcome == BATON_OUTCOME_OK)
-		TELL(v, OK, "rights", NULL, "Our user may read and write %s/ and beside it.",
+		TELL(v, OK, "rights", NULL,
+		     "This user may read and write the keys below %s/ and baton's other keys.",
 		     prefix);
 	else
 		TELL(v, ERROR, "rights",

@@ -196,10 +196,10 @@ static int try_files(struct file_lane *lane, struct doctor *d)
 		return -1;
 	bool good = locks_hold(lane, &tmp) && links_decide(lane, &tmp);
 
-	doctor_tell(d, good ? BATON_FINDING_OK : BATON_FINDING_ERROR, "locks",
-		    good ? NULL : elsewhere,
-		    good ? "Locks hold, and of two links one wins."
-			 : "A lock isn't seen by others, or a link is won twice.");
+	doctor_tell(
+		d, good ? BATON_FINDING_OK : BATON_FINDING_ERROR, "locks", good ? NULL : elsewhere,
+		good ? "Locks work, and of two calls of link(2) exactly one succeeds."
+		     : "Other processes don't see a lock, or two calls of link(2) both succeed.");
 	for (int i = 0; i < DOCTOR_TRIPS && rc == 0; i++) {
 		uint64_t began_ns = clock_boot_ns();
 
@@ -274,18 +274,17 @@ int file_examine(void *l, struct baton_call *call, doctor_found *found, void *ar
 		return BATON_OUTCOME_FAILED;
 	}
 	if (!is_there)
-		doctor_tell(
-			&d, BATON_FINDING_NOTE, "directory", NULL,
-			"%s isn't there yet; the first candidate makes it. What follows is about "
-			"the one above it.",
-			lane->store->path);
+		doctor_tell(&d, BATON_FINDING_NOTE, "directory", NULL,
+			    "%s isn't there yet; the first candidate makes it. The other findings "
+			    "are about its parent directory.",
+			    lane->store->path);
 	bool can_be_used = look_at_file_system(lane, &d, type);
 
 	can_be_used = look_at_rights(lane, &d, dir) && can_be_used;
 	if (can_be_used)
 		look_at_space(&d, dir);
 	if (is_there && !is_meant_for_store(dir)) {
-		doctor_tell(&d, BATON_FINDING_NOTE, "directory", "Is it the right one?",
+		doctor_tell(&d, BATON_FINDING_NOTE, "directory", "Check that it is the right one.",
 			    "%s holds other things, and no elections: nothing is tried in it.",
 			    lane->store->path);
 		is_there = false;

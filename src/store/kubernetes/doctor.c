@@ -88,14 +88,15 @@ static void examine_rights(struct visit *v)
 	v->is_unfit = v->is_unfit || n > 0;
 	if (n > 0)
 		TELL(v, ERROR, "rights", "kubectl apply -f deploy/kubernetes/rbac.yaml",
-		     "Our user may not %s leases in the namespace %s.", missing,
+		     "This user may not %s leases in the namespace %s.", missing,
 		     v->lane->store->config.space);
 	else
-		TELL(v, OK, "rights", NULL, "Our user may do with leases in %s what is needed.",
+		TELL(v, OK, "rights", NULL,
+		     "This user has the rights on leases in %s that baton needs.",
 		     v->lane->store->config.space);
 	if (o->pod_label[0] != '\0' && !doctor_may(v, "patch", "", "pods"))
 		TELL(v, WARNING, "pod label", "Add patch of pods to the role.",
-		     "Our user may not label the pod %.100s.", o->pod);
+		     "This user may not label the pod %.100s.", o->pod);
 }
 
 static int examine_speed(struct visit *v)

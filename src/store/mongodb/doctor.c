@@ -123,10 +123,10 @@ static void tell_records(struct visit *v, struct baton_call *call)
 	bson_destroy(&reply);
 	v->is_unfit = v->is_unfit || end != MONGODB_DONE;
 	if (end == MONGODB_DONE)
-		TELL(v, OK, "records", NULL, "They can be read.");
+		TELL(v, OK, "records", NULL, "The records can be read.");
 	else
 		TELL(v, ERROR, "records", "Give the user the role readWrite on the database.",
-		     "They can't be read: %s.", call->error.text);
+		     "The records can't be read: %s.", call->error.text);
 }
 
 /* Whether an index deletes documents by a field that the records have: `at`; `_ts`, which Azure

@@ -97,13 +97,13 @@ static void tell_tables(struct visit *v, struct baton_call *call)
 
 	v->is_unfit = v->is_unfit || end != MSSQL_DONE;
 	if (end == MSSQL_DONE)
-		TELL(v, OK, "tables", NULL, "They are there.");
+		TELL(v, OK, "tables", NULL, "The tables exist.");
 	else if (end == MSSQL_REFUSED && v->lane->error == MSSQL_E_NO_OBJECT)
 		TELL(v, NOTE, "tables", "Run `baton schema mssql`, or let baton make them.",
-		     "They are not there yet.");
+		     "The tables don't exist yet.");
 	else
 		TELL(v, ERROR, "tables", "Grant what `baton schema mssql` lists.",
-		     "They can't be read: %s.", call->error.text);
+		     "The tables can't be read: %s.", call->error.text);
 	if (end == MSSQL_DONE)
 		tell_rights(v, call);
 }

@@ -94,11 +94,11 @@ static void tell_server(struct visit *v)
 	TELL(v, OK, "isolation", NULL, "Sessions are set to %s.", isolation);
 	if (is_on(v, "read_only"))
 		TELL(v, ERROR, "role", "Name the primary in the URL.",
-		     "It is read-only: a replica, perhaps.");
+		     "The server is read-only; it may be a replica.");
 	v->is_unfit = is_on(v, "read_only");
 	if (is_on(v, "log_bin") && strcmp(setting(v, "binlog_format"), "STATEMENT") == 0)
 		TELL(v, ERROR, "binlog_format", "Set binlog_format to MIXED or ROW.",
-		     "It is STATEMENT, which READ COMMITTED can't write with.");
+		     "binlog_format is STATEMENT, which forbids writes at READ COMMITTED.");
 }
 
 static void tell_durability(struct visit *v)
@@ -112,8 +112,8 @@ static void tell_durability(struct visit *v)
 	if (is_on(v, "wsrep_on"))
 		TELL(v, WARNING, "cluster",
 		     "Name one node in the URL, the same for all candidates.",
-		     "It is a node of a Galera cluster: candidates on different nodes may both be "
-		     "told that they have won, until one of the two commits fails.");
+		     "The server is a node of a Galera cluster: candidates on different nodes "
+		     "may both be told that they have won, until one of the two commits fails.");
 	else if (is_on(v, "rpl_semi_sync_master_enabled") ||
 		 is_on(v, "rpl_semi_sync_source_enabled"))
 		TELL(v, OK, "replication", NULL,
@@ -250,15 +250,16 @@ static void tell_tables(struct visit *v, struct baton_call *call)
 	v->is_unfit = v->is_unfit || end != MYSQL_DONE || layout > MYSQL_LAYOUT;
 	if (end == MYSQL_DONE && layout > MYSQL_LAYOUT)
 		TELL(v, ERROR, "tables", "Use a newer baton.",
-		     "They have layout %ld, and this baton knows layout %d.", layout, MYSQL_LAYOUT);
+		     "The tables have layout %ld, and this baton knows layout %d.", layout,
+		     MYSQL_LAYOUT);
 	else if (end == MYSQL_DONE)
-		TELL(v, OK, "tables", NULL, "They are there.");
+		TELL(v, OK, "tables", NULL, "The tables exist.");
 	else if (end == MYSQL_REFUSED && mysql_code(v->lane) == ER_NO_SUCH_TABLE)
 		TELL(v, NOTE, "tables", "Run `baton schema mysql`, or let baton make them.",
-		     "They are not there yet.");
+		     "The tables don't exist yet.");
 	else
 		TELL(v, ERROR, "tables", "Grant what `baton schema mysql` lists.",
-		     "They can't be read: %s.", call->error.text);
+		     "The tables can't be read: %s.", call->error.text);
 	if (end == MYSQL_DONE) {
 		tell_rights(v, call);
 		tell_functions(v, call);

@@ -77,11 +77,11 @@ static void look_at_server(struct visit *v, const PGresult *r)
 		TELL(v, OK, "encryption", NULL, "TLS (sslmode %s).",
 		     pg_conninfo_get(&v->lane->store->info, "sslmode"));
 	else if (doctor_is_local(host))
-		TELL(v, OK, "encryption", NULL, "None, and nothing leaves this machine.");
+		TELL(v, OK, "encryption", NULL, "No encryption, and nothing leaves this machine.");
 	else
 		TELL(v, WARNING, "encryption",
 		     "Take sslmode= out of the URL, so that it is verify-full.",
-		     "None: a machine on the way can read along and write.");
+		     "No encryption: a machine in between can read and change everything.");
 	if (v->lane->conn.pooled)
 		TELL(v, WARNING, "pooler", "Let candidates connect to the server itself.",
 		     "A pooler (such as PgBouncer) stands in between: there are no pushes, so a "

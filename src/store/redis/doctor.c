@@ -85,7 +85,8 @@ static void examine_server(struct examination *e)
 		TELL(e, OK, "version", NULL, "The version is %s.", version);
 	if (o->mode == REDIS_SINGLE && info_number(e, "cluster_enabled") != 0)
 		TELL(e, WARNING, "cluster", "Say redis+cluster:// in the URL.",
-		     "The server is a node of a cluster: it serves us only while it has our slot.");
+		     "The server is a node of a cluster: it serves baton only while it has the "
+		     "slot of baton's keys.");
 }
 
 static void examine_encryption(struct examination *e)
@@ -156,14 +157,15 @@ static int examine_persistence(struct examination *e)
 
 	if (o->durable && info_number(e, "connected_slaves") > 0)
 		TELL(e, ERROR, "persistence", "Take durable=1 out of the URL.",
-		     "durable=1 says that it has no replicas, and it has: after a failover two "
-		     "could lead.");
+		     "durable=1 says that the server has no replicas, but it has some: after a "
+		     "failover two candidates could lead.");
 	else if (o->durable && forgets)
 		TELL(e, ERROR, "persistence",
 		     "Set appendonly yes and appendfsync always, or take durable=1 out of the "
 		     "URL.",
-		     "durable=1 says that it has each write on its disk before it answers, and "
-		     "it hasn't (appendonly %s, appendfsync %s): after a crash two could lead.",
+		     "durable=1 says that the server puts each write on its disk before it "
+		     "answers, but the server does not (appendonly %s, appendfsync %s): after a "
+		     "crash two candidates could lead.",
 		     keeps_log ? "yes" : "no", fsync[0] != '\0' ? fsync : "unknown");
 	else if (o->durable && fsync[0] == '\0')
 		TELL(e, NOTE, "persistence", "Make sure that appendfsync is always.",
@@ -261,8 +263,8 @@ static void examine_replication(struct examination *e)
 		tell_failover_loss(e, n);
 	} else {
 		TELL(e, NOTE, "replication", "Check terms at the resource. " DOCTOR_ACROSS_LOSS,
-		     "%u of %lld replicas confirm each renewal: that a failover loses one is "
-		     "rare, and not impossible.",
+		     "%u of %lld replicas confirm each renewal: a failover rarely loses a "
+		     "renewal, but it can.",
 		     wanted, n);
 	}
 }
@@ -291,7 +293,7 @@ static int examine_rights(struct examination *e)
 		     "%zu commands of the scripts are refused; the first: %.200s", r->n,
 		     resp_get(r, 0));
 	else
-		TELL(e, OK, "rights", NULL, "Our user may do all that the scripts do.");
+		TELL(e, OK, "rights", NULL, "This user may run every command of baton's scripts.");
 	e->is_unfit = e->is_unfit || outcome != BATON_OUTCOME_OK || r->n > 0;
 	return 0;
 }
@@ -308,9 +310,10 @@ static int examine_hints(struct examination *e)
 		return -1;
 	if (r->type == RESP_ERROR)
 		TELL(e, WARNING, "hints",
-		     "Give our user +subscribe, +unsubscribe and "
+		     "Give this user +subscribe, +unsubscribe and "
 		     "&{baton}:*.",
-		     "We may not subscribe, so standbys would have to poll: %.150s", r->text);
+		     "This user may not subscribe, so standbys would have to poll: %.150s",
+		     r->text);
 	else
 		TELL(e, OK, "hints", NULL, "Standbys are told of changes (pub/sub).");
 	redis_disconnect(e->lane);
@@ -383,8 +386,8 @@ static int examine_clock(struct examination *e, int64_t *server_ms)
 		doctor_tell_trips(&e->doctor, &trips, "A request");
 	doctor_tell_clock(
 		&e->doctor, &trips,
-		"Leases are measured by the server's: when it is corrected by a jump ahead, "
-		"they end early, and two may lead.");
+		"Redis measures leases by the server's clock: if that clock jumps ahead, leases "
+		"end early, and two candidates may lead.");
 	return 0;
 }
 

@@ -367,8 +367,8 @@ static int list_records(void *lane, struct baton_call *call, const char *prefix,
 	"and terms that only grow. No server's clock matters. It holds where conditional writes " \
 	"(If-Match, If-None-Match) and reads are consistent, as on AWS: a server that ignores "   \
 	"conditions is refused, and one that loses what it acknowledged, or a lifecycle rule "    \
-	"that deletes our objects, can let two lead until the older lease is over. baton's own "  \
-	"tests run on versitygw, not on AWS."
+	"that deletes baton's objects, can let two lead until the older lease is over. baton's "  \
+	"own tests run on versitygw, not on AWS."
 
 static const struct record_adapter adapter = {
 	.name = "S3",

@@ -108,8 +108,8 @@ static void tell_rule(struct visit *v, const struct rule *r)
 		return;
 	v->is_unfit = true;
 	TELL(v, ERROR, "lifecycle", "Exclude this prefix from the rule, or use another bucket.",
-	     "A rule deletes objects below \"%s\", and so our elections below \"%s\": terms would "
-	     "begin again, and two could lead.",
+	     "A rule deletes objects below \"%s\", and so baton's elections below \"%s\": terms "
+	     "would begin again, and two could lead.",
 	     r->prefix, ours);
 }
 
@@ -146,7 +146,7 @@ static void tell_lifecycle(struct visit *v, struct baton_call *call)
 	if (answer == S3_DONE)
 		read_rules(v);
 	if (answer == S3_ABSENT || (answer == S3_DONE && !v->is_unfit))
-		TELL(v, OK, "lifecycle", NULL, "No rule deletes our elections.");
+		TELL(v, OK, "lifecycle", NULL, "No rule deletes baton's elections.");
 	else if (answer != S3_DONE)
 		TELL(v, NOTE, "lifecycle",
 		     "See to it that no rule deletes objects of this prefix; "
