@@ -22,14 +22,15 @@ static const struct baton_traits usual = {
 		"A Consul cluster decides, by its consensus. Exclusion and growing terms hold "
 		"whatever candidates, networks, agents and a minority of the servers do, and no "
 		"clock that jumps endangers them. A renewal counts only when a read through the "
-		"whole cluster has confirmed it. Exclusion can break when a session is "
-		"destroyed, a node deregistered or a key deleted or unlocked by hand, or a "
-		"snapshot restored, while a candidate leads, or by a server that led the cluster, "
-		"was frozen for longer than two leases and leads it again within minutes (not by "
-		"the end of a session where lock_delay= is the lease); terms grow even then, as "
-		"long as a candidate is left that saw the highest. After a crash the next one "
-		"leads when Consul has ended the session, which takes twice the lease, and more "
-		"where a lock delay is set or the cluster has a new leader.",
+		"whole cluster has confirmed it. Exclusion can break in two cases. First, while a "
+		"candidate leads, someone destroys its session, deregisters its node, deletes or "
+		"unlocks its key, or restores a snapshot. Second, a server that led the cluster "
+		"is frozen for longer than two leases and leads again within minutes; lock_delay= "
+		"with the length of the lease prevents a break by such an early end of a session. "
+		"Even then terms grow, as long as a candidate lives that saw the highest term. "
+		"After a crash the next candidate leads when Consul has ended the session. That "
+		"takes twice the lease, and longer if a lock delay is set or the cluster has a "
+		"new leader.",
 };
 
 /* ---- the store ---- */

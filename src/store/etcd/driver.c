@@ -61,17 +61,17 @@ static const struct baton_traits *etcd_traits(const void *store)
 		.keeps_history = true,
 		.promises =
 			"An etcd cluster decides, by its consensus. Exclusion and growing terms "
-			"hold whatever candidates, networks and a minority of the members do, "
-			"and no clock that jumps endangers them. A member that led the cluster "
-			"and was frozen renews leases that it may not, and ends leases that "
-			"live: so a renewal counts only when the whole cluster has confirmed "
-			"it, and no candidate follows at once when the cluster has changed its "
-			"leader. Exclusion can break when a backup is restored while a "
-			"candidate leads, or when keys are deleted by hand; terms grow even "
-			"then, as long as a candidate is left that saw the highest. After a "
-			"crash the next one leads when etcd has ended the lease, which takes up "
-			"to a second longer than the lease; and one more lease later if the "
-			"cluster has changed its leader since the lease was granted.",
+			"hold whatever candidates, networks and a minority of the members do, and "
+			"no clock that jumps endangers them. A member that led the cluster and "
+			"was frozen may renew leases without right, and may end leases that are "
+			"alive. So a renewal counts only when the whole cluster has confirmed it, "
+			"and no candidate follows at once when the cluster has changed its "
+			"leader. Exclusion can break when a backup is restored while a candidate "
+			"leads, or when keys are deleted by hand; terms grow even then, as long "
+			"as a candidate is left that saw the highest. After a crash the next "
+			"candidate leads when etcd has ended the lease, which takes up to a "
+			"second longer than the lease; and one more lease later if the cluster "
+			"has changed its leader since the lease was granted.",
 	};
 
 	(void)store;

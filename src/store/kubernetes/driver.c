@@ -89,9 +89,9 @@ static const struct baton_traits *kube_traits(const void *store)
 		.pushes = true,
 		.keeps_history = true,
 		.promises = PROMISES
-		"client-go candidates in the same election are excluded, and exclude, if they are "
-		"of version 0.27 or later, or have the same lease duration; they know no terms, "
-		"and believe to lead until they notice.",
+		"Candidates of client-go in the same election and baton's candidates exclude each "
+		"other if client-go has version 0.27 or later, or the same lease duration. "
+		"client-go knows no terms, and believes that it leads until it notices the loss.",
 	};
 	static const struct baton_traits shared = {
 		.min_lease_ns = CLOCK_NS_PER_S,

@@ -23,11 +23,11 @@
 static const char promises[] =
 	"At most one leader at a time and terms that only grow, among all processes that use the "
 	"same database and schema, as long as the server keeps what it committed: through its "
-	"crashes and restarts, and through jumps of its clock. Through a failover only with "
-	"synchronous replication: with asynchronous replication the last commits may be lost, and "
-	"with them a claim, so that two may lead for a moment. Terms still grow then as long as "
-	"one candidate lives that saw the highest one: check them where it "
-	"matters." FUNCTIONS_END;
+	"crashes and restarts, and through jumps of its clock. This also holds through a "
+	"failover, but only with synchronous replication: with asynchronous replication the last "
+	"commits may be lost, and with them a claim, so that two may lead for a moment. Terms "
+	"still grow then as long as one candidate lives that saw the highest one: check them "
+	"where it matters." FUNCTIONS_END;
 
 static const char advisory_promises[] =
 	"At most one leader at a time and terms that only grow, as with mode=lease. Beyond that "
@@ -38,10 +38,10 @@ static const char advisory_promises[] =
 	"process dies, and don't wait for a deadline that it told others (outlive)." FUNCTIONS_END;
 
 static const char fast_promises[] =
-	"A dead leader is replaced at once, and terms only grow, as with mode=lease. One leader at "
-	"a time only while the server keeps its sessions: one that it ends (pg_terminate_backend, "
-	"a restart, a failover) lets another candidate lead before the old leader knows. Check "
-	"terms where it matters." FUNCTIONS_END;
+	"A dead leader is replaced at once, and terms only grow, as with mode=lease. There is "
+	"one leader at a time only while the server keeps its sessions: if it ends a leader's "
+	"session (pg_terminate_backend, a restart, a failover), another candidate can lead "
+	"before the old leader knows. Check terms where it matters." FUNCTIONS_END;
 
 static void store_free(struct pg_store *s)
 {

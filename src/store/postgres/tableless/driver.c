@@ -5,12 +5,13 @@
 #include "store/postgres/tableless/tableless.h"
 
 static const char promises[] =
-	"A dead leader is replaced at once, and terms grow, among all processes that use the same "
-	"database, as long as the server lives. One leader at a time only while it keeps its "
-	"sessions: one that it ends (pg_terminate_backend, a restart, a failover) lets another "
-	"candidate lead before the old leader knows. Terms are the server's transaction ids: they "
-	"grow through crashes and restarts, and through a failover that loses nothing. Check them "
-	"where it matters. Orders, candidates, pauses and history need tables, and are not there.";
+	"A dead leader is replaced at once, and terms grow, among all processes that use the "
+	"same database, as long as the server lives. There is one leader at a time only while "
+	"the server keeps its sessions: if it ends a leader's session (pg_terminate_backend, a "
+	"restart, a failover), another candidate can lead before the old leader knows. Terms are "
+	"the server's transaction ids: they grow through crashes and restarts, and through a "
+	"failover that loses nothing. Check them where it matters. Orders, candidates, pauses "
+	"and history need tables, and are not there.";
 
 /* As in driver.c. */
 const struct baton_traits tableless_traits = {
