@@ -358,7 +358,7 @@ func (e *Election) Status() (Status, error) {
 	return status, nil
 }
 
-// Observe asks the store who leads the named election: "" if nobody does.
+// Observe asks the store who leads the named election: "" if no candidate does.
 func (s *Store) Observe(name string) (leader string, term uint64, err error) {
 	var o C.struct_baton_observed
 	var e C.struct_baton_error

@@ -397,7 +397,7 @@ class Store {
     await this._job('transfer', this._handle(), { name, other: candidate, term, note });
   }
 
-  /** Nobody leads until resume(). */
+  /** No candidate leads until resume(). */
   async pause(name) { await this._job('pause', this._handle(), { name }); }
   async resume(name) { await this._job('resume', this._handle(), { name }); }
 

@@ -48,7 +48,7 @@ static void note_became(struct audience *a, uint64_t term)
 static void queue_lost(struct audience *a, const struct audience_event *ev)
 {
 	a->lost_for = ev->term;
-	if ((a->pending & NEWS_LOST) != 0) { /* then nobody has heard of this leadership */
+	if ((a->pending & NEWS_LOST) != 0) { /* then no application has heard of this leadership */
 		a->pending &= (uint8_t)~NEWS_BECAME;
 		return;
 	}
@@ -296,7 +296,7 @@ struct audience_result audience_step(struct audience *a, const struct audience_e
 	take_event(a, ev, &out);
 	out.drained = has_drained(a);
 	if (a->muted && !a->has_handler)
-		a->pending = 0; /* nobody may be handed what was freed */
+		a->pending = 0; /* no application may be handed what was freed */
 	out.deliver = a->pending != 0 && a->token == 0;
 	out.wake_ns = a->drain_ns;
 	CORE_ASSERT(a->work == WORK_NONE || a->led != 0);

@@ -109,7 +109,7 @@ static void claim_lead(struct step *s, uint8_t why)
 	observation_leader(s, e->self, e->term);
 	observation_calm(s, NEWS_OF_TERM);
 	observation_poll(s, &s->ev->view);
-	/* An order for it may have been pushed before anybody knew that it is ours. */
+	/* An order for it may have been pushed before any process knew that it is ours. */
 	if (why == WHY_ADOPTED)
 		step_plan(s, s->now_ns, why);
 	step_answer(s, NOTE_ACQUIRED, why);

@@ -5,7 +5,7 @@
  *
  *      t_send                 deadline             end            lease
  *        |---- renew ----|------ grace ------|---- drain ----|- drift -|
- *        | leads                             | the work stops|  nobody |
+ *        | leads                             | the work stops| no work |
  *
  * All is counted from the moment *before* the last good renewal was sent (S2).
  */

@@ -198,7 +198,7 @@ class Store:
 
     @holding
     def pause(self, name: str) -> None:
-        """Nobody leads until resume(). Blocks."""
+        """No candidate leads until resume(). Blocks."""
         _lib.pause(self._b(), bytes_of(name, "the name"))
 
     @holding

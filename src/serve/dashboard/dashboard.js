@@ -532,7 +532,7 @@ function sentence(r, what) {
 	if (what === "resign") return stops + "; " + (r.n_healthy < 0 ? "a standby takes over, if there is one." : standby ? (standby > 1 ? "one of " + standby + " healthy standbys" : "the one healthy standby") + " takes over." : "no candidate stands by: the election has no leader until a candidate campaigns.") + past;
 	if (what === "transfer") return stops + "; then the candidate that you choose leads." + past;
 	if (what === "pause") return (r.leader ? stops + ". " : "") + "No candidate leads " + r.election + " until an operator resumes it.";
-	return "The pause ends: " + (r.n_healthy > 0 ? "one of " + many(r.n_healthy, "healthy candidate") : "whoever campaigns first") + " leads.";
+	return "The pause ends: " + (r.n_healthy > 0 ? "one of " + many(r.n_healthy, "healthy candidate") : "the first candidate that campaigns") + " leads.";
 }
 function dialog(...kids) {
 	$("dialog").replaceChildren(...kids);

@@ -12,8 +12,8 @@
 #include "base/secret.h"
 #include "store/etcd/etcd.h"
 
-/* New tokens for one request. Each change of anybody's rights makes all tokens old, and several
- * people may change them at the same time. */
+/* New tokens for one request. Each change of any user's rights makes all tokens old, and
+ * several people may change them at the same time. */
 #define LOGINS_MAX 4
 
 int etcd_strange(struct baton_call *call)

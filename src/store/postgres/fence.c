@@ -54,7 +54,7 @@ const char pg_fence_script[] =
 	"BEGIN\n"
 	"	PERFORM baton.fence(TG_ARGV[0],\n"
 	"		nullif(current_setting('baton.term', true), '')::bigint);\n"
-	"	RETURN NULL; -- of a statement's trigger nobody asks for it\n"
+	"	RETURN NULL; -- no process asks for it of a statement's trigger\n"
 	"END $$;\n"
 	"REVOKE ALL ON FUNCTION baton.fence(text, bigint), baton.fenced() FROM PUBLIC;\n"
 	"COMMIT;\n"

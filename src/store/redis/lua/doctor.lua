@@ -1,4 +1,4 @@
--- ARGV: 2 an id that nobody else has. Tries the commands of the other scripts on keys of its own.
+-- ARGV: 2 an id that no other process has. Tries the commands of the other scripts on its own keys.
 -- Returns, for each command that this user may not use, or not on these keys, its name and the
 -- server's words.
 local key = P .. 'doctor:' .. ARGV[2]

@@ -61,7 +61,8 @@ local function has_healthy(name, id)
 end
 
 -- How many ms a lease has left. -1: for ever; -2: it is gone. A lease that has more left than its
--- ttl was renewed before the server's clock was set back. It is cut, or nobody would win for hours.
+-- ttl was renewed before the server's clock was set back. It is cut, or no candidate would win for
+-- hours.
 local function lease_left(id, ttl)
 	local left, lasts = redis.call('PTTL', lease_key(id)), tonumber(ttl or '')
 	if not lasts or left <= lasts then return left end
@@ -77,9 +78,9 @@ local function reserved_left(name, now, till, ms)
 	return lasts
 end
 
--- Returns held, term, paused, free in ms (-1: not by itself), reserved; if nobody can win yet, what
--- waits() adds; if the election is held: lease, nonce, since, priority, score, metadata, leader,
--- address, order (id, kind, quiet, target, target_ok), how many candidates there are.
+-- Returns held, term, paused, free in ms (-1: not by itself), reserved; if no candidate can win
+-- yet, what waits() adds; if the election is held: lease, nonce, since, priority, score, metadata,
+-- leader, address, order (id, kind, quiet, target, target_ok), how many candidates there are.
 local function record(name, asker, now)
 	local e = redis.call('HMGET', election_key(name), 'term', 'lease', 'nonce', 'paused',
 		'reserved_for', 'reserved_until', 'since', 'priority', 'score', 'metadata',
@@ -137,14 +138,14 @@ local function server()
 	return run, up, replid, followed
 end
 
--- Adds to the record of a free election for how many ms nobody wins it, and why: for how many
+-- Adds to the record of a free election for how many ms no candidate wins it, and why: for how many
 -- seconds this server is up, and whether it has followed another one.
 local function waits(r, ms)
 	local _, up, _, followed = server()
 	r[4], r[6], r[7] = str(ms), str(up), followed and '1' or '0'
 end
 
--- For how many ms nobody wins, as the last guard() has found out.
+-- For how many ms no candidate wins, as the last guard() has found out.
 local function waiting(now)
 	local s = redis.call('HMGET', KEYS[1], 'until', 'max_lease')
 	return math.min(tonumber(s[1] or '0') - now, tonumber(s[2] or '0'))
@@ -158,8 +159,8 @@ local function observed(name, asker, now, wait)
 end
 
 -- A server that has just started, or that is another one than before, may not know leases that it
--- or its predecessor has granted. So nobody wins before the longest of them is over. Returns how
--- many ms that still takes, and which run of the server this is. max: the longest lease of the
+-- or its predecessor has granted. So no candidate wins before the longest of them is over. Returns
+-- how many ms that still takes, and which run of the server this is. max: the longest lease of the
 -- namespace.
 local function guard(now, max, durable)
 	local run, up, replid, followed = server()
@@ -181,7 +182,7 @@ local function guard(now, max, durable)
 		if durable == '1' and not followed then till = 0 end
 		redis.call('HSET', KEYS[1], 'run', run, 'replid', replid, 'until', str(till))
 	elseif till - now > max then
-		-- The clock was set back since. Nobody must wait longer than the longest lease.
+		-- The clock was set back since. No candidate must wait longer than the longest lease.
 		till = now + max
 		redis.call('HSET', KEYS[1], 'until', str(till))
 	end

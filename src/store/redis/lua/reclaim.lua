@@ -3,10 +3,10 @@
 -- shown
 -- Returns {'ok'}, or {'late'}: others may have won.
 --
--- The server has changed, and may have lost what this lease holds. While the guard is on, nobody
--- can have won since. So a candidate that held an election then holds it still, unless its term is
--- below the stored one. If the stored term is the same, but without the claim, the claim was given
--- back.
+-- The server has changed, and may have lost what this lease holds. While the guard is on, no
+-- candidate can have won since. So a candidate that held an election then holds it still, unless
+-- its term is below the stored one. If the stored term is the same, but without the claim, the claim
+-- was given back.
 local now, us = clock()
 local max = redis.call('HGET', KEYS[1], 'max_lease')
 if max and max ~= ARGV[6] then return {'late'} end

@@ -1,4 +1,4 @@
--- ARGV: for each, from 2: name, lease, nonce, term, reason, reserved for ('': nobody), hold in ms
+-- ARGV: for each, from 2: name, lease, nonce, term, reason, reserved for ('': none), hold in ms
 -- Returns for each: '1', or '0': that claim doesn't stand (S6).
 local now, us = clock()
 local r = {}
