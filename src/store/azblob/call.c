@@ -161,8 +161,8 @@ void azblob_send(struct azblob_lane *lane, struct baton_call *call, struct azblo
 		for (size_t i = 0; i < n; i++)
 			replies[i] = (struct http_reply){
 				.result = requests == NULL ? HTTP_MEMORY : HTTP_UNTRUSTED,
-				.text = "the request can't be made: is the account key one in "
-					"base64?",
+				.text = "the request can't be made; check that the account key "
+					"is in base64",
 				.body = ""};
 	} else {
 		(void)http_call_all(lane->http, requests, n, call->deadline_ns, replies);
