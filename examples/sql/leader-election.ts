@@ -99,7 +99,8 @@ export class LeaderElection {
 	private async call(name: string, ...more: unknown[]): Promise<unknown> {
 		const values = [this.config.serviceName, this.candidateId, ...more];
 		const places = values.map((_, n) => `$${n + 1}`).join(", ");
-		const left = this.term === null ? Infinity : Math.max(this.until - bootMs(), 100);
+		// Without a lease there is nothing to be late for.
+		const left = this.until === 0 ? Infinity : Math.max(this.until - bootMs(), 100);
 		const limit = Math.min(this.config.heartbeatIntervalMs, left);
 		let timer: NodeJS.Timeout | undefined;
 		const late = new Promise<never>((_, reject) => {
@@ -121,7 +122,13 @@ export class LeaderElection {
 		if (term === null || term === undefined) return;
 		this.term = BigInt(term as string);
 		this.until = began + timeout * 1000 * LEADS;
-		if (this.isCurrentLeader()) await this.config.onBecomeLeader();
+		if (!this.isCurrentLeader()) return;
+		try {
+			await this.config.onBecomeLeader();
+		} catch (error) {
+			this.until = 0; // nobody works: run() gives the leadership back
+			throw error;
+		}
 	}
 
 	private async renew(): Promise<void> {

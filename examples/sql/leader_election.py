@@ -87,7 +87,7 @@ class LeaderElection:
         values = (self.config.service_name, self.candidate_id, *more)
         places = ", ".join(f"${n + 1}" for n in range(len(values)))
         limit_s = self.config.heartbeat_interval
-        if self.term is not None:
+        if self._until > 0.0:  # without a lease there is nothing to be late for
             limit_s = min(limit_s, max(self._until - boot_s(), 0.1))
         asked = asyncio.ensure_future(
             self.db.execute(f"SELECT baton.{function}({places})", *values))
@@ -107,7 +107,11 @@ class LeaderElection:
         self.term = term
         self._until = began + self.config.heartbeat_timeout * LEADS
         if self.is_leader and self.config.on_become_leader:
-            await self.config.on_become_leader()
+            try:
+                await self.config.on_become_leader()
+            except BaseException:
+                self._until = 0.0  # nobody works: _run() gives the leadership back
+                raise
 
     async def _renew(self) -> None:
         began = boot_s()

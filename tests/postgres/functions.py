@@ -597,6 +597,13 @@ def takes_part(w, command):
         raise AssertionError(w.spans())
 
 
+def succeeds(command, folder=None):
+    done = subprocess.run(command, cwd=folder, text=True, capture_output=True,
+                          timeout=3 * LIMIT_S, check=False)
+    if done.returncode != 0:
+        raise AssertionError(done.stdout + done.stderr)
+
+
 def case_functions_python(w):
     """The example in Python."""
     for python in (sys.executable, "/usr/bin/python3"):
@@ -605,6 +612,7 @@ def case_functions_python(w):
             break
     else:
         raise Missing("asyncpg, a client of PostgreSQL for Python (python3-asyncpg)")
+    succeeds([python, "-B", os.path.join(rig.TESTS, "postgres", "slow_link.py"), SQL])
     takes_part(w, [python, "-B", os.path.join(SQL, "leader_election.py"), w.at("app"), "e",
                    "--interval=0.8", "--timeout=3"])
 
@@ -618,10 +626,8 @@ def case_functions_typescript(w):
     modules = os.path.join(os.path.dirname(found), "node_modules")
     os.symlink(modules, w.path("node_modules"))
     shutil.copy(os.path.join(SQL, "leader-election.ts"), w.folder)
-    done = subprocess.run(["node", found, "--strict", "--noUncheckedIndexedAccess", "--target",
-                           "es2021", "--module", "commonjs", "--types", "node",
-                           w.path("leader-election.ts")], cwd=w.folder, text=True,
-                          capture_output=True, timeout=3 * LIMIT_S, check=False)
-    if done.returncode != 0:
-        raise AssertionError(done.stdout + done.stderr)
+    succeeds(["node", found, "--strict", "--noUncheckedIndexedAccess", "--target", "es2021",
+              "--module", "commonjs", "--types", "node", w.path("leader-election.ts")], w.folder)
+    succeeds(["node", os.path.join(rig.TESTS, "postgres", "slow_link.js"),
+              w.path("leader-election.js")], w.folder)
     takes_part(w, ["node", w.path("leader-election.js"), w.at("app"), "e", "worker", "800", "3"])
