@@ -35,27 +35,40 @@ namespace Baton.Excalibur
             b.Append('"');
         }
 
-        internal static IDictionary<string, string> Read(string text)
+        internal static IDictionary<string, string> Read(string text) =>
+            ReadObject(text) ?? new Dictionary<string, string> { ["text"] = text };
+
+        // null: it is none.
+        static IDictionary<string, string> ReadObject(string text)
         {
             var map = new Dictionary<string, string>();
-            int at = 1;
-            if (text == "" || text == "{}")
+            int at = 0;
+            if (text == "")
                 return map;
-            if (text[0] == '{')
-                for (string key; (key = Unquote(text, ref at)) != null && Skip(text, ref at, ':');)
+            if (!Skip(text, ref at, '{'))
+                return null;
+            if (!Skip(text, ref at, '}'))
+            {
+                do
                 {
-                    string value = Unquote(text, ref at);
+                    string key = Unquote(text, ref at);
+                    string value = key != null && Skip(text, ref at, ':') ? Unquote(text, ref at)
+                        : null;
                     if (value == null)
-                        break;
+                        return null;
                     map[key] = value;
-                    if (!Skip(text, ref at, ','))
-                        return map;
-                }
-            return new Dictionary<string, string> { ["text"] = text };
+                } while (Skip(text, ref at, ','));
+                if (!Skip(text, ref at, '}'))
+                    return null;
+            }
+            return string.IsNullOrWhiteSpace(text.Substring(at)) ? map : null;
         }
 
+        // With the blanks before it.
         static bool Skip(string text, ref int at, char c)
         {
+            while (at < text.Length && " \t\r\n".IndexOf(text[at]) >= 0)
+                at++;
             if (at >= text.Length || text[at] != c)
                 return false;
             at++;
@@ -68,16 +81,36 @@ namespace Baton.Excalibur
             if (!Skip(text, ref at, '"'))
                 return null;
             for (; at < text.Length && text[at] != '"'; at++)
-                if (text[at] != '\\' || at + 1 >= text.Length)
-                    b.Append(text[at]);
-                else if (text[++at] == 'u' && at + 4 < text.Length)
-                {
-                    b.Append((char)int.Parse(text.Substring(at + 1, 4), NumberStyles.HexNumber));
-                    at += 4;
-                }
-                else
-                    b.Append(text[at]);
-            return Skip(text, ref at, '"') ? b.ToString() : null;
+            {
+                char c = text[at];
+                if (c == '\\' && !Unescape(text, ref at, out c))
+                    return null;
+                b.Append(c);
+            }
+            return at++ < text.Length ? b.ToString() : null;
+        }
+
+        // at is the backslash, and afterwards the last character of what it begins.
+        static bool Unescape(string text, ref int at, out char c)
+        {
+            const string Names = "\"\\/bfnrt", Characters = "\"\\/\b\f\n\r\t";
+            ushort number;
+            c = '\0';
+            if (++at >= text.Length)
+                return false;
+            int known = Names.IndexOf(text[at]);
+            if (known >= 0)
+                c = Characters[known];
+            else if (text[at] == 'u' && at + 4 < text.Length && ushort.TryParse(
+                text.Substring(at + 1, 4), NumberStyles.AllowHexSpecifier,
+                CultureInfo.InvariantCulture, out number))
+            {
+                c = (char)number;
+                at += 4;
+            }
+            else
+                return false;
+            return true;
         }
     }
 }

@@ -5,6 +5,7 @@ using System.Collections.Concurrent;
 using System.Collections.Generic;
 using System.IO;
 using System.Linq;
+using System.Reflection;
 using System.Threading;
 using System.Threading.Tasks;
 using Baton;
@@ -293,6 +294,28 @@ static class Check
         throw new Exception("not so: a zero is refused");
     }
 
+    // The metadata of others: an object of strings is read as such, all else as one text.
+    static Task ExcaliburMetadata()
+    {
+        var read = typeof(Excalibur.Registration).Assembly.GetType("Baton.Excalibur.FlatJson")
+            .GetMethod("Read", BindingFlags.NonPublic | BindingFlags.Static);
+        Func<string, string> found = text => string.Join(";",
+            ((IDictionary<string, string>)read.Invoke(null, new object[] { text }))
+                .Select(pair => pair.Key + "=" + pair.Value));
+        foreach (var text in new[] { "plain", "{", "{\"a\"", "{\"a\":\"\\uzzzz\"}",
+            "{\"a\":\"\\u 1a\"}", "{\"a\":\"\\u12\"}", "{\"a\":\"\\q\"}", "{\"a\":\"b", "{\"a\":\"b\\",
+            "{\"a\":\"b\",}", "{\"a\":\"b\" \"c\":\"d\"}", "{\"a\":\"b\"", "{\"a\":\"b\"}}",
+            "{\"a\":1}", " ", "[]" })
+            True(found(text) == "text=" + text, text + ": " + found(text));
+        foreach (var pair in new Dictionary<string, string> { { "", "" }, { "{}", "" },
+            { " { } ", "" }, { "{\"a\":\"b\"}", "a=b" },
+            { " { \"a\" : \"b c\" ,\n\t\"d\":\"\" } ", "a=b c;d=" },
+            { "{\"\\u00e9\":\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\uD83D\\uDE00\"}",
+                "\u00e9=\"\\/\b\f\n\r\t\U0001F600" } })
+            True(found(pair.Key) == pair.Value, pair.Key + ": " + found(pair.Key));
+        return Task.FromResult(true);
+    }
+
     // The registrations of a host: the election lives as long as it, and its health can be asked.
     static async Task ExcaliburHosted()
     {
@@ -544,9 +567,9 @@ static class Check
         try
         {
             foreach (Func<Task> test in new Func<Task>[] { ExcaliburEvents, ExcaliburHealth,
-                ExcaliburHosted, ExcaliburHealthCheck, ExcaliburOptions, LeaderElectionNet,
-                LeaderElectionNetTries, LeaderElectionNetUngraceful, LeaderElectionNetErrors,
-                MutexAndWebJob, OutboxAndProjection, JobQueueAndSeveral })
+                ExcaliburHosted, ExcaliburHealthCheck, ExcaliburMetadata, ExcaliburOptions,
+                LeaderElectionNet, LeaderElectionNetTries, LeaderElectionNetUngraceful,
+                LeaderElectionNetErrors, MutexAndWebJob, OutboxAndProjection, JobQueueAndSeveral })
             {
                 Task.Run(test).GetAwaiter().GetResult();
                 Console.WriteLine("ok " + test.Method.Name);
