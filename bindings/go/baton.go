@@ -362,9 +362,11 @@ func (s *store) stopAll() bool {
 		s.left = nil
 	}
 	s.mu.Unlock()
+	limit := time.NewTimer(s.lease())
+	defer limit.Stop() // else it would be kept for a lease
 	select {
 	case <-left:
-	case <-time.After(s.lease()):
+	case <-limit.C:
 		return false
 	}
 	late, cancel := context.WithTimeout(context.Background(), s.lease())
