@@ -489,9 +489,12 @@ public:
 		detail::checked(baton_transfer(seat_->c, detail::c_text(candidate, "the candidate"), &err),
 				&err);
 	}
-	void report_health(std::uint32_t score_permille)
+	/* From 0 to 1000. No value leaves the metadata. */
+	void report_health(std::uint32_t score_permille,
+			   const std::optional<std::string> &metadata = std::nullopt)
 	{
-		detail::checked(baton_report_health(seat_->c, score_permille, nullptr));
+		detail::checked(baton_report_health(seat_->c, score_permille,
+						    detail::c_text(metadata, "the metadata")));
 	}
 	void alive()
 	{

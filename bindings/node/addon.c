@@ -300,8 +300,21 @@ static napi_value election_transfer(napi_env env, napi_callback_info info)
 	return result_of(env, baton_transfer(pointer_of(env, args[0]), id, &err), &err);
 }
 
-FUNCTION(report_health,
-	 result_of(env, baton_report_health(FIRST, (uint32_t)int_of(env, args[1], 0), NULL), NULL))
+/* reportHealth(election, {score, metadata}) */
+static napi_value report_health(napi_env env, napi_callback_info info)
+{
+	napi_value args[MAX_ARGS];
+	struct baton_error err = {0};
+	char buffer[TEXT_MAX];
+	const char *metadata;
+	uint32_t score;
+
+	arguments(env, info, args);
+	if (!text_in(env, args[1], "metadata", buffer, &metadata, &err))
+		return fail(env, err.code, &err);
+	score = (uint32_t)number_in(env, args[1], "score", 0);
+	return result_of(env, baton_report_health(FIRST, score, metadata), NULL);
+}
 
 FUNCTION(work_alive, (baton_alive(FIRST), NULL))
 

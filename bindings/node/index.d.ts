@@ -120,8 +120,8 @@ export class Election extends EventEmitter implements AsyncIterable<Lead> {
   tryAcquire(timeout?: number): Promise<{ leads: boolean; obstacle: string }>;
   resign(quiet?: number): void;
   transfer(candidate: string): void;
-  /** 0 to 1. */
-  reportHealth(score: number): void;
+  /** 0 to 1; without metadata, those that others see stay. */
+  reportHealth(score: number, metadata?: string): void;
   alive(): void;
   enter(): Lead;
   acquire(options?: { timeout?: number; signal?: AbortSignal }): Promise<Lead>;

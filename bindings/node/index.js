@@ -169,9 +169,10 @@ class Election extends EventEmitter {
 
   resign(quiet = 0) { checked(native.resign(this._handle(), quiet)); }
   transfer(candidate) { checked(native.transfer(this._handle(), candidate)); }
-  /** Our own health, 0 to 1. */
-  reportHealth(score) {
-    checked(native.reportHealth(this._handle(), Math.max(0, Math.round(score * 1000))));
+  /** Our own health, 0 to 1, and what others see beside it; without metadata, those stay. */
+  reportHealth(score, metadata) {
+    score = Math.max(0, Math.round(score * 1000));
+    checked(native.reportHealth(this._handle(), { score, metadata }));
   }
   alive() { native.alive(this._handle()); }
 

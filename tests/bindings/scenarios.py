@@ -195,7 +195,7 @@ def scenario_candidates(w):
     one.ask("start", "e")
     one.ask("await", "e", LIMIT_S * 1000)
     two.ask("start", "e")
-    want = {f"{one.id}=1,1,1000", f"{two.id}=0,1,1000"}
+    want = {f"{one.id}=1,1,1000,", f"{two.id}=0,1,1000,"}
     wait_for(lambda: set(two.ask("candidates", "s", "night")) == want,
              lambda: f"{want}: {two.ask('candidates', 's', 'night')}")
     assert one.ask("candidates", "s", "nobody") == []
@@ -293,7 +293,14 @@ def scenario_health(w):
     one.ask("run", "stays", "until")
     entered(one, "stays")
     one.ask("health", "stays", 0)
-    wait_for(lambda: one.ask("candidates", "s", "other") == [f"{one.id}=1,0,0"], "the score")
+    wait_for(lambda: one.ask("candidates", "s", "other") == [f"{one.id}=1,0,0,"], "the score")
+    shown = ""
+    for score, words in ((0, ("zone=\u6f22 1",)), (400, ()), (900, ("x",))):
+        one.ask("health", "stays", score, *words)
+        shown = words[0] if words else shown
+        want = [f"{one.id}=1,{int(score >= 800)},{score},{shown}"]
+        wait_for(lambda want=want: one.ask("candidates", "s", "other") == want,
+                 lambda want=want: f"{want}: {one.ask('candidates', 's', 'other')}")
     assert one.ask("leads", "stays") == ["1"] and not one.has("leave", "stays")
 
 

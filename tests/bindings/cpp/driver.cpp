@@ -374,7 +374,8 @@ words do_candidates(const words &w)
 
 	for (const baton_candidate &c : stores.at(w[1])->candidates(w[2]))
 		found.push_back(std::string(c.id) + "=" + (c.is_leader ? "1," : "0,") +
-				(c.is_healthy ? "1," : "0,") + std::to_string(c.score_permille));
+				(c.is_healthy ? "1," : "0,") + std::to_string(c.score_permille) +
+				"," + c.metadata);
 	return found;
 }
 
@@ -452,7 +453,9 @@ words serve(const words &w)
 	else if (verb == "transfer")
 		parts.at(w[1])->e->transfer(w[2]);
 	else if (verb == "health")
-		parts.at(w[1])->e->report_health(static_cast<std::uint32_t>(std::stoul(w[2])));
+		parts.at(w[1])->e->report_health(
+			static_cast<std::uint32_t>(std::stoul(w[2])),
+			w.size() > 3 ? std::optional<std::string>(w[3]) : std::nullopt);
 	else if (verb == "stop")
 		parts.at(w[1])->e->stop(ms(w[2]));
 	else if (verb == "close")

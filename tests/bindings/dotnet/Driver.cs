@@ -348,7 +348,7 @@ static class Driver
                 e.Transfer(w[2]);
                 return "";
             case "health":
-                e.ReportHealth(int.Parse(w[2]));
+                e.ReportHealth(int.Parse(w[2]), w.Length > 3 ? w[3] : null);
                 return "";
             case "stop":
                 if (!e.Stop(Millis(w[2])))
@@ -419,8 +419,8 @@ static class Driver
                 return Task.FromResult("");
             case "candidates":
                 return Task.FromResult(string.Join(" ", Stores[w[1]].Candidates(w[2]).Select(
-                    c => Quote(c.Id) + "=" + Bit(c.Leads) + "," + Bit(c.IsHealthy) + "," +
-                    c.Score)));
+                    c => Quote(c.Id + "=" + Bit(c.Leads) + "," + Bit(c.IsHealthy) + "," +
+                    c.Score + "," + c.Metadata))));
             case "heard":
                 return Task.FromResult(WhatWasHeard(w[1]));
             case "constants":

@@ -370,7 +370,7 @@ func (d *driver) ofElection(verb, name string, e *baton.Election, words []string
 		return "", e.Transfer(words[0])
 	case "health":
 		score, err := strconv.ParseUint(words[0], 10, 32)
-		return "", errors.Join(err, e.ReportHealth(uint32(score), ""))
+		return "", errors.Join(err, e.ReportHealth(uint32(score), strings.Join(words[1:], "")))
 	case "stop":
 		ctx, done := limit(words[0])
 		defer done()
@@ -426,8 +426,8 @@ func (d *driver) answer(words []string) (string, error) {
 		list, err := d.stores[words[1]].Candidates(words[2])
 		var all []string
 		for _, c := range list {
-			all = append(all, fmt.Sprintf("%s=%s,%s,%d", quote(c.ID), bit(c.Leads),
-				bit(c.Healthy), c.Score))
+			all = append(all, quote(fmt.Sprintf("%s=%s,%s,%d,%s", c.ID, bit(c.Leads),
+				bit(c.Healthy), c.Score, c.Metadata)))
 		}
 		return strings.Join(all, " "), err
 	case "observe":

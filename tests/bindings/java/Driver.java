@@ -317,7 +317,7 @@ public final class Driver {
                 e.transfer(w[2]);
                 return "";
             case "health":
-                e.reportHealth(Integer.parseInt(w[2]), null);
+                e.reportHealth(Integer.parseInt(w[2]), w.length > 3 ? w[3] : null);
                 return "";
             case "stop":
                 if (!e.stop(millis(w[2])))
@@ -377,8 +377,8 @@ public final class Driver {
                 forget(w[1]).close();
                 return "";
             case "candidates":
-                return STORES.get(w[1]).candidates(w[2]).stream().map(c -> quote(c.id) + "="
-                        + bit(c.leads) + "," + bit(c.healthy) + "," + c.score)
+                return STORES.get(w[1]).candidates(w[2]).stream().map(c -> quote(c.id + "="
+                        + bit(c.leads) + "," + bit(c.healthy) + "," + c.score + "," + c.metadata))
                         .collect(Collectors.joining(" "));
             case "heard":
                 return String.join(" ", HEARD.get(w[1]));

@@ -151,7 +151,7 @@ const verbs = {
     return [status.state, status.leader, status.term];
   },
   candidates: async (s, name) => (await stores.get(s).candidates(name)).map(
-    (c) => `${c.id}=${Number(c.leads)},${Number(c.healthy)},${Math.round(c.score * 1000)}`),
+    (c) => `${c.id}=${Number(c.leads)},${Number(c.healthy)},${Math.round(c.score * 1000)},${c.metadata}`),
   observe(s, name) {
     stores.get(s).observe(name)
       .then(({ leader, term }) => say('!', 'observed', s, 'leader', leader, term))
@@ -160,7 +160,7 @@ const verbs = {
   try: async (e, ms) => [Number((await elections.get(e).tryAcquire(Number(ms))).leads)],
   resign: (e, ms) => { elections.get(e).resign(Number(ms)); },
   transfer: (e, candidate) => { elections.get(e).transfer(candidate); },
-  health: (e, score) => { elections.get(e).reportHealth(Number(score) / 1000); },
+  health: (e, score, ...metadata) => { elections.get(e).reportHealth(Number(score) / 1000, ...metadata); },
   order: async (s, what, name, candidate) => {
     const verbs = { resign: 'orderResign', transfer: 'orderTransfer' };
     await stores.get(s)[verbs[what] ?? what](name, candidate);

@@ -263,7 +263,7 @@ def do_status(e):
 
 
 def do_candidates(s, name):
-    return [f"{c.id}={int(c.leads)},{int(c.healthy)},{round(c.score * 1000)}"
+    return [f"{c.id}={int(c.leads)},{int(c.healthy)},{round(c.score * 1000)},{c.metadata}"
             for c in stores[s].candidates(name)]
 
 
@@ -291,8 +291,8 @@ def do_transfer(e, candidate):
     elections[e].transfer(candidate)
 
 
-def do_health(e, score):
-    elections[e].report_health(int(score) / 1000)
+def do_health(e, score, *metadata):
+    elections[e].report_health(int(score) / 1000, *metadata)
 
 
 def do_order(s, what, name, *candidate):

@@ -291,7 +291,9 @@ impl Driver {
             "try" => return Ok(bit(e.try_acquire(millis(&w[2]))?.is_none())),
             "resign" => e.resign(millis(&w[2]))?,
             "transfer" => e.transfer(&w[2])?,
-            "health" => e.report_health(w[2].parse().unwrap_or(0), None)?,
+            "health" => {
+                e.report_health(w[2].parse().unwrap_or(0), w.get(3).map(String::as_str))?
+            },
             "stop" => e.stop(millis(&w[2]))?,
             "fork" => return self.fork(e),
             _ => return Err(Failure::Other(format!("unknown request {}", w[0]))),
@@ -372,7 +374,8 @@ impl Driver {
             "candidates" => {
                 let list = self.stores[&w[1]].candidates(&w[2])?;
                 let word = |c: &baton::Candidate| {
-                    format!("{}={},{},{}", quote(&c.id), bit(c.leads), bit(c.healthy), c.score)
+                    let (leads, healthy) = (bit(c.leads), bit(c.healthy));
+                    quote(&format!("{}={leads},{healthy},{},{}", c.id, c.score, c.metadata))
                 };
                 Ok(list.iter().map(word).collect::<Vec<_>>().join(" "))
             }
