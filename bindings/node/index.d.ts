@@ -105,6 +105,8 @@ export class Lead {
   /** The term; throws LostError if the leadership is over. */
   check(): bigint;
   leave(): void;
+  /** As leave(), at the end of a scope: `using lead = election.enter()`. */
+  [Symbol.dispose](): void;
 }
 
 /** This process' candidate in one election. */
@@ -145,6 +147,8 @@ export class Store {
   pause(name: string): Promise<void>;
   resume(name: string): Promise<void>;
   close(timeout?: number): Promise<void>;
+  /** As close(), at the end of a scope: `await using store = new Store(url)`. */
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** The constants of baton.h by their names there. */

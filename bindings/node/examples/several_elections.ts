@@ -17,6 +17,5 @@ async function own(election: Election): Promise<void> {
   }
 }
 
-const store = new Store(url);
+await using store = new Store(url); // its end closes it
 await Promise.all([0, 1, 2, 3].map((n) => own(store.election(`shard-${n}`))));
-await store.close();
