@@ -440,6 +440,11 @@ public:
 	{
 		return baton_election_name(seat_->c);
 	}
+	/* For the other functions of baton.h. It lives as long as the store is open. */
+	baton_election *handle() const noexcept
+	{
+		return seat_->c;
+	}
 	baton_status status() const
 	{
 		baton_status status{};
@@ -682,6 +687,11 @@ public:
 	std::string id() const
 	{
 		return baton_id(handle_->b);
+	}
+	/* For the other functions of baton.h, but those that take events, free or close. */
+	baton *handle() const noexcept
+	{
+		return handle_->b;
 	}
 	std::string promises() const
 	{
