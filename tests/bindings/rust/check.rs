@@ -169,12 +169,38 @@ fn waits_in_bounds(url: &str) -> Result<(), Error> {
     Ok(())
 }
 
+/// A reader hears of each event in its order; and one that is gone is in nobody's way.
+fn hears(url: &str) -> Result<(), Error> {
+    let election = candidate(url, "hears")?;
+    drop(election.events());
+    let events = election.events();
+    election.start()?;
+    let term = election.acquire(LIMIT)?.term();
+    assert_eq!(election.condition()?, (codes::BATON_CONDITION_HEALTHY, String::new()));
+    election.stop(LIMIT)?;
+    let mut heard = Vec::new();
+    while heard.last() != Some(&codes::BATON_EVENT_STOPPED) {
+        let event = events.recv_timeout(LIMIT).expect("an event");
+        if event.kind == codes::BATON_EVENT_LOST {
+            assert_eq!((event.term, event.reason.0), (term, codes::BATON_REASON_STOPPED));
+        }
+        heard.push(event.kind);
+    }
+    heard.retain(|kind| *kind != codes::BATON_EVENT_CHANGED);
+    let want = [codes::BATON_EVENT_BECAME, codes::BATON_EVENT_LOST, codes::BATON_EVENT_STOPPED];
+    assert_eq!(heard, want);
+    drop(election);
+    while events.recv_timeout(LIMIT).is_ok() {}
+    Ok(())
+}
+
 async fn all(url: &str) -> Result<(), Error> {
     elects(url).await?;
     panics(url)?;
     aborted(url).await?;
     stops_while_it_starts(url)?;
-    waits_in_bounds(url)
+    waits_in_bounds(url)?;
+    hears(url)
 }
 
 fn main() {

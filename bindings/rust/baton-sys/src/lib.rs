@@ -70,6 +70,9 @@ pub const BATON_STATE_STANDBY: c_int = 1; // BATON_STATE_STANDBY
 pub const BATON_STATE_CAMPAIGNING: c_int = 2; // BATON_STATE_CAMPAIGNING
 pub const BATON_STATE_LEADING: c_int = 3; // BATON_STATE_LEADING
 pub const BATON_STATE_RESIGNING: c_int = 4; // BATON_STATE_RESIGNING
+pub const BATON_CONDITION_HEALTHY: c_int = 0; // BATON_CONDITION_HEALTHY
+pub const BATON_CONDITION_DEGRADED: c_int = 1; // BATON_CONDITION_DEGRADED
+pub const BATON_CONDITION_UNHEALTHY: c_int = 2; // BATON_CONDITION_UNHEALTHY
 pub const BATON_OBSTACLE_NONE: c_int = 0; // BATON_OBSTACLE_NONE
 pub const BATON_OBSTACLE_HELD: c_int = 1; // BATON_OBSTACLE_HELD
 pub const BATON_OBSTACLE_PAUSED: c_int = 2; // BATON_OBSTACLE_PAUSED
@@ -310,6 +313,7 @@ extern "C" {
         status: *mut baton_status,
         size: usize,
     ) -> c_int;
+    pub fn baton_election_condition(e: *const baton_election, err: *mut baton_error) -> c_int;
     pub fn baton_try_acquire(
         e: *mut baton_election,
         timeout_ms: i64,

@@ -1,9 +1,11 @@
 //! election.rs: this process' candidate in one election, and work that is bound to a leadership.
 
 use crate::{c_text, check, millis, sys, text, Error, Inner, Reason, Result, Store};
+use std::ffi::c_char;
 use std::future::Future;
 use std::os::fd::{AsRawFd, RawFd};
 use std::pin::Pin;
+use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::{Arc, Condvar, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
@@ -52,12 +54,48 @@ pub struct Status {
     pub time_left: Duration,
 }
 
+/// What happened in an election.
+#[derive(Debug, Clone)]
+pub struct Event {
+    /// One of `codes::BATON_EVENT_*`.
+    pub kind: i32,
+    pub reason: Reason,
+    /// Of a failure of the store: one of `codes::BATON_E_*`.
+    pub code: i32,
+    pub term: u64,
+    pub old_term: u64,
+    pub wait: Duration,
+    pub leader: String,
+    pub old_leader: String,
+    pub text: String,
+    pub detail: String,
+}
+
+impl Event {
+    fn new(event: &sys::baton_event) -> Event {
+        let said = |text: &[c_char]| unsafe { crate::text(text.as_ptr()) };
+        Event {
+            kind: event.kind,
+            reason: Reason(event.reason),
+            code: event.code,
+            term: event.term,
+            old_term: event.old_term,
+            wait: Duration::from_millis(event.wait_ms.max(0) as u64),
+            leader: said(&event.leader),
+            old_leader: said(&event.old_leader),
+            text: said(&event.text),
+            detail: said(&event.detail),
+        }
+    }
+}
+
 #[derive(Default)]
 struct News {
     changes: u64,
     stopped: bool,
     lost: Option<(u64, i32)>, // the last term that was lost, and why
     wakers: Vec<Waker>,
+    readers: Vec<Sender<Event>>,
 }
 
 /// What the pump knows of an election.
@@ -76,6 +114,7 @@ impl State {
             if event.kind == sys::BATON_EVENT_LOST {
                 news.lost = Some((event.term, event.reason));
             }
+            news.readers.retain(|reader| reader.send(Event::new(event)).is_ok());
         });
     }
 
@@ -236,6 +275,24 @@ impl Election {
                 time_left: Duration::from_millis(s.time_left_ms.max(0) as u64),
             })
         }
+    }
+
+    /// What the election looks like from here, one of `codes::BATON_CONDITION_*`; and a sentence if
+    /// the store fails.
+    pub fn condition(&self) -> Result<(i32, String)> {
+        unsafe {
+            let mut error: sys::baton_error = std::mem::zeroed();
+            let found = check(sys::baton_election_condition(self.state.handle, &mut error), None)?;
+            Ok((found, text(error.text.as_ptr())))
+        }
+    }
+
+    /// The events from now on, until the store is closed. They are kept until they are read, or
+    /// the receiver is dropped.
+    pub fn events(&self) -> Receiver<Event> {
+        let (reader, events) = channel();
+        self.state.news.lock().unwrap().readers.push(reader);
+        events
     }
 
     /// Binds work to the present leadership: `BATON_E_NOT_LEADER` if there is none.

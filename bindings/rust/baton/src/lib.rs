@@ -10,7 +10,7 @@
 mod election;
 mod pump;
 
-pub use election::{Election, ElectionOptions, Lead, Status};
+pub use election::{Election, ElectionOptions, Event, Lead, Status};
 
 use baton_sys as sys;
 use pump::Pump;
