@@ -201,6 +201,72 @@ def scenario_candidates(w):
     assert one.ask("candidates", "s", "nobody") == []
 
 
+def can(one, *request):
+    """The answer; None: the binding can't do that."""
+    try:
+        return one.ask(*request)
+    except Skipped:
+        return None
+
+
+def scenario_asks(w):
+    """What is known without a look at the leader itself: promises, the leader, the condition."""
+    one, two = w.candidate(), w.candidate()
+    promises = one.ask("promises", "s")[0]
+    assert "Exclusion" in promises and promises == two.ask("promises", "s")[0], promises
+    one.ask("start", "e")
+    one.ask("await", "e", LIMIT_S * 1000)
+    for name, leader, term in (("nobody", "", "0"), ("night", one.id, "1")):
+        if can(two, "observe", "s", name) is not None:
+            assert two.event("observed", "s") == ["leader", leader, term]
+    assert can(one, "condition", "e") in (None, ["healthy"])
+    assert can(two, "condition", "e") in (None, ["degraded"])  # it has not looked
+
+
+def scenario_stalls(w):
+    """Work that gives signs of life goes on; without one for the work timeout, it is cancelled."""
+    one = w.candidate()
+    one.ask("election", "m", "s", "minded", "work_timeout_ms=2000")
+    one.ask("start", "m")
+    one.ask("await", "m", LIMIT_S * 1000)
+    lead, _ = one.ask("enter", "m")
+    for _ in range(5):
+        one.ask("alive", "m", lead)
+        refused(one, "timeout", "awaitlost", lead, 500)
+    one.ask("awaitlost", lead, LIMIT_S * 1000)
+    one.ask("leave", lead)
+    assert one.end() == 0
+    assert "stalled" in [h["ended"] for h in w.history("minded")], w.history("minded")
+
+
+def scenario_preempts(w):
+    """A candidate that outranks the leader for long enough takes over, in order."""
+    one, two = w.candidate(lease_ms=1500), w.candidate(lease_ms=1500)
+    one.ask("election", "r", "s", "ranked", "priority=1")
+    two.ask("election", "r", "s", "ranked", "priority=2", "preempt_ms=1500")
+    one.ask("run", "r", "wait")
+    assert entered(one, "r")[1] == 1
+    two.ask("run", "r", "wait")
+    how, ended = left(one, "r")
+    assert how == "cancelled"
+    _, term, at = entered(two, "r")
+    assert term == 2 and at > ended
+
+
+def scenario_outlives(w):
+    """What others were told outlives the process: nobody leads before that deadline has passed."""
+    one, two = w.candidate(lease_ms=2000, outlive=1), w.candidate(lease_ms=2000)
+    one.ask("run", "e", "wait")
+    lead, _, _ = entered(one)
+    two.ask("run", "e", "wait")
+    wait_for(lambda: two.ask("status", "e")[1] == one.id, "the standby to see the leader")
+    before = now_ns()
+    told_ns = before + int(one.ask("left", lead)[0]) * 1_000_000
+    one.signal(signal.SIGKILL)
+    _, term, at = entered(two)
+    assert term == 2 and at >= told_ns, f"{(told_ns - at) / 1e6:.0f} ms before the deadline"
+
+
 HEARD = ["became", "lost", "stopped"]
 
 

@@ -228,6 +228,8 @@ words do_open(const words &w)
 			o.grace = ms(value);
 		else if (key == "retry_ms")
 			o.retry = ms(value);
+		else if (key == "outlive")
+			o.outlive = value == "1";
 	}
 	stores[w[1]] = std::make_unique<baton_cpp::store>(w[2], o);
 	return {stores[w[1]]->id()};
@@ -253,6 +255,10 @@ words do_election(const words &w)
 			o.release_on_stop = value == "1";
 		else if (key == "step_down_unhealthy")
 			o.step_down_unhealthy = value == "1";
+		else if (key == "preempt_ms")
+			o.preempt = ms(value);
+		else if (key == "work_timeout_ms")
+			o.work_timeout = ms(value);
 	}
 	auto p = std::make_unique<part>();
 	p->store = w[2];
@@ -447,7 +453,14 @@ words serve(const words &w)
 		return known->second(w);
 	if (verb == "hello")
 		return {"cpp", baton_version(), std::to_string(baton_version_number())};
-	if (verb == "start")
+	if (verb == "promises")
+		return {stores.at(w[1])->promises()};
+	if (verb == "condition")
+		return {baton_condition_name(
+			baton_election_condition(parts.at(w[1])->e->handle(), nullptr))};
+	if (verb == "alive")
+		parts.at(w[1])->e->alive();
+	else if (verb == "start")
 		parts.at(w[1])->e->start();
 	else if (verb == "run")
 		threads.emplace_back(loop, w[1], w[2]);

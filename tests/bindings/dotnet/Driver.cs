@@ -210,7 +210,7 @@ static class Driver
         {
             Id = At(k, "id"), Address = At(k, "address"), Lease = Millis(At(k, "lease_ms")),
             Renew = Millis(At(k, "renew_ms")), Grace = Millis(At(k, "grace_ms")),
-            Retry = Millis(At(k, "retry_ms")),
+            Retry = Millis(At(k, "retry_ms")), Outlive = At(k, "outlive") == "1",
         });
         Stores[w[1]] = store;
         return Quote(store.Id);
@@ -225,6 +225,7 @@ static class Driver
             Manual = At(k, "manual") == "1", ObserveOnly = At(k, "observe_only") == "1",
             ReleaseOnStop = At(k, "release_on_stop") != "0",
             StepDownUnhealthy = At(k, "step_down_unhealthy") != "0",
+            Preempt = Millis(At(k, "preempt_ms")), WorkTimeout = Millis(At(k, "work_timeout_ms")),
         });
         Elections[w[1]] = election;
         Owners[w[1]] = w[2];
@@ -350,6 +351,11 @@ static class Driver
             case "health":
                 e.ReportHealth(int.Parse(w[2]), w.Length > 3 ? w[3] : null);
                 return "";
+            case "alive":
+                e.Alive();
+                return "";
+            case "condition":
+                return e.Condition.ToString().ToLower();
             case "stop":
                 if (!e.Stop(Millis(w[2])))
                     throw new TimeoutException();
@@ -433,6 +439,8 @@ static class Driver
             case "lose":
                 Drop(() => { lock (Names) Leads.Remove(w[1]); });
                 return Task.FromResult("");
+            case "promises":
+                return Task.FromResult(Quote(Stores[w[1]].Promises));
             case "observe":
                 throw new SkipException("no observe");
             case "order":

@@ -211,7 +211,7 @@ func (d *driver) open(words []string) (string, error) {
 	k := keys(words[2:])
 	s, err := baton.Open(words[1], &baton.Options{ID: k["id"], Address: k["address"],
 		Lease: millis(k["lease_ms"]), Renew: millis(k["renew_ms"]),
-		Grace: millis(k["grace_ms"]), Retry: millis(k["retry_ms"])})
+		Grace: millis(k["grace_ms"]), Retry: millis(k["retry_ms"]), Outlive: k["outlive"] == "1"})
 	if err != nil {
 		return "", err
 	}
@@ -225,7 +225,8 @@ func (d *driver) election(words []string) (string, error) {
 	options := &baton.ElectionOptions{
 		Metadata: k["metadata"], Priority: int32(priority), Manual: k["manual"] == "1",
 		ObserveOnly: k["observe_only"] == "1", KeepOnStop: k["release_on_stop"] == "0",
-		StayUnhealthy: k["step_down_unhealthy"] == "0"}
+		StayUnhealthy: k["step_down_unhealthy"] == "0", Preempt: millis(k["preempt_ms"]),
+		WorkTimeout: millis(k["work_timeout_ms"])}
 	if k["hear_ms"] != "" {
 		options.OnEvent = d.hear(words[0], d.stores[words[1]], millis(k["hear_ms"]), k["inside"])
 	}
@@ -430,6 +431,16 @@ func (d *driver) answer(words []string) (string, error) {
 				bit(c.Healthy), c.Score, c.Metadata)))
 		}
 		return strings.Join(all, " "), err
+	case "promises":
+		return quote(d.stores[words[1]].Promises()), nil
+	case "condition":
+		return "", skip("no condition")
+	case "alive":
+		d.mu.Lock()
+		lead := d.leads[words[2]]
+		d.mu.Unlock()
+		lead.Alive()
+		return "", nil
 	case "observe":
 		go d.observe(words[1], d.stores[words[1]], words[2])
 		return "", nil

@@ -200,6 +200,7 @@ public final class Driver {
         o.renew = millis(k.get("renew_ms"));
         o.grace = millis(k.get("grace_ms"));
         o.retry = millis(k.get("retry_ms"));
+        o.outlive = "1".equals(k.get("outlive"));
         Store store = Store.open(w[2], o);
         STORES.put(w[1], store);
         return quote(store.id());
@@ -210,6 +211,8 @@ public final class Driver {
         Election.Options o = new Election.Options();
         o.metadata = k.get("metadata");
         o.priority = Integer.parseInt(k.getOrDefault("priority", "0"));
+        o.preempt = millis(k.get("preempt_ms"));
+        o.workTimeout = millis(k.get("work_timeout_ms"));
         o.manual = "1".equals(k.get("manual"));
         o.observeOnly = "1".equals(k.get("observe_only"));
         o.releaseOnStop = !"0".equals(k.get("release_on_stop"));
@@ -319,6 +322,9 @@ public final class Driver {
             case "health":
                 e.reportHealth(Integer.parseInt(w[2]), w.length > 3 ? w[3] : null);
                 return "";
+            case "alive":
+                e.alive();
+                return "";
             case "stop":
                 if (!e.stop(millis(w[2])))
                     throw new TimeoutException();
@@ -395,6 +401,10 @@ public final class Driver {
                 LEADS.remove(w[1]);
                 collect();
                 return "";
+            case "promises":
+                return quote(STORES.get(w[1]).promises());
+            case "condition":
+                throw new Skip("no condition");
             case "observe":
                 throw new Skip("no observe");
             case "order":

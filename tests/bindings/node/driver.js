@@ -95,10 +95,11 @@ async function loop(e, mode) {
 }
 
 const FLAGS = { manual: 'manual', observe_only: 'observeOnly', release_on_stop: 'releaseOnStop',
-  step_down_unhealthy: 'stepDownUnhealthy' };
+  step_down_unhealthy: 'stepDownUnhealthy', outlive: 'outlive' };
 const options = (pairs) => Object.fromEntries(pairs.map((pair) => {
   const [key, value] = [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)];
   if (key in FLAGS) return [FLAGS[key], value === '1'];
+  if (key === 'work_timeout_ms') return ['workTimeout', Number(value)];
   return key.endsWith('_ms') || key === 'priority' ? [key.replace('_ms', ''), Number(value)] : [key, value];
 }));
 const found = (name) => leads.get(name) ?? elections.get(name);
@@ -121,6 +122,9 @@ const verbs = {
     if (hear !== undefined) hearing(e, stores.get(s), hear, inside);
     return [elections.get(e).name];
   },
+  promises: (s) => [stores.get(s).promises],
+  condition() { throw new Skip('no condition'); },
+  alive: (e) => { elections.get(e).alive(); },
   heard: (e) => heard.get(e),
   start: (e) => { elections.get(e).start(); },
   run: (e, mode) => { loop(e, mode); },

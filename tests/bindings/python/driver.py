@@ -19,8 +19,9 @@ from baton import _lib
 
 SAFE = "-._~:/=,?&@+"
 ASYNC = os.environ.get("BATON_TEST_ASYNC") == "1"
-OPTIONS_MS = {"lease_ms": "lease", "renew_ms": "renew", "grace_ms": "grace", "retry_ms": "retry"}
-FLAGS = ("manual", "observe_only", "release_on_stop", "step_down_unhealthy")
+OPTIONS_MS = {"lease_ms": "lease", "renew_ms": "renew", "grace_ms": "grace", "retry_ms": "retry",
+              "preempt_ms": "preempt", "work_timeout_ms": "work_timeout"}
+FLAGS = ("manual", "observe_only", "release_on_stop", "step_down_unhealthy", "outlive")
 HEARD = ("became", "lost", "stopped")
 
 out_lock = threading.Lock()
@@ -166,21 +167,22 @@ def do_hello():
     return "python", baton.version(), _lib.version_number()
 
 
-def do_open(s, url, *pairs):
+def options_of(pairs):
     options = {}
     for pair in pairs:
         key, value = pair.split("=", 1)
-        options[OPTIONS_MS.get(key, key)] = int(value) / 1000 if key in OPTIONS_MS else value
-    stores[s] = baton.Store(url, **options)
+        options[OPTIONS_MS.get(key, key)] = int(value) / 1000 if key in OPTIONS_MS else \
+            int(value) == 1 if key in FLAGS else int(value) if key == "priority" else value
+    return options
+
+
+def do_open(s, url, *pairs):
+    stores[s] = baton.Store(url, **options_of(pairs))
     return (stores[s].id,)
 
 
 def do_election(e, s, name, *pairs):
-    options = {}
-    for pair in pairs:
-        key, value = pair.split("=", 1)
-        options[key] = int(value) == 1 if key in FLAGS else \
-            int(value) if key == "priority" else value
+    options = options_of(pairs)
     hears = options.pop("hear_ms", None) is not None
     if "inside" in options:
         raise Skip("events are read: there are no handlers")
@@ -189,6 +191,19 @@ def do_election(e, s, name, *pairs):
         readers[e] = elections[e].events()
     finish[e] = threading.Event()
     return (elections[e].name,)
+
+
+def do_promises(s):
+    return (stores[s].promises,)
+
+
+def do_condition(e):
+    found, _ = elections[e].condition()
+    return (found.name.lower(),)
+
+
+def do_alive(e, _lead):
+    elections[e].alive()
 
 
 def do_heard(e):

@@ -226,6 +226,7 @@ impl Driver {
                 renew: time("renew_ms"),
                 grace: time("grace_ms"),
                 retry: time("retry_ms"),
+                outlive: k.get("outlive") == Some(&"1"),
                 ..Options::default()
             },
         )?;
@@ -243,6 +244,8 @@ impl Driver {
             observe_only: k.get("observe_only") == Some(&"1"),
             release_on_stop: k.get("release_on_stop") != Some(&"0"),
             step_down_unhealthy: k.get("step_down_unhealthy") != Some(&"0"),
+            preempt: k.get("preempt_ms").map_or(Duration::ZERO, |ms| millis(ms)),
+            work_timeout: k.get("work_timeout_ms").map_or(Duration::ZERO, |ms| millis(ms)),
             ..ElectionOptions::default()
         };
         let election = self.stores[&w[2]].election(&w[3], &options)?;
@@ -293,7 +296,12 @@ impl Driver {
             "transfer" => e.transfer(&w[2])?,
             "health" => {
                 e.report_health(w[2].parse().unwrap_or(0), w.get(3).map(String::as_str))?
-            },
+            }
+            "alive" => e.alive(),
+            "condition" => {
+                let names = ["healthy", "degraded", "unhealthy"];
+                return Ok(names[e.condition()?.0 as usize].into());
+            }
             "stop" => e.stop(millis(&w[2]))?,
             "fork" => return self.fork(e),
             _ => return Err(Failure::Other(format!("unknown request {}", w[0]))),
@@ -390,6 +398,7 @@ impl Driver {
             }
             "drop" => Err(Failure::Skip("leaving a scope closes")),
             "lose" => Err(Failure::Skip("leaving a scope leaves")),
+            "promises" => Ok(quote(&self.stores[&w[1]].promises())),
             "observe" => Err(Failure::Skip("no observe")),
             "order" => Err(Failure::Skip("no orders")),
             "gc" => Ok(String::new()),
