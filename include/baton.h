@@ -326,7 +326,8 @@ BATON_API int baton_election_start(struct baton_election *e);
  * drains, then the claim is released. Idempotent. Waits up to timeout_ms until all of this is done
  * (0: doesn't wait; negative: waits without limit). Returns BATON_E_TIMEOUT if the stop goes on in
  * the background. Never waits when called from a handler or from a function that baton_run_...()
- * runs.
+ * runs. Waits for contexts of baton_enter() until they are left, by whichever thread. But without a
+ * limit it doesn't wait for a context that the calling thread itself has entered.
  */
 BATON_API int baton_election_stop(struct baton_election *e, int64_t timeout_ms);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "lib/lib.h"
 #include "lib/messages.h"
 
@@ -182,6 +183,18 @@ int baton_election_start(struct baton_election *e)
 	return code;
 }
 
+/*
+ * app.lock is held. A function that runs on this thread ends after the stop. What this thread has
+ * entered by baton_enter() may be left by another thread meanwhile, but nothing says that it will.
+ */
+static bool waits_for_itself(const struct baton_election *e, int64_t timeout_ms)
+{
+	for (const struct baton_context *c = e->contexts; c != NULL; c = c->next)
+		if (c->thread == thread_number() && (c->is_run || timeout_ms < 0))
+			return true;
+	return false;
+}
+
 int baton_election_stop(struct baton_election *e, int64_t timeout_ms)
 {
 	int code = e != NULL ? lib_check(e->handle) : BATON_E_INVALID;
@@ -192,9 +205,8 @@ int baton_election_stop(struct baton_election *e, int64_t timeout_ms)
 	uint64_t until_ns = events_until_ns(events_on_dispatcher(b) ? 0 : timeout_ms);
 
 	(void)pthread_mutex_lock(&b->app.lock);
-	for (const struct baton_context *c = e->contexts; c != NULL; c = c->next)
-		if (pthread_equal(c->thread, pthread_self())) /* a thread can't wait for itself */
-			until_ns = 0;
+	if (waits_for_itself(e, timeout_ms))
+		until_ns = 0;
 	(void)events_say(e, AUDIENCE_STOP);
 	(void)pthread_mutex_unlock(&b->app.lock);
 	code = loop_tell(e, &(struct event){.kind = EV_STOP});

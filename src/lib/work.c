@@ -98,17 +98,17 @@ int baton_resign(struct baton_election *e, int64_t quiet_ms)
 /* ---- contexts ---- */
 
 /* app.lock is held, so LOST can't slip in between. */
-static int enter_now(struct baton_election *e, struct baton_context *ctx)
+static int enter_now(struct baton_election *e, struct baton_context *ctx, bool is_run)
 {
 	uint64_t term;
 
-	return context_enter(e, ctx, lib_leads(e, &term) ? term : 0);
+	return context_enter(e, ctx, lib_leads(e, &term) ? term : 0, is_run);
 }
 
-static int enter(struct baton_election *e, struct baton_context *ctx)
+static int enter(struct baton_election *e, struct baton_context *ctx, bool is_run)
 {
 	(void)pthread_mutex_lock(&e->handle->app.lock);
-	int code = enter_now(e, ctx);
+	int code = enter_now(e, ctx, is_run);
 
 	(void)pthread_mutex_unlock(&e->handle->app.lock);
 	return code;
@@ -132,7 +132,7 @@ int baton_enter(struct baton_election *e, struct baton_context **ctx, struct bat
 	struct baton_context *c = calloc(1, sizeof(*c));
 
 	*ctx = NULL;
-	code = c != NULL ? enter(e, c) : BATON_E_MEMORY;
+	code = c != NULL ? enter(e, c, false) : BATON_E_MEMORY;
 	if (code != 0) {
 		free(c);
 		return lib_fail(err, code, "%s", baton_strerror(code));
@@ -166,7 +166,7 @@ int baton_run_if_leader(struct baton_election *e, int (*fn)(struct baton_context
 
 	if (code != 0)
 		return code;
-	code = enter(e, &ctx);
+	code = enter(e, &ctx, true);
 	if (code != 0)
 		return code;
 	code = fn(&ctx, arg);
@@ -182,7 +182,7 @@ static int wait_elected(struct baton_election *e, struct baton_context *ctx)
 
 	(void)pthread_mutex_lock(&b->app.lock);
 	while (!e->audience.stopped && code == BATON_E_NOT_LEADER) {
-		code = enter_now(e, ctx);
+		code = enter_now(e, ctx, true);
 		if (code == BATON_E_NOT_LEADER)
 			(void)events_wait(b, NEVER);
 	}

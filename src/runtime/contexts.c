@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "runtime/runtime.h"
 
 /* A time in the past makes it readable at once; all zero would disarm it. */
@@ -44,10 +45,10 @@ uint64_t deadline_of(const struct baton_election *e)
 	return min_ns(atomic_load(e->executor->deadline_cell), atomic_load(&e->work_cell));
 }
 
-int context_enter(struct baton_election *e, struct baton_context *ctx, uint64_t term)
+int context_enter(struct baton_election *e, struct baton_context *ctx, uint64_t term, bool is_run)
 {
 	*ctx = (struct baton_context){
-		.election = e, .term = term, .thread = pthread_self(), .fd = -1};
+		.election = e, .term = term, .thread = thread_number(), .fd = -1, .is_run = is_run};
 	if (term == 0 || e->audience.work == WORK_DRAINS)
 		return BATON_E_NOT_LEADER;
 	ctx->fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);

@@ -258,8 +258,9 @@ struct baton_context {
 	struct baton_election *election;
 	struct baton_context *next;
 	uint64_t term;
-	pthread_t thread;
-	int fd; /* a timer at the deadline */
+	uint64_t thread; /* the number of the thread that entered it */
+	int fd;          /* a timer at the deadline */
+	bool is_run;     /* a function runs by it: no other thread can leave it */
 };
 
 /* ---- the handle ---- */
@@ -541,7 +542,7 @@ bool events_on_dispatcher(const struct baton *b);
 
 /* contexts.c: work that is bound to a leadership, and the descriptors that end with it */
 /* app.lock is held for all of these. 0, or a code. */
-int context_enter(struct baton_election *e, struct baton_context *ctx, uint64_t term);
+int context_enter(struct baton_election *e, struct baton_context *ctx, uint64_t term, bool is_run);
 /* Takes it out of its election; the descriptor is closed. */
 void context_leave(struct baton_context *ctx);
 /* The leadership is lost: the descriptors of its contexts say so now. */

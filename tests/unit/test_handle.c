@@ -23,6 +23,7 @@
 
 #define S ((uint64_t)1000000000)
 #define MS ((uint64_t)1000000)
+#define SOON_MS 20000
 
 static struct baton *open_with(const char *url, uint64_t lease_ms, uint32_t drift_permille)
 {
@@ -217,6 +218,54 @@ static void stop_waits_for_the_handler(void **state)
 	baton_close(b);
 }
 
+static void *leave_at_loss(void *arg)
+{
+	struct baton_context *ctx = arg;
+
+	(void)baton_context_wait(ctx, -1);
+	baton_leave(ctx);
+	return NULL;
+}
+
+static int stop_inside(struct baton_context *ctx, void *arg)
+{
+	(void)ctx;
+	return baton_election_stop(arg, SOON_MS) == BATON_E_TIMEOUT;
+}
+
+static void lead(struct baton_election *e)
+{
+	assert_int_equal(baton_election_start(e), 0);
+	assert_int_equal(baton_try_acquire(e, SOON_MS, NULL), 1);
+}
+
+/* Any thread may leave a context: the one that entered it may so wait for another to leave it. */
+static void stop_waits_for_work_elsewhere(void **state)
+{
+	struct baton *b = open_with("memory:elsewhere", 2000, 100);
+	struct baton_election *e = NULL;
+	struct baton_context *ctx = NULL;
+	pthread_t worker;
+
+	(void)state;
+	assert_int_equal(baton_election_new(b, "elsewhere", NULL, &e, NULL), 0);
+	lead(e);
+	assert_int_equal(baton_enter(e, &ctx, NULL), 0);
+	assert_int_equal(pthread_create(&worker, NULL, leave_at_loss, ctx), 0);
+	assert_int_equal(baton_election_stop(e, SOON_MS), 0);
+	assert_int_equal(pthread_join(worker, NULL), 0);
+	/* Without a limit, a thread could wait for itself for ever. */
+	lead(e);
+	assert_int_equal(baton_enter(e, &ctx, NULL), 0);
+	assert_int_equal(baton_election_stop(e, -1), BATON_E_TIMEOUT);
+	baton_leave(ctx);
+	assert_int_equal(baton_election_stop(e, SOON_MS), 0);
+	/* A function that runs on this thread ends only after its stop. */
+	lead(e);
+	assert_int_equal(baton_run_if_leader(e, stop_inside, e), 1);
+	baton_close(b);
+}
+
 struct fate {
 	_Atomic int n_became;
 	_Atomic int n_lost;
@@ -294,6 +343,7 @@ int main(void)
 		cmocka_unit_test(no_work_lock_elsewhere),
 		cmocka_unit_test(work_ends_with_its_own_lease),
 		cmocka_unit_test(stop_waits_for_the_handler),
+		cmocka_unit_test(stop_waits_for_work_elsewhere),
 		cmocka_unit_test(close_waits_for_lost),
 		cmocka_unit_test(drivers_are_listed),
 	};
