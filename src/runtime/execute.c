@@ -355,6 +355,7 @@ static void lease_done(struct executor *c, const struct job *job)
 	struct event ev = {.call = job->call, .outcome = job->outcome, .n_held = c->n_held};
 	bool renewed = job->outcome == BATON_OUTCOME_OK && job->kind != JOB_CLOSE;
 	uint64_t sent_ns = job->sent_ns;
+	uint64_t epoch = job->epoch;
 
 	ev.kind = job->kind == JOB_OPEN    ? EV_OPENED
 		  : job->kind == JOB_RENEW ? EV_RENEWED
@@ -365,7 +366,9 @@ static void lease_done(struct executor *c, const struct job *job)
 		atomic_store(&c->renewed_wall_ms, clock_wall_ms());
 		for (struct baton_election *e = c->elections; e != NULL; e = e->executor_next) {
 			events_works(e, FAILURE_LEASE);
-			events_renewed(e);
+			/* The time of an earlier incarnation's work, which may drain, stands. */
+			if (atomic_load(&e->work_epoch) == epoch)
+				events_renewed(e);
 		}
 		publish_again(c);
 	}

@@ -25,8 +25,7 @@
 #define A_WHILE_MS 150
 #define HEARD_MAX 16
 
-/* Each test has a store of its own: one that fails leaves its candidates behind. */
-static struct baton *open_it(const char *url, const char *id)
+static struct baton *open_for(const char *url, const char *id, uint64_t lease_ms)
 {
 	struct baton_options o;
 	struct baton *b = NULL;
@@ -34,9 +33,15 @@ static struct baton *open_it(const char *url, const char *id)
 	baton_options_init(&o);
 	o.id = id;
 	o.dispatchers = 1;
-	o.lease_ms = 2000;
+	o.lease_ms = lease_ms;
 	assert_int_equal(baton_open(url, &o, &b, NULL), 0);
 	return b;
+}
+
+/* Each test has a store of its own: one that fails leaves its candidates behind. */
+static struct baton *open_it(const char *url, const char *id)
+{
+	return open_for(url, id, 2000);
 }
 
 static struct baton_election *make(struct baton *b, const char *name,
@@ -178,6 +183,44 @@ static void events_wait_in_order(void **state)
 	ev = next_of(b);
 	assert_int_equal(ev.kind, BATON_EVENT_BECAME);
 	assert_int_equal(ev.term, terms[3]);
+	baton_close(b);
+}
+
+/* A new lease says nothing of work that an earlier one carried: nor when it is opened, nor when it
+ * is renewed. */
+static void a_new_lease_renews_no_old_work(void **state)
+{
+	struct baton *b = open_for("memory:renewed", "a", 1000);
+	struct baton_election_options o;
+	struct baton_election *e = NULL;
+	struct baton_memory *m = NULL;
+	struct baton_event ev = {0};
+	uint64_t limit_ns = clock_boot_ns() + SOON_MS * CLOCK_NS_PER_MS;
+
+	(void)state;
+	assert_int_equal(baton_memory_open("memory:renewed", &m, NULL), 0);
+	baton_election_options_init(&o);
+	o.tell_renewals = true;
+	o.drain_by_hand = true;
+	assert_int_equal(baton_election_new(b, "renewed", &o, &e, NULL), 0);
+	assert_int_equal(baton_election_start(e), 0);
+	uint64_t term = next_of(b).term;
+
+	while (ev.kind != BATON_EVENT_RENEWED)
+		assert_int_equal(baton_wait(b, SOON_MS, &ev), 1);
+	assert_int_equal(ev.term, term);
+	assert_int_equal(baton_memory_expire(m, "a"), 1);
+	assert_int_equal(next_of(b).kind, BATON_EVENT_LOST);
+	uint64_t n_renewals = baton_memory_calls(m, BATON_MEMORY_RENEW);
+
+	/* The last of them may still be on its way to the loop. */
+	while (baton_memory_calls(m, BATON_MEMORY_RENEW) < n_renewals + 3) {
+		assert_true(clock_boot_ns() < limit_ns);
+		if (baton_wait(b, 1, &ev) == 1)
+			assert_int_not_equal(ev.kind, BATON_EVENT_RENEWED);
+	}
+	assert_int_equal(baton_drained(e, term), 0);
+	baton_memory_close(m);
 	baton_close(b);
 }
 
@@ -535,6 +578,7 @@ int main(void)
 		cmocka_unit_test(a_wait_is_told_once),
 		cmocka_unit_test(an_old_loss_drains_nothing_new),
 		cmocka_unit_test(events_wait_in_order),
+		cmocka_unit_test(a_new_lease_renews_no_old_work),
 		cmocka_unit_test(a_new_thread_is_another_one),
 		cmocka_unit_test(a_stop_is_told_in_order),
 		cmocka_unit_test(lost_goes_first),
