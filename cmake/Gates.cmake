@@ -188,6 +188,8 @@ set_tests_properties(servers/leash PROPERTIES SKIP_RETURN_CODE 77)
 
 # The other modes of PostgreSQL: what they do otherwise, and that no memory is touched that is gone:
 # a session of its own for each election is a life of its own. All cases: make conformance.
+set(cases C3,C8,C15,C16,C17,C18,N1,N2,N3,N5,N6,N16,N21,N25,N32)
+set(drain_and_lists N37,N38,N39,N40,N41,N42,N43,N44)
 foreach(mode "fast=1" "mode=advisory" "mode=advisory&fast=1")
 	string(REGEX REPLACE "mode=|=1" "" word "${mode}")
 	string(REPLACE "&" "-" word "${word}")
@@ -195,8 +197,7 @@ foreach(mode "fast=1" "mode=advisory" "mode=advisory&fast=1")
 		baton_gate(conformance/postgres-${word} 250 400 conformance ${in_memory}
 			${PROJECT_SOURCE_DIR}/tests/servers with postgres --
 			build/asan/conformance --lease 1500 --jobs 6
-			--case C3,C8,C15,C16,C17,C18,N1,N2,N3,N5,N6,N16,N21,N25,N32,N41,N42,N43
-			"{url}?${mode}")
+			--case ${cases},${drain_and_lists} "{url}?${mode}")
 		set_tests_properties(conformance/postgres-${word} PROPERTIES SKIP_RETURN_CODE 77
 			LABELS "conformance;servers" FIXTURES_REQUIRED build-asan)
 	endif()
@@ -251,12 +252,12 @@ set(build tsan)
 #   make conformance STORE=consul-acl
 set(cases C1,C3,C8,C16,C17,C19,C21,C26,N1,N3,N5,N7,N16,N20,N23,N25,N27,N28,N29,N32,N33,N34)
 baton_conformance_on(consul-acl consul --lease 3000 --jobs 6
-	--case ${cases},N39,N41,N42,N43,N44)
+	--case ${cases},${drain_and_lists})
 
 # An API server has much to do for each request, and so leases are long. All of it, by hand:
 # make conformance STORE=kubernetes-plain
 baton_conformance_on(kubernetes-plain kubernetes --lease 6000 --jobs 5
-	--case C1,C8,C16,C17,N1,N3,N5,N7,N16,N25,N27,N28,N29,N34,N39,N41,N42,N43,N44)
+	--case C1,C8,C16,C17,N1,N3,N5,N7,N16,N25,N27,N28,N29,N34,${drain_and_lists})
 
 set(build debug)
 

@@ -184,6 +184,19 @@ static void hung_loop_cancels(struct testcase *t)
 
 /* ---- N41 ---- */
 
+/* It contends again: its profile is in the store a little later. */
+static int transfer_to(struct local *from, struct local *to, uint64_t term, const char *note,
+		       struct baton_error *err)
+{
+	uint64_t end_ns = now_ns() + soon_ms(from->t) * MS;
+	int rc;
+
+	do {
+		rc = baton_order_transfer(from->b, from->t->name, term, to->id, note, err);
+	} while (rc == BATON_E_NO_CANDIDATE && now_ns() < end_ns);
+	return rc;
+}
+
 static void old_order_is_refused(struct testcase *t)
 {
 	struct local *a = local_new(t, NULL);
@@ -202,6 +215,11 @@ static void old_order_is_refused(struct testcase *t)
 	note[sizeof(note) - 1] = '\0';
 	rc = baton_order_resign(b->b, t->name, second, 0, note, &err);
 	CHECK(t, rc == BATON_E_INVALID, "a note that is too long says %d", rc);
+	CHECK(t, baton_election_start(a->e) == 0, "start");
+	rc = transfer_to(b, a, first, "meant for the first", &err);
+	CHECK(t, rc == BATON_E_STALE && err.text[0] != '\0', "an old transfer says %d", rc);
+	rc = transfer_to(b, a, second, note, &err);
+	CHECK(t, rc == BATON_E_INVALID, "a transfer's note that is too long says %d", rc);
 	stays(t, local_is_leader, b, t->lease_ms / 2, "leader after orders that were refused");
 	note[BATON_NOTE_MAX] = '\0';
 	rc = baton_order_resign(b->b, t->name, second, 60000, note, &err);
