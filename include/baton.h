@@ -313,7 +313,8 @@ BATON_API void baton_election_options_init_sized(struct baton_election_options *
 #define baton_election_options_init(options) \
 	baton_election_options_init_sized((options), sizeof(*(options)))
 
-/* Makes a candidate in the named election. The candidate does nothing until it is started. */
+/* Makes a candidate in the named election. The candidate does nothing until it is started. The
+ * first election of a handle makes its threads. Connections are made when one starts. */
 BATON_API int baton_election_new(struct baton *b, const char *name,
 				 const struct baton_election_options *options,
 				 struct baton_election **out, struct baton_error *err);
