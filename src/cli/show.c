@@ -320,6 +320,15 @@ static void history_text(const struct baton_leadership *list, int n)
 			     list[i].leader, list[i].note[0] != '\0' ? "  " : "", list[i].note);
 }
 
+/* Why the order of some leaderships rests on their terms alone. */
+static const char *why_by_terms(const struct baton_leadership *list, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (list[i].clock[0] == '\0')
+			return "the store has no clock for them";
+	return "the store's clock was another one";
+}
+
 /* The list is newest first. */
 static int history_check(const struct settings *s, const struct baton_leadership *list, int n)
 {
@@ -338,9 +347,8 @@ static int history_check(const struct settings *s, const struct baton_leadership
 	}
 	log_say(BATON_LOG_INFO, "%d leaderships of %s, no two overlapped", n, s->name);
 	if (proof.by_terms > 0)
-		log_say(BATON_LOG_INFO,
-			"%zu of them by their terms alone: the store's clock was another one",
-			proof.by_terms);
+		log_say(BATON_LOG_INFO, "%zu of them by their terms alone: %s", proof.by_terms,
+			why_by_terms(list, n));
 	return EXIT_OK;
 }
 
