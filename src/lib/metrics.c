@@ -326,7 +326,8 @@ static void tell_candidates(struct teller *t)
 static void tell_overlaps(struct teller *t)
 {
 	struct baton_metric m = {.name = "baton_overlap_seconds_total",
-				 .help = "Overlaps of leaderships in the history that was read.",
+				 .help = "Overlaps of leaderships in the history that was read, by "
+					 "the store's clock; not a time where that counts changes.",
 				 .unit = "seconds",
 				 .type = BATON_METRIC_COUNTER};
 
