@@ -18,13 +18,14 @@
 
 /* ---- the store and its lanes ---- */
 
-#define PROMISES                                                                                                             \
-	"Best effort: at most one leader at a time among all processes that use the "                                        \
-	"same server, as long as it runs, throws nothing away (-M) and has room. After "                                     \
-	"a restart, flush_all, an eviction or a write that found no room no candidate "                                      \
-	"is elected until the longest lease (max_lease=) is over. A candidate that was about to claim when it happened may " \
-	"lead beside another until its next renewal. Terms follow the server's clock, "                                      \
-	"so they grow across a restart unless that clock is set back."
+#define PROMISES                                                                          \
+	"Best effort: at most one leader at a time among all processes that use the "     \
+	"same server, as long as it runs, throws nothing away (-M) and has room. After "  \
+	"a restart, flush_all, an eviction or a write that found no room no candidate "   \
+	"is elected until the longest lease (max_lease=) is over. A candidate that was "  \
+	"about to claim when it happened may lead beside another until its next "         \
+	"renewal. Terms follow the server's clock, so they grow across a restart unless " \
+	"that clock is set back."
 
 #define WARNING                                                                                 \
 	"a cache forgets: this store (memcached) is best effort, and two may lead for a while " \
