@@ -93,6 +93,9 @@ int record_driver_open(const struct record_adapter *adapter,
 		record_driver_close(s);
 		return code;
 	}
+	/* A leader must see that its election's record is lost before another one may lead. */
+	if (adapter->is_weak && s->options.poll_ms > s->options.max_lease_ms / 2)
+		s->options.poll_ms = s->options.max_lease_ms / 2;
 	store_traits(s);
 	*out = s;
 	return BATON_OK;
@@ -101,9 +104,7 @@ int record_driver_open(const struct record_adapter *adapter,
 const struct baton_traits *record_driver_traits(const struct record_adapter *adapter,
 						const void *store)
 {
-	const struct record_store *s = store;
-
-	return s != NULL ? &s->traits : &adapter->traits;
+	return store != NULL ? &((const struct record_store *)store)->traits : &adapter->traits;
 }
 
 /* S10, in the child of fork(): the descriptors are the parent's. Nothing is freed, and nothing is
