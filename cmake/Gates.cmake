@@ -150,8 +150,12 @@ function(baton_conformance_on kind module)
 	elseif(--case IN_LIST ARGN) # a few of them, which mostly wait
 		set(half_cores 1)
 	endif()
+	set(as)
+	if(name STREQUAL conformance/debug-mariadb) # as a user with the least rights
+		set(as ${PROJECT_SOURCE_DIR}/tests/mysql/least build/debug/baton)
+	endif()
 	baton_gate(${name} 650 900 conformance ${in_memory}
-		${PROJECT_SOURCE_DIR}/tests/servers with ${kind} --
+		${PROJECT_SOURCE_DIR}/tests/servers with ${kind} -- ${as}
 		build/${build}/conformance ${ARGN} {url})
 	set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 LABELS "conformance;servers")
 	baton_half_cores(${name} 650 ${half_cores})
