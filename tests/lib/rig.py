@@ -417,6 +417,16 @@ def answers(w, url, **variables):
         raise AssertionError(text)
 
 
+def examine(w, url, *words):
+    """The doctor says these words, and its exit code is that of what it has counted."""
+    done = w.baton("doctor", "--store=" + url)
+    said = " ".join((done.stdout + done.stderr).split()) # without its lines' ends
+    found = re.search(r"(\d+) errors?, (\d+) warnings?", said)
+    code = found and (2 if found[1] != "0" else 1 if found[2] != "0" else 0)
+    if done.returncode != code or not all(word in said for word in words):
+        raise AssertionError(f"exit code {done.returncode}, not {code}, or without {words}: {said}")
+
+
 def run_case(case, world):
     try:
         case(world)
