@@ -219,6 +219,8 @@ static void test_urls(void **state)
 		"s3://bucket?region=",
 		"s3://bucket?region=a/b",
 		"s3://bucket?path_style=2",
+		"s3://bucket?server_name=name",
+		"s3://bucket?endpoint=https://host&server_name=name&path_style=0",
 		"s3://bucket?credentials_file=relative",
 		"s3://bucket?endpoint=http://host&ca=/ca.pem",
 		"s3://bucket?poll=1",
@@ -246,6 +248,9 @@ static void test_urls(void **state)
 	assert_int_equal(parse("s3://bucket?endpoint=https://host&path_style=0", &o, &r), BATON_OK);
 	assert_false(o.path_style);
 	assert_string_equal(o.host.port, "443");
+	assert_int_equal(parse("s3://bucket?server_name=name&path_style=1", &o, &r), BATON_OK);
+	assert_int_equal(parse("s3://bucket?endpoint=https://host&server_name=name", &o, &r),
+			 BATON_OK);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		if (parse(bad[i], &o, &r) != BATON_E_URL)
 			fail_msg("not refused: %s", bad[i]);

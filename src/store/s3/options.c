@@ -140,5 +140,11 @@ int s3_options_parse(struct s3_options *o, const char *text, struct baton_error 
 	 * their names. Other servers mostly have one host for all buckets. */
 	if (!o->has_path_style)
 		o->path_style = o->has_endpoint || strchr(o->bucket, '.') != NULL;
+	/* The name also stands in the requests, where it would take the place of the bucket's. */
+	if (o->files.server_name[0] != '\0' && !o->path_style) {
+		(void)store_fail(err, BATON_E_URL,
+				 "server_name= needs the bucket in the path: say path_style=1");
+		return BATON_E_URL;
+	}
 	return BATON_OK;
 }
