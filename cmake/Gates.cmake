@@ -107,8 +107,16 @@ if(TARGET conformance)
 		build/debug/conformance memory-record --network default --jobs 12)
 endif()
 
-# The adapter in memory tells of changes; or claims hold a native lock of either kind.
+# The adapter in memory tells of changes; or it forgets; or it reads one record at a time, as object
+# stores do; or claims hold a native lock of either kind.
 if(TARGET conformance)
+	baton_gate(conformance/memory-record-weak 250 400 conformance build/debug/conformance
+		--jobs 12 --lease 400
+		--case C3,C8,C16,C17,C18,C25,N3,N6,N7,N12,N15,N16,N20,N25,N28,N29,N34
+		"memory+record:weak?weak=1&max_lease=1000")
+	baton_gate(conformance/memory-record-one 250 400 conformance
+		${CMAKE_COMMAND} -E env BATON_FAULTY_AS=get_max=1,values=0,batch_max=7
+		build/debug/conformance --jobs 12 "memory+record:one")
 	baton_gate(conformance/memory-record-push 250 400 conformance build/debug/conformance
 		--jobs 12 "memory+record:push?push=1")
 	foreach(kind session duration)

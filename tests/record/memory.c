@@ -5,6 +5,7 @@
  *
  * All handles of the process that are opened on one name share its records, which live as long as
  * one of them is open. push=1: the store tells what has changed; else it is polled.
+ * weak=1: the store forgets, which it may have done last when its first handle was opened.
  * locks=session or locks=duration: claims hold a lock, too, which other programs could take
  * (memory.h). A session is a handle; a duration passes by itself.
  */
@@ -22,6 +23,8 @@
 #include "store/base.h"
 #include "store/options.h"
 #include "store/record/adapter.h"
+
+#define MAX_LEASE_MS 30000 /* as long as a store that forgets lets leases be, if not told */
 
 struct record {
 	struct name_node node;
@@ -51,6 +54,7 @@ struct shelf {
 	struct name_table records;
 	struct name_table locks;
 	uint64_t serial;
+	uint64_t made_ns;
 	char name[];
 };
 
@@ -85,6 +89,7 @@ static struct shelf *shelf_new(const char *name)
 		return NULL;
 	}
 	(void)strcpy(shelf->name, name);
+	shelf->made_ns = clock_boot_ns();
 	(void)pthread_mutex_init(&shelf->lock, NULL);
 	(void)pthread_condattr_init(&attr);
 	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -165,6 +170,7 @@ static void locks_end_session(const struct memory_store *s)
 static const struct option_known memory_known[] = {
 	{"locks", "session or duration"},
 	{"push", OPTION_IS_FLAG},
+	{"weak", OPTION_IS_FLAG ", before max_lease"},
 	{"prefix", OPTION_IS_NAMES(RECORD_PREFIX_MAX)},
 	{"poll", OPTION_IS_POLL},
 	{"max_lease", OPTION_IS_MAX_LEASE},
@@ -174,18 +180,21 @@ static const struct option_known memory_known[] = {
 static bool memory_set(void *o, const char *key, const char *value)
 {
 	struct record_options *options = o;
-	bool pushes;
+	bool is_set;
 
 	if (strcmp(key, "locks") == 0) {
 		options->locks = strcmp(value, "session") == 0 ? RECORD_LOCKS_SESSION
 							       : RECORD_LOCKS_DURATION;
 		return options->locks == RECORD_LOCKS_SESSION || strcmp(value, "duration") == 0;
 	}
-	if (strcmp(key, "push") != 0)
+	if (strcmp(key, "push") != 0 && strcmp(key, "weak") != 0)
 		return record_option(options, key, value);
-	bool is_flag = option_flag(value, &pushes);
+	bool is_flag = option_flag(value, &is_set);
 
-	options->is_polled = !pushes;
+	if (strcmp(key, "push") == 0)
+		options->is_polled = !is_set;
+	else
+		options->max_lease_ms = is_set ? MAX_LEASE_MS : 0;
 	return is_flag;
 }
 
@@ -253,6 +262,16 @@ static void memory_lane_close(void *lane)
 static void memory_forget(void *store)
 {
 	(void)store;
+}
+
+static int memory_age(void *l, struct baton_call *call, struct record_age *age)
+{
+	const struct memory_lane *lane = l;
+
+	(void)call;
+	age->uptime_ns = clock_boot_ns() - lane->store->shelf->made_ns;
+	age->server_ms = (uint64_t)clock_wall_ms();
+	return BATON_OUTCOME_OK;
 }
 
 /* ---- records ---- */
@@ -658,6 +677,7 @@ static const struct record_adapter adapter = {
 	.list = memory_list,
 	.watch = memory_watch,
 	.wake = memory_wake,
+	.age = memory_age,
 	.lock_take = memory_lock,
 	.lock_keep = memory_keep,
 	.lock_drop = memory_unlock,

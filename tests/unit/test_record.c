@@ -717,7 +717,6 @@ static void test_weak(void **state)
 	struct record_store *s = p[0].store;
 	struct baton_record record;
 
-	adapter.is_weak = true;
 	adapter.age = tell_age;
 	s->options.max_lease_ms = 30000;
 	store_age = (struct record_age){.uptime_ns = 10 * CLOCK_NS_PER_S, .server_ms = 5000000};

@@ -102,7 +102,7 @@ struct record_item {
  * itself. */
 struct record_options {
 	uint32_t poll_ms;      /* poll=: how often a standby looks, in ms, at least 100 */
-	uint32_t max_lease_ms; /* max_lease=: for stores that forget: their longest lease */
+	uint32_t max_lease_ms; /* max_lease=: the longest lease of a store that forgets; else 0 */
 	/* prefix=: stands in front of all keys, without a '/' at its end */
 	char prefix[RECORD_PREFIX_MAX + 1];
 	/* Set by open(): the layer polls this store, although the adapter has watch() or
@@ -165,7 +165,7 @@ struct record_adapter {
 	/* list returns the values as well, without extra requests. */
 	bool lists_values;
 	/* The store forgets (A3 fails): terms follow its clock, no claim is made while it is young,
-	 * and `age` is set. */
+	 * and `age` is set. If a URL decides that, its open() sets max_lease_ms instead. */
 	bool is_weak;
 	/* Servers of this kind may ignore conditions. So before the first lease, the layer tries
 	 * compare-and-set on a scratch record below t/. If that fails, opening the lease fails. */
@@ -222,7 +222,7 @@ struct record_adapter {
 	 * watch() then returns OK, a get or list FAILED. NULL: no call on the watch lane can last
 	 * long. */
 	void (*wake)(void *lane);
-	/* How old the store is; returns OK or FAILED. NULL unless is_weak. */
+	/* How old the store is; returns OK or FAILED. NULL: it never forgets. */
 	int (*age)(void *lane, struct baton_call *call, struct record_age *age);
 
 	/*

@@ -62,7 +62,7 @@ static void store_traits(struct record_store *s)
 	s->traits = adapter->traits_of != NULL ? *adapter->traits_of(s->store) : adapter->traits;
 	s->traits.own_leases = false; /* even with native locks: a lease carries any number */
 	s->traits.expiry_more_ns += s->options.poll_ms * CLOCK_NS_PER_MS;
-	if (!adapter->is_weak)
+	if (s->options.max_lease_ms == 0)
 		return;
 	s->traits.max_lease_ns = s->options.max_lease_ms * CLOCK_NS_PER_MS;
 	s->traits.max_lease_option = "max_lease";

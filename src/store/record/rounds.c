@@ -554,7 +554,7 @@ static size_t round_step(struct round *r)
 {
 	struct record_store *s = r->lane->store;
 	struct record_weak weak;
-	bool is_weak = s->adapter->is_weak && r->jobs[0].kind == RECORD_JOB_CAMPAIGN;
+	bool is_weak = s->options.max_lease_ms != 0 && r->jobs[0].kind == RECORD_JOB_CAMPAIGN;
 	size_t n = 0;
 
 	uint64_t coarse_ns = is_weak ? round_age(r, &weak) : 0;
