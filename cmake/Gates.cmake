@@ -351,10 +351,20 @@ if(TARGET baton_serve)
 	endforeach()
 endif()
 
-# `make demo` on the file store, and the command for the dashboard that it ends with.
+# `make demo` on the file store, and the command for the dashboard that the demo ends with.
 baton_gate(demo/file 60 200 servers ${PROJECT_SOURCE_DIR}/tests/cli/demo_ends
 	$<TARGET_FILE:baton_command>)
-set_tests_properties(demo/file PROPERTIES SKIP_RETURN_CODE 77)
+set_tests_properties(demo/file PROPERTIES SKIP_RETURN_CODE 77 RESOURCE_LOCK demo)
+# ... and on servers. They share a folder.
+foreach(kind redis memcached postgres mariadb mssql mongodb s3 azblob etcd consul kubernetes)
+	string(REPLACE mariadb mysql module ${kind})
+	if(TARGET baton_command AND TARGET baton_module_${module})
+		baton_gate(demo/${kind} 60 200 servers ${PROJECT_SOURCE_DIR}/tests/servers with
+			${kind} -- ${PROJECT_SOURCE_DIR}/tests/cli/demo
+			$<TARGET_FILE:baton_command>)
+		set_tests_properties(demo/${kind} PROPERTIES SKIP_RETURN_CODE 77 RESOURCE_LOCK demo)
+	endif()
+endforeach()
 
 # Its dashboard in a real browser: each case of tests/dashboard/run.
 if(TARGET baton_serve)
