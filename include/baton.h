@@ -300,9 +300,9 @@ struct baton_election_options {
 	void *handler_arg;
 	/* true: taking LOST does not mean that the work has stopped. The work counts as stopped
 	 * after baton_leave() of the leadership's last context, after baton_drained() with the term
-	 * of that leadership, or after baton_election_stop(), and never while a context is open.
-	 * A leadership can end before the program enters it; call baton_drained() then, too.
-	 * For event pumps, and for languages whose tasks move between threads. Default false. */
+	 * of that leadership (also if it ended before the program could enter it), or after
+	 * baton_election_stop(), and never while a context is open. For event pumps, and for
+	 * languages whose tasks move between threads. Default false. */
 	bool drain_by_hand;
 	bool tell_renewals; /* delivers RENEWED events, too; default false */
 };
@@ -327,8 +327,7 @@ BATON_API int baton_election_start(struct baton_election *e);
  * drains, then the claim is released. Idempotent. Waits up to timeout_ms until all of this is done
  * (0: doesn't wait; negative: waits without limit). Returns BATON_E_TIMEOUT if the stop goes on in
  * the background. Never waits when called from a handler or from a function that baton_run_...()
- * runs. Waits for contexts of baton_enter() until they are left, by whichever thread. But without a
- * limit it doesn't wait for a context that the calling thread itself has entered.
+ * runs; nor, without a limit, for a context that the calling thread itself has entered.
  */
 BATON_API int baton_election_stop(struct baton_election *e, int64_t timeout_ms);
 
