@@ -477,8 +477,7 @@ static void take_renewed(struct member *m, const struct baton_event *event)
 	m->is_renewed = m->server->is_renewed = true;
 	if (m->leads != NULL && m->leads->tell_renewals) {
 		member_refresh(m);
-		if (m->v.leads) /* it may have ended since */
-			stream_tell_lead(m->leads, "renewed", "");
+		stream_tell_lead(m->leads, "renewed", "");
 	}
 }
 

@@ -114,12 +114,12 @@ void process_metrics(void (*emit)(void *arg, const struct baton_metric *metric),
 		     BATON_METRIC_GAUGE, (double)limit.rlim_cur);
 }
 
-void process_add_unwritten(void *arg, const struct baton_metric *metric)
+void process_add_unwritten(void *log, const struct baton_metric *metric)
 {
-	const struct process_log *log = arg;
+	const struct process_log *l = log;
 	struct baton_metric m = *metric;
 
 	if (strcmp(m.name, "baton_log_dropped_total") == 0)
-		m.value += (double)log->n_unwritten;
-	log->emit(log->arg, &m);
+		m.value += (double)l->n_unwritten;
+	l->emit(l->arg, &m);
 }

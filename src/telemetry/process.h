@@ -18,6 +18,6 @@ struct process_log {
 	void *arg;
 };
 
-void process_add_unwritten(void *process_log, const struct baton_metric *metric);
+void process_add_unwritten(void *log, const struct baton_metric *metric);
 
 #endif
