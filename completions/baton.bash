@@ -106,7 +106,7 @@ __baton_place() {
 		*)
 			if [[ -z $name ]]; then
 				name=${!i}
-			else
+			elif [[ $verb == run ]]; then
 				offset=$i
 				break
 			fi
@@ -162,8 +162,8 @@ _baton() {
 			sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p')
 	elif [[ -z $name && $verb == schema ]]; then
 		mapfile -t replies < <(__baton_stores "$command")
-	elif [[ -z $name && $verb != stores && $verb != version && $verb != doctor &&
-		$verb != simulate ]]; then
+	elif [[ $verb == serve || (-z $name && $verb != stores && $verb != version &&
+		$verb != doctor && $verb != simulate) ]]; then
 		mapfile -t replies < <(__baton_elections "${before[@]}" | sort -u)
 	fi
 

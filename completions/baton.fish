@@ -91,10 +91,14 @@ end
 
 # Where the name of an election belongs; and where the command of run does.
 function __baton_wants_election
+	set -l words (commandline -opc)
 	not __fish_seen_subcommand_from doctor simulate stores schema version help
-	and not contains -- -- (commandline -opc)
-	and test (count (__baton_operands)) = 0
-	and test (count (commandline -opc)) -gt 1
+	and not contains -- -- $words
+	and test (count $words) -gt 1
+	and begin
+		test $words[2] = serve # takes several
+		or test (count (__baton_operands)) = 0
+	end
 end
 
 # The kinds of store, by the first scheme of each; and where one belongs.
