@@ -2,6 +2,7 @@
 #include "base/page.h"
 
 #include <ctype.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,17 +14,28 @@
 #define FLAT_MAX 200
 #define TRIES 1000 /* each takes less than a microsecond, and so does a writer */
 
-/* A letter, a digit, '-' or '_' stands for itself, and so does a '.' that is not the first
+/* In any locale: writer and readers have to agree. */
+static bool stands_for_itself(unsigned char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '-' || c == '_';
+}
+
+/*
+ * An ASCII letter, a digit, '-' or '_' stands for itself, and so does a '.' that is not the first
  * character; the rest is %xx. A name that gets too long is replaced by its hash. The page has the
- * name itself, so that no page is taken for another one. */
+ * name itself, so that no page is taken for another one.
+ *
+ * Not as the file store does it: there a folder has to tell the name, on any file system. A page is
+ * only looked for, by its name, and lies in memory; it is one file that others find easily.
+ */
 int page_path(const char *dir, const char *name, char path[PAGE_PATH_MAX])
 {
 	char flat[3 * PAGE_WORD_MAX + 1];
 	size_t n = 0;
 
 	for (const char *c = name; *c != '\0' && n + 4 < sizeof(flat); c++) {
-		if (isalnum((unsigned char)*c) || *c == '-' || *c == '_' ||
-		    (*c == '.' && c != name))
+		if (stands_for_itself((unsigned char)*c) || (*c == '.' && c != name))
 			flat[n++] = *c;
 		else
 			n += (size_t)sprintf(flat + n, "%%%02x", (unsigned)(unsigned char)*c);

@@ -1,6 +1,6 @@
 /*
- * test_page.c: the page in shared memory as its readers see it: what they refuse, who leads, and
- * names that are never mixed.
+ * test_page.c: the page in shared memory as its readers see it: where it is, what they refuse, who
+ * leads, and names that are never mixed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -66,6 +66,58 @@ static int opens(const struct page *p, size_t size, struct baton_page **page, co
 		assert_non_null(strstr(err.text, words));
 	}
 	return code;
+}
+
+/* The file of an election's page in the folder "d". */
+static const char *file_of(const char *name)
+{
+	static char room[PAGE_PATH_MAX];
+
+	assert_int_equal(page_path("d", name, room), 0);
+	assert_memory_equal(room, "d/", 2);
+	return room + 2;
+}
+
+static const char *many(size_t n, char c)
+{
+	static char room[PAGE_PATH_MAX + 1];
+
+	(void)memset(room, c, n);
+	room[n] = '\0';
+	return room;
+}
+
+/* As baton_page_open(3) tells it. */
+static void files_of_names(void **state)
+{
+	char path_room[PAGE_PATH_MAX];
+	char wanted[PAGE_PATH_MAX + 8];
+
+	(void)state;
+	assert_string_equal(file_of("web"), "web.page");
+	assert_string_equal(file_of("Web-2_b.X"), "Web-2_b.X.page");
+	assert_string_equal(file_of(".x"), "%2ex.page");
+	assert_string_equal(file_of(".."), "%2e..page");
+	assert_string_equal(file_of("a/b c%"), "a%2fb%20c%25.page");
+	assert_string_equal(file_of("caf\xc3\xa9"), "caf%c3%a9.page");
+	assert_string_equal(file_of("caf\xe9"), "caf%e9.page");
+	(void)snprintf(wanted, sizeof(wanted), "%s.page", many(200, 'a'));
+	assert_string_equal(file_of(many(200, 'a')), wanted);
+	/* What would be longer is the SHA-256 of the name. */
+	assert_string_equal(
+		file_of(many(201, 'a')),
+		"a92efd82109373e58f9a2056dee01e807e216ce6075f7051207c0a9f7d666e50.page");
+	assert_string_equal(
+		file_of(many(67, '/')),
+		"3eb1349aab9dc074e2028d6801ffe27e5de46b30e87a4e66e5fbb0b764f514e1.page");
+	assert_string_equal(
+		file_of(many(255, '/')),
+		"595e6ca3d0f666a13da6535365bf31bb147a515410f9b3f283203f325d6013aa.page");
+	assert_string_equal(
+		file_of(many(255, 'a')),
+		"b0f3323e7a3cad8ae6778340cc2a17ae0cb31c818df3767cda7c3dd423725e90.page");
+	assert_int_equal(page_path(many(PAGE_PATH_MAX - 10, 'd'), "web", path_room), 0);
+	assert_int_equal(page_path(many(PAGE_PATH_MAX - 9, 'd'), "web", path_room), -1);
 }
 
 static void refusals(void **state)
@@ -160,6 +212,7 @@ static void names_are_never_mixed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(files_of_names),
 		cmocka_unit_test_setup_teardown(refusals, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_leads, setup, teardown),
 		cmocka_unit_test(names_are_never_mixed),
