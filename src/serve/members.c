@@ -477,7 +477,8 @@ static void take_renewed(struct member *m, const struct baton_event *event)
 	m->is_renewed = m->server->is_renewed = true;
 	if (m->leads != NULL && m->leads->tell_renewals) {
 		member_refresh(m);
-		stream_tell_lead(m->leads, "renewed", "");
+		if (m->v.leads) /* the lease may hold on for work that drains */
+			stream_tell_lead(m->leads, "renewed", "");
 	}
 }
 

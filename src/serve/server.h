@@ -24,6 +24,7 @@
 #define SERVER_HEAD_MS 5000       /* for a head, or a handshake; between two requests */
 #define SERVER_SEND_MS 5000       /* for the next bytes of a reply to be taken */
 #define SERVER_COMMENT_MS 10000   /* how often a stream shows that it lives */
+#define SERVER_AGAIN_MS 1000      /* how often "lost" is told to a client that may be gone */
 #define SERVER_RING 1000          /* events that are kept */
 #define CHANGES 64                /* of leader that are counted, for one election */
 

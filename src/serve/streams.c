@@ -244,6 +244,11 @@ void streams_take_gone(struct server *s)
 
 /* ---- what is told ---- */
 
+static int64_t limited(int64_t value, int64_t least, int64_t most)
+{
+	return value < least ? least : value > most ? most : value;
+}
+
 void stream_tell_lead(struct stream *st, const char *kind, const char *reason)
 {
 	struct member *m = st->member;
@@ -262,12 +267,12 @@ void stream_tell_lead(struct stream *st, const char *kind, const char *reason)
 
 		/* If the lease holds on, the drain time; if it doesn't, what is left: nothing, if
 		 * its end has passed, or if another lease has followed since (0). */
-		st->end_ns = m->v.end_boot_ns < drained_ns ? m->v.end_boot_ns : drained_ns;
-		st->end_ns = st->end_ns > now_ns ? st->end_ns : now_ns;
+		if (st->end_ns == 0)
+			st->end_ns = limited(m->v.end_boot_ns, now_ns, drained_ns);
 		text_add(&text, ",\"reason\":");
 		text_string(&text, reason);
 		text_add(&text, ",\"end_in_ms\":");
-		text_number(&text, (st->end_ns - now_ns) / NS_PER_MS);
+		text_number(&text, limited(st->end_ns - now_ns, 0, INT64_MAX) / NS_PER_MS);
 	} else if (kind[0] != 's') {
 		text_add(&text, ",\"time_left_ms\":");
 		text_number(&text, (m->v.deadline_boot_ns - now_ns) / NS_PER_MS);
@@ -448,6 +453,15 @@ void streams_renewed(struct server *s)
 	}
 }
 
+/* TCP says that a client has closed both sides only if something is sent to it. So one that has
+ * closed its own side, and now ends its work, is told again. */
+static void tell_lost_again(struct stream *st, int64_t now_ns)
+{
+	if (st->end_ns != 0 && st->is_half_closed && !st->is_gone && !st->call->link->is_unix &&
+	    now_ns - st->spoken_ns > SERVER_AGAIN_MS * NS_PER_MS)
+		stream_tell_lead(st, "lost", st->member->v.reason);
+}
+
 void streams_tick(struct server *s)
 {
 	int64_t now_ns = server_now_ns();
@@ -458,6 +472,7 @@ void streams_tick(struct server *s)
 			stream_cut(st);
 		if (!st->lines && now_ns - st->spoken_ns > SERVER_COMMENT_MS * NS_PER_MS)
 			stream_put(st, ": \n\n", 4);
+		tell_lost_again(st, now_ns);
 		if (st->end_ns == 0 || now_ns < st->end_ns || st->is_overrun)
 			continue;
 		st->is_overrun = true;

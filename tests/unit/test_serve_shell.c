@@ -280,6 +280,7 @@ static void assert_end_in(struct world *w, int64_t end_boot_ns, int64_t left_ms)
 
 	bytes_clear(&w->stream.out);
 	w->stream.sent = 0;
+	w->stream.end_ns = 0;
 	w->stream.member->v.end_boot_ns = end_boot_ns;
 	stream_tell_lead(&w->stream, "lost", "expired");
 	(void)snprintf(wanted, sizeof(wanted),
@@ -305,6 +306,39 @@ static void test_end_of_lost_work(void **state)
 	assert_end_in(w, NOW, 0);
 	assert_end_in(w, NOW - SECOND, 0); /* a freeze was longer than the lease */
 	assert_end_in(w, 0, 0);            /* so long that another lease has followed */
+}
+
+/* A client over TCP that has closed its own side is told again, with the time that is left. */
+static void test_lost_is_told_again(void **state)
+{
+	struct world *w = *state;
+	const struct serve_config tells = {.say_of = say_of};
+	struct link link = {.is_unix = true};
+	struct call call = {.server = &w->server, .link = &link};
+	struct member *m = add_leader(w, "a", 0);
+
+	w->server.config = &tells;
+	w->server.view.timings.drain_ns = 3 * SECOND;
+	m->v.reason = "resigned";
+	m->v.end_boot_ns = NOW + 9 * SECOND;
+	w->stream.kind = STREAM_LEAD;
+	w->stream.member = m;
+	w->stream.call = &call;
+	w->stream.told_term = 7;
+	w->stream.is_half_closed = true;
+	streams_tick(&w->server); /* not lost */
+	assert_string_equal(told(w), "");
+	stream_tell_lead(&w->stream, "lost", "resigned");
+	assert_non_null(strstr(told(w), "\"end_in_ms\":3000,"));
+	later_ns = SECOND + 1;
+	streams_tick(&w->server); /* the kernel tells of a unix socket that it is closed */
+	assert_int_equal(w->stream.sent, w->stream.out.n);
+	link.is_unix = false;
+	streams_tick(&w->server);
+	assert_non_null(strstr(told(w), "\"end_in_ms\":1999,"));
+	later_ns = 5 * SECOND;
+	streams_tick(&w->server);
+	assert_non_null(strstr(told(w), "\"end_in_ms\":0,"));
 }
 
 /* What a client is told that comes back with this number. */
@@ -599,6 +633,7 @@ int main(void)
 		TEST(test_idle_stream),
 		TEST(test_overrun),
 		TEST(test_end_of_lost_work),
+		TEST(test_lost_is_told_again),
 		TEST(test_missed_events),
 		cmocka_unit_test(test_latency_lately),
 		cmocka_unit_test(test_latency_slow),
