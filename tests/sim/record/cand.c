@@ -131,13 +131,15 @@ static void lease_renew(struct cand *cand)
 {
 	uint32_t n_held = 0;
 	struct baton_call call = call_of(cand);
-	uint64_t sent_ns = now_of(cand);
+	uint64_t sent_ns = now_of(cand), begun_ns = world.now_ns;
 
 	if (sent_ns < cand->deadline_ns) {
 		errand(cand, VERB_RENEW);
 		int outcome = record_driver_lease_renew(cand->lanes[BATON_LANE_RENEW], &call,
 							&cand->lease, &n_held);
 
+		if (outcome == BATON_OUTCOME_OK)
+			rules_renewed(cand, begun_ns);
 		lease_renewed(cand, sent_ns, outcome, n_held);
 		if (cand->is_live)
 			rest(outcome == BATON_OUTCOME_OK ? world.params.ttl_ns / 3

@@ -74,6 +74,7 @@ static void meddle_locks(int e)
 		tell("somebody breaks the lock of %s", election_names[e]);
 		(void)memcpy(locks[e].broken[locks[e].lease[0] - 'a'], locks[e].lease,
 			     sizeof(locks[e].lease));
+		locks[e].broken_ns[locks[e].lease[0] - 'a'] = world.now_ns;
 		locks[e].lease[0] = '\0';
 		world.n_faults++;
 	}

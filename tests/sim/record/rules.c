@@ -147,6 +147,22 @@ static bool is_booked(const struct cand *cand, int e)
 	return k != NULL && k->ours != NULL && k->claim.standing == RECORD_FORFEIT;
 }
 
+void rules_renewed(const struct cand *cand, uint64_t begun_ns)
+{
+	int i = cand->lease.id[0] - 'a';
+
+	for (int e = 0; e < ELECTIONS; e++) {
+		struct record_key key =
+			record_key_of(cand->store, RECORD_ELECTIONS, election_names[e]);
+		const struct record_known *k = record_known_find(cand->store, key.text);
+
+		if (k != NULL && k->ours != NULL && k->claim.standing == RECORD_STANDS &&
+		    strcmp(locks[e].broken[i], cand->lease.id) == 0 &&
+		    locks[e].broken_ns[i] < begun_ns)
+			rule_break(RULE_LOCK_LOST);
+	}
+}
+
 /* Somebody will give it back, or lead on it. */
 static bool is_known(const struct cand *cand, int e)
 {

@@ -183,6 +183,7 @@ struct lock {
 	char lease[BATON_LEASE_ID_MAX + 1];
 	/* Of each candidate: the lease whose lock was broken by hand, and not taken since. */
 	char broken[CANDS][BATON_LEASE_ID_MAX + 1];
+	uint64_t broken_ns[CANDS];
 };
 
 extern struct record_adapter sim_adapter;
@@ -226,6 +227,7 @@ void others_start(void);
 	X(SHOWN, "shown", "a leader's record does not show its profile in the end")          \
 	X(LOCK_FOREIGN, "lock-foreign", "a leader leads while another program has its lock") \
 	X(LOCK_LEFT, "lock-left", "a lock is kept that no claim needs")                      \
+	X(LOCK_LOST, "lock-lost", "a renewal counts a claim whose lock is gone")             \
 	X(WORLD, "world", "the simulator itself is too small for this")
 
 enum rule {
@@ -244,6 +246,8 @@ const char *rule_name(enum rule rule);
 const char *rule_text(enum rule rule);
 /* A seat begins to lead. */
 void rules_led(const struct cand *cand, int e);
+/* A renewal that was begun then went well. */
+void rules_renewed(const struct cand *cand, uint64_t begun_ns);
 /* A write is about to be carried out, on an election or a lease; NULL: it is absent. */
 void rules_election(const struct errand *by, int e, const struct record_election *before,
 		    const struct record_election *after);
