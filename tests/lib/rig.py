@@ -305,6 +305,12 @@ class Judged(World):
                 span[1] = max(span[1], int(words[2]))
         return [(term, first, last) for term, (first, last) in sorted(spans.items())]
 
+    def next_work(self, since_ms):
+        """When work began after that time; of all work, what check_work() says."""
+        wait_for(lambda: any(first > since_ms for _, first, _ in self.spans()),
+                 "the next leader to work")
+        return self.check_work()[-1][1]
+
     def check_work(self):
         """S1, S3: no two at a time, and later ones in higher terms."""
         work = wait_for(self.spans, "anybody to work")
