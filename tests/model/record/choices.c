@@ -211,6 +211,17 @@ static void list_seat(struct list *l, const struct world *w, int c, int e)
 		list_campaign(l, w, c, e);
 }
 
+/*
+ * A sweeper has a table of its own, with every lease of the store (sweep.c). Here it shares the one
+ * sight of the seat. So a sight of the dead gives way: a sweeper has nothing to wait for there, and
+ * a campaign that needs it looks again. Else what a campaign has seen last would keep its candidate
+ * from sweeping for ever.
+ */
+static bool may_watch(const struct seat *s)
+{
+	return s->seen == SLOT_NONE || s->seen_dead;
+}
+
 /* A sweeper's sight is one that no election of its own needs. */
 static void list_sweep(struct list *l, const struct world *w, int c)
 {
@@ -220,7 +231,7 @@ static void list_sweep(struct list *l, const struct world *w, int c)
 		return;
 	if (s->seen != SLOT_NONE && s->seen_age >= setup->ttl && !s->seen_dead)
 		add(l, DO_SWEEP, c, 0);
-	for (int slot = 1; slot <= setup->leases && s->seen == SLOT_NONE; slot++)
+	for (int slot = 1; slot <= setup->leases && may_watch(s); slot++)
 		if (w->store.leases[slot].w != 0 && !w->store.leases[slot].dead &&
 		    !is_named(w, slot) && w->cands[c].lease != slot)
 			add(l, DO_WATCH, c, slot);
@@ -487,7 +498,7 @@ static void make_room(const struct world *w, int c, struct action *a)
 			return;
 		}
 	}
-	for (int slot = 1; slot <= setup->leases && setup->sweeps && s->seen == SLOT_NONE; slot++) {
+	for (int slot = 1; slot <= setup->leases && setup->sweeps && may_watch(s); slot++) {
 		if (w->store.leases[slot].w != 0 && !w->store.leases[slot].dead &&
 		    !is_named(w, slot)) {
 			a->what = DO_WATCH;
@@ -512,7 +523,9 @@ static void bid_alone(const struct world *w, int c, int e, struct action *a)
 	const struct seat *s = &x->seats[e];
 	bool is_known = s->seen == r->lease && s->seen_version == w->store.leases[r->lease].w;
 	bool is_held = r->lease != 0 && r->lease != x->lease;
+	/* A lock may outlive its lease. It is taken last, so what is dead has only that left. */
 	bool is_locked = w->locks[e].lease != SLOT_NONE && w->locks[e].lease != x->lease;
+	bool is_dead = is_held && s->seen == r->lease && s->seen_dead;
 	bool is_kept = r->reserved != 0 && r->reserved != c + 1 && s->hold_term == r->hold_term &&
 		       s->hold_age < setup->hold;
 	bool is_young = (setup->forgets || setup->evicts) && w->uptime < setup->ttl;
@@ -523,7 +536,7 @@ static void bid_alone(const struct world *w, int c, int e, struct action *a)
 	else if (w->locks[e].foreign) /* it lets go in the end */
 		*a = (struct action){.what = DO_FOREIGN, .election = (uint8_t)e};
 	else if ((is_held && is_known && !s->seen_dead && s->seen_age < setup->ttl) || is_kept ||
-		 is_young || (is_locked && !is_held))
+		 is_young || (is_locked && (!is_held || is_dead)))
 		a->what = x->left == 1 ? DO_RENEW : DO_TICK;
 }
 
