@@ -390,6 +390,8 @@ class Stage:
             shutil.rmtree(data)
         for entry in os.listdir(data) if os.path.isdir(data) else ():
             shutil.rmtree(os.path.join(data, entry), ignore_errors=True)
+            if self.kind == "mongodb":  # it makes its file, but no folder for it
+                os.mkdir(os.path.join(data, entry))
         self.store.again(self.name, self.store.port)
 
     def flush(self, _is_over):
