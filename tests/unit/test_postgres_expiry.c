@@ -187,6 +187,33 @@ static void jump_back_unseen(void **state)
 	expiry_done(&late.watched_leases);
 }
 
+/* A call was lost, and meanwhile the clock was an hour behind and is right again. The holder has
+ * renewed by the wrong clock: its stamp is long over by the right one. */
+static void jump_back_and_forth(void **state)
+{
+	struct world w = begin(15 * S);
+
+	(void)state;
+	live(&w, 6);
+	w.offset_us -= 3600000000;
+	renew(&w);
+	w.now_ns += w.ttl_ns / 3;
+	w.offset_us += 3600000000;
+	uint64_t seen_ns = w.now_ns;
+
+	(void)end_of(&w);
+	sample(&w, MS);
+	assert_true(end_of(&w) >= w.renewed_ns + w.ttl_ns);
+	assert_true(end_of(&w) <= seen_ns + w.ttl_ns);
+	/* The gap counts until it is a ttl ago, also among samples that were put together. */
+	for (unsigned i = 0; i < 2 * EXPIRY_SAMPLES; i++) {
+		w.now_ns += w.ttl_ns / 3 / (2 * EXPIRY_SAMPLES);
+		sample(&w, MS);
+		assert_true(end_of(&w) >= w.renewed_ns + w.ttl_ns);
+	}
+	expiry_done(&w.watched_leases);
+}
+
 static void gone_is_ended(void **state)
 {
 	struct world w = begin(15 * S);
@@ -268,10 +295,11 @@ static void never_too_early(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(steady_clock),       cmocka_unit_test(newcomer_watches),
-		cmocka_unit_test(jump_forward),       cmocka_unit_test(jump_back),
-		cmocka_unit_test(jump_back_unseen),   cmocka_unit_test(gone_is_ended),
-		cmocka_unit_test(gone_are_forgotten), cmocka_unit_test(never_too_early),
+		cmocka_unit_test(steady_clock),     cmocka_unit_test(newcomer_watches),
+		cmocka_unit_test(jump_forward),     cmocka_unit_test(jump_back),
+		cmocka_unit_test(jump_back_unseen), cmocka_unit_test(jump_back_and_forth),
+		cmocka_unit_test(gone_is_ended),    cmocka_unit_test(gone_are_forgotten),
+		cmocka_unit_test(never_too_early),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

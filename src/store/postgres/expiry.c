@@ -11,6 +11,11 @@ static int64_t min_us(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+static uint64_t max_ns(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 /* Makes one sample of every two neighbours: it covers the times of both, and has the lower
  * bound. */
 static void clock_condense(struct expiry_clock *c)
@@ -23,6 +28,8 @@ static void clock_condense(struct expiry_clock *c)
 
 		c->list[to++] = (struct expiry_sample){.from_ns = a->from_ns,
 						       .to_ns = b->to_ns,
+						       .asked_ns = b->asked_ns,
+						       .gap_ns = max_ns(a->gap_ns, b->gap_ns),
 						       .low_us = min_us(a->low_us, b->low_us)};
 	}
 	c->n = to;
@@ -43,12 +50,17 @@ void expiry_clock_add(struct expiry_clock *c, uint64_t asked_ns, uint64_t read_n
 	}
 	if (c->n == EXPIRY_SAMPLES)
 		clock_condense(c);
-	c->list[c->n++] =
-		(struct expiry_sample){.from_ns = read_ns, .to_ns = read_ns, .low_us = low_us};
+	uint64_t before_ns = c->n > 0 ? c->list[c->n - 1].asked_ns : read_ns;
+
+	c->list[c->n++] = (struct expiry_sample){.from_ns = read_ns,
+						 .to_ns = read_ns,
+						 .asked_ns = asked_ns,
+						 .gap_ns = read_ns - before_ns,
+						 .low_us = low_us};
 }
 
 /* The lowest bound of the last span, including the sample before it. False: the samples don't reach
- * back so far. */
+ * back so far, or two of them in a row are more than half a span apart. */
 static bool clock_lowest(const struct expiry_clock *c, uint64_t now_ns, uint64_t span_ns,
 			 int64_t *low_us)
 {
@@ -58,8 +70,13 @@ static bool clock_lowest(const struct expiry_clock *c, uint64_t now_ns, uint64_t
 		return false;
 	*low_us = INT64_MAX;
 	for (size_t i = c->n; i > 0; i--) {
-		*low_us = min_us(*low_us, c->list[i - 1].low_us);
-		if (c->list[i - 1].from_ns <= begin_ns)
+		const struct expiry_sample *sample = &c->list[i - 1];
+		bool is_before = sample->to_ns <= begin_ns;
+
+		*low_us = min_us(*low_us, sample->low_us);
+		if (!is_before && sample->gap_ns > span_ns / 2)
+			return false;
+		if (sample->from_ns <= begin_ns)
 			break;
 	}
 	return true;

@@ -15,8 +15,9 @@
  *     nothing before a sample was asked for after r, that is, after we had read the row: a clock
  *     that was set back between our last sample and r would make the row look old. So a jump of the
  *     server's clock makes `low` low, never high: it delays this proof, and can't forge it.
- *     (Assumed: the clock doesn't jump back *and* forth again between two samples, a renewal's
- *     interval.)
+ *     But a clock that jumps back *and* forth again between two samples could forge it, with r in
+ *     between. So this proof says nothing if two samples in a row are more than half a ttl apart,
+ *     as after a lost call. (Assumed: no clock jumps back and forth within half a ttl.)
  *  2. The row watched unchanged: `seq` was the same at two reads of ours that are a ttl apart,
  *     counted from when we had read the first one. This proof needs no server clock at all, and it
  *     is the only one for a process that has just come.
@@ -37,9 +38,11 @@
 
 /* One sample, or several that were put together. */
 struct expiry_sample {
-	uint64_t from_ns; /* our clock when the first sample was read */
-	uint64_t to_ns;   /* ... and when the last one was */
-	int64_t low_us;   /* the server's clock was at least this far ahead of ours */
+	uint64_t from_ns;  /* our clock when the first sample was read */
+	uint64_t to_ns;    /* ... and when the last one was */
+	uint64_t asked_ns; /* ... and was asked for */
+	uint64_t gap_ns;   /* the longest time without a sample, from the one before on */
+	int64_t low_us;    /* the server's clock was at least this far ahead of ours */
 };
 
 /* Samples, the newest last. Old ones are put together, so that the list reaches back far. */
