@@ -2,9 +2,10 @@
  * canon.c: of worlds that differ in nothing but names, the same one.
  *
  * Nothing is left out that the searched code could look at: what is folded here follows from the
- * store alone. A version that a record no longer has never comes back on it; so all such versions
- * of one record are one, unless an old copy can still be read. A write that expects one of them
- * never lands. Candidates are alike.
+ * store, and from what could still be written there. A version that a record no longer has never
+ * comes back on it; so all such versions of one record are one, unless an old copy can still be
+ * read. A write that expects one of them never lands. A lease that no record could name again is
+ * forgotten. Candidates are alike.
  */
 #include <string.h>
 
@@ -167,10 +168,36 @@ static void forget_seat(const struct world *w, struct seat *s, int e)
 		s->bid.e = (struct erec){0};
 	if (s->bid.stage == STAGE_SENT)
 		s->bid.w = 0;
-	if (s->seen == SLOT_NONE)
-		s->seen_version = s->seen_age = s->seen_dead = 0;
 	if (setup->hold == 0 || s->hold_term == 0)
 		s->hold_term = s->hold_age = 0;
+}
+
+/*
+ * A lease that has no record, and that nothing names but sights, is never named again. So nobody
+ * looks at such a sight. If it were kept, it would keep the number of its lease; there are few, and
+ * a candidate that is left alone could not open a lease.
+ */
+static void forget_sights(struct world *w)
+{
+	uint8_t *refs[REFS_MAX];
+	int n = refs_slot(w, refs);
+	int names[LEASES + 1] = {0}; /* without the sights */
+
+	for (int i = 0; i < n; i++)
+		names[*refs[i]]++;
+	for (int c = 0; c < setup->cands; c++)
+		for (int e = 0; e < setup->elections; e++)
+			names[w->cands[c].seats[e].seen]--;
+	for (int c = 0; c < setup->cands; c++) {
+		for (int e = 0; e < setup->elections; e++) {
+			struct seat *s = &w->cands[c].seats[e];
+			bool is_named = names[s->seen] > 0 || w->store.leases[s->seen].w != 0 ||
+					w->copy.leases[s->seen].w != 0;
+
+			if (s->seen == SLOT_NONE || !is_named)
+				s->seen = s->seen_version = s->seen_age = s->seen_dead = 0;
+		}
+	}
 }
 
 static void forget(struct world *w)
@@ -184,6 +211,7 @@ static void forget(struct world *w)
 	for (int i = 0; i < setup->strays; i++)
 		if (w->strays[i].act != ACT_NONE && is_doomed(w, &w->strays[i]))
 			w->strays[i] = (struct put){0};
+	forget_sights(w);
 }
 
 /* ---- new names ---- */

@@ -62,7 +62,6 @@ struct setup {
 	bool evicts;    /* a weak store loses an election's record: S1 is not promised */
 	bool locks;     /* native locks with a duration beside the records, and others take them */
 	bool breaks;    /* ... and somebody ends them by hand: others are not kept away */
-	bool blind;     /* progress is not looked at */
 };
 
 enum size { SIZE_SMALL, SIZE_TEST, SIZE_LARGE };

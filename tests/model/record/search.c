@@ -382,7 +382,7 @@ void search_run(const struct setup *s, const struct options *o, struct result *r
 		expand(&f, o, r, i);
 	}
 	r->n_states = f.n;
-	if (r->complete && r->n_violations == 0 && !s->blind)
+	if (r->complete && r->n_violations == 0)
 		check_progress(&f, o, r);
 	found_done(&f);
 }
