@@ -205,11 +205,15 @@ set(drain_and_lists N37,N38,N39,N40,N41,N42,N43,N44)
 foreach(mode "fast=1" "mode=advisory" "mode=advisory&fast=1")
 	string(REGEX REPLACE "mode=|=1" "" word "${mode}")
 	string(REPLACE "&" "-" word "${word}")
+	set(drain ${drain_and_lists})
+	if(mode MATCHES "fast") # a leader that loses its session is replaced under its work
+		string(REPLACE "N38," "" drain "${drain}")
+	endif()
 	if(TARGET conformance AND TARGET baton_module_postgres)
 		baton_gate(conformance/postgres-${word} 250 400 conformance ${in_memory}
 			${PROJECT_SOURCE_DIR}/tests/servers with postgres --
 			build/asan/conformance --lease 1500 --jobs 6
-			--case ${cases},${drain_and_lists} "{url}?${mode}")
+			--case ${cases},${drain} "{url}?${mode}")
 		set_tests_properties(conformance/postgres-${word} PROPERTIES SKIP_RETURN_CODE 77
 			LABELS "conformance;servers" FIXTURES_REQUIRED build-asan)
 	endif()

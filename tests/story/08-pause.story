@@ -51,6 +51,21 @@ story a_paused_election_is_not_campaigned_for
                 became leader in term 4 (won)
                 leader is A in term 4 (held)
 
+story a_pause_is_news_and_so_is_its_end
+    Each look finds something new, so the hint of the next change does not wait (L2).
+    with renewals ok
+    given standby of B term 3
+
+    1s      hint
+                campaign #2 floor 3 (a hint)
+    1.001s  held by B term 3 paused watched
+    1.002s  hint
+                observe (a hint)
+    1.003s  observed held by B term 3 watched
+    1.004s  hint
+                campaign #4 floor 3 (a hint)
+    1.005s  held by B term 3 paused watched
+
 story a_pause_while_somebody_leads
     Seen by a standby: it keeps still, and does not preempt either.
     with renewals ok
