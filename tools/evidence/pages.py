@@ -361,7 +361,7 @@ INDEX = (
 
 def coverage(data):
     """Which stores have figures, and which have not: one cell of a table."""
-    found = list(measured(data, "handoff"))
+    found = ["mariadb" if store == "mysql" else store for store in measured(data, "handoff")]
     known = ["memory", "file"] + [kind.partition("-")[0] for kind, _ in collect.STORES]
     missing = [store for store in known if store not in found]
     return ("a clean handoff, beside what others use: " + (", ".join(found) or "no store")
